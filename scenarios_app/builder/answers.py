@@ -1,10 +1,10 @@
-"""The builder's words for what a request is answered with."""
+"""The builder's methods that script answers."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Self, TypedDict, Unpack
 
-from scenarios_app.builder.draft import Draft, Kind, Object, Section
+from scenarios_app.builder.draft import Draft, Object, PartKind, Section
 from scenarios_app.builder.expectations import EnvelopeKeys, FaultKeys
 from scenarios_app.engine.parts import FinishReason
 
@@ -42,7 +42,9 @@ class Answers(Draft):
         self, text: str = "", *, signature: str | None = None, redacted: str | None = None
     ) -> Self:
         """Thinking; `redacted` is its encrypted form, where it is not shown."""
-        return self._part("reasoning", _given(text=text, signature=signature, redacted=redacted))
+        return self._part(
+            "reasoning", _without_none(text=text, signature=signature, redacted=redacted)
+        )
 
     def respond_with_tool_call(
         self,
@@ -57,8 +59,8 @@ class Answers(Draft):
         sent as it stands."""
         if arguments is not _KEYWORDS and keywords:
             raise TypeError("give the tool call's arguments as keywords or as arguments=, not both")
-        said = keywords if arguments is _KEYWORDS else arguments
-        return self._part("tool_call", {**_given(id=id), "name": name, "arguments": said})
+        content = keywords if arguments is _KEYWORDS else arguments
+        return self._part("tool_call", {**_without_none(id=id), "name": name, "arguments": content})
 
     def respond_with_final_report(
         self,
@@ -70,7 +72,7 @@ class Answers(Draft):
         messages: object = None,
     ) -> Self:
         """An agent's report, handed in as a call of the tool agent__final_report."""
-        report = _given(
+        report = _without_none(
             status=status,
             report_format=format,
             report_content=content,
@@ -95,7 +97,7 @@ class Answers(Draft):
         self, body: object = None, *, status: int = 200, headers: Mapping[str, str] | None = None
     ) -> Self:
         """An HTTP answer as it stands: text, or other JSON to be encoded."""
-        return self._produce(raw=_given(status=status, headers=headers, body=body))
+        return self._produce(raw=_without_none(status=status, headers=headers, body=body))
 
     def respond_with_lorem(self) -> Self:
         """Test mode's answer: words by the hash of the last user message, then that message."""
@@ -110,7 +112,9 @@ class Answers(Draft):
         self, status: int, message: str | None = None, **keys: Unpack[EnvelopeKeys]
     ) -> Self:
         """An HTTP error in the provider's envelope, or with the `body` given."""
-        return self._produce(fault={**_given(kind="http", status=status, message=message), **keys})
+        return self._produce(
+            fault={**_without_none(kind="http", status=status, message=message), **keys}
+        )
 
     def respond_with_fault(self, kind: str, **keys: Unpack[FaultKeys]) -> Self:
         """A fault instead of an answer, or beside one and inside it."""
@@ -130,7 +134,7 @@ class Answers(Draft):
 
     def with_finish_reason(self, reason: FinishReason, *, stop_sequence: str | None = None) -> Self:
         """Why the answer ends; without it, what fits the content."""
-        return self._produce(**_given(finish_reason=reason, stop_sequence=stop_sequence))
+        return self._produce(**_without_none(finish_reason=reason, stop_sequence=stop_sequence))
 
     def with_usage(self, input_tokens: int, output_tokens: int, **parts: Unpack[UsageKeys]) -> Self:
         """Token counts; without them they are counted from the text."""
@@ -167,9 +171,9 @@ class Answers(Draft):
         draft = self._to_answer()
         return draft._put(draft._step.with_item("side_effects", "assert", match))
 
-    def _part(self, kind: Kind, said: Object) -> Self:
+    def _part(self, kind: PartKind, content: Object) -> Self:
         draft = self._to_answer()
-        return draft._put(replace(draft._step, parts=(*draft._step.parts, (kind, said))))
+        return draft._put(replace(draft._step, parts=(*draft._step.parts, (kind, content))))
 
     def _produce(self, **keys: object) -> Self:
         draft = self._to_answer()
@@ -184,5 +188,5 @@ class Answers(Draft):
         return draft._put(draft._step.with_entries(section, key, entries))
 
 
-def _given(**keys: object) -> dict[str, object]:
+def _without_none(**keys: object) -> dict[str, object]:
     return {key: value for key, value in keys.items() if value is not None}

@@ -1,4 +1,4 @@
-"""The builder's words for what a request must be."""
+"""The builder's methods that set conditions and expectations."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -208,20 +208,22 @@ class Expectations(Draft):
             """The keywords of conditions that have no method above."""
             for kind in condition_kinds():
                 if kind.keyword == name:
-                    return partial(self._conditioned, kind)
+                    return partial(self._add_condition, kind)
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def _conditioned(self, kind: type[Condition], /, *values: object, **condition: object) -> Self:
-        """A condition as its document holds it: a value, an item of a list, an entry by name."""
-        given = [*values, condition] if condition else list(values)
+    def _add_condition(
+        self, kind: type[Condition], /, *values: object, **condition: object
+    ) -> Self:
+        """Add a condition in document form: a value, an item of a list, or an entry by name."""
+        values_and_condition = [*values, condition] if condition else list(values)
         if kind.empty is None:
-            (value,) = given
+            (value,) = values_and_condition
             return self._match({kind.key: value})
         if kind.empty is dict:
-            name, value = given
+            name, value = values_and_condition
             return self._match_entry(kind.key, str(name), value)
         draft = self
-        for item in given:
+        for item in values_and_condition:
             draft = draft._match_item(kind.key, item)
         return draft
 

@@ -11,10 +11,10 @@ from scenarios_app.cluster import scripts
 from scenarios_app.cluster.connections import Connections, script
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.state import (
-    RESPONSE_BYTES,
-    RESPONSES,
-    SESSIONS,
-    VIOLATIONS,
+    MAX_RESPONSE_BYTES,
+    MAX_RESPONSES,
+    MAX_SESSIONS,
+    MAX_VIOLATIONS,
     Arrival,
     AttemptRef,
     SessionState,
@@ -66,7 +66,7 @@ class RedisState:
     of the last request. While Redis is away, requests of sessions whose own scenarios this process
     knows arrive all the same; what has to be counted or consumed for them cannot be."""
 
-    def __init__(self, connections: Connections, most: int = SESSIONS) -> None:
+    def __init__(self, connections: Connections, most: int = MAX_SESSIONS) -> None:
         self.most = most
         self.kept = self.left = 0
         self._connections = connections
@@ -122,7 +122,7 @@ class RedisState:
         return int(await self._use(_COUNT, session, _bytes(counter)))
 
     async def violate(self, session: str, violation: str) -> None:
-        await self._use(_VIOLATE, session, _bytes(violation), VIOLATIONS)
+        await self._use(_VIOLATE, session, _bytes(violation), MAX_VIOLATIONS)
 
     async def read(self, session: str) -> SessionState:
         reply = await self._run(_READ, _bytes(session))
@@ -154,7 +154,7 @@ class RedisState:
         await self._run(_CLEAR, _bytes(scenario), _bytes(wanted))
 
     async def remember_response(self, session: str, name: str, data: bytes) -> None:
-        await self._use(_REMEMBER, session, _bytes(name), data, RESPONSES, RESPONSE_BYTES)
+        await self._use(_REMEMBER, session, _bytes(name), data, MAX_RESPONSES, MAX_RESPONSE_BYTES)
 
     async def recall_response(self, session: str, name: str) -> bytes | None:
         data: bytes | None = await self._run(_RECALL, _bytes(session), _bytes(name))

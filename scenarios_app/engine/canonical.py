@@ -20,26 +20,26 @@ T = TypeVar("T")
 Of = TypeVar("Of")
 
 
-class once(Generic[Of, T]):
-    """A property that is worked out when it is first asked for, as `functools.cached_property`
-    does, which takes a lock each time that it works one out."""
+class lazy_property(Generic[Of, T]):
+    """A property that is computed on first use and cached, like `functools.cached_property` but
+    without its lock."""
 
-    def __init__(self, work: Callable[[Of], T]) -> None:
-        self.work = work
-        self.__doc__ = work.__doc__
+    def __init__(self, compute: Callable[[Of], T]) -> None:
+        self.work = compute
+        self.__doc__ = compute.__doc__
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
 
     @overload
-    def __get__(self, of: None, owner: type) -> "once[Of, T]": ...
+    def __get__(self, instance: None, owner: type) -> "lazy_property[Of, T]": ...
     @overload
-    def __get__(self, of: Of, owner: type) -> T: ...
-    def __get__(self, of: Of | None, owner: type) -> "once[Of, T] | T":
-        if of is None:
+    def __get__(self, instance: Of, owner: type) -> T: ...
+    def __get__(self, instance: Of | None, owner: type) -> "lazy_property[Of, T] | T":
+        if instance is None:
             return self
-        found = of.__dict__[self.name] = self.work(of)
-        return found
+        value = instance.__dict__[self.name] = self.work(instance)
+        return value
 
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
@@ -61,16 +61,16 @@ class Message(msgspec.Struct, frozen=True):
         if self.role == "tool":
             return "\n".join([p.content for p in parts if isinstance(p, ToolResultPart)])
         if len(parts) == 1 and isinstance(only := parts[0], TextPart):
-            # Nearly all are one text, and each request asks for some of them several times.
+            # Nearly all messages are one text, and each request reads some of them several times.
             return only.text
         return "\n".join([p.text for p in parts if isinstance(p, TextPart)])
 
 
 class Tool(msgspec.Struct, frozen=True):
-    """A tool that the request offers, under the name the client gave it.
+    """A tool that the request offers, under the client's name.
 
-    A `function` takes JSON of its `schema`, a `custom` one text of the format that stands there; a
-    `hosted` one is run by the provider.
+    A `function` takes JSON of its `schema`, a `custom` tool one text in the format given there; a
+    `hosted` tool is run by the provider.
     """
 
     name: str
@@ -80,23 +80,23 @@ class Tool(msgspec.Struct, frozen=True):
 
 
 class ToolChoice(msgspec.Struct, frozen=True):
-    """Whether an answer calls a tool: if it wants to, never, or for sure; and which `names` it
-    chooses among, where these are not all that are offered."""
+    """Whether an answer calls a tool (`auto`, `none`, `required`), and the `names` it may choose
+    among; empty means all."""
 
     mode: CallMode = "auto"
     names: tuple[str, ...] = ()
 
 
 class JsonFormat(msgspec.Struct, frozen=True):
-    """That the text of an answer is JSON of a schema, which stands in the request under `place`.
-    A `bare` answer is the string that the JSON would be."""
+    """The answer's text must be JSON of `schema`, found in the request at `place`. A `bare` answer
+    is the string itself instead of its JSON."""
 
     schema: Json
     place: str
     bare: bool = False
 
 
-# What an answer is where the request wants JSON and does not say more of it.
+# The schema of an answer if the request wants JSON without a schema.
 ANY_OBJECT: Json = {
     "type": "object",
     "properties": {"answer": {"type": "string"}},
@@ -105,11 +105,10 @@ ANY_OBJECT: Json = {
 
 
 class SentRequest:
-    """A request as it was sent, for what is not read off its parts; `known` keeps what has been
-    made of it. One that is `unread` its wire could not read: it can only be answered as it was when
-    it was recorded."""
+    """A request as it was sent; `compared_by_rules` caches its compared forms. An `unread` request
+    could not be parsed by its wire and can only get a recorded answer."""
 
-    __slots__ = ("body", "known", "method", "query", "unread")
+    __slots__ = ("body", "compared_by_rules", "method", "query", "unread")
 
     def __init__(
         self, method: str, query: Mapping[str, str], body: bytes, *, unread: bool = False
@@ -118,7 +117,7 @@ class SentRequest:
         self.query = query
         self.body = body
         self.unread = unread
-        self.known: dict[Any, Any] = {}
+        self.compared_by_rules: dict[Any, Any] = {}
 
 
 class CanonicalRequest(msgspec.Struct, frozen=True, dict=True):
@@ -163,12 +162,12 @@ class CanonicalRequest(msgspec.Struct, frozen=True, dict=True):
     cached_tokens: int = 0
     sent: SentRequest | None = None
 
-    @once
+    @lazy_property
     def turn(self) -> int:
         """Number of the answer asked for: assistant messages so far, plus one."""
         return 1 + sum(1 for m in self.messages if m.role == "assistant")
 
-    @once
+    @lazy_property
     def last_user_text(self) -> str:
         """Text of the last user message, empty when there is none."""
         for message in reversed(self.messages):
@@ -176,7 +175,7 @@ class CanonicalRequest(msgspec.Struct, frozen=True, dict=True):
                 return message.text
         return ""
 
-    @once
+    @lazy_property
     def first_user_text(self) -> str:
         """Text of the first user message, empty when there is none."""
         for message in self.messages:
@@ -184,25 +183,25 @@ class CanonicalRequest(msgspec.Struct, frozen=True, dict=True):
                 return message.text
         return ""
 
-    @once
+    @lazy_property
     def system_text(self) -> str:
         """All system messages, joined by newlines."""
         return "\n".join(m.text for m in self.messages if m.role == "system")
 
-    @once
+    @lazy_property
     def tool_calls(self) -> tuple[ToolCallPart, ...]:
         """Every tool call in earlier assistant messages, in order."""
         return tuple(p for m in self.messages for p in m.parts if isinstance(p, ToolCallPart))
 
-    @once
+    @lazy_property
     def tool_results(self) -> tuple[ToolResultPart, ...]:
         """Every tool result in the conversation, in order."""
         return tuple(p for m in self.messages for p in m.parts if isinstance(p, ToolResultPart))
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """Token counts of one answer. `reasoning_tokens` and `cached_tokens` are parts of the totals,
-    what was read from or written to a `cache_…` stands beside them. `total` is a scripted one."""
+    """Token counts of one answer. `reasoning_tokens` and `cached_tokens` are parts of the totals;
+    `cache_…` counts are added to them. `total` is a scripted total."""
 
     input_tokens: int
     output_tokens: int
@@ -266,7 +265,9 @@ class ErrorAnswer(msgspec.Struct, frozen=True):
 
 
 def as_sent(request: CanonicalRequest, sent: SentRequest) -> CanonicalRequest:
-    """The request that was just read off what was sent, which is told to it. A copy of it would
-    cost each request more than this is worth."""
+    """Attach the sent bytes to a request that was just parsed from them.
+
+    It changes the frozen request in place, since a copy would cost every request more.
+    """
     force_setattr(request, "sent", sent)
     return request

@@ -1,4 +1,4 @@
-"""What sessions remember, kept in this process's memory: of so many sessions, in a ring."""
+"""A StateStore in this process's memory with a limited number of sessions."""
 
 from collections import OrderedDict, deque
 from collections.abc import Mapping, Sequence
@@ -9,10 +9,10 @@ from types import MappingProxyType
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.state import (
-    RESPONSE_BYTES,
-    RESPONSES,
-    SESSIONS,
-    VIOLATIONS,
+    MAX_RESPONSE_BYTES,
+    MAX_RESPONSES,
+    MAX_SESSIONS,
+    MAX_VIOLATIONS,
     Arrival,
     AttemptRef,
     SessionState,
@@ -27,16 +27,15 @@ class _State:
     consumed: dict[tuple[str, str], StepRef] = field(default_factory=dict)
     attempts: dict[tuple[str, str, str], tuple[AttemptRef, int]] = field(default_factory=dict)
     counters: dict[str, int] = field(default_factory=dict)
-    violations: deque[str] = field(default_factory=lambda: deque(maxlen=VIOLATIONS))
-    # The oldest first.
+    violations: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_VIOLATIONS))
+    # Oldest first.
     responses: dict[str, bytes] = field(default_factory=dict)
     response_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class _Own:
-    """A session's own scenarios, the name that it was called by when it got the first, and all
-    names that it was called by since."""
+class _SessionScenarios:
+    """A session's own scenarios, the name under which it got the first, and its names since."""
 
     session: str
     revision: int
@@ -44,34 +43,34 @@ class _Own:
     names: set[str] = field(default_factory=set)
 
 
-_NONE = _Own("", 0, MappingProxyType({}))
+_NO_SCENARIOS = _SessionScenarios("", 0, MappingProxyType({}))
 
 
 class MemoryState:
-    """A StateStore. Several event loops in several threads may share one: each operation holds the
-    lock from its first to its last line and awaits nothing. Of sessions it keeps `most`."""
+    """A StateStore that event loops in several threads can share: each operation holds the lock
+    from start to end and awaits nothing. It keeps `most` sessions."""
 
-    def __init__(self, most: int = SESSIONS) -> None:
+    def __init__(self, most: int = MAX_SESSIONS) -> None:
         self.most = most
-        # How many sessions had to leave because others came.
+        # Number of evicted sessions.
         self.left = 0
         self._lock = Lock()
-        # The one that was used longest ago comes first.
+        # Least recently used first.
         self._states: OrderedDict[str, _State] = OrderedDict()
         # By the session's alias.
-        self._own: dict[str, _Own] = {}
+        self._scenarios: dict[str, _SessionScenarios] = {}
         self._revision = 0
 
     @property
     def kept(self) -> int:
-        """How many sessions are remembered."""
+        """Number of sessions in memory."""
         return len(self._states)
 
     async def arrive(self, session: str) -> Arrival:
         with self._lock:
             state = self._state(session)
             state.ordinal += 1
-            own = self._own_of(session) if self._own else _NONE
+            own = self._scenarios_for(session) if self._scenarios else _NO_SCENARIOS
             return Arrival(state.ordinal, state.consumed.keys(), own.revision, own.documents)
 
     async def consume(self, session: str, step: StepRef) -> bool:
@@ -127,8 +126,10 @@ class MemoryState:
         with self._lock:
             empty = _State()
             names = {name for name, state in self._states.items() if state != empty}
-            known = {alias(name) for name in names} if self._own else ()
-            names.update(own.session for key, own in self._own.items() if key not in known)
+            with_state = {alias(name) for name in names} if self._scenarios else ()
+            names.update(
+                own.session for key, own in self._scenarios.items() if key not in with_state
+            )
             return tuple(sorted(names))
 
     async def reset(self, session: str | None, *, scenarios: bool = False) -> None:
@@ -136,14 +137,14 @@ class MemoryState:
             if session is None:
                 self._states.clear()
                 if scenarios:
-                    self._own.clear()
-                for own in tuple(self._own.values()):
+                    self._scenarios.clear()
+                for own in tuple(self._scenarios.values()):
                     self._state(own.session)
             else:
                 self._states.pop(session, None)
                 if scenarios:
-                    self._own.pop(alias(session), None)
-                elif self._own and alias(session) in self._own:
+                    self._scenarios.pop(alias(session), None)
+                elif self._scenarios and alias(session) in self._scenarios:
                     self._state(session)
 
     async def clear_scenario(self, scenario: str, *, session: str | None = None) -> None:
@@ -160,7 +161,7 @@ class MemoryState:
             state.responses[name] = data
             state.response_bytes += len(data)
             while len(state.responses) > 1 and (
-                len(state.responses) > RESPONSES or state.response_bytes > RESPONSE_BYTES
+                len(state.responses) > MAX_RESPONSES or state.response_bytes > MAX_RESPONSE_BYTES
             ):
                 _drop_response(state, next(iter(state.responses)))
 
@@ -172,8 +173,8 @@ class MemoryState:
     async def recall_responses(self, session: str, prefix: str) -> dict[str, bytes]:
         with self._lock:
             state = self._states.get(session)
-            kept = state.responses if state else {}
-            return {name: data for name, data in kept.items() if name.startswith(prefix)}
+            responses = state.responses if state else {}
+            return {name: data for name, data in responses.items() if name.startswith(prefix)}
 
     async def forget_response(self, session: str, name: str) -> None:
         with self._lock:
@@ -186,63 +187,63 @@ class MemoryState:
         with self._lock:
             if documents:
                 self._state(session)
-            own = self._own.get(alias(session), _NONE)
+            own = self._scenarios.get(alias(session), _NO_SCENARIOS)
             if own.revision != was:
                 return False
-            self._keep(session, deepcopy(dict(documents)))
+            self._store_scenarios(session, deepcopy(dict(documents)))
             return True
 
     async def scenarios_of(self, session: str) -> tuple[int, Mapping[str, Json]]:
         with self._lock:
-            own = self._own_of(session) if self._own else _NONE
+            own = self._scenarios_for(session) if self._scenarios else _NO_SCENARIOS
             return own.revision, own.documents
 
     def own_changed(self, key: str | None = None) -> None:
-        """No other process changes them."""
+        """Do nothing: no other process changes the scenarios."""
 
-    def _own_of(self, session: str) -> _Own:
-        own = self._own.get(alias(session), _NONE)
-        if own is not _NONE:
+    def _scenarios_for(self, session: str) -> _SessionScenarios:
+        own = self._scenarios.get(alias(session), _NO_SCENARIOS)
+        if own is not _NO_SCENARIOS:
             own.names.add(session)
         return own
 
     def _state(self, session: str) -> _State:
-        """The session's state, which is used now."""
+        """Return the session's state, created if missing, and mark it as used now."""
         if (state := self._states.get(session)) is not None:
             self._states.move_to_end(session)
             return state
         state = self._states[session] = _State()
         if len(self._states) > self.most:
-            self._leave()
+            self._evict_oldest()
         return state
 
-    def _leave(self) -> None:
-        """Forget the session that was used longest ago. Its own scenarios stay as long as it is
-        remembered by another of its names."""
+    def _evict_oldest(self) -> None:
+        """Evict the least recently used session. Its scenarios stay while a session of another of
+        its names is kept."""
         name, _ = self._states.popitem(last=False)
         self.left += 1
-        own = self._own.get(key := alias(name)) if self._own else None
+        own = self._scenarios.get(key := alias(name)) if self._scenarios else None
         if own is not None and own.names.isdisjoint(self._states):
-            del self._own[key]
+            del self._scenarios[key]
 
-    def _keep(self, session: str, documents: dict[str, Json]) -> None:
-        """No number is used twice, so that equal numbers mean equal scenarios."""
+    def _store_scenarios(self, session: str, documents: dict[str, Json]) -> None:
+        """Store scenarios under a new revision; equal revisions mean equal scenarios."""
         self._revision += 1
         key = alias(session)
         if documents:
-            before = self._own.get(key, _NONE)
-            self._own[key] = _Own(
+            before = self._scenarios.get(key, _NO_SCENARIOS)
+            self._scenarios[key] = _SessionScenarios(
                 before.session or session,
                 self._revision,
                 MappingProxyType(documents),
                 before.names | {session},
             )
         else:
-            self._own.pop(key, None)
+            self._scenarios.pop(key, None)
 
 
 def _forget(state: _State, scenario: str) -> None:
-    """Forget a scenario's steps."""
+    """Delete the state of a scenario's steps."""
     state.consumed = {k: v for k, v in state.consumed.items() if k[0] != scenario}
     state.attempts = {k: v for k, v in state.attempts.items() if k[0] != scenario}
 

@@ -1,7 +1,7 @@
-"""The parts that messages and answers are made of, and the events an answer streams as.
+"""The parts of messages and answers, and the events as which an answer streams.
 
-These are pure values. A wire turns a provider's JSON into parts and parts into a provider's JSON;
-nothing between the two knows which provider it is.
+These are pure values. A wire converts between a provider's JSON and parts; nothing else knows the
+provider.
 """
 
 from typing import Literal, TypeAlias
@@ -12,7 +12,7 @@ FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "content_filte
 
 
 class Citation(msgspec.Struct, frozen=True, gc=False):
-    """A source that a text names, and the words of it that are cited."""
+    """A source of a text and the cited words of it."""
 
     url: str
     title: str | None = None
@@ -20,14 +20,14 @@ class Citation(msgspec.Struct, frozen=True, gc=False):
 
 
 class TextPart(msgspec.Struct, frozen=True, gc=False):
-    """Prose. A wire without citations says the text alone."""
+    """Prose. A wire without citations sends only the text."""
 
     text: str
     citations: tuple[Citation, ...] = ()
 
 
 class ReasoningPart(msgspec.Struct, frozen=True, gc=False):
-    """Thinking. `signature` goes back to the provider unread; `redacted` is its encrypted form."""
+    """Reasoning. `signature` is opaque to clients; `redacted` is the encrypted form."""
 
     text: str
     signature: str | None = None
@@ -51,7 +51,7 @@ class ServerToolUsePart(msgspec.Struct, frozen=True, gc=False):
 
 
 class ServerToolResultPart(msgspec.Struct, frozen=True, gc=False):
-    """What the provider's own tool gave back, as JSON text; or `error_code`, why it did not."""
+    """The result of a provider's tool as JSON text, or the `error_code` of its failure."""
 
     tool_use_id: str
     name: str
@@ -64,7 +64,7 @@ class RefusalPart(msgspec.Struct, frozen=True, gc=False):
 
 
 class ToolResultPart(msgspec.Struct, frozen=True, gc=False):
-    """What a tool gave back. `name` is its call's where the wire does not repeat it."""
+    """The result of a tool. `name` is that of its call if the wire does not repeat it."""
 
     tool_call_id: str
     name: str
@@ -82,12 +82,13 @@ MessagePart: TypeAlias = (
     TextPart | ReasoningPart | ToolCallPart | ToolResultPart | RefusalPart | OpaquePart
 )
 ScriptedPart: TypeAlias = TextPart | ReasoningPart | ToolCallPart | RefusalPart
-"""What a scenario document can say."""
+"""Parts that a scenario document can script."""
 AnswerPart: TypeAlias = ScriptedPart | ServerToolUsePart | ServerToolResultPart
 
 
 def streamed_text(part: AnswerPart) -> str:
-    """What a part streams in deltas: its prose or its arguments. A result comes in one piece."""
+    """Return the text that a part streams in deltas: prose or arguments. A result comes in one
+    piece."""
     match part:
         case ToolCallPart():
             return part.arguments
@@ -99,8 +100,8 @@ def streamed_text(part: AnswerPart) -> str:
             return part.text
 
 
-def held_text(part: AnswerPart) -> str:
-    """Everything that a part says, which counts as produced text."""
+def produced_text(part: AnswerPart) -> str:
+    """Return all text of a part, which counts as produced text."""
     match part:
         case ToolCallPart():
             return part.name + part.arguments

@@ -1,5 +1,5 @@
-"""Secrets taken out of what is kept, by the names under which they stand and wherever
-else the same request holds them."""
+"""Redacts secrets in stored requests and answers, by the names of their keys and wherever else the
+same request contains them."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -8,11 +8,10 @@ import re2
 
 from scenarios_app.engine.secrets import MASK, STEMS, is_secret, key_names, mask, secret_names
 
-# A key of JSON, also inside JSON that is text within JSON, where each quote stands behind a
-# backslash.
+# A JSON key, also in JSON that is a string within JSON, where quotes are escaped.
 _KEY = re.compile(r'(\\{0,7})"([^"\\]{1,200})\1"\s*+:\s*+')
-# A key that one of its words may make a secret's, looked for in one pass: most bodies hold none.
-# Nearly all answers count `tokens`, an ordinary word where no other letter stands beside it.
+# One pass that finds possible secret keys; most bodies have none. `tokens` is an ordinary word,
+# which nearly all answers contain.
 _STEMS = (*STEMS, "sig")
 _TOKEN_STEM = "token"
 _REST_OF_KEY, _END_OF_KEY = r'[^"\\]*', r'\\*"[^"\w]*:'
@@ -21,136 +20,136 @@ _SECRET_KEY = re2.compile(
     f"|[A-Za-z]{_TOKEN_STEM}{_REST_OF_KEY}{_END_OF_KEY}"
     f'|(?i:{_TOKEN_STEM})(?:(?:[^s"\\\\]|s[a-z]){_REST_OF_KEY})?{_END_OF_KEY}'
 )
-# How far a key reaches back from one of its words, and backslashes from its quote.
-_MAX_KEY_CHARS, _MOST_BACKSLASHES = 200, 7
+# Limits for the search backwards from a stem to the start of its key.
+_MAX_KEY_CHARS, _MAX_BACKSLASHES = 200, 7
 _CAPITALS = re.compile("[A-Z]+")
 _STRING = re.compile(r'(?s)(?:[^"\\]|\\.)*')
 _ESCAPED_STRING = re.compile(r'[^"\\]*')
 _ESCAPED_TOKEN = re.compile(r'(?<!\\)"|[\[\]{}]')
 _TOKEN = re.compile(r'(?s)"(?:[^"\\]|\\.)*"?|[\[\]{}]')
-# Under which names providers sign thinking, and what stands beside the plainest of them then.
-_SEALS = frozenset({"signature", "thoughtSignature", "thought_signature"})
+# Keys of reasoning signatures, and the words beside the ambiguous one of them.
+_SIGNATURE_KEYS = frozenset({"signature", "thoughtSignature", "thought_signature"})
 _THINKING = ("thinking", "signature_delta")
-# A value that is masked whole, also an object; below other names objects are looked into, since
-# a schema describes a parameter under its name.
-_WHOLE = frozenset({"apikey", "cookie", "proxyauthorization", "setcookie"})
+# Keys whose values are masked whole, objects too. Under other keys an object may be a schema that
+# describes a parameter of that name.
+_MASKED_WHOLE = frozenset({"apikey", "cookie", "proxyauthorization", "setcookie"})
 
 
 def redact_headers(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Headers with the secret ones masked; a repeated header keeps all its values."""
-    given = tuple(headers)
-    redacted = dict(given)
-    if len(redacted) == len(given):
+    """Return headers with secret values masked; a repeated header keeps all values."""
+    pairs = tuple(headers)
+    redacted = dict(pairs)
+    if len(redacted) == len(pairs):
         for name in secret_names(tuple(redacted)):
             redacted[name] = mask(redacted[name])
         return redacted
     redacted.clear()
-    for name, value in given:
-        shown = mask(value) if is_secret(name) else value
-        redacted[name] = f"{redacted[name]}, {shown}" if name in redacted else shown
+    for name, value in pairs:
+        masked = mask(value) if is_secret(name) else value
+        redacted[name] = f"{redacted[name]}, {masked}" if name in redacted else masked
     return redacted
 
 
 def redact_query(query: Mapping[str, str]) -> dict[str, str]:
-    """Query parameters with the secret ones masked."""
+    """Return query parameters with secret values masked."""
     return {name: mask(value) if is_secret(name) else value for name, value in query.items()}
 
 
 def redact_body(body: str) -> str:
-    """JSON text, whole or cut, with strings under secret names masked and the rest untouched."""
-    return _taken_apart(body) if names_secret(body) else body
+    """Return JSON text, whole or cut, with strings under secret names masked."""
+    return _redact_keys(body) if names_secret(body) else body
 
 
 def names_secret(body: str) -> bool:
-    """Whether there may be a secret's name in JSON text; if not, there is none in any piece of it
-    either."""
+    """Return True if JSON text may contain a secret's name; if not, no piece of it does."""
     return _SECRET_KEY.search(body) is not None
 
 
 def redact_bodies(bodies: Sequence[str]) -> Sequence[str]:
-    """Each of them as `redact_body` has it: short ones are looked through in one go."""
+    """Redact several bodies; short ones are searched together."""
     return [*map(redact_body, bodies)] if _SECRET_KEY.search("\n".join(bodies)) else bodies
 
 
 def redact_text(text: str, secrets: Iterable[str]) -> str:
-    """Text in which none of these secrets stands any more."""
+    """Return a text in which these secrets are masked."""
     for secret in secrets:
         if secret in text:
             text = text.replace(secret, mask(secret))
     return text
 
 
-def _taken_apart(body: str) -> str:
-    kept: list[str] = []
+def _redact_keys(body: str) -> str:
+    pieces: list[str] = []
     end = 0
     for key in _keys(body):
         if key.start() < end:
             continue
-        kept.append(body[end : key.end()])
-        shown, end = _masked(body, key)
-        kept.append(shown)
-    return "".join((*kept, body[end:]))
+        pieces.append(body[end : key.end()])
+        masked, end = _mask_value(body, key)
+        pieces.append(masked)
+    return "".join((*pieces, body[end:]))
 
 
 def _keys(body: str) -> Iterator[re.Match[str]]:
-    """The secret names in a body, found by what makes them so: most keys are never looked at."""
+    """Yield the secret keys in a body, found by their stems: most keys are never examined."""
     lower = body.lower()
     if len(lower) != len(body):
-        # Some capital letters have small ones of two characters.
+        # Some capital letters have two-character lower-case forms.
         lower = _CAPITALS.sub(lambda match: match[0].lower(), body)
     quotes = {
         lower.rfind('"', max(at - _MAX_KEY_CHARS, 0), at)
         for stem in _STEMS
         if stem in lower
-        for at in _places(lower, stem)
+        for at in _find_all(lower, stem)
     }
     for quote in sorted(quotes - {-1}):
         start = quote
-        while start and quote - start < _MOST_BACKSLASHES and body[start - 1] == "\\":
+        while start and quote - start < _MAX_BACKSLASHES and body[start - 1] == "\\":
             start -= 1
         key = _KEY.match(body, start)
-        if key is not None and is_secret(key[2]) and not _seals_thinking(body, key):
+        if key is not None and is_secret(key[2]) and not _signs_reasoning(body, key):
             yield key
 
 
-def _seals_thinking(body: str, key: re.Match[str]) -> bool:
-    """Whether it is the signature of a model's thinking: no secret, and what one looks for in the
-    journal when a conversation loses it."""
-    if key[2] not in _SEALS:
+def _signs_reasoning(body: str, key: re.Match[str]) -> bool:
+    """Return True for the signature of a model's reasoning. It is no secret, and people look for it
+    when a conversation loses it."""
+    if key[2] not in _SIGNATURE_KEYS:
         return False
     start, end = body.rfind("{", 0, key.start()), body.find("}", key.end())
     around = body[max(start, 0) : end if end >= 0 else len(body)]
     return key[2] != "signature" or any(word in around for word in _THINKING)
 
 
-def _places(text: str, word: str) -> Iterator[int]:
-    """Where a word begins in a text, every time."""
+def _find_all(text: str, word: str) -> Iterator[int]:
+    """Yield all positions of a word in a text."""
     at = text.find(word)
     while at >= 0:
         yield at
         at = text.find(word, at + len(word))
 
 
-def _masked(body: str, key: re.Match[str]) -> tuple[str, int]:
-    """The value of a key as it may be shown, and where it ends; the body may be cut in it."""
+def _mask_value(body: str, key: re.Match[str]) -> tuple[str, int]:
+    """Return the masked value of a key and its end; the body may be cut inside it."""
     start, quote = key.end(), key[1] + '"'
     if body.startswith(quote, start):
         first = start + len(quote)
         string = (_STRING if quote == '"' else _ESCAPED_STRING).match(body, first)
         end = string.end() if string else first
         return quote + mask(body[first:end]), end
-    whole = re.sub(r"[-_]", "", key[2]).lower() in _WHOLE | key_names()
+    whole = re.sub(r"[-_]", "", key[2]).lower() in _MASKED_WHOLE | key_names()
     opening = body[start : start + 1]
     if opening == "[" or (opening == "{" and whole):
         if not whole and not body[start + 1 :].lstrip().startswith(quote):
-            # A list of anything but strings.
+            # A list without strings.
             return "", start
         return quote + MASK + quote, _end_of(body, start, escaped=quote != '"')
     return "", start
 
 
 def _end_of(body: str, start: int, *, escaped: bool) -> int:
-    """Where the list or object at `start` ends, at the latest with the text that holds it."""
+    """Return the end of the list or object at `start`, at the latest the end of the string that
+    contains it."""
     depth = 0
     for token in (_ESCAPED_TOKEN if escaped else _TOKEN).finditer(body, start):
         if token[0] in ("[", "{"):

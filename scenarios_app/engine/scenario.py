@@ -1,4 +1,4 @@
-"""A scenario as the engine runs it: the contract's document as frozen values."""
+"""A scenario as the engine runs it: the validated document as immutable values."""
 
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
@@ -14,14 +14,14 @@ Select: TypeAlias = Literal["match", "first_user_message"]
 Reasoning: TypeAlias = Literal["enabled", "disabled"]
 GeneratedKind: TypeAlias = Literal["lorem", "auto"]
 
-# The scenario whose answers stand in for those that nobody scripted.
+# The scenario that answers requests without a scripted answer.
 CATCH_ALL = "test-mode"
 # The name in `provider_metadata` that stands for every provider.
 ANY_PROVIDER = "any"
 
 
 class Expect(msgspec.Struct, frozen=True):
-    """What a matched request should also be; what does not hold is a violation, not a mismatch."""
+    """Expectations of a matched request; a failed one is a violation and not a mismatch."""
 
     tools: tuple[str, ...] = ()
     allow_missing_tools: bool = False
@@ -31,11 +31,11 @@ class Expect(msgspec.Struct, frozen=True):
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """A failure to act out, of a kind in `producing/faults`. Times are in milliseconds; `None` is
-    the kind's own default.
+    """A scripted failure of a kind in `producing/faults`. Times are in milliseconds; `None` means
+    the kind's default.
 
-    `body` replaces the provider's envelope (text as is, other JSON encoded). `retryable` becomes
-    the `x-should-retry` header where it is given.
+    `body` replaces the provider's envelope (text unchanged, other JSON encoded). `retryable`
+    becomes the `x-should-retry` header if given.
     """
 
     kind: str
@@ -93,8 +93,8 @@ class ScriptedChoice(msgspec.Struct, frozen=True):
 
 class ScriptedAnswer(msgspec.Struct, frozen=True):
     """An answer in parts. With `per_choice` each entry is one `choices[].index`; without it the
-    only entry is repeated as often as the request asks (`n`). `consecutive` entries are messages
-    one after another, which a wire that can say so does not offer as alternatives."""
+    only entry is repeated `n` times. `consecutive` entries are successive messages instead of
+    alternatives, on wires that support this."""
 
     choices: tuple[ScriptedChoice, ...]
     per_choice: bool = False
@@ -104,7 +104,7 @@ class ScriptedAnswer(msgspec.Struct, frozen=True):
 
 
 class RawAnswer(msgspec.Struct, frozen=True):
-    """An answer sent as it stands: status 200-599, header values printable latin-1."""
+    """An answer sent unchanged: status 200-599, header values printable latin-1."""
 
     status: int = 200
     headers: tuple[tuple[str, str], ...] = ()
@@ -112,8 +112,8 @@ class RawAnswer(msgspec.Struct, frozen=True):
 
 
 class GeneratedAnswer(msgspec.Struct, frozen=True):
-    """An answer made from the request. `lorem`: as long as the user message's hash says, then
-    that message. `auto`: a tool call, JSON or lorem, whichever the request asks for."""
+    """An answer made from the request. `lorem`: words by the user message's hash, then that
+    message. `auto`: a tool call, JSON or lorem, as the request asks."""
 
     kind: GeneratedKind = "lorem"
     usage: ScriptedUsage = ScriptedUsage()
@@ -124,9 +124,8 @@ Answer: TypeAlias = ScriptedAnswer | RawAnswer | GeneratedAnswer
 
 
 class Produce(msgspec.Struct, frozen=True):
-    """What a step gives: an answer (one for streams, one for whole answers, mostly the same),
-    a fault alone, or an answer with a fault striking inside it. `recorded` is what it was when that
-    was recorded, as long as it is still the same."""
+    """What a step answers: an answer for each mode, a fault alone, or an answer with a fault inside
+    it. `recorded` is the recorded answer if it was not edited."""
 
     streaming: Answer | None = None
     non_streaming: Answer | None = None

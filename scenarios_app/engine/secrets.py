@@ -1,7 +1,7 @@
-"""What is a secret by its name, how one may be shown, and how its pieces are kept out of a text.
+"""Recognizes secrets by the names of their headers, parameters or keys, and masks them.
 
-A name is taken apart into words (`X-Auth-Token`, `accessToken`): a word that holds one of the stems
-makes it a secret's, unless it is one of the ordinary words that hold one by chance.
+A name is split into words (`X-Auth-Token`, `accessToken`): a word that contains one of the stems
+makes it secret, unless it is an ordinary word that contains a stem by chance.
 """
 
 import re
@@ -10,8 +10,8 @@ from functools import cache, lru_cache
 from typing import Final
 
 MASK: Final = "***"
-# So many characters of a secret say which it is: fewer may stand anywhere.
-PIECE: Final = 8
+# Shorter pieces of a secret can occur anywhere by chance.
+MIN_SECRET_CHARS: Final = 8
 STEMS: Final = (
     *("auth", "cookie", "credential", "key", "passphrase", "passw", "secret", "session"),
     *("signature", "token"),
@@ -24,20 +24,20 @@ _ORDINARY: Final = frozenset(
     | {"keystroke", "keystrokes", "keyword", "keywords", "monkey", "monkeys", "secretary", "turkey"}
     | {"tokenization", "tokenize", "tokenized", "tokenizer", "tokenizers", "tokens", "whiskey"}
 )
-# Our own header names a session, which is shown wherever requests are.
-_OWN: Final = "x-mockllm-"
+# Our own headers name sessions, which are shown with requests.
+_OWN_HEADER_PREFIX: Final = "x-mockllm-"
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _SCHEME: Final = re.compile(r"(?i)(basic|bearer|digest|token) +")
-_KEPT: Final = 4
-_SHORT: Final = 12
+_TAIL_CHARS: Final = 4
+_MIN_CHARS_WITH_TAIL: Final = 12
 
 
-# Lower-case names that are secret, though no word of theirs says so.
+# Lower-case names that are secret although they contain no stem.
 _declared: set[str] = set()
 
 
-def declare(names: Iterable[str]) -> None:
-    """Take these names for secret ones too, in every case: a provider's own headers for keys."""
+def declare_secret_names(names: Iterable[str]) -> None:
+    """Add secret names, in any case: headers that providers use for keys."""
     _declared.update(name.lower() for name in names)
     is_secret.cache_clear()
     secret_names.cache_clear()
@@ -46,14 +46,14 @@ def declare(names: Iterable[str]) -> None:
 
 @cache
 def key_names() -> frozenset[str]:
-    """The declared names without their hyphens, as keys of JSON may have them."""
+    """Return the declared names without hyphens, as JSON keys can have them."""
     return frozenset(name.replace("-", "") for name in _declared)
 
 
 @lru_cache(maxsize=4096)
 def is_secret(name: str) -> bool:
-    """Whether what stands under this name, of a header, a parameter or a key, is a secret."""
-    if name.lower().startswith(_OWN):
+    """Return True if the header, parameter or key of this name holds a secret."""
+    if name.lower().startswith(_OWN_HEADER_PREFIX):
         return False
     if name.lower() in _declared:
         return True
@@ -63,47 +63,47 @@ def is_secret(name: str) -> bool:
 
 @lru_cache(maxsize=256)
 def secret_names(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Those of some headers' or parameters' names that are secrets'. Requests and answers have the
-    same few sets of them again and again."""
+    """Return those of some names that are secret. It is cached, since requests repeat few sets of
+    names."""
     return tuple(name for name in names if is_secret(name))
 
 
 def mask(secret: str) -> str:
-    """A secret as it may be shown: the last four characters of a long one, so that people can tell
-    two keys apart. The scheme before a key is not a secret."""
+    """Return a masked secret: a long one keeps its last four characters, so that people can tell
+    keys apart. The scheme before a key is kept."""
     scheme = match[0] if (match := _SCHEME.match(secret)) else ""
     bare = secret[len(scheme) :]
-    return scheme + MASK + (bare[-_KEPT:] if len(bare) >= _SHORT else "")
+    return scheme + MASK + (bare[-_TAIL_CHARS:] if len(bare) >= _MIN_CHARS_WITH_TAIL else "")
 
 
 def secrets_of(*named: Mapping[str, str]) -> tuple[str, ...]:
-    """The secrets among these headers or parameters, longest first, to be looked for elsewhere.
-    Short ones are left out: replacing them wherever they stand would garble what people read."""
-    found = {
+    """Return the secrets in these headers or parameters, longest first. Short ones are left out,
+    since replacing them everywhere would garble texts."""
+    secrets = {
         secret
         for values in named
         for name in secret_names(tuple(values))
-        for secret in _bare(name.lower(), values[name])
-        if len(secret) >= PIECE
+        for secret in _bare_secrets(name.lower(), values[name])
+        if len(secret) >= MIN_SECRET_CHARS
     }
-    return tuple(sorted(found, key=len, reverse=True))
+    return tuple(sorted(secrets, key=len, reverse=True))
 
 
 def without_pieces(text: str, secrets: Iterable[str]) -> str:
-    """A text in which no eight characters in a row are those of a secret."""
+    """Return a text in which no eight consecutive characters are those of a secret."""
     for secret in secrets:
         spans = [
-            (match.start(), match.start() + PIECE)
-            for i in range(len(secret) - PIECE + 1)
-            for match in re.finditer(f"(?={re.escape(secret[i : i + PIECE])})", text)
+            (match.start(), match.start() + MIN_SECRET_CHARS)
+            for i in range(len(secret) - MIN_SECRET_CHARS + 1)
+            for match in re.finditer(f"(?={re.escape(secret[i : i + MIN_SECRET_CHARS])})", text)
         ]
-        for start, end in reversed(_joined(spans)):
+        for start, end in reversed(_merge_spans(spans)):
             text = text[:start] + MASK + text[end:]
     return text
 
 
-def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Spans that overlap or touch as one."""
+def _merge_spans(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Merge spans that overlap or touch."""
     joined: list[tuple[int, int]] = []
     for start, end in sorted(spans):
         if joined and start <= joined[-1][1]:
@@ -113,7 +113,7 @@ def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return joined
 
 
-def _bare(name: str, value: str) -> Iterable[str]:
+def _bare_secrets(name: str, value: str) -> Iterable[str]:
     if "cookie" in name:
         return [pair.partition("=")[2].strip() for pair in value.split(";")]
     return [_SCHEME.sub("", value, count=1).strip()]

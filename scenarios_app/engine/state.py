@@ -1,4 +1,4 @@
-"""What a session remembers between requests, behind a protocol that memory and Redis can keep."""
+"""The state that sessions keep between requests, as protocols that memory and Redis implement."""
 
 import hashlib
 import re
@@ -9,37 +9,37 @@ from typing import NamedTuple, Protocol
 
 from scenarios_app.engine.canonical import Json
 
-# What a session keeps of its answers, where a wire's API hands them out again.
-RESPONSES = 1_000
-RESPONSE_BYTES = 33_554_432
-# The latest of what was violated; the journal has each with its request.
-VIOLATIONS = 1_000
-# What a process remembers sessions of, unless it is told otherwise.
-SESSIONS = 100_000
+# Limits of the answers stored in a session for APIs that return them again.
+MAX_RESPONSES = 1_000
+MAX_RESPONSE_BYTES = 33_554_432
+# Only the latest violations are kept; the journal has all with their requests.
+MAX_VIOLATIONS = 1_000
+# Default number of sessions that a process keeps.
+MAX_SESSIONS = 100_000
 
-_OF_A_KEY = re.compile(r"key-[0-9a-f]{12}")
+_KEY_SESSION = re.compile(r"key-[0-9a-f]{12}")
 
 
 @lru_cache(maxsize=1024)
 def key_session(key: str) -> str:
-    """The name under which a key's session is stored and shown, from which none gets the key."""
+    """Return the name of an API key's session, from which the key cannot be recovered."""
     return "key-" + hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 def is_key_session(name: str) -> bool:
-    """Whether a session has the name that stands for some API key."""
-    return _OF_A_KEY.fullmatch(name) is not None
+    """Return True if a session has the name of some API key's session."""
+    return _KEY_SESSION.fullmatch(name) is not None
 
 
 def alias(session: str) -> str:
-    """One name for the session called so and for the session of the key that reads so: a
-    client that is given one of them before its first request cannot know which is meant."""
+    """Return the same name for a session and for the session of the key with that text, since a
+    client that is given the text cannot tell which is meant."""
     return session if is_key_session(session) else key_session(session)
 
 
 @dataclass(frozen=True, slots=True)
 class StepRef:
-    """A step as the state knows it. `key` identifies it; `label` is what people read."""
+    """A step in the state of sessions. `key` identifies it; `label` is for people."""
 
     scenario: str
     key: str
@@ -48,7 +48,7 @@ class StepRef:
 
 @dataclass(frozen=True, slots=True)
 class AttemptRef:
-    """What failing attempts are counted by, within a session."""
+    """The key by which failing attempts are counted within a session."""
 
     step: StepRef
     provider: str
@@ -56,7 +56,7 @@ class AttemptRef:
 
 @dataclass(frozen=True, slots=True)
 class SessionState:
-    """A copy of one session's state, in the order in which it came about."""
+    """A copy of one session's state, in order of occurrence."""
 
     session: str
     ordinal: int = 0
@@ -67,12 +67,12 @@ class SessionState:
 
 
 class Arrival(NamedTuple):
-    """What a request finds in its session when it arrives.
+    """The session state that a request finds on arrival.
 
-    `ordinal` is its number there, from 1; below 0 it is one that nothing else has, where the number
-    cannot be had. `consumed` holds scenario and key of every step that is taken, and may go on to
-    grow. `documents` are the session's own scenarios, and `revision` is a number that changes with
-    them. `changes` names the latest change of the common ones, 0 where no other process has any.
+    `ordinal` is the request's number from 1; below 0 it is unique but not a count. `consumed` holds
+    scenario and key of every consumed step and may still grow. `documents` are the session's own
+    scenarios with their `revision`. `changes` identifies the latest change of the common scenarios,
+    0 without other processes.
     """
 
     ordinal: int
@@ -83,96 +83,92 @@ class Arrival(NamedTuple):
 
 
 class StateUnavailable(Exception):
-    """What is remembered of sessions cannot be reached now; the message says so to clients."""
+    """The state of sessions cannot be reached; the message is for clients."""
 
 
 class SessionReader(Protocol):
-    """What can be read of sessions; nothing moves by it."""
+    """Reads sessions without changing them."""
 
     async def read(self, session: str) -> SessionState:
-        """The session's state as it is now; an unknown session is an empty one."""
+        """Return the session's current state; an unknown session is empty."""
 
     async def recall_response(self, session: str, name: str) -> bytes | None:
-        """An answer that the session keeps, None where there is none of that name."""
+        """Return a stored answer, or None."""
 
     async def recall_responses(self, session: str, prefix: str) -> Mapping[str, bytes]:
-        """All that the session keeps under names that begin so, in the order of their coming."""
+        """Return all stored answers whose names start with `prefix`, oldest first."""
 
     async def scenarios_of(self, session: str) -> tuple[int, Mapping[str, Json]]:
-        """The session's own documents by name, and a number that changes with them."""
+        """Return the revision of the session's own documents and the documents by name."""
 
 
 class AnswerState(SessionReader, Protocol):
-    """What the answer to a request moves in its session. Operations are atomic. Nothing that was
-    counted is ever given back. Each raises StateUnavailable where that cannot be known."""
+    """The state changes of answering a request. Operations are atomic and counts are never taken
+    back. Each raises StateUnavailable if the state cannot be reached."""
 
     async def arrive(self, session: str) -> Arrival:
         """Count a request in its session."""
 
     async def consume(self, session: str, step: StepRef) -> bool:
-        """Take a step; true for exactly one caller per session."""
+        """Consume a step; true for exactly one caller per session."""
 
     async def consume_first(self, session: str, steps: Sequence[StepRef]) -> int | None:
-        """Take the first of these that is not taken: its place among them, None if all are."""
+        """Consume the first free step; returns its index, or None if all are consumed."""
 
     async def fail(self, session: str, attempt: AttemptRef, *, times: int) -> bool:
-        """Count a failing attempt while fewer than `times` are counted; true if it was counted."""
+        """Count a failing attempt unless `times` are counted; true if it was counted."""
 
     async def count(self, session: str, counter: str) -> int:
-        """Add one to a counter and give its new value."""
+        """Increment a counter and return its new value."""
 
     async def violate(self, session: str, violation: str) -> None:
-        """Remember a violated expectation; of a session the latest `VIOLATIONS` are known."""
+        """Store a violated expectation; only the latest MAX_VIOLATIONS are kept."""
 
     async def remember_response(self, session: str, name: str, data: bytes) -> None:
-        """Keep an answer under its name, in place of an older one of that name. Of a session's
-        answers the latest `RESPONSES` are kept, and of these no more than `RESPONSE_BYTES` hold;
-        the newest always is."""
+        """Store an answer under a name, replacing an older one. The oldest are evicted beyond
+        MAX_RESPONSES answers or MAX_RESPONSE_BYTES; the newest is always kept."""
 
     async def forget_response(self, session: str, name: str) -> None:
-        """Keep an answer no longer."""
+        """Delete a stored answer."""
 
 
 class StateStore(AnswerState, Protocol):
-    """All that a process, or several of them, remember of sessions.
+    """All state of sessions, of one process or several.
 
-    It keeps a limited number of sessions: one beyond it takes the place of the one that was used
-    longest ago, of which nothing is known any more, its own scenarios neither. A
-    request of that one that is under way goes on in a new session of its name.
+    The number of sessions is limited: the least recently used one is evicted with its scenarios. A
+    request under way in an evicted session continues in a new session of its name.
     """
 
     async def sessions(self) -> tuple[str, ...]:
-        """Every session that has state or scenarios, by name."""
+        """Return the names of all sessions with state or scenarios, sorted."""
 
     async def reset(self, session: str | None, *, scenarios: bool = False) -> None:
-        """Forget a session's state (every session's for `None`), and its own scenarios if asked."""
+        """Delete a session's state (all sessions' for `None`), and its scenarios if asked."""
 
     async def clear_scenario(self, scenario: str, *, session: str | None = None) -> None:
-        """Forget what every session, or just this one, knows of a scenario's steps: it was
-        replaced."""
+        """Delete the state of a replaced scenario's steps, in one session or all."""
 
     async def keep_scenarios(
         self, session: str, documents: Mapping[str, Json], *, was: int
     ) -> bool:
-        """Keep scenario documents by name for one session alone, in place of those of revision
-        `was`, 0 where it has none; false, and nothing is kept, if they are of another one by now.
-        Sessions with one `alias` have their own scenarios in common."""
+        """Replace a session's own documents if their revision is still `was` (0: none yet); returns
+        False, without a change, if it is not. Sessions with one `alias` share their scenarios."""
 
 
 async def put_scenario(store: StateStore, session: str, name: str, document: Json) -> bool:
-    """Keep one more document for a session alone; false if it replaced one of its name."""
+    """Add a document to a session; returns False if it replaced one of its name."""
     while True:
-        revision, kept = await store.scenarios_of(session)
-        if await store.keep_scenarios(session, {**kept, name: document}, was=revision):
-            return name not in kept
+        revision, documents = await store.scenarios_of(session)
+        if await store.keep_scenarios(session, {**documents, name: document}, was=revision):
+            return name not in documents
 
 
 async def drop_scenario(store: StateStore, session: str, name: str) -> bool:
-    """Drop a session's own scenario; false if there was none."""
+    """Remove a session's own scenario; returns False if there was none."""
     while True:
-        revision, kept = await store.scenarios_of(session)
-        if name not in kept:
+        revision, documents = await store.scenarios_of(session)
+        if name not in documents:
             return False
-        left = {other: document for other, document in kept.items() if other != name}
-        if await store.keep_scenarios(session, left, was=revision):
+        remaining = {other: document for other, document in documents.items() if other != name}
+        if await store.keep_scenarios(session, remaining, was=revision):
             return True

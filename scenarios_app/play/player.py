@@ -19,7 +19,7 @@ from scenarios_app.engine.parts import (
     ToolCallPart,
     ToolResultPart,
 )
-from scenarios_app.engine.producing.faults import kind_of, strike_of
+from scenarios_app.engine.producing.faults import fault_stage_of, kind_of
 from scenarios_app.play.conversation import (
     ConversationDocument,
     ExpectedDocument,
@@ -242,7 +242,7 @@ def _is_truncated(exchange: Exchange) -> bool:
         return False
     step_fault = decision.step.produce.fault if decision.step and decision.kind == "step" else None
     fault = decision.fault or decision.cancel(stream=request.stream) or step_fault
-    if not fault or strike_of(fault, stream=request.stream) != "inside":
+    if not fault or fault_stage_of(fault, stream=request.stream) != "inside":
         return False
     kind = kind_of(fault)
     return (kind.stream if request.stream else kind.whole) in _TRUNCATING_STRIKES

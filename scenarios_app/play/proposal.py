@@ -15,7 +15,7 @@ from scenarios_app.engine.matching.index import Index
 from scenarios_app.engine.parts import ToolCallPart
 from scenarios_app.engine.scenario import Scenario, Step
 from scenarios_app.engine.schemas.keywords import SchemaError
-from scenarios_app.engine.schemas.patterns import sample
+from scenarios_app.engine.schemas.patterns import make_sample
 from scenarios_app.play.conversation import load_conversation
 from scenarios_app.play.player import FixedCatalog, PlayedConversation, play
 from scenarios_app.play.report import failure_reasons
@@ -184,5 +184,5 @@ def _text_for(condition: TextCondition) -> str:
     if condition.regex:
         pattern = condition.regex.removeprefix("(?i)")
         with suppress(SchemaError):
-            candidates += [sample(pattern, Random(seed), 1) for seed in range(5)]
+            candidates += [make_sample(pattern, Random(seed), 1) for seed in range(5)]
     return next((text for text in candidates if text and condition.test(text)), "")

@@ -11,8 +11,8 @@ from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document.answer import PacingDocument, ProduceDocument
 from scenarios_app.engine.document.load import validate
 from scenarios_app.engine.document.recorded import chunk_document, digest_of_answer
-from scenarios_app.engine.producing.templates import BRACES, OPENING, as_written
-from scenarios_app.engine.recorded.requests import decoded, depth_of
+from scenarios_app.engine.producing.templates import BRACES, OPENING, escape_templates
+from scenarios_app.engine.recorded.requests import decode_body, depth_of
 from scenarios_app.engine.secrets import is_secret
 from scenarios_app.engine.shapes import DocumentError
 from scenarios_app.recording import Interaction, RecordedResponse
@@ -106,7 +106,7 @@ def _recorded(where: Placed) -> dict[str, Any]:
     query = {name: value for name, value in call.query.items() if not is_secret(name)}
     if query:
         recorded["query"] = query
-    body = decoded(call.body)
+    body = decode_body(call.body)
     if body is not None:
         deep = not isinstance(body, str) and depth_of(body) > _DEEPEST
         recorded["body"] = call.body.decode() if deep else body
@@ -176,7 +176,7 @@ def as_said(produce: dict[str, Any]) -> dict[str, Any]:
 def _written(value: Any) -> Any:
     match value:
         case str():
-            return as_written(value)
+            return escape_templates(value)
         case dict():
             return {key: _written(item) for key, item in value.items()}
         case list():
@@ -204,7 +204,7 @@ def _raw(response: RecordedResponse) -> dict[str, Json]:
         raw["headers"] = headers
     body = response.body
     if body and len(body) <= _EDITABLE:
-        value = decoded(body)
+        value = decode_body(body)
         if isinstance(value, str) or depth_of(value) > _DEEPEST:
             value = body.decode(errors="replace")
         raw["body"] = value

@@ -12,9 +12,9 @@ from scenarios_app.engine.conditions.recorded import describe_difference
 from scenarios_app.engine.recorded.requests import (
     ComparedRequest,
     Difference,
-    Kind,
-    compared,
-    decoded,
+    DifferenceKind,
+    compared_request,
+    decode_body,
     differences,
 )
 from scenarios_app.recording import RecordedRequest
@@ -54,7 +54,7 @@ class Drift:
     """One thing that is not as it was recorded. `step` is empty for what is new, `request` reads
     `POST /v1/messages`; `times` is how often it was asked."""
 
-    kind: Kind
+    kind: DifferenceKind
     cassette: str
     step: str
     request: str
@@ -89,7 +89,7 @@ def recorded_steps(document: Document) -> Iterator[RecordedStep]:
         request = ComparedRequest(
             recorded.get("method", "POST"),
             recorded.get("query", {}),
-            decoded(body) if isinstance(body, str) else body,
+            decode_body(body) if isinstance(body, str) else body,
             frozenset(recorded.get("exact", ())),
         )
         path = match.get("path") or ""
@@ -128,7 +128,7 @@ def _misses(missed: Sequence[RecordedRequest]) -> list[_Miss]:
         url = request.url_parts
         path = where.path if where else url.path
         query = dict(parse_qsl(url.query, keep_blank_values=True))
-        one = _Miss(path, compared(request.method, query, request.body))
+        one = _Miss(path, compared_request(request.method, query, request.body))
         known = found.setdefault((path, one.request.digest), one)
         if known is not one:
             known.times += 1
@@ -163,7 +163,7 @@ def drift_json(drift: Drift) -> dict[str, Any]:
         "request": drift.request,
         "times": drift.times,
         "differences": [
-            {"kind": d.kind, "place": d.place, "recorded": d.recorded, "asked": d.asked}
+            {"kind": d.kind, "place": d.place, "recorded": d.recorded, "asked": d.received}
             for d in drift.differences
         ],
         "text": "\n".join(lines_of(drift)),

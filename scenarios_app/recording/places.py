@@ -7,7 +7,7 @@ from typing import Final
 from urllib.parse import parse_qsl
 
 from scenarios_app.engine.canonical import CanonicalRequest
-from scenarios_app.engine.recorded.requests import decoded
+from scenarios_app.engine.recorded.requests import decode_body
 from scenarios_app.recording import RecordedRequest
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.body import Limits, Node, read_body
@@ -46,7 +46,7 @@ class Placed:
     @property
     def model(self) -> str:
         """The model where the body does not name it."""
-        if isinstance(body := decoded(self.call.body), dict) and body.get("model"):
+        if isinstance(body := decode_body(self.call.body), dict) and body.get("model"):
             return ""
         named = self.request.model if self.request is not None else ""
         return named or self.target.params.get("model", "")

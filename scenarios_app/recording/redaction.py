@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlunsplit
 from ahocorasick_rs import BytesAhoCorasick, MatchKind
 
 from scenarios_app.engine.redaction import redact_body
-from scenarios_app.engine.secrets import MASK, PIECE, is_secret, mask, secrets_of
+from scenarios_app.engine.secrets import MASK, MIN_SECRET_CHARS, is_secret, mask, secrets_of
 from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
 
 # So many characters of a secret in a row say which it is.
@@ -72,7 +72,7 @@ class SecretMask:
             chars += len(secret)
             if chars > MAX_SECRET_CHARS:
                 break
-            if len(secret) >= PIECE and not _PLACEHOLDER.fullmatch(secret):
+            if len(secret) >= MIN_SECRET_CHARS and not _PLACEHOLDER.fullmatch(secret):
                 whole = (secret, *_random_pieces(secret))
                 patterns.update(dict.fromkeys(one.encode("utf-8", "replace") for one in whole))
         self._patterns = patterns

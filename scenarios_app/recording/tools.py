@@ -13,7 +13,7 @@ from scenarios_app.engine.document.answer import AnswerDocument, ProduceDocument
 from scenarios_app.engine.document.compile import encode
 from scenarios_app.engine.document.parts import ToolCallDocument, ToolResultDocument
 from scenarios_app.engine.parts import ToolCallPart, ToolResultPart
-from scenarios_app.engine.producing.templates import Filling, variable_values
+from scenarios_app.engine.producing.templates import TemplateFiller, variable_values
 from scenarios_app.recording import RecordedRequest
 from scenarios_app.recording.places import placed
 
@@ -69,7 +69,7 @@ class RecordedTools:
 
     def _read(self, document: ScenarioDocument) -> None:
         values = variable_values(document.variables)
-        filling = Filling(lambda: values, sys.maxsize)
+        filling = TemplateFiller(lambda: values, sys.maxsize)
         scripted: set[tuple[str, str]] = set()
         heard: set[tuple[ToolCallPart, ToolResultPart]] = set()
         for step in document.steps:

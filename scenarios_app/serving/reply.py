@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.engine.producing.faults import fault_error, kind_of, silence_ms
-from scenarios_app.engine.producing.plan import FaultMark, Timed
+from scenarios_app.engine.producing.plan import FaultMark, TimedEvent
 from scenarios_app.engine.scenario import Fault
 from scenarios_app.wire.base import ArchiveWrite, Headers, StreamEncoder, Wire
 
@@ -191,7 +191,7 @@ def whole(
 def streamed(
     wire: Wire,
     encoder: StreamEncoder,
-    timed: Iterable[Timed],
+    timed: Iterable[TimedEvent],
     *,
     status: int = 200,
     headers: Headers = (),
@@ -207,7 +207,7 @@ def streamed(
 
 def streamed_long(
     wire: Wire,
-    make: Callable[[], tuple[StreamEncoder, Iterable[Timed]]],
+    make: Callable[[], tuple[StreamEncoder, Iterable[TimedEvent]]],
     *,
     cut: bool,
     status: int = 200,
@@ -237,7 +237,7 @@ def _stream(
 
 
 def _encoded(
-    wire: Wire, encoder: StreamEncoder, timed: Iterable[Timed], *, most: int | None = None
+    wire: Wire, encoder: StreamEncoder, timed: Iterable[TimedEvent], *, most: int | None = None
 ) -> Iterator[Frame]:
     """Yield the frames of a stream, each at most about `most` bytes if that is given."""
     due, pieces, size, sent = 0.0, [encoder.opening()], 0, 0

@@ -10,9 +10,15 @@ from msgspec.structs import replace
 from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, ErrorAnswer
 from scenarios_app.engine.matching.expectations import VIOLATED
 from scenarios_app.engine.matching.select import Decision
-from scenarios_app.engine.parts import AnswerPart, RefusalPart, TextPart, ToolCallPart, held_text
-from scenarios_app.engine.producing.faults import fault_error, kind_of, strike_of
-from scenarios_app.engine.producing.plan import LONG_CHARACTERS, Timed, is_long, plan
+from scenarios_app.engine.parts import (
+    AnswerPart,
+    RefusalPart,
+    TextPart,
+    ToolCallPart,
+    produced_text,
+)
+from scenarios_app.engine.producing.faults import fault_error, fault_stage_of, kind_of
+from scenarios_app.engine.producing.plan import MAX_PREPARED_CHARS, TimedEvent, is_long, plan
 from scenarios_app.engine.producing.produce import (
     answer,
     error_turn,
@@ -140,7 +146,7 @@ def is_long_script(decision: Decision, *, stream: bool) -> bool:
     if not isinstance(scripted, ScriptedAnswer):
         return False
     parts = (part for choice in scripted.choices for part in choice.parts)
-    return sum(len(held_text(part)) for part in parts) > LONG_CHARACTERS
+    return sum(len(produced_text(part)) for part in parts) > MAX_PREPARED_CHARS
 
 
 def is_generated_for_schemas(decision: Decision, request: CanonicalRequest) -> bool:
@@ -189,7 +195,7 @@ def _struck(
     stream = request.stream
     # A raw answer is whole, also for those who ask for a stream.
     raw = isinstance(scripted_answer(decision.step.produce, stream=stream), RawAnswer)
-    match strike_of(fault, stream=stream and not raw):
+    match fault_stage_of(fault, stream=stream and not raw):
         case "silence":
             return silent(fault, delay=delay)
         case "malformed":
@@ -299,7 +305,7 @@ def _encoded(
     assert endpoint is not None and endpoint.render is not None
 
     def stream(fault: Fault | None) -> Reply:
-        def make() -> tuple[StreamEncoder, Iterable[Timed]]:
+        def make() -> tuple[StreamEncoder, Iterable[TimedEvent]]:
             assert endpoint is not None and endpoint.encode is not None
             timed = plan(
                 response,

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json
-from scenarios_app.engine.producing.faults import Strike, fault_kinds
+from scenarios_app.engine.producing.faults import FaultEffect, fault_kinds
 from scenarios_app.engine.scenario import Scenario, Step
 
 Outcome: TypeAlias = Literal["complete", "client_gone", "fault", "unmatched"]
@@ -18,7 +18,7 @@ StepKey: TypeAlias = tuple[str, str]
 
 _BAD_REQUEST = 400
 # Faults after which a response continues to its end.
-_RESUMING_FAULTS: frozenset[Strike] = frozenset({"hold"})
+_RESUMING_FAULTS: frozenset[FaultEffect] = frozenset({"hold"})
 _SSE_DATA = "data:"
 
 

@@ -1,7 +1,7 @@
 """Token log probabilities in OpenAI's format, which other providers use too."""
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.producing.usage import Token, likeliest, tokens_of
+from scenarios_app.engine.producing.usage import Token, split_tokens, top_tokens
 
 
 def token_logprobs(text: str, top: int) -> list[Json]:
@@ -9,9 +9,9 @@ def token_logprobs(text: str, top: int) -> list[Json]:
     return [
         {
             **_token_json(token),
-            "top_logprobs": [_token_json(other) for other in likeliest(token, top)],
+            "top_logprobs": [_token_json(other) for other in top_tokens(token, top)],
         }
-        for token in tokens_of(text)
+        for token in split_tokens(text)
     ]
 
 

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 import msgspec
 from msgspec.structs import replace
 
-from scenarios_app.engine.secrets import declare
+from scenarios_app.engine.secrets import declare_secret_names
 from scenarios_app.wire.anthropic import wire as anthropic_messages
 from scenarios_app.wire.base import Call, Endpoint, Params, Wire
 from scenarios_app.wire.errors import WireError
@@ -51,7 +51,7 @@ class _InstalledWires(msgspec.Struct):
 
 def install(*wires: Wire) -> None:
     """Make these the wires of this process, in this order; their key headers become secrets."""
-    declare(name for wire in wires for name in wire.key_headers)
+    declare_secret_names(name for wire in wires for name in wire.key_headers)
     _installed.wires = wires
     _installed.endings = PathEndings(endpoint for wire in wires for endpoint in wire.endpoints)
     for cached_function in (_wires_under, _targets_at, find_intended_path):

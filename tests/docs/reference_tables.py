@@ -9,7 +9,7 @@ from django.core.management import BaseCommand, get_commands, load_command_class
 
 from mockllm_site.command_line import PACKAGES
 from mockllm_site.kit.settings_table import SECTIONS, SETTINGS, Setting
-from scenarios_app.engine.producing.faults import FaultKind, Strike, fault_kinds
+from scenarios_app.engine.producing.faults import FaultEffect, FaultKind, fault_kinds
 from scenarios_app.wire.base import Endpoint
 from scenarios_app.wire.openai.dialects.rows import DIALECTS, OPENAI
 from scenarios_app.wire.registry import wires
@@ -31,7 +31,7 @@ HOLDS: Mapping[str, str] = {
     "token": "text",
     "whole": "whole number from 1",
 }
-STRIKES: Mapping[Strike, str] = {
+STRIKES: Mapping[FaultEffect, str] = {
     "error": "an HTTP error in the provider's envelope",
     "silence": "not one byte; the connection is closed",
     "malformed": "status 200 and a body that no client can read",

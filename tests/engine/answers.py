@@ -49,7 +49,7 @@ def response_of(*choices: Choice) -> CanonicalResponse:
     return CanonicalResponse("ab", 1735689600, "m", choices, Usage(1, 1))
 
 
-RESPONSES = st.lists(choices(), min_size=1, max_size=3).map(lambda found: response_of(*found))
+MAX_RESPONSES = st.lists(choices(), min_size=1, max_size=3).map(lambda found: response_of(*found))
 PACINGS = st.builds(
     Pacing,
     first_ms=st.integers(0, 1000),

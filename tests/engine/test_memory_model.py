@@ -11,7 +11,7 @@ from scenarios_app.engine.memory import MemoryState
 from scenarios_app.engine.state import AttemptRef, StateStore, StepRef, drop_scenario, put_scenario
 from tests.support.hypothesis_profiles import often
 
-SESSIONS = st.sampled_from(["a", "b"])
+MAX_SESSIONS = st.sampled_from(["a", "b"])
 SCENARIOS = st.sampled_from(["x", "y"])
 EVERY_STEP = [StepRef(name, key, "label") for name in ("x", "y") for key in ("k1", "k2")]
 STEPS = st.sampled_from(EVERY_STEP)
@@ -38,7 +38,7 @@ class StoreMachine(RuleBasedStateMachine):
     def happened(self, session: str, what: str) -> list[object]:
         return [value for s, w, value in self.done if (s, w) == (session, what)]
 
-    @rule(session=SESSIONS)
+    @rule(session=MAX_SESSIONS)
     def arrive(self, session: str) -> None:
         self.done.append((session, "ordinal", None))
         arrival = self.runner.run(self.store.arrive(session))
@@ -52,32 +52,32 @@ class StoreMachine(RuleBasedStateMachine):
         assert arrival.documents == documents
         assert (arrival.revision, documents) == self.runner.run(self.store.scenarios_of(session))
 
-    @rule(session=SESSIONS, step=STEPS)
+    @rule(session=MAX_SESSIONS, step=STEPS)
     def consume(self, session: str, step: StepRef) -> None:
         free = step not in self.happened(session, "consume")
         assert self.runner.run(self.store.consume(session, step)) is free
         if free:
             self.done.append((session, "consume", step))
 
-    @rule(session=SESSIONS, attempt=ATTEMPTS, times=st.integers(0, 3))
+    @rule(session=MAX_SESSIONS, attempt=ATTEMPTS, times=st.integers(0, 3))
     def fail(self, session: str, attempt: AttemptRef, times: int) -> None:
         counts = self.happened(session, "fail").count(attempt) < times
         assert self.runner.run(self.store.fail(session, attempt, times=times)) is counts
         if counts:
             self.done.append((session, "fail", attempt))
 
-    @rule(session=SESSIONS, counter=COUNTERS)
+    @rule(session=MAX_SESSIONS, counter=COUNTERS)
     def count(self, session: str, counter: str) -> None:
         self.done.append((session, "count", counter))
         counted = self.runner.run(self.store.count(session, counter))
         assert counted == self.happened(session, "count").count(counter)
 
-    @rule(session=SESSIONS, text=st.sampled_from(["one", "two"]))
+    @rule(session=MAX_SESSIONS, text=st.sampled_from(["one", "two"]))
     def violate(self, session: str, text: str) -> None:
         self.done.append((session, "violate", text))
         self.runner.run(self.store.violate(session, text))
 
-    @rule(session=SESSIONS | st.none(), scenarios=st.booleans())
+    @rule(session=MAX_SESSIONS | st.none(), scenarios=st.booleans())
     def reset(self, session: str | None, scenarios: bool) -> None:
         gone = ("a", "b") if session is None else (session,)
         self.done = [event for event in self.done if event[0] not in gone]
@@ -94,13 +94,13 @@ class StoreMachine(RuleBasedStateMachine):
         self.done = [event for event in self.done if not of_it(event[2])]
         self.runner.run(self.store.clear_scenario(scenario))
 
-    @rule(session=SESSIONS, name=SCENARIOS, document=st.integers(0, 2))
+    @rule(session=MAX_SESSIONS, name=SCENARIOS, document=st.integers(0, 2))
     def put_scenario(self, session: str, name: str, document: int) -> None:
         new = (session, name) not in self.documents
         self.documents[session, name] = document
         assert self.runner.run(put_scenario(self.store, session, name, document)) is new
 
-    @rule(session=SESSIONS, name=SCENARIOS)
+    @rule(session=MAX_SESSIONS, name=SCENARIOS)
     def drop_scenario(self, session: str, name: str) -> None:
         there = self.documents.pop((session, name), None) is not None
         assert self.runner.run(drop_scenario(self.store, session, name)) is there

@@ -71,7 +71,7 @@ async def test_a_reset_forgets_them(store: StateStore, session: str | None) -> N
 
 
 async def test_the_oldest_go_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "RESPONSES", 2)
+    monkeypatch.setattr(memory, "MAX_RESPONSES", 2)
     store = MemoryState()
     for name in ("r1", "r2", "r1", "r3"):
         await store.remember_response("a", name, b"x")
@@ -79,7 +79,7 @@ async def test_the_oldest_go_when_there_are_too_many(monkeypatch: pytest.MonkeyP
 
 
 async def test_the_oldest_go_when_they_are_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "RESPONSE_BYTES", 10)
+    monkeypatch.setattr(memory, "MAX_RESPONSE_BYTES", 10)
     store = MemoryState()
     for name in ("r1", "r2", "r3"):
         await store.remember_response("a", name, b"1234")
@@ -90,7 +90,7 @@ async def test_the_oldest_go_when_they_are_too_large(monkeypatch: pytest.MonkeyP
 
 
 async def test_the_newest_stays_however_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "RESPONSE_BYTES", 10)
+    monkeypatch.setattr(memory, "MAX_RESPONSE_BYTES", 10)
     store = MemoryState()
     await store.remember_response("a", "r1", b"1")
     await store.remember_response("a", "r2", b"x" * 11)

@@ -127,7 +127,7 @@ async def test_a_session_without_scenarios_can_be_reset_with_its_scenarios() -> 
 
 async def test_of_violations_the_latest_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     store = MemoryState()
-    for number in range(memory.VIOLATIONS + 1):
+    for number in range(memory.MAX_VIOLATIONS + 1):
         await store.violate("a", f"{number}")
     violations = (await store.read("a")).violations
     assert (len(violations), violations[0], violations[-1]) == (1_000, "1", "1000")

@@ -1,13 +1,13 @@
 """Properties that are worked out once."""
 
-from scenarios_app.engine.canonical import once
+from scenarios_app.engine.canonical import lazy_property
 
 
 class Counting:
     def __init__(self) -> None:
         self.times = 0
 
-    @once
+    @lazy_property
     def doubled(self) -> int:
         """Twice as many times."""
         self.times += 1
@@ -22,5 +22,5 @@ def test_it_is_worked_out_when_it_is_first_asked_for() -> None:
 
 
 def test_its_class_has_it_with_its_words() -> None:
-    assert isinstance(Counting.doubled, once)
+    assert isinstance(Counting.doubled, lazy_property)
     assert Counting.doubled.__doc__ == "Twice as many times."

@@ -13,11 +13,11 @@ from scenarios_app.engine.parts import (
     ServerToolUsePart,
     TextPart,
     ToolCallPart,
-    held_text,
+    produced_text,
     streamed_text,
 )
 from scenarios_app.engine.producing.plan import deltas_of
-from scenarios_app.engine.producing.templates import Filling, fill_choice
+from scenarios_app.engine.producing.templates import TemplateFiller, fill_choice
 from scenarios_app.engine.producing.usage import count_output
 from scenarios_app.engine.scenario import ScriptedChoice
 
@@ -39,7 +39,7 @@ RESULT = ServerToolResultPart("s1", "web_search", '[{"url":"{{ city }}"}]')
 def test_a_part_streams_its_text_and_may_hold_more(
     part: AnswerPart, streamed: str, held: str
 ) -> None:
-    assert (streamed_text(part), held_text(part)) == (streamed, held)
+    assert (streamed_text(part), produced_text(part)) == (streamed, held)
     assert "".join(deltas_of(part, 1)) == streamed
     assert count_output([Choice((part,), "stop")]) == -(-len(held) // 4)
 
@@ -50,10 +50,10 @@ def test_a_server_tools_input_streams_in_two_fragments_at_least() -> None:
 
 
 def test_what_a_server_tool_says_is_no_template() -> None:
-    filling = Filling(lambda: {"city": "Paris"}, 1000)
+    filling = TemplateFiller(lambda: {"city": "Paris"}, 1000)
     assert [filling.part(USE), filling.part(RESULT)] == [USE, RESULT]
 
 
 def test_what_a_server_tool_says_comes_in_no_chunks_of_its_own() -> None:
     scripted = ScriptedChoice((USE,), (Chunk(0, "another"),))
-    assert fill_choice(scripted, Filling(None, 1000)).parts == (USE,)
+    assert fill_choice(scripted, TemplateFiller(None, 1000)).parts == (USE,)

@@ -130,7 +130,7 @@ async def test_an_answer_that_failed_is_not_kept(fault: dict[str, Any], stream: 
 
 
 async def test_an_answer_that_is_no_longer_kept_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "RESPONSES", 1)
+    monkeypatch.setattr(memory, "MAX_RESPONSES", 1)
     here = playing()
     first = await ask(here, input="x")
     second = await ask(here, input="y")

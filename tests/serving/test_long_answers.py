@@ -7,7 +7,7 @@ import pytest
 
 from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.engine.producing import plan as plans
-from scenarios_app.engine.producing.plan import LONG_CHARACTERS
+from scenarios_app.engine.producing.plan import MAX_PREPARED_CHARS
 from scenarios_app.serving import reply as replies
 from scenarios_app.serving.playback import Player, never, play
 from scenarios_app.serving.reply import LONG_BYTES, PIECE_BYTES, SLICE_BYTES, LongFrames, whole
@@ -15,7 +15,7 @@ from scenarios_app.wire.base import Call
 from tests.serving.pipelines import Playing, chat, claude, gemini, says, scenario
 from tests.serving.test_player import FakeClock
 
-LONG = "word, " * (LONG_CHARACTERS // 3)
+LONG = "word, " * (MAX_PREPARED_CHARS // 3)
 PACINGS = [{}, {"words_per_second": 1_000}, {"chunk_ms": 1, "jitter": 0.5, "words_per_chunk": 1}]
 FAULTS = [
     None,
@@ -56,8 +56,8 @@ async def test_they_are_the_bytes_and_times_of_answers_made_beforehand(
     produced = {"text": LONG, "pacing": pacing, **({"fault": fault} if fault else {})}
     document = scenario("one", {"consume": False, "produce": produced})
     made = []
-    for longest in (LONG_CHARACTERS, 10**9):
-        monkeypatch.setattr(plans, "LONG_CHARACTERS", longest)
+    for longest in (MAX_PREPARED_CHARS, 10**9):
+        monkeypatch.setattr(plans, "MAX_PREPARED_CHARS", longest)
         made.append((await Playing(document).pipeline.answer(call())).reply)
     long, short = made
     assert isinstance(long.frames, LongFrames) and isinstance(short.frames, tuple)

@@ -13,7 +13,7 @@ from openai.types.completion_choice import Logprobs
 
 from scenarios_app.engine.canonical import CanonicalResponse, Choice, Usage
 from scenarios_app.engine.parts import Finish, PartDelta, PartEnd, PartStart, StreamEvent, TextPart
-from scenarios_app.engine.producing.usage import likeliest, tokens_of
+from scenarios_app.engine.producing.usage import split_tokens, top_tokens
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.body import Limits, read_body
 from scenarios_app.wire.errors import WireError
@@ -72,11 +72,11 @@ def sent_by(endpoint: Any, request: Any) -> str:
 
 @given(st.text(max_size=80), st.integers(0, 20))
 def test_tokens_joined_are_the_text_and_none_is_likelier_than_itself(text: str, top: int) -> None:
-    tokens = tokens_of(text)
+    tokens = split_tokens(text)
     assert "".join(token.text for token in tokens) == text
     for token in tokens:
         assert token.logprob < 0
-        others = likeliest(token, top)
+        others = top_tokens(token, top)
         assert len(others) == top and len({other.text for other in others}) == top
         assert all(a.logprob > b.logprob for a, b in pairwise(others))
         assert not top or others[0] == token

@@ -14,12 +14,12 @@ from scenarios_app.engine.conditions.texts import TextCondition, quote
 from scenarios_app.engine.recorded.requests import (
     ComparedRequest,
     Difference,
-    asked,
-    decoded,
+    decode_body,
     differences,
     rules_between,
+    to_compared_request,
 )
-from scenarios_app.engine.recorded.rules import NAMES, RuleName
+from scenarios_app.engine.recorded.rules import RULE_NAMES, RuleName
 from scenarios_app.engine.shapes import Document, quote_json
 from scenarios_app.engine.shapes.fields import SomeText, Text, one_of
 
@@ -49,7 +49,7 @@ class RecordedRequestDocument(Document):
 def _read_digest(request: CanonicalRequest, subject: Subject) -> Iterable[str]:
     if request.sent is None:
         return ()
-    return (asked(request.sent, frozenset(subject.name.split())).digest,)
+    return (to_compared_request(request.sent, frozenset(subject.name.split())).digest,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class RecordedCondition(SubjectTextCondition):
     @classmethod
     def compiled(cls, value: RecordedRequestDocument | None, field: str) -> Iterator[Condition]:
         if value is not None:
-            body = decoded(value.body) if isinstance(value.body, str) else value.body
+            body = decode_body(value.body) if isinstance(value.body, str) else value.body
             exact = frozenset(value.exact)
             recorded = ComparedRequest(value.method, value.query, body, exact)
             subject = Subject(_read_digest, " ".join(sorted(exact)))
@@ -103,7 +103,7 @@ class RecordedCondition(SubjectTextCondition):
             yield (
                 f"{self.field}.{difference.place}",
                 _format_value(difference.recorded),
-                _format_value(difference.asked),
+                _format_value(difference.received),
             )
 
     def differences(self, reader: RequestReader) -> tuple[Difference, ...]:
@@ -125,9 +125,9 @@ class RecordedCondition(SubjectTextCondition):
         """Return True if the request equals the recorded one with all rules switched off."""
         sent = reader.request.sent
         exact = ComparedRequest(
-            self.recorded.method, self.recorded.query, self.recorded.body, NAMES
+            self.recorded.method, self.recorded.query, self.recorded.body, RULE_NAMES
         )
-        return sent is not None and asked(sent, NAMES).digest == exact.digest
+        return sent is not None and to_compared_request(sent, RULE_NAMES).digest == exact.digest
 
     @property
     def can_fail_next_turn(self) -> bool:
@@ -139,18 +139,21 @@ class RecordedCondition(SubjectTextCondition):
 
     def _compared_form(self, reader: RequestReader) -> ComparedRequest | None:
         sent = reader.request.sent
-        return None if sent is None else asked(sent, self.recorded.exact)
+        return None if sent is None else to_compared_request(sent, self.recorded.exact)
 
 
 def describe_difference(difference: Difference) -> str:
     """Return a difference as one line for people."""
     match difference.kind:
         case "new":
-            return f"{difference.place} is new: {_format_value(difference.asked)}"
+            return f"{difference.place} is new: {_format_value(difference.received)}"
         case "removed":
             return f"{difference.place} is gone: {_format_value(difference.recorded)}"
         case _:
-            was, now = _format_value(difference.recorded), _format_value(difference.asked)
+            was, now = (
+                _format_value(difference.recorded),
+                _format_value(difference.received),
+            )
             return f"{difference.place} changed from {was} to {now}"
 
 

@@ -89,10 +89,10 @@ def sanitise_tool_name(name: str) -> str:
 
 def _decode(arguments: str) -> Json:
     try:
-        decoded: Json = json.loads(arguments)
+        decode_body: Json = json.loads(arguments)
     except (ValueError, RecursionError):
         return arguments
-    return decoded
+    return decode_body
 
 
 _MAX_LITERAL_CHARS = 200

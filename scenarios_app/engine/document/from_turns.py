@@ -17,7 +17,7 @@ from scenarios_app.engine.document.turns import (
     TurnsDocument,
 )
 from scenarios_app.engine.producing.produce import INPUT_TOKENS, OUTPUT_TOKENS
-from scenarios_app.engine.producing.templates import BRACES, OPENING, as_written
+from scenarios_app.engine.producing.templates import BRACES, OPENING, escape_templates
 from scenarios_app.engine.scenario import ANY_PROVIDER
 from scenarios_app.engine.shapes import DocumentError, Loc, refuse
 
@@ -97,7 +97,7 @@ def _convert_answer(response: ResponseDocument) -> dict[str, Any]:
     """Return reasoning, text and calls in this order, each call after its own text."""
     segments = (*(response.reasoning or ()), *(response.reasoning_content or ()))
     reasoning = [block for segment in segments if (block := _convert_reasoning(segment))]
-    text = as_written(response.assistant_text or "")
+    text = escape_templates(response.assistant_text or "")
     calls = response.tool_calls or []
     if any(call.assistant_text for call in calls):
         blocks = ({"reasoning": block.pop("text"), **block} for block in reasoning)
@@ -116,7 +116,7 @@ def _convert_answer(response: ResponseDocument) -> dict[str, Any]:
 def _convert_calls(calls: list[CallDocument]) -> Iterator[dict[str, Json]]:
     for number, call in enumerate(calls, 1):
         if call.assistant_text:
-            yield {"text": as_written(call.assistant_text)}
+            yield {"text": escape_templates(call.assistant_text)}
         yield {"tool_call": _convert_call(call, number)}
 
 
@@ -124,11 +124,11 @@ def _convert_call(call: CallDocument, number: int) -> dict[str, Json]:
     arguments = call.arguments
     return {
         "id": call.call_id or f"call-{number}",
-        "name": as_written(call.tool_name),
+        "name": escape_templates(call.tool_name),
         # A plain string would be sent without quotes.
-        "arguments": as_written(_encode_string(arguments))
+        "arguments": escape_templates(_encode_string(arguments))
         if isinstance(arguments, str)
-        else _escape_templates(arguments),
+        else _escape_json(arguments),
     }
 
 
@@ -136,7 +136,7 @@ def _convert_report(response: ResponseDocument) -> dict[str, Json] | None:
     if response.report_content is None:
         return None
     return {
-        key: _escape_templates(value)
+        key: _escape_json(value)
         for key, value in _without_none(
             status=response.status,
             report_format=response.report_format,
@@ -157,7 +157,9 @@ def _convert_reasoning(segment: SegmentDocument) -> dict[str, Json]:
     }
     marks_present = {key: mark for key, mark in marks.items() if mark}
     return (
-        {"text": as_written(segment.text), **marks_present} if segment.text or marks_present else {}
+        {"text": escape_templates(segment.text), **marks_present}
+        if segment.text or marks_present
+        else {}
     )
 
 
@@ -233,15 +235,15 @@ def _retry_keys(turn: TurnDocument) -> dict[str, Json]:
     )
 
 
-def _escape_templates(value: Json) -> Json:
+def _escape_json(value: Json) -> Json:
     """Return JSON that template filling turns into this JSON."""
     match value:
         case str():
-            return as_written(value)
+            return escape_templates(value)
         case list():
-            return [_escape_templates(item) for item in value]
+            return [_escape_json(item) for item in value]
         case dict():
-            return {as_written(key): _escape_templates(item) for key, item in value.items()}
+            return {escape_templates(key): _escape_json(item) for key, item in value.items()}
         case _:
             return value
 

@@ -11,7 +11,7 @@ from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document.fault import STATUSES_WITHOUT_BODY
 from scenarios_app.engine.recorded import RecordedAnswer
 from scenarios_app.engine.recorded.requests import digest_of
-from scenarios_app.engine.recorded.rules import NAMES, relaxed
+from scenarios_app.engine.recorded.rules import RULE_NAMES, normalize_body
 from scenarios_app.engine.shapes import Document, Finding, dump_as_string, parse_from_string
 from scenarios_app.engine.shapes.fields import Flag, Headers, Pace, Status, Text
 
@@ -91,7 +91,7 @@ class RecordedAnswerDocument(Document):
 def digest_of_answer(produce: Mapping[str, Any]) -> str:
     """Return the digest of a step's answer in its shortest form, without the recording."""
     kept: Json = {key: value for key, value in produce.items() if key not in _NOT_DIGESTED}
-    return digest_of(relaxed(kept, exact=NAMES))
+    return digest_of(normalize_body(kept, exact=RULE_NAMES))
 
 
 def chunk_document(at: float, data: bytes) -> Json:

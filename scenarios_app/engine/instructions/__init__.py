@@ -17,8 +17,8 @@ from scenarios_app.engine.instructions.kinds import (
     read_chain,
 )
 from scenarios_app.engine.instructions.probes import Received, probe_text
-from scenarios_app.engine.parts import AnswerPart, Chunk, ReasoningPart, TextPart, held_text
-from scenarios_app.engine.producing.lorem import digest, lorem, pieces
+from scenarios_app.engine.parts import AnswerPart, Chunk, ReasoningPart, TextPart, produced_text
+from scenarios_app.engine.producing.lorem import hash_message, make_lorem, split_pieces
 from scenarios_app.engine.scenario import ScriptedAnswer, ScriptedChoice
 
 START, END = "<|instruction_start|>", "<|instruction_end|>"
@@ -60,7 +60,7 @@ def build_instructed_answer(
         block = chain[answer_count] if answer_count < len(chain) else _COMPLETE_BLOCK
         writer = _AnswerWriter(
             block,
-            key=f"{digest(message)}/{answer_count}",
+            key=f"{hash_message(message)}/{answer_count}",
             probe=lambda probe: probe_text(probe, request, received),
             limit=max_text_bytes,
         )
@@ -131,7 +131,7 @@ class _AnswerWriter:
             Chunk(index, piece)
             for index, part in enumerate(parts)
             if isinstance(part, TextPart | ReasoningPart)
-            for piece in pieces(f"{key}/{index}", part.text)
+            for piece in split_pieces(f"{key}/{index}", part.text)
         )
         return ScriptedChoice(parts, chunks or None)
 
@@ -144,7 +144,7 @@ class _AnswerWriter:
             and message.content.has_reasoning
         )
         if self.block.reasoning is not None and (number == 0 or has_reasoning):
-            text = self._wrap_text(lorem(f"{key}/reasoning", self.block.reasoning))
+            text = self._wrap_text(make_lorem(f"{key}/reasoning", self.block.reasoning))
             place = JsonCursor(None, self.block.place).at("reasoning.length").place
             yield self._count_bytes(ReasoningPart(text), place)
 
@@ -154,7 +154,7 @@ class _AnswerWriter:
                 for part in parts:
                     yield self._count_bytes(part, message.place)
             case Lorem(words=words, citations=citations):
-                text = self._wrap_text(lorem(f"{key}/text", words))
+                text = self._wrap_text(make_lorem(f"{key}/text", words))
                 yield self._count_bytes(TextPart(text, citations), message.place)
             case Verbatim(text=text, citations=citations):
                 yield self._count_bytes(TextPart(self._wrap_text(text), citations), message.place)
@@ -167,7 +167,7 @@ class _AnswerWriter:
         return " ".join(piece for piece in (wrap, text, wrap) if piece)
 
     def _count_bytes(self, part: AnswerPart, place: str) -> AnswerPart:
-        self.size += len(held_text(part).encode())
+        self.size += len(produced_text(part).encode())
         if self.size > self.limit:
             raise InstructionError(place, f"more text than the limit of {self.limit} bytes")
         return part

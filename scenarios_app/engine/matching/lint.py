@@ -23,7 +23,7 @@ from scenarios_app.engine.parts import (
     RefusalPart,
     TextPart,
     ToolCallPart,
-    held_text,
+    produced_text,
 )
 from scenarios_app.engine.producing.produce import REPORT_TOOL
 from scenarios_app.engine.producing.templates import OPENING, broken_templates
@@ -189,7 +189,7 @@ def _template_texts(step: Step) -> Iterator[tuple[str, str]]:
     for answer in (step.produce.streaming, step.produce.non_streaming):
         for choice in answer.choices if isinstance(answer, ScriptedAnswer) else ():
             for part in choice.parts:
-                text, place = held_text(part), _PART_FIELDS.get(type(part))
+                text, place = produced_text(part), _PART_FIELDS.get(type(part))
                 if place and OPENING in text:
                     # Arguments are JSON, where a text ends at its quote.
                     calls = isinstance(part, ToolCallPart)

@@ -1,4 +1,4 @@
-"""The faults that there are, a row each: where one strikes, its keys and status, and its words."""
+"""The kinds of faults: the stage at which each strikes, its keys, status and texts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,36 +13,36 @@ from scenarios_app.engine.scenario import Fault
 # `cut`: it breaks off and the connection closes. `end`: it breaks off and ends as if it were whole.
 # `hold`: it goes silent for `hold_ms`, then goes on. In streams alone, `malformed_event`: it ends
 # with an event that no client can read. `error_event`: it ends with the provider's error.
-Strike: TypeAlias = Literal[
+FaultEffect: TypeAlias = Literal[
     "error", "silence", "malformed", "cut", "end", "hold", "malformed_event", "error_event"
 ]
-Place: TypeAlias = Literal["error", "silence", "malformed", "inside"]
+FaultStage: TypeAlias = Literal["error", "silence", "malformed", "inside"]
 
 RETRY_AFTER_MS = 1000
 PHRASES = {status.value: status.phrase for status in HTTPStatus}
 
-_BEFORE = ("error", "silence", "malformed")
-_ENVELOPE = frozenset(
+_INSTEAD_OF_ANSWER = ("error", "silence", "malformed")
+_ENVELOPE_KEYS = frozenset(
     {"message", "type", "code", "param", "headers", "retry_after_ms", "retryable"}
 )
-_INSIDE = frozenset({"message", "after_chunks"})
+_INSIDE_KEYS = frozenset({"message", "after_chunks"})
 
 
 @dataclass(frozen=True, slots=True)
 class FaultKind:
-    """One kind. `label` is its line among the editor's choices, `words` stand for it in the
-    sentence of a step.
+    """One kind of fault. `label` is its text in the editor and `words` its phrase in the sentence
+    of a step.
 
-    `stream` and `whole` say how it strikes a streamed and a whole answer, `keys` what a document
-    may say of it and `required` what it must. `status` and `message` are those of its error where
-    the document says nothing, `limited` marks an error that asks to come again later.
+    `stream` and `whole` are its effects on a streamed and a whole answer, `keys` the keys that a
+    document may set and `required` those that it must. `status` and `message` are its error's
+    defaults; `limited` marks an error that asks the client to come back later.
     """
 
     name: str
     label: str
     words: str
-    stream: Strike
-    whole: Strike
+    stream: FaultEffect
+    whole: FaultEffect
     keys: frozenset[str] = field(default=frozenset({"message"}))
     required: tuple[str, ...] = ()
     status: int = 500
@@ -51,18 +51,18 @@ class FaultKind:
 
     @property
     def inside(self) -> bool:
-        """Whether it strikes inside an answer instead of standing alone."""
-        return self.stream not in _BEFORE
+        """True if it strikes inside an answer; False if it replaces the answer."""
+        return self.stream not in _INSTEAD_OF_ANSWER
 
 
-SHIPPED = (
+BUILT_IN_FAULTS = (
     FaultKind(
         "http",
         "HTTP error",
         "HTTP error",
         stream="error",
         whole="error",
-        keys=_ENVELOPE | {"status", "body"},
+        keys=_ENVELOPE_KEYS | {"status", "body"},
         required=("status",),
     ),
     FaultKind(
@@ -71,7 +71,7 @@ SHIPPED = (
         "rate limit",
         stream="error",
         whole="error",
-        keys=_ENVELOPE,
+        keys=_ENVELOPE_KEYS,
         status=429,
         message="Simulated rate limit.",
         limited=True,
@@ -82,7 +82,7 @@ SHIPPED = (
         "model error",
         stream="error",
         whole="error",
-        keys=_ENVELOPE,
+        keys=_ENVELOPE_KEYS,
         message="Simulated model error.",
     ),
     FaultKind(
@@ -113,7 +113,7 @@ SHIPPED = (
         "cut short",
         stream="cut",
         whole="cut",
-        keys=_INSIDE,
+        keys=_INSIDE_KEYS,
     ),
     FaultKind(
         "truncate",
@@ -121,7 +121,7 @@ SHIPPED = (
         "without its end mark",
         stream="end",
         whole="end",
-        keys=_INSIDE,
+        keys=_INSIDE_KEYS,
     ),
     FaultKind(
         "malformed_chunk",
@@ -129,7 +129,7 @@ SHIPPED = (
         "with a malformed chunk",
         stream="malformed_event",
         whole="malformed",
-        keys=_INSIDE,
+        keys=_INSIDE_KEYS,
     ),
     FaultKind(
         "stall",
@@ -137,7 +137,7 @@ SHIPPED = (
         "going silent for a while",
         stream="hold",
         whole="hold",
-        keys=_INSIDE | {"hold_ms"},
+        keys=_INSIDE_KEYS | {"hold_ms"},
     ),
     FaultKind(
         "error_event",
@@ -145,53 +145,55 @@ SHIPPED = (
         "broken off by an error",
         stream="error_event",
         whole="error",
-        keys=_ENVELOPE | _INSIDE,
+        keys=_ENVELOPE_KEYS | _INSIDE_KEYS,
         message="Simulated error inside the stream.",
     ),
 )
 
 
 @dataclass(slots=True)
-class _Installed:
+class _Registry:
     kinds: Mapping[str, FaultKind]
 
 
-_installed = _Installed({kind.name: kind for kind in SHIPPED})
+_registry = _Registry({kind.name: kind for kind in BUILT_IN_FAULTS})
 
 
-def install(*kinds: FaultKind) -> None:
-    """Know these faults instead of the ones so far."""
-    _installed.kinds = {kind.name: kind for kind in kinds}
+def set_fault_kinds(*kinds: FaultKind) -> None:
+    """Replace the registered kinds of faults."""
+    _registry.kinds = {kind.name: kind for kind in kinds}
 
 
 def fault_kinds() -> Mapping[str, FaultKind]:
-    """Every kind by its name: first those that stand alone, then those inside an answer."""
-    return _installed.kinds
+    """Return all kinds by name: first those that replace an answer, then those inside one."""
+    return _registry.kinds
 
 
 def kind_of(fault: Fault) -> FaultKind:
-    return _installed.kinds[fault.kind]
+    return _registry.kinds[fault.kind]
 
 
-def strike_of(fault: Fault, *, stream: bool) -> Place:
-    """Where a fault strikes a streamed or a whole answer: instead of it, or `inside`: the answer
-    itself is sent, and broken on the way, a stream by the marks of its plan, a whole answer by its
-    bytes."""
+def fault_stage_of(fault: Fault, *, stream: bool) -> FaultStage:
+    """Return the stage at which a fault strikes a streamed or a whole answer.
+
+    At `inside` the answer itself is sent and broken on the way: a stream at the mark of its plan, a
+    whole answer within its bytes.
+    """
     kind = kind_of(fault)
     match kind.stream if stream else kind.whole:
-        case "error" | "silence" | "malformed" as before:
-            return before
+        case "error" | "silence" | "malformed" as stage:
+            return stage
         case _:
             return "inside"
 
 
 def silence_ms(fault: Fault) -> int:
-    """How long the connection is held without a byte before it is closed."""
+    """Return how long the connection is held without a byte before it is closed."""
     return fault.hold_ms if "hold_ms" in kind_of(fault).keys else 0
 
 
 def fault_error(fault: Fault) -> ErrorAnswer:
-    """The error of a fault that has one: sent as an HTTP answer or as an in-stream event."""
+    """Return the error of a fault, for an HTTP answer or an in-stream event."""
     kind = kind_of(fault)
     status = fault.status or kind.status
     message = kind.message or f"Simulated failure: {PHRASES.get(status, status)}."

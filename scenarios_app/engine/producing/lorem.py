@@ -1,7 +1,7 @@
-"""The answer of test mode: lorem ipsum whose length, words and chunks are hashed from the message.
+r"""The answer of test mode: lorem ipsum whose length, words and chunks are hashed from the message.
 
-Requirement 000, R2-R6: 5-500 words, then the user message verbatim; what follows "\nReason:" is
-thought first, and echoed after too.
+Requirement 000, R2-R6: 5-500 words, then the user message verbatim; text after "\nReason:" is sent
+as reasoning first, and echoed too.
 """
 
 import hashlib
@@ -13,65 +13,66 @@ from scenarios_app.engine.parts import AnswerPart, Chunk, ReasoningPart, TextPar
 from scenarios_app.engine.scenario import ScriptedAnswer, ScriptedChoice
 from scenarios_app.engine.schemas.scalars import WORDS
 
-MARK = "\nReason:"
+REASON_MARK = "\nReason:"
 
 
-def digest(message: str) -> str:
-    """What the choices that are drawn for a message are hashed from."""
+def hash_message(message: str) -> str:
+    """Return the hash that seeds all random choices for a message."""
     return hashlib.sha256(message.encode()).hexdigest()
 
 
 def word_count(message: str) -> int:
-    """Words of lorem for a user message: 5 to 500, from its SHA-256."""
+    """Return the number of lorem words for a user message: 5 to 500, from its SHA-256."""
     return 5 + int.from_bytes(hashlib.sha256(message.encode()).digest()[:4], "little") % 496
 
 
-def lorem(key: str, words: int) -> str:
-    """`words` words, the same for the same key in every process."""
-    draws = _bytes(f"words\0{key}")
+def make_lorem(key: str, words: int) -> str:
+    """Return `words` words, the same for the same key in every process."""
+    draws = _hashed_bytes(f"words\0{key}")
     return " ".join(WORDS[next(draws) % len(WORDS)] for _ in range(words))
 
 
-def pieces(key: str, text: str) -> Iterator[str]:
-    """The text in pieces of 3-10 words, the last perhaps shorter; joined they are the text."""
-    sizes = _bytes(f"sizes\0{key}")
+def split_pieces(key: str, text: str) -> Iterator[str]:
+    """Yield the text in pieces of 3-10 words; the last can be shorter."""
+    sizes = _hashed_bytes(f"sizes\0{key}")
     at, end = 0, len(text)
     while at < end:
-        found = _words(3 + next(sizes) % 8).match(text, at)
-        # Without a match there is not one word in the text.
-        piece = found[0] if found else text
+        match = _words_pattern(3 + next(sizes) % 8).match(text, at)
+        # Without a match the text has no word.
+        piece = match[0] if match else text
         yield piece
         at += len(piece)
 
 
 @cache
-def _words(most: int) -> re.Pattern[str]:
-    """So many words, each with the space before it, the last of a text also with the rest."""
+def _words_pattern(max_words: int) -> re.Pattern[str]:
+    """Return a pattern for up to `max_words` words, each with the space before it; the last also
+    with the rest."""
     # Possessive throughout: one pass over any text.
-    return re.compile(rf"(?:\s*+\S++){{1,{most}}}+(?:\s++\Z)?+")
+    return re.compile(rf"(?:\s*+\S++){{1,{max_words}}}+(?:\s++\Z)?+")
 
 
 def lorem_answer(message: str) -> ScriptedAnswer:
-    """The whole answer to a user message, its stream chunks given."""
-    thought = [message.partition(MARK)[2].strip()] if MARK in message else []
-    said = [lorem(message, word_count(message))]
+    """Return the whole answer to a user message, with its stream chunks."""
+    reasoning_runs = [message.partition(REASON_MARK)[2].strip()] if REASON_MARK in message else []
+    text_runs = [make_lorem(message, word_count(message))]
     parts: list[AnswerPart] = []
     chunks: list[Chunk] = []
-    for kind, spoken in ((ReasoningPart, thought), (TextPart, said)):
+    for kind, spoken in ((ReasoningPart, reasoning_runs), (TextPart, text_runs)):
         if spoken:
             runs = [run for run in (*spoken, message) if run]
-            cut = [
+            split = [
                 piece
                 for i, run in enumerate(runs)
-                for piece in pieces(message, run if i == 0 else f" {run}")
+                for piece in split_pieces(message, run if i == 0 else f" {run}")
             ]
-            chunks.extend(Chunk(len(parts), piece) for piece in cut)
-            parts.append(kind("".join(cut)))
+            chunks.extend(Chunk(len(parts), piece) for piece in split)
+            parts.append(kind("".join(split)))
     return ScriptedAnswer((ScriptedChoice(tuple(parts), tuple(chunks)),))
 
 
-def _bytes(key: str) -> Iterator[int]:
-    """An endless stream of bytes hashed from a key."""
+def _hashed_bytes(key: str) -> Iterator[int]:
+    """Yield endless bytes hashed from a key."""
     seed = hashlib.sha256(key.encode()).digest()
     block = 0
     while True:

@@ -1,5 +1,5 @@
-"""From a step and a request to the answer: templates filled, ids given by a hash of the request,
-tokens counted; and the answers that end a turn script."""
+"""Builds the answer of a step: fills templates, assigns ids by a hash of the request, counts
+tokens. Also builds the answers for failed turn scripts."""
 
 import json
 import struct
@@ -24,11 +24,16 @@ from scenarios_app.engine.parts import (
     ServerToolUsePart,
     TextPart,
     ToolCallPart,
-    held_text,
+    produced_text,
 )
 from scenarios_app.engine.producing.auto import auto_answer
 from scenarios_app.engine.producing.lorem import lorem_answer
-from scenarios_app.engine.producing.templates import Filling, TooLong, fill_choice, template_values
+from scenarios_app.engine.producing.templates import (
+    TemplateFiller,
+    TextTooLong,
+    fill_choice,
+    template_values,
+)
 from scenarios_app.engine.producing.usage import usage_of
 from scenarios_app.engine.scenario import (
     ANY_PROVIDER,
@@ -45,7 +50,7 @@ from scenarios_app.engine.scenario import (
 
 
 class Seed(msgspec.Struct, frozen=True):
-    """What one request makes of itself; every id is hexadecimal, without a provider's prefix."""
+    """The hash of a request, from which all its ids derive; ids are hexadecimal without prefix."""
 
     hex: str
 
@@ -61,7 +66,7 @@ class Seed(msgspec.Struct, frozen=True):
         return self._derive(f"tool call {number}")[:24]
 
     def draws(self) -> Iterator[float]:
-        """Numbers from 0 up to but not including 1, without end and the same every time."""
+        """Yield endless numbers from 0 up to but not including 1, the same every time."""
         block = 0
         while True:
             digest = bytes.fromhex(self._derive(f"draws {block}"))
@@ -74,34 +79,42 @@ class Seed(msgspec.Struct, frozen=True):
 
 
 def make_seed(session: str, method: str, path: str, body: bytes, ordinal: int) -> Seed:
-    """The seed of the `ordinal`-th request of a session. Nothing else of a request counts."""
-    own = session.encode("utf-8", "surrogatepass")
-    said = method.encode("utf-8", "surrogatepass")
-    at = path.encode("utf-8", "surrogatepass")
+    """Return the seed of the `ordinal`-th request of a session; no other part of the request
+    counts."""
+    session_bytes = session.encode("utf-8", "surrogatepass")
+    method_bytes = method.encode("utf-8", "surrogatepass")
+    path_bytes = path.encode("utf-8", "surrogatepass")
     number = b"%d" % ordinal
-    # Each part with its length before it: no two requests can frame the same bytes.
+    # Each part is prefixed with its length, so different requests cannot frame the same bytes.
     framed = b"%d:%b%d:%b%d:%b%d:%b%d:%b" % (
-        *(len(own), own, len(said), said, len(at), at),
+        *(
+            len(session_bytes),
+            session_bytes,
+            len(method_bytes),
+            method_bytes,
+            len(path_bytes),
+            path_bytes,
+        ),
         *(len(body), body, len(number), number),
     )
     return Seed(sha256(framed).hexdigest())
 
 
-# Anthropic has most of such tools, so its prefix stands for every wire.
+# Anthropic's prefix, used on every wire: it has most of these tools.
 SERVER_TOOL_PREFIX = "srvtoolu_"
 
 
-def identified(
+def assign_ids(
     choices: Iterable[Choice], seed: Seed, *, tool_call_prefix: str
 ) -> tuple[Choice, ...]:
-    """The choices with an id on every call. A result without one belongs to the last use of its
-    tool."""
-    ids = _Ids((seed.tool_call_id(number) for number in count(1)), tool_call_prefix)
+    """Return the choices with an id on every call. A result without an id gets that of the last use
+    of its tool."""
+    ids = _IdAssigner((seed.tool_call_id(number) for number in count(1)), tool_call_prefix)
     return tuple(ids.choice(choice) for choice in choices)
 
 
-class _Ids(msgspec.Struct):
-    """What is given so far, in the order of the answer."""
+class _IdAssigner(msgspec.Struct):
+    """Assigns ids in the order of the answer and remembers those of server tools."""
 
     fresh: Iterator[str]
     prefix: str
@@ -143,7 +156,7 @@ def produce(
     groups: Mapping[str, str],
     max_text_bytes: int = MAX_TEXT_BYTES,
 ) -> CanonicalResponse | RawAnswer | ErrorAnswer:
-    """The answer of a step to a request; an error where the two ask for too much of it."""
+    """Return the answer of a step to a request, or an error if the result would exceed a limit."""
     scripted = scripted_answer(step.produce, stream=request.stream)
     values: Callable[[], Mapping[str, str]] | None = None
     match scripted:
@@ -151,14 +164,14 @@ def produce(
             return scripted
         case GeneratedAnswer():
             message = request.last_user_text
-            if _bytes(message) > max_text_bytes:
-                return _too_long(max_text_bytes)
-            made = auto_answer(request) if scripted.kind == "auto" else lorem_answer(message)
-            if isinstance(made, ErrorAnswer):
-                return made
-            # What is made is never a template.
+            if _byte_length(message) > max_text_bytes:
+                return _too_long_error(max_text_bytes)
+            generated = auto_answer(request) if scripted.kind == "auto" else lorem_answer(message)
+            if isinstance(generated, ErrorAnswer):
+                return generated
+            # Generated text is never a template.
             scripted = replace(
-                made, usage=scripted.usage, provider_metadata=scripted.provider_metadata
+                generated, usage=scripted.usage, provider_metadata=scripted.provider_metadata
             )
         case _:
             values = partial(template_values, scenario, request, groups)
@@ -171,18 +184,18 @@ def produce(
         default_usage=scenario.default_usage,
         values=values,
         max_text_bytes=max_text_bytes,
-        spoken=_spoken(step, request) if request.also else "",
+        spoken=_spoken_dialect(step, request) if request.also else "",
     )
 
 
-def _spoken(step: Step, request: CanonicalRequest) -> str:
-    """The one of the names that a request may go by under which the step calls its provider."""
+def _spoken_dialect(step: Step, request: CanonicalRequest) -> str:
+    """Return the provider name in the step's match that is one of the request's other names."""
     named = (text.equals for text in step.match.provider)
     return next((name for name in named if name and name in request.also), "")
 
 
 def scripted_answer(produce: Produce, *, stream: bool) -> Answer:
-    """The answer scripted for streams or for whole answers; with just one of them, that one."""
+    """Return the answer scripted for the mode; if only one is scripted, that one."""
     wanted, other = produce.streaming, produce.non_streaming
     if not stream:
         wanted, other = other, wanted
@@ -201,19 +214,19 @@ def answer(
     max_text_bytes: int = MAX_TEXT_BYTES,
     spoken: str = "",
 ) -> CanonicalResponse | ErrorAnswer:
-    """A scripted answer made the answer to a request. Without `values` its text is no template."""
+    """Build the response from a scripted answer. Without `values`, texts are not templates."""
     copies = 1 if scripted.per_choice else request.n
     if not 1 <= copies <= MAX_CHOICES:
         message = f"Invalid 'n': expected a number from 1 to {MAX_CHOICES}, but got {copies}."
         return ErrorAnswer(400, message, param="n")
-    filling = Filling(values, max_text_bytes)
+    filler = TemplateFiller(values, max_text_bytes)
     try:
-        filled = [fill_choice(choice, filling) for choice in scripted.choices]
-    except TooLong:
-        return _too_long(max_text_bytes)
-    if sum(map(_size, filled)) * copies > max_text_bytes:
-        return _too_long(max_text_bytes)
-    choices = identified(filled * copies, seed, tool_call_prefix=tool_call_prefix)
+        filled = [fill_choice(choice, filler) for choice in scripted.choices]
+    except TextTooLong:
+        return _too_long_error(max_text_bytes)
+    if sum(map(_choice_bytes, filled)) * copies > max_text_bytes:
+        return _too_long_error(max_text_bytes)
+    choices = assign_ids(filled * copies, seed, tool_call_prefix=tool_call_prefix)
     return CanonicalResponse(
         id=seed.response_id,
         created=created,
@@ -227,49 +240,53 @@ def answer(
 
 
 def _metadata(scripted: ScriptedAnswer, provider: str, spoken: str) -> Mapping[str, Json]:
-    """A provider's own fields go before those of every provider."""
-    given = scripted.provider_metadata
-    if not given:
+    """Return the extra fields; a provider's own override those of every provider."""
+    metadata = scripted.provider_metadata
+    if not metadata:
         return {}
-    return {**given.get(ANY_PROVIDER, {}), **given.get(provider, {}), **given.get(spoken, {})}
+    return {
+        **metadata.get(ANY_PROVIDER, {}),
+        **metadata.get(provider, {}),
+        **metadata.get(spoken, {}),
+    }
 
 
-def _size(choice: Choice) -> int:
-    return sum(map(_bytes, map(held_text, choice.parts)))
+def _choice_bytes(choice: Choice) -> int:
+    return sum(map(_byte_length, map(produced_text, choice.parts)))
 
 
-def _bytes(text: str) -> int:
+def _byte_length(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
 
 
-def _too_long(limit: int) -> ErrorAnswer:
-    # A script that is too long by itself is not loaded: it is the request that asks for too much.
+def _too_long_error(limit: int) -> ErrorAnswer:
+    # A script that is too long by itself is rejected on load, so the request is the cause.
     return ErrorAnswer(400, f"The answer would hold more text than the limit of {limit} bytes.")
 
 
 REPORT_ID = "agent-final-report"
 REPORT_TOOL = "agent__final_report"
-# What an answer costs that says nothing of its usage.
+# Usage of an answer without scripted counts.
 INPUT_TOKENS, OUTPUT_TOKENS = 64, 32
 
 
 def final_report(report: Mapping[str, Json]) -> ToolCallPart:
-    """A report as the tool call that hands it in."""
+    """Return the tool call that submits a report."""
     arguments = json.dumps(report, ensure_ascii=False, separators=(",", ":"))
     return ToolCallPart(REPORT_ID, REPORT_TOOL, arguments)
 
 
 def error_turn(message: str) -> ScriptedAnswer:
-    """The answer to a request that was matched but is not as its step expects."""
-    return _failure("Scenario validation failed.", f"# Test Harness Error\n\n{message}")
+    """Return the answer to a matched request that violates its step's expectations."""
+    return _failure_answer("Scenario validation failed.", f"# Test Harness Error\n\n{message}")
 
 
 def fallback_step(message: str) -> ScriptedAnswer:
-    """The answer for a turn that its scenario does not have."""
-    return _failure("Encountered scenario mismatch.", f"# Scenario Failure\n\n{message}")
+    """Return the answer for a turn that the scenario lacks."""
+    return _failure_answer("Encountered scenario mismatch.", f"# Scenario Failure\n\n{message}")
 
 
-def _failure(text: str, content: str) -> ScriptedAnswer:
+def _failure_answer(text: str, content: str) -> ScriptedAnswer:
     report: Mapping[str, Json] = {
         "status": "failure",
         "report_format": "markdown",

@@ -1,6 +1,6 @@
-"""Fills `{{ name }}` and `{{ name.key }}` in scripted texts: one pass over fixed values, no more.
+"""Fills `{{ name }}` and `{{ name.key }}` in scripted texts in a single pass.
 
-Values go in as they are and are not looked at again. What else stands in braces is text.
+Inserted values are not filled again. Any other text in braces stays as it is.
 """
 
 import json
@@ -19,47 +19,47 @@ from scenarios_app.engine.parts import (
     ServerToolResultPart,
     ServerToolUsePart,
     ToolCallPart,
-    held_text,
+    produced_text,
 )
 from scenarios_app.engine.scenario import Scenario, ScriptedAnswer, ScriptedChoice
 from scenarios_app.engine.secrets import secrets_of, without_pieces
 
 FIXED_NAMES = ("request.model", "request.last_user_text", "request.turn")
-# Possessive throughout: a text of nothing but braces and spaces is read once.
+# Possessive, so a text of only braces and spaces is read once.
 _IDENTIFIER = r"[^\W\d]\w*+"
-# A variable of this name and value lets a text say braces that are no template.
+# A variable of this name and value lets a text contain literal braces.
 BRACES, OPENING = "braces", "{{"
 _TEMPLATE = re.compile(rf"\{{\{{\s*+({_IDENTIFIER}(?:\.{_IDENTIFIER})?+)\s*+\}}\}}")
-# Two braces, the rest of the line up to the next brace, and what closes them.
+# Two braces, the rest of the line up to the next brace, and the closing braces.
 _OPENED = re.compile(r"\{\{(?!\{)(?P<inside>[^{}\n]*+)(?P<closed>\}{0,2})")
 _NAMED = re.compile(rf"(?P<space>\s*+)(?P<name>{_IDENTIFIER})(?:\.{_IDENTIFIER})*+(?P<rest>.*)")
-# What follows a name in prose; code has colons, brackets and quotes there.
+# Text after a name in prose; code has colons, brackets and quotes there.
 _PROSE = re.compile(r"[\s.,;!?].*|")
 _WORDS = re.compile(r"[\w\s.-]*")
 
 
 def render_template(text: str, values: Mapping[str, str]) -> str:
-    """Fill a text. A name without a value stays as it stands; the caller caps the output."""
+    """Fill a text. Names without a value stay unchanged; the caller limits the output."""
     return _TEMPLATE.sub(lambda m: values[m[1]] if m[1] in values else m[0], text)
 
 
-def as_written(text: str) -> str:
-    """A text that is filled to this one, where `BRACES` is a variable of value `OPENING`."""
+def escape_templates(text: str) -> str:
+    """Return a text that fills to this one, given a variable `BRACES` with the value `OPENING`."""
     return _TEMPLATE.sub(lambda m: f"{{{{ {BRACES} }}}}{m[0].removeprefix(OPENING)}", text)
 
 
 def template_names(text: str) -> tuple[str, ...]:
-    """The names that a text asks for, each once, in order."""
+    """Return the distinct names in a text, in order."""
     return tuple(dict.fromkeys(_TEMPLATE.findall(text)))
 
 
 def has_templates(answer: ScriptedAnswer) -> bool:
-    """Whether something in a scripted answer may be filled in."""
+    """Return True if a scripted answer may contain templates."""
     return any(
         OPENING in text
         for choice in answer.choices
         for text in (
-            *(held_text(part) for part in choice.parts),
+            *(produced_text(part) for part in choice.parts),
             *(chunk.text for chunk in choice.chunks or ()),
         )
     )
@@ -68,49 +68,57 @@ def has_templates(answer: ScriptedAnswer) -> bool:
 def unknown_names(
     text: str, variables: Mapping[str, Json], *, groups: Collection[str] = ()
 ) -> tuple[str, ...]:
-    """The names in a text that will have no value, given the scenario's variables and the named
-    regex groups of its step (`match.group_names`)."""
-    known = {*variable_values(variables), *FIXED_NAMES, *(f"match.{group}" for group in groups)}
-    return tuple(name for name in template_names(text) if name not in known)
+    """Return the names in a text that will have no value, given the scenario's variables and its
+    step's named groups (`match.group_names`)."""
+    known_names = {
+        *variable_values(variables),
+        *FIXED_NAMES,
+        *(f"match.{group}" for group in groups),
+    }
+    return tuple(name for name in template_names(text) if name not in known_names)
 
 
 def broken_templates(
     text: str, variables: Mapping[str, Json], *, groups: Collection[str] = ()
 ) -> list[str]:
-    """Return what looks like a template in a text and is none, such as `{{ city` and `{{}}`.
+    """Return parts of a text that look like templates but are not, such as `{{ city` and `{{}}`.
 
-    Other text in braces (JSON, code, templates of other languages) is not returned: inside whole
-    braces only a name that has a value counts, and after half of them a name behind a space.
+    Other text in braces (JSON, code, templates of other languages) is not returned: in closed
+    braces only a name with a value counts, and after unclosed ones a name behind a space.
     """
-    known = {"request", *variables, *(["match"] if groups else ())}
-    found = []
+    known_names = {"request", *variables, *(["match"] if groups else ())}
+    broken_parts = []
     for opened in _OPENED.finditer(text):
         if _TEMPLATE.match(text, opened.start()):
             continue
         inside, closed = opened["inside"], opened["closed"]
-        named = _NAMED.fullmatch(inside)
-        if named is None:
+        name_match = _NAMED.fullmatch(inside)
+        if name_match is None:
             broken = closed == "}}" and not inside.strip()
         elif closed == "}}":
-            broken = named["name"] in known and bool(_WORDS.fullmatch(named["rest"]))
+            broken = name_match["name"] in known_names and bool(
+                _WORDS.fullmatch(name_match["rest"])
+            )
         else:
-            meant = bool(named["space"]) or named["name"] in known
-            rest = named["rest"]
+            is_intended = bool(name_match["space"]) or name_match["name"] in known_names
+            rest = name_match["rest"]
             broken = (
-                meant and not rest.strip() if closed else meant and bool(_PROSE.fullmatch(rest))
+                is_intended and not rest.strip()
+                if closed
+                else is_intended and bool(_PROSE.fullmatch(rest))
             )
         if broken:
-            prose = named["rest"] if named and not closed else ""
-            found.append(opened.group().removesuffix(prose))
-    return found
+            prose = name_match["rest"] if name_match and not closed else ""
+            broken_parts.append(opened.group().removesuffix(prose))
+    return broken_parts
 
 
 def template_values(
     scenario: Scenario, request: CanonicalRequest, groups: Mapping[str, str]
 ) -> dict[str, str]:
-    """Every value by its name. A variable that is no string is its JSON text; the keys of an
-    object are there as `name.key`. The request's own names go before variables of that name. What a
-    regex caught holds no piece of the secrets that the request brought."""
+    """Return every value by name. Variables that are no strings become JSON; keys of an object are
+    also `name.key`. Request names override variables, and captured groups contain no piece of the
+    request's secrets."""
     secrets = secrets_of(request.headers) if groups else ()
     return {
         **variable_values(scenario.variables),
@@ -122,7 +130,7 @@ def template_values(
 
 
 def variable_values(variables: Mapping[str, Json]) -> dict[str, str]:
-    """What a scenario's variables say, by the names that templates have for them."""
+    """Return the values of a scenario's variables by template name."""
     values = {}
     for name, value in variables.items():
         values[name] = _text(value)
@@ -137,12 +145,12 @@ def _text(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-class TooLong(Exception):
-    """More text of template values was asked for than may be produced."""
+class TextTooLong(Exception):
+    """Template values would exceed the limit of produced text."""
 
 
-class _Values(UserDict[str, str]):
-    """Template values that each go through a function on their way out."""
+class _TransformedValues(UserDict[str, str]):
+    """Template values that pass through a function when they are read."""
 
     def __init__(self, values: Mapping[str, str], through: Callable[[str], str]) -> None:
         self.data = dict(values)
@@ -152,78 +160,78 @@ class _Values(UserDict[str, str]):
         return self._through(self.data[name])
 
 
-class Filling:
-    """Fills the templates of one answer; their values are made when the first one is met."""
+class TemplateFiller:
+    """Fills the templates of one answer; the values are computed on first use."""
 
     def __init__(self, values: Callable[[], Mapping[str, str]] | None, limit: int) -> None:
-        self._live = values is not None
-        self._make = values or dict
-        self._left = limit
+        self._is_enabled = values is not None
+        self._make_values = values or dict
+        self._remaining_chars = limit
 
     def part(self, part: AnswerPart) -> AnswerPart:
         if isinstance(part, ToolCallPart):
-            if not (self._open(part.name) or self._open(part.arguments)):
+            if not (self._has_template(part.name) or self._has_template(part.arguments)):
                 return part
             return ToolCallPart(part.id, self.text(part.name), self.arguments(part.arguments))
         if isinstance(part, ServerToolUsePart | ServerToolResultPart):
             return part
-        return replace(part, text=self.text(part.text)) if self._open(part.text) else part
+        return replace(part, text=self.text(part.text)) if self._has_template(part.text) else part
 
     def text(self, text: str) -> str:
-        return render_template(text, self._plain) if self._open(text) else text
+        return render_template(text, self._plain_values) if self._has_template(text) else text
 
     def arguments(self, text: str) -> str:
-        """JSON stays JSON: there a template can only stand in a string. Other text is text."""
-        if not self._open(text):
+        """Fill arguments. In JSON, values are escaped, since templates are inside strings."""
+        if not self._has_template(text):
             return text
-        return render_template(text, self._escaped if _is_json(text) else self._plain)
+        return render_template(text, self._escaped_values if _is_json(text) else self._plain_values)
 
-    def _open(self, text: str) -> bool:
-        return self._live and "{{" in text
+    def _has_template(self, text: str) -> bool:
+        return self._is_enabled and "{{" in text
 
     @cached_property
     def _values(self) -> Mapping[str, str]:
-        return self._make()
+        return self._make_values()
 
     @cached_property
-    def _plain(self) -> Mapping[str, str]:
-        return _Values(self._values, self._spend)
+    def _plain_values(self) -> Mapping[str, str]:
+        return _TransformedValues(self._values, self._spend)
 
     @cached_property
-    def _escaped(self) -> Mapping[str, str]:
-        return _Values(self._values, lambda value: self._spend(_escape(value)))
+    def _escaped_values(self) -> Mapping[str, str]:
+        return _TransformedValues(self._values, lambda value: self._spend(_escape(value)))
 
     def _spend(self, value: str) -> str:
-        self._left -= len(value)
-        if self._left < 0:
-            raise TooLong
+        self._remaining_chars -= len(value)
+        if self._remaining_chars < 0:
+            raise TextTooLong
         return value
 
 
-def fill_choice(choice: ScriptedChoice, filling: Filling) -> Choice:
-    """A scripted choice with its templates filled and its finish reason settled."""
+def fill_choice(choice: ScriptedChoice, filler: TemplateFiller) -> Choice:
+    """Return a choice with filled templates and its finish reason."""
     reason = choice.finish_reason or _finish_reason(choice)
     if choice.chunks is None:
-        parts = tuple([filling.part(part) for part in choice.parts])
+        parts = tuple([filler.part(part) for part in choice.parts])
         return Choice(parts, reason, choice.stop_sequence)
     pieces: dict[int, list[str]] = {}
     chunks = []
     for chunk in choice.chunks:
         call = isinstance(choice.parts[chunk.part], ToolCallPart)
-        text = filling.arguments(chunk.text) if call else filling.text(chunk.text)
+        text = filler.arguments(chunk.text) if call else filler.text(chunk.text)
         chunks.append(Chunk(chunk.part, text))
         pieces.setdefault(chunk.part, []).append(text)
-    # Whole and stream agree: a part that is scripted in chunks is what its chunks make of it.
+    # A part scripted in chunks is the join of its chunks, so whole and streamed answers agree.
     parts = tuple(
-        _with_text(filling, part, "".join(pieces[i])) if i in pieces else filling.part(part)
+        _with_text(filler, part, "".join(pieces[i])) if i in pieces else filler.part(part)
         for i, part in enumerate(choice.parts)
     )
     return Choice(parts, reason, choice.stop_sequence, tuple(chunks))
 
 
-def _with_text(filling: Filling, part: AnswerPart, text: str) -> AnswerPart:
+def _with_text(filler: TemplateFiller, part: AnswerPart, text: str) -> AnswerPart:
     if isinstance(part, ToolCallPart):
-        return ToolCallPart(part.id, filling.text(part.name), text)
+        return ToolCallPart(part.id, filler.text(part.name), text)
     if isinstance(part, ServerToolUsePart | ServerToolResultPart):
         return part  # never in chunks of its own
     return replace(part, text=text)

@@ -1,6 +1,5 @@
-"""The tokens of an answer: how many it counts, as scripted, else a quarter of the characters,
-rounded up; and how likely each was, for who asks: made up of each token alone, so that a text
-always has the same ones."""
+"""Counts the tokens of answers (scripted, else a quarter of the characters, rounded up) and makes
+log probabilities that depend only on each token."""
 
 import json
 import re
@@ -20,19 +19,19 @@ from scenarios_app.engine.parts import (
     TextPart,
     ToolCallPart,
     ToolResultPart,
-    held_text,
+    produced_text,
 )
 from scenarios_app.engine.scenario import ScriptedUsage
 
 CHARACTERS_PER_TOKEN = 4
-# A word with the space before it, in pieces of so many characters at the most.
+# A word with the space before it, in pieces of at most 12 characters.
 _TOKEN = re.compile(r"\s?\S{1,12}|\s")
-_OTHERS = (
+_ALTERNATIVES = (
     *(" the", " a", " of", " and", " to", " in", " is", " it", " that", " for"),
     *(".", ",", "The", "It", " this", " you", " as", " with", " on", " be", "\n"),
 )
-_LEAST, _STEP = 1e-6, 0.75
-_NUMBERS = 262_144
+_MIN_SURPRISE, _LOGPROB_STEP = 1e-6, 0.75
+_VOCABULARY_SIZE = 262_144
 
 
 def count_tokens(characters: int) -> int:
@@ -40,16 +39,18 @@ def count_tokens(characters: int) -> int:
 
 
 def count_input(request: CanonicalRequest) -> int:
-    """Tokens of a request, at least 1: the text of all its messages and the tools it offers."""
-    characters = sum(map(_tool_length, request.tools))
+    """Return the tokens of a request, at least 1: the text of all messages and the tools."""
+    characters = sum(map(_count_tool_characters, request.tools))
     for message in request.messages:
-        characters += sum(map(_length, message.parts))
+        characters += sum(map(_count_characters, message.parts))
     return max(1, count_tokens(characters))
 
 
 def count_output(choices: Iterable[Choice]) -> int:
-    """Tokens of an answer, at least 1: all of its choices, reasoning and arguments included."""
-    return max(1, count_tokens(sum(_length(part) for choice in choices for part in choice.parts)))
+    """Return the tokens of an answer, at least 1: all choices with reasoning and arguments."""
+    return max(
+        1, count_tokens(sum(_count_characters(part) for choice in choices for part in choice.parts))
+    )
 
 
 def usage_of(
@@ -59,15 +60,15 @@ def usage_of(
     scripted: ScriptedUsage,
     default: ScriptedUsage,
 ) -> Usage:
-    """What the step says, else what its scenario says, else what is counted, field by field."""
-    input_tokens = _given(scripted.input_tokens, default.input_tokens)
-    cached_tokens = _given(scripted.cached_tokens, default.cached_tokens)
+    """Return each count from the step, else from its scenario, else counted."""
+    input_tokens = _scripted_or_default(scripted.input_tokens, default.input_tokens)
+    cached_tokens = _scripted_or_default(scripted.cached_tokens, default.cached_tokens)
     if input_tokens is None:
         input_tokens = count_input(request) + request.cached_tokens
         if cached_tokens is None:
             cached_tokens = request.cached_tokens
-    output_tokens = _given(scripted.output_tokens, default.output_tokens)
-    reasoning_tokens = _given(scripted.reasoning_tokens, default.reasoning_tokens)
+    output_tokens = _scripted_or_default(scripted.output_tokens, default.output_tokens)
+    reasoning_tokens = _scripted_or_default(scripted.reasoning_tokens, default.reasoning_tokens)
     counted = output_tokens is None
     if output_tokens is None:
         output_tokens = count_output(choices)
@@ -87,7 +88,7 @@ def usage_of(
     )
 
 
-def _given(scripted: int | None, default: int | None) -> int | None:
+def _scripted_or_default(scripted: int | None, default: int | None) -> int | None:
     return default if scripted is None else scripted
 
 
@@ -96,19 +97,19 @@ def _count_reasoning(choices: tuple[Choice, ...]) -> int:
     return count_tokens(sum(len(part.text) for part in parts if isinstance(part, ReasoningPart)))
 
 
-def _length(part: MessagePart | AnswerPart) -> int:
+def _count_characters(part: MessagePart | AnswerPart) -> int:
     match part:
         case TextPart() | ReasoningPart() | RefusalPart():
             return len(part.text)
         case ToolCallPart() | ServerToolUsePart() | ServerToolResultPart():
-            return len(held_text(part))
+            return len(produced_text(part))
         case ToolResultPart():
             return len(part.content)
         case _:
             return 0
 
 
-def _tool_length(tool: Tool) -> int:
+def _count_tool_characters(tool: Tool) -> int:
     length = len(tool.name) + len(tool.description)
     if tool.schema is None:
         return length
@@ -117,37 +118,37 @@ def _tool_length(tool: Tool) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """`logprob` is a natural logarithm, `number` what the model knows the token by."""
+    """A token. `logprob` is a natural logarithm and `number` the token's id."""
 
     text: str
     logprob: float
 
     @property
     def number(self) -> int:
-        return crc32(self.text.encode()) % _NUMBERS
+        return crc32(self.text.encode()) % _VOCABULARY_SIZE
 
 
-def tokens_of(text: str) -> list[Token]:
-    """The tokens of a text, which joined are the text."""
+def split_tokens(text: str) -> list[Token]:
+    """Return the tokens of a text; joined they are the text."""
     return [_token(piece) for piece in _TOKEN.findall(text)]
 
 
-def likeliest(token: Token, count: int) -> tuple[Token, ...]:
-    """So many tokens for the place of one, the likeliest first, which is that one."""
-    return (token, *_others(token, count))[:count]
+def top_tokens(token: Token, count: int) -> tuple[Token, ...]:
+    """Return `count` candidates for a token's position, the token itself first."""
+    return (token, *_alternatives(token, count))[:count]
 
 
 @lru_cache(maxsize=4096)
 def _token(text: str) -> Token:
-    # Half of them are as good as certain, as with a real model.
+    # Half of the tokens are nearly certain, as with a real model.
     share = crc32(text.encode()) % 10_000 / 10_000
-    return Token(text, -round(_LEAST + max(0.0, share - 0.5), 6))
+    return Token(text, -round(_MIN_SURPRISE + max(0.0, share - 0.5), 6))
 
 
-def _others(token: Token, count: int) -> Iterator[Token]:
-    start = crc32(token.text.encode()) % len(_OTHERS)
-    others = (*_OTHERS[start:], *_OTHERS[:start])
+def _alternatives(token: Token, count: int) -> Iterator[Token]:
+    start = crc32(token.text.encode()) % len(_ALTERNATIVES)
+    others = (*_ALTERNATIVES[start:], *_ALTERNATIVES[:start])
     likely = token.logprob
     for text in [other for other in others if other != token.text][: max(0, count - 1)]:
-        likely -= _STEP
+        likely -= _LOGPROB_STEP
         yield Token(text, round(likely, 6))

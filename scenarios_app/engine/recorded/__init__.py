@@ -1,5 +1,5 @@
-"""Recorded requests and answers: when two requests are the same conversation, and an answer as it
-was recorded, with the requests for which it stands as it is."""
+"""Recorded requests and answers: when two requests are the same conversation, and which requests a
+recorded answer can be replayed for."""
 
 import msgspec
 
@@ -7,10 +7,12 @@ from scenarios_app.engine.canonical import CanonicalRequest
 
 
 class RecordedAnswer(msgspec.Struct, frozen=True):
-    """`chunks` are the pieces of the body, each with its milliseconds from the request's end.
-    `path` is the endpoint that it is for and `stream` whether one was asked for; empty and None
-    where that is not known. With `pace` the pieces leave at their times. A `cut` one ends in
-    closing the connection."""
+    """A recorded answer. `chunks` are the pieces of the body with their milliseconds since the end
+    of the request.
+
+    `path` is its endpoint and `stream` whether a stream was requested; empty and None if unknown.
+    `pace` replays the recorded times. `cut` closes the connection at the end.
+    """
 
     status: int = 200
     headers: tuple[tuple[str, str], ...] = ()
@@ -25,9 +27,8 @@ class RecordedAnswer(msgspec.Struct, frozen=True):
         return b"".join(data for _, data in self.chunks)
 
     def suits(self, request: CanonicalRequest) -> bool:
-        """Whether it is an answer to this request as it stands: on its wire, and whole or streamed
-        as the request wants it. An error is the same either way, and what its wire cannot read gets
-        nothing else."""
+        """Return True if the recorded bytes answer this request: same endpoint and same mode. An
+        error suits both modes, and a request that its wire could not read gets nothing else."""
         if request.sent is not None and request.sent.unread:
             return True
         if self.path and self.path not in (request.path, request.route):

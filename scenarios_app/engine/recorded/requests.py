@@ -1,6 +1,4 @@
-"""Recorded requests as they are compared: each in a form of its method, its query where that asks
-for something, and its body, as the rules leave them; and what differs between two, told as people
-would, with its place and both values."""
+"""Recorded requests in the form in which they are compared, and the differences between two."""
 
 import json
 import re
@@ -13,7 +11,7 @@ from itertools import islice
 from typing import Final, Literal, TypeAlias
 
 from scenarios_app.engine.canonical import Json, SentRequest
-from scenarios_app.engine.recorded.rules import RULES, relaxed, relaxed_text
+from scenarios_app.engine.recorded.rules import RULES, normalize_body, normalize_text
 from scenarios_app.engine.redaction import redact_body
 from scenarios_app.engine.secrets import is_secret
 from scenarios_app.engine.shapes import Loc, format_location
@@ -22,18 +20,18 @@ Exact: TypeAlias = frozenset[str]
 EVERY_RULE: Exact = frozenset()
 # Deeper JSON is compared as text.
 _MAX_DEPTH = 200
-Kind: TypeAlias = Literal["new", "removed", "changed"]
-MOST: Final = 20
-# Longer lists are compared place by place where they are not the same.
-_ALIGNED: Final = 400
+DifferenceKind: TypeAlias = Literal["new", "removed", "changed"]
+MAX_DIFFERENCES: Final = 20
+# Longer lists are compared index by index without alignment.
+_MAX_ALIGNED_ITEMS: Final = 400
 _TEXT: Final = {"type": "text"}
 _ID: Final = re.compile(r"<id \d+>")
 
 
 @dataclass(frozen=True)
 class ComparedRequest:
-    """What is compared of a request: `query` without secrets, `body` as JSON, or as text where it
-    is none; an empty one is None. `exact` names the rules that were switched off."""
+    """The compared content of a request: `query` without secrets, `body` as JSON or as text, None
+    if empty. `exact` names the rules that are switched off."""
 
     method: str
     query: Mapping[str, str]
@@ -41,55 +39,56 @@ class ComparedRequest:
     exact: Exact = EVERY_RULE
 
     @property
-    def form(self) -> dict[str, Json]:
-        """The whole of it as the rules leave it, made each time: a recording would hold it for ever
-        beside the body."""
+    def compared_form(self) -> dict[str, Json]:
+        """The request after the rules. It is not cached, since a recording would hold it beside the
+        body for ever."""
         body = self.body
-        relax = relaxed_text(body, exact=self.exact) if isinstance(body, str) else None
-        kept: dict[str, Json] = {"method": self.method}
+        relax = normalize_text(body, exact=self.exact) if isinstance(body, str) else None
+        content: dict[str, Json] = {"method": self.method}
         if body is None or "query" in self.exact:
-            kept["query"] = {k: self.query[k] for k in sorted(self.query) if not is_secret(k)}
-        kept["body"] = relaxed(body, exact=self.exact) if relax is None else relax
-        return kept
+            content["query"] = {k: self.query[k] for k in sorted(self.query) if not is_secret(k)}
+        content["body"] = normalize_body(body, exact=self.exact) if relax is None else relax
+        return content
 
     @cached_property
     def digest(self) -> str:
-        """The same for requests that are the same conversation, and for no others."""
-        return digest_of(self.form)
+        """A digest that is equal only for requests that are the same conversation."""
+        return digest_of(self.compared_form)
 
     @cached_property
     def leaves(self) -> frozenset[tuple[str, str]]:
-        """What stands where, as far as that tells how alike two requests are: each value with its
-        keys, wherever in a list it stands."""
-        return frozenset(_leaves(self.form["body"], ""))
+        """Each value with the keys that lead to it, without list indexes, to measure likeness."""
+        return frozenset(_leaves(self.compared_form["body"], ""))
 
     def likeness(self, other: "ComparedRequest") -> float:
-        """How alike two requests are, from 0 (nothing in common) to 1."""
+        """Return how alike two requests are, from 0 (nothing in common) to 1."""
         every = self.leaves | other.leaves
         shared = len(self.leaves & other.leaves) / len(every) if every else 1.0
         return shared if self.method == other.method else shared / 2
 
 
-def asked(sent: SentRequest, exact: Exact = EVERY_RULE) -> ComparedRequest:
-    """A request that came, to be compared by all rules but these, without the secrets that recorded
-    ones are without too. It is read once for each set of rules."""
-    found: ComparedRequest | None = sent.known.get(exact)
-    if found is None:
-        first = next(iter(sent.known.values()), None)
-        body = _kept(sent.body) if first is None else first.body
-        found = sent.known[exact] = ComparedRequest(sent.method, sent.query, body, exact)
-    return found
+def to_compared_request(sent: SentRequest, exact: Exact = EVERY_RULE) -> ComparedRequest:
+    """Return a received request in compared form, with secrets redacted as in recordings. The
+    result is cached for each set of rules."""
+    compared: ComparedRequest | None = sent.compared_by_rules.get(exact)
+    if compared is None:
+        first = next(iter(sent.compared_by_rules.values()), None)
+        body = _decode_redacted(sent.body) if first is None else first.body
+        compared = sent.compared_by_rules[exact] = ComparedRequest(
+            sent.method, sent.query, body, exact
+        )
+    return compared
 
 
-def _kept(body: bytes) -> Json:
+def _decode_redacted(body: bytes) -> Json:
     try:
-        return decoded(redact_body(body.decode()))
+        return decode_body(redact_body(body.decode()))
     except UnicodeDecodeError:
-        return decoded(body)
+        return decode_body(body)
 
 
 def rules_between(one: ComparedRequest, other: ComparedRequest) -> tuple[str, ...]:
-    """The rules without which two requests would not be the same."""
+    """Return the rules without which two requests would differ."""
     return tuple(
         rule.name
         for rule in RULES
@@ -99,16 +98,16 @@ def rules_between(one: ComparedRequest, other: ComparedRequest) -> tuple[str, ..
     )
 
 
-def compared(
+def compared_request(
     method: str, query: Mapping[str, str], body: bytes | str, *, exact: Exact = EVERY_RULE
 ) -> ComparedRequest:
-    """A request as it was sent, to be compared."""
-    return ComparedRequest(method, query, decoded(body), exact)
+    """Return a request in compared form from its raw parts."""
+    return ComparedRequest(method, query, decode_body(body), exact)
 
 
-def decoded(body: bytes | str) -> Json:
-    """A body as JSON where it is an object or a list, else as text; bytes that are no text have a
-    name by their hash. None where there is nothing."""
+def decode_body(body: bytes | str) -> Json:
+    """Return a body as JSON if it is an object or list, else as text; binary bodies become a text
+    with their hash. Returns None for an empty body."""
     if isinstance(body, bytes):
         try:
             text = body.decode()
@@ -126,13 +125,13 @@ def decoded(body: bytes | str) -> Json:
 
 
 def digest_of(value: Json) -> str:
-    """A short name for JSON, in which the order of keys plays no part."""
+    """Return a short digest of JSON, independent of the order of keys."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return sha256(text.encode()).hexdigest()[:16]
 
 
 def depth_of(value: Json) -> int:
-    """How many lists and objects stand around what is deepest in a value, at most a few hundred."""
+    """Return the nesting depth of a value, counted up to a few hundred."""
     depth, level = 0, [value]
     while level and depth <= _MAX_DEPTH:
         depth += 1
@@ -157,29 +156,31 @@ def _leaves(value: Json, place: str) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One difference. `place` reads `messages[1].content`; `recorded` and `asked` are the two
-    values, None where there is none."""
+    """One difference. `place` reads `messages[1].content`; `recorded` and `received` are the
+    values, None if absent."""
 
-    kind: Kind
+    kind: DifferenceKind
     place: str
     recorded: Json
-    asked: Json
+    received: Json
 
 
 def differences(
-    recorded: ComparedRequest, asked: ComparedRequest, *, most: int = MOST
+    recorded: ComparedRequest, received: ComparedRequest, *, most: int = MAX_DIFFERENCES
 ) -> tuple[Difference, ...]:
-    """What `asked` has that `recorded` has not, and the other way round, at most so many; nothing
-    where they are the same conversation. Both are compared by the same rules."""
-    if recorded.digest == asked.digest:
+    """Return at most `most` differences; empty if the requests are the same conversation. Both must
+    be compared by the same rules."""
+    if recorded.digest == received.digest:
         return ()
-    one, other = recorded.form, asked.form
-    # A call that was put in moves the numbers of all ids after it, which is one difference.
-    found = tuple(islice(_of(_unnumbered(one), _unnumbered(other), ()), most))
-    return found or tuple(islice(_of(one, other, ()), most))
+    one, other = recorded.compared_form, received.compared_form
+    # An inserted call shifts the numbers of all later ids, which counts as one difference.
+    difference_list = tuple(
+        islice(_diff(_without_id_numbers(one), _without_id_numbers(other), ()), most)
+    )
+    return difference_list or tuple(islice(_diff(one, other, ()), most))
 
 
-def _of(one: Json, other: Json, loc: Loc) -> Iterator[Difference]:
+def _diff(one: Json, other: Json, loc: Loc) -> Iterator[Difference]:
     match one, other:
         case dict(), dict():
             for key in dict.fromkeys((*one, *other)):
@@ -189,50 +190,50 @@ def _of(one: Json, other: Json, loc: Loc) -> Iterator[Difference]:
                 elif key not in other:
                     yield Difference("removed", format_location(inner), one[key], None)
                 else:
-                    yield from _of(one[key], other[key], inner)
+                    yield from _diff(one[key], other[key], inner)
         case [{"text": str(text), **kind}], [{"text": str(more), **other_kind}] if (
             kind == other_kind == _TEXT
         ):
-            # As a text is compared that stands alone.
+            # Compared like a text without a part.
             if text != more:
                 yield Difference("changed", format_location(loc), text, more)
         case list(), list():
-            yield from _of_lists(one, other, loc)
+            yield from _diff_lists(one, other, loc)
         case _:
             if digest_of(one) != digest_of(other):
                 yield Difference("changed", format_location(loc) or "body", one, other)
 
 
-def _of_lists(one: list[Json], other: list[Json], loc: Loc) -> Iterator[Difference]:
-    """Items are paired where they are the same; between those, one by one."""
+def _diff_lists(one: list[Json], other: list[Json], loc: Loc) -> Iterator[Difference]:
+    """Yield the differences of two lists: equal items are paired, the others compared in order."""
     ones, others = [digest_of(item) for item in one], [digest_of(item) for item in other]
-    for tag, start, end, other_start, other_end in _aligned(ones, others):
+    for tag, start, end, other_start, other_end in _align_lists(ones, others):
         if tag == "equal":
             continue
         both = min(end - start, other_end - other_start)
         for step in range(both):
             at = (*loc, other_start + step)
-            yield from _of(one[start + step], other[other_start + step], at)
+            yield from _diff(one[start + step], other[other_start + step], at)
         for place in range(start + both, end):
             yield Difference("removed", format_location((*loc, place)), one[place], None)
         for place in range(other_start + both, other_end):
             yield Difference("new", format_location((*loc, place)), None, other[place])
 
 
-def _aligned(ones: list[str], others: list[str]) -> list[tuple[str, int, int, int, int]]:
-    if max(len(ones), len(others)) > _ALIGNED:
+def _align_lists(ones: list[str], others: list[str]) -> list[tuple[str, int, int, int, int]]:
+    if max(len(ones), len(others)) > _MAX_ALIGNED_ITEMS:
         both = min(len(ones), len(others))
         same = next((n for n in range(both) if ones[n] != others[n]), both)
         return [("replace", same, len(ones), same, len(others))]
     return list(SequenceMatcher(None, ones, others, autojunk=False).get_opcodes())
 
 
-def _unnumbered(value: Json) -> Json:
+def _without_id_numbers(value: Json) -> Json:
     match value:
         case dict():
-            return {key: _unnumbered(item) for key, item in value.items()}
+            return {key: _without_id_numbers(item) for key, item in value.items()}
         case list():
-            return [_unnumbered(item) for item in value]
+            return [_without_id_numbers(item) for item in value]
         case str() if _ID.fullmatch(value):
             return "<id>"
         case _:

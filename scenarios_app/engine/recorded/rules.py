@@ -1,5 +1,5 @@
-"""The rules by which two requests count as the same although their bytes differ: each has a name,
-and can be switched off where a difference matters."""
+"""The rules by which two requests with different bytes count as the same. Each has a name and can
+be switched off."""
 
 import json
 import re
@@ -10,18 +10,18 @@ from typing import Final, Literal, TypeAlias
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.secrets import MASK, is_secret
 
-# Keys that hold the name of a call, a message, an answer: each client and each run has its own.
-_IDS: Final = frozenset(
+# Keys of ids, which differ between clients and runs.
+_ID_KEYS: Final = frozenset(
     {"id", "call_id", "tool_call_id", "tool_use_id", "item_id", "message_id", "response_id"}
     | {"previous_response_id", "approval_request_id", "request_id", "conversation"}
 )
-# Who asks and how an answer is filed, which is not what it says.
-_LABELS: Final = frozenset({"user", "safety_identifier", "metadata"})
-_CACHES: Final = frozenset({"cache_control", "prompt_cache_key", "prompt_cache_retention"})
-# What a request gets that does not say it; anything empty is as good as left out, too.
+# Keys about the caller and the storage of the answer.
+_LABEL_KEYS: Final = frozenset({"user", "safety_identifier", "metadata"})
+_CACHE_KEYS: Final = frozenset({"cache_control", "prompt_cache_key", "prompt_cache_retention"})
+# Default values, which equal a missing key; so does anything empty.
 _DEFAULTS: Final[Mapping[str, Json]] = {"stream": False, "n": 1}
-# Called as a secret is, and none.
-_OPEN: Final = frozenset({"signature", "thoughtSignature", "thought_signature", *_CACHES})
+# Keys that are named like a secret but hold none.
+_NOT_SECRET: Final = frozenset({"signature", "thoughtSignature", "thought_signature", *_CACHE_KEYS})
 _DATE: Final = re.compile(
     r"\b\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])"
     r"(?:[T ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?(?: ?(?:Z|UTC|[+-]\d{2}:?\d{2}))?)?(?!\d)"
@@ -30,7 +30,7 @@ _UUID: Final = re.compile(
     r"(?i)(?<![0-9a-f])[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(?![0-9a-f])"
 )
 _BOUNDARY: Final = re.compile(r"\A--([^\r\n]{1,70})\r?\n")
-# Names of one thing, a part that is a text.
+# The names of text parts.
 _TEXT_PARTS: Final = frozenset({"text", "input_text", "output_text"})
 
 
@@ -51,7 +51,7 @@ RuleName: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One thing that may differ. `meaning` is a sentence for people."""
+    """One allowed difference. `meaning` is a sentence for people."""
 
     name: RuleName
     meaning: str
@@ -74,24 +74,24 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("boundaries", "The boundary between the pieces of a form is not compared."),
     Rule("query", "The query of a request with a body is not compared."),
 )
-NAMES: Final[frozenset[str]] = frozenset(rule.name for rule in RULES)
+RULE_NAMES: Final[frozenset[str]] = frozenset(rule.name for rule in RULES)
 
 
-def relaxed(value: Json, *, exact: frozenset[str] = frozenset()) -> Json:
-    """A body in the form in which it is compared. `exact` names the rules that are switched off."""
-    return _Walk(NAMES - exact).value(value)
+def normalize_body(value: Json, *, exact: frozenset[str] = frozenset()) -> Json:
+    """Return a JSON body in compared form. `exact` names the rules that are switched off."""
+    return _BodyNormalizer(RULE_NAMES - exact).value(value)
 
 
-def relaxed_text(text: str, *, exact: frozenset[str] = frozenset()) -> str:
-    """The same of a body that is no JSON."""
-    found = _BOUNDARY.match(text) if "boundaries" not in exact else None
-    if found:
-        text = text.replace(found[1], "<boundary>")
-    return _Walk(NAMES - exact).text(text)
+def normalize_text(text: str, *, exact: frozenset[str] = frozenset()) -> str:
+    """Return a text body in compared form."""
+    match = _BOUNDARY.match(text) if "boundaries" not in exact else None
+    if match:
+        text = text.replace(match[1], "<boundary>")
+    return _BodyNormalizer(RULE_NAMES - exact).text(text)
 
 
-class _Walk:
-    """One body, with what has been numbered in it so far."""
+class _BodyNormalizer:
+    """Normalizes one body; ids are numbered in order of occurrence."""
 
     def __init__(self, on: frozenset[str]) -> None:
         self._on = on
@@ -105,13 +105,13 @@ class _Walk:
     def value(self, value: Json) -> Json:
         match value:
             case dict():
-                return self._object(value)
+                return self._normalize_object(value)
             case list():
                 return [self.value(item) for item in value]
             case str():
                 return self.text(value)
             case float() if value.is_integer():
-                # JSON knows one kind of number.
+                # JSON has only one kind of number.
                 return int(value)
             case _:
                 return value
@@ -121,40 +121,40 @@ class _Walk:
             text = change(text)
         return text
 
-    def _object(self, value: dict[str, Json]) -> dict[str, Json]:
-        kept: dict[str, Json] = {}
-        # In one order, so that ids get the same numbers however the keys stand.
+    def _normalize_object(self, value: dict[str, Json]) -> dict[str, Json]:
+        normalized: dict[str, Json] = {}
+        # Sorted, so that ids get the same numbers in any order of keys.
         for key in sorted(value):
             if not self._is_left_out(key, item := value[key]):
-                kept[key] = self._item(key, item)
-        return kept
+                normalized[key] = self._normalize_item(key, item)
+        return normalized
 
     def _is_left_out(self, key: str, value: Json) -> bool:
-        if key in _LABELS and "labels" in self._on:
+        if key in _LABEL_KEYS and "labels" in self._on:
             return True
-        if key in _CACHES and "caches" in self._on:
+        if key in _CACHE_KEYS and "caches" in self._on:
             return True
         if "defaults" not in self._on:
             return False
         return value is None or value in ([], {}) or (key in _DEFAULTS and value == _DEFAULTS[key])
 
-    def _item(self, key: str, value: Json) -> Json:
+    def _normalize_item(self, key: str, value: Json) -> Json:
         if not isinstance(value, str):
             return self.value(value)
-        if key in _IDS and "ids" in self._on:
+        if key in _ID_KEYS and "ids" in self._on:
             number = self._numbers.setdefault(value, len(self._numbers) + 1)
             return f"<id {number}>"
-        if "secrets" in self._on and key not in _OPEN and is_secret(key):
+        if "secrets" in self._on and key not in _NOT_SECRET and is_secret(key):
             return MASK
         if key == "arguments" and "arguments" in self._on:
-            return self._arguments(value)
+            return self._normalize_arguments(value)
         if key == "content" and "texts" in self._on:
             return [{"text": self.text(value), "type": "text"}]
         if key == "type" and value in _TEXT_PARTS and "texts" in self._on:
             return "text"
         return self.text(value)
 
-    def _arguments(self, text: str) -> Json:
+    def _normalize_arguments(self, text: str) -> Json:
         try:
             return self.value(json.loads(text))
         except (ValueError, RecursionError):

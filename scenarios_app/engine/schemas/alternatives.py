@@ -1,29 +1,29 @@
-"""A JSON Schema as the ways to fulfil it: references followed, `allOf` joined, and of `anyOf`,
-`oneOf` and `if` one branch each."""
+"""Expands a JSON Schema to its branches: references are followed, `allOf` is joined, and `anyOf`,
+`oneOf` and `if` give one branch for each choice."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.schemas.fit import Budget
+from scenarios_app.engine.schemas.fit import StepBudget
 from scenarios_app.engine.schemas.keywords import (
     REFERENCES,
     References,
     Schema,
     SchemaError,
-    listed,
+    get_list,
 )
 
-# How branches are put in order, those to be tried first at the front.
+# Puts branches into the order in which they are tried.
 Order: TypeAlias = Callable[[Sequence[Schema]], Sequence[Schema]]
 
-_MOST_BRANCHES = 100
+_MAX_BRANCHES = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """One way to fulfil schemas: what a value must be all of, and the references on the way."""
+class Branch:
+    """One way to meet schemas: the parts to meet together, and the references followed."""
 
     parts: tuple[Mapping[str, Json], ...] = ()
     references: tuple[str, ...] = ()
@@ -33,34 +33,34 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
-class Alternatives:
-    """The ways to fulfil schemas of one document; raises SchemaError."""
+class BranchExpander:
+    """Expands the schemas of one document to branches; raises SchemaError."""
 
     references: References
-    budget: Budget
+    budget: StepBudget
 
-    def of(self, schemas: tuple[Schema, ...], order: Order) -> Iterator[Way]:
-        """All ways, in the order of the branches."""
-        return self._from(Way(pending=schemas), order)
+    def of(self, schemas: tuple[Schema, ...], order: Order) -> Iterator[Branch]:
+        """Yield all branches in order."""
+        return self._expand(Branch(pending=schemas), order)
 
-    def _from(self, way: Way, order: Order) -> Iterator[Way]:
-        found = self._followed(way)
-        if found is None:
+    def _expand(self, branch_so_far: Branch, order: Order) -> Iterator[Branch]:
+        resolved = self._resolve_pending(branch_so_far)
+        if resolved is None:
             return
-        if not found.choices:
-            yield found
+        if not resolved.choices:
+            yield resolved
             return
-        if found.branches == _MOST_BRANCHES:
+        if resolved.branches == _MAX_BRANCHES:
             raise SchemaError("it branches too often.")
-        (first, *rest), branches = found.choices, found.branches + 1
+        (first, *rest), branches = resolved.choices, resolved.branches + 1
         for branch in order(first):
-            further = replace(found, pending=(branch,), choices=tuple(rest), branches=branches)
-            yield from self._from(further, order)
+            further = replace(resolved, pending=(branch,), choices=tuple(rest), branches=branches)
+            yield from self._expand(further, order)
 
-    def _followed(self, way: Way) -> Way | None:
-        """A way with nothing pending; None where something on it can be nothing."""
-        pending, parts = list(way.pending), list(way.parts)
-        references, choices = list(way.references), list(way.choices)
+    def _resolve_pending(self, branch: Branch) -> Branch | None:
+        """Return the branch with nothing pending, or None if some part allows no value."""
+        pending, parts = list(branch.pending), list(branch.parts)
+        references, choices = list(branch.references), list(branch.choices)
         while pending:
             self.budget.spend()
             schema = pending.pop(0)
@@ -75,15 +75,15 @@ class Alternatives:
                 if key not in schema:
                     continue
                 target, name = self.references.resolve(schema[key]), str(schema[key])
-                # What is wanted twice is wanted once.
+                # A reference followed twice adds nothing.
                 if name not in references:
                     references.append(name)
                     pending.append(target)
-            pending.extend(listed(schema, "allOf"))
+            pending.extend(get_list(schema, "allOf"))
             for key in ("anyOf", "oneOf"):
                 if key in schema:
-                    choices.append(tuple(listed(schema, key)))
+                    choices.append(tuple(get_list(schema, key)))
             if "if" in schema:
                 then: Schema = {"allOf": [schema["if"], schema.get("then", True)]}
                 choices.append((then, schema.get("else", True)))
-        return Way(tuple(parts), tuple(references), (), tuple(choices), way.branches)
+        return Branch(tuple(parts), tuple(references), (), tuple(choices), branch.branches)

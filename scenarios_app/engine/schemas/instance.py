@@ -1,4 +1,4 @@
-"""A value for a JSON Schema: one that fits it, always the same for the same key."""
+"""Makes a value that meets a JSON Schema, always the same for the same key."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,8 +6,14 @@ from itertools import count, islice
 from random import Random
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.schemas.alternatives import Alternatives, Way
-from scenarios_app.engine.schemas.fit import INNER, Budget, Fit, schema_at, schemas_of
+from scenarios_app.engine.schemas.alternatives import Branch, BranchExpander
+from scenarios_app.engine.schemas.fit import (
+    IN_PLACE_KEYWORDS,
+    SchemaValidator,
+    StepBudget,
+    item_schema,
+    property_schemas,
+)
 from scenarios_app.engine.schemas.keywords import (
     REFERENCES,
     TYPES,
@@ -15,26 +21,26 @@ from scenarios_app.engine.schemas.keywords import (
     References,
     Schema,
     SchemaError,
-    canonical,
-    listed,
-    mapped,
-    names,
+    canonical_json,
+    get_count,
+    get_list,
+    get_mapping,
+    get_names,
     types_of,
-    whole,
 )
-from scenarios_app.engine.schemas.patterns import sample
-from scenarios_app.engine.schemas.scalars import numbers, strings
+from scenarios_app.engine.schemas.patterns import make_sample
+from scenarios_app.engine.schemas.scalars import draw_numbers, draw_strings
 
-# Below so many levels, and beyond so many values, there is only what must be.
-_DEEP, _MANY = 4, 400
+# Deeper or beyond this many values, optional parts are left out.
+_MAX_FULL_DEPTH, _MAX_FULL_VALUES = 4, 400
 _MAX_DEPTH = 32
 _TRIES = 60
-# So many names of our own are tried where there must be more properties than anybody names.
-_NAMES = 200
+# Names tried for properties beyond those that the schema names.
+_MAX_INVENTED_NAMES = 200
 _SPARE_ITEMS = 2
 
-# What a schema without a type is for, by the words in it.
-_MEANT: Mapping[str, tuple[str, ...]] = {
+# Types implied by the keywords of a schema without `type`.
+_KEYWORDS_BY_TYPE: Mapping[str, tuple[str, ...]] = {
     "object": (
         *("properties", "required", "additionalProperties", "patternProperties"),
         *("propertyNames", "minProperties", "maxProperties", "dependentRequired"),
@@ -44,118 +50,124 @@ _MEANT: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def instance(schema: Schema, key: str, *beside: Schema) -> Json:
-    """A value that fits a schema, and those beside it. Raises SchemaError where there is none,
-    where none is found in so many steps, or where the schema is no schema."""
+def make_instance(schema: Schema, key: str, *beside: Schema) -> Json:
+    """Return a value that meets a schema and those beside it.
+
+    Raises SchemaError if there is none, if none is found within the budget, or if the schema is
+    invalid.
+    """
     references = References(schema)
     references.check()
-    budget = Budget()
-    making = _Making(Random(key), Fit(references, budget), Alternatives(references, budget), budget)
-    for value in making.values((schema, *beside), _Where()):
+    budget = StepBudget()
+    maker = _InstanceMaker(
+        Random(key), SchemaValidator(references, budget), BranchExpander(references, budget), budget
+    )
+    for value in maker.values((schema, *beside), _Location()):
         return value
-    raise SchemaError(making.why or "no value fits it.", making.blamed)
+    raise SchemaError(maker.error_message or "no value fits it.", maker.error_path)
 
 
 @dataclass(frozen=True, slots=True)
-class _Where:
-    """A place in the value: the names and indexes down to it, and the references that led there."""
+class _Location:
+    """A location in the value: its names and indexes, and the references followed."""
 
     path: tuple[str, ...] = ()
     references: tuple[str, ...] = ()
 
-    def at(self, step: str, way: Way) -> "_Where":
-        return _Where((*self.path, step), (*self.references, *way.references))
+    def at(self, step: str, branch: Branch) -> "_Location":
+        return _Location((*self.path, step), (*self.references, *branch.references))
 
 
 @dataclass(slots=True)
-class _Making:
-    """One value being made. `blamed` is the last place for which there was nothing, and `why`."""
+class _InstanceMaker:
+    """Makes one value. `error_path` and `error_message` tell the last location without a value."""
 
     rng: Random
-    fit: Fit
-    alternatives: Alternatives
-    budget: Budget
+    fit: SchemaValidator
+    alternatives: BranchExpander
+    budget: StepBudget
     made: int = 0
-    blamed: tuple[str, ...] = ()
-    why: str = ""
+    error_path: tuple[str, ...] = ()
+    error_message: str = ""
 
-    def values(self, schemas: tuple[Schema, ...], where: _Where) -> Iterator[Json]:
-        """Values that fit all schemas, best ones first, one after another different if they can
-        be."""
-        if len(where.path) > _MAX_DEPTH:
-            raise SchemaError(f"it nests deeper than {_MAX_DEPTH} levels.", where.path)
-        lean = len(where.path) > _DEEP or self.made > _MANY
-        found = False
-        for way in self.alternatives.of(schemas, lambda branches: self._order(branches, lean)):
-            if any(where.references.count(name) > 1 for name in way.references):
-                self._blame(where, "it nests without end.")
+    def values(self, schemas: tuple[Schema, ...], location: _Location) -> Iterator[Json]:
+        """Yield values that meet all schemas, best first and distinct if possible."""
+        if len(location.path) > _MAX_DEPTH:
+            raise SchemaError(f"it nests deeper than {_MAX_DEPTH} levels.", location.path)
+        lean = len(location.path) > _MAX_FULL_DEPTH or self.made > _MAX_FULL_VALUES
+        is_found = False
+        for branch in self.alternatives.of(
+            schemas, lambda branches: self._order_branches(branches, lean)
+        ):
+            if any(location.references.count(name) > 1 for name in branch.references):
+                self._blame(location, "it nests without end.")
                 continue
-            within = lean or any(name in where.references for name in way.references)
-            for value in self._of(way, where, lean=within):
+            within = lean or any(name in location.references for name in branch.references)
+            for value in self._branch_values(branch, location, lean=within):
                 self.budget.spend()
-                if all(self.fit.fits(value, schema) for schema in schemas):
-                    found = True
+                if all(self.fit.is_valid(value, schema) for schema in schemas):
+                    is_found = True
                     self.made += 1
                     yield value
-        if not found and not self.why:
-            self._blame(where, "no value fits it.")
+        if not is_found and not self.error_message:
+            self._blame(location, "no value fits it.")
 
-    def _blame(self, where: _Where, why: str) -> None:
-        self.blamed, self.why = where.path, why
+    def _blame(self, location: _Location, error_message: str) -> None:
+        self.error_path, self.error_message = location.path, error_message
 
-    def _order(self, branches: Sequence[Schema], lean: bool) -> list[Schema]:
-        """Branches by turns, nothing last; where there is to be little, the simplest first."""
+    def _order_branches(self, branches: Sequence[Schema], lean: bool) -> list[Schema]:
+        """Rotate the branches, with null last; if the value is to be small, simplest first."""
         if not branches:
             raise SchemaError("'anyOf' and 'oneOf' must not be empty.")
         start = int(self.rng.random() * len(branches))
         turned = [*branches[start:], *branches[:start]]
-        return sorted(turned, key=_weight if lean else _is_nothing)
+        return sorted(turned, key=_branch_weight if lean else _is_nothing)
 
-    def _of(self, way: Way, where: _Where, *, lean: bool) -> Iterator[Json]:
-        """Values for one way, most of which fit."""
-        given = [p for p in way.parts if "const" in p or "enum" in p]
-        if given:
-            yield from self._listed(given)
+    def _branch_values(self, branch: Branch, location: _Location, *, lean: bool) -> Iterator[Json]:
+        """Yield values for one branch, most of which are valid."""
+        enumerations = [p for p in branch.parts if "const" in p or "enum" in p]
+        if enumerations:
+            yield from self._enumerated_values(enumerations)
             return
-        yield from self._suggested(way.parts)
-        for name in _types(way.parts):
+        yield from self._example_values(branch.parts)
+        for name in _ordered_types(branch.parts):
             match name:
                 case "object":
-                    yield from self._objects(way, where, lean=lean)
+                    yield from self._objects(branch, location, lean=lean)
                 case "array":
-                    yield from self._arrays(way, where, lean=lean)
+                    yield from self._arrays(branch, location, lean=lean)
                 case "string":
-                    yield from strings(way.parts, self.rng)
+                    yield from draw_strings(branch.parts, self.rng)
                 case "boolean":
                     first = self.rng.random() < 0.5
                     yield from (first, not first)
                 case "null":
                     yield None
                 case _:
-                    yield from numbers(way.parts, self.rng, integer=name == "integer")
+                    yield from draw_numbers(branch.parts, self.rng, integer=name == "integer")
 
-    def _listed(self, parts: Parts) -> Iterator[Json]:
-        lists = [[p["const"]] if "const" in p else listed(p, "enum") for p in parts]
+    def _enumerated_values(self, parts: Parts) -> Iterator[Json]:
+        lists = [[p["const"]] if "const" in p else get_list(p, "enum") for p in parts]
         values = min(lists, key=len)
         start = int(self.rng.random() * len(values))
         turned = [*values[start:], *values[:start]]
         yield from sorted(turned, key=lambda value: value is None)
 
-    def _suggested(self, parts: Parts) -> Iterator[Json]:
-        """What a schema gives as an example or takes for granted, if that says something."""
+    def _example_values(self, parts: Parts) -> Iterator[Json]:
+        """Yield a schema's examples and defaults that are not empty."""
         for part in parts:
             examples = part.get("examples")
-            given = [*examples] if isinstance(examples, list) else []
-            given += [part[key] for key in ("example", "default") if key in part]
-            yield from (value for value in given if value not in (None, "", [], {}))
+            values = [*examples] if isinstance(examples, list) else []
+            values += [part[key] for key in ("example", "default") if key in part]
+            yield from (value for value in values if value not in (None, "", [], {}))
 
-    def _objects(self, way: Way, where: _Where, *, lean: bool) -> Iterator[Json]:
-        parts = way.parts
-        required = list(dict.fromkeys(name for p in parts for name in names(p, "required")))
-        declared = list(dict.fromkeys(name for p in parts for name in mapped(p, "properties")))
-        least = max((whole(p, "minProperties") or 0 for p in parts), default=0)
+    def _objects(self, branch: Branch, location: _Location, *, lean: bool) -> Iterator[Json]:
+        parts = branch.parts
+        required = list(dict.fromkeys(name for p in parts for name in get_names(p, "required")))
+        declared = list(dict.fromkeys(name for p in parts for name in get_mapping(p, "properties")))
+        least = max((get_count(p, "minProperties") or 0 for p in parts), default=0)
         self.budget.check(least)
-        bounds = [n for p in parts if (n := whole(p, "maxProperties")) is not None]
+        bounds = [n for p in parts if (n := get_count(p, "maxProperties")) is not None]
         most = min(bounds, default=max(least, len(declared) + len(required)))
         if len(required) > most:
             return
@@ -169,82 +181,97 @@ class _Making:
                 chosen = added
             ordered = [name for name in declared if name in chosen]
             ordered += [name for name in (*required, *sorted(chosen)) if name not in ordered]
-            made = self._object(way, where, dict.fromkeys(ordered), least, set(required))
-            if made is None or len(made) < least:
+            instance = self._object(branch, location, dict.fromkeys(ordered), least, set(required))
+            if instance is None or len(instance) < least:
                 return
-            yield made
+            yield instance
 
     def _with_dependents(self, parts: Parts, chosen: set[str]) -> set[str]:
-        """The names that are there, with those that these want beside them."""
-        found, size = set(chosen), -1
-        while len(found) > size:
-            size = len(found)
+        """Return these names and those that they require."""
+        names, size = set(chosen), -1
+        while len(names) > size:
+            size = len(names)
             for part in parts:
                 for key in ("dependentRequired", "dependencies"):
-                    for name, wanted in mapped(part, key).items():
-                        if name in found and isinstance(wanted, list):
-                            found |= {each for each in wanted if isinstance(each, str)}
-        return found
+                    for name, wanted in get_mapping(part, key).items():
+                        if name in names and isinstance(wanted, list):
+                            names |= {each for each in wanted if isinstance(each, str)}
+        return names
 
     def _object(
-        self, way: Way, where: _Where, chosen: Mapping[str, None], least: int, required: set[str]
+        self,
+        branch: Branch,
+        location: _Location,
+        chosen: Mapping[str, None],
+        least: int,
+        required: set[str],
     ) -> dict[str, Json] | None:
-        """An object of these properties, and more where there must be more; None where one that is
-        required can be nothing."""
-        parts = [*way.parts]
-        for part in way.parts:
+        """Return an object of these properties and more if required; None if a required one has no
+        value."""
+        parts = [*branch.parts]
+        for part in branch.parts:
             for key in ("dependentSchemas", "dependencies"):
                 parts += [
-                    s for n, s in mapped(part, key).items() if n in chosen and isinstance(s, dict)
+                    s
+                    for n, s in get_mapping(part, key).items()
+                    if n in chosen and isinstance(s, dict)
                 ]
-        made: dict[str, Json] = {}
+        instance: dict[str, Json] = {}
         for name in chosen:
-            value = self._first(_of_property(name, parts), where.at(name, way))
+            value = self._first_value(
+                _combined_property_schemas(name, parts), location.at(name, branch)
+            )
             if value:
-                made[name] = value[0]
+                instance[name] = value[0]
             elif name in required:
                 return None
-        for name in islice(self._names(parts), least + _NAMES) if len(made) < least else ():
+        for name in (
+            islice(self._candidate_names(parts), least + _MAX_INVENTED_NAMES)
+            if len(instance) < least
+            else ()
+        ):
             self.budget.spend()
-            if name in made or not self._may_be_called(name, parts):
+            if name in instance or not self._is_allowed_name(name, parts):
                 continue
-            value = self._first(_of_property(name, parts), where.at(name, way))
+            value = self._first_value(
+                _combined_property_schemas(name, parts), location.at(name, branch)
+            )
             if value:
-                made[name] = value[0]
-            if len(made) >= least:
+                instance[name] = value[0]
+            if len(instance) >= least:
                 break
-        return made
+        return instance
 
-    def _names(self, parts: Parts) -> Iterator[str]:
-        """Names for properties that nobody has named."""
+    def _candidate_names(self, parts: Parts) -> Iterator[str]:
+        """Yield names for properties that the schema requires but does not name."""
         for part in parts:
-            yield from mapped(part, "properties")
+            yield from get_mapping(part, "properties")
         for attempt in range(_TRIES):
             for part in parts:
-                for pattern in mapped(part, "patternProperties"):
-                    yield sample(pattern, self.rng, attempt % 9)
+                for pattern in get_mapping(part, "patternProperties"):
+                    yield make_sample(pattern, self.rng, attempt % 9)
         wanted = [p["propertyNames"] for p in parts if "propertyNames" in p]
         for schema in wanted:
-            for way in self.alternatives.of((schema, {"type": "string"}), list):
-                named = self._of(way, _Where(), lean=True)
-                yield from (name for name in named if isinstance(name, str))
+            for branch in self.alternatives.of((schema, {"type": "string"}), list):
+                names = self._branch_values(branch, _Location(), lean=True)
+                yield from (name for name in names if isinstance(name, str))
         yield from (f"property{number}" for number in count(1))
 
-    def _may_be_called(self, name: str, parts: Parts) -> bool:
-        return all(self.fit.fits(name, part.get("propertyNames", True)) for part in parts)
+    def _is_allowed_name(self, name: str, parts: Parts) -> bool:
+        return all(self.fit.is_valid(name, part.get("propertyNames", True)) for part in parts)
 
-    def _first(self, schemas: tuple[Schema, ...], where: _Where) -> list[Json]:
-        return list(islice(self.values(schemas, where), 1))
+    def _first_value(self, schemas: tuple[Schema, ...], location: _Location) -> list[Json]:
+        return list(islice(self.values(schemas, location), 1))
 
-    def _arrays(self, way: Way, where: _Where, *, lean: bool) -> Iterator[Json]:
-        parts = way.parts
-        least = max((whole(p, "minItems") or 0 for p in parts), default=0)
-        bounds = [n for p in parts if (n := whole(p, "maxItems")) is not None]
-        inside = [self._contained(p) for p in parts if "contains" in p]
+    def _arrays(self, branch: Branch, location: _Location, *, lean: bool) -> Iterator[Json]:
+        parts = branch.parts
+        least = max((get_count(p, "minItems") or 0 for p in parts), default=0)
+        bounds = [n for p in parts if (n := get_count(p, "maxItems")) is not None]
+        inside = [self._required_items(p) for p in parts if "contains" in p]
         least = max(least, *map(len, inside), 0)
         self.budget.check(least)
-        first = max((len(listed(p, "prefixItems")) for p in parts), default=0)
-        # What must be in it may be none of the first ones.
+        first = max((len(get_list(p, "prefixItems")) for p in parts), default=0)
+        # Required items may differ from the first ones.
         wanted = first + sum(map(len, inside)) if inside else 0
         most = min(bounds, default=max(least, wanted, first + _SPARE_ITEMS + 1))
         if least > most:
@@ -253,42 +280,49 @@ class _Making:
         for attempt in range(_TRIES):
             spare = 0 if lean else int(self.rng.random() * (_SPARE_ITEMS + 1))
             size = min(most, max(least, wanted, 0 if lean else max(first, 1) + spare))
-            placed = _placed(inside, size, attempt)
-            made = self._array(way, where, size, unique, placed)
-            if len(made) >= least:
-                yield made
+            placed = _place_contained(inside, size, attempt)
+            instance = self._array(branch, location, size, unique, placed)
+            if len(instance) >= least:
+                yield instance
             elif attempt >= 2 * size or not inside:
                 return
 
-    def _contained(self, part: Mapping[str, Json]) -> list[Schema]:
-        """What an array must contain, as often as it must."""
-        least = whole(part, "minContains")
+    def _required_items(self, part: Mapping[str, Json]) -> list[Schema]:
+        """Return the schemas of items that an array must contain, repeated as often as required."""
+        least = get_count(part, "minContains")
         self.budget.check(least or 0)
         return [part["contains"]] * (1 if least is None else least)
 
     def _array(
-        self, way: Way, where: _Where, size: int, unique: bool, placed: Mapping[int, list[Schema]]
+        self,
+        branch: Branch,
+        location: _Location,
+        size: int,
+        unique: bool,
+        placed: Mapping[int, list[Schema]],
     ) -> list[Json]:
-        """An array of so many items, or of fewer where there are no more that differ; at some
-        indexes with what it must contain."""
-        made: list[Json] = []
-        taken: set[str] = set()
+        """Return an array of `size` items, or fewer if no more distinct ones exist; `placed` are
+        the schemas required at some indexes."""
+        items: list[Json] = []
+        used: set[str] = set()
         for index in range(size):
-            schemas = tuple(schema_at(index, part) for part in way.parts)
+            schemas = tuple(item_schema(index, part) for part in branch.parts)
             schemas = (*schemas, *placed.get(index, ()))
-            for value in self.values(schemas, where.at(str(index), way)):
-                if not unique or canonical(value) not in taken:
+            for value in self.values(schemas, location.at(str(index), branch)):
+                if not unique or canonical_json(value) not in used:
                     break
             else:
-                return made
-            made.append(value)
-            taken |= {canonical(value)} if unique else set()
-        return made
+                return items
+            items.append(value)
+            used |= {canonical_json(value)} if unique else set()
+        return items
 
 
-def _placed(inside: list[list[Schema]], size: int, attempt: int) -> dict[int, list[Schema]]:
-    """At which indexes what must be in an array is put: beside one another and in one by turns, one
-    place further on each time."""
+def _place_contained(
+    inside: list[list[Schema]], size: int, attempt: int
+) -> dict[int, list[Schema]]:
+    """Return the indexes of required items: side by side or together by turns, moving on with each
+    attempt."""
     placed: dict[int, list[Schema]] = {}
     index = attempt // 2
     for schemas in inside:
@@ -298,40 +332,47 @@ def _placed(inside: list[list[Schema]], size: int, attempt: int) -> dict[int, li
     return placed
 
 
-def _of_property(name: str, parts: Parts) -> tuple[Schema, ...]:
-    """What schemas together want of a property; one that none of them knows must be allowed by
-    those that take no unknown ones."""
-    found = [schema for part in parts for schema in schemas_of(name, part)]
-    known = any(name in mapped(part, "properties") for part in parts)
+def _combined_property_schemas(name: str, parts: Parts) -> tuple[Schema, ...]:
+    """Return what schemas together require of a property, including those that restrict unknown
+    properties."""
+    schemas = [schema for part in parts for schema in property_schemas(name, part)]
+    is_declared = any(name in get_mapping(part, "properties") for part in parts)
     for part in parts:
-        # What one without branches does not name itself, nothing in it does.
-        if "unevaluatedProperties" in part and not (known and any(key in part for key in INNER)):
-            found += [] if schemas_of(name, part) != [True] else [part["unevaluatedProperties"]]
-    return tuple(schema for schema in found if schema is not True)
+        # Without branches, only the schema itself can name properties.
+        if "unevaluatedProperties" in part and not (
+            is_declared and any(key in part for key in IN_PLACE_KEYWORDS)
+        ):
+            schemas += (
+                [] if property_schemas(name, part) != [True] else [part["unevaluatedProperties"]]
+            )
+    return tuple(schema for schema in schemas if schema is not True)
 
 
-def _types(parts: Parts) -> list[str]:
-    """The types to try: those that are meant first, nothing at last, an integer for a number only
-    where that is all there is."""
+def _ordered_types(parts: Parts) -> list[str]:
+    """Return the types to try: implied ones first, null last, integer only without number."""
     allowed = set(TYPES)
     for part in parts:
         allowed &= types_of(part) or set(TYPES)
-    said = any("type" in part for part in parts)
-    meant = [name for name, words in _MEANT.items() if any(w in p for p in parts for w in words)]
-    # Who may be given any number is given one of those.
+    is_typed = any("type" in part for part in parts)
+    implied = [
+        name
+        for name, words in _KEYWORDS_BY_TYPE.items()
+        if any(w in p for p in parts for w in words)
+    ]
+    # If any number is allowed, integers need no attempt of their own.
     allowed -= {"integer"} if "number" in allowed else set()
     order = [name for name in TYPES if name in allowed]
-    if not said and not meant:
-        meant = ["string"]
-    return sorted(order, key=lambda name: (name not in meant, name == "null"))
+    if not is_typed and not implied:
+        implied = ["string"]
+    return sorted(order, key=lambda name: (name not in implied, name == "null"))
 
 
 def _is_nothing(schema: Schema) -> bool:
     return isinstance(schema, dict) and schema.get("type") == "null"
 
 
-def _weight(schema: Schema) -> int:
-    """How much a branch may come to."""
+def _branch_weight(schema: Schema) -> int:
+    """Return how large the values of a branch can get."""
     if not isinstance(schema, dict):
         return 1
     if any(key in schema for key in REFERENCES):

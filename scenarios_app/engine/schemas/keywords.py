@@ -1,5 +1,5 @@
-"""The keywords of a JSON Schema that nobody has checked, each read as what it must be, and what a
-`$ref` points at. Nothing is ever fetched."""
+"""Reads keywords of unchecked JSON Schemas with the type each must have, and resolves references
+within the document. Nothing is fetched."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,12 +15,12 @@ Parts: TypeAlias = Sequence[Mapping[str, Json]]
 TYPES = ("object", "array", "string", "integer", "number", "boolean", "null")
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _ANCHORS = ("$anchor", "$dynamicAnchor", "$id", "id")
-# What holds values and no schemas.
+# Keywords that hold values instead of schemas.
 _VALUES = frozenset({"enum", "const", "default", "examples", "example"})
 
 
 class SchemaError(ValueError):
-    """A schema that no value can be made for; `path` is where in the value it stands."""
+    """A schema for which no value can be made; `path` is the location in the value."""
 
     def __init__(self, message: str, path: Sequence[str] = ()) -> None:
         super().__init__(message)
@@ -28,8 +28,8 @@ class SchemaError(ValueError):
         self.path = tuple(path)
 
 
-def whole(part: Mapping[str, Json], key: str) -> int | None:
-    """A count: a whole number from 0 on, which may be written as a decimal one."""
+def get_count(part: Mapping[str, Json], key: str) -> int | None:
+    """Return a whole number from 0 up, which may be written as a float."""
     match part.get(key):
         case None:
             return None
@@ -40,17 +40,17 @@ def whole(part: Mapping[str, Json], key: str) -> int | None:
     raise SchemaError(f"'{key}' must be a whole number from 0 on.")
 
 
-def number(part: Mapping[str, Json], key: str) -> Fraction | None:
-    """A number, exactly as it is written."""
+def get_number(part: Mapping[str, Json], key: str) -> Fraction | None:
+    """Return a number without rounding."""
     match part.get(key):
         case None | bool():
             return None
         case int() | float() as value:
-            return exact(value)
+            return to_fraction(value)
     raise SchemaError(f"'{key}' must be a number.")
 
 
-def text(part: Mapping[str, Json], key: str) -> str | None:
+def get_text(part: Mapping[str, Json], key: str) -> str | None:
     match part.get(key):
         case None:
             return None
@@ -59,18 +59,18 @@ def text(part: Mapping[str, Json], key: str) -> str | None:
     raise SchemaError(f"'{key}' must be a string.")
 
 
-def names(part: Mapping[str, Json], key: str) -> list[str]:
-    """A list of names. Draft 3 has a flag in its place, which is passed over."""
+def get_names(part: Mapping[str, Json], key: str) -> list[str]:
+    """Return a list of names; draft 3 has a flag there, which is ignored."""
     match part.get(key):
         case None | bool():
             return []
-        case list() as listed if all(isinstance(name, str) for name in listed):
-            return [str(name) for name in listed]
+        case list() as get_list if all(isinstance(name, str) for name in get_list):
+            return [str(name) for name in get_list]
     raise SchemaError(f"'{key}' must be an array of strings.")
 
 
-def listed(part: Mapping[str, Json], key: str) -> list[Json]:
-    """A list of schemas or of values."""
+def get_list(part: Mapping[str, Json], key: str) -> list[Json]:
+    """Return a list of schemas or values."""
     match part.get(key):
         case None:
             return []
@@ -79,8 +79,8 @@ def listed(part: Mapping[str, Json], key: str) -> list[Json]:
     raise SchemaError(f"'{key}' must be an array.")
 
 
-def mapped(part: Mapping[str, Json], key: str) -> dict[str, Json]:
-    """Schemas by name."""
+def get_mapping(part: Mapping[str, Json], key: str) -> dict[str, Json]:
+    """Return schemas by name."""
     match part.get(key):
         case None:
             return {}
@@ -90,23 +90,23 @@ def mapped(part: Mapping[str, Json], key: str) -> dict[str, Json]:
 
 
 def types_of(part: Mapping[str, Json]) -> frozenset[str] | None:
-    """The types that a schema allows, None where it says nothing. An integer is a number."""
+    """Return the types that a schema allows, or None without `type`. An integer is a number too."""
     match part.get("type"):
         case None:
             return None
         case str(name):
-            found = {name}
-        case list() as several if all(isinstance(name, str) for name in several):
-            found = {str(name) for name in several}
+            types = {name}
+        case list() as listed_names if all(isinstance(name, str) for name in listed_names):
+            types = {str(name) for name in listed_names}
         case _:
             raise SchemaError("'type' must be a string or an array of strings.")
-    for name in sorted(found - set(TYPES)):
+    for name in sorted(types - set(TYPES)):
         raise SchemaError(f"'{name}' is not a valid type.")
-    return frozenset(found | {"integer"} if "number" in found else found)
+    return frozenset(types | {"integer"} if "number" in types else types)
 
 
 def type_of(value: Json) -> str:
-    """The narrowest type of a value: 1.0 is an integer."""
+    """Return the narrowest type of a value: 1.0 is an integer."""
     match value:
         case None:
             return "null"
@@ -124,13 +124,13 @@ def type_of(value: Json) -> str:
             return "object"
 
 
-def exact(value: int | float) -> Fraction:
-    """A number as its JSON says it: 0.1 is a tenth."""
+def to_fraction(value: int | float) -> Fraction:
+    """Return a number exactly as JSON writes it: 0.1 is a tenth."""
     return Fraction(str(value))
 
 
-def canonical(value: Json) -> str:
-    """The same text for values that are equal in JSON's eyes, and for no others."""
+def canonical_json(value: Json) -> str:
+    """Return a text that is equal for values that are equal in JSON, and only for those."""
     return json.dumps(_plain(value), sort_keys=True)
 
 
@@ -147,7 +147,7 @@ def _plain(value: Json) -> Json:
 
 
 class References:
-    """The references of one schema document."""
+    """Resolves the references of one schema document."""
 
     def __init__(self, root: Schema) -> None:
         self._root = root
@@ -155,7 +155,7 @@ class References:
         self._named: dict[str, Schema] | None = None
 
     def resolve(self, reference: Json) -> Schema:
-        """The schema that a reference means; raises SchemaError where there is none."""
+        """Return the schema that a reference names; raises SchemaError if there is none."""
         if not isinstance(reference, str):
             raise SchemaError("'$ref' must be a string.")
         if reference not in self._known:
@@ -163,46 +163,46 @@ class References:
         return self._known[reference]
 
     def check(self) -> None:
-        """Raise SchemaError for a reference anywhere in the document that means nothing."""
+        """Raise SchemaError for an unresolvable reference anywhere in the document."""
         for schema in _schemas_in(self._root):
             for key in REFERENCES:
-                # A property may be called so too, and then holds a schema.
+                # A property can have this name too; then it holds a schema.
                 if isinstance(schema.get(key), str):
                     self.resolve(schema[key])
 
     def _find(self, reference: str) -> Schema:
-        before, _, pointer = reference.partition("#")
-        found = self._named_schema(before) if before else self._root
+        document, _, pointer = reference.partition("#")
+        schema = self._named_schema(document) if document else self._root
         if not pointer:
-            return found
+            return schema
         if not pointer.startswith("/"):
             return self._named_schema(f"#{pointer}", reference)
         for step in pointer[1:].split("/"):
             key = unquote(step).replace("~1", "/").replace("~0", "~")
-            if isinstance(found, dict) and key in found:
-                found = found[key]
-            elif isinstance(found, list) and key.isdecimal() and int(key) < len(found):
-                found = found[int(key)]
+            if isinstance(schema, dict) and key in schema:
+                schema = schema[key]
+            elif isinstance(schema, list) and key.isdecimal() and int(key) < len(schema):
+                schema = schema[int(key)]
             else:
-                raise _broken(reference)
-        if isinstance(found, dict | bool):
-            return found
-        raise _broken(reference)
+                raise _unresolved_error(reference)
+        if isinstance(schema, dict | bool):
+            return schema
+        raise _unresolved_error(reference)
 
     def _named_schema(self, name: str, reference: str = "") -> Schema:
         if self._named is None:
             self._named = {}
             for schema in _schemas_in(self._root):
                 for key in _ANCHORS:
-                    if isinstance(given := schema.get(key), str):
+                    if isinstance(anchor := schema.get(key), str):
                         mark = "" if key in ("$id", "id") else "#"
-                        self._named.setdefault(mark + given, schema)
+                        self._named.setdefault(mark + anchor, schema)
         if name in self._named:
             return self._named[name]
-        raise _broken(reference or name)
+        raise _unresolved_error(reference or name)
 
 
-def _broken(reference: str) -> SchemaError:
+def _unresolved_error(reference: str) -> SchemaError:
     return SchemaError(f"reference '{reference[:200]}' cannot be resolved.")
 
 
@@ -213,5 +213,5 @@ def _schemas_in(root: Schema) -> Iterator[dict[str, Json]]:
             case dict() as schema:
                 yield schema
                 pending.extend(v for key, v in schema.items() if key not in _VALUES)
-            case list() as several:
-                pending.extend(several)
+            case list() as schemas:
+                pending.extend(schemas)

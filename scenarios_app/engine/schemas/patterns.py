@@ -1,4 +1,4 @@
-"""Regular expressions in JSON Schemas: texts made that match one, and whether a text does."""
+"""Regular expressions in JSON Schemas: makes texts that match one, and tests texts."""
 
 import re
 import string
@@ -11,7 +11,7 @@ from typing import TypeAlias
 from scenarios_app.engine.conditions.texts import RegexError, compile_regex
 from scenarios_app.engine.schemas.keywords import SchemaError
 
-LONGEST = 10_000
+MAX_SAMPLE_CHARS = 10_000
 MAX_PATTERN_CHARS, _MAX_DEPTH = 4_000, 50
 _DIGITS, _LETTERS = string.digits, string.ascii_letters
 _WORD = _LETTERS + _DIGITS + "_"
@@ -21,19 +21,19 @@ _CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v", "0": "\0"}
 _PROPERTIES = {"L": _LETTERS, "Lu": string.ascii_uppercase, "Ll": string.ascii_lowercase}
 _PROPERTIES |= {"Letter": _LETTERS, "Alphabetic": _LETTERS, "Script=Latin": _LETTERS}
 _PROPERTIES |= {"N": _DIGITS, "Nd": _DIGITS, "Number": _DIGITS, "P": string.punctuation}
-_ENDLESS = 1 << 30
+_UNBOUNDED = 1 << 30
 _UNICODE = re.compile(r"\\u([0-9A-Fa-f]{4})")
 _BOUNDS = re.compile(r"\{([0-9]{1,9})(,([0-9]{1,9})?)?\}")
 
 
-def matches(pattern: str, text: str) -> bool:
-    """Whether a pattern is found in a text; true where RE2 cannot tell."""
-    search = _compiled(pattern)
+def matches_pattern(pattern: str, text: str) -> bool:
+    """Return True if a pattern is found in a text, or if RE2 does not support the pattern."""
+    search = _compile_search(pattern)
     return search is None or search(text)
 
 
 @lru_cache(maxsize=1024)
-def _compiled(pattern: str) -> Callable[[str], bool] | None:
+def _compile_search(pattern: str) -> Callable[[str], bool] | None:
     try:
         regex = compile_regex(_UNICODE.sub(r"\\x{\1}", pattern))
     except RegexError:
@@ -42,7 +42,7 @@ def _compiled(pattern: str) -> Callable[[str], bool] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Symbol:
+class CharacterSet:
     """One of these characters."""
 
     characters: str
@@ -50,248 +50,252 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """One of these sequences. `number` is what a back-reference calls it, 0 for none."""
+    """One of these sequences. `number` is the group's number for back-references, or 0."""
 
-    choices: "tuple[tuple[Item, ...], ...]"
+    choices: "tuple[tuple[PatternItem, ...], ...]"
     number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    item: "Item"
+    item: "PatternItem"
     least: int
     most: int
 
 
 @dataclass(frozen=True, slots=True)
-class Back:
-    """What group `number` stands for, once more."""
+class BackReference:
+    """The text of group `number` again."""
 
     number: int
 
 
-Item: TypeAlias = Symbol | Group | Repeat | Back
+PatternItem: TypeAlias = CharacterSet | Group | Repeat | BackReference
 
 
-def sample(pattern: str, rng: Random, grow: int) -> str:
-    """A text made as a pattern says, in which what may be repeated is so up to `grow` times more
-    than it must be. Anchors and word borders are passed over: `matches` has the last word. Raises
-    SchemaError for what no text is made of."""
-    sampling = _Sampling(rng, grow)
-    sampling.group(parsed(pattern))
-    return "".join(sampling.said)
+def make_sample(pattern: str, rng: Random, grow: int) -> str:
+    """Return a text made from a pattern, with up to `grow` repetitions more than required.
+
+    Anchors and word boundaries are ignored, so the caller tests the text with `matches_pattern`.
+    Raises SchemaError for an unsupported pattern.
+    """
+    sampling = _Sampler(rng, grow)
+    sampling.group(parse_pattern(pattern))
+    return "".join(sampling.texts)
 
 
 @dataclass(slots=True)
-class _Sampling:
+class _Sampler:
     rng: Random
     grow: int
-    said: list[str] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
     length: int = 0
     groups: dict[int, str] = field(default_factory=dict)
 
-    def item(self, item: Item) -> None:
+    def item(self, item: PatternItem) -> None:
         match item:
-            case Symbol(characters):
+            case CharacterSet(characters):
                 self.say(characters[int(self.rng.random() * len(characters))])
             case Group():
                 self.group(item)
-            case Back(number):
+            case BackReference(number):
                 self.say(self.groups.get(number, ""))
             case _:
                 more = min(item.most - item.least, self.grow)
                 for _ in range(item.least + int(self.rng.random() * (more + 1))):
-                    # What says nothing takes its time too.
+                    # Empty repetitions count against the limit too.
                     self.say("")
                     self.item(item.item)
 
     def group(self, group: Group) -> None:
-        start = len(self.said)
+        start = len(self.texts)
         for item in group.choices[int(self.rng.random() * len(group.choices))]:
             self.item(item)
         if group.number:
-            self.groups[group.number] = "".join(self.said[start:])
+            self.groups[group.number] = "".join(self.texts[start:])
 
     def say(self, text: str) -> None:
-        self.said.append(text)
+        self.texts.append(text)
         self.length += len(text) or 1
-        if self.length > LONGEST:
-            raise SchemaError(f"'pattern' asks for more than {LONGEST} characters.")
+        if self.length > MAX_SAMPLE_CHARS:
+            raise SchemaError(f"'pattern' asks for more than {MAX_SAMPLE_CHARS} characters.")
 
 
 @lru_cache(maxsize=256)
-def parsed(pattern: str) -> Group:
-    """A pattern taken apart; raises SchemaError."""
+def parse_pattern(pattern: str) -> Group:
+    """Parse a pattern; raises SchemaError."""
     if len(pattern) > MAX_PATTERN_CHARS:
         raise SchemaError(f"'pattern' is longer than {MAX_PATTERN_CHARS} characters.")
     try:
-        reader = _Reader(pattern)
-        found = reader.choices()
+        reader = _PatternParser(pattern)
+        group = reader.choices()
         if reader.at < len(pattern):
-            raise reader.wrong("it has a ')' too many")
+            raise reader.error_for("it has a ')' too many")
     except (IndexError, ValueError) as error:
         if isinstance(error, SchemaError):
             raise
         raise SchemaError(f"'pattern' {pattern[:80]!r} cannot be read.") from None
-    return found
+    return group
 
 
 @dataclass(slots=True)
-class _Reader:
-    """A pattern as far as it is read."""
+class _PatternParser:
+    """Parser state: the pattern, the position and the groups so far."""
 
     pattern: str
     at: int = 0
     groups: int = 0
     open: int = 0
 
-    def wrong(self, why: str) -> SchemaError:
+    def error_for(self, why: str) -> SchemaError:
         return SchemaError(f"'pattern' {self.pattern[:80]!r} is not supported: {why}.")
 
-    def taken(self, token: str) -> bool:
+    def accept(self, token: str) -> bool:
         if self.pattern.startswith(token, self.at):
             self.at += len(token)
             return True
         return False
 
-    def until(self, end: str) -> str:
+    def read_until(self, end: str) -> str:
         start, self.at = self.at, self.pattern.index(end, self.at) + len(end)
         return self.pattern[start : self.at - len(end)]
 
     def choices(self, number: int = 0) -> Group:
-        found: list[tuple[Item, ...]] = []
-        items: list[Item] = []
+        sequences: list[tuple[PatternItem, ...]] = []
+        items: list[PatternItem] = []
         while self.at < len(self.pattern) and self.pattern[self.at] != ")":
-            if self.taken("|"):
-                found.append(tuple(items))
+            if self.accept("|"):
+                sequences.append(tuple(items))
                 items = []
-            elif (item := self.atom()) is not None:
-                items.append(self.repeated(item))
-        return Group((*found, tuple(items)), number)
+            elif (item := self.parse_atom()) is not None:
+                items.append(self.parse_repeats(item))
+        return Group((*sequences, tuple(items)), number)
 
-    def atom(self) -> Item | None:
+    def parse_atom(self) -> PatternItem | None:
         character = self.pattern[self.at]
         self.at += 1
         match character:
             case "(":
-                return self.opened()
+                return self.parse_group()
             case "[":
-                return Symbol(self.characters())
+                return CharacterSet(self.characters())
             case "\\":
-                return self.escaped()
+                return self.parse_escaped_item()
             case ".":
-                return Symbol(_LETTERS + _DIGITS)
+                return CharacterSet(_LETTERS + _DIGITS)
             case "^" | "$":
                 return None
             case _:
-                return Symbol(character)
+                return CharacterSet(character)
 
-    def opened(self) -> Item:
-        if self.taken("?"):
+    def parse_group(self) -> PatternItem:
+        if self.accept("?"):
             if self.pattern[self.at] in "=!" or self.pattern[self.at : self.at + 2] in ("<=", "<!"):
-                raise self.wrong("it looks around")
-            if self.taken("P<") or self.taken("<"):
-                self.until(">")
+                raise self.error_for("it looks around")
+            if self.accept("P<") or self.accept("<"):
+                self.read_until(">")
                 self.groups += 1
                 number = self.groups
             else:
-                flags, number = self.until(":"), 0
+                flags, number = self.read_until(":"), 0
                 if set(flags) - set("imsu-"):
-                    raise self.wrong("its group has unknown flags")
+                    raise self.error_for("its group has unknown flags")
         else:
             self.groups += 1
             number = self.groups
         self.open += 1
         if self.open > _MAX_DEPTH:
-            raise self.wrong("its groups nest too deep")
+            raise self.error_for("its groups nest too deep")
         group = self.choices(number)
         self.open -= 1
-        if not self.taken(")"):
-            raise self.wrong("a ')' is missing")
+        if not self.accept(")"):
+            raise self.error_for("a ')' is missing")
         return group
 
-    def escaped(self) -> Item | None:
+    def parse_escaped_item(self) -> PatternItem | None:
         character = self.pattern[self.at]
         if character in "bBAzZG":
             self.at += 1
             return None
         if character in "123456789":
             self.at += 1
-            return Back(int(character))
-        return Symbol(self.escape())
+            return BackReference(int(character))
+        return CharacterSet(self.parse_escape())
 
-    def escape(self) -> str:
-        """The characters that the escape sequence here stands for."""
+    def parse_escape(self) -> str:
+        """Return the characters that the escape sequence at the position stands for."""
         character = self.pattern[self.at]
         self.at += 1
         if character in "pP":
-            named = _PROPERTIES.get(self.until("}") if self.taken("{") else self.one(), _LETTERS)
-            return _without(named) if character == "P" else named
+            named = _PROPERTIES.get(
+                self.read_until("}") if self.accept("{") else self.parse_character(), _LETTERS
+            )
+            return _other_characters(named) if character == "P" else named
         if character in "xu":
-            if self.taken("{"):
-                return chr(int(self.until("}"), 16))
+            if self.accept("{"):
+                return chr(int(self.read_until("}"), 16))
             size = 2 if character == "x" else 4
             self.at += size
             return chr(int(self.pattern[self.at - size : self.at], 16))
         if character.lower() in _CLASSES:
             named = _CLASSES[character.lower()]
-            return named if character.islower() else _without(named)
+            return named if character.islower() else _other_characters(named)
         return _CONTROLS.get(character, character)
 
     def characters(self) -> str:
-        """The characters of a class, whose bracket is open."""
-        negated, found = self.taken("^"), ""
+        """Return the characters of a class whose bracket is open."""
+        negated, members = self.accept("^"), ""
         first = True
         while first or self.pattern[self.at] != "]":
             first = False
             if self.pattern.startswith("[:", self.at):
-                raise self.wrong("its class is a POSIX one")
-            low = self.one()
+                raise self.error_for("its class is a POSIX one")
+            low = self.parse_character()
             if len(low) == 1 and self.pattern[self.at] == "-" and self.pattern[self.at + 1] != "]":
                 self.at += 1
-                high = self.one()
+                high = self.parse_character()
                 if len(high) != 1 or high < low:
-                    raise self.wrong("its range of characters ends before it begins")
-                # So many characters are enough to draw from.
+                    raise self.error_for("its range of characters ends before it begins")
+                # 256 characters are enough to draw from.
                 last = min(ord(high), ord(low) + 255)
-                found += "".join(map(chr, range(ord(low), last + 1)))
+                members += "".join(map(chr, range(ord(low), last + 1)))
             else:
-                found += low
+                members += low
         self.at += 1
-        found = _without(found) if negated else found
-        if not found:
-            raise self.wrong("no character is in its class")
-        return found
+        members = _other_characters(members) if negated else members
+        if not members:
+            raise self.error_for("no character is in its class")
+        return members
 
-    def one(self) -> str:
+    def parse_character(self) -> str:
         character = self.pattern[self.at]
         self.at += 1
         if character != "\\":
             return character
-        if self.taken("b"):
+        if self.accept("b"):
             return "\b"
-        return self.escape()
+        return self.parse_escape()
 
-    def repeated(self, item: Item) -> Item:
-        while (bounds := self.quantifier()) is not None:
+    def parse_repeats(self, item: PatternItem) -> PatternItem:
+        while (bounds := self.parse_quantifier()) is not None:
             item = Repeat(item, *bounds)
-            if not self.taken("?"):
-                self.taken("+")
+            if not self.accept("?"):
+                self.accept("+")
         return item
 
-    def quantifier(self) -> tuple[int, int] | None:
-        for token, bounds in (("*", (0, _ENDLESS)), ("+", (1, _ENDLESS)), ("?", (0, 1))):
-            if self.taken(token):
+    def parse_quantifier(self) -> tuple[int, int] | None:
+        for token, bounds in (("*", (0, _UNBOUNDED)), ("+", (1, _UNBOUNDED)), ("?", (0, 1))):
+            if self.accept(token):
                 return bounds
-        if not (found := _BOUNDS.match(self.pattern, self.at)):
+        if not (match := _BOUNDS.match(self.pattern, self.at)):
             return None
-        self.at = found.end()
-        least = int(found[1])
-        most = least if found[2] is None else int(found[3] or _ENDLESS)
+        self.at = match.end()
+        least = int(match[1])
+        most = least if match[2] is None else int(match[3] or _UNBOUNDED)
         if most < least:
-            raise self.wrong("it repeats more often than it may")
+            raise self.error_for("it repeats more often than it may")
         return least, most
 
 
-def _without(characters: str) -> str:
+def _other_characters(characters: str) -> str:
     return "".join(c for c in _PRINTED if c not in characters)

@@ -1,20 +1,26 @@
-"""Numbers and strings that a JSON Schema allows: drawn from within bounds and of the multiples
-wanted; by length, pattern and format, else a few words of lorem."""
+"""Draws numbers and strings that a JSON Schema allows: within bounds and multiples, or by length,
+pattern and format."""
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from math import ceil, floor, gcd, lcm
 from random import Random
 
-from scenarios_app.engine.schemas.keywords import Parts, SchemaError, number, text, whole
-from scenarios_app.engine.schemas.patterns import sample
+from scenarios_app.engine.schemas.keywords import (
+    Parts,
+    SchemaError,
+    get_count,
+    get_number,
+    get_text,
+)
+from scenarios_app.engine.schemas.patterns import make_sample
 
-LONGEST = 100_000
+MAX_STRING_CHARS = 100_000
 _TRIES = 40
 _HEX = "0123456789abcdef"
 
-# What formats look like. After a percent sign stand a word (w), a digit (d), one from 1 on (n), one
-# up to 5 (s), a hexadecimal one (h) or a letter (l).
+# Templates of formats. %w is a word, %d a digit, %n a digit from 1, %s a digit up to 5, %h a
+# hexadecimal digit and %l a letter.
 _FORMATS: Mapping[str, tuple[str, ...]] = {
     "date": ("2025-0%n-1%d",),
     "time": ("0%d:%s%d:%s%dZ",),
@@ -55,51 +61,53 @@ _LATIN = (
 WORDS = _LATIN.split()
 
 
-def strings(parts: Parts, rng: Random) -> Iterator[str]:
-    """Strings to choose from, no more than a few dozen: most of them fit in length, and in pattern
-    or format. Raises SchemaError."""
-    least = max((whole(p, "minLength") or 0 for p in parts), default=0)
-    most = min((n for p in parts if (n := whole(p, "maxLength")) is not None), default=LONGEST)
-    if least > LONGEST:
-        raise SchemaError(f"'minLength' asks for more than {LONGEST} characters.")
-    patterns = [found for p in parts if (found := text(p, "pattern")) is not None]
-    formats = [found for p in parts if (found := text(p, "format")) in _FORMATS]
+def draw_strings(parts: Parts, rng: Random) -> Iterator[str]:
+    """Yield at most a few dozen strings; most have the right length, pattern or format. Raises
+    SchemaError."""
+    least = max((get_count(p, "minLength") or 0 for p in parts), default=0)
+    most = min(
+        (n for p in parts if (n := get_count(p, "maxLength")) is not None), default=MAX_STRING_CHARS
+    )
+    if least > MAX_STRING_CHARS:
+        raise SchemaError(f"'minLength' asks for more than {MAX_STRING_CHARS} characters.")
+    patterns = [value for p in parts if (value := get_text(p, "pattern")) is not None]
+    formats = [value for p in parts if (value := get_text(p, "format")) in _FORMATS]
     for attempt in range(_TRIES):
         if patterns:
-            yield from _matching(patterns[attempt % len(patterns)], least, rng, attempt)
+            yield from _draw_pattern_strings(patterns[attempt % len(patterns)], least, rng, attempt)
         if formats:
-            yield from _formatted(formats[attempt % len(formats)] or "", least, most, rng)
+            yield from _draw_format_strings(formats[attempt % len(formats)] or "", least, most, rng)
         if not patterns:
-            yield _words(least, most, rng)
+            yield _draw_words(least, most, rng)
 
 
-def _matching(pattern: str, least: int, rng: Random, attempt: int) -> Iterator[str]:
+def _draw_pattern_strings(pattern: str, least: int, rng: Random, attempt: int) -> Iterator[str]:
     grows = (3, 8, 0, 1, least, 2 * least, 20)
-    made = sample(pattern, rng, grows[attempt % len(grows)])
-    yield made
-    if missing := max(0, least - len(made)):
-        # A pattern without anchors leaves room around it.
-        yield made + "a" * missing
-        yield "a" * missing + made
+    drawn = make_sample(pattern, rng, grows[attempt % len(grows)])
+    yield drawn
+    if missing := max(0, least - len(drawn)):
+        # A pattern without anchors allows text around it.
+        yield drawn + "a" * missing
+        yield "a" * missing + drawn
 
 
-def _formatted(name: str, least: int, most: int, rng: Random) -> Iterator[str]:
+def _draw_format_strings(name: str, least: int, most: int, rng: Random) -> Iterator[str]:
     for form in _FORMATS[name]:
-        # What is missing in length is put before the word.
+        # Missing characters are added before the word.
         before, word, after = form.partition("%w")
-        halves = _filled(before, rng), _filled(word + after, rng)
+        halves = _fill_format(before, rng), _fill_format(word + after, rng)
         missing = max(0, least - len("".join(halves))) if word else 0
-        made = ("a" * missing).join(halves)
-        if least <= len(made) <= most:
-            yield made
+        drawn = ("a" * missing).join(halves)
+        if least <= len(drawn) <= most:
+            yield drawn
 
 
-def _filled(form: str, rng: Random) -> str:
+def _fill_format(form: str, rng: Random) -> str:
     start, *rest = form.split("%")
-    return start + "".join(_symbol(piece[0], rng) + piece[1:] for piece in rest)
+    return start + "".join(_draw_symbol(piece[0], rng) + piece[1:] for piece in rest)
 
 
-def _symbol(kind: str, rng: Random) -> str:
+def _draw_symbol(kind: str, rng: Random) -> str:
     draw = rng.random()
     match kind:
         case "w":
@@ -116,23 +124,23 @@ def _symbol(kind: str, rng: Random) -> str:
             return str(int(draw * 10))
 
 
-def _words(least: int, most: int, rng: Random) -> str:
-    """Two to five words, or as many as the length wants."""
+def _draw_words(least: int, most: int, rng: Random) -> str:
+    """Return two to five words, or more if the minimum length needs them."""
     words: list[str] = []
     size, wanted = -1, 2 + int(rng.random() * 4)
     while len(words) < wanted or size < least:
         words.append(WORDS[int(rng.random() * len(WORDS))])
         size += 1 + len(words[-1])
-    made = " ".join(words)[:most]
-    # A space that the cut leaves at the end would be lost on many a reader.
-    return made[:-1] + "a" if made.endswith(" ") else made
+    drawn = " ".join(words)[:most]
+    # Many clients would drop a space at the end.
+    return drawn[:-1] + "a" if drawn.endswith(" ") else drawn
 
 
-def numbers(parts: Parts, rng: Random, *, integer: bool) -> Iterator[int | float]:
-    """Numbers to choose from, a few dozen at most; none where the bounds leave no room."""
-    low, over = _bound(parts, "minimum", "exclusiveMinimum", sign=1)
-    high, under = _bound(parts, "maximum", "exclusiveMaximum", sign=-1)
-    step = _step(parts, integer=integer)
+def draw_numbers(parts: Parts, rng: Random, *, integer: bool) -> Iterator[int | float]:
+    """Yield a few dozen numbers at most; none if the bounds exclude all."""
+    low, over = _narrowest_bound(parts, "minimum", "exclusiveMinimum", sign=1)
+    high, under = _narrowest_bound(parts, "maximum", "exclusiveMaximum", sign=-1)
+    step = _common_multiple(parts, integer=integer)
     if low is None:
         low = Fraction(0) if high is None or high > 0 else high - _SPAN * (step or 1)
     if high is None:
@@ -140,33 +148,35 @@ def numbers(parts: Parts, rng: Random, *, integer: bool) -> Iterator[int | float
     if step is not None:
         first = floor(low / step) + 1 if over else ceil(low / step)
         last = ceil(high / step) - 1 if under else floor(high / step)
-        yield from (_json(step * k) for k in _draws(first, last, rng))
+        yield from (_to_json_number(step * k) for k in _draw_integers(first, last, rng))
     elif low < high:
-        yield from _between(low, high, rng)
-        yield from (_json((low + high) / 2), _json(low), _json(high))
+        yield from _draw_fractions(low, high, rng)
+        yield from (_to_json_number((low + high) / 2), _to_json_number(low), _to_json_number(high))
     elif low == high:
-        yield _json(low)
+        yield _to_json_number(low)
 
 
-def _bound(parts: Parts, key: str, exclusive: str, *, sign: int) -> tuple[Fraction | None, bool]:
-    """The narrowest bound of a side, and whether it is outside itself (in draft 4 by a flag)."""
-    found: list[tuple[Fraction, bool]] = []
+def _narrowest_bound(
+    parts: Parts, key: str, exclusive: str, *, sign: int
+) -> tuple[Fraction | None, bool]:
+    """Return the narrowest bound of a side and whether it is exclusive (a flag in draft 4)."""
+    bounds: list[tuple[Fraction, bool]] = []
     for part in parts:
-        if (value := number(part, key)) is not None:
-            found.append((sign * value, part.get(exclusive) is True))
-        if (value := number(part, exclusive)) is not None:
-            found.append((sign * value, True))
-    if not found:
+        if (value := get_number(part, key)) is not None:
+            bounds.append((sign * value, part.get(exclusive) is True))
+        if (value := get_number(part, exclusive)) is not None:
+            bounds.append((sign * value, True))
+    if not bounds:
         return None, False
-    value, outside = max(found)
+    value, outside = max(bounds)
     return sign * value, outside
 
 
-def _step(parts: Parts, *, integer: bool) -> Fraction | None:
-    """What every number is a multiple of."""
+def _common_multiple(parts: Parts, *, integer: bool) -> Fraction | None:
+    """Return the number of which every value must be a multiple, or None."""
     steps = [Fraction(1)] if integer else []
     for part in parts:
-        if (step := number(part, "multipleOf")) is not None:
+        if (step := get_number(part, "multipleOf")) is not None:
             if step <= 0:
                 raise SchemaError("'multipleOf' must be above 0.")
             steps.append(step)
@@ -178,9 +188,8 @@ def _step(parts: Parts, *, integer: bool) -> Fraction | None:
     return Fraction(top, bottom)
 
 
-def _draws(first: int, last: int, rng: Random) -> Iterator[int]:
-    """Whole numbers of a range, all of a small one; of others those near its ends come
-    last."""
+def _draw_integers(first: int, last: int, rng: Random) -> Iterator[int]:
+    """Yield integers of a range: all of a small one; of a large one those near its ends last."""
     count = last - first + 1
     if count <= 0:
         return
@@ -193,17 +202,17 @@ def _draws(first: int, last: int, rng: Random) -> Iterator[int]:
     yield from range(last - _DRAWS + 1, last + 1)
 
 
-def _between(low: Fraction, high: Fraction, rng: Random) -> Iterator[int | float]:
-    """Numbers of few decimals, as far as they lie apart."""
+def _draw_fractions(low: Fraction, high: Fraction, rng: Random) -> Iterator[int | float]:
+    """Yield numbers with as few decimals as the range allows."""
     span, digits = high - low, 1
     while span * 10**digits < 10 and digits < 30:
         digits += 1
     unit = Fraction(1, 10**digits)
     for _ in range(_DRAWS):
-        yield _json((low + span * Fraction(rng.random())) // unit * unit + unit)
+        yield _to_json_number((low + span * Fraction(rng.random())) // unit * unit + unit)
 
 
-def _json(value: Fraction) -> int | float:
+def _to_json_number(value: Fraction) -> int | float:
     try:
         return int(value) if value.denominator == 1 else float(value)
     except OverflowError:

@@ -14,7 +14,7 @@ from scenarios_app.engine.parts import (
     StreamEvent,
     TextPart,
     ToolCallPart,
-    held_text,
+    produced_text,
 )
 from scenarios_app.engine.producing.usage import count_tokens
 from scenarios_app.wire.base import encode_line, encode_text
@@ -184,7 +184,7 @@ class GeminiEncoder:
                 cited: Json = {"citationSources": sources}
                 return self._chunk(candidate, [SILENCE], citationMetadata=cited)
             case part:
-                self._said += len(held_text(part))
+                self._said += len(produced_text(part))
                 return self._whole(event, candidate)
 
     def _whole(self, event: PartEnd, candidate: int) -> bytes:

@@ -2,7 +2,7 @@
 and how likely they were."""
 
 from scenarios_app.engine.canonical import Json, Usage
-from scenarios_app.engine.producing.usage import Token, likeliest, tokens_of
+from scenarios_app.engine.producing.usage import Token, split_tokens, top_tokens
 from scenarios_app.wire.base import encode_json
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
@@ -98,17 +98,17 @@ def read_top(config: Node) -> int | None:
 
 def average(text: str) -> float:
     """The mean of all tokens."""
-    tokens = tokens_of(text)
+    tokens = split_tokens(text)
     return sum(token.logprob for token in tokens) / max(1, len(tokens))
 
 
 def logprobs_result(text: str, top: int) -> Json:
     """The tokens of a text, with the likeliest ones for the place of each."""
-    tokens = tokens_of(text)
+    tokens = split_tokens(text)
     result: dict[str, Json] = {"chosenCandidates": [_told(token) for token in tokens]}
     if top:
         result["topCandidates"] = [
-            {"candidates": [_told(other) for other in likeliest(token, top)]} for token in tokens
+            {"candidates": [_told(other) for other in top_tokens(token, top)]} for token in tokens
         ]
     return result
 

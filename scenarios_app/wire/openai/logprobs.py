@@ -3,7 +3,7 @@
 from itertools import accumulate
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.producing.usage import likeliest, tokens_of
+from scenarios_app.engine.producing.usage import split_tokens, top_tokens
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.logprobs import token_logprobs
@@ -33,11 +33,11 @@ def choice_logprobs(text: str | None, top: int) -> Json:
 
 def completion_logprobs(text: str, top: int, *, offset: int = 0) -> Json:
     """The same as legacy completions tell it; `offset` is where the text begins."""
-    tokens = tokens_of(text)
+    tokens = split_tokens(text)
     ends = accumulate((len(token.text) for token in tokens), initial=offset)
     begins: list[Json] = list(ends)
     likely: list[Json] = [
-        {other.text: other.logprob for other in likeliest(token, top)} for token in tokens
+        {other.text: other.logprob for other in top_tokens(token, top)} for token in tokens
     ]
     texts: list[Json] = [token.text for token in tokens]
     numbers: list[Json] = [token.logprob for token in tokens]

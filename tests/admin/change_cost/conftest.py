@@ -17,4 +17,4 @@ def acme() -> Iterator[None]:
     yield
     registry.install(*registry.SHIPPED)
     secrets._declared.clear()
-    secrets.declare(declared)
+    secrets.declare_secret_names(declared)

@@ -24,9 +24,12 @@ from scenarios_app.engine.conditions.match import (
 )
 from scenarios_app.engine.conditions.subjects import RequestReader
 from scenarios_app.engine.document import DocumentError, dump, json_schema, load_documents
-from scenarios_app.engine.producing.faults import SHIPPED as SHIPPED_FAULTS
-from scenarios_app.engine.producing.faults import FaultKind, fault_kinds
-from scenarios_app.engine.producing.faults import install as install_faults
+from scenarios_app.engine.producing.faults import (
+    BUILT_IN_FAULTS,
+    FaultKind,
+    fault_kinds,
+    set_fault_kinds,
+)
 from scenarios_app.engine.shapes.fields import Whole
 from scenarios_app.models import StepColumns
 from scenarios_app.models.columns import at, column_of, places_of
@@ -162,9 +165,9 @@ MAINTENANCE = FaultKind(
 @pytest.fixture
 def maintenance() -> Iterator[None]:
     """The row."""
-    install_faults(*fault_kinds().values(), MAINTENANCE)
+    set_fault_kinds(*fault_kinds().values(), MAINTENANCE)
     yield
-    install_faults(*SHIPPED_FAULTS)
+    set_fault_kinds(*BUILT_IN_FAULTS)
 
 
 MAINTAINED = {"kind": "maintenance"}

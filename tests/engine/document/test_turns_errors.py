@@ -121,7 +121,7 @@ def test_a_wrong_turn_is_told_the_place(wrong: dict[str, Any], line: str) -> Non
     assert lines(script(wrong)) == [f"turns[0].{line}"]
 
 
-RESPONSES: list[tuple[Any, str]] = [
+MAX_RESPONSES: list[tuple[Any, str]] = [
     (None, ": expected an object"),
     ({}, ".kind: missing"),
     ({"kind": "toolCall"}, ".kind: expected tool-call, final-report or text"),
@@ -171,7 +171,7 @@ RESPONSES: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("response", "line"), RESPONSES)
+@pytest.mark.parametrize(("response", "line"), MAX_RESPONSES)
 def test_a_wrong_response_is_told_the_place(response: Any, line: str) -> None:
     assert lines(script({"turn": 1, "response": response})) == [f"turns[0].response{line}"]
 

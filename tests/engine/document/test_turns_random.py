@@ -16,7 +16,7 @@ from scenarios_app.engine.document import (
     load_text,
 )
 from scenarios_app.engine.document.load import is_in_turns
-from scenarios_app.engine.producing.templates import as_written, render_template
+from scenarios_app.engine.producing.templates import escape_templates, render_template
 from tests.engine.turn_scripts import JSON, SCRIPTS, TEXT, calls, reports, script, turn
 
 SCHEMA = Draft202012Validator(json_schema())
@@ -98,7 +98,7 @@ def loads(data: Any) -> None:
 @UNHURRIED
 @given(st.text("{} \n\tab._1é", max_size=40) | TEXT)
 def test_a_text_as_it_is_written_is_filled_to_itself(text: str) -> None:
-    assert render_template(as_written(text), {"braces": "{{", "a": "!", "b.a": "!"}) == text
+    assert render_template(escape_templates(text), {"braces": "{{", "a": "!", "b.a": "!"}) == text
 
 
 @UNHURRIED

@@ -9,7 +9,7 @@ from scenarios_app.engine.parts import (
     TextPart,
     ToolCallPart,
 )
-from scenarios_app.engine.producing.plan import FaultMark, Timed, plan
+from scenarios_app.engine.producing.plan import FaultMark, TimedEvent, plan
 from scenarios_app.engine.producing.produce import Seed
 from scenarios_app.engine.scenario import Fault, Pacing
 
@@ -23,12 +23,12 @@ def planned(
     sequential: bool = False,
     fault: Fault | None = None,
     seed: str = "ab",
-) -> tuple[Timed, ...]:
+) -> tuple[TimedEvent, ...]:
     draws = Seed(seed).draws()
     return tuple(plan(response, pacing=pacing, sequential=sequential, fault=fault, draws=draws))
 
 
-def outline(timed: tuple[Timed, ...]) -> list[str]:
+def outline(timed: tuple[TimedEvent, ...]) -> list[str]:
     """A plan in short: `+0` part 0 starts, `0:text` a delta of it, `-0` it ends, `.` a finish."""
     lines = []
     for _, event in timed:

@@ -4,18 +4,18 @@ import pytest
 
 from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.engine.producing.faults import (
-    SHIPPED,
+    BUILT_IN_FAULTS,
     FaultKind,
-    Place,
+    FaultStage,
     fault_error,
     fault_kinds,
-    install,
+    fault_stage_of,
+    set_fault_kinds,
     silence_ms,
-    strike_of,
 )
 from scenarios_app.engine.scenario import Fault
 
-STREAM: dict[str, Place] = {
+STREAM: dict[str, FaultStage] = {
     "http": "error",
     "rate_limit": "error",
     "model_error": "error",
@@ -28,7 +28,7 @@ STREAM: dict[str, Place] = {
     "stall": "inside",
     "error_event": "inside",
 }
-WHOLE: dict[str, Place] = {**STREAM, "malformed_chunk": "malformed", "error_event": "error"}
+WHOLE: dict[str, FaultStage] = {**STREAM, "malformed_chunk": "malformed", "error_event": "error"}
 
 
 def test_the_tables_name_every_kind() -> None:
@@ -38,12 +38,12 @@ def test_the_tables_name_every_kind() -> None:
 
 @pytest.mark.parametrize("kind", STREAM)
 def test_how_a_fault_strikes_a_stream(kind: str) -> None:
-    assert strike_of(Fault(kind), stream=True) == STREAM[kind]
+    assert fault_stage_of(Fault(kind), stream=True) == STREAM[kind]
 
 
 @pytest.mark.parametrize("kind", WHOLE)
 def test_how_a_fault_strikes_a_whole_answer(kind: str) -> None:
-    assert strike_of(Fault(kind), stream=False) == WHOLE[kind]
+    assert fault_stage_of(Fault(kind), stream=False) == WHOLE[kind]
 
 
 def test_only_a_timeout_holds_the_connection() -> None:
@@ -115,14 +115,14 @@ def test_the_message_is_the_scripted_one_or_says_what_is_simulated(
 
 def test_a_fault_is_known_by_its_row() -> None:
     gone = FaultKind("gone", "gone (410)", "gone", stream="cut", whole="error", status=410)
-    install(*SHIPPED, gone)
+    set_fault_kinds(*BUILT_IN_FAULTS, gone)
     try:
         assert fault_kinds()["gone"].inside
-        assert strike_of(Fault("gone"), stream=True) == "inside"
-        assert strike_of(Fault("gone"), stream=False) == "error"
+        assert fault_stage_of(Fault("gone"), stream=True) == "inside"
+        assert fault_stage_of(Fault("gone"), stream=False) == "error"
         error = fault_error(Fault("gone"))
         assert (error.status, error.message) == (410, "Simulated failure: Gone.")
         assert silence_ms(Fault("gone")) == 0
     finally:
-        install(*SHIPPED)
+        set_fault_kinds(*BUILT_IN_FAULTS)
     assert "gone" not in fault_kinds()

@@ -15,14 +15,14 @@ from scenarios_app.engine.parts import (
     TextPart,
     ToolCallPart,
 )
-from scenarios_app.engine.producing.templates import Filling, TooLong, fill_choice
+from scenarios_app.engine.producing.templates import TemplateFiller, TextTooLong, fill_choice
 from scenarios_app.engine.scenario import ScriptedChoice
 
 VALUES = {"city": 'Saint-"Louis"\n\\', "n": "3"}
 
 
-def filling(limit: int = 1000, **values: str) -> Filling:
-    return Filling(lambda: {**VALUES, **values}, limit)
+def filler(limit: int = 1000, **values: str) -> TemplateFiller:
+    return TemplateFiller(lambda: {**VALUES, **values}, limit)
 
 
 @pytest.mark.parametrize(
@@ -35,17 +35,17 @@ def filling(limit: int = 1000, **values: str) -> Filling:
     ],
 )
 def test_every_kind_of_part_is_filled(part: AnswerPart, expected: AnswerPart) -> None:
-    assert filling().part(part) == expected
+    assert filler().part(part) == expected
 
 
 @pytest.mark.parametrize("part", [TextPart("x {y}"), ToolCallPart("id", "f", '{"a":{"b":1}}')])
 def test_a_part_without_templates_stays_the_same_value(part: AnswerPart) -> None:
-    assert filling().part(part) is part
+    assert filler().part(part) is part
 
 
 def test_values_are_made_once_and_only_for_a_template() -> None:
     made: list[int] = []
-    script = Filling(lambda: made.append(1) or VALUES, 1000)  # type: ignore[func-returns-value]
+    script = TemplateFiller(lambda: made.append(1) or VALUES, 1000)  # type: ignore[func-returns-value]
     script.part(TextPart("plain"))
     assert not made
     script.part(TextPart("{{ n }} {{ n }}"))
@@ -54,42 +54,42 @@ def test_values_are_made_once_and_only_for_a_template() -> None:
 
 
 def test_without_values_templates_are_text() -> None:
-    assert Filling(None, 10).part(TextPart("{{ n }}")) == TextPart("{{ n }}")
+    assert TemplateFiller(None, 10).part(TextPart("{{ n }}")) == TextPart("{{ n }}")
 
 
 def test_values_in_json_arguments_are_escaped_and_nothing_else_changes() -> None:
-    filled = filling().arguments('{"city": "in {{ city }}!",  "count": 1e3, "{{ n }}": [true]}')
+    filled = filler().arguments('{"city": "in {{ city }}!",  "count": 1e3, "{{ n }}": [true]}')
     assert filled == ('{"city": "in Saint-\\"Louis\\"\\n\\\\!",  "count": 1e3, "3": [true]}')
     assert json.loads(filled)["city"] == f"in {VALUES['city']}!"
 
 
 def test_values_in_arguments_that_are_no_json_stand_as_they_are() -> None:
-    assert filling().arguments('{"city": "{{ city }}') == '{"city": "Saint-"Louis"\n\\'
-    assert filling().arguments('{"count": {{ n }}}') == '{"count": 3}'
+    assert filler().arguments('{"city": "{{ city }}') == '{"city": "Saint-"Louis"\n\\'
+    assert filler().arguments('{"count": {{ n }}}') == '{"count": 3}'
 
 
 def test_arguments_too_deep_to_be_read_are_text() -> None:
     deep = "[" * 100_000
-    assert filling().arguments(deep + "{{ n }}") == deep + "3"
+    assert filler().arguments(deep + "{{ n }}") == deep + "3"
 
 
 @given(st.text())
 def test_json_arguments_hold_any_value(value: str) -> None:
-    filled = filling(10**6, city=value).arguments('{"a":["{{ city }}","-{{city}}-"]}')
+    filled = filler(10**6, city=value).arguments('{"a":["{{ city }}","-{{city}}-"]}')
     assert json.loads(filled) == {"a": [value, f"-{value}-"]}
 
 
 def test_values_may_fill_exactly_the_limit_but_no_more() -> None:
-    assert filling(9, v="123").part(TextPart("{{v}}{{v}}{{v}}")) == TextPart("123" * 3)
-    with pytest.raises(TooLong):
-        filling(8, v="123").part(TextPart("{{v}}{{v}}{{v}}"))
+    assert filler(9, v="123").part(TextPart("{{v}}{{v}}{{v}}")) == TextPart("123" * 3)
+    with pytest.raises(TextTooLong):
+        filler(8, v="123").part(TextPart("{{v}}{{v}}{{v}}"))
 
 
 def test_the_limit_is_one_for_the_whole_answer() -> None:
-    script = filling(8, v="123")
+    script = filler(8, v="123")
     script.part(TextPart("{{v}}"))
     script.part(ToolCallPart("id", "f", '{"a":"{{v}}"}'))
-    with pytest.raises(TooLong):
+    with pytest.raises(TextTooLong):
         script.part(ReasoningPart("{{v}}"))
 
 
@@ -104,7 +104,7 @@ def test_each_chunk_is_filled_and_the_whole_is_their_join() -> None:
             Chunk(0, " }}"),
         ),
     )
-    assert fill_choice(choice, filling()) == Choice(
+    assert fill_choice(choice, filler()) == Choice(
         (
             TextPart("n is 3 {{ n }}"),
             ToolCallPart("", "f_3", '{"city":"Saint-"Louis"\n\\","n":3}'),
@@ -125,7 +125,7 @@ def test_a_chunk_of_text_is_text_though_it_may_be_read_as_json() -> None:
     text = '{"city": "{{ city }}"}'
     chunks = (Chunk(0, text),)
     scripted = ScriptedChoice((TextPart(text),), chunks, "stop_sequence", "END")
-    found = fill_choice(scripted, filling())
+    found = fill_choice(scripted, filler())
     said = f'{{"city": "{VALUES["city"]}"}}'
     assert found == Choice((TextPart(said),), "stop_sequence", "END", (Chunk(0, said),))
 
@@ -134,7 +134,7 @@ def test_a_chunk_that_holds_whole_json_arguments_stays_json() -> None:
     choice = ScriptedChoice(
         (ToolCallPart("id", "f", ""),), chunks=(Chunk(0, '{"city":"{{ city }}"}'),)
     )
-    part = fill_choice(choice, filling()).parts[0]
+    part = fill_choice(choice, filler()).parts[0]
     assert isinstance(part, ToolCallPart)
     assert json.loads(part.arguments) == {"city": VALUES["city"]}
 
@@ -151,12 +151,12 @@ def test_a_chunk_that_holds_whole_json_arguments_stays_json() -> None:
 def test_the_finish_reason_follows_from_the_content(
     parts: tuple[AnswerPart, ...], reason: str
 ) -> None:
-    assert fill_choice(ScriptedChoice(parts), filling()).finish_reason == reason
+    assert fill_choice(ScriptedChoice(parts), filler()).finish_reason == reason
 
 
 def test_a_scripted_finish_reason_stays() -> None:
     choice = ScriptedChoice(
         (ToolCallPart("id", "f", "{}"),), finish_reason="stop_sequence", stop_sequence="END"
     )
-    filled = fill_choice(choice, filling())
+    filled = fill_choice(choice, filler())
     assert (filled.finish_reason, filled.stop_sequence) == ("stop_sequence", "END")

@@ -8,14 +8,14 @@ from scenarios_app.engine.parts import (
     TextPart,
     ToolCallPart,
 )
-from scenarios_app.engine.producing.produce import Seed, identified
+from scenarios_app.engine.producing.produce import Seed, assign_ids
 
 SEED = Seed("5eed")
 
 
 def ids(*choices: tuple[AnswerPart, ...]) -> list[str]:
     """The ids of an answer's parts in order, `text` for those that have none."""
-    made = identified([Choice(parts, "stop") for parts in choices], SEED, tool_call_prefix="call_")
+    made = assign_ids([Choice(parts, "stop") for parts in choices], SEED, tool_call_prefix="call_")
     return [_id(part) for choice in made for part in choice.parts]
 
 
@@ -66,5 +66,5 @@ def test_a_result_of_nothing_has_an_id_of_its_own() -> None:
 
 def test_a_choice_that_lacks_nothing_is_the_same_choice() -> None:
     choice = Choice((call("mine"), TextPart("x")), "stop")
-    (made,) = identified([choice], SEED, tool_call_prefix="call_")
+    (made,) = assign_ids([choice], SEED, tool_call_prefix="call_")
     assert made is choice

@@ -9,7 +9,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scenarios_app.engine.parts import Chunk, ReasoningPart, TextPart
-from scenarios_app.engine.producing.lorem import lorem, lorem_answer, pieces, word_count
+from scenarios_app.engine.producing.lorem import (
+    lorem_answer,
+    make_lorem,
+    split_pieces,
+    word_count,
+)
 from scenarios_app.engine.scenario import ScriptedAnswer, ScriptedChoice
 from scenarios_app.engine.schemas.scalars import WORDS
 
@@ -57,14 +62,14 @@ def test_r4_1_lorem_has_5_to_500_words_by_the_hash_of_the_message(message: str) 
 def test_words_are_latin_and_the_same_in_every_process() -> None:
     assert said("Hello").startswith("dolore id velit eiusmod voluptate labore cillum cillum")
     # A hash has thirty-two bytes, each is a word: these are of the third one.
-    assert lorem("Hello", 70).endswith(" amet do consequat proident labore voluptate")
+    assert make_lorem("Hello", 70).endswith(" amet do consequat proident labore voluptate")
     assert set(said("Hello").split()) <= {*WORDS, "Hello"}
     assert all(re.fullmatch("[a-z]+", word) for word in WORDS)
 
 
 @given(MESSAGES, st.integers(0, 60))
 def test_lorem_has_the_words_it_is_asked_for(key: str, words: int) -> None:
-    assert len(lorem(key, words).split()) == words
+    assert len(make_lorem(key, words).split()) == words
 
 
 @given(MESSAGES | REASONED)
@@ -150,15 +155,15 @@ def test_r4_3_chunk_sizes_vary_and_are_drawn_from_the_message() -> None:
 @example("", "a ")
 @example("", "")
 def test_pieces_keep_every_space_and_lose_no_word(key: str, text: str) -> None:
-    cut = list(pieces(key, text))
+    cut = list(split_pieces(key, text))
     assert "".join(cut) == text
     assert all(cut)
     assert all(3 <= len(piece.split()) <= 10 for piece in cut[:-1])
 
 
 def test_a_text_without_a_word_is_one_piece() -> None:
-    assert list(pieces("key", "  ")) == ["  "]
-    assert list(pieces("key", "")) == []
+    assert list(split_pieces("key", "  ")) == ["  "]
+    assert list(split_pieces("key", "")) == []
 
 
 def test_an_answer_to_nothing_is_lorem_alone() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scenarios_app.engine.parts import ReasoningPart, RefusalPart, TextPart, ToolCallPart
-from scenarios_app.engine.producing.plan import LONG_CHARACTERS, Schedule, deltas_of
+from scenarios_app.engine.producing.plan import MAX_PREPARED_CHARS, Schedule, deltas_of
 from scenarios_app.engine.producing.produce import Seed
 from scenarios_app.engine.scenario import Pacing
 
@@ -43,7 +43,7 @@ def test_text_is_cut_between_words(text: str, words: int, deltas: list[str]) -> 
 
 @pytest.mark.parametrize("unit", ["a", " ", "word ", "\u2003é "])
 def test_a_long_text_is_cut_as_a_short_one(unit: str) -> None:
-    short, long = (unit * (LONG_CHARACTERS // len(unit) + more) for more in (0, 1))
+    short, long = (unit * (MAX_PREPARED_CHARS // len(unit) + more) for more in (0, 1))
     cut = [list(deltas_of(TextPart(text), 1)) for text in (short, long)]
     assert ["".join(deltas) for deltas in cut] == [short, long]
     words = [len(text.split()) or 1 for text in (short, long)]

@@ -21,9 +21,9 @@ from scenarios_app.engine.parts import (
     ToolCallPart,
 )
 from scenarios_app.engine.producing import plan as planning
-from scenarios_app.engine.producing.plan import LONG_CHARACTERS, FaultMark
+from scenarios_app.engine.producing.plan import MAX_PREPARED_CHARS, FaultMark
 from scenarios_app.engine.scenario import Fault, Pacing
-from tests.engine.answers import INSIDE, PACINGS, RESPONSES, response_of, text_of
+from tests.engine.answers import INSIDE, MAX_RESPONSES, PACINGS, response_of, text_of
 from tests.engine.producing.planned import AB, outline, planned
 
 
@@ -110,7 +110,7 @@ def test_a_sequential_wire_gets_them_so_at_any_pace(jitter: float) -> None:
 def test_how_long_an_answer_is_counts_its_parts_and_chunks_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(planning, "LONG_CHARACTERS", 10)
+    monkeypatch.setattr(planning, "MAX_PREPARED_CHARS", 10)
     chunks = (Chunk(0, "abcd"), Chunk(0, ""), Chunk(0, ""), Chunk(0, ""), Chunk(0, ""))
     assert not planning.is_long(response_of(Choice((TextPart("abcd"),), "stop", chunks=chunks)))
     more = (*chunks, Chunk(0, ""))
@@ -147,10 +147,10 @@ def test_a_part_starts_with_its_first_delta() -> None:
 
 
 def test_long_answers_are_planned_like_short_ones() -> None:
-    text = "word " * (LONG_CHARACTERS // 5 + 1)
+    text = "word " * (MAX_PREPARED_CHARS // 5 + 1)
     deltas = outline(planned(response_of(Choice((TextPart(text),), "stop"))))
     assert deltas[:2] == ["+0", "0:word"]
-    assert len(deltas) == LONG_CHARACTERS // 5 + 1 + 3
+    assert len(deltas) == MAX_PREPARED_CHARS // 5 + 1 + 3
 
 
 def test_another_seed_jitters_another_way() -> None:
@@ -166,7 +166,7 @@ def test_parts_of_the_same_text_are_not_mixed_up() -> None:
         assert timed[0].event == PartStart(0, 0, part)
 
 
-@given(RESPONSES, PACINGS, st.booleans())
+@given(MAX_RESPONSES, PACINGS, st.booleans())
 def test_joined_deltas_are_the_whole_parts(
     response: CanonicalResponse, pacing: Pacing, sequential: bool
 ) -> None:
@@ -183,7 +183,7 @@ def test_joined_deltas_are_the_whole_parts(
     }
 
 
-@given(RESPONSES, PACINGS, st.booleans())
+@given(MAX_RESPONSES, PACINGS, st.booleans())
 def test_every_part_is_opened_once_filled_and_closed_once(
     response: CanonicalResponse, pacing: Pacing, sequential: bool
 ) -> None:
@@ -210,7 +210,7 @@ def test_every_part_is_opened_once_filled_and_closed_once(
     assert finished == set(range(len(response.choices)))
 
 
-@given(RESPONSES, PACINGS, st.booleans(), st.none() | INSIDE)
+@given(MAX_RESPONSES, PACINGS, st.booleans(), st.none() | INSIDE)
 def test_time_never_runs_backwards(
     response: CanonicalResponse, pacing: Pacing, sequential: bool, fault: Fault | None
 ) -> None:
@@ -219,7 +219,7 @@ def test_time_never_runs_backwards(
     assert all(a.at <= b.at for a, b in pairwise(timed))
 
 
-@given(RESPONSES, PACINGS, st.booleans(), st.none() | INSIDE, st.text())
+@given(MAX_RESPONSES, PACINGS, st.booleans(), st.none() | INSIDE, st.text())
 def test_the_same_seed_gives_the_same_plan(
     response: CanonicalResponse, pacing: Pacing, sequential: bool, fault: Fault | None, seed: str
 ) -> None:

@@ -10,7 +10,7 @@ from scenarios_app.engine.parts import (
 )
 from scenarios_app.engine.producing.plan import FaultMark
 from scenarios_app.engine.scenario import Fault, Pacing
-from tests.engine.answers import INSIDE, PACINGS, RESPONSES, response_of
+from tests.engine.answers import INSIDE, MAX_RESPONSES, PACINGS, response_of
 from tests.engine.producing.planned import AB, outline, planned
 
 
@@ -59,7 +59,7 @@ def test_a_stall_after_more_chunks_than_there_are_comes_before_the_end() -> None
     assert outline(planned(response_of(AB), fault=fault))[-3:] == ["-1", "!", "."]
 
 
-@given(RESPONSES, PACINGS, st.booleans(), INSIDE)
+@given(MAX_RESPONSES, PACINGS, st.booleans(), INSIDE)
 def test_a_fault_keeps_a_prefix_of_the_stream(
     response: CanonicalResponse, pacing: Pacing, sequential: bool, fault: Fault
 ) -> None:

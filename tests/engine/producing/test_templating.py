@@ -8,7 +8,7 @@ from scenarios_app.engine.parts import Chunk, TextPart, ToolCallPart
 from scenarios_app.engine.producing.templates import (
     BRACES,
     OPENING,
-    as_written,
+    escape_templates,
     has_templates,
     render_template,
     template_names,
@@ -143,8 +143,8 @@ def test_what_a_regex_caught_holds_no_secret_of_the_request() -> None:
 
 def test_a_text_is_written_so_that_it_is_filled_to_itself() -> None:
     text = "{{ city }} and {{user.name}} {"
-    assert render_template(as_written(text), {BRACES: OPENING}) == text
-    assert as_written("city") == "city"
+    assert render_template(escape_templates(text), {BRACES: OPENING}) == text
+    assert escape_templates("city") == "city"
 
 
 def test_a_variable_does_not_hide_the_request() -> None:

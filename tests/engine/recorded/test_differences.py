@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from scenarios_app.engine.recorded.requests import (
     ComparedRequest,
     Difference,
-    compared,
+    compared_request,
     differences,
 )
 
 
 def post(body: object) -> ComparedRequest:
-    return compared("POST", {}, json.dumps(body))
+    return compared_request("POST", {}, json.dumps(body))
 
 
 def told(one: object, other: object) -> list[tuple[str, str]]:
@@ -62,12 +62,15 @@ def test_ids_that_belong_together_otherwise_are_told_where_nothing_else_differs(
 
 
 def test_a_body_that_is_no_json_is_one_place() -> None:
-    (found,) = differences(compared("POST", {}, "one"), compared("POST", {}, "two"))
-    assert (found.place, found.recorded, found.asked) == ("body", "one", "two")
+    (found,) = differences(compared_request("POST", {}, "one"), compared_request("POST", {}, "two"))
+    assert (found.place, found.recorded, found.received) == ("body", "one", "two")
 
 
 def test_method_and_query_have_places_of_their_own() -> None:
-    one, other = compared("GET", {"limit": "1"}, b""), compared("DELETE", {"limit": "2"}, b"")
+    one, other = (
+        compared_request("GET", {"limit": "1"}, b""),
+        compared_request("DELETE", {"limit": "2"}, b""),
+    )
     assert [found.place for found in differences(one, other)] == ["method", "query.limit"]
 
 

@@ -7,25 +7,25 @@ import pytest
 from scenarios_app.engine.canonical import SentRequest
 from scenarios_app.engine.recorded.requests import (
     ComparedRequest,
-    asked,
-    compared,
-    decoded,
+    compared_request,
+    decode_body,
     depth_of,
     digest_of,
     rules_between,
+    to_compared_request,
 )
-from scenarios_app.engine.recorded.rules import NAMES
+from scenarios_app.engine.recorded.rules import RULE_NAMES
 
 
 def post(body: object, *exact: str) -> ComparedRequest:
-    return compared("POST", {}, json.dumps(body), exact=frozenset(exact))
+    return compared_request("POST", {}, json.dumps(body), exact=frozenset(exact))
 
 
 def test_a_digest_is_one_of_what_is_compared() -> None:
     one = post({"messages": [{"id": "a", "content": "hi"}]})
     assert one.digest == post({"messages": [{"content": "hi", "id": "b"}]}).digest
     assert one.digest != post({"messages": [{"id": "a", "content": "ho"}]}).digest
-    assert one.digest != compared("PUT", {}, json.dumps(one.body)).digest
+    assert one.digest != compared_request("PUT", {}, json.dumps(one.body)).digest
 
 
 @pytest.mark.parametrize(
@@ -42,30 +42,33 @@ def test_a_digest_is_one_of_what_is_compared() -> None:
     ],
 )
 def test_a_body_is_json_or_text_or_nothing(body: bytes | str, wanted: object) -> None:
-    assert decoded(body) == wanted
+    assert decode_body(body) == wanted
 
 
 def test_bytes_that_are_no_text_have_a_name_by_their_hash() -> None:
-    assert decoded(b"\xff\xfe") == decoded(b"\xff\xfe") != decoded(b"\xff\xfd")
-    assert str(decoded(b"\xff\xfe")).startswith("<2 bytes ")
+    assert decode_body(b"\xff\xfe") == decode_body(b"\xff\xfe") != decode_body(b"\xff\xfd")
+    assert str(decode_body(b"\xff\xfe")).startswith("<2 bytes ")
 
 
 def test_what_is_nested_too_deep_is_compared_as_text() -> None:
     deep = "[" * 300 + "]" * 300
-    assert decoded(deep) == deep
-    assert decoded("[" * 100_000) == "[" * 100_000
+    assert decode_body(deep) == deep
+    assert decode_body("[" * 100_000) == "[" * 100_000
     assert depth_of([[{"a": [1]}]]) == 5
 
 
 def test_a_query_counts_where_there_is_no_body_and_never_with_a_secret() -> None:
-    one = compared("GET", {"limit": "1", "key": "secret"}, b"")
-    assert one.digest == compared("GET", {"limit": "1"}, b"").digest
-    assert one.digest != compared("GET", {"limit": "2"}, b"").digest
-    assert compared("POST", {"alt": "sse"}, "{}").digest == compared("POST", {}, "{}").digest
+    one = compared_request("GET", {"limit": "1", "key": "secret"}, b"")
+    assert one.digest == compared_request("GET", {"limit": "1"}, b"").digest
+    assert one.digest != compared_request("GET", {"limit": "2"}, b"").digest
+    assert (
+        compared_request("POST", {"alt": "sse"}, "{}").digest
+        == compared_request("POST", {}, "{}").digest
+    )
     off = frozenset({"query"})
     assert (
-        compared("POST", {"alt": "sse"}, "{}", exact=off).digest
-        != compared("POST", {}, "{}", exact=off).digest
+        compared_request("POST", {"alt": "sse"}, "{}", exact=off).digest
+        != compared_request("POST", {}, "{}", exact=off).digest
     )
 
 
@@ -75,23 +78,23 @@ def test_likeness_goes_from_nothing_in_common_to_the_same() -> None:
     far = post({"contents": [{"parts": [{"text": "x"}]}]})
     assert one.likeness(one) == 1.0
     assert 0 < one.likeness(far) + 0.01 < one.likeness(near) < 1
-    assert compared("GET", {}, b"").likeness(compared("GET", {}, b"")) == 1.0
-    assert one.likeness(compared("PUT", {}, json.dumps(one.body))) == 0.5
+    assert compared_request("GET", {}, b"").likeness(compared_request("GET", {}, b"")) == 1.0
+    assert one.likeness(compared_request("PUT", {}, json.dumps(one.body))) == 0.5
 
 
 def test_a_request_that_came_is_read_once_for_each_set_of_rules() -> None:
     sent = SentRequest("POST", {}, b'{"a": "2026-05-01"}')
-    first = asked(sent)
-    assert asked(sent) is first
-    exact = asked(sent, NAMES)
+    first = to_compared_request(sent)
+    assert to_compared_request(sent) is first
+    exact = to_compared_request(sent, RULE_NAMES)
     assert exact is not first and exact.body is first.body
     assert exact.digest != first.digest
 
 
 def test_a_request_that_came_is_compared_without_its_secrets() -> None:
     body = json.dumps({"content": json.dumps({"token": "abcdefghijklmnop"})}).encode()
-    assert "abcdefghijkl" not in json.dumps(asked(SentRequest("POST", {}, body)).body)
-    assert asked(SentRequest("POST", {}, b"\xff")).body == decoded(b"\xff")
+    assert "abcdefghijkl" not in json.dumps(to_compared_request(SentRequest("POST", {}, body)).body)
+    assert to_compared_request(SentRequest("POST", {}, b"\xff")).body == decode_body(b"\xff")
 
 
 def test_the_rules_that_two_requests_need_are_told() -> None:

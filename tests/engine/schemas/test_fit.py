@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft7Validator, Draft202012Validator
 
-from scenarios_app.engine.schemas.fit import Budget, Fit
+from scenarios_app.engine.schemas.fit import SchemaValidator, StepBudget
 from scenarios_app.engine.schemas.keywords import References, SchemaError
 
 VALUES: list[Any] = [
@@ -75,32 +75,32 @@ DRAFT_7: list[Any] = [
 ]
 
 
-def fits(value: Any, schema: Any) -> bool:
-    return Fit(References(schema), Budget()).fits(value, schema)
+def is_valid(value: Any, schema: Any) -> bool:
+    return SchemaValidator(References(schema), StepBudget()).is_valid(value, schema)
 
 
 @pytest.mark.parametrize("schema", SCHEMAS, ids=str)
 def test_a_value_fits_where_the_judge_says_so(schema: Any) -> None:
     judge = Draft202012Validator(schema)
-    wrong = [value for value in VALUES if fits(value, schema) != judge.is_valid(value)]
+    wrong = [value for value in VALUES if is_valid(value, schema) != judge.is_valid(value)]
     assert wrong == []
 
 
 def test_a_value_fits_a_schema_of_draft_7() -> None:
     for schema, value in product(DRAFT_7, VALUES):
-        assert fits(value, schema) is Draft7Validator(schema).is_valid(value), (schema, value)
+        assert is_valid(value, schema) is Draft7Validator(schema).is_valid(value), (schema, value)
 
 
 def test_a_bound_of_draft_4_is_outside() -> None:
     both = {"minimum": 1, "exclusiveMinimum": True, "maximum": 3, "exclusiveMaximum": True}
-    assert [value for value in (1, 2, 3) if fits(value, both)] == [2]
+    assert [value for value in (1, 2, 3) if is_valid(value, both)] == [2]
 
 
 def test_numbers_that_are_beyond_others_are_multiples() -> None:
-    assert fits(10**400, {"multipleOf": 0.5})
-    assert not fits(10**400, {"multipleOf": 3})
+    assert is_valid(10**400, {"multipleOf": 0.5})
+    assert not is_valid(10**400, {"multipleOf": 3})
 
 
 def test_a_schema_that_is_itself_is_no_schema() -> None:
     with pytest.raises(SchemaError, match="nests without end"):
-        fits(1, {"not": {"$ref": "#"}})
+        is_valid(1, {"not": {"$ref": "#"}})

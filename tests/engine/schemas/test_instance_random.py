@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from referencing import Registry
 
-from scenarios_app.engine.schemas.instance import instance
+from scenarios_app.engine.schemas.instance import make_instance
 from scenarios_app.engine.schemas.keywords import SchemaError
 from tests.engine.schemas.drawn_schemas import ANY, satisfiable
 from tests.support.hypothesis_profiles import often
@@ -25,16 +25,16 @@ def is_valid(value: Any, schema: Any) -> bool:
 @settings(max_examples=often(10_000))
 @given(satisfiable(), st.text(max_size=3))
 def test_where_there_is_a_value_one_is_made_that_fits(schema: Any, key: str) -> None:
-    value = instance(schema, key)
+    value = make_instance(schema, key)
     assert is_valid(value, schema), (schema, value)
-    assert json.dumps(instance(json.loads(json.dumps(schema)), key)) == json.dumps(value)
+    assert json.dumps(make_instance(json.loads(json.dumps(schema)), key)) == json.dumps(value)
 
 
 @settings(max_examples=often(10_000))
 @given(ANY)
 def test_what_is_made_fits_or_it_is_said_why_there_is_nothing(schema: Any) -> None:
     try:
-        value = instance(schema, "key")
+        value = make_instance(schema, "key")
     except SchemaError as error:
         assert error.message.endswith(".")
         return

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from scenarios_app.engine.schemas.keywords import SchemaError
-from scenarios_app.engine.schemas.patterns import matches, sample
+from scenarios_app.engine.schemas.patterns import make_sample, matches_pattern
 
 PATTERNS = [
     *("^abc$", "^a|b$", "^(a|b)*c$", "^(?:x|yy)+?$", "^(?P<n>a)(?P=n)?$"[:9] + "$"),
@@ -21,14 +21,16 @@ PATTERNS = [
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_a_text_matches_its_pattern(pattern: str) -> None:
     for seed in range(20):
-        made = sample(pattern, Random(seed), 3)
+        made = make_sample(pattern, Random(seed), 3)
         assert re.search(pattern, made), (pattern, made)
-        assert matches(pattern, made)
+        assert matches_pattern(pattern, made)
 
 
 @pytest.mark.parametrize("pattern", ["^\\p{L}+$", "^\\p{Lu}\\pN$", "^\\P{L}$", "^\\x{41}$"])
 def test_a_text_matches_a_pattern_in_words_of_its_own(pattern: str) -> None:
-    assert all(matches(pattern, sample(pattern, Random(seed), 3)) for seed in range(20))
+    assert all(
+        matches_pattern(pattern, make_sample(pattern, Random(seed), 3)) for seed in range(20)
+    )
 
 
 @pytest.mark.parametrize(
@@ -44,9 +46,9 @@ def test_a_text_matches_a_pattern_in_words_of_its_own(pattern: str) -> None:
 )
 def test_a_pattern_that_no_text_is_made_for_is_refused(pattern: str, said: str) -> None:
     with pytest.raises(SchemaError, match=re.escape(said)):
-        sample(pattern, Random(0), 3)
+        make_sample(pattern, Random(0), 3)
 
 
 def test_what_cannot_be_told_matches() -> None:
-    assert matches("(?=b)c", "a")
-    assert not matches("^b$", "a")
+    assert matches_pattern("(?=b)c", "a")
+    assert not matches_pattern("^b$", "a")
