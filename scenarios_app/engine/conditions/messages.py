@@ -35,11 +35,11 @@ class MessageSelector(Document):
     """Selects a message by role and position."""
 
     role: Role | None = None
-    """Whose message; without it anybody's. Developer messages and instructions are `system`,
+    """The role of the message; by default any. Developer messages and instructions are `system`,
     tool results are `tool`."""
     which: Which = "last"
-    """The last message of that role, the first, any of them, any that came since the model's last
-    answer (`new`), or the one at an index."""
+    """`last`, `first` or `any` message of that role, any since the model's last answer (`new`), or
+    the one at an index."""
 
 
 class MessageConditionDocument(TextConditionDocument, MessageSelector):

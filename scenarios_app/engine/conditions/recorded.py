@@ -39,11 +39,11 @@ class RecordedRequestDocument(Document):
     method: SomeText = "POST"
     """The HTTP method."""
     query: dict[str, Text] = Field(default_factory=dict)
-    """The query of its URL, which is compared where there is no body."""
+    """The query, compared if there is no body."""
     body: JsonValue = None
-    """The body: JSON, or a text where it was none."""
+    """The body: JSON, or text."""
     exact: list[RuleKey] = Field(default_factory=list)
-    """Rules that are switched off: what they would leave out is compared too."""
+    """Rules to switch off in this step."""
 
 
 def _read_digest(request: CanonicalRequest, subject: Subject) -> Iterable[str]:
@@ -60,7 +60,7 @@ class RecordedCondition(SubjectTextCondition):
 
     key = "recorded"
     shape = RecordedRequestDocument | None
-    meaning = "The request that was recorded: what is asked must be the same conversation."
+    meaning = "The recorded request. The request must be the same conversation."
     keyword = "with_recorded"
 
     @classmethod

@@ -90,7 +90,7 @@ class ModelCondition(AnyTextCondition):
     """A condition on the requested model."""
 
     key = "model"
-    meaning = "The model that is asked for; a list holds alternatives."
+    meaning = "The requested model; a list holds alternatives."
     keyword = "with_model"
     phrase_prefix = "model "
 

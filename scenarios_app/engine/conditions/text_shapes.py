@@ -39,17 +39,17 @@ class TextConditionDocument(Document):
     """A condition on a text: everything given must hold. A plain string means `equals`."""
 
     equals: Text | None = None
-    """The whole text."""
+    """The text equals this."""
     contains: SomeText | None = None
-    """Found anywhere in the text."""
+    """The text contains this."""
     startswith: SomeText | None = None
-    """How the text begins."""
+    """The text starts with this."""
     regex: Pattern | None = None
-    """An RE2 pattern found anywhere in the text; `^` and `$` tie it to the ends. Named groups
+    """An RE2 pattern found anywhere in the text; `^` and `$` match its ends. Named groups
     `(?P<name>...)` can be used in the answer as `{{ match.name }}`. `\\w`, `\\b`, `\\d` and
-    `\\s` know ASCII alone; `[\\pL\\pN_]` takes the letters and digits of every script."""
+    `\\s` match ASCII only; `[\\pL\\pN_]` matches letters and digits of every script."""
     ignore_case: Flag = False
-    """Upper and lower case count as the same."""
+    """Ignore upper and lower case."""
 
     @property
     def has_test(self) -> bool:

@@ -77,7 +77,7 @@ class ToolCallConditionDocument(Document):
     name: SomeText | None = None
     """The tool's name."""
     arguments: dict[str, JsonValue] | None = None
-    """A part of its arguments: these keys with these values, and others beside them."""
+    """A subset of its arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class ToolCallCondition(Condition):
     key = "tool_calls"
     shape = list[ToolCallConditionDocument]
     empty = list
-    meaning = "Calls that earlier answers have made; all must be there."
+    meaning = "Tool calls in earlier answers; all must be present."
     keyword = "with_tool_call"
 
     name: TextCondition | None
@@ -173,7 +173,7 @@ class ToolResultSelector(Document):
     tool_call_id: SomeText | None = None
     """The id of the call that it belongs to."""
     is_error: Flag | None = None
-    """Whether the tool failed, on wires that say so."""
+    """True for a failed tool, on APIs that report it."""
 
 
 class ToolResultConditionDocument(TextConditionDocument, ToolResultSelector):
@@ -197,7 +197,7 @@ class ToolResultCondition(Condition):
     key = "tool_results"
     shape = list[ToolResultShape]
     empty = list
-    meaning = "Results of tools that the request brings; all must be there."
+    meaning = "Tool results in the request; all must be present."
     keyword = "with_tool_result"
 
     text: TextCondition

@@ -50,15 +50,15 @@ class FinalReportDocument(Document):
     with these keys as its arguments, in this order; what is not given is left out."""
 
     status: Text = "success"
-    """How the run ended: success, failure or a word of your own."""
+    """How the run ended: success, failure or another word."""
     report_format: Text | None = None
-    """What the report is written in, such as markdown."""
+    """The format of the report, such as markdown."""
     report_content: Text
-    """The report itself."""
+    """The text of the report."""
     content_json: JsonValue = None
-    """The report as data, for formats that have such a thing."""
+    """The report as data, for formats with data."""
     messages: JsonValue = None
-    """The report as a chat's messages, for formats that have such a thing."""
+    """The report as chat messages, for formats with messages."""
 
 
 class ChoiceDocument(Document):
@@ -66,21 +66,21 @@ class ChoiceDocument(Document):
     order, or parts in an order of their own."""
 
     reasoning: Reasoning | None = None
-    """Thinking; a string is one block without a signature."""
+    """The model's thinking. A string is one block without a signature."""
     text: Text | None = None
-    """What is said."""
+    """The answer's text."""
     tool_calls: list[ToolCallDocument] = Field(default_factory=list)
-    """Tools that are called, in parallel."""
+    """Tool calls, in parallel."""
     final_report: FinalReportDocument | None = None
     """The report that ends an agent's run."""
     refusal: Text | None = None
-    """What is said in declining, in the provider's own way of declining."""
+    """The text of a refusal, sent in the provider's own form."""
     parts: Annotated[list[PartDocument], Field(min_length=1)] | None = None
-    """The parts in the order in which they are sent."""
+    """Parts in an explicit order."""
     finish_reason: FinishReason | None = None
-    """Why the answer ends; without it, what fits the content."""
+    """Why the answer ends. By default derived from the content."""
     stop_sequence: SomeText | None = None
-    """The sequence that ended the answer, with finish_reason stop_sequence."""
+    """The sequence that ended the answer, for finish_reason stop_sequence."""
 
     def has_value(self, key: str) -> bool:
         """Return True if a key has a value that is not empty."""
@@ -112,33 +112,33 @@ class UsageDocument(Document):
     """Token counts; what is not given is counted from the text."""
 
     input_tokens: Whole | None = None
-    """Tokens of the request."""
+    """Tokens in the request."""
     output_tokens: Whole | None = None
-    """Tokens of the answer."""
+    """Tokens in the answer."""
     reasoning_tokens: Whole | None = None
-    """Those of the output tokens that were thinking."""
+    """Output tokens that were thinking."""
     cached_tokens: Whole | None = None
-    """Those of the input tokens that came from a cache."""
+    """Input tokens that were read from a cache."""
     cache_read_tokens: Whole | None = None
-    """Read from a cache beside the input tokens, as Anthropic counts them."""
+    """Tokens read from a cache, in addition to the input tokens, as Anthropic counts them."""
     cache_write_tokens: Whole | None = None
-    """Written to a cache beside the input tokens, as Anthropic counts them."""
+    """Tokens written to a cache, in addition to the input tokens, as Anthropic counts them."""
     total_tokens: Whole | None = None
-    """Where a provider gives a total, this one instead of input and output tokens together."""
+    """The total, for providers that send one. By default input plus output tokens."""
 
 
 _DEFAULT_USAGE = UsageDocument()
 
 
 class RawDocument(Document):
-    """An HTTP answer sent as it stands, on every wire."""
+    """An HTTP response sent unchanged, for every provider."""
 
     status: Status = 200
     """The HTTP status; 204 and 304 have no body."""
     headers: Headers = Field(default_factory=dict)
-    """The headers; without a Content-Type among them it is application/json."""
+    """The headers. Content-Type is application/json by default."""
     body: JsonValue = None
-    """Text as it stands, other JSON encoded."""
+    """The body: text is sent unchanged, other JSON is encoded."""
 
     def findings(self) -> Iterator[Finding]:
         if self.status in STATUSES_WITHOUT_BODY and self.body not in (None, ""):
@@ -149,10 +149,10 @@ class GenerateDocument(Document):
     """An answer made from the request."""
 
     kind: Annotated[GeneratedKind, one_of(GeneratedKind)]
-    """`lorem`: 5 to 500 words by the hash of the last user message, then that message; what
-    follows "\\nReason:" in it is thought first. `auto`: what the request asks for, which is a call
-    of the best-named tool until it has a result, JSON of the schema that the answer is to have, or
-    else lorem, cut by `max_tokens` and `stop`."""
+    """`lorem`: 5 to 500 words, chosen by the hash of the last user message, then that message.
+    Text after "\\nReason:" in it is sent as reasoning first. `auto`: what the request asks for: a
+    call of the best-named tool until it has a result, JSON that fits the requested schema, or else
+    lorem, cut by `max_tokens` and `stop`."""
 
 
 class AnswerDocument(ChoiceDocument):
@@ -160,17 +160,17 @@ class AnswerDocument(ChoiceDocument):
     is made from the request."""
 
     choices: Annotated[list[ChoiceDocument], Field(min_length=1)] | None = None
-    """One answer for each of the provider's choices."""
+    """One answer per choice of the provider's API."""
     chunks: Annotated[list[Chunk], Field(min_length=1)] | None = None
-    """The stream's deltas as they are sent; the whole answer is their join."""
+    """The exact deltas of a stream. A whole answer is all of them joined."""
     raw: RawDocument | None = None
-    """An HTTP answer as it stands, on every wire."""
+    """An HTTP response sent unchanged, for every provider."""
     generate: GenerateDocument | None = None
-    """An answer that is made from the request."""
+    """An answer generated from the request."""
     usage: UsageDocument = Field(default_factory=lambda: _DEFAULT_USAGE)
-    """What the answer says of tokens."""
+    """Token counts."""
     provider_metadata: dict[str, dict[str, JsonValue]] = Field(default_factory=dict)
-    """More top-level fields of the answer, by provider; `any` are those of every provider."""
+    """More top-level fields of the answer, by provider; `any` applies to all."""
 
     def has_value(self, key: str) -> bool:
         return super().has_value(key) and (key != "usage" or self.usage != _DEFAULT_USAGE)
@@ -181,18 +181,18 @@ class AnswerDocument(ChoiceDocument):
 
 
 class PacingDocument(Document):
-    """When chunks leave. All zero: as fast as the client reads."""
+    """When chunks are sent. All zero: as fast as the client reads."""
 
     first_ms: Whole = 0
     """Milliseconds before the first chunk."""
     words_per_second: Pace = 0.0
-    """The pace of the stream; 0 is as fast as the client reads."""
+    """The pace of the stream. 0: as fast as the client reads."""
     chunk_ms: Whole = 0
-    """Milliseconds from chunk to chunk, instead of words_per_second."""
+    """Milliseconds between chunks, instead of words_per_second."""
     words_per_chunk: Positive = 5
-    """How many words a chunk of the stream holds."""
+    """Words per chunk."""
     jitter: Share = 0.0
-    """How much of each gap is left to chance, the same for the same requests."""
+    """The share of each gap that varies, equally for equal requests."""
 
     def findings(self) -> Iterator[Finding]:
         if self.words_per_second and self.chunk_ms:
@@ -217,18 +217,17 @@ class ProduceDocument(AnswerDocument):
     a fault inside it."""
 
     streaming: AnswerDocument | None = None
-    """The answer for streams; whole answers get it too where non_streaming is missing."""
+    """The answer for streams. Whole answers get it too if non_streaming is missing."""
     non_streaming: AnswerDocument | None = None
-    """The answer that is not streamed; streams get it too where streaming is missing."""
+    """The answer for other requests. Streams get it too if streaming is missing."""
     fault: FaultDocument | None = None
-    """A failure, alone or inside the answer."""
+    """A scripted failure, alone or inside the answer."""
     latency_ms: Whole = 0
     """Milliseconds before anything is sent, whole or streamed."""
     pacing: PacingDocument = Field(default_factory=lambda: _DEFAULT_PACING)
-    """When the chunks of a stream leave."""
+    """When the chunks of a stream are sent."""
     recorded: RecordedAnswerDocument | None = None
-    """The answer as it was recorded, which is sent again as long as what stands beside it has not
-    been edited."""
+    """The recorded response, which is replayed until the parsed fields next to it are edited."""
 
     @property
     def is_unedited_recording(self) -> bool:

@@ -36,17 +36,17 @@ KindName: TypeAlias = Annotated[
 
 
 class FaultDocument(Document):
-    """A failure to act out, alone or inside an answer."""
+    """A scripted failure, alone or inside an answer."""
 
     kind: KindName
     after_chunks: Whole = 1
-    """Content chunks that are sent before a fault inside an answer strikes."""
+    """Content chunks sent before a fault inside an answer strikes."""
     hold_ms: Whole = 30_000
-    """How long timeout and stall stay silent, in milliseconds."""
+    """Milliseconds of silence of timeout and stall."""
     status: Status | None = None
     """The HTTP status of kind http."""
     message: Text | None = None
-    """The error's message, where the fault has one."""
+    """The error's message, if the fault has one."""
     type: Text | None = None
     """The error's type in the provider's envelope."""
     code: Text | None = None
@@ -54,13 +54,13 @@ class FaultDocument(Document):
     param: Text | None = None
     """The parameter that the error is about, in the provider's envelope."""
     body: JsonValue = None
-    """Instead of the provider's envelope: text as it stands, other JSON encoded."""
+    """Replaces the provider's envelope: text is sent unchanged, other JSON is encoded."""
     headers: Headers = Field(default_factory=dict)
-    """More headers of the error."""
+    """Additional response headers."""
     retry_after_ms: Whole | None = None
-    """Becomes the provider's own retry headers."""
+    """The retry delay in milliseconds, sent in the provider's own headers."""
     retryable: Flag | None = None
-    """Becomes the header x-should-retry."""
+    """The value of the header x-should-retry."""
 
     @property
     def inside(self) -> bool:
@@ -85,9 +85,9 @@ class FaultDocument(Document):
 
 
 class FailuresDocument(Document):
-    """The first attempts fail; later ones get the answer, for ever."""
+    """The first attempts fail; all later ones get the answer."""
 
     times: Positive
-    """How many attempts fail, per session and provider."""
+    """Number of attempts that fail, per session and provider."""
     fault: FaultDocument = Field(default_factory=lambda: FaultDocument(kind="model_error"))
     """How they fail."""

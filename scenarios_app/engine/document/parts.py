@@ -32,27 +32,27 @@ class ReasoningDocument(Document):
     """A block of thinking."""
 
     text: Text | None = None
-    """What is thought."""
+    """The text of the reasoning."""
     signature: Text | None = None
-    """Given to the client as it is, for it to send back."""
+    """The signature, sent unchanged, which the client sends back."""
     redacted: Redacted | None = None
-    """The encrypted form of thinking that is not shown; `true` says that `text` is that form."""
+    """The encrypted form of hidden reasoning; `true` if `text` is that form."""
 
     def findings(self) -> Iterator[Finding]:
         return _check_redacted(self.redacted, self.text, "text")
 
 
 class ToolResultDocument(Document):
-    """What a tool gave back, or what came in place of that. A plain string means `text`."""
+    """The result of a tool call, or a failure. A plain string means `text`."""
 
     text: Text = ""
-    """The result, as a model reads it."""
+    """The result's text."""
     is_error: Flag = False
-    """Whether it tells of a failure."""
+    """True if the result is an error."""
     fault: ToolFault | None = None
-    """In place of a result: `timeout`, no answer at all, or `disconnect`, the connection's end."""
+    """Instead of a result: `timeout` (no response) or `disconnect` (the connection ends)."""
     ms: Whole = 0
-    """Milliseconds that the call took."""
+    """Duration of the call in milliseconds."""
 
     def findings(self) -> Iterator[Finding]:
         if self.fault is not None:
@@ -69,43 +69,43 @@ class ToolCallDocument(Document):
     """A call of a tool."""
 
     id: SomeText | None = None
-    """Without it the call gets one, the same for the same requests."""
+    """The call's id. By default generated, the same for the same requests."""
     name: SomeText
     """The tool's name."""
     arguments: JsonValue = Field(default_factory=dict)
-    """Any JSON. A string is sent as it stands, so that broken arguments can be scripted."""
+    """Any JSON. A string is sent unchanged, so that you can script broken arguments."""
     result: ToolResult | None = None
-    """What the tool gave back. `mockllm mcp` answers the call with it; no model says it."""
+    """The result with which `mockllm mcp` answers the call. It is not part of the answer."""
 
 
 class ToolCallPieceDocument(Document):
     """A piece of a streamed tool call: the first names the tool, later ones have its index."""
 
     index: Whole | None = None
-    """Which of the answer's calls, from 0."""
+    """The index of the call in the answer, from 0."""
     id: SomeText | None = None
-    """The call's id, in its first piece; without it the call gets one."""
+    """The call's id, in its first piece. By default generated."""
     name: SomeText | None = None
     """The tool's name, in the call's first piece."""
     arguments: JsonValue = None
-    """More of the arguments' text."""
+    """The next piece of the arguments' text."""
 
 
 class PartDocument(Document):
     """One part of an answer, of exactly one kind."""
 
     text: Text | None = None
-    """What is said."""
+    """Answer text."""
     reasoning: Text | None = None
-    """What is thought."""
+    """The text of the reasoning."""
     signature: Text | None = None
-    """Of the reasoning: given to the client as it is, for it to send back."""
+    """The signature of the reasoning, sent unchanged, which the client sends back."""
     redacted: Redacted | None = None
-    """The encrypted form of reasoning that is not shown; `true` if `reasoning` is that form."""
+    """The encrypted form of hidden reasoning; `true` if `reasoning` is that form."""
     tool_call: ToolCallDocument | None = None
-    """A tool that is called."""
+    """A tool call."""
     refusal: Text | None = None
-    """What is said in declining."""
+    """The text of a refusal."""
 
     def findings(self) -> Iterator[Finding]:
         kinds = [kind for kind in _KINDS if getattr(self, kind) is not None]
@@ -124,7 +124,7 @@ class ChunkDocument(PartDocument):
     """One delta of a stream, of exactly one kind. A plain string means `text`."""
 
     tool_call: ToolCallPieceDocument | None = None  # type: ignore[assignment]
-    """The beginning of a tool call, or more of its arguments."""
+    """The start of a tool call, or the next piece of its arguments."""
 
 
 def check_chunks(chunks: Sequence[ChunkDocument]) -> Iterator[Finding]:

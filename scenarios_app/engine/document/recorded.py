@@ -21,14 +21,14 @@ _NOT_DIGESTED: Final = ("recorded", "latency_ms")
 
 
 class RecordedChunkDocument(Document):
-    """A piece of a recorded answer, as it came in. A plain string is one that came at once."""
+    """A chunk of a recorded response. A plain string is a chunk at 0 ms."""
 
     at: Pace = 0.0
-    """Milliseconds from the request's end to this piece."""
+    """Milliseconds from the end of the request to this chunk."""
     text: Text | None = None
-    """The piece, where it is text."""
+    """The chunk, if it is text."""
     base64: Text | None = None
-    """The piece in Base64, where it is none."""
+    """The chunk in Base64, if it is not text."""
 
     def findings(self) -> Iterator[Finding]:
         if (self.text is None) == (self.base64 is None):
@@ -55,19 +55,19 @@ class RecordedAnswerDocument(Document):
     status: Status = 200
     """The HTTP status."""
     headers: Headers = Field(default_factory=dict)
-    """The headers that are sent again."""
+    """The headers to replay."""
     chunks: list[Chunk] = Field(default_factory=list)
-    """The body, piece by piece."""
+    """The body in chunks."""
     cut: Flag = False
-    """Whether the connection ended before the answer did; it does so again."""
+    """True if the connection ended before the answer. The replay ends it too."""
     path: Text = ""
-    """At which endpoint it was recorded; another one gets the answer in parts."""
+    """The recorded endpoint. Requests at others get the answer built from its parts."""
     stream: Flag | None = None
-    """Whether a stream was asked for; who asks otherwise gets the answer in parts."""
+    """True if a stream was requested. Other requests get the answer built from its parts."""
     pace: Flag = False
-    """Whether the pieces leave at their recorded times; without it, at once."""
+    """Send the chunks at their recorded times. By default without delay."""
     of: Text
-    """The digest of what stands beside it, as it was recorded."""
+    """The digest of the recorded answer's parts, which detects edits."""
 
     def findings(self) -> Iterator[Finding]:
         size = sum(len(chunk.data) for chunk in self.chunks)

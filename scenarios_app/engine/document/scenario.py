@@ -31,33 +31,33 @@ Thinking: TypeAlias = Annotated[Reasoning, one_of(Reasoning)]
 
 
 class ExpectDocument(Document):
-    """What a request that matched should also be; what does not hold is a violation."""
+    """Requirements for a matched request. A request that violates one is rejected."""
 
     tools: list[SomeText] = Field(default_factory=list)
-    """Names of tools that should all be offered."""
+    """Tools that the request must offer."""
     allow_missing_tools: Flag = False
-    """Whether tools may be missing after all."""
+    """Allow missing tools."""
     temperature: Number | None = None
-    """The temperature that the request should ask for, within 0.000001."""
+    """The required temperature, within 0.000001."""
     top_p: Number | None = None
-    """The top_p that the request should ask for, within 0.000001."""
+    """The required top_p, within 0.000001."""
     reasoning: Thinking | None = None
-    """Whether the request should switch thinking on."""
+    """Whether the request must enable thinking."""
 
 
 class SideEffectsDocument(Document):
-    """What an answer does beside answering."""
+    """Further effects of an answer."""
 
     counter: Name | None = None
-    """A counter of the session that goes up by one with each answer."""
+    """A counter of the session, increased by one with each answer."""
     status: Status | None = None
     """The HTTP status of the answer, instead of 200."""
     headers: Headers = Field(default_factory=dict)
-    """More headers of the answer."""
+    """Additional response headers."""
     echo_headers: list[EchoedHeader] = Field(default_factory=list)
-    """Headers of the request that the answer repeats."""
+    """Request headers to repeat in the response."""
     asserts: list[MatchDocument] = Field(default_factory=list, alias="assert")
-    """What the request should also be: the answer stays, but what does not hold is a violation."""
+    """Further requirements. The answer is still sent, but a failed one is a violation."""
 
     def findings(self) -> Iterator[Finding]:
         if self.status in STATUSES_WITHOUT_BODY:
@@ -73,22 +73,22 @@ class StepDocument(Document):
     """One step: when this arrives, answer with that."""
 
     name: Name | None = None
-    """Names the step in the journal and in headers; without it, its number from 1 does."""
+    """The step's name in the journal and in headers. Default: its number from 1."""
     turn: Positive | None = None
-    """Which answer of the conversation this is: assistant messages so far, plus one."""
+    """The number of the answer in the conversation: assistant messages so far, plus one."""
     consume: Flag = True
-    """Whether the step answers only once in each session and is then used up; false: it answers
-    every time."""
+    """True: the step answers once per session and is then used up. False: it answers every
+    time."""
     match: MatchDocument = DEFAULT_MATCH
-    """When this arrives: what a request must be for the step to answer it."""
+    """The conditions under which the step answers a request."""
     expect: ExpectDocument = Field(default_factory=lambda: _NO_EXPECT)
-    """What a request that is answered should also be."""
+    """Requirements that the matched request must meet."""
     failures: FailuresDocument | None = None
-    """The first attempts fail instead."""
+    """Failures of the first attempts."""
     produce: ProduceDocument
-    """Answer with this."""
+    """The answer."""
     side_effects: SideEffectsDocument = Field(default_factory=lambda: _NO_SIDE_EFFECTS)
-    """What else an answer does."""
+    """Counters, status, headers and assertions."""
 
     def findings(self) -> Iterator[Finding]:
         fault = self.failures.fault if self.failures else None
@@ -103,7 +103,7 @@ class VersionedDocument(Document):
     """A document that says which version of the form it is written in."""
 
     version: Annotated[Literal[1], expected(str(VERSION))] = VERSION
-    """The version of the form that this document is written in."""
+    """The version of the document format."""
 
     @model_validator(mode="before")
     @classmethod
@@ -118,21 +118,21 @@ class ScenarioDocument(VersionedDocument):
     """A named list of steps and how requests get to them."""
 
     name: Name
-    """Names the scenario in the journal, in headers, and to clients that choose it by its name."""
+    """The scenario's name in the journal, in headers, and for selection by name."""
     description: Text = ""
-    """What it is for, for people."""
+    """A description for people."""
     priority: Priority = 0
-    """Scenarios with a higher one go first, which nothing overrides."""
+    """Scenarios with a higher number are tried first."""
     enabled: Flag = True
-    """Whether it answers anything."""
+    """Whether the scenario is served."""
     select: SelectKey = "match"
-    """`match`: by the steps' conditions. `first_user_message`: by a first user message that is
-    the scenario's name; the step is the one of the turn."""
+    """`match`: the steps' conditions select. `first_user_message`: a first user message equal to
+    the scenario's name selects it, and the turn its step."""
     tags: list[Name] = Field(default_factory=list)
-    """Labels to find it by in the admin; the first is its group."""
+    """Labels for the admin; the first is the group."""
     variables: dict[str, JsonValue] = Field(default_factory=dict)
     """Values for `{{ name }}` in answers; the keys of an object are `{{ name.key }}`."""
     system_prompt_must_include: list[SomeText] = Field(default_factory=list)
-    """Texts that the system prompt should hold; a missing one is a violation."""
+    """Texts that the system prompt must contain; a missing one is a violation."""
     steps: list[StepDocument] = Field(default_factory=list)
-    """What it answers, one step after another."""
+    """The steps, tried from top to bottom."""

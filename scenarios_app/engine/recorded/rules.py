@@ -58,20 +58,20 @@ class Rule:
 
 
 RULES: Final[tuple[Rule, ...]] = (
-    Rule("secrets", "What stands under the name of a secret (api_key, token) is not compared."),
+    Rule("secrets", "Values under the name of a secret (api_key, token) are not compared."),
     Rule(
         "ids",
-        "Ids of calls, messages and answers are numbered in the order in which they come, so that "
-        "what belongs together still has to.",
+        "Ids of calls, messages and answers are numbered in order of appearance; their references "
+        "must still fit.",
     ),
     Rule("uuids", "UUIDs inside texts are not compared."),
-    Rule("dates", "Dates and times inside texts (2026-05-01, 2026-05-01T09:30:00Z) are not."),
-    Rule("labels", "user, safety_identifier and metadata are not."),
-    Rule("caches", "cache_control, prompt_cache_key and prompt_cache_retention are not."),
-    Rule("defaults", "Null, an empty list or object, stream false and n 1 are as good as nothing."),
-    Rule("texts", "Content that is a text is the same as content of one part with that text."),
+    Rule("dates", "Dates and times inside texts (2026-05-01, 2026-05-01T09:30:00Z) are ignored."),
+    Rule("labels", "user, safety_identifier and metadata are not compared."),
+    Rule("caches", "cache_control, prompt_cache_key and prompt_cache_retention are not compared."),
+    Rule("defaults", "Null, an empty list or object, stream false and n 1 count as missing."),
+    Rule("texts", "A text as content equals content of one part with that text."),
     Rule("arguments", "A call's arguments are compared as JSON, not letter by letter."),
-    Rule("boundaries", "The boundary between the pieces of a form is not compared."),
+    Rule("boundaries", "The boundary of multipart forms is not compared."),
     Rule("query", "The query of a request with a body is not compared."),
 )
 RULE_NAMES: Final[frozenset[str]] = frozenset(rule.name for rule in RULES)
