@@ -20,8 +20,8 @@ from scenarios_app.testing.variables import real_keys, sdk_variables, unset_vari
 from scenarios_app.verdict.reports import Case, junit
 
 HELP = (
-    "Compares cassettes with what is asked or answered today. "
-    "The exit code is 0 if nothing drifted, 1 if something did, 2 if nobody could tell."
+    "Compares cassettes with today's requests or responses. "
+    "The exit code is 0 without drift, 1 with drift, 2 if the check could not be run."
 )
 DRIFTED: Final = 1
 UNTOLD: Final = 2

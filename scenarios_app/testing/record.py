@@ -56,7 +56,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         choices=MODES,
         default="once",
         help="once: record where there is no cassette yet, else only replay; none: only replay; "
-        "new: replay what is known, record the rest; all: record everything anew "
+        "new: replay recorded requests, record new ones; all: record everything again "
         "(default: %(default)s)",
     )
     for name in upstream_names():

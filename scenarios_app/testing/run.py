@@ -18,8 +18,8 @@ from scenarios_app.testing.process import Start, server_process
 from scenarios_app.testing.variables import sdk_variables, unset_variables
 
 HELP = (
-    "Runs a command with SDKs pointed at a server of its own. Prints the verdict; the exit code "
-    "is the command's or, where that is 0, the verdict's: 1 if it failed."
+    "Runs a command with SDKs pointed at a separate server. Prints the verdict. The exit code "
+    "is the command's. If that is 0, it is the verdict's: 1 if it failed."
 )
 API_KEY = "mockllm-run"
 # What shells report of a command that is not there, that cannot be run, and that a signal ended.

@@ -13,9 +13,9 @@ from scenarios_app.verdict.reports import SUITE, coverage_cases, coverage_page, 
 
 class Command(BaseCommand):
     help = (
-        "Says which steps a running server never served. "
-        "And which conditions of theirs never held, and which faults never struck. "
-        "The exit code is 0, or 1 below --fail-under, or 2 if nobody could tell."
+        "Reports the steps that a running server never used. "
+        "Also their conditions that never held, and faults that never struck. "
+        "The exit code is 0, 1 below --fail-under, or 2 if the check could not be run."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -25,18 +25,18 @@ class Command(BaseCommand):
             metavar="NAME",
             action="append",
             default=[],
-            help="only this one, which may be a session's own; may be given again, * is all",
+            help="only this scenario, which may be private to a session; repeatable, * is all",
         )
         parser.add_argument(
             "--fail-under",
             metavar="PERCENT",
             type=_percent,
             default=0.0,
-            help="exit with 1 if fewer of a hundred steps have answered",
+            help="exit with 1 if a smaller percentage of steps was used",
         )
-        parser.add_argument("--json", action="store_true", help="JSON in place of text")
-        parser.add_argument("--junit", metavar="FILE", help="write JUnit XML there as well")
-        parser.add_argument("--html", metavar="FILE", help="write a page there as well")
+        parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+        parser.add_argument("--junit", metavar="FILE", help="also write JUnit XML to FILE")
+        parser.add_argument("--html", metavar="FILE", help="also write an HTML page to FILE")
 
     def handle(self, *args: Any, **options: Any) -> None:
         named = options["scenario"]

@@ -13,11 +13,10 @@ from scenarios_app.store.documents import authored_names, load
 
 class Command(BaseCommand):
     help = (
-        "Imports recordings as scenarios. vcrpy cassettes, HAR, aimock fixtures, WireMock "
-        "mappings, logs in JSONL, OTLP traces and traces of the chat are read. Each file becomes a "
-        "scenario that is called as the file without its suffix; a recording of that name is "
-        "replaced, a scenario that somebody wrote is not. What cannot be carried over is told; a "
-        "file with an error loads nothing."
+        "Imports recordings as scenarios. Reads vcrpy cassettes, HAR, aimock fixtures, WireMock "
+        "mappings, logs in JSONL, OTLP traces and traces of the chat. Each file becomes a scenario "
+        "named after the file without its suffix. It replaces a recording of that name, never "
+        "another scenario. Reports what cannot be carried over; a file with an error loads nothing."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -28,10 +28,10 @@ from scenarios_app.verdict.reports import SUITE, junit
 
 class Command(BaseCommand):
     help = (
-        "Plays conversations and compares what is answered. "
-        "A file holds conversations, and the scenarios that they are played against or else those "
-        "of the database are; no server is needed. "
-        "The exit code is 0 if all is as expected, 1 if not, 2 if nobody could tell."
+        "Plays conversations and compares the answers with the expectations. "
+        "A file holds conversations and, optionally, scenarios; by default the database's are "
+        "used. No server is needed. "
+        "The exit code is 0 if all is as expected, 1 if not, 2 if the check could not be run."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

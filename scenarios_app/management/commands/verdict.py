@@ -15,26 +15,25 @@ GITHUB = "GITHUB_STEP_SUMMARY"
 
 class Command(BaseCommand):
     help = (
-        "Says what went wrong on a running server. "
-        "That is: requests that no step answered, violated expectations, steps never served, and "
-        "what clients did wrong. "
-        "The exit code is 0 if nothing did, 1 if something did, 2 if nobody could tell."
+        "Reports what went wrong on a running server. "
+        "That is: unmatched requests, violated expectations, unused steps, and client errors. "
+        "The exit code is 0 if it passed, 1 if it failed, 2 if the check could not be run."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         add_url(parser)
-        parser.add_argument("--session", help="its name or API key (default: all of them)")
+        parser.add_argument("--session", help="the session, by name or API key (default: all)")
         several: dict[str, Any] = {"action": "append", "default": []}
         parser.add_argument(
             "--scenario",
             metavar="NAME",
-            help="a scenario of which every step has to answer; may be given again, * is all",
+            help="a scenario whose steps must all be used; repeatable, * is all",
             **several,
         )
         parser.add_argument(
             "--allow-unserved",
             metavar="NAME",
-            help="a scenario, or SCENARIO/STEP, that need not answer; may be given again",
+            help="a scenario, or SCENARIO/STEP, that may stay unused; repeatable",
             **several,
         )
         parser.add_argument(
