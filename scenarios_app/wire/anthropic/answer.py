@@ -24,7 +24,7 @@ from scenarios_app.engine.parts import (
     TextPart,
     ToolCallPart,
 )
-from scenarios_app.wire.anthropic.options import Options
+from scenarios_app.wire.anthropic.options import AnthropicOptions
 from scenarios_app.wire.anthropic.usage import opening_usage, whole_usage
 
 _STOP_REASONS: Mapping[FinishReason, str] = {
@@ -37,7 +37,7 @@ _STOP_REASONS: Mapping[FinishReason, str] = {
 # Thirty days.
 _CONTAINER_SECONDS = 2_592_000
 _DIRECT = {"type": "direct"}
-_ENDING = ("stop_reason", "stop_sequence", "stop_details")
+_STOP_FIELDS = ("stop_reason", "stop_sequence", "stop_details")
 
 _decode = msgspec.json.Decoder().decode
 # They run in a container.
@@ -45,38 +45,43 @@ CODE_TOOLS = frozenset({"code_execution", "bash_code_execution", "text_editor_co
 _WEB_SEARCH = "web_search"
 _TOOL_SEARCH = "tool_search"
 # Results are named after their tool, all but this one.
-_TYPES = {_TOOL_SEARCH: "tool_search_tool_search_result"}
+_RESULT_TYPES = {_TOOL_SEARCH: "tool_search_tool_search_result"}
 # Where clients that script a search's result put its list.
-_LISTS = ("search_results", "results", "content")
+_LIST_KEYS = ("search_results", "results", "content")
 
 
-def message_of(response: CanonicalResponse, options: Options) -> dict[str, Any]:
+def render_message(response: CanonicalResponse, options: AnthropicOptions) -> dict[str, Any]:
     """The whole message. Scripted metadata adds to it and may replace only why it stopped."""
     parts = (part for choice in response.choices for part in choice.parts)
     message = {
-        **_head(response),
-        "content": [_block(part) for part in parts if has_block(part)],
-        **ending(response),
+        **_head_fields(response),
+        "content": [_complete_block(part) for part in parts if has_block(part)],
+        **stop_fields(response),
         "usage": whole_usage(response, options),
     }
-    extras = _extras(response, message)
-    return {**message, **container_of(response, options), **managed_of(options), **extras}
+    extras = _scripted_fields(response, message)
+    return {
+        **message,
+        **container_fields(response, options),
+        **context_management_fields(options),
+        **extras,
+    }
 
 
-def opening_message(response: CanonicalResponse, options: Options) -> dict[str, Any]:
+def opening_message(response: CanonicalResponse, options: AnthropicOptions) -> dict[str, Any]:
     """The message as a stream begins it: no content yet."""
     message = {
-        **_head(response),
+        **_head_fields(response),
         "content": [],
         "stop_reason": None,
         "stop_sequence": None,
         "stop_details": None,
         "usage": opening_usage(response, options),
     }
-    return {**message, **_extras(response, message)}
+    return {**message, **_scripted_fields(response, message)}
 
 
-def container_of(response: CanonicalResponse, options: Options) -> dict[str, Json]:
+def container_fields(response: CanonicalResponse, options: AnthropicOptions) -> dict[str, Json]:
     """The container that code of this answer ran in, if any did. A stream has it at the end."""
     parts = (part for choice in response.choices for part in choice.parts)
     ran = (isinstance(part, ServerToolUsePart) and part.name in CODE_TOOLS for part in parts)
@@ -87,12 +92,12 @@ def container_of(response: CanonicalResponse, options: Options) -> dict[str, Jso
     return {"container": {"id": name, "expires_at": expiry.strftime("%Y-%m-%dT%H:%M:%SZ")}}
 
 
-def managed_of(options: Options) -> dict[str, Json]:
+def context_management_fields(options: AnthropicOptions) -> dict[str, Json]:
     """What was edited of the context: nothing ever is."""
     return {"context_management": {"applied_edits": []}} if options.managed else {}
 
 
-def ending(response: CanonicalResponse) -> dict[str, Json]:
+def stop_fields(response: CanonicalResponse) -> dict[str, Json]:
     """Why the message stopped. There is one reason on this wire: the last choice's, unless it
     ends as it should and an earlier one has tools called, which the client is to do."""
     last = response.choices[-1]
@@ -110,7 +115,7 @@ def ending(response: CanonicalResponse) -> dict[str, Json]:
     if reason == "refusal":
         explanation = refusals[-1] if refusals else None
         said["stop_details"] = {"type": "refusal", "category": None, "explanation": explanation}
-    return said | {key: value for key, value in response.metadata.items() if key in _ENDING}
+    return said | {key: value for key, value in response.metadata.items() if key in _STOP_FIELDS}
 
 
 def has_block(part: AnswerPart) -> bool:
@@ -144,23 +149,23 @@ def opening_block(part: AnswerPart) -> dict[str, Any]:
             return {"type": "redacted_thinking", "data": part.redacted}
 
 
-def _block(part: AnswerPart) -> dict[str, Any]:
+def _complete_block(part: AnswerPart) -> dict[str, Any]:
     block = opening_block(part)
     match part:
         case TextPart() | RefusalPart():
             block["text"] = part.text
             if isinstance(part, TextPart) and part.citations:
-                block["citations"] = [citation_of(citation) for citation in part.citations]
+                block["citations"] = [citation_block(citation) for citation in part.citations]
         case ReasoningPart(redacted=None):
             block |= {"thinking": part.text, "signature": part.signature or ""}
         case ToolCallPart():
-            block["input"] = _input(part.arguments)
+            block["input"] = _tool_input(part.arguments)
         case ServerToolUsePart():
-            block["input"] = _input(part.input)
+            block["input"] = _tool_input(part.input)
     return block
 
 
-def _input(arguments: str) -> msgspec.Raw:
+def _tool_input(arguments: str) -> msgspec.Raw:
     """Scripted arguments as a tool's input: `{}` where they are anything but a JSON object.
 
     Only a stream can carry broken arguments on this wire: in a whole answer `input` is an object
@@ -173,7 +178,7 @@ def _input(arguments: str) -> msgspec.Raw:
     return msgspec.Raw(arguments.encode() if is_object else b"{}")
 
 
-def _head(response: CanonicalResponse) -> dict[str, Any]:
+def _head_fields(response: CanonicalResponse) -> dict[str, Any]:
     return {
         "id": f"msg_{response.id}",
         "type": "message",
@@ -182,8 +187,8 @@ def _head(response: CanonicalResponse) -> dict[str, Any]:
     }
 
 
-def _extras(response: CanonicalResponse, message: Mapping[str, Any]) -> dict[str, Json]:
-    taken = {*message, *_ENDING}
+def _scripted_fields(response: CanonicalResponse, message: Mapping[str, Any]) -> dict[str, Json]:
+    taken = {*message, *_STOP_FIELDS}
     return {key: value for key, value in response.metadata.items() if key not in taken}
 
 
@@ -194,11 +199,13 @@ def result_block(part: ServerToolResultPart) -> dict[str, Any]:
     content: Json = {"type": f"{block}_error", "error_code": part.error_code}
     if part.error_code is None:
         found: Json = json.loads(part.content)
-        content = _search_results(found) if tool == _WEB_SEARCH else _typed(found, tool)
+        content = (
+            _search_results(found) if tool == _WEB_SEARCH else _tool_result_content(found, tool)
+        )
     return {"type": block, "tool_use_id": part.tool_use_id, "content": content}
 
 
-def citation_of(citation: Citation) -> dict[str, Any]:
+def citation_block(citation: Citation) -> dict[str, Any]:
     """A source as web search cites it: the one kind that is named by an address."""
     return {
         "type": "web_search_result_location",
@@ -216,7 +223,7 @@ def _search_results(found: Json) -> list[Json]:
         case list():
             return [_search_result(item) for item in found]
         case dict():
-            for key in _LISTS:
+            for key in _LIST_KEYS:
                 if isinstance(listed := found.get(key), list):
                     return _search_results(listed)
             return [_search_result(found)]
@@ -229,16 +236,16 @@ def _search_result(item: Json) -> Json:
     given = item if isinstance(item, dict) else {"title": item}
     return {
         "type": "web_search_result",
-        "url": _text(given.get("url")),
-        "title": _text(given.get("title")),
-        "encrypted_content": _text(given.get("encrypted_content")),
-        "page_age": _text(given.get("page_age")) or None,
+        "url": _to_text(given.get("url")),
+        "title": _to_text(given.get("title")),
+        "encrypted_content": _to_text(given.get("encrypted_content")),
+        "page_age": _to_text(given.get("page_age")) or None,
     }
 
 
-def _typed(found: Json, tool: str) -> Json:
+def _tool_result_content(found: Json, tool: str) -> Json:
     """The result of any other tool as it was given, under the type that the tool's has."""
-    kind: dict[str, Json] = {"type": _TYPES.get(tool, f"{tool}_result")}
+    kind: dict[str, Json] = {"type": _RESULT_TYPES.get(tool, f"{tool}_result")}
     match found:
         case None:
             return kind
@@ -248,7 +255,7 @@ def _typed(found: Json, tool: str) -> Json:
             return found
 
 
-def _text(value: Json) -> str:
+def _to_text(value: Json) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from scenarios_app.engine.canonical import ErrorAnswer
-from scenarios_app.wire.anthropic.errors import envelope
+from scenarios_app.wire.anthropic.errors import error_envelope
 from scenarios_app.wire.base import SubResponse, encode_json
 from scenarios_app.wire.errors import WireError
 
@@ -54,7 +54,7 @@ def result_of(custom_id: str, answered: SubResponse) -> Result:
         body = msgspec.Raw(encode_json(msgspec.json.decode(answered.body)))
     except msgspec.DecodeError:
         error = ErrorAnswer(500, "Internal server error")
-        return Result(custom_id, "errored", msgspec.Raw(envelope(error, request_id=None)))
+        return Result(custom_id, "errored", msgspec.Raw(error_envelope(error, request_id=None)))
     return Result(custom_id, "succeeded" if answered.status == 200 else "errored", body)
 
 

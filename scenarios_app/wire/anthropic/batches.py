@@ -20,7 +20,7 @@ from scenarios_app.wire.anthropic.batch import (
     result_of,
     told_of,
 )
-from scenarios_app.wire.anthropic.models import Page, page_of, read_page
+from scenarios_app.wire.anthropic.models import CursorPage, read_page, render_page
 from scenarios_app.wire.anthropic.request import MESSAGES, PROVIDER
 from scenarios_app.wire.base import (
     ArchivedValues,
@@ -44,7 +44,7 @@ _ONE = f"{PATH}/{{{_ID}}}"
 # example: what is generated from it, the SDK's own tests among it, finds something there.
 _EXAMPLE = "message_batch_id"
 _PREFIX = "msgbatch_"
-_MOST = 100_000
+_MAX_REQUESTS = 100_000
 _CUSTOM_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
@@ -55,7 +55,7 @@ class BatchFields(msgspec.Struct, frozen=True):
     origin: str
     name: str = ""
     calls: tuple[tuple[str, Call], ...] = ()
-    page: Page | None = None
+    page: CursorPage | None = None
     batches: tuple[Batch, ...] = ()
 
     @property
@@ -89,8 +89,8 @@ def _read_new(call: Call, endpoint: Endpoint, params: Params, body: Node) -> Can
         custom_id = _custom_id(item.need("custom_id"))
         if custom_id in calls:
             raise WireError(400, f"{item.place}.custom_id: '{custom_id}' is not unique")
-        if len(calls) == _MOST:
-            raise WireError(400, f"requests: at most {_MOST} requests make a batch")
+        if len(calls) == _MAX_REQUESTS:
+            raise WireError(400, f"requests: at most {_MAX_REQUESTS} requests make a batch")
         wanted = item.need("params")
         if wanted.get("stream").value:
             raise WireError(400, f"{wanted.place}.stream: batches are not streamed")
@@ -162,7 +162,7 @@ def _list(request: CanonicalRequest, context: ComputeContext) -> bytes:
     assert own.page is not None
     latest_first = sorted(own.batches, key=lambda batch: -batch.ordinal)
     told = {batch.id: _told(batch, own) for batch in latest_first}
-    return encode_json(page_of(told, own.page))
+    return encode_json(render_page(told, own.page))
 
 
 def result_ofs(request: CanonicalRequest, context: ComputeContext) -> bytes:

@@ -31,21 +31,24 @@ _WINDOW_SECONDS = 60
 _ORGANIZATION = "00000000-0000-4000-8000-000000000000"
 
 
-def envelope(error: ErrorAnswer, *, request_id: str | None) -> bytes:
+def error_envelope(error: ErrorAnswer, *, request_id: str | None) -> bytes:
     """The body of an error; in a stream it goes without the request id."""
-    said: dict[str, Any] = {"type": error.type or _type(error.status), "message": error.message}
+    said: dict[str, Any] = {
+        "type": error.type or _error_type(error.status),
+        "message": error.message,
+    }
     if error.code is not None:
         said["details"] = {"error_code": error.code}
     body: dict[str, Any] = {"type": "error", "error": said}
     if request_id is not None:
-        body["request_id"] = prefixed(request_id)
+        body["request_id"] = to_request_id(request_id)
     return encode_json(body)
 
 
 def answer_headers(*, request_id: str, created: int, error: ErrorAnswer | None) -> Headers:
     """Request id and rate limits; for an error also when and whether to come again."""
     base = (
-        ("request-id", prefixed(request_id)),
+        ("request-id", to_request_id(request_id)),
         ("anthropic-organization-id", _ORGANIZATION),
     )
     if error is None:
@@ -60,11 +63,11 @@ def answer_headers(*, request_id: str, created: int, error: ErrorAnswer | None) 
     return headers
 
 
-def prefixed(request_id: str) -> str:
+def to_request_id(request_id: str) -> str:
     return f"req_{request_id}"
 
 
-def _type(status: int) -> str:
+def _error_type(status: int) -> str:
     return _TYPES.get(status, "invalid_request_error" if status < 500 else "api_error")
 
 

@@ -27,29 +27,30 @@ def model_info(model: str) -> dict[str, Any]:
         "max_tokens": 64_000,
         "allowed_fallback_models": [],
         "capabilities": {
-            "batch": _can(),
-            "citations": _can(),
-            "code_execution": _can(),
-            "compaction": _can("summarize"),
-            "context_management": _can(
+            "batch": _supported(),
+            "citations": _supported(),
+            "code_execution": _supported(),
+            "compaction": _supported("summarize"),
+            "context_management": _supported(
                 "clear_thinking_20251015", "clear_tool_uses_20250919", "compact_20260112"
             ),
-            "effort": _can("low", "medium", "high", "xhigh", "max"),
-            "image_input": _can(),
-            "pdf_input": _can(),
-            "server_tools": _can("code_execution", "web_search"),
-            "structured_outputs": _can(),
+            "effort": _supported("low", "medium", "high", "xhigh", "max"),
+            "image_input": _supported(),
+            "pdf_input": _supported(),
+            "server_tools": _supported("code_execution", "web_search"),
+            "structured_outputs": _supported(),
             "thinking": {
                 "supported": True,
                 "types": {
-                    kind: _can() for kind in ("adaptive", "between_tools", "disabled", "enabled")
+                    kind: _supported()
+                    for kind in ("adaptive", "between_tools", "disabled", "enabled")
                 },
             },
         },
     }
 
 
-class Page(msgspec.Struct, frozen=True):
+class CursorPage(msgspec.Struct, frozen=True):
     """The part of a list that is asked for, between the ids of two entries."""
 
     after: str
@@ -57,16 +58,16 @@ class Page(msgspec.Struct, frozen=True):
     limit: int
 
 
-def read_page(call: Call) -> Page:
+def read_page(call: Call) -> CursorPage:
     """The page that a call's query asks for."""
     given = call.query.get("limit") or str(_DEFAULT_LIMIT)
     digits = given.isascii() and given.isdigit() and len(given) <= len(str(_MAX_LIMIT))
     if not digits or not 1 <= int(given) <= _MAX_LIMIT:
         raise WireError(400, f"limit: Input should be a whole number from 1 to {_MAX_LIMIT}")
-    return Page(call.query.get("after_id", ""), call.query.get("before_id", ""), int(given))
+    return CursorPage(call.query.get("after_id", ""), call.query.get("before_id", ""), int(given))
 
 
-def page_of(entries: Mapping[str, dict[str, Any]], wanted: Page) -> dict[str, Any]:
+def render_page(entries: Mapping[str, dict[str, Any]], wanted: CursorPage) -> dict[str, Any]:
     """One page of entries by their ids. A cursor that names none is as good as none."""
     page = list(entries)
     if wanted.after in entries:
@@ -84,5 +85,5 @@ def page_of(entries: Mapping[str, dict[str, Any]], wanted: Page) -> dict[str, An
     }
 
 
-def _can(*abilities: str) -> dict[str, Any]:
+def _supported(*abilities: str) -> dict[str, Any]:
     return {"supported": True, **{ability: {"supported": True} for ability in abilities}}

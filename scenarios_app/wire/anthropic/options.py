@@ -13,16 +13,16 @@ from scenarios_app.wire.body import Node
 _VERSION = re.compile(r"claude-(?:[a-z]+-)?(\d)(?:[-.](\d)(?!\d))?")
 _LATEST = (9, 9)
 # From here on a request says where it is computed, and an answer where it was.
-_PLACED = (4, 6)
+_GEO_SINCE = (4, 6)
 # From here on a model decides itself whether it thinks, and always says how much it did.
-_ADAPTIVE = (4, 7)
+_ADAPTIVE_SINCE = (4, 7)
 _ADVISOR, _COMPACTION = "advisor_", "compact_"
-_HOUR = b'"1h"'
+_HOUR_TTL = b'"1h"'
 # What few requests have.
-_RARE = frozenset({"container", "context_management", "fallbacks", "inference_geo", "speed"})
+_RARE_FIELDS = frozenset({"container", "context_management", "fallbacks", "inference_geo", "speed"})
 
 
-class Options(msgspec.Struct, frozen=True):
+class AnthropicOptions(msgspec.Struct, frozen=True):
     """What is asked of an answer beside its text.
 
     `geo` is where it is computed, `thinking` says whether it tells how much it thought. What is
@@ -40,32 +40,32 @@ class Options(msgspec.Struct, frozen=True):
     iterated: bool = False
 
 
-def read_options(call: Call, body: Node, model: str, *, thinking: bool) -> Options:
+def read_options(call: Call, body: Node, model: str, *, thinking: bool) -> AnthropicOptions:
     """The options of a request, which may be missing. `thinking` says whether it is switched on."""
-    given, has_hour = body.object(), _HOUR in call.body
-    if not (has_hour or _ADVISOR.encode() in call.body) and _RARE.isdisjoint(given):
-        return _plain(model, thinking=thinking)
+    given, has_hour = body.object(), _HOUR_TTL in call.body
+    if not (has_hour or _ADVISOR.encode() in call.body) and _RARE_FIELDS.isdisjoint(given):
+        return _default_options(model, thinking=thinking)
     traits = traits_of(model)
     geo, speed = given.get("inference_geo"), given.get("speed")
-    return Options(
+    return AnthropicOptions(
         geo=geo if isinstance(geo, str) and traits.placed else traits.geo,
         thinking=thinking or traits.adaptive,
         hour=has_hour,
-        container=_container(given.get("container")),
+        container=_container_id(given.get("container")),
         speed=speed if isinstance(speed, str) else None,
         managed=given.get("context_management") is not None,
-        iterated=_iterated(given),
+        iterated=_has_iterations(given),
     )
 
 
 @lru_cache(maxsize=512)
-def _plain(model: str, *, thinking: bool) -> Options:
+def _default_options(model: str, *, thinking: bool) -> AnthropicOptions:
     """The options of a request that has none of its own."""
     traits = traits_of(model)
-    return Options(geo=traits.geo, thinking=thinking or traits.adaptive)
+    return AnthropicOptions(geo=traits.geo, thinking=thinking or traits.adaptive)
 
 
-class Traits(msgspec.Struct, frozen=True):
+class ModelTraits(msgspec.Struct, frozen=True):
     """What is known of a model by its name."""
 
     placed: bool
@@ -77,31 +77,31 @@ class Traits(msgspec.Struct, frozen=True):
 
 
 @lru_cache(maxsize=256)
-def traits_of(model: str) -> Traits:
+def traits_of(model: str) -> ModelTraits:
     """The traits of a model; those of the latest ones where its name has no version."""
     found = _VERSION.search(model)
     version = (int(found[1]), int(found[2] or 0)) if found else _LATEST
-    return Traits(placed=version >= _PLACED, adaptive=version >= _ADAPTIVE)
+    return ModelTraits(placed=version >= _GEO_SINCE, adaptive=version >= _ADAPTIVE_SINCE)
 
 
-def _container(given: Json) -> str | None:
+def _container_id(given: Json) -> str | None:
     """A container is named by its id, or described by an object that may have one."""
     if isinstance(given, dict):
         given = given.get("id")
     return given if isinstance(given, str) else None
 
 
-def _iterated(given: dict[str, Json]) -> bool:
+def _has_iterations(given: dict[str, Json]) -> bool:
     managed = given.get("context_management")
     edits = managed.get("edits") if isinstance(managed, dict) else None
     return (
         bool(given.get("fallbacks"))
-        or _has(given.get("tools"), _ADVISOR)
-        or _has(edits, _COMPACTION)
+        or _has_type(given.get("tools"), _ADVISOR)
+        or _has_type(edits, _COMPACTION)
     )
 
 
-def _has(listed: Json, kind: str) -> bool:
+def _has_type(listed: Json, kind: str) -> bool:
     """Whether a list has an object whose type begins so."""
     return isinstance(listed, list) and any(
         isinstance(item, dict) and str(item.get("type")).startswith(kind) for item in listed

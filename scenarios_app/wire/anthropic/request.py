@@ -39,7 +39,7 @@ _NUMBERS = (
     *("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"),
 )
 _TEXTS = ("pattern", "format")
-_SAID = re.compile(r"(?:\A|\n)\{(\w+: .*)\}\Z", re.DOTALL)
+_SCHEMA_KEYWORDS = re.compile(r"(?:\A|\n)\{(\w+: .*)\}\Z", re.DOTALL)
 _DECIMAL = re.compile(r"-?[0-9]{1,18}(?:\.[0-9]{1,18})?")
 _KEY = re.compile(r"(?:\A|, )(\w+): ")
 
@@ -60,7 +60,7 @@ def read_request(
         messages=tuple(_messages(body)),
         tools=tuple(_tool(node) for node in _list(body, "tools")),
         tool_choice=choice,
-        choice=_choice(choice),
+        choice=_tool_choice(choice),
         stream=_flag(body, "stream"),
         temperature=_number(body, "temperature"),
         top_p=_number(body, "top_p"),
@@ -68,14 +68,14 @@ def read_request(
         stop=tuple(node.text() for node in _list(body, "stop_sequences")),
         reasoning=reasoning,
         response_format=form,
-        json=_json(form),
+        json=_json_format(form),
         headers=call.headers,
         metadata=_metadata(body.maybe("metadata")),
         own=read_options(call, body, model, thinking=reasoning),
     )
 
 
-def continued_thread(body: Node) -> str | None:
+def read_thread_id(body: Node) -> str | None:
     """The id of the answer that a beta call goes on from without sending what came before it."""
     thread = body.maybe("thread")
     if thread is None or need(thread, "type").text() != "continue":
@@ -191,18 +191,18 @@ def _tool(node: Node) -> Tool:
 _MODES: Mapping[Json, CallMode] = {"any": "required", "tool": "required", "none": "none"}
 
 
-def _choice(sent: dict[str, Json] | None) -> ToolChoice:
+def _tool_choice(sent: dict[str, Json] | None) -> ToolChoice:
     given = sent or {}
     name, kind = given.get("name"), given.get("type")
     mode = _MODES.get(kind, "auto") if isinstance(kind, str) else "auto"
     return ToolChoice(mode, (name,) if kind == "tool" and isinstance(name, str) else ())
 
 
-def _json(form: Json) -> JsonFormat | None:
+def _json_format(form: Json) -> JsonFormat | None:
     """What an output format means."""
     match form:
         case {"type": "json_schema", "schema": schema}:
-            return JsonFormat(with_words(schema), "output_config.format")
+            return JsonFormat(with_described_keywords(schema), "output_config.format")
         case {"type": "json_schema"}:
             return JsonFormat(ANY_OBJECT, "output_config.format")
         case _:
@@ -257,21 +257,25 @@ def _number(parent: Node, key: str) -> float | None:
     return node.number() if node else None
 
 
-def with_words(schema: Json) -> Json:
+def with_described_keywords(schema: Json) -> Json:
     """A schema with the keywords that stand at the end of its descriptions, in braces."""
     match schema:
         case list():
-            return [with_words(each) for each in schema]
+            return [with_described_keywords(each) for each in schema]
         case dict():
-            inner = {key: with_words(value) for key, value in schema.items()}
+            inner = {key: with_described_keywords(value) for key, value in schema.items()}
             description = schema.get("description")
-            return {**_words(description), **inner} if isinstance(description, str) else inner
+            return (
+                {**_described_keywords(description), **inner}
+                if isinstance(description, str)
+                else inner
+            )
         case _:
             return schema
 
 
-def _words(description: str) -> Mapping[str, Json]:
-    found = _SAID.search(description)
+def _described_keywords(description: str) -> Mapping[str, Json]:
+    found = _SCHEMA_KEYWORDS.search(description)
     if found is None:
         return {}
     _, *split = _KEY.split(found[1])

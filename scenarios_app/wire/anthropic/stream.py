@@ -15,15 +15,15 @@ from scenarios_app.engine.parts import (
     ToolCallPart,
 )
 from scenarios_app.wire.anthropic.answer import (
-    citation_of,
-    container_of,
-    ending,
+    citation_block,
+    container_fields,
+    context_management_fields,
     has_block,
-    managed_of,
     opening_block,
     opening_message,
+    stop_fields,
 )
-from scenarios_app.wire.anthropic.options import Options
+from scenarios_app.wire.anthropic.options import AnthropicOptions
 from scenarios_app.wire.anthropic.usage import closing_usage
 from scenarios_app.wire.base import encode_json, encode_line, encode_text, named_sse
 
@@ -37,7 +37,7 @@ class AnthropicEncoder:
 
     __slots__ = ("_before_text", "_index", "_options", "_response")
 
-    def __init__(self, response: CanonicalResponse, options: Options) -> None:
+    def __init__(self, response: CanonicalResponse, options: AnthropicOptions) -> None:
         self._response = response
         self._options = options
         self._index = -1
@@ -97,7 +97,7 @@ class AnthropicEncoder:
                 last = before + encode_text(part.signature or "") + _AFTER_TEXT
             case TextPart(citations=citations):
                 before = self._before("citations_delta", "citation")
-                cited = (encode_line(citation_of(citation)) for citation in citations)
+                cited = (encode_line(citation_block(citation)) for citation in citations)
                 last = b"".join(before + citation + _AFTER_TEXT for citation in cited)
         self._before_text = b""
         stop = {"type": "content_block_stop", "index": self._index}
@@ -107,9 +107,9 @@ class AnthropicEncoder:
         response, options = self._response, self._options
         delta = {
             "type": "message_delta",
-            "delta": {**ending(response), **container_of(response, options)},
+            "delta": {**stop_fields(response), **container_fields(response, options)},
             "usage": closing_usage(response, options),
-            **managed_of(options),
+            **context_management_fields(options),
         }
         return named_sse("message_delta", encode_json(delta))
 

@@ -4,33 +4,33 @@ from typing import Any
 
 from scenarios_app.engine.canonical import CanonicalResponse, Usage
 from scenarios_app.engine.parts import ServerToolResultPart, ServerToolUsePart
-from scenarios_app.wire.anthropic.options import Options
+from scenarios_app.wire.anthropic.options import AnthropicOptions
 
 
-def whole_usage(response: CanonicalResponse, options: Options) -> dict[str, Any]:
+def whole_usage(response: CanonicalResponse, options: AnthropicOptions) -> dict[str, Any]:
     """All that the answer cost, as a whole answer says it."""
     usage = response.usage
-    return _usage(usage, options, output_tokens=usage.output_tokens) | _at_the_end(
+    return _usage_fields(usage, options, output_tokens=usage.output_tokens) | _final_fields(
         response, options
     )
 
 
-def opening_usage(response: CanonicalResponse, options: Options) -> dict[str, Any]:
+def opening_usage(response: CanonicalResponse, options: AnthropicOptions) -> dict[str, Any]:
     """What a stream says as it begins: one token spent."""
-    return _usage(response.usage, options, output_tokens=1)
+    return _usage_fields(response.usage, options, output_tokens=1)
 
 
-def closing_usage(response: CanonicalResponse, options: Options) -> dict[str, Any]:
+def closing_usage(response: CanonicalResponse, options: AnthropicOptions) -> dict[str, Any]:
     """The cumulative counts that end a stream."""
     usage = response.usage
     return {
-        **_input(usage),
+        **_input_tokens(usage),
         "output_tokens": usage.output_tokens,
-        **_at_the_end(response, options),
+        **_final_fields(response, options),
     }
 
 
-def _input(usage: Usage) -> dict[str, int]:
+def _input_tokens(usage: Usage) -> dict[str, int]:
     # Anthropic counts what was read from the cache beside `input_tokens`, not in it.
     return {
         "input_tokens": max(usage.input_tokens - usage.cached_tokens, 0),
@@ -39,7 +39,7 @@ def _input(usage: Usage) -> dict[str, int]:
     }
 
 
-def _written(usage: Usage, options: Options) -> dict[str, int]:
+def _cache_creation(usage: Usage, options: AnthropicOptions) -> dict[str, int]:
     """What was written to a cache, by how long it is kept."""
     written = usage.cache_write_tokens
     return {
@@ -48,10 +48,10 @@ def _written(usage: Usage, options: Options) -> dict[str, int]:
     }
 
 
-def _usage(usage: Usage, options: Options, *, output_tokens: int) -> dict[str, Any]:
+def _usage_fields(usage: Usage, options: AnthropicOptions, *, output_tokens: int) -> dict[str, Any]:
     said: dict[str, Any] = {
-        **_input(usage),
-        "cache_creation": _written(usage, options),
+        **_input_tokens(usage),
+        "cache_creation": _cache_creation(usage, options),
         "output_tokens": output_tokens,
         "service_tier": "standard",
         "inference_geo": options.geo,
@@ -61,27 +61,27 @@ def _usage(usage: Usage, options: Options, *, output_tokens: int) -> dict[str, A
     return said
 
 
-def _at_the_end(response: CanonicalResponse, options: Options) -> dict[str, Any]:
+def _final_fields(response: CanonicalResponse, options: AnthropicOptions) -> dict[str, Any]:
     """What is known only once the answer is done."""
     usage = response.usage
     said: dict[str, Any] = {}
     if options.thinking or usage.reasoning_tokens:
         said["output_tokens_details"] = {"thinking_tokens": usage.reasoning_tokens}
-    if (used := _server_tools(response)) is not None:
+    if (used := _server_tool_use(response)) is not None:
         said["server_tool_use"] = used
     if options.iterated:
         said["iterations"] = [
             {
                 "type": "message",
-                **_input(usage),
-                "cache_creation": _written(usage, options),
+                **_input_tokens(usage),
+                "cache_creation": _cache_creation(usage, options),
                 "output_tokens": usage.output_tokens,
             }
         ]
     return said
 
 
-def _server_tools(response: CanonicalResponse) -> dict[str, int] | None:
+def _server_tool_use(response: CanonicalResponse) -> dict[str, int] | None:
     """How often the web was asked, None where none of Anthropic's own tools ran."""
     parts = [
         part

@@ -3,12 +3,12 @@
 from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, ErrorAnswer, Json
 from scenarios_app.engine.producing.usage import count_input
 from scenarios_app.wire.anthropic import batches
-from scenarios_app.wire.anthropic.answer import message_of
+from scenarios_app.wire.anthropic.answer import render_message
 from scenarios_app.wire.anthropic.decode import DECODER
-from scenarios_app.wire.anthropic.errors import answer_headers, envelope
-from scenarios_app.wire.anthropic.models import model_info, page_of, read_page
-from scenarios_app.wire.anthropic.options import Options
-from scenarios_app.wire.anthropic.request import MESSAGES, PROVIDER, continued_thread, read_request
+from scenarios_app.wire.anthropic.errors import answer_headers, error_envelope
+from scenarios_app.wire.anthropic.models import model_info, read_page, render_page
+from scenarios_app.wire.anthropic.options import AnthropicOptions
+from scenarios_app.wire.anthropic.request import MESSAGES, PROVIDER, read_request, read_thread_id
 from scenarios_app.wire.anthropic.sample import MODELS, clients, sample
 from scenarios_app.wire.anthropic.stream import AnthropicEncoder
 from scenarios_app.wire.base import (
@@ -32,7 +32,7 @@ def _read(
     call: Call, endpoint: Endpoint, params: Params, body: Node, *, counted: bool = False
 ) -> CanonicalRequest:
     try:
-        if (held := continued_thread(body)) is None:
+        if (held := read_thread_id(body)) is None:
             return read_request(call, endpoint, body, counted=counted)
     except WireError as error:
         # The place is in the text: this envelope has no field for it.
@@ -57,15 +57,15 @@ def _read_model(call: Call, endpoint: Endpoint, params: Params, body: Node) -> C
 
 
 def _render(request: CanonicalRequest, response: CanonicalResponse) -> bytes:
-    return encode_json(message_of(response, request.own))
+    return encode_json(render_message(response, request.own))
 
 
 def _encode(request: CanonicalRequest, response: CanonicalResponse) -> AnthropicEncoder:
     return AnthropicEncoder(response, request.own)
 
 
-def _cache_key(request: CanonicalRequest) -> Options:
-    options: Options = request.own
+def _cache_key(request: CanonicalRequest) -> AnthropicOptions:
+    options: AnthropicOptions = request.own
     return options
 
 
@@ -78,7 +78,9 @@ def _count(request: CanonicalRequest, context: ComputeContext) -> bytes:
 
 
 def _list_models(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    return encode_json(page_of({each: model_info(each) for each in context.models}, request.own))
+    return encode_json(
+        render_page({each: model_info(each) for each in context.models}, request.own)
+    )
 
 
 def _retrieve_model(request: CanonicalRequest, context: ComputeContext) -> bytes:
@@ -157,10 +159,10 @@ class AnthropicMessages:
             raise WireError(400, "anthropic-version: header is required")
 
     def error(self, error: ErrorAnswer, *, request_id: str) -> bytes:
-        return envelope(error, request_id=request_id)
+        return error_envelope(error, request_id=request_id)
 
     def stream_error(self, error: ErrorAnswer, *, sent: int) -> bytes:
-        return named_sse("error", envelope(error, request_id=None))
+        return named_sse("error", error_envelope(error, request_id=None))
 
     def headers(self, *, request_id: str, created: int, error: ErrorAnswer | None) -> Headers:
         return answer_headers(request_id=request_id, created=created, error=error)

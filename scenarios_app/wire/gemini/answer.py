@@ -21,9 +21,14 @@ from scenarios_app.engine.parts import (
     ToolCallPart,
 )
 from scenarios_app.wire.gemini.fields import encode_signature
-from scenarios_app.wire.gemini.manner import Manner
-from scenarios_app.wire.gemini.server_tools import citations_of, result_part, use_part
-from scenarios_app.wire.gemini.usage import average, logprobs_result, prompt_usage, usage_of
+from scenarios_app.wire.gemini.manner import GeminiFormat
+from scenarios_app.wire.gemini.server_tools import citation_metadata, result_part, use_part
+from scenarios_app.wire.gemini.usage import (
+    average_logprob,
+    logprobs_result,
+    prompt_usage,
+    usage_fields,
+)
 
 # Calls finish with STOP as well: the API has no word for them.
 _FINISH: Mapping[FinishReason, str] = {
@@ -34,7 +39,7 @@ _FINISH: Mapping[FinishReason, str] = {
     "content_filter": "SAFETY",
 }
 # Scripted fields that belong to a candidate; all others stand beside the candidates.
-_OF_CANDIDATE = frozenset(
+_CANDIDATE_FIELDS = frozenset(
     {
         "avgLogprobs",
         "citationMetadata",
@@ -48,19 +53,19 @@ _OF_CANDIDATE = frozenset(
         "urlContextMetadata",
     }
 )
-_STRUCTURE = frozenset({"candidates", "usageMetadata"})
-_CALLED = "Model generated function call(s)."
+_RESERVED_FIELDS = frozenset({"candidates", "usageMetadata"})
+_CALL_MESSAGE = "Model generated function call(s)."
 # Ids that nobody scripted.
-_MADE_ID = re.compile("call_[0-9a-f]{24}")
+_GENERATED_ID = re.compile("call_[0-9a-f]{24}")
 # How signatures begin: a protobuf message with one field of 64 bytes.
-_SIGNED = b"\x12\x42\x0a\x40"
+_SIGNATURE_PREFIX = b"\x12\x42\x0a\x40"
 # What a candidate that says nothing holds: the official chat client drops one without parts.
-SILENCE: dict[str, Any] = {"text": ""}
+EMPTY_PART: dict[str, Any] = {"text": ""}
 
 _decode = msgspec.json.Decoder().decode
 
 
-class Candidate(msgspec.Struct, frozen=True):
+class GeminiCandidate(msgspec.Struct, frozen=True):
     """One of an answer's candidates: a choice, or several that are one after another."""
 
     index: int
@@ -68,12 +73,12 @@ class Candidate(msgspec.Struct, frozen=True):
     signature: str | None = None
     """Of thinking that nobody scripted; it stands on the first call, else on the last text."""
 
-    def parts(self, manner: Manner) -> list[dict[str, Any]]:
+    def parts(self, manner: GeminiFormat) -> list[dict[str, Any]]:
         """All that it says, whole."""
         said: list[dict[str, Any]] = []
         for choice in self.choices:
             for number in range(len(choice.parts)):
-                if (part := part_of(choice.parts, number, manner)) is not None:
+                if (part := render_part(choice.parts, number, manner)) is not None:
                     said.append(part)
         signed = next((part for part in said if "functionCall" in part), None)
         if signed is None:
@@ -96,23 +101,23 @@ class Candidate(msgspec.Struct, frozen=True):
     @property
     def only_calls(self) -> bool:
         """Whether it says nothing but calls."""
-        said = [part for c in self.choices for part in c.parts if is_said(part)]
+        said = [part for c in self.choices for part in c.parts if has_part(part)]
         return bool(said) and all(isinstance(part, ToolCallPart) for part in said)
 
 
-def candidates_of(response: CanonicalResponse, manner: Manner) -> tuple[Candidate, ...]:
+def candidates_of(response: CanonicalResponse, manner: GeminiFormat) -> tuple[GeminiCandidate, ...]:
     if response.consecutive:
         groups: Sequence[tuple[Choice, ...]] = (response.choices,)
     else:
         groups = [(choice,) for choice in response.choices]
     return tuple(
-        Candidate(index, choices, _made_signature(response, index, choices, manner))
+        GeminiCandidate(index, choices, _generated_signature(response, index, choices, manner))
         for index, choices in enumerate(groups)
     )
 
 
-def _made_signature(
-    response: CanonicalResponse, index: int, choices: tuple[Choice, ...], manner: Manner
+def _generated_signature(
+    response: CanonicalResponse, index: int, choices: tuple[Choice, ...], manner: GeminiFormat
 ) -> str | None:
     """The same for the same answer; none where the model does not sign, or a script does."""
     scripted = (
@@ -122,37 +127,39 @@ def _made_signature(
     )
     if not manner.signs or any(scripted):
         return None
-    return b64encode(_SIGNED + sha512(f"{response.id}/{index}".encode()).digest()).decode()
+    return b64encode(
+        _SIGNATURE_PREFIX + sha512(f"{response.id}/{index}".encode()).digest()
+    ).decode()
 
 
-def format_location(candidate: int, manner: Manner) -> dict[str, Json]:
+def index_field(candidate: int, manner: GeminiFormat) -> dict[str, Json]:
     """Which candidate it is. Where the first has no index, that is 0."""
     return {"index": candidate} if candidate or manner.indexed else {}
 
 
-def answer_of(response: CanonicalResponse, manner: Manner) -> dict[str, Any]:
+def render_response(response: CanonicalResponse, manner: GeminiFormat) -> dict[str, Any]:
     """The whole answer."""
     if is_blocked(response):
-        return blocked(response)
+        return render_blocked(response)
     return {
         "candidates": [
             {
-                "content": {"parts": candidate.parts(manner) or [SILENCE], "role": "model"},
-                **citations_of(candidate.choices),
-                **ending(response, candidate, explains=manner.explains),
-                **format_location(candidate.index, manner),
-                **_probability(response, candidate, manner),
+                "content": {"parts": candidate.parts(manner) or [EMPTY_PART], "role": "model"},
+                **citation_metadata(candidate.choices),
+                **finish_fields(response, candidate, explains=manner.explains),
+                **index_field(candidate.index, manner),
+                **_logprob_fields(response, candidate, manner),
             }
             for candidate in candidates_of(response, manner)
         ],
-        "usageMetadata": usage_of(response.usage, manner),
-        **frame_of(response),
+        "usageMetadata": usage_fields(response.usage, manner),
+        **top_level_fields(response),
     }
 
 
-def frame_of(response: CanonicalResponse) -> dict[str, Json]:
+def top_level_fields(response: CanonicalResponse) -> dict[str, Json]:
     """The fields beside the candidates, in a whole answer and in each chunk of a stream."""
-    taken = _OF_CANDIDATE | _STRUCTURE
+    taken = _CANDIDATE_FIELDS | _RESERVED_FIELDS
     scripted = {key: value for key, value in response.metadata.items() if key not in taken}
     return {"modelVersion": response.model, "responseId": response.id, **scripted}
 
@@ -166,25 +173,27 @@ def is_blocked(response: CanonicalResponse) -> bool:
             return False
 
 
-def blocked(response: CanonicalResponse) -> dict[str, Json]:
+def render_blocked(response: CanonicalResponse) -> dict[str, Json]:
     """A blocked prompt's answer; nothing has been generated."""
-    return {"usageMetadata": prompt_usage(response.usage), **frame_of(response)}
+    return {"usageMetadata": prompt_usage(response.usage), **top_level_fields(response)}
 
 
-def ending(response: CanonicalResponse, candidate: Candidate, *, explains: bool) -> dict[str, Json]:
+def finish_fields(
+    response: CanonicalResponse, candidate: GeminiCandidate, *, explains: bool
+) -> dict[str, Json]:
     """Why a candidate finished, and what a script says of it besides."""
     reason = _FINISH[candidate.choices[-1].finish_reason]
     refused = (isinstance(part, RefusalPart) for c in candidate.choices for part in c.parts)
     if reason == "STOP" and any(refused):
         reason = "SAFETY"
-    scripted = {key: value for key, value in response.metadata.items() if key in _OF_CANDIDATE}
+    scripted = {key: value for key, value in response.metadata.items() if key in _CANDIDATE_FIELDS}
     said: dict[str, Json] = {"finishReason": reason}
     if explains and reason == "STOP" and candidate.calls:
-        said["finishMessage"] = _CALLED
+        said["finishMessage"] = _CALL_MESSAGE
     return said | scripted
 
 
-def is_said(part: AnswerPart) -> bool:
+def has_part(part: AnswerPart) -> bool:
     """Whether a part becomes one here: an empty text does not, nor does a tool Google lacks."""
     match part:
         case TextPart() | RefusalPart():
@@ -199,27 +208,29 @@ def is_said(part: AnswerPart) -> bool:
             return True
 
 
-def part_of(parts: Sequence[AnswerPart], number: int, manner: Manner) -> dict[str, Any] | None:
+def render_part(
+    parts: Sequence[AnswerPart], number: int, manner: GeminiFormat
+) -> dict[str, Any] | None:
     """A part of a choice as it is said whole; None where it is not said."""
     part = parts[number]
-    if not is_said(part):
+    if not has_part(part):
         return None
     match part:
         case TextPart() | RefusalPart():
             return {"text": part.text}
         case ReasoningPart():
-            return {"text": part.text, "thought": True, **signature_of(part)}
+            return {"text": part.text, "thought": True, **signature_field(part)}
         case ToolCallPart():
-            return {"functionCall": _call(part, manner), **_signature_before(parts, number)}
+            return {"functionCall": _call(part, manner), **_preceding_signature(parts, number)}
         case ServerToolUsePart():
             return use_part(part)
         case _:
             return result_part(part)
 
 
-def _call(part: ToolCallPart, manner: Manner) -> dict[str, Any]:
+def _call(part: ToolCallPart, manner: GeminiFormat) -> dict[str, Any]:
     call = {"name": part.name, "args": _arguments(part.arguments)}
-    made = _MADE_ID.fullmatch(part.id)
+    made = _GENERATED_ID.fullmatch(part.id)
     return call if made and not manner.call_ids else {"id": part.id, **call}
 
 
@@ -227,8 +238,8 @@ def _is_text(part: Mapping[str, Any]) -> bool:
     return "text" in part and "thought" not in part
 
 
-def _probability(
-    response: CanonicalResponse, candidate: Candidate, manner: Manner
+def _logprob_fields(
+    response: CanonicalResponse, candidate: GeminiCandidate, manner: GeminiFormat
 ) -> dict[str, Json]:
     """How sure the model was of its words: of each, if that is asked for, else of all of them, as
     its answer's id says."""
@@ -236,19 +247,19 @@ def _probability(
         return {}
     if manner.top_logprobs is not None and (text := candidate.text):
         result = logprobs_result(text, manner.top_logprobs)
-        return {"avgLogprobs": average(text), "logprobsResult": result}
+        return {"avgLogprobs": average_logprob(text), "logprobsResult": result}
     if not manner.detailed:
         return {}
     return {"avgLogprobs": -(1 + sum(response.id.encode())) / 2**18}
 
 
-def signature_of(part: ReasoningPart) -> dict[str, str]:
+def signature_field(part: ReasoningPart) -> dict[str, str]:
     """The signature of thinking; thinking in encrypted form is nothing but a signature here."""
     signature = part.signature or part.redacted
     return {"thoughtSignature": encode_signature(signature)} if signature else {}
 
 
-def _signature_before(parts: Sequence[AnswerPart], number: int) -> dict[str, str]:
+def _preceding_signature(parts: Sequence[AnswerPart], number: int) -> dict[str, str]:
     """The first call after thinking carries its signature: there the API has it, and clients that
     show no thoughts have to send it back from there."""
     for before in range(number - 1, -1, -1):
@@ -256,7 +267,7 @@ def _signature_before(parts: Sequence[AnswerPart], number: int) -> dict[str, str
             case ToolCallPart():
                 break
             case ReasoningPart() as thinking:
-                return signature_of(thinking)
+                return signature_field(thinking)
     return {}
 
 

@@ -26,34 +26,34 @@ from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.gemini.fields import (
     decode_signature,
-    flag_of,
-    listed,
-    maybe,
-    need,
-    object_of,
-    snake,
-    text_of,
+    find_field,
+    flag_field,
+    list_field,
+    object_field,
+    require_field,
+    text_field,
+    to_snake_case,
 )
 
 _ROLES = ("user", "model", "function")
 # What a part may have beside the one thing that it is.
-_BESIDE = frozenset(
+_SECONDARY_KEYS = frozenset(
     {"thought", "thought_signature", "video_metadata", "part_metadata", "media_resolution"}
 )
 # By which key a function says what it returned: Google's own, then the official client's.
-_RETURNED = ("output", "result")
+_RESULT_KEYS = ("output", "result")
 
 # Each part of a content with its signature; a part may be nothing but that.
 SignedPart: TypeAlias = tuple[MessagePart | None, str | None]
-Signed: TypeAlias = list[SignedPart]
+SignedParts: TypeAlias = list[SignedPart]
 
 
 def read_contents(contents: Iterator[Node]) -> Iterator[Message]:
     """The messages of a conversation; calls and results without ids get the same ones."""
-    calls = _Calls()
+    calls = _CallIds()
     for of_model, run in groupby(contents, _is_model):
         if of_model:
-            yield from _answers(run, calls)
+            yield from _model_messages(run, calls)
         else:
             for content in run:
                 yield from _user_messages(content, calls)
@@ -61,15 +61,15 @@ def read_contents(contents: Iterator[Node]) -> Iterator[Message]:
 
 def read_system(content: Node) -> Message:
     """The instruction, whose role nobody looks at."""
-    return Message("system", tuple(_parts(content, _Calls())))
+    return Message("system", tuple(_parts(content, _CallIds())))
 
 
 def read_text(content: Node) -> str:
     """What a content says, as it is embedded."""
-    return Message("user", tuple(_parts(content, _Calls()))).text
+    return Message("user", tuple(_parts(content, _CallIds()))).text
 
 
-class _Calls(msgspec.Struct):
+class _CallIds(msgspec.Struct):
     """The calls of a conversation: the ids that wait for a result, by name, and those that have
     one."""
 
@@ -99,33 +99,33 @@ class _Calls(msgspec.Struct):
 
 
 def _is_model(content: Node) -> bool:
-    role = text_of(content, "role") or "user"
+    role = text_field(content, "role") or "user"
     if role in _ROLES:
         return role == "model"
     place = content.get("role").place
     raise WireError(400, f"{place}: Please use a valid role: user, model.", param=place)
 
 
-def _answers(contents: Iterable[Node], calls: _Calls) -> Iterator[Message]:
+def _model_messages(contents: Iterable[Node], calls: _CallIds) -> Iterator[Message]:
     """One message for each content, but for those that streamed."""
-    streamed: list[Signed] = []
+    streamed: list[SignedParts] = []
     for content in contents:
-        nodes = listed(content, "parts")
+        nodes = list_field(content, "parts")
         said = [(_part(node, calls), _signature(node)) for node in nodes]
         streamed.append(said)
         if [part for part, _ in said] == [TextPart("")]:
-            yield Message("assistant", _answer(streamed))
+            yield Message("assistant", _join_contents(streamed))
             streamed = []
-    yield from (Message("assistant", _answer([said])) for said in streamed)
+    yield from (Message("assistant", _join_contents([said])) for said in streamed)
 
 
-def _answer(contents: Iterable[Signed]) -> tuple[MessagePart, ...]:
+def _join_contents(contents: Iterable[SignedParts]) -> tuple[MessagePart, ...]:
     """The parts that were said, each signature with the thinking that it is of: it stands on what
     came of that, a call or a text. Thinking that was not shown has nothing but its signature."""
     parts: list[MessagePart] = []
     latest: ReasoningPart | None = None
     place = 0
-    for part, signature in map(_joined, _pieces(contents)):
+    for part, signature in map(_join_pieces, _group_pieces(contents)):
         if isinstance(part, ReasoningPart):
             latest, place = part, len(parts)
         elif signature and latest and latest.signature is None:
@@ -138,13 +138,13 @@ def _answer(contents: Iterable[Signed]) -> tuple[MessagePart, ...]:
     return tuple(parts)
 
 
-def _pieces(contents: Iterable[Signed]) -> Iterator[Signed]:
+def _group_pieces(contents: Iterable[SignedParts]) -> Iterator[SignedParts]:
     """Each part, or the pieces of one that streamed: they meet where one content ends and the next
     begins."""
-    pieces: Signed = []
+    pieces: SignedParts = []
     for said in contents:
         for number, piece in enumerate(said):
-            if pieces and not (number == 0 and _goes_on(pieces[-1], piece)):
+            if pieces and not (number == 0 and _continues_part(pieces[-1], piece)):
                 yield pieces
                 pieces = []
             pieces.append(piece)
@@ -152,14 +152,14 @@ def _pieces(contents: Iterable[Signed]) -> Iterator[Signed]:
         yield pieces
 
 
-def _goes_on(before: SignedPart, piece: SignedPart) -> bool:
+def _continues_part(before: SignedPart, piece: SignedPart) -> bool:
     """Whether a piece is more of the same: a signature would have been the end of it."""
     (last, signature), (part, _) = before, piece
     streams = isinstance(part, TextPart | ReasoningPart)
     return streams and type(last) is type(part) and signature is None
 
 
-def _joined(pieces: Signed) -> SignedPart:
+def _join_pieces(pieces: SignedParts) -> SignedPart:
     part, signature = pieces[-1]
     if isinstance(part, TextPart | ReasoningPart):
         texts = (p.text for p, _ in pieces if isinstance(p, TextPart | ReasoningPart))
@@ -167,7 +167,7 @@ def _joined(pieces: Signed) -> SignedPart:
     return part, signature
 
 
-def _user_messages(content: Node, calls: _Calls) -> Iterator[Message]:
+def _user_messages(content: Node, calls: _CallIds) -> Iterator[Message]:
     """One message, or several where results stand beside other parts."""
     parts = tuple(_parts(content, calls))
     if not parts:
@@ -179,25 +179,29 @@ def _user_messages(content: Node, calls: _Calls) -> Iterator[Message]:
             yield Message("user", tuple(run))
 
 
-def _parts(content: Node, calls: _Calls) -> Iterator[MessagePart]:
-    for node in listed(content, "parts"):
+def _parts(content: Node, calls: _CallIds) -> Iterator[MessagePart]:
+    for node in list_field(content, "parts"):
         if (part := _part(node, calls)) is not None:
             yield part
 
 
-def _part(node: Node, calls: _Calls) -> MessagePart | None:
+def _part(node: Node, calls: _CallIds) -> MessagePart | None:
     """One part; None for a signature alone."""
-    if text := maybe(node, "text"):
-        if flag_of(node, "thought"):
+    if text := find_field(node, "text"):
+        if flag_field(node, "thought"):
             return ReasoningPart(text.text(), signature=_signature(node))
         return TextPart(text.text())
-    if call := maybe(node, "functionCall"):
-        name = need(call, "name").text()
-        arguments = encode_json(object_of(call, "args") or {}).decode()
-        return ToolCallPart(calls.call(text_of(call, "id"), name), name, arguments)
-    if response := maybe(node, "functionResponse"):
+    if call := find_field(node, "functionCall"):
+        name = require_field(call, "name").text()
+        arguments = encode_json(object_field(call, "args") or {}).decode()
+        return ToolCallPart(calls.call(text_field(call, "id"), name), name, arguments)
+    if response := find_field(node, "functionResponse"):
         return _result(response, calls)
-    data = [key for key in node.object() if snake(key) not in _BESIDE and node.maybe(key)]
+    data = [
+        key
+        for key in node.object()
+        if to_snake_case(key) not in _SECONDARY_KEYS and node.maybe(key)
+    ]
     if data:
         return OpaquePart(data[0])
     if _signature(node):
@@ -210,20 +214,20 @@ def _part(node: Node, calls: _Calls) -> MessagePart | None:
 
 
 def _signature(node: Node) -> str | None:
-    sent = text_of(node, "thoughtSignature")
+    sent = text_field(node, "thoughtSignature")
     return decode_signature(sent) if sent else None
 
 
-def _result(node: Node, calls: _Calls) -> ToolResultPart:
-    name = need(node, "name").text()
-    call_id = calls.result(text_of(node, "id"), name)
-    fields = object_of(node, "response") or {}
+def _result(node: Node, calls: _CallIds) -> ToolResultPart:
+    name = require_field(node, "name").text()
+    call_id = calls.result(text_field(node, "id"), name)
+    fields = object_field(node, "response") or {}
     if error := fields.get("error"):
-        return ToolResultPart(call_id, name, _said(error), is_error=True)
-    returned = [fields[key] for key in _RETURNED if fields.get(key) is not None]
+        return ToolResultPart(call_id, name, _to_text(error), is_error=True)
+    returned = [fields[key] for key in _RESULT_KEYS if fields.get(key) is not None]
     content = returned[0] if returned else fields
-    return ToolResultPart(call_id, name, _said(content))
+    return ToolResultPart(call_id, name, _to_text(content))
 
 
-def _said(value: Json) -> str:
+def _to_text(value: Json) -> str:
     return value if isinstance(value, str) else encode_json(value).decode()

@@ -23,7 +23,7 @@ _TYPE = "type.googleapis.com/google.rpc."
 _DOMAIN = "googleapis.com"
 
 
-def envelope(error: ErrorAnswer) -> bytes:
+def error_envelope(error: ErrorAnswer) -> bytes:
     """The body of an error, and of an error inside a stream."""
     said: dict[str, Any] = {
         "code": error.status,
@@ -60,12 +60,12 @@ def _details(error: ErrorAnswer) -> list[dict[str, Any]]:
         violation = {"field": error.param, "description": error.message}
         details.append({"@type": f"{_TYPE}BadRequest", "fieldViolations": [violation]})
     if error.retry_after_ms is not None:
-        delay = duration(error.retry_after_ms)
+        delay = format_duration(error.retry_after_ms)
         details.append({"@type": f"{_TYPE}RetryInfo", "retryDelay": delay})
     return details
 
 
-def duration(milliseconds: int) -> str:
+def format_duration(milliseconds: int) -> str:
     """A length of time as protobuf's JSON has it: `30s`, `1.500s`."""
     seconds, rest = divmod(milliseconds, 1000)
     return f"{seconds}.{rest:03d}s" if rest else f"{seconds}s"

@@ -7,13 +7,13 @@ import msgspec
 
 _VERSION = re.compile(r"gemini-(\d)(?:\.(\d))?")
 _LATEST = re.compile(r"gemini-(?:flash|pro)(?:-lite)?-latest")
-_THINKING, _THIRD = (2, 5), (3, 0)
+_GENERATION_2_5, _GENERATION_3 = (2, 5), (3, 0)
 # Of the models that could think, these do so only if asked, or not at all.
 _LITE = "-lite"
-_UNTHINKING = re.compile(r"-(?:image|tts|audio|live|computer-use)")
+_NEVER_THINKING = re.compile(r"-(?:image|tts|audio|live|computer-use)")
 
 
-class Manner(msgspec.Struct, frozen=True):
+class GeminiFormat(msgspec.Struct, frozen=True):
     """How a model says its answers.
 
     `indexed`: the first candidate has an index too. `call_ids`: calls have ids. `explains`: an
@@ -33,32 +33,32 @@ class Manner(msgspec.Struct, frozen=True):
 
 
 @lru_cache(maxsize=256)
-def manner_of(model: str, *, thinks: bool, functions: bool) -> Manner:
+def format_of(model: str, *, thinks: bool, functions: bool) -> GeminiFormat:
     """The manner of a model that thinks, or does not, of a request that offers functions, or not.
     What has no known generation says what is neither new nor gone."""
     version = _version(model)
     if version is None:
-        return Manner()
-    if version < _THINKING:
-        return Manner(indexed=False, call_ids=False, joined=True, detailed=True)
-    if version < _THIRD:
-        return Manner(call_ids=False, explains=True, joined=True, signs=thinks and functions)
-    return Manner(explains=True, signs=thinks)
+        return GeminiFormat()
+    if version < _GENERATION_2_5:
+        return GeminiFormat(indexed=False, call_ids=False, joined=True, detailed=True)
+    if version < _GENERATION_3:
+        return GeminiFormat(call_ids=False, explains=True, joined=True, signs=thinks and functions)
+    return GeminiFormat(explains=True, signs=thinks)
 
 
 @lru_cache(maxsize=256)
 def thinks(model: str, budget: int | None) -> bool:
     """Whether a model thinks before it answers, given how much it may."""
     version = _version(model)
-    if version is None or version < _THINKING or budget == 0:
+    if version is None or version < _GENERATION_2_5 or budget == 0:
         return False
-    if version >= _THIRD:
+    if version >= _GENERATION_3:
         return True
     asked = budget is not None or _LITE not in model
-    return asked and _UNTHINKING.search(model) is None
+    return asked and _NEVER_THINKING.search(model) is None
 
 
 def _version(model: str) -> tuple[int, int] | None:
     if found := _VERSION.search(model):
         return int(found[1]), int(found[2] or 0)
-    return _THIRD if _LATEST.search(model) else None
+    return _GENERATION_3 if _LATEST.search(model) else None

@@ -15,20 +15,20 @@ from scenarios_app.wire.body import Node
 from scenarios_app.wire.embedding import unit_vector
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.gemini.contents import read_text
-from scenarios_app.wire.gemini.fields import integer_of, listed, need
+from scenarios_app.wire.gemini.fields import integer_field, list_field, require_field
 from scenarios_app.wire.gemini.request import PROVIDER, model_of
 
 _DEFAULT_SIZE = 50
 _MAX_SIZE = 1000
 _DIMENSIONS: Mapping[str, int] = {"text-embedding-004": 768, "embedding-001": 768}
-_MOST_DIMENSIONS = 3072
-_GENERATE = ("generateContent", "countTokens")
-_EMBED = ("embedContent", "countTokens")
+_MAX_DIMENSIONS = 3072
+_GENERATION_METHODS = ("generateContent", "countTokens")
+_EMBEDDING_METHODS = ("embedContent", "countTokens")
 
 
 def dimensions_of(model: str) -> int:
     """How long a model's vectors are where nobody asks for shorter ones."""
-    return _DIMENSIONS.get(model, _MOST_DIMENSIONS)
+    return _DIMENSIONS.get(model, _MAX_DIMENSIONS)
 
 
 def model_info(model: str) -> dict[str, Any]:
@@ -41,34 +41,34 @@ def model_info(model: str) -> dict[str, Any]:
         "description": "A model of the mock server.",
         "inputTokenLimit": 2048 if embeds else 1_048_576,
         "outputTokenLimit": 1 if embeds else 65_536,
-        "supportedGenerationMethods": list(_EMBED if embeds else _GENERATE),
+        "supportedGenerationMethods": list(_EMBEDDING_METHODS if embeds else _GENERATION_METHODS),
     }
     if not embeds:
         info |= {"temperature": 1, "topP": 0.95, "topK": 64, "maxTemperature": 2, "thinking": True}
     return info
 
 
-class Page(msgspec.Struct, frozen=True):
+class TokenPage(msgspec.Struct, frozen=True):
     """The part of a models list that is asked for: how many of them, from a token's place on."""
 
     size: int
     token: str
 
 
-def read_page(call: Call) -> Page:
+def read_page(call: Call) -> TokenPage:
     """The page that a call's query asks for."""
-    given = _query(call, "pageSize") or "0"
+    given = _query_value(call, "pageSize") or "0"
     if not (given.isascii() and given.isdigit()):
         raise WireError(
             400, f"pageSize: expected a whole number, but got {given}", param="pageSize"
         )
     size = min(int(given[:9]) or _DEFAULT_SIZE, _MAX_SIZE)
-    return Page(size, _query(call, "pageToken"))
+    return TokenPage(size, _query_value(call, "pageToken"))
 
 
-def models_page(models: list[str], wanted: Page) -> dict[str, Any]:
+def models_page(models: list[str], wanted: TokenPage) -> dict[str, Any]:
     """One page, and the token of the next if there is one."""
-    start = _start(wanted.token) if wanted.token else 0
+    start = _decode_page_token(wanted.token) if wanted.token else 0
     end = start + wanted.size
     page: dict[str, Any] = {"models": [model_info(model) for model in models[start:end]]}
     if end < len(models):
@@ -76,7 +76,7 @@ def models_page(models: list[str], wanted: Page) -> dict[str, Any]:
     return page
 
 
-def _start(token: str) -> int:
+def _decode_page_token(token: str) -> int:
     try:
         start = urlsafe_b64decode(token.encode())
     except (Error, ValueError):
@@ -86,14 +86,14 @@ def _start(token: str) -> int:
     return int(start[:9])
 
 
-def _query(call: Call, name: str) -> str:
+def _query_value(call: Call, name: str) -> str:
     snake = name.replace("S", "_s").replace("T", "_t")
     return call.query.get(name) or call.query.get(snake) or ""
 
 
-_MOST_EMBEDDED = 100
+_MAX_EMBEDDED_TEXTS = 100
 # The models read 2,048 tokens of a text and leave the rest.
-_READ_CHARACTERS = 2_048 * CHARACTERS_PER_TOKEN
+_MAX_EMBEDDED_CHARS = 2_048 * CHARACTERS_PER_TOKEN
 
 
 def read_model(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
@@ -104,13 +104,13 @@ def read_model(call: Call, endpoint: Endpoint, params: Params, body: Node) -> Ca
 
 def read_embedding(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     """A request to embed one text."""
-    return _embedded(call, endpoint, model_of(endpoint, params), (body,))
+    return _embedding_request(call, endpoint, model_of(endpoint, params), (body,))
 
 
 def read_embeddings(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     """A request to embed several texts."""
-    requests = tuple(listed(body, "requests"))
-    return _embedded(call, endpoint, model_of(endpoint, params), requests)
+    requests = tuple(list_field(body, "requests"))
+    return _embedding_request(call, endpoint, model_of(endpoint, params), requests)
 
 
 def count_tokens(request: CanonicalRequest, context: ComputeContext) -> bytes:
@@ -118,11 +118,11 @@ def count_tokens(request: CanonicalRequest, context: ComputeContext) -> bytes:
 
 
 def embedding(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    return encode_json({"embedding": _embeddings(request)[0]})
+    return encode_json({"embedding": _vectors(request)[0]})
 
 
 def embeddings(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    return encode_json({"embeddings": _embeddings(request)})
+    return encode_json({"embeddings": _vectors(request)})
 
 
 def list_models(request: CanonicalRequest, context: ComputeContext) -> bytes:
@@ -151,14 +151,14 @@ def _request(call: Call, endpoint: Endpoint, model: str, **more: Any) -> Canonic
     )
 
 
-def _embedded(
+def _embedding_request(
     call: Call, endpoint: Endpoint, model: str, requests: tuple[Node, ...]
 ) -> CanonicalRequest:
     """Each text is a message; the request's own is into how many dimensions each goes."""
-    if not 1 <= len(requests) <= _MOST_EMBEDDED:
-        message = f"requests: expected 1 to {_MOST_EMBEDDED} of them, but got {len(requests)}."
+    if not 1 <= len(requests) <= _MAX_EMBEDDED_TEXTS:
+        message = f"requests: expected 1 to {_MAX_EMBEDDED_TEXTS} of them, but got {len(requests)}."
         raise WireError(400, message, param="requests")
-    texts = [read_text(need(request, "content")) for request in requests]
+    texts = [read_text(require_field(request, "content")) for request in requests]
     dimensions = tuple(_dimensions(request, model) for request in requests)
     messages = tuple(Message("user", (TextPart(text),)) for text in texts)
     return _request(call, endpoint, model, messages=messages, own=dimensions)
@@ -166,7 +166,7 @@ def _embedded(
 
 def _dimensions(request: Node, model: str) -> int:
     most = dimensions_of(model)
-    wanted = integer_of(request, "outputDimensionality")
+    wanted = integer_field(request, "outputDimensionality")
     if wanted is None:
         return most
     if 1 <= wanted <= most:
@@ -176,9 +176,9 @@ def _dimensions(request: Node, model: str) -> int:
     raise WireError(400, message, param=place)
 
 
-def _embeddings(request: CanonicalRequest) -> list[dict[str, Any]]:
+def _vectors(request: CanonicalRequest) -> list[dict[str, Any]]:
     dimensions: tuple[int, ...] = request.own
     return [
-        {"values": unit_vector(message.text[:_READ_CHARACTERS], size)}
+        {"values": unit_vector(message.text[:_MAX_EMBEDDED_CHARS], size)}
         for message, size in zip(request.messages, dimensions, strict=True)
     ]

@@ -21,20 +21,20 @@ from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.gemini.contents import read_contents, read_system
 from scenarios_app.wire.gemini.fields import (
-    flag_of,
-    integer,
-    integer_of,
-    listed,
-    maybe,
-    need,
-    number,
-    number_of,
-    object_of,
-    snake,
-    text_of,
+    find_field,
+    flag_field,
+    integer_field,
+    list_field,
+    number_field,
+    object_field,
+    read_integer,
+    read_number,
+    require_field,
+    text_field,
+    to_snake_case,
 )
-from scenarios_app.wire.gemini.manner import Manner, manner_of, thinks
-from scenarios_app.wire.gemini.usage import read_top
+from scenarios_app.wire.gemini.manner import GeminiFormat, format_of, thinks
+from scenarios_app.wire.gemini.usage import read_top_logprobs
 
 PROVIDER = "gemini"
 TUNED = "tunedModels/"
@@ -42,21 +42,21 @@ TUNED = "tunedModels/"
 _THOUGHT_TOKENS = 64
 _CACHED_TOKENS = 1_024
 
-_MOST_CANDIDATES = 8
+_MAX_CANDIDATES = 8
 _FORMATS = ("responseMimeType", "responseSchema", "responseJsonSchema")
 # Settings that nothing here depends on, but whose wrong type the real API refuses as well.
 _TYPES: Mapping[str, Callable[[Node], object]] = {
-    "frequencyPenalty": number,
-    "logprobs": integer,
-    "presencePenalty": number,
+    "frequencyPenalty": read_number,
+    "logprobs": read_integer,
+    "presencePenalty": read_number,
     "responseLogprobs": Node.flag,
     "responseMimeType": Node.text,
     "responseModalities": Node.items,
     "responseSchema": Node.object,
-    "seed": integer,
-    "topK": number,
+    "seed": read_integer,
+    "topK": read_number,
 }
-_UNDERLINED = re.compile("_([a-z])")
+_SNAKE_LETTER = re.compile("_([a-z])")
 # Sizes are 64-bit numbers, which protobuf writes as strings.
 _SIZES = frozenset(
     ("minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties")
@@ -73,13 +73,13 @@ def read_generate(
     call: Call, endpoint: Endpoint, params: Params, body: Node, *, stream: bool = False
 ) -> CanonicalRequest:
     """A request for an answer; what is to be counted is one too."""
-    config = maybe(body, "generationConfig") or Node({}, "generationConfig")
+    config = find_field(body, "generationConfig") or Node({}, "generationConfig")
     for key, check in _TYPES.items():
-        if setting := maybe(config, key):
+        if setting := find_field(config, key):
             check(setting)
     model = model_of(endpoint, params)
-    thinking = maybe(config, "thinkingConfig")
-    budget = integer_of(thinking, "thinkingBudget") if thinking else None
+    thinking = find_field(config, "thinkingConfig")
+    budget = integer_field(thinking, "thinkingBudget") if thinking else None
     thinking_on = thinks(model, budget)
     request = CanonicalRequest(
         provider=PROVIDER,
@@ -88,31 +88,31 @@ def read_generate(
         model=model,
         messages=tuple(_messages(body)),
         tools=tuple(_tools(body)),
-        tool_choice=object_of(body, "toolConfig"),
-        choice=_choice(maybe(body, "toolConfig")),
+        tool_choice=object_field(body, "toolConfig"),
+        choice=_tool_choice(find_field(body, "toolConfig")),
         stream=stream,
-        temperature=number_of(config, "temperature"),
-        top_p=number_of(config, "topP"),
-        max_tokens=integer_of(config, "maxOutputTokens"),
-        stop=tuple(node.text() for node in listed(config, "stopSequences")),
+        temperature=number_field(config, "temperature"),
+        top_p=number_field(config, "topP"),
+        max_tokens=integer_field(config, "maxOutputTokens"),
+        stop=tuple(node.text() for node in list_field(config, "stopSequences")),
         reasoning=_reasoning(thinking),
-        response_format=_format(config),
-        json=_json(config),
+        response_format=_response_format(config),
+        json=_json_format(config),
         n=_candidates(config),
         headers=call.headers,
         metadata=_labels(body),
-        own=_manner(model, config, thinks=thinking_on, functions=_offers_functions(body)),
+        own=_answer_format(model, config, thinks=thinking_on, functions=_offers_functions(body)),
         thought_tokens=_thought_tokens(budget) if thinking_on else 0,
-        cached_tokens=_CACHED_TOKENS if text_of(body, "cachedContent") else 0,
+        cached_tokens=_CACHED_TOKENS if text_field(body, "cachedContent") else 0,
     )
-    for setting in listed(body, "safetySettings"):
+    for setting in list_field(body, "safetySettings"):
         setting.object()
     return request
 
 
-def _manner(model: str, config: Node, *, thinks: bool, functions: bool) -> Manner:
-    manner = manner_of(model, thinks=thinks, functions=functions)
-    top = read_top(config)
+def _answer_format(model: str, config: Node, *, thinks: bool, functions: bool) -> GeminiFormat:
+    manner = format_of(model, thinks=thinks, functions=functions)
+    top = read_top_logprobs(config)
     return manner if top is None else replace(manner, top_logprobs=top)
 
 
@@ -121,15 +121,17 @@ def read_streamed(call: Call, endpoint: Endpoint, params: Params, body: Node) ->
     return read_generate(call, endpoint, params, body, stream=True)
 
 
-def read_counted(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+def read_count_tokens(
+    call: Call, endpoint: Endpoint, params: Params, body: Node
+) -> CanonicalRequest:
     """What is to be counted: a whole request, or contents alone."""
-    return read_generate(call, endpoint, params, maybe(body, "generateContentRequest") or body)
+    return read_generate(call, endpoint, params, find_field(body, "generateContentRequest") or body)
 
 
 def _messages(body: Node) -> Iterator[Message]:
-    if system := maybe(body, "systemInstruction"):
+    if system := find_field(body, "systemInstruction"):
         yield read_system(system)
-    contents = tuple(listed(body, "contents"))
+    contents = tuple(list_field(body, "contents"))
     if not contents:
         raise WireError(
             400, "GenerateContentRequest.contents: contents is not specified", param="contents"
@@ -139,16 +141,16 @@ def _messages(body: Node) -> Iterator[Message]:
 
 def _tools(body: Node) -> Iterator[Tool]:
     """The functions that are declared; a tool of Google's own goes by its name."""
-    for tool in listed(body, "tools"):
+    for tool in list_field(body, "tools"):
         for key in tool.object():
-            if snake(key) == "function_declarations":
-                yield from map(_function, listed(tool, key))
+            if to_snake_case(key) == "function_declarations":
+                yield from map(_function, list_field(tool, key))
             elif tool.maybe(key):
-                yield Tool(snake(key), kind="hosted")
+                yield Tool(to_snake_case(key), kind="hosted")
 
 
 def _offers_functions(body: Node) -> bool:
-    return any(maybe(tool, "functionDeclarations") for tool in listed(body, "tools"))
+    return any(find_field(tool, "functionDeclarations") for tool in list_field(body, "tools"))
 
 
 def _thought_tokens(budget: int | None) -> int:
@@ -158,47 +160,49 @@ def _thought_tokens(budget: int | None) -> int:
 
 def _function(node: Node) -> Tool:
     schema: Json
-    if own := object_of(node, "parameters"):
+    if own := object_field(node, "parameters"):
         schema = json_schema(own)
     else:
         # Any value by its type: `true` is a schema too.
-        given = maybe(node, "parametersJsonSchema")
+        given = find_field(node, "parametersJsonSchema")
         schema = given.value if given else None
-    return Tool(need(node, "name").text(), text_of(node, "description") or "", schema)
+    return Tool(require_field(node, "name").text(), text_field(node, "description") or "", schema)
 
 
 def _reasoning(thinking: Node | None) -> bool:
     """Whether thinking was asked for: by a budget or a level, or by wanting to see it."""
     if thinking is None:
         return False
-    budget, level = integer_of(thinking, "thinkingBudget"), text_of(thinking, "thinkingLevel")
-    shown = flag_of(thinking, "includeThoughts")
+    budget, level = integer_field(thinking, "thinkingBudget"), text_field(thinking, "thinkingLevel")
+    shown = flag_field(thinking, "includeThoughts")
     if budget is not None:
         return budget != 0
     return bool(level or shown)
 
 
-def _format(config: Node) -> Json:
-    wanted = {key: node.value for key in _FORMATS if (node := maybe(config, key))}
+def _response_format(config: Node) -> Json:
+    wanted = {key: node.value for key in _FORMATS if (node := find_field(config, key))}
     return wanted or None
 
 
 _MODES: Mapping[str, CallMode] = {"ANY": "required", "NONE": "none"}
 
 
-def _choice(config: Node | None) -> ToolChoice:
+def _tool_choice(config: Node | None) -> ToolChoice:
     """How functions are to be called; the names count where one must be."""
-    calling = maybe(config, "functionCallingConfig") if config else None
+    calling = find_field(config, "functionCallingConfig") if config else None
     if calling is None:
         return ToolChoice()
-    mode = _MODES.get((text_of(calling, "mode") or "").upper(), "auto")
-    return ToolChoice(mode, tuple(node.text() for node in listed(calling, "allowedFunctionNames")))
+    mode = _MODES.get((text_field(calling, "mode") or "").upper(), "auto")
+    return ToolChoice(
+        mode, tuple(node.text() for node in list_field(calling, "allowedFunctionNames"))
+    )
 
 
-def _json(config: Node) -> JsonFormat | None:
+def _json_format(config: Node) -> JsonFormat | None:
     """The JSON that an answer is to be, or one of the words that a schema lists."""
-    own, schema = maybe(config, "responseSchema"), maybe(config, "responseJsonSchema")
-    kind = text_of(config, "responseMimeType")
+    own, schema = find_field(config, "responseSchema"), find_field(config, "responseJsonSchema")
+    kind = text_field(config, "responseMimeType")
     bare = kind == "text/x.enum"
     if own:
         return JsonFormat(json_schema(own.value), f"{config.place}.responseSchema", bare)
@@ -210,19 +214,19 @@ def _json(config: Node) -> JsonFormat | None:
 
 
 def _candidates(config: Node) -> int:
-    wanted = integer_of(config, "candidateCount")
+    wanted = integer_field(config, "candidateCount")
     if wanted is None:
         return 1
-    if 1 <= wanted <= _MOST_CANDIDATES:
+    if 1 <= wanted <= _MAX_CANDIDATES:
         return wanted
     place = "generationConfig.candidateCount"
     raise WireError(
-        400, f"{place}: expected 1 to {_MOST_CANDIDATES}, but got {wanted}.", param=place
+        400, f"{place}: expected 1 to {_MAX_CANDIDATES}, but got {wanted}.", param=place
     )
 
 
 def _labels(body: Node) -> Mapping[str, str]:
-    labels = maybe(body, "labels")
+    labels = find_field(body, "labels")
     return {key: labels.get(key).text() for key in labels.object()} if labels else {}
 
 
@@ -230,11 +234,11 @@ def json_schema(schema: Json) -> Json:
     """The JSON Schema that one of Google's means. What is in no schema of theirs stays as it is."""
     if not isinstance(schema, dict):
         return schema
-    return dict(map(_keyword, schema.items()))
+    return dict(map(_schema_item, schema.items()))
 
 
-def _keyword(item: tuple[str, Json]) -> tuple[str, Json]:
-    key = _UNDERLINED.sub(lambda found: found[1].upper(), item[0])
+def _schema_item(item: tuple[str, Json]) -> tuple[str, Json]:
+    key = _SNAKE_LETTER.sub(lambda found: found[1].upper(), item[0])
     match key, item[1]:
         case "type", str(name):
             return key, name.lower()

@@ -15,7 +15,7 @@ from scenarios_app.engine.parts import (
 )
 
 # Scripted under the names that Anthropic has for them.
-_TYPES: Mapping[str, str] = {
+_TOOL_TYPES: Mapping[str, str] = {
     "web_search": "GOOGLE_SEARCH_WEB",
     "google_search": "GOOGLE_SEARCH_WEB",
     "web_fetch": "URL_CONTEXT",
@@ -23,32 +23,32 @@ _TYPES: Mapping[str, str] = {
     "google_maps": "GOOGLE_MAPS",
     "file_search": "FILE_SEARCH",
 }
-_CODE = "code_execution"
-_SAID = ("output", "stdout", "content")
+_CODE_EXECUTION = "code_execution"
+_OUTPUT_KEYS = ("output", "stdout", "content")
 
 
 def use_part(part: ServerToolUsePart) -> dict[str, Any] | None:
     """A use of a tool, None where Google has no such tool."""
     given: Json = json.loads(part.input)
-    if part.name == _CODE:
+    if part.name == _CODE_EXECUTION:
         code = given.get("code") if isinstance(given, dict) else None
         source = code if isinstance(code, str) else part.input
         return {"executableCode": {"id": part.id, "language": "PYTHON", "code": source}}
-    if part.name not in _TYPES:
+    if part.name not in _TOOL_TYPES:
         return None
-    return {"toolCall": {"id": part.id, "toolType": _TYPES[part.name], "args": given}}
+    return {"toolCall": {"id": part.id, "toolType": _TOOL_TYPES[part.name], "args": given}}
 
 
 def result_part(part: ServerToolResultPart) -> dict[str, Any] | None:
     """What the tool gave back, None where Google has no such tool."""
     found: Json = json.loads(part.content)
-    if part.name == _CODE:
+    if part.name == _CODE_EXECUTION:
         outcome = "OUTCOME_OK" if part.error_code is None else "OUTCOME_FAILED"
-        output = part.error_code or _output(found)
+        output = part.error_code or _output_text(found)
         return {
             "codeExecutionResult": {"id": part.tool_use_id, "outcome": outcome, "output": output}
         }
-    if part.name not in _TYPES:
+    if part.name not in _TOOL_TYPES:
         return None
     response: Json = found if isinstance(found, dict) else {"result": found}
     if part.error_code is not None:
@@ -56,32 +56,32 @@ def result_part(part: ServerToolResultPart) -> dict[str, Any] | None:
     return {
         "toolResponse": {
             "id": part.tool_use_id,
-            "toolType": _TYPES[part.name],
+            "toolType": _TOOL_TYPES[part.name],
             "response": response,
         }
     }
 
 
-def _output(found: Json) -> str:
+def _output_text(found: Json) -> str:
     said = found
     if isinstance(found, dict):
-        said = next((found[key] for key in _SAID if key in found), found)
+        said = next((found[key] for key in _OUTPUT_KEYS if key in found), found)
     return said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
 
 
-def citations_of(choices: Iterable[Choice]) -> dict[str, Json]:
+def citation_metadata(choices: Iterable[Choice]) -> dict[str, Json]:
     """The sources of all that a candidate says."""
     sources: list[Json] = []
     before = 0
     for choice in choices:
         for part in choice.parts:
             if isinstance(part, TextPart | RefusalPart):
-                sources += sources_of(part, before=before)
+                sources += citation_sources(part, before=before)
                 before += byte_length(part.text)
     return {"citationMetadata": {"citationSources": sources}} if sources else {}
 
 
-def sources_of(part: TextPart | RefusalPart, *, before: int) -> list[Json]:
+def citation_sources(part: TextPart | RefusalPart, *, before: int) -> list[Json]:
     """The sources of a text that has `before` bytes of text before it in its candidate.
 
     Each spans the words it cites, or all of the text where those are not found in it. Places are

@@ -19,19 +19,19 @@ from scenarios_app.engine.parts import (
 from scenarios_app.engine.producing.usage import count_tokens
 from scenarios_app.wire.base import encode_line, encode_text
 from scenarios_app.wire.gemini.answer import (
-    SILENCE,
-    blocked,
+    EMPTY_PART,
     candidates_of,
-    ending,
-    format_location,
-    frame_of,
-    is_said,
-    part_of,
-    signature_of,
+    finish_fields,
+    has_part,
+    index_field,
+    render_blocked,
+    render_part,
+    signature_field,
+    top_level_fields,
 )
-from scenarios_app.wire.gemini.manner import Manner
-from scenarios_app.wire.gemini.server_tools import byte_length, sources_of
-from scenarios_app.wire.gemini.usage import RunningUsage, logprobs_result, usage_of
+from scenarios_app.wire.gemini.manner import GeminiFormat
+from scenarios_app.wire.gemini.server_tools import byte_length, citation_sources
+from scenarios_app.wire.gemini.usage import RunningUsage, logprobs_result, usage_fields
 
 
 class Framing(msgspec.Struct, frozen=True):
@@ -57,7 +57,7 @@ class BlockedEncoder:
     __slots__ = ("_chunk", "_last")
 
     def __init__(self, response: CanonicalResponse, framing: Framing) -> None:
-        self._chunk = framing.first + encode_line(blocked(response)) + framing.after
+        self._chunk = framing.first + encode_line(render_blocked(response)) + framing.after
         self._last = framing.last
 
     def opening(self) -> bytes:
@@ -96,7 +96,7 @@ class GeminiEncoder:
         "_usage",
     )
 
-    def __init__(self, response: CanonicalResponse, framing: Framing, manner: Manner) -> None:
+    def __init__(self, response: CanonicalResponse, framing: Framing, manner: GeminiFormat) -> None:
         self._response = response
         self._framing = framing
         self._manner = manner
@@ -104,7 +104,7 @@ class GeminiEncoder:
         self._candidates = candidates_of(response, manner)
         self._of_choice = [c for c in self._candidates for _ in c.choices]
         self._usage = RunningUsage(response.usage, manner)
-        self._frame = b"," + encode_line(frame_of(response))[1:] + framing.after
+        self._frame = b"," + encode_line(top_level_fields(response))[1:] + framing.after
         # How much text each candidate has said, for the places of its sources.
         self._bytes = [0] * len(self._candidates)
         # How many characters all of them have said, thoughts left out.
@@ -167,22 +167,22 @@ class GeminiEncoder:
         self._after_text = b'%b}],"role":"model"}%b%b' % (mark, place, _USAGE)
 
     def _end(self, event: PartEnd) -> bytes:
-        if not is_said(event.part):
+        if not has_part(event.part):
             return b""
         candidate = self._of_choice[event.choice].index
         match event.part:
             case ReasoningPart() as thought:
-                signed = signature_of(thought)
+                signed = signature_field(thought)
                 last = {"text": "", "thought": True, **signed}
                 return self._chunk(candidate, [last]) if signed else b""
             case TextPart() | RefusalPart() as said:
                 before = self._bytes[candidate]
                 self._bytes[candidate] += byte_length(said.text)
-                sources = sources_of(said, before=before)
+                sources = citation_sources(said, before=before)
                 if not sources:
                     return b""
                 cited: Json = {"citationSources": sources}
-                return self._chunk(candidate, [SILENCE], citationMetadata=cited)
+                return self._chunk(candidate, [EMPTY_PART], citationMetadata=cited)
             case part:
                 self._said += len(produced_text(part))
                 return self._whole(event, candidate)
@@ -190,7 +190,7 @@ class GeminiEncoder:
     def _whole(self, event: PartEnd, candidate: int) -> bytes:
         """A part that comes in one piece, which some calls do only at the end."""
         parts = self._response.choices[event.choice].parts
-        said: dict[str, Any] = dict(part_of(parts, event.index, self._manner) or {})
+        said: dict[str, Any] = dict(render_part(parts, event.index, self._manner) or {})
         if isinstance(event.part, ToolCallPart):
             said |= self._signature(candidate)
         held = self._held[candidate]
@@ -213,9 +213,11 @@ class GeminiEncoder:
         held = self._held[candidate.index]
         # Where there was no call to sign, there was a text, or nothing at all.
         signed = {} if candidate.calls else self._signature(candidate.index)
-        fields = ending(response, candidate, explains=held is not None and self._manner.explains)
-        usage = usage_of(response.usage, self._manner) if is_last else None
-        return self._chunk(candidate.index, held or [{**SILENCE, **signed}], usage, **fields)
+        fields = finish_fields(
+            response, candidate, explains=held is not None and self._manner.explains
+        )
+        usage = usage_fields(response.usage, self._manner) if is_last else None
+        return self._chunk(candidate.index, held or [{**EMPTY_PART, **signed}], usage, **fields)
 
     def _chunk(
         self,
@@ -225,7 +227,7 @@ class GeminiEncoder:
         **fields: Json,
     ) -> bytes:
         content = {"parts": parts, "role": "model"}
-        place = format_location(candidate, self._manner)
+        place = index_field(candidate, self._manner)
         chunk = encode_line({"candidates": [{"content": content, **fields, **place}]})
         if usage is None:
             counted = self._usage.after(count_tokens(self._said))

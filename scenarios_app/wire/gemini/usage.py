@@ -6,24 +6,24 @@ from scenarios_app.engine.producing.usage import Token, split_tokens, top_tokens
 from scenarios_app.wire.base import encode_json
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.gemini.fields import integer, maybe
-from scenarios_app.wire.gemini.manner import Manner
+from scenarios_app.wire.gemini.fields import find_field, read_integer
+from scenarios_app.wire.gemini.manner import GeminiFormat
 
-_MOST = 20
+_MAX_TOP_LOGPROBS = 20
 
 
-def usage_of(usage: Usage, manner: Manner) -> dict[str, Json]:
+def usage_fields(usage: Usage, manner: GeminiFormat) -> dict[str, Json]:
     """Google counts thoughts beside the candidates' tokens, and both in the total."""
     candidates = candidate_tokens(usage)
     counted: dict[str, Json] = {
         "promptTokenCount": usage.input_tokens,
         "candidatesTokenCount": candidates,
         "totalTokenCount": usage.total_tokens,
-        **_of_prompt(usage),
+        **_prompt_details(usage),
     }
     if manner.detailed:
         counted["candidatesTokensDetails"] = _details(candidates)
-    return counted | _beside(usage)
+    return counted | _other_usage(usage)
 
 
 def prompt_usage(usage: Usage) -> dict[str, Json]:
@@ -43,11 +43,11 @@ class RunningUsage:
 
     __slots__ = ("_after", "_before", "_counts", "_fixed", "_most", "uncounted")
 
-    def __init__(self, usage: Usage, manner: Manner) -> None:
+    def __init__(self, usage: Usage, manner: GeminiFormat) -> None:
         self._most, self._counts = candidate_tokens(usage), not manner.detailed
         self._fixed = usage.input_tokens + usage.reasoning_tokens
         before = b'{"promptTokenCount":%d' % usage.input_tokens
-        rest = encode_json({**_of_prompt(usage), **_beside(usage)})
+        rest = encode_json({**_prompt_details(usage), **_other_usage(usage)})
         self._before = before + b',"candidatesTokenCount":'
         self._after = b"," + rest[1:]
         self.uncounted = b'%b,"totalTokenCount":%d%b' % (before, self._fixed, self._after)
@@ -62,7 +62,7 @@ class RunningUsage:
         return b'%b%d,"totalTokenCount":%d%b' % (self._before, said, total, self._after)
 
 
-def _of_prompt(usage: Usage) -> dict[str, Json]:
+def _prompt_details(usage: Usage) -> dict[str, Json]:
     """What the prompt was made of: text alone, as nothing else is counted, some of it cached."""
     said: dict[str, Json] = {"promptTokensDetails": _details(usage.input_tokens)}
     if cached := usage.cached_tokens + usage.cache_read_tokens:
@@ -70,7 +70,7 @@ def _of_prompt(usage: Usage) -> dict[str, Json]:
     return said
 
 
-def _beside(usage: Usage) -> dict[str, Json]:
+def _other_usage(usage: Usage) -> dict[str, Json]:
     thoughts: dict[str, Json] = {}
     if usage.reasoning_tokens:
         thoughts["thoughtsTokenCount"] = usage.reasoning_tokens
@@ -81,22 +81,22 @@ def _details(tokens: int) -> list[Json]:
     return [{"modality": "TEXT", "tokenCount": tokens}]
 
 
-def read_top(config: Node) -> int | None:
+def read_top_logprobs(config: Node) -> int | None:
     """How many tokens are asked for at the place of each; None where none are told."""
-    node = maybe(config, "logprobs")
-    asked = maybe(config, "responseLogprobs")
+    node = find_field(config, "logprobs")
+    asked = find_field(config, "responseLogprobs")
     told = asked is not None and asked.flag()
     if node is None:
         return 0 if told else None
-    top = integer(node)
+    top = read_integer(node)
     if not told:
         raise WireError(400, "logprobs is only allowed when responseLogprobs is true")
-    if not 0 <= top <= _MOST:
-        raise WireError(400, f"logprobs must be in the range [0, {_MOST}]")
+    if not 0 <= top <= _MAX_TOP_LOGPROBS:
+        raise WireError(400, f"logprobs must be in the range [0, {_MAX_TOP_LOGPROBS}]")
     return top
 
 
-def average(text: str) -> float:
+def average_logprob(text: str) -> float:
     """The mean of all tokens."""
     tokens = split_tokens(text)
     return sum(token.logprob for token in tokens) / max(1, len(tokens))
@@ -105,13 +105,14 @@ def average(text: str) -> float:
 def logprobs_result(text: str, top: int) -> Json:
     """The tokens of a text, with the likeliest ones for the place of each."""
     tokens = split_tokens(text)
-    result: dict[str, Json] = {"chosenCandidates": [_told(token) for token in tokens]}
+    result: dict[str, Json] = {"chosenCandidates": [_token_json(token) for token in tokens]}
     if top:
         result["topCandidates"] = [
-            {"candidates": [_told(other) for other in top_tokens(token, top)]} for token in tokens
+            {"candidates": [_token_json(other) for other in top_tokens(token, top)]}
+            for token in tokens
         ]
     return result
 
 
-def _told(token: Token) -> Json:
+def _token_json(token: Token) -> Json:
     return {"token": token.text, "tokenId": token.number, "logProbability": token.logprob}

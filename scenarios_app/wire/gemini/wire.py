@@ -24,10 +24,10 @@ from scenarios_app.wire.base import (
 )
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.gemini.answer import answer_of, is_blocked
+from scenarios_app.wire.gemini.answer import is_blocked, render_response
 from scenarios_app.wire.gemini.decode import DECODER
-from scenarios_app.wire.gemini.errors import answer_headers, envelope
-from scenarios_app.wire.gemini.manner import Manner
+from scenarios_app.wire.gemini.errors import answer_headers, error_envelope
+from scenarios_app.wire.gemini.manner import GeminiFormat
 from scenarios_app.wire.gemini.models import (
     count_tokens,
     embedding,
@@ -40,7 +40,7 @@ from scenarios_app.wire.gemini.models import (
 )
 from scenarios_app.wire.gemini.request import (
     PROVIDER,
-    read_counted,
+    read_count_tokens,
     read_generate,
     read_streamed,
 )
@@ -50,11 +50,14 @@ from scenarios_app.wire.samples import SampleCall, SampleRequest, SdkSetup
 from scenarios_app.wire.upstream import Upstream
 
 _MODELS = "/v1beta/models"
-_OWN, _SHARED = ("/v1beta/", "/v1alpha/"), "/v1/"
-_LISTS = tuple(f"{version}models" for version in (*_OWN, _SHARED))
-_FOLDERS = (*_LISTS, *(f"{version}tunedModels" for version in (*_OWN, _SHARED)))
-_UPLOADS = tuple(f"/upload{version}" for version in (*_OWN, _SHARED))
-_OTHERS = ("anthropic-version", "authorization", "x-api-key")
+_BETA_VERSIONS, _SHARED_VERSION = ("/v1beta/", "/v1alpha/"), "/v1/"
+_MODEL_LISTS = tuple(f"{version}models" for version in (*_BETA_VERSIONS, _SHARED_VERSION))
+_MODEL_FOLDERS = (
+    *_MODEL_LISTS,
+    *(f"{version}tunedModels" for version in (*_BETA_VERSIONS, _SHARED_VERSION)),
+)
+_UPLOADS = tuple(f"/upload{version}" for version in (*_BETA_VERSIONS, _SHARED_VERSION))
+_OTHER_PROVIDERS_HEADERS = ("anthropic-version", "authorization", "x-api-key")
 _VERBS = (
     "generateContent",
     "streamGenerateContent",
@@ -62,12 +65,14 @@ _VERBS = (
     "embedContent",
     "batchEmbedContents",
 )
-_VERB = re.compile(rf"{_SHARED}(?:tunedM|m)odels/.*:(?:{'|'.join(_VERBS)})/?", re.DOTALL)
+_SHARED_VERB_PATH = re.compile(
+    rf"{_SHARED_VERSION}(?:tunedM|m)odels/.*:(?:{'|'.join(_VERBS)})/?", re.DOTALL
+)
 _STREAM = ":streamGenerateContent"
 
 
 def _render(request: CanonicalRequest, response: CanonicalResponse) -> bytes:
-    return encode_json(answer_of(response, request.own))
+    return encode_json(render_response(response, request.own))
 
 
 def _encode(
@@ -78,12 +83,12 @@ def _encode(
     return GeminiEncoder(response, framing, request.own)
 
 
-def _cache_key(request: CanonicalRequest) -> Manner:
-    manner: Manner = request.own
+def _cache_key(request: CanonicalRequest) -> GeminiFormat:
+    manner: GeminiFormat = request.own
     return manner
 
 
-def _without_codes(read: RequestReader) -> RequestReader:
+def _drop_error_codes(read: RequestReader) -> RequestReader:
     """This envelope names places, and has no codes for what is wrong there."""
 
     def read_it(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
@@ -99,27 +104,27 @@ def _without_codes(read: RequestReader) -> RequestReader:
 def _endpoints(framing: Framing) -> tuple[Endpoint, ...]:
     encode = partial(_encode, framing)
     return (
-        *_verb("generateContent", read_generate, render=_render, encode=encode),
-        *_verb(
+        *_verb_endpoints("generateContent", read_generate, render=_render, encode=encode),
+        *_verb_endpoints(
             "streamGenerateContent",
             read_streamed,
             render=_render,
             encode=encode,
             named="generateContent",
         ),
-        *_verb("countTokens", read_counted, compute=count_tokens),
-        *_verb("embedContent", read_embedding, compute=embedding),
-        *_verb("batchEmbedContents", read_embeddings, compute=embeddings),
+        *_verb_endpoints("countTokens", read_count_tokens, compute=count_tokens),
+        *_verb_endpoints("embedContent", read_embedding, compute=embedding),
+        *_verb_endpoints("batchEmbedContents", read_embeddings, compute=embeddings),
         *(
             Endpoint("GET", f"{path}{one}", read, compute=compute, alias_of=f"{_MODELS}{one}")
-            for read in (_without_codes(read_model),)
+            for read in (_drop_error_codes(read_model),)
             for one, compute in (("", list_models), ("/{model}", get_model))
-            for path in _LISTS
+            for path in _MODEL_LISTS
         ),
     )
 
 
-def _verb(
+def _verb_endpoints(
     verb: str,
     read: RequestReader,
     *,
@@ -130,7 +135,7 @@ def _verb(
 ) -> tuple[Endpoint, ...]:
     """What is asked of a model by a verb, wherever models stand; steps name it by one path, of the
     verb itself or of the one that it is `named` by."""
-    read, alias = _without_codes(read), f"{_MODELS}/{{model}}:{named or verb}"
+    read, alias = _drop_error_codes(read), f"{_MODELS}/{{model}}:{named or verb}"
     return tuple(
         Endpoint(
             "POST",
@@ -143,7 +148,7 @@ def _verb(
             decoder=DECODER if render else None,
             alias_of=alias,
         )
-        for folder in _FOLDERS
+        for folder in _MODEL_FOLDERS
     )
 
 
@@ -155,7 +160,7 @@ class Gemini:
     models = MODELS
     key_headers: tuple[str, ...] = ("x-goog-api-key",)
     provider = PROVIDER
-    prefixes: tuple[str, ...] = (*_OWN, *_UPLOADS, _SHARED)
+    prefixes: tuple[str, ...] = (*_BETA_VERSIONS, *_UPLOADS, _SHARED_VERSION)
     tool_call_prefix = "call_"
     sequential = True
     signs_reasoning = True
@@ -185,7 +190,7 @@ class Gemini:
 
     def claims(self, call: Call) -> bool:
         path = unquote(call.path)
-        if f"{path}/".startswith(_SHARED) and not self._means_us(call, path):
+        if f"{path}/".startswith(_SHARED_VERSION) and not self._means_us(call, path):
             return False
         asks_array = path.endswith(_STREAM) and call.query.get("alt") != "sse"
         return asks_array == (self._framing is ARRAY)
@@ -206,12 +211,12 @@ class Gemini:
         """Nothing more than a key is asked for."""
 
     def error(self, error: ErrorAnswer, *, request_id: str) -> bytes:
-        return envelope(error)
+        return error_envelope(error)
 
     def stream_error(self, error: ErrorAnswer, *, sent: int) -> bytes:
         framing = self._framing
         lead = framing.later if sent else framing.first
-        return lead + envelope(error) + framing.after + framing.last
+        return lead + error_envelope(error) + framing.after + framing.last
 
     def headers(self, *, request_id: str, created: int, error: ErrorAnswer | None) -> Headers:
         return answer_headers(error)
@@ -219,8 +224,8 @@ class Gemini:
     def _means_us(self, call: Call, path: str) -> bool:
         """Whether a path below /v1/ is Google's: a verb always is, the rest where the call
         brings Google's key and nobody else's."""
-        alone = not any(header in call.headers for header in _OTHERS)
-        return bool(_VERB.fullmatch(path)) or (alone and self.api_key(call) is not None)
+        alone = not any(header in call.headers for header in _OTHER_PROVIDERS_HEADERS)
+        return bool(_SHARED_VERB_PATH.fullmatch(path)) or (alone and self.api_key(call) is not None)
 
 
 WIRES: tuple[Wire, ...] = (Gemini(EVENTS), Gemini(ARRAY))

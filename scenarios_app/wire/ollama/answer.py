@@ -19,40 +19,40 @@ from scenarios_app.engine.parts import (
 )
 from scenarios_app.wire.base import ComputeContext, encode_json, encode_line, encode_text
 from scenarios_app.wire.logprobs import token_logprobs
-from scenarios_app.wire.ollama.fields import remember
+from scenarios_app.wire.ollama.fields import encode_context
 from scenarios_app.wire.ollama.request import GenerateFields
 
 CHAT, GENERATE = "/api/chat", "/api/generate"
 _DONE_REASONS: Mapping[FinishReason, str] = {"length": "length"}
 # What a script's own fields can't replace: the answer itself, and that it is over.
-_STRUCTURE = frozenset({"message", "response", "thinking", "tool_calls", "done"})
-_HEAD = frozenset({"model", "created_at"})
+_RESERVED_FIELDS = frozenset({"message", "response", "thinking", "tool_calls", "done"})
+_HEAD_FIELDS = frozenset({"model", "created_at"})
 # Nanoseconds, as on a machine that says fifty tokens a second. Nothing in them is measured.
 LOAD_NS, PROMPT_NS, EVAL_NS = 5_000_000, 1_000_000, 20_000_000
 
 _decode = msgspec.json.Decoder().decode
 
 
-def whole(request: CanonicalRequest, response: CanonicalResponse) -> bytes:
+def render_response(request: CanonicalRequest, response: CanonicalResponse) -> bytes:
     """The answer in one piece. Its choices, of which this wire knows one, follow each other."""
     parts = [part for choice in response.choices for part in choice.parts]
     thinking = "".join(part.text for part in parts if isinstance(part, ReasoningPart))
-    calls: list[Json] = [call_of(part) for part in parts if isinstance(part, ToolCallPart)]
-    text = content_of(response)
-    said = content(request, text, thinking=thinking, calls=calls)
+    calls: list[Json] = [tool_call_json(part) for part in parts if isinstance(part, ToolCallPart)]
+    text = joined_text(response)
+    said = content_fields(request, text, thinking=thinking, calls=calls)
     own: GenerateFields = request.own
     if own.top_logprobs is not None and text:
         said["logprobs"] = token_logprobs(text, own.top_logprobs)
-    return encode_json({**head(response), **said, **ending(request, response)})
+    return encode_json({**head_fields(response), **said, **final_fields(request, response)})
 
 
-def head(response: CanonicalResponse) -> dict[str, Json]:
+def head_fields(response: CanonicalResponse) -> dict[str, Json]:
     """What the whole answer and each line of a stream begin with."""
-    given = {key: value for key, value in response.metadata.items() if key in _HEAD}
-    return {"model": response.model, "created_at": timestamp(response.created), **given}
+    given = {key: value for key, value in response.metadata.items() if key in _HEAD_FIELDS}
+    return {"model": response.model, "created_at": format_timestamp(response.created), **given}
 
 
-def content(
+def content_fields(
     request: CanonicalRequest, text: str, *, thinking: str = "", calls: Iterable[Json] = ()
 ) -> dict[str, Json]:
     """What is said, in the form of its route: a chat's message, or the fields in its place."""
@@ -66,7 +66,7 @@ def content(
     return {"message": {"role": "assistant", "content": text, **more}}
 
 
-def call_of(call: ToolCallPart) -> Json:
+def tool_call_json(call: ToolCallPart) -> Json:
     """A call, which has no id on this wire. Arguments that are no object arrive as `{}`."""
     try:
         arguments: Json = _decode(call.arguments)
@@ -77,7 +77,7 @@ def call_of(call: ToolCallPart) -> Json:
     return {"function": {"name": call.name, "arguments": arguments}}
 
 
-def ending(request: CanonicalRequest, response: CanonicalResponse) -> dict[str, Json]:
+def final_fields(request: CanonicalRequest, response: CanonicalResponse) -> dict[str, Json]:
     """Why it ended and what it cost, with a script's own fields. A generated answer also brings
     the conversation so far, unless its prompt was raw."""
     last = response.choices[-1].finish_reason
@@ -88,33 +88,33 @@ def ending(request: CanonicalRequest, response: CanonicalResponse) -> dict[str, 
     }
     own: GenerateFields = request.own
     if request.route == GENERATE and not own.raw:
-        answered = Message("assistant", (TextPart(content_of(response)),))
-        fields["context"] = list(remember((*request.messages, answered)))
-    taken = _STRUCTURE | _HEAD
+        answered = Message("assistant", (TextPart(joined_text(response)),))
+        fields["context"] = list(encode_context((*request.messages, answered)))
+    taken = _RESERVED_FIELDS | _HEAD_FIELDS
     return fields | {key: v for key, v in response.metadata.items() if key not in taken}
 
 
-def content_of(response: CanonicalResponse) -> str:
+def joined_text(response: CanonicalResponse) -> str:
     """The text of an answer. A refusal is text like any other here."""
     parts = (part for choice in response.choices for part in choice.parts)
     return "".join(part.text for part in parts if isinstance(part, TextPart | RefusalPart))
 
 
-def nothing(request: CanonicalRequest, context: ComputeContext) -> bytes:
+def render_load(request: CanonicalRequest, context: ComputeContext) -> bytes:
     """The answer to a request that says nothing: its model was loaded or put away."""
     own: GenerateFields = request.own
     return encode_json(
         {
             "model": request.model,
-            "created_at": timestamp(context.created),
-            **content(request, ""),
+            "created_at": format_timestamp(context.created),
+            **content_fields(request, ""),
             "done": True,
             "done_reason": "unload" if own.unloads else "load",
         }
     )
 
 
-def timestamp(seconds: int) -> str:
+def format_timestamp(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.000000Z")
 
 
@@ -132,7 +132,7 @@ def _metrics(usage: Usage) -> dict[str, Json]:
     }
 
 
-_GOES_ON = b',"done":false}\n'
+_NOT_DONE = b',"done":false}\n'
 _FRAMES = {
     "chat text": (b'"message":{"role":"assistant","content":', b'},"done":false}\n'),
     "chat thinking": (
@@ -151,11 +151,11 @@ class LineEncoder:
     def __init__(self, request: CanonicalRequest, response: CanonicalResponse) -> None:
         self._request = request
         self._response = response
-        self._head = encode_line(head(response))[:-1] + b","
+        self._head = encode_line(head_fields(response))[:-1] + b","
         route = "generate" if request.route == GENERATE else "chat"
         before, self._after_text = _FRAMES[f"{route} text"]
         self._before_text = self._head + before
-        self._close_text = self._after_text.removesuffix(_GOES_ON)
+        self._close_text = self._after_text.removesuffix(_NOT_DONE)
         own: GenerateFields = request.own
         self._top_logprobs = own.top_logprobs
         before, self._after_thinking = _FRAMES[f"{route} thinking"]
@@ -188,17 +188,19 @@ class LineEncoder:
         if self._top_logprobs is None:
             return said + self._after_text
         told = encode_line(token_logprobs(text, self._top_logprobs))
-        return b'%b%b,"logprobs":%b%b' % (said, self._close_text, told, _GOES_ON)
+        return b'%b%b,"logprobs":%b%b' % (said, self._close_text, told, _NOT_DONE)
 
     def closing(self) -> bytes:
-        said = content(self._request, "")
-        return self._line({**said, **ending(self._request, self._response)})
+        said = content_fields(self._request, "")
+        return self._line({**said, **final_fields(self._request, self._response)})
 
     def _called(self) -> bytes:
         sent = b""
         while self._waiting and self._waiting[0][0] not in self._open:
             _, call = self._waiting.pop(0)
-            sent += self._line({**content(self._request, "", calls=[call_of(call)]), "done": False})
+            sent += self._line(
+                {**content_fields(self._request, "", calls=[tool_call_json(call)]), "done": False}
+            )
         return sent
 
     def _line(self, fields: dict[str, Json]) -> bytes:

@@ -21,13 +21,13 @@ from scenarios_app.wire.base import encode_json
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 
-_MOST_LOGPROBS = 20
+_MAX_TOP_LOGPROBS = 20
 # Durations as Go writes them: "5m", "1h30m", "-1s", and a bare zero.
 _DURATION = re.compile(r"[-+]?(?:0|(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)")
-_NOT_ZERO = re.compile(r"[1-9]")
+_NONZERO_DIGIT = re.compile(r"[1-9]")
 
 
-class Options(msgspec.Struct, frozen=True):
+class ModelSettings(msgspec.Struct, frozen=True):
     """The settings of a model that anything here depends on."""
 
     temperature: float | None = None
@@ -37,7 +37,7 @@ class Options(msgspec.Struct, frozen=True):
     context_length: int | None = None
 
 
-def need(node: Node, key: str) -> Node:
+def require_field(node: Node, key: str) -> Node:
     """The node at a key that must be there and not null."""
     found = node.get(key)
     if found.given:
@@ -45,35 +45,35 @@ def need(node: Node, key: str) -> Node:
     raise WireError(400, f"{found.place} is required")
 
 
-def model_of(body: Node) -> str:
-    name = need(body, "model").text()
+def read_model(body: Node) -> str:
+    name = require_field(body, "model").text()
     if not name:
         raise WireError(400, "model is required")
     return name
 
 
-def text_of(body: Node, key: str) -> str:
+def text_field(body: Node, key: str) -> str:
     """A text, empty where it is missing."""
     node = body.maybe(key)
     return node.text() if node else ""
 
 
-def flag_of(body: Node, key: str, *, default: bool = False) -> bool:
+def flag_field(body: Node, key: str, *, default: bool = False) -> bool:
     node = body.maybe(key)
     return node.flag() if node else default
 
 
-def options_of(body: Node) -> Options:
+def read_settings(body: Node) -> ModelSettings:
     """What stands in `options` and is not read here is taken as it is."""
     options = body.maybe("options")
     if options is None:
-        return Options()
+        return ModelSettings()
     for key in ("seed", "num_ctx"):
         if node := options.maybe(key):
             node.integer()
     limit = node.integer() if (node := options.maybe("num_predict")) else None
     stop = options.maybe("stop")
-    return Options(
+    return ModelSettings(
         temperature=node.number() if (node := options.maybe("temperature")) else None,
         top_p=node.number() if (node := options.maybe("top_p")) else None,
         # Below zero there is no limit.
@@ -83,7 +83,7 @@ def options_of(body: Node) -> Options:
     )
 
 
-def thinks(body: Node) -> bool:
+def has_thinking(body: Node) -> bool:
     """Whether thinking is switched on: `think` is true, or how much of it there is to be."""
     node = body.get("think")
     match node.value:
@@ -97,7 +97,7 @@ def thinks(body: Node) -> bool:
             raise node.wrong("a boolean or a string")
 
 
-def format_of(body: Node) -> Json:
+def read_format(body: Node) -> Json:
     """The form of the answer: `json`, or a JSON Schema."""
     node = body.get("format")
     match node.value:
@@ -113,14 +113,14 @@ def format_of(body: Node) -> Json:
             raise node.wrong("a string or an object")
 
 
-def json_of(form: Json) -> JsonFormat | None:
+def to_json_format(form: Json) -> JsonFormat | None:
     """What the form of the answer means."""
     if form is None:
         return None
     return JsonFormat(ANY_OBJECT if form == "json" else form, "format")
 
 
-def unloads(body: Node) -> bool:
+def is_unload(body: Node) -> bool:
     """Whether `keep_alive` asks for the model to be put away at once."""
     node = body.get("keep_alive")
     match node.value:
@@ -129,7 +129,7 @@ def unloads(body: Node) -> bool:
         case str(text):
             if not _DURATION.fullmatch(text):
                 raise WireError(400, f'{node.place}: invalid duration "{text}"')
-            return not _NOT_ZERO.search(text)
+            return not _NONZERO_DIGIT.search(text)
         case _:
             return node.number() == 0
 
@@ -138,12 +138,12 @@ def read_logprobs(body: Node) -> int | None:
     """How many likely tokens are told at the place of each; None where none is told."""
     node = body.maybe("top_logprobs")
     top = node.integer() if node else 0
-    if not 0 <= top <= _MOST_LOGPROBS:
-        raise WireError(400, f"top_logprobs must be between 0 and {_MOST_LOGPROBS}")
-    return top if flag_of(body, "logprobs") else None
+    if not 0 <= top <= _MAX_TOP_LOGPROBS:
+        raise WireError(400, f"top_logprobs must be between 0 and {_MAX_TOP_LOGPROBS}")
+    return top if flag_field(body, "logprobs") else None
 
 
-def images_of(node: Node) -> Iterator[OpaquePart]:
+def read_images(node: Node) -> Iterator[OpaquePart]:
     """The images beside a text, each of them in base64."""
     images = node.maybe("images")
     for image in images.items() if images else ():
@@ -154,40 +154,40 @@ def images_of(node: Node) -> Iterator[OpaquePart]:
         yield OpaquePart("image")
 
 
-def tools_of(body: Node) -> tuple[Tool, ...]:
+def read_tools(body: Node) -> tuple[Tool, ...]:
     tools = body.maybe("tools")
     return tuple(map(_tool, tools.items())) if tools else ()
 
 
 def _tool(node: Node) -> Tool:
-    text_of(node, "type")
-    function = need(node, "function")
+    text_field(node, "type")
+    function = require_field(node, "function")
     parameters = function.maybe("parameters")
     return Tool(
-        name=need(function, "name").text(),
-        description=text_of(function, "description"),
+        name=require_field(function, "name").text(),
+        description=text_field(function, "description"),
         schema=dict(parameters.object()) if parameters else None,
     )
 
 
 # Older messages are forgotten where all of them would be more numbers than these.
-MOST_NUMBERS = 16_384
+MAX_CONTEXT_NUMBERS = 16_384
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant"}
 
 _decode = msgspec.json.Decoder().decode
 
 
-def remember(messages: Sequence[Message]) -> list[int]:
+def encode_context(messages: Sequence[Message]) -> list[int]:
     """The numbers for a conversation, of which the texts of user and assistant are kept."""
     said: list[Json] = [[m.role, m.text] for m in messages if m.role in _ROLES]
-    while len(data := encode_json(said)) > 2 * MOST_NUMBERS:
+    while len(data := encode_json(said)) > 2 * MAX_CONTEXT_NUMBERS:
         del said[0]
     # A space after it is as good as none, and makes the number of bytes even.
     even = data + b" " * (len(data) % 2)
     return list(struct.unpack(f"<{len(even) // 2}H", even))
 
 
-def recall(numbers: Sequence[Json]) -> tuple[Message, ...]:
+def decode_context(numbers: Sequence[Json]) -> tuple[Message, ...]:
     """The conversation that numbers stand for; none where they come from anywhere else."""
     try:
         said = _decode(struct.pack(f"<{len(numbers)}H", *numbers))

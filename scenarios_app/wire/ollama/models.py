@@ -11,51 +11,51 @@ from scenarios_app.engine.producing.usage import CHARACTERS_PER_TOKEN, count_tok
 from scenarios_app.wire.base import ComputeContext, encode_json, to_raw_json
 from scenarios_app.wire.embedding import unit_vector
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.ollama.answer import LOAD_NS, PROMPT_NS, timestamp
-from scenarios_app.wire.ollama.request import EmbeddingFields
+from scenarios_app.wire.ollama.answer import LOAD_NS, PROMPT_NS, format_timestamp
+from scenarios_app.wire.ollama.request import OllamaEmbeddingFields
 
 VERSION = "0.30.0"
 _LATEST = ":latest"
 _FAMILY = re.compile(r"[a-z]+(?:-[a-z]+)*")
 _PARAMETERS = re.compile(r"[0-9]+(?:\.[0-9]+)?[mb]", re.IGNORECASE)
-_ABILITIES: list[Json] = ["completion", "tools", "thinking", "vision", "insert"]
+_CAPABILITIES: list[Json] = ["completion", "tools", "thinking", "vision", "insert"]
 _GIGABYTE = 1_000_000_000
 # A model stays in memory for five minutes unless a request says otherwise.
-_KEPT_SECONDS = 300
+_KEEP_ALIVE_SECONDS = 300
 # In tokens; more of a text is not read.
 CONTEXT_LENGTH = 8_192
 # Of all texts of a request; more would keep everybody else waiting.
-MOST_CHARACTERS = 1_000_000
+MAX_EMBEDDED_CHARS = 1_000_000
 _DIMENSIONS = 768
-_LONGER, _SHORTER = 1_024, 384
+_LARGE, _SMALL = 1_024, 384
 _OTHER_DIMENSIONS = {
-    "all-minilm": _SHORTER,
-    "bge-large": _LONGER,
-    "bge-m3": _LONGER,
-    "mxbai-embed-large": _LONGER,
-    "qwen3-embedding": _LONGER,
-    "snowflake-arctic-embed": _LONGER,
-    "snowflake-arctic-embed2": _LONGER,
+    "all-minilm": _SMALL,
+    "bge-large": _LARGE,
+    "bge-m3": _LARGE,
+    "mxbai-embed-large": _LARGE,
+    "qwen3-embedding": _LARGE,
+    "snowflake-arctic-embed": _LARGE,
+    "snowflake-arctic-embed2": _LARGE,
 }
 
 
-def embeds(model: str) -> bool:
+def is_embedding_model(model: str) -> bool:
     """Whether a model is one for embeddings alone."""
-    return "embed" in model or _bare(model) in _OTHER_DIMENSIONS
+    return "embed" in model or _base_name(model) in _OTHER_DIMENSIONS
 
 
 def dimensions_of(model: str) -> int:
-    return _OTHER_DIMENSIONS.get(_bare(model), _DIMENSIONS)
+    return _OTHER_DIMENSIONS.get(_base_name(model), _DIMENSIONS)
 
 
 def embed(request: CanonicalRequest, context: ComputeContext) -> bytes:
     """One vector for each text; `dimensions` makes them shorter, never longer."""
-    texts = [_within_context(request, t, place) for place, t in enumerate(_texts(request))]
-    if sum(map(len, texts)) > MOST_CHARACTERS:
-        raise WireError(400, f"input: at most {MOST_CHARACTERS} characters are taken")
+    texts = [_truncate_text(request, t, place) for place, t in enumerate(_texts(request))]
+    if sum(map(len, texts)) > MAX_EMBEDDED_CHARS:
+        raise WireError(400, f"input: at most {MAX_EMBEDDED_CHARS} characters are taken")
     if not texts:
         return encode_json({"model": request.model, "embeddings": []})
-    own: EmbeddingFields = request.own
+    own: OllamaEmbeddingFields = request.own
     wanted, most = own.dimensions, dimensions_of(request.model)
     size = wanted if wanted is not None and 0 < wanted < most else most
     tokens = sum(count_tokens(len(text)) for text in texts)
@@ -82,9 +82,9 @@ def _texts(request: CanonicalRequest) -> list[str]:
     return [part.text for part in message.parts if isinstance(part, TextPart)]
 
 
-def _within_context(request: CanonicalRequest, text: str, place: int) -> str:
+def _truncate_text(request: CanonicalRequest, text: str, place: int) -> str:
     """The text as far as it is read; an error where `truncate` is off and it is too long."""
-    own: EmbeddingFields = request.own
+    own: OllamaEmbeddingFields = request.own
     given = own.context_length
     length = CONTEXT_LENGTH if given is None else min(max(given, 1), CONTEXT_LENGTH)
     characters = length * CHARACTERS_PER_TOKEN
@@ -93,35 +93,35 @@ def _within_context(request: CanonicalRequest, text: str, place: int) -> str:
     return text[:characters]
 
 
-def _bare(model: str) -> str:
+def _base_name(model: str) -> str:
     """A model's own name, without its owner and its tag."""
     return model.rpartition("/")[2].partition(":")[0]
 
 
-def version(request: CanonicalRequest, context: ComputeContext) -> bytes:
+def show_version(request: CanonicalRequest, context: ComputeContext) -> bytes:
     return encode_json({"version": VERSION})
 
 
-def listed(request: CanonicalRequest, context: ComputeContext) -> bytes:
+def list_models(request: CanonicalRequest, context: ComputeContext) -> bytes:
     """Every known model, under the name that scenarios know it by."""
-    modified: dict[str, Json] = {"modified_at": timestamp(context.created)}
-    return encode_json({"models": [modified | _entry(name) for name in context.models]})
+    modified: dict[str, Json] = {"modified_at": format_timestamp(context.created)}
+    return encode_json({"models": [modified | _model_entry(name) for name in context.models]})
 
 
-def running(request: CanonicalRequest, context: ComputeContext) -> bytes:
+def list_running(request: CanonicalRequest, context: ComputeContext) -> bytes:
     """Every known model again: all of them are in memory, as after a request a moment ago."""
-    until = timestamp(context.created + _KEPT_SECONDS)
+    until = format_timestamp(context.created + _KEEP_ALIVE_SECONDS)
     models = [
-        _entry(name)
+        _model_entry(name)
         | {"expires_at": until, "size_vram": _size(name), "context_length": CONTEXT_LENGTH}
         for name in context.models
     ]
     return encode_json({"models": models})
 
 
-def shown(request: CanonicalRequest, context: ComputeContext) -> bytes:
+def show_model(request: CanonicalRequest, context: ComputeContext) -> bytes:
     """One model. A name without a tag is that of the latest."""
-    name = _known(request.model, context.models)
+    name = _find_model(request.model, context.models)
     family = _family(name)
     answer: Json = {
         "license": "",
@@ -134,20 +134,20 @@ def shown(request: CanonicalRequest, context: ComputeContext) -> bytes:
             f"{family}.context_length": CONTEXT_LENGTH,
             f"{family}.embedding_length": dimensions_of(name),
         },
-        "capabilities": ["embedding"] if embeds(name) else _ABILITIES,
-        "modified_at": timestamp(context.created),
+        "capabilities": ["embedding"] if is_embedding_model(name) else _CAPABILITIES,
+        "modified_at": format_timestamp(context.created),
     }
     return encode_json(answer)
 
 
-def _known(asked: str, models: Mapping[str, str]) -> str:
+def _find_model(asked: str, models: Mapping[str, str]) -> str:
     for name in (asked, asked.removesuffix(_LATEST), asked + _LATEST):
         if name in models:
             return name
     raise WireError(404, f"model '{asked}' not found")
 
 
-def _entry(name: str) -> dict[str, Json]:
+def _model_entry(name: str) -> dict[str, Json]:
     return {
         "name": name,
         "model": name,

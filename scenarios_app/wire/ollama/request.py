@@ -16,19 +16,19 @@ from scenarios_app.wire.base import Call, Endpoint, Params, encode_json, make_re
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.ollama.fields import (
-    flag_of,
-    format_of,
-    images_of,
-    json_of,
-    model_of,
-    need,
-    options_of,
+    decode_context,
+    flag_field,
+    has_thinking,
+    is_unload,
+    read_format,
+    read_images,
     read_logprobs,
-    recall,
-    text_of,
-    thinks,
-    tools_of,
-    unloads,
+    read_model,
+    read_settings,
+    read_tools,
+    require_field,
+    text_field,
+    to_json_format,
 )
 
 _ROLES: Mapping[str, Role] = {
@@ -41,11 +41,11 @@ _ROLES: Mapping[str, Role] = {
 
 def read_messages(node: Node) -> tuple[Message, ...]:
     """The conversation. Its calls have the ids `call_1`, `call_2`, … where they bring none."""
-    reading = _Reading()
+    reading = _MessageReader()
     return tuple(map(reading.message, node.items()))
 
 
-class _Reading(msgspec.Struct):
+class _MessageReader(msgspec.Struct):
     """A conversation as far as it is read. `open` are the calls of the last message that made
     some, those that have no result yet; `given` are the ids that calls have of their own."""
 
@@ -54,7 +54,7 @@ class _Reading(msgspec.Struct):
     given: set[str] = set()
 
     def message(self, node: Node) -> Message:
-        named = need(node, "role")
+        named = require_field(node, "role")
         role = _ROLES.get(named.text().lower())
         if role is None:
             expected = ", ".join(_ROLES)
@@ -67,31 +67,31 @@ class _Reading(msgspec.Struct):
             case "assistant":
                 return Message(role, self._said(node))
             case _:
-                return Message(role, (*_text(node), *images_of(node)))
+                return Message(role, (*_text(node), *read_images(node)))
 
     def _said(self, node: Node) -> tuple[MessagePart, ...]:
-        thinking = text_of(node, "thinking")
+        thinking = text_field(node, "thinking")
         thoughts = (ReasoningPart(thinking),) if thinking else ()
         listed = node.maybe("tool_calls")
         calls = tuple(map(self._call, listed.items())) if listed else ()
         if calls:
             self.open = list(calls)
-        return (*thoughts, *_text(node), *images_of(node), *calls)
+        return (*thoughts, *_text(node), *read_images(node), *calls)
 
     def _call(self, node: Node) -> ToolCallPart:
         self.calls += 1
-        function = need(node, "function")
+        function = require_field(node, "function")
         given = function.maybe("arguments")
         arguments = encode_json(given.object() if given else {}).decode()
-        call_id = text_of(node, "id")
+        call_id = text_field(node, "id")
         if call_id:
             self.given.add(call_id)
-        name = need(function, "name").text()
+        name = require_field(function, "name").text()
         return ToolCallPart(call_id or f"call_{self.calls}", name, arguments)
 
     def _result(self, node: Node) -> ToolResultPart:
-        call_id, name = text_of(node, "tool_call_id"), text_of(node, "tool_name")
-        content = text_of(node, "content")
+        call_id, name = text_field(node, "tool_call_id"), text_field(node, "tool_name")
+        content = text_field(node, "content")
         call = self._answered(call_id, name)
         if call is None:
             return ToolResultPart(call_id, name, content)
@@ -116,7 +116,7 @@ def _text(node: Node) -> tuple[TextPart, ...]:
 
 
 PROVIDER = "ollama"
-MOST_INPUTS = 2_048
+MAX_INPUTS = 2_048
 
 
 class GenerateFields(msgspec.Struct, frozen=True):
@@ -129,7 +129,7 @@ class GenerateFields(msgspec.Struct, frozen=True):
     top_logprobs: int | None = None
 
 
-class EmbeddingFields(msgspec.Struct, frozen=True):
+class OllamaEmbeddingFields(msgspec.Struct, frozen=True):
     """How long a vector is to be, how many tokens of a text are read, and whether a longer text is
     cut or refused."""
 
@@ -141,47 +141,47 @@ class EmbeddingFields(msgspec.Struct, frozen=True):
 def read_chat(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     """A request to go on with a conversation."""
     messages = read_messages(node) if (node := body.maybe("messages")) else ()
-    return _asked(call, endpoint, body, messages, asks=bool(messages))
+    return _generation_request(call, endpoint, body, messages, asks=bool(messages))
 
 
 def read_generate(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     """A request to answer one prompt, after the conversation in its context."""
-    system, prompt = text_of(body, "system"), text_of(body, "prompt")
-    template = text_of(body, "template")
-    text_of(body, "suffix")
+    system, prompt = text_field(body, "system"), text_field(body, "prompt")
+    template = text_field(body, "template")
+    text_field(body, "suffix")
     context = body.maybe("context")
     numbers = [node.integer() for node in context.items()] if context else []
-    if flag_of(body, "raw") and (template or system or numbers):
+    if flag_field(body, "raw") and (template or system or numbers):
         raise WireError(400, "raw mode does not support template, system, or context")
-    said: tuple[MessagePart, ...] = (TextPart(prompt), *images_of(body))
-    messages = (*recall(numbers), Message("user", said))
+    said: tuple[MessagePart, ...] = (TextPart(prompt), *read_images(body))
+    messages = (*decode_context(numbers), Message("user", said))
     if system:
         messages = (Message("system", (TextPart(system),)), *messages)
-    return _asked(call, endpoint, body, messages, asks=bool(prompt))
+    return _generation_request(call, endpoint, body, messages, asks=bool(prompt))
 
 
-def _asked(
+def _generation_request(
     call: Call, endpoint: Endpoint, body: Node, messages: tuple[Message, ...], *, asks: bool
 ) -> CanonicalRequest:
     """A request for an answer. One that says nothing only loads its model, or puts it away."""
-    options = options_of(body)
-    form = format_of(body)
-    own = GenerateFields(unloads(body), body.get("raw").value is True, read_logprobs(body))
+    options = read_settings(body)
+    form = read_format(body)
+    own = GenerateFields(is_unload(body), body.get("raw").value is True, read_logprobs(body))
     return CanonicalRequest(
         provider=PROVIDER,
         path=call.path,
         route=endpoint.pattern,
-        model=model_of(body),
+        model=read_model(body),
         messages=messages if asks else (),
-        tools=tools_of(body),
-        stream=flag_of(body, "stream", default=True) and asks,
+        tools=read_tools(body),
+        stream=flag_field(body, "stream", default=True) and asks,
         temperature=options.temperature,
         top_p=options.top_p,
         max_tokens=options.max_tokens,
         stop=options.stop,
-        reasoning=thinks(body),
+        reasoning=has_thinking(body),
         response_format=form,
-        json=json_of(form),
+        json=to_json_format(form),
         headers=call.headers,
         own=own,
         computed=not asks,
@@ -190,8 +190,8 @@ def _asked(
 
 def read_embed(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     """A request to embed a list of texts."""
-    unloads(body)
-    truncate = flag_of(body, "truncate", default=True)
+    is_unload(body)
+    truncate = flag_field(body, "truncate", default=True)
     dimensions = node.integer() if (node := body.maybe("dimensions")) else None
     node = body.get("input")
     match node.value:
@@ -200,21 +200,21 @@ def read_embed(call: Call, endpoint: Endpoint, params: Params, body: Node) -> Ca
         case str(text):
             texts = (TextPart(text),)
         case list(items):
-            if len(items) > MOST_INPUTS:
-                raise WireError(400, f"{node.place}: at most {MOST_INPUTS} texts are taken")
+            if len(items) > MAX_INPUTS:
+                raise WireError(400, f"{node.place}: at most {MAX_INPUTS} texts are taken")
             texts = tuple(TextPart(item.text()) for item in node.items())
         case _:
             raise node.wrong("a string or an array of strings")
-    return _embedding(call, endpoint, body, texts, dimensions=dimensions, truncate=truncate)
+    return _embedding_request(call, endpoint, body, texts, dimensions=dimensions, truncate=truncate)
 
 
 def read_embedding(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     """A request to embed one prompt, as older clients send it."""
-    unloads(body)
-    return _embedding(call, endpoint, body, (TextPart(text_of(body, "prompt")),))
+    is_unload(body)
+    return _embedding_request(call, endpoint, body, (TextPart(text_field(body, "prompt")),))
 
 
-def _embedding(
+def _embedding_request(
     call: Call,
     endpoint: Endpoint,
     body: Node,
@@ -224,27 +224,27 @@ def _embedding(
     truncate: bool = True,
 ) -> CanonicalRequest:
     """What is to be embedded is what the user says, a part for each text."""
-    options = options_of(body)
+    options = read_settings(body)
     return CanonicalRequest(
         provider=PROVIDER,
         path=call.path,
         route=endpoint.pattern,
-        model=model_of(body),
+        model=read_model(body),
         messages=(Message("user", texts),),
         headers=call.headers,
-        own=EmbeddingFields(dimensions, options.context_length, truncate),
+        own=OllamaEmbeddingFields(dimensions, options.context_length, truncate),
     )
 
 
 def read_show(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     """A request about one model, which older clients ask for by `name`."""
-    flag_of(body, "verbose")
-    name = text_of(body, "model") or text_of(body, "name")
+    flag_field(body, "verbose")
+    name = text_field(body, "model") or text_field(body, "name")
     if not name:
         raise WireError(400, "model is required")
     return make_resource_request(call, endpoint, provider=PROVIDER, model=name)
 
 
-def read_plain(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+def read_empty(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     """A request that says nothing."""
     return make_resource_request(call, endpoint, provider=PROVIDER)

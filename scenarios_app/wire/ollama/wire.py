@@ -10,15 +10,21 @@ from scenarios_app.wire.base import (
     retry_after_seconds,
 )
 from scenarios_app.wire.ollama import models
-from scenarios_app.wire.ollama.answer import CHAT, GENERATE, LineEncoder, nothing, whole
+from scenarios_app.wire.ollama.answer import (
+    CHAT,
+    GENERATE,
+    LineEncoder,
+    render_load,
+    render_response,
+)
 from scenarios_app.wire.ollama.decode import DECODER
 from scenarios_app.wire.ollama.request import (
     PROVIDER,
     read_chat,
     read_embed,
     read_embedding,
+    read_empty,
     read_generate,
-    read_plain,
     read_show,
 )
 from scenarios_app.wire.ollama.sample import MODELS, clients, sample
@@ -53,30 +59,30 @@ _ENDPOINTS = (
         "POST",
         CHAT,
         read_chat,
-        render=whole,
+        render=render_response,
         encode=LineEncoder,
         decoder=DECODER,
-        compute=nothing,
+        compute=render_load,
         cache_key=lambda request: (request.own, request.reasoning),
     ),
     Endpoint(
         "POST",
         GENERATE,
         read_generate,
-        render=whole,
+        render=render_response,
         encode=LineEncoder,
         decoder=DECODER,
-        compute=nothing,
+        compute=render_load,
         cacheable_by_body=True,
     ),
     Endpoint("POST", "/api/embed", read_embed, compute=models.embed),
     Endpoint("POST", "/api/embeddings", read_embedding, compute=models.embedding),
-    Endpoint("POST", "/api/show", read_show, compute=models.shown),
-    Endpoint("GET", "/api/tags", read_plain, compute=models.listed),
-    Endpoint("HEAD", "/api/tags", read_plain, compute=models.listed),
-    Endpoint("GET", "/api/ps", read_plain, compute=models.running),
-    Endpoint("GET", "/api/version", read_plain, compute=models.version),
-    Endpoint("HEAD", "/api/version", read_plain, compute=models.version),
+    Endpoint("POST", "/api/show", read_show, compute=models.show_model),
+    Endpoint("GET", "/api/tags", read_empty, compute=models.list_models),
+    Endpoint("HEAD", "/api/tags", read_empty, compute=models.list_models),
+    Endpoint("GET", "/api/ps", read_empty, compute=models.list_running),
+    Endpoint("GET", "/api/version", read_empty, compute=models.show_version),
+    Endpoint("HEAD", "/api/version", read_empty, compute=models.show_version),
 )
 
 

@@ -19,8 +19,8 @@ from scenarios_app.wire.openai.families import family_of, fingerprint_of
 from scenarios_app.wire.openai.logprobs import choice_logprobs
 
 # What an answer is made of can't be replaced by a script's own top-level fields.
-_STRUCTURE = frozenset({"object", "choices", "usage"})
-_NOTHING: Fields = {}
+_RESERVED_FIELDS = frozenset({"object", "choices", "usage"})
+_NO_FIELDS: Fields = {}
 
 
 def dialect_of(own: ChatFields, response: CanonicalResponse) -> Dialect:
@@ -30,7 +30,7 @@ def dialect_of(own: ChatFields, response: CanonicalResponse) -> Dialect:
     return own.dialect
 
 
-def completion(own: ChatFields, response: CanonicalResponse) -> dict[str, Json]:
+def render_completion(own: ChatFields, response: CanonicalResponse) -> dict[str, Json]:
     """The whole answer, in the form that its request asks for."""
     dialect = dialect_of(own, response)
     every = _choice_fields(dialect.choice_fields, dialect, response.model)
@@ -43,8 +43,8 @@ def completion(own: ChatFields, response: CanonicalResponse) -> dict[str, Json]:
                 "index": index,
                 "message": _message(choice, own.custom_tools, dialect, response, legacy=legacy),
                 **every,
-                **_likely(own, choice),
-                **ending_of(dialect, response.model, reason),
+                **_logprob_fields(own, choice),
+                **finish_fields(dialect, response.model, reason),
             }
         )
     return {
@@ -60,14 +60,14 @@ def completion(own: ChatFields, response: CanonicalResponse) -> dict[str, Json]:
     }
 
 
-def _likely(own: ChatFields, choice: Choice) -> Fields:
+def _logprob_fields(own: ChatFields, choice: Choice) -> Fields:
     """What a choice tells of its tokens, if that is asked for."""
     if own.top_logprobs is None:
         return {}
     return {"logprobs": choice_logprobs(content_of(choice.parts), own.top_logprobs)}
 
 
-def ending_of(dialect: Dialect, model: str, reason: str) -> Fields:
+def finish_fields(dialect: Dialect, model: str, reason: str) -> Fields:
     """What a choice says of its end."""
     made = dialect.make_ending_fields(model, reason) if dialect.make_ending_fields else {}
     return {"finish_reason": reason, **made}
@@ -77,13 +77,13 @@ def top_fields(
     response: CanonicalResponse,
     object_name: str,
     dialect: Dialect,
-    more: Fields = _NOTHING,
+    more: Fields = _NO_FIELDS,
     made: ResponseFieldsBuilder | None = None,
 ) -> dict[str, Json]:
     """The top-level fields that the whole answer and every chunk of a stream begin with; a whole
     one has `more`, and what is `made` of it."""
     top: dict[str, Json] = {
-        "id": _id(dialect.id, response),
+        "id": _format_id(dialect.id, response),
         "object": object_name,
         "created": response.created,
         "model": response.model,
@@ -97,11 +97,11 @@ def top_fields(
     if dialect.fingerprint is not None:
         top["system_fingerprint"] = _fingerprint(dialect.fingerprint, response.model)
     if response.metadata:
-        top |= {k: v for k, v in response.metadata.items() if k not in _STRUCTURE}
+        top |= {k: v for k, v in response.metadata.items() if k not in _RESERVED_FIELDS}
     return top
 
 
-def _id(form: str, response: CanonicalResponse) -> str:
+def _format_id(form: str, response: CanonicalResponse) -> str:
     made = response.id
     if form == "chatcmpl-{hex}":
         return f"chatcmpl-{made}"

@@ -23,19 +23,19 @@ from scenarios_app.wire.openai.dialects.request_defaults import add_default_type
 from scenarios_app.wire.openai.dialects.rows import DIALECTS, OPENAI, PROVIDERS
 from scenarios_app.wire.openai.fields import (
     COMMON,
-    UNSAID,
-    choice_of,
-    json_of,
-    model_of,
+    DEFAULT_STREAM_OPTIONS,
     read_choices,
     read_definition,
-    read_given,
+    read_fields,
+    read_model,
     read_pairs,
     read_stop,
     read_tool_choice,
+    to_json_format,
+    to_tool_choice,
     unsupported,
 )
-from scenarios_app.wire.openai.logprobs import read_top
+from scenarios_app.wire.openai.logprobs import read_top_logprobs
 from scenarios_app.wire.openai.shared import DEPLOYMENT, PROVIDER
 
 _ROLES = "'system', 'developer', 'user', 'assistant', 'tool' and 'function'"
@@ -100,7 +100,7 @@ def _part(node: Node) -> MessagePart:
 
 def _assistant_parts(node: Node, called: dict[str, str]) -> tuple[MessagePart, ...]:
     parts: list[MessagePart] = []
-    parts.extend(_thoughts(node))
+    parts.extend(_reasoning_parts(node))
     if content := node.maybe("content"):
         parts.extend(_content(content))
     if refusal := node.maybe("refusal"):
@@ -115,15 +115,15 @@ def _assistant_parts(node: Node, called: dict[str, str]) -> tuple[MessagePart, .
     return tuple(parts)
 
 
-def _thoughts(node: Node) -> Iterator[ReasoningPart]:
+def _reasoning_parts(node: Node) -> Iterator[ReasoningPart]:
     """What was thought, by whichever name it comes back: the same text may come under several."""
     if details := node.maybe("reasoning_details"):
         for detail in details.items():
             signature = detail.maybe("signature")
             yield ReasoningPart(
-                _some_text(detail, "text", "summary"),
+                _first_text(detail, "text", "summary"),
                 signature.text() if signature else None,
-                _some_text(detail, "data") or None,
+                _first_text(detail, "data") or None,
             )
         return
     for key in ("reasoning", "reasoning_content"):
@@ -132,7 +132,7 @@ def _thoughts(node: Node) -> Iterator[ReasoningPart]:
             return
 
 
-def _some_text(node: Node, *keys: str) -> str:
+def _first_text(node: Node, *keys: str) -> str:
     return next((found.text() for key in keys if (found := node.maybe(key))), "")
 
 
@@ -183,7 +183,7 @@ class ChatFields(msgspec.Struct, frozen=True):
 
 
 # What steps may call a request in a dialect, beside by the provider whose API it is.
-_NAMES: Mapping[str, tuple[str, ...]] = {
+_STEP_PROVIDERS: Mapping[str, tuple[str, ...]] = {
     name: (name,) if name in PROVIDERS or name == "azure" else () for name in DIALECTS
 }
 
@@ -197,16 +197,16 @@ def read_chat(
 ) -> CanonicalRequest:
     """A request for a chat completion, in the dialect of the path, else in that which its model
     begins with."""
-    model = model_of(body, params.get(DEPLOYMENT))
-    also = PROVIDERS if dialect is OPENAI else _NAMES[dialect.name]
+    model = read_model(body, params.get(DEPLOYMENT))
+    also = PROVIDERS if dialect is OPENAI else _STEP_PROVIDERS[dialect.name]
     if dialect is OPENAI and "/" in model:
         named = DIALECTS.get(model.partition("/")[0])
         if named is not None and named is not OPENAI:
-            dialect, also = named, _NAMES[named.name]
+            dialect, also = named, _STEP_PROVIDERS[named.name]
     if dialect.provider_tools:
         body = add_default_types(body)
     messages = read_messages(body.need("messages"))
-    given = read_given(body, _FIELDS)
+    given = read_fields(body, _FIELDS)
     offered = given.get("tools", ())
     choice = given.get("tool_choice", given.get("function_call"))
     form = given.get("response_format")
@@ -219,20 +219,20 @@ def read_chat(
         messages=messages,
         tools=(*offered, *given.get("functions", ())),
         tool_choice=choice,
-        choice=choice_of(choice),
+        choice=to_tool_choice(choice),
         # The newer name wins where both are given.
         max_tokens=given.get("max_completion_tokens", given.get("max_tokens")),
         reasoning=given.get("reasoning_effort", False) or given.get("reasoning", False),
         response_format=form,
-        json=json_of(form, "response_format"),
+        json=to_json_format(form, "response_format"),
         headers=call.headers,
-        own=_own(body, given, dialect),
-        **{key: value for key, value in given.items() if key in _SAME},
+        own=_chat_fields(body, given, dialect),
+        **{key: value for key, value in given.items() if key in _SAME_NAMES},
     )
 
 
-def _own(body: Node, given: Mapping[str, Any], dialect: Dialect) -> ChatFields:
-    offered, options = given.get("tools", ()), given.get("stream_options", UNSAID)
+def _chat_fields(body: Node, given: Mapping[str, Any], dialect: Dialect) -> ChatFields:
+    offered, options = given.get("tools", ()), given.get("stream_options", DEFAULT_STREAM_OPTIONS)
     return ChatFields(
         custom_tools=frozenset([tool.name for tool in offered if tool.kind == "custom"]),
         legacy_functions=bool(given.get("functions")) and not offered,
@@ -245,7 +245,7 @@ def _own(body: Node, given: Mapping[str, Any], dialect: Dialect) -> ChatFields:
 
 def _top_logprobs(body: Node, given: Mapping[str, Any]) -> int | None:
     if given.get("logprobs"):
-        return read_top(body)
+        return read_top_logprobs(body)
     if "top_logprobs" not in given:
         return None
     raise WireError(
@@ -302,7 +302,7 @@ def _response_format(node: Node) -> Json:
 
 
 # Those that are called so in every request.
-_SAME = frozenset({"metadata", "n", "stop", "stream", "temperature", "top_p"})
+_SAME_NAMES = frozenset({"metadata", "n", "stop", "stream", "temperature", "top_p"})
 # The real API refuses a wrong type of what nothing here depends on as well.
 _FIELDS: Mapping[str, Callable[[Node], object]] = {
     **COMMON,

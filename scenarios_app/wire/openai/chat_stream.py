@@ -22,7 +22,7 @@ from scenarios_app.wire.openai.chat_answer import (
     annotations_of,
     content_of,
     dialect_of,
-    ending_of,
+    finish_fields,
     finish_reason,
     function_call,
     top_fields,
@@ -34,10 +34,10 @@ from scenarios_app.wire.openai.dialects.reasoning import reasoning_delta_frame, 
 from scenarios_app.wire.openai.dialects.rows import DIALECTS
 from scenarios_app.wire.openai.families import family_of
 from scenarios_app.wire.openai.logprobs import choice_logprobs
-from scenarios_app.wire.openai.obfuscation import OBFUSCATION, SIZE
+from scenarios_app.wire.openai.obfuscation import MAX_PADDING_CHARS, PADDINGS
 
 _OBJECT = "chat.completion.chunk"
-_GOES_ON: Fields = {"finish_reason": None}
+_UNFINISHED: Fields = {"finish_reason": None}
 
 
 @cache
@@ -46,7 +46,7 @@ def _chunk_choice(name: str, without_logprobs: bool) -> tuple[Fields, bytes]:
     fields = DIALECTS[name].chunk_choice_fields
     if without_logprobs:
         fields = {key: value for key, value in fields.items() if key != "logprobs"}
-    return fields, b"," + encode_json({**fields, **_GOES_ON})[1:-1] + b"}]"
+    return fields, b"," + encode_json({**fields, **_UNFINISHED})[1:-1] + b"}]"
 
 
 def _first_content(choice: Choice) -> str | None:
@@ -108,7 +108,7 @@ class ChunkEncoder:
                 said = encode_text(event.text).join(frame)
                 if not self._obfuscated:
                     return said + b"}\n\n"
-                return b"%b%b}\n\n" % (said, OBFUSCATION[len(event.text) % SIZE])
+                return b"%b%b}\n\n" % (said, PADDINGS[len(event.text) % MAX_PADDING_CHARS])
             case PartStart():
                 return self._start(event)
             case PartEnd():
@@ -118,14 +118,14 @@ class ChunkEncoder:
 
     def _with_logprobs(self, event: PartDelta, top: int) -> bytes:
         delta = {**self._dialect.delta_fields, "content": event.text}
-        told: Fields = {"logprobs": choice_logprobs(event.text, top), **_GOES_ON}
+        told: Fields = {"logprobs": choice_logprobs(event.text, top), **_UNFINISHED}
         return self._chunk(event.choice, delta, told, size=len(event.text))
 
     def closing(self) -> bytes:
         if not self._with_usage:
             return b"data: [DONE]\n\n"
         usage = encode_json(self._dialect.usage(self._response.usage))
-        hidden = OBFUSCATION[0] if self._obfuscated else b""
+        hidden = PADDINGS[0] if self._obfuscated else b""
         return b'%b,"choices":[],"usage":%b%b}\n\ndata: [DONE]\n\n' % (self._top, usage, hidden)
 
     def _compact(self, number: int) -> ToolCallPart | None:
@@ -225,7 +225,7 @@ class ChunkEncoder:
 
     def _finish(self, choice: int, why: FinishReason) -> bytes:
         reason = finish_reason(why, legacy=self._legacy(choice))
-        ended = ending_of(self._dialect, self._response.model, reason)
+        ended = finish_fields(self._dialect, self._response.model, reason)
         last = (
             self._dialect.make_last_chunk_fields
             if choice == len(self._response.choices) - 1
@@ -242,9 +242,9 @@ class ChunkEncoder:
         made: ResponseFieldsBuilder | None = None,
         size: int = 0,
     ) -> bytes:
-        fields = {"index": choice, "delta": delta, **self._every, **(ended or _GOES_ON)}
+        fields = {"index": choice, "delta": delta, **self._every, **(ended or _UNFINISHED)}
         more = b"," + encode_json(made(self._response))[1:-1] if made else b""
-        hidden = OBFUSCATION[size % SIZE] if self._obfuscated else b""
+        hidden = PADDINGS[size % MAX_PADDING_CHARS] if self._obfuscated else b""
         return b"%b%b}]%b%b%b}\n\n" % (
             self._head,
             encode_line(fields)[1:-1],

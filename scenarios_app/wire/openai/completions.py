@@ -24,23 +24,23 @@ from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.chat_answer import finish_reason
 from scenarios_app.wire.openai.chat_decode import DECODER
-from scenarios_app.wire.openai.dialects.usages import of_openai
+from scenarios_app.wire.openai.dialects.usages import openai_usage
 from scenarios_app.wire.openai.fields import (
     COMMON,
-    MOST_CHOICES,
-    UNSAID,
-    model_of,
+    DEFAULT_STREAM_OPTIONS,
+    MAX_CHOICES,
     read_choices,
-    read_given,
+    read_fields,
+    read_model,
     read_stop,
 )
-from scenarios_app.wire.openai.logprobs import completion_logprobs, read_top
+from scenarios_app.wire.openai.logprobs import completion_logprobs, read_top_logprobs
 from scenarios_app.wire.openai.shared import DEPLOYMENT, PROVIDER
 
 _OBJECT = "text_completion"
-_MOST_LOGPROBS = 5
+_MAX_LOGPROBS = 5
 # What an answer consists of can't be replaced by a script's own top-level fields.
-_STRUCTURE = frozenset({"object", "choices", "usage"})
+_RESERVED_FIELDS = frozenset({"object", "choices", "usage"})
 # The real API refuses a wrong type of what nothing here depends on as well.
 _FIELDS: Mapping[str, Callable[[Node], object]] = {
     **COMMON,
@@ -67,15 +67,15 @@ class CompletionFields(msgspec.Struct, frozen=True):
 
 def read_completion(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     """A request for a completion: a user message for each prompt."""
-    model = model_of(body, params.get(DEPLOYMENT))
+    model = read_model(body, params.get(DEPLOYMENT))
     prompts = _prompts(body.get("prompt"))
-    given = read_given(body, _FIELDS)
+    given = read_fields(body, _FIELDS)
     n = given.get("n", 1)
-    if n * len(prompts) > MOST_CHOICES:
+    if n * len(prompts) > MAX_CHOICES:
         raise WireError(
             400,
             f"Invalid 'prompt': {n} choices for each of {len(prompts)} prompts are more than "
-            f"{MOST_CHOICES}.",
+            f"{MAX_CHOICES}.",
             param="prompt",
             code="array_above_max_length",
         )
@@ -94,21 +94,28 @@ def read_completion(call: Call, endpoint: Endpoint, params: Params, body: Node) 
         headers=call.headers,
         own=CompletionFields(
             given.get("echo", False),
-            given.get("stream_options", UNSAID).include_usage,
-            read_top(body, _MOST_LOGPROBS, "logprobs") if "logprobs" in given else None,
+            given.get("stream_options", DEFAULT_STREAM_OPTIONS).include_usage,
+            read_top_logprobs(body, _MAX_LOGPROBS, "logprobs") if "logprobs" in given else None,
         ),
     )
 
 
-def text_completion(request: CanonicalRequest, response: CanonicalResponse) -> bytes:
+def render_text_completion(request: CanonicalRequest, response: CanonicalResponse) -> bytes:
     """The whole answer. It has words for text alone: what else there is of it is left out, and
     refusals are text."""
     count = len(response.choices)
     choices: list[Json] = [
-        _choice(index, _echo(request, index, count) + _text(choice), _reason(choice), request.own)
+        _choice(
+            index,
+            _echoed_prompt(request, index, count) + _text(choice),
+            _reason(choice),
+            request.own,
+        )
         for index, choice in enumerate(response.choices)
     ]
-    return encode_json({**_head(response), "choices": choices, "usage": of_openai(response.usage)})
+    return encode_json(
+        {**_head(response), "choices": choices, "usage": openai_usage(response.usage)}
+    )
 
 
 class CompletionEncoder:
@@ -142,7 +149,7 @@ class CompletionEncoder:
         if not self._with_usage:
             return b"data: [DONE]\n\n"
         usage = {**_head(self._response), "choices": []}
-        usage["usage"] = of_openai(self._response.usage)
+        usage["usage"] = openai_usage(self._response.usage)
         return sse(encode_json(usage)) + b"data: [DONE]\n\n"
 
     def _begin(self, choice: int) -> bytes:
@@ -150,7 +157,7 @@ class CompletionEncoder:
         if choice in self._begun:
             return b""
         self._begun.add(choice)
-        echo = _echo(self._request, choice, len(self._response.choices))
+        echo = _echoed_prompt(self._request, choice, len(self._response.choices))
         return self._chunk(choice, echo) if echo else b""
 
     def _chunk(self, choice: int, text: str, reason: str | None = None) -> bytes:
@@ -181,7 +188,7 @@ def _prompt(node: Node) -> Message:
     return Message("user", (OpaquePart("tokens"),))
 
 
-def _echo(request: CanonicalRequest, choice: int, choices: int) -> str:
+def _echoed_prompt(request: CanonicalRequest, choice: int, choices: int) -> str:
     """The prompt that a choice answers, if it is to be repeated: each has as many choices."""
     own: CompletionFields = request.own
     if not own.echo:
@@ -205,7 +212,7 @@ def _head(response: CanonicalResponse) -> dict[str, Json]:
         "created": response.created,
         "model": response.model,
         "system_fingerprint": None,
-        **{k: v for k, v in response.metadata.items() if k not in _STRUCTURE},
+        **{k: v for k, v in response.metadata.items() if k not in _RESERVED_FIELDS},
     }
 
 
@@ -222,7 +229,7 @@ ENDPOINT = Endpoint(
     "POST",
     "/v1/completions",
     read_completion,
-    render=text_completion,
-    encode=CompletionEncoder,
     decoder=DECODER,
+    render=render_text_completion,
+    encode=CompletionEncoder,
 )

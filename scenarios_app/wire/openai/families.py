@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 
-class Family(msgspec.Struct, frozen=True):
+class ModelFamily(msgspec.Struct, frozen=True):
     """Models of one kind.
 
     `effort` is how much they think unless they are told otherwise, None where they can't think.
@@ -30,8 +30,8 @@ class Family(msgspec.Struct, frozen=True):
     fingerprint: bool = True
 
 
-_PLAIN = Family()
-_THINKING = Family(
+_PLAIN = ModelFamily()
+_REASONING = ModelFamily(
     effort="medium",
     shows_reasoning=True,
     context="current_turn",
@@ -39,20 +39,20 @@ _THINKING = Family(
     logprobs=False,
     fingerprint=False,
 )
-_SPARING = replace(_THINKING, effort="none", shows_reasoning=False, top_p=0.98)
-_PHASED = replace(_SPARING, phased=True, retention="24h")
+_NO_DEFAULT_EFFORT = replace(_REASONING, effort="none", shows_reasoning=False, top_p=0.98)
+_PHASED = replace(_NO_DEFAULT_EFFORT, phased=True, retention="24h")
 
 # The longest beginning that fits a name has it.
-FAMILIES: dict[str, Family] = {
-    "o1": replace(_THINKING, fingerprint=True),
-    "o3": replace(_THINKING, fingerprint=True),
-    "o4": replace(_THINKING, fingerprint=True),
+FAMILIES: dict[str, ModelFamily] = {
+    "o1": replace(_REASONING, fingerprint=True),
+    "o3": replace(_REASONING, fingerprint=True),
+    "o4": replace(_REASONING, fingerprint=True),
     "gpt-4.5": replace(_PLAIN, logprobs=False, fingerprint=False),
-    "gpt-5": _THINKING,
+    "gpt-5": _REASONING,
     "gpt-5-chat": replace(_PLAIN, fingerprint=False),
-    "gpt-5.1": _SPARING,
-    "gpt-5.2": _SPARING,
-    "gpt-5.3": _SPARING,
+    "gpt-5.1": _NO_DEFAULT_EFFORT,
+    "gpt-5.2": _NO_DEFAULT_EFFORT,
+    "gpt-5.3": _NO_DEFAULT_EFFORT,
     "gpt-5.4": _PHASED,
     "gpt-5.4-mini": replace(_PHASED, retention="in_memory"),
     "gpt-5.4-nano": replace(_PHASED, retention="in_memory"),
@@ -63,7 +63,7 @@ FAMILIES: dict[str, Family] = {
 
 
 @lru_cache(maxsize=256)
-def family_of(model: str) -> Family:
+def family_of(model: str) -> ModelFamily:
     """The family of a model; one that is not known can't think."""
     fitting = (name for name in FAMILIES if model.startswith(name))
     longest = max(fitting, key=len, default=None)

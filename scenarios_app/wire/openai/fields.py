@@ -19,10 +19,10 @@ from scenarios_app.wire.base import Call
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 
-MOST_CHOICES = 128
+MAX_CHOICES = 128
 
 
-def model_of(body: Node, deployment: str | None) -> str:
+def read_model(body: Node, deployment: str | None) -> str:
     """The model that a body names; on Azure the deployment stands for one that it does not."""
     node = body.maybe("model") if deployment else body.need("model")
     model = node.text() if node else deployment
@@ -41,7 +41,7 @@ def unsupported(node: Node, supported: str) -> WireError:
     )
 
 
-def read_given(body: Node, readers: Mapping[str, Callable[[Node], Any]]) -> dict[str, Any]:
+def read_fields(body: Node, readers: Mapping[str, Callable[[Node], Any]]) -> dict[str, Any]:
     """What these readers make of their fields, of those that a body gives, in its order; null is
     not given."""
     given = {}
@@ -69,7 +69,7 @@ class StreamOptions(msgspec.Struct, frozen=True):
     obfuscated: bool = True
 
 
-UNSAID = StreamOptions()
+DEFAULT_STREAM_OPTIONS = StreamOptions()
 
 
 def read_stream_options(node: Node) -> StreamOptions:
@@ -94,11 +94,11 @@ def read_stop(node: Node) -> tuple[str, ...]:
 def read_choices(node: Node) -> int:
     """How many choices are asked for."""
     n = node.integer()
-    if 1 <= n <= MOST_CHOICES:
+    if 1 <= n <= MAX_CHOICES:
         return n
     raise WireError(
         400,
-        f"Invalid '{node.place}': expected 1 to {MOST_CHOICES} choices, but got {n}.",
+        f"Invalid '{node.place}': expected 1 to {MAX_CHOICES} choices, but got {n}.",
         param=node.place,
         code="integer_below_min_value" if n < 1 else "integer_above_max_value",
     )
@@ -126,24 +126,24 @@ COMMON: Final[Mapping[str, Callable[[Node], object]]] = {
 _MODES: Mapping[str, CallMode] = {"none": "none", "required": "required", "any": "required"}
 
 
-def choice_of(sent: Json) -> ToolChoice:
+def to_tool_choice(sent: Json) -> ToolChoice:
     """What a tool choice means, as chat, its legacy functions or Responses send it."""
     match sent:
         case str(mode):
             return ToolChoice(_MODES.get(mode, "auto"))
         case {"type": "allowed_tools", "allowed_tools": dict(allowed)}:
-            return choice_of({**allowed, "type": "allowed_tools"})
+            return to_tool_choice({**allowed, "type": "allowed_tools"})
         case {"type": "allowed_tools", "tools": list(tools), **rest}:
-            names = tuple(name for tool in tools if (name := _chosen(tool)))
+            names = tuple(name for tool in tools if (name := _chosen_tool_name(tool)))
             return ToolChoice("required" if rest.get("mode") == "required" else "auto", names)
         case dict():
-            name = _chosen(sent)
+            name = _chosen_tool_name(sent)
             return ToolChoice("required", (name,) if name else ())
         case _:
             return ToolChoice()
 
 
-def _chosen(tool: Json) -> str | None:
+def _chosen_tool_name(tool: Json) -> str | None:
     """The name of a tool in a choice; a hosted one goes by its type."""
     match tool:
         case {"function": {"name": str(name)}} | {"custom": {"name": str(name)}}:
@@ -154,7 +154,7 @@ def _chosen(tool: Json) -> str | None:
             return None
 
 
-def json_of(form: Json, place: str) -> JsonFormat | None:
+def to_json_format(form: Json, place: str) -> JsonFormat | None:
     """What a response format means, as Chat Completions or Responses send it."""
     match form:
         case {"type": "json_schema", "json_schema": {"schema": schema}}:
@@ -178,12 +178,12 @@ def read_definition(node: Node, schema: str, kind: ToolKind = "function") -> Too
     )
 
 
-_PAGE, _LARGEST_PAGE = 20, 100
+_DEFAULT_PAGE_ITEMS, _MAX_PAGE_ITEMS = 20, 100
 # Numbers of more digits are beyond the end of any stream or list.
-_DIGITS = 9
+_MAX_DIGITS = 9
 
 
-class Page(msgspec.Struct, frozen=True):
+class ListPage(msgspec.Struct, frozen=True):
     """Which part of a list is asked for: how many items after the one with that id."""
 
     after: str | None
@@ -191,13 +191,13 @@ class Page(msgspec.Struct, frozen=True):
     descending: bool
 
 
-def read_page(call: Call) -> Page:
+def read_page(call: Call) -> ListPage:
     """The page that the query asks for; the last item comes first unless it says otherwise."""
     query = Node(dict(call.query))
-    return Page(call.query.get("after"), _limit(query), _order(query) == "desc")
+    return ListPage(call.query.get("after"), _limit(query), _order(query) == "desc")
 
 
-def page_of(items: Iterable[Node], asked: Page) -> Json:
+def render_page(items: Iterable[Node], asked: ListPage) -> Json:
     """A page of items."""
     items = list(items)
     if asked.descending:
@@ -206,10 +206,10 @@ def page_of(items: Iterable[Node], asked: Page) -> Json:
     if asked.after in ids:
         items = items[ids.index(asked.after) + 1 :]
     shown = items[: asked.limit]
-    return list_of(shown, more=len(shown) < len(items))
+    return render_list(shown, more=len(shown) < len(items))
 
 
-def list_of(items: list[Node], *, more: bool = False) -> Json:
+def render_list(items: list[Node], *, more: bool = False) -> Json:
     """Items in order, with the ids of the first and the last."""
     return {
         "object": "list",
@@ -220,22 +220,22 @@ def list_of(items: list[Node], *, more: bool = False) -> Json:
     }
 
 
-def read_whole(query: Node, key: str, *, unless: int) -> int:
+def read_integer(query: Node, key: str, *, unless: int) -> int:
     """A whole number of a query."""
     node = query.maybe(key)
     if node is None:
         return unless
     digits = node.text()
-    if digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS:
+    if digits.isascii() and digits.isdigit() and len(digits) <= _MAX_DIGITS:
         return int(digits)
     raise node.wrong("a whole number")
 
 
 def _limit(query: Node) -> int:
-    limit = read_whole(query, "limit", unless=_PAGE)
-    if limit <= _LARGEST_PAGE:
+    limit = read_integer(query, "limit", unless=_DEFAULT_PAGE_ITEMS)
+    if limit <= _MAX_PAGE_ITEMS:
         return limit
-    raise query.get("limit").wrong(f"a number from 0 to {_LARGEST_PAGE}")
+    raise query.get("limit").wrong(f"a number from 0 to {_MAX_PAGE_ITEMS}")
 
 
 def _order(query: Node) -> str:

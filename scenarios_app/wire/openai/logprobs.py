@@ -8,11 +8,11 @@ from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.logprobs import token_logprobs
 
-MOST = 20
+MAX_TOP_LOGPROBS = 20
 """How many tokens may be asked for at the place of each."""
 
 
-def read_top(body: Node, most: int = MOST, key: str = "top_logprobs") -> int:
+def read_top_logprobs(body: Node, most: int = MAX_TOP_LOGPROBS, key: str = "top_logprobs") -> int:
     """How many tokens are asked for at each place; raises the 400 for more than there are."""
     node = body.maybe(key)
     top = node.integer() if node else 0

@@ -29,9 +29,9 @@ from scenarios_app.wire.base import (
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.embedding import unit_vector
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.openai.chat_answer import completion
+from scenarios_app.wire.openai.chat_answer import render_completion
 from scenarios_app.wire.openai.chat_request import ChatFields
-from scenarios_app.wire.openai.fields import model_of, read_given, read_metadata, unsupported
+from scenarios_app.wire.openai.fields import read_fields, read_metadata, read_model, unsupported
 from scenarios_app.wire.openai.shared import DEPLOYMENT, PROVIDER
 
 _MODELS, _MODEL = "/v1/models", "/v1/models/{model}"
@@ -39,13 +39,13 @@ _STORE = "/v1/chat/completions"
 _COMPLETION = _STORE + "/{completion_id}"
 _LARGE = "text-embedding-3-large"
 _DIMENSIONS = 1_536
-_MOST_DIMENSIONS: Mapping[str, int] = {
+_MAX_DIMENSIONS_BY_MODEL: Mapping[str, int] = {
     "text-embedding-3-small": 1_536,
     "text-embedding-ada-002": 1_536,
 }
-_LARGEST = 3_072
-_MOST_INPUTS = 2_048
-_MOST_TOKENS = 300_000
+_MAX_DIMENSIONS = 3_072
+_MAX_INPUTS = 2_048
+_MAX_TOKENS = 300_000
 _FORMATS = "'float' and 'base64'"
 
 
@@ -90,7 +90,7 @@ def _retrieve_completion(request: CanonicalRequest, context: ComputeContext) -> 
         usage=Usage(input_tokens=1, output_tokens=-(-len(text) // 4)),
         metadata={"id": request.own, "metadata": dict(request.metadata)},
     )
-    return encode_json(completion(ChatFields(), response))
+    return encode_json(render_completion(ChatFields(), response))
 
 
 def _delete_completion(request: CanonicalRequest, context: ComputeContext) -> bytes:
@@ -129,7 +129,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
 )
 
 
-class EmbeddingFields(msgspec.Struct, frozen=True):
+class OpenAIEmbeddingFields(msgspec.Struct, frozen=True):
     """What is to be embedded, texts or lists of tokens, in how many dimensions and which form."""
 
     inputs: tuple[Json, ...]
@@ -139,12 +139,12 @@ class EmbeddingFields(msgspec.Struct, frozen=True):
 
 def read_embeddings(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     """A request for embeddings. Each input is a user message; one of tokens has no text."""
-    model = model_of(body, params.get(DEPLOYMENT))
+    model = read_model(body, params.get(DEPLOYMENT))
     inputs = tuple(_inputs(body.need("input")))
     form = body.maybe("encoding_format")
     if form and form.text() not in ("float", "base64"):
         raise unsupported(form, _FORMATS)
-    read_given(body, {"user": Node.text})
+    read_fields(body, {"user": Node.text})
     return CanonicalRequest(
         provider=PROVIDER,
         path=call.path,
@@ -155,7 +155,7 @@ def read_embeddings(call: Call, endpoint: Endpoint, params: Params, body: Node) 
             for text in inputs
         ),
         headers=call.headers,
-        own=EmbeddingFields(
+        own=OpenAIEmbeddingFields(
             inputs,
             _dimensions(body, model),
             base64=form is not None and form.value == "base64",
@@ -165,7 +165,7 @@ def read_embeddings(call: Call, endpoint: Endpoint, params: Params, body: Node) 
 
 def embeddings(request: CanonicalRequest, context: ComputeContext) -> bytes:
     """The answer, with one embedding per input. OpenAI's has no id, those of others do."""
-    own: EmbeddingFields = request.own
+    own: OpenAIEmbeddingFields = request.own
     data: list[object] = []
     for index, given in enumerate(own.inputs):
         vector = to_raw_json(_embedding(given, own.dimensions, packed=own.base64))
@@ -192,12 +192,12 @@ def _inputs(node: Node) -> Iterator[Json]:
             nodes = list(node.items())
         case _:
             raise node.wrong("a string or an array")
-    if not 0 < len(nodes) <= _MOST_INPUTS:
-        raise _bad(node, f"expected 1 to {_MOST_INPUTS} inputs, but got {len(nodes)}")
-    left = _MOST_TOKENS
+    if not 0 < len(nodes) <= _MAX_INPUTS:
+        raise _invalid_value(node, f"expected 1 to {_MAX_INPUTS} inputs, but got {len(nodes)}")
+    left = _MAX_TOKENS
     for item in nodes:
         if item.value in ("", []):
-            raise _bad(item, "an input must not be empty")
+            raise _invalid_value(item, "an input must not be empty")
         if isinstance(item.value, list):
             for token in item.items():
                 token.integer()
@@ -205,18 +205,18 @@ def _inputs(node: Node) -> Iterator[Json]:
             item.text()
         left -= _tokens(item.value)
         if left < 0:
-            raise _bad(node, f"at most {_MOST_TOKENS} tokens are taken in all")
+            raise _invalid_value(node, f"at most {_MAX_TOKENS} tokens are taken in all")
         yield item.value
 
 
 def _dimensions(body: Node, model: str) -> int:
-    most = _MOST_DIMENSIONS.get(model, _LARGEST)
+    most = _MAX_DIMENSIONS_BY_MODEL.get(model, _MAX_DIMENSIONS)
     node = body.maybe("dimensions")
     if node is None:
-        return _LARGEST if model == _LARGE else _DIMENSIONS
+        return _MAX_DIMENSIONS if model == _LARGE else _DIMENSIONS
     if 1 <= node.integer() <= most:
         return node.integer()
-    raise _bad(node, f"expected 1 to {most} for this model, but got {node.integer()}")
+    raise _invalid_value(node, f"expected 1 to {most} for this model, but got {node.integer()}")
 
 
 def _embedding(given: Json, dimensions: int, *, packed: bool) -> Json:
@@ -231,7 +231,7 @@ def _tokens(given: Json) -> int:
     return len(given) if isinstance(given, list) else count_tokens(len(str(given)))
 
 
-def _bad(node: Node, why: str) -> WireError:
+def _invalid_value(node: Node, why: str) -> WireError:
     message = f"Invalid '{node.place}': {why}."
     return WireError(400, message, param=node.place, code="invalid_value")
 

@@ -29,7 +29,7 @@ CATEGORIES: Mapping[str, str] = {
     "violence": "kill|murder|stab|shoot|bomb",
     "violence/graphic": "bloody corpse|severed head",
 }
-_SEEN_IN_IMAGES = frozenset(
+_IMAGE_CATEGORIES = frozenset(
     name for name in CATEGORIES if name.startswith(("self-harm", "violence")) or name == "sexual"
 )
 _WORDS = {name: re.compile(rf"(?i)\b(?:{words})\b", re.ASCII) for name, words in CATEGORIES.items()}
@@ -83,7 +83,7 @@ def _part(node: Node) -> MessagePart:
 
 def _result(message: Message) -> Json:
     text = message.text
-    flagged = set(_flagged(text))
+    flagged = set(_flagged_categories(text))
     image = any(isinstance(part, OpaquePart) for part in message.parts)
     said = any(isinstance(part, TextPart) for part in message.parts)
     return {
@@ -93,12 +93,12 @@ def _result(message: Message) -> Json:
             name: _score(name, text, flagged=name in flagged) for name in CATEGORIES
         },
         "category_applied_input_types": {
-            name: _applied(name, said=said, image=image) for name in CATEGORIES
+            name: _input_types(name, said=said, image=image) for name in CATEGORIES
         },
     }
 
 
-def _flagged(text: str) -> Iterator[str]:
+def _flagged_categories(text: str) -> Iterator[str]:
     for name, words in _WORDS.items():
         if words.search(text):
             yield name
@@ -112,9 +112,9 @@ def _score(name: str, text: str, *, flagged: bool) -> float:
     return round(0.9 + share / 10, 6) if flagged else round(share / 1000, 9)
 
 
-def _applied(name: str, *, said: bool, image: bool) -> list[Json]:
+def _input_types(name: str, *, said: bool, image: bool) -> list[Json]:
     applied: list[Json] = ["text"] if said else []
-    if image and name in _SEEN_IN_IMAGES:
+    if image and name in _IMAGE_CATEGORIES:
         applied.append("image")
     return applied
 

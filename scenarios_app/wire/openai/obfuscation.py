@@ -5,16 +5,17 @@ name."""
 from base64 import urlsafe_b64encode
 from hashlib import shake_256
 
-SIZE = 16
+MAX_PADDING_CHARS = 16
 _LETTERS = "kT3vQxZ8mYw1Lr5D"
 # By the length of a text, cut at the size: what fills it up, as JSON that goes on with an object.
-OBFUSCATION = tuple(
-    b',"obfuscation":"%b"' % _LETTERS[: SIZE - length].encode() for length in range(SIZE)
+PADDINGS = tuple(
+    b',"obfuscation":"%b"' % _LETTERS[: MAX_PADDING_CHARS - length].encode()
+    for length in range(MAX_PADDING_CHARS)
 )
 
-_BYTES = 147
+_OPAQUE_BYTES = 147
 
 
-def opaque_of(name: str) -> str:
+def make_opaque_text(name: str) -> str:
     """The same text for the same name."""
-    return "gAAAAAB" + urlsafe_b64encode(shake_256(name.encode()).digest(_BYTES)).decode()
+    return "gAAAAAB" + urlsafe_b64encode(shake_256(name.encode()).digest(_OPAQUE_BYTES)).decode()

@@ -14,12 +14,12 @@ PROVIDER = "openai"
 AZURE = "/openai/"
 DEPLOYMENT = "deployment"
 # Of a deployment, of the `v1` API and of the dated ones.
-AZURE_STARTS = (f"{AZURE}deployments/{{{DEPLOYMENT}}}/", f"{AZURE}v1/", AZURE)
+AZURE_PREFIXES = (f"{AZURE}deployments/{{{DEPLOYMENT}}}/", f"{AZURE}v1/", AZURE)
 
-OLLAMAS_PORT = ":11434"
+OLLAMA_PORT = ":11434"
 _BEARER = "bearer "
 # What a deployment on Azure answers itself.
-_DEPLOYED = frozenset({"chat/completions", "completions", "embeddings"})
+_DEPLOYMENT_PATHS = frozenset({"chat/completions", "completions", "embeddings"})
 
 
 OPENAI_UPSTREAM = Upstream(
@@ -57,7 +57,7 @@ class OpenAIWire:
 
     def authorise(self, call: Call) -> None:
         """On Ollama's port nobody is asked for a key: its own face of this API wants none."""
-        if self.api_key(call) is None and not at_ollamas(call):
+        if self.api_key(call) is None and not is_at_ollama_port(call):
             azure = " or 'api-key: KEY'" if call.path.startswith(AZURE) else ""
             raise WireError(
                 401,
@@ -75,24 +75,24 @@ class OpenAIWire:
         return answer_headers(request_id, error)
 
 
-def at_ollamas(call: Call) -> bool:
+def is_at_ollama_port(call: Call) -> bool:
     """Whether the client says that it speaks to an Ollama, by the port that it came to."""
-    at_port = call.headers.get("host", "").endswith(OLLAMAS_PORT)
+    at_port = call.headers.get("host", "").endswith(OLLAMA_PORT)
     return at_port and not call.path.startswith(AZURE)
 
 
 def with_azure(endpoints: Iterable[Endpoint]) -> tuple[Endpoint, ...]:
     """Endpoints under `/v1/`, and then their forms on Azure."""
     own = tuple(endpoints)
-    return (*own, *forms(own, AZURE_STARTS))
+    return (*own, *with_prefixes(own, AZURE_PREFIXES))
 
 
-def forms(endpoints: Iterable[Endpoint], starts: Iterable[str]) -> Iterator[Endpoint]:
+def with_prefixes(endpoints: Iterable[Endpoint], starts: Iterable[str]) -> Iterator[Endpoint]:
     """Endpoints under `/v1/` where something else stands in place of that. With a place for a
     deployment in it, it is before those alone that a deployment answers."""
     for endpoint in endpoints:
         rest = endpoint.pattern.removeprefix("/v1/")
-        deployed = endpoint.method == "POST" and rest in _DEPLOYED
+        deployed = endpoint.method == "POST" and rest in _DEPLOYMENT_PATHS
         for start in starts:
             if deployed or DEPLOYMENT not in start:
                 yield replace(endpoint, pattern=start + rest, alias_of=endpoint.canonical)
@@ -125,21 +125,21 @@ def error_envelope(error: ErrorAnswer) -> Json:
     """Its `type` and `code` are those of the status unless the error has its own."""
     fields: Json = {
         "message": error.message,
-        "type": error.type or type_of(error.status),
+        "type": error.type or error_type(error.status),
         "param": error.param,
-        "code": error.code or code_of(error.status),
+        "code": error.code or error_code(error.status),
     }
     return {"error": fields}
 
 
-def code_of(status: int) -> str | None:
+def error_code(status: int) -> str | None:
     """The code of an error that has none of its own."""
     return _CODES.get(status)
 
 
-def event_code(error: ErrorAnswer) -> str:
+def stream_error_code(error: ErrorAnswer) -> str:
     """The code of an error in a stream that has no field for its type."""
-    return error.code or code_of(error.status) or error.type or type_of(error.status)
+    return error.code or error_code(error.status) or error.type or error_type(error.status)
 
 
 def answer_headers(request_id: str, error: ErrorAnswer | None) -> Headers:
@@ -157,7 +157,7 @@ def limit_headers(error: ErrorAnswer | None) -> Headers:
     """How much may still be asked, and when all of it again."""
     if error is None or not error.limited:
         return _FULL_LIMITS
-    return _spent_limits(_wait_ms(error) or 0)
+    return _exhausted_limits(_wait_ms(error) or 0)
 
 
 def retry_headers(error: ErrorAnswer | None) -> Headers:
@@ -173,7 +173,7 @@ def _wait_ms(error: ErrorAnswer) -> int | None:
     return error.retry_after_ms
 
 
-def duration(milliseconds: int) -> str:
+def format_duration(milliseconds: int) -> str:
     """A reset time as OpenAI writes it: `20ms`, `1.5s`, `6m0s`, `1h0m0s`."""
     if 0 < milliseconds < 1000:
         return f"{milliseconds}ms"
@@ -185,14 +185,14 @@ def duration(milliseconds: int) -> str:
     return f"{minutes}m{seconds}" if minutes else seconds
 
 
-def type_of(status: int) -> str:
+def error_type(status: int) -> str:
     if status >= 500:
         return "server_error"
     return "requests" if status == 429 else "invalid_request_error"
 
 
-def _spent_limits(wait_ms: int) -> Headers:
-    reset = duration(wait_ms)
+def _exhausted_limits(wait_ms: int) -> Headers:
+    reset = format_duration(wait_ms)
     return (
         ("x-ratelimit-limit-requests", "10000"),
         ("x-ratelimit-limit-tokens", "2000000"),

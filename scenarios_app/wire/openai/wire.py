@@ -19,7 +19,7 @@ from scenarios_app.wire.base import (
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.openai import batches, completions, models, moderations
 from scenarios_app.wire.openai.batches import files
-from scenarios_app.wire.openai.chat_answer import completion
+from scenarios_app.wire.openai.chat_answer import render_completion
 from scenarios_app.wire.openai.chat_decode import DECODER
 from scenarios_app.wire.openai.chat_request import read_chat
 from scenarios_app.wire.openai.chat_stream import ChunkEncoder
@@ -30,14 +30,14 @@ from scenarios_app.wire.openai.shared import (
     DEPLOYMENT,
     PROVIDER,
     OpenAIWire,
-    at_ollamas,
-    forms,
+    is_at_ollama_port,
+    with_prefixes,
 )
 from scenarios_app.wire.samples import SampleCall, SampleRequest, SdkSetup
 
 
 def _render(request: CanonicalRequest, response: CanonicalResponse) -> bytes:
-    return encode_json(completion(request.own, response))
+    return encode_json(render_completion(request.own, response))
 
 
 _ENDPOINTS = (
@@ -56,7 +56,7 @@ _ENDPOINTS = (
     *models.ENDPOINTS,
 )
 # What no other dialect has.
-_OWN_ENDPOINTS = (*_ENDPOINTS, *files.ENDPOINTS, *batches.ENDPOINTS)
+_OPENAI_ENDPOINTS = (*_ENDPOINTS, *files.ENDPOINTS, *batches.ENDPOINTS)
 
 
 class OpenAIChat(OpenAIWire):
@@ -76,8 +76,10 @@ class OpenAIChat(OpenAIWire):
         self.prefixes = dialect.owned_prefixes
         self.upstream = dialect.upstream
         self.tool_call_prefix = dialect.call_prefix
-        spoken = _OWN_ENDPOINTS if own else tuple(_in_dialect(one, dialect) for one in _ENDPOINTS)
-        self.endpoints = spoken if own else tuple(forms(spoken, dialect.path_prefixes))
+        spoken = (
+            _OPENAI_ENDPOINTS if own else tuple(_in_dialect(one, dialect) for one in _ENDPOINTS)
+        )
+        self.endpoints = spoken if own else tuple(with_prefixes(spoken, dialect.path_prefixes))
 
     def sample(self, asked: SampleRequest) -> SampleCall:
         sent = sample(asked)
@@ -89,7 +91,7 @@ class OpenAIChat(OpenAIWire):
         return clients(origin) if self.dialect is OPENAI else ()
 
     def claims(self, call: Call) -> bool:
-        return self.dialect is not OLLAMA or at_ollamas(call)
+        return self.dialect is not OLLAMA or is_at_ollama_port(call)
 
     def error(self, error: ErrorAnswer, *, request_id: str) -> bytes:
         return encode_json(self.dialect.error(error))
@@ -106,12 +108,12 @@ def _in_dialect(endpoint: Endpoint, dialect: Dialect) -> Endpoint:
     if endpoint.read is read_chat:
         # What else is made of an answer's id can't be told from it.
         form = endpoint.cache_key if dialect.id.endswith("{hex}") else None
-        read = _named(partial(read_chat, dialect=dialect), dialect)
+        read = _with_provider(partial(read_chat, dialect=dialect), dialect)
         return replace(endpoint, read=read, cache_key=form)
-    return replace(endpoint, read=_named(endpoint.read, dialect))
+    return replace(endpoint, read=_with_provider(endpoint.read, dialect))
 
 
-def _named(read: RequestReader, dialect: Dialect) -> RequestReader:
+def _with_provider(read: RequestReader, dialect: Dialect) -> RequestReader:
     """Requests as they are read, under the name of the dialect's provider."""
     if dialect.provider == PROVIDER:
         return read

@@ -6,7 +6,7 @@ import pytest
 from anthropic.types import ModelInfo
 from anthropic.types.beta import BetaModelInfo
 
-from scenarios_app.wire.anthropic.models import model_info, page_of, read_page
+from scenarios_app.wire.anthropic.models import model_info, read_page, render_page
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.errors import WireError
 from tests.wire.anthropic.anthropic_cases import call
@@ -15,7 +15,7 @@ MODELS = ["a", "b", "c", "d"]
 
 
 def pages_of(models: list[str], sent: Call) -> dict[str, Any]:
-    return page_of({model: model_info(model) for model in models}, read_page(sent))
+    return render_page({model: model_info(model) for model in models}, read_page(sent))
 
 
 @pytest.mark.parametrize("model", [ModelInfo, BetaModelInfo])

@@ -12,7 +12,7 @@ from scenarios_app.engine.parts import (
     ToolCallPart,
     ToolResultPart,
 )
-from scenarios_app.wire.anthropic.options import Options
+from scenarios_app.wire.anthropic.options import AnthropicOptions
 from tests.wire.anthropic.anthropic_cases import COUNT_TOKENS, LEAST, parse, parse_messages
 
 
@@ -25,7 +25,7 @@ def test_the_least_request() -> None:
         messages=(Message("user", (TextPart("Hello"),)),),
         max_tokens=16,
         headers={"x-api-key": "key-1", "anthropic-version": "2023-06-01"},
-        own=Options(thinking=True),
+        own=AnthropicOptions(thinking=True),
     )
 
 

@@ -7,7 +7,7 @@ from anthropic import transform_schema
 from pydantic import BaseModel, Field
 
 from scenarios_app.engine.canonical import ANY_OBJECT, JsonFormat, Tool, ToolChoice
-from scenarios_app.wire.anthropic.request import with_words
+from scenarios_app.wire.anthropic.request import with_described_keywords
 from tests.wire.anthropic.anthropic_cases import LEAST, parse
 
 
@@ -53,7 +53,7 @@ class Sized(BaseModel):
 
 
 def test_what_an_sdk_puts_into_descriptions_is_read() -> None:
-    read: Any = with_words(transform_schema(Sized))
+    read: Any = with_described_keywords(transform_schema(Sized))
     number, code, items = (read["properties"][name] for name in ("number", "code", "items"))
     assert (number["minimum"], number["exclusiveMaximum"]) == (2, 10)
     assert (code["pattern"], code["maxLength"]) == ("^[A-Z]{2,3}, x$", 9)
@@ -62,10 +62,10 @@ def test_what_an_sdk_puts_into_descriptions_is_read() -> None:
 
 def test_other_descriptions_are_words_alone() -> None:
     said = "{minLength: many, maxLength: inf, uniqueItems: True, format: date, default: {}}"
-    assert with_words({"description": said}) == {
+    assert with_described_keywords({"description": said}) == {
         "description": said,
         "uniqueItems": True,
         "format": "date",
     }
     for plain in ({"description": "a {b}"}, {"description": {"type": "string"}}, [5]):
-        assert with_words(plain) == plain
+        assert with_described_keywords(plain) == plain

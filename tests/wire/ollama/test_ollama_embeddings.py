@@ -7,8 +7,8 @@ import pytest
 
 from scenarios_app.wire.embedding import unit_vector
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.ollama.models import CONTEXT_LENGTH, MOST_CHARACTERS
-from scenarios_app.wire.ollama.request import MOST_INPUTS
+from scenarios_app.wire.ollama.models import CONTEXT_LENGTH, MAX_EMBEDDED_CHARS
+from scenarios_app.wire.ollama.request import MAX_INPUTS
 from tests.wire.ollama.ollama_cases import computed
 
 LONGEST = 4 * CONTEXT_LENGTH
@@ -79,13 +79,13 @@ def test_a_text_that_is_too_long_can_be_refused() -> None:
 
 def test_all_texts_together_have_a_limit() -> None:
     with pytest.raises(WireError, match="at most 1000000 characters"):
-        embed(input=["x" * LONGEST] * (MOST_CHARACTERS // LONGEST + 1))
+        embed(input=["x" * LONGEST] * (MAX_EMBEDDED_CHARS // LONGEST + 1))
 
 
 def test_so_has_their_number() -> None:
-    assert len(embed(input=["x"] * MOST_INPUTS)["embeddings"]) == MOST_INPUTS
+    assert len(embed(input=["x"] * MAX_INPUTS)["embeddings"]) == MAX_INPUTS
     with pytest.raises(WireError, match="at most 2048 texts"):
-        embed(input=["x"] * (MOST_INPUTS + 1))
+        embed(input=["x"] * (MAX_INPUTS + 1))
 
 
 def test_the_older_form_gives_one_vector() -> None:

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from scenarios_app.engine.canonical import Message
 from scenarios_app.engine.parts import OpaquePart, TextPart
-from scenarios_app.wire.ollama.fields import MOST_NUMBERS, recall, remember
+from scenarios_app.wire.ollama.fields import MAX_CONTEXT_NUMBERS, decode_context, encode_context
 from tests.wire.ollama.ollama_cases import answer, parse_body, prompt, render
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -15,9 +15,9 @@ SAID = st.tuples(st.sampled_from(["user", "assistant"]), TEXTS)
 @given(st.lists(SAID, max_size=6))
 def test_what_was_said_comes_back(said: list[tuple[str, str]]) -> None:
     messages = tuple(Message(role, (TextPart(text),)) for role, text in said)  # type: ignore[arg-type]
-    numbers = remember(messages)
+    numbers = encode_context(messages)
     assert all(0 <= number < 65_536 for number in numbers)
-    assert recall(numbers) == messages
+    assert decode_context(numbers) == messages
 
 
 def test_only_what_user_and_assistant_say_is_kept() -> None:
@@ -25,20 +25,20 @@ def test_only_what_user_and_assistant_say_is_kept() -> None:
         Message("system", (TextPart("s"),)),
         Message("user", (TextPart("u"), OpaquePart("image"))),
     )
-    assert recall(remember(messages)) == (Message("user", (TextPart("u"),)),)
+    assert decode_context(encode_context(messages)) == (Message("user", (TextPart("u"),)),)
 
 
 def test_the_oldest_is_forgotten_where_it_is_too_much() -> None:
     long = [Message("user", (TextPart(f"{i}" * 9_000),)) for i in range(9)]
-    numbers = remember(long)
-    assert len(numbers) <= MOST_NUMBERS
-    assert recall(numbers) == tuple(long[-3:])
-    assert recall(remember([Message("user", (TextPart("x" * 40_000),))])) == ()
+    numbers = encode_context(long)
+    assert len(numbers) <= MAX_CONTEXT_NUMBERS
+    assert decode_context(numbers) == tuple(long[-3:])
+    assert decode_context(encode_context([Message("user", (TextPart("x" * 40_000),))])) == ()
 
 
 @given(st.lists(st.integers(-(2**70), 2**70) | st.integers(0, 65_535), max_size=20))
 def test_any_numbers_are_taken(numbers: list[int]) -> None:
-    assert isinstance(recall(numbers), tuple)  # type: ignore[arg-type]
+    assert isinstance(decode_context(numbers), tuple)  # type: ignore[arg-type]
 
 
 def packed(text: str) -> list[int]:
@@ -47,8 +47,8 @@ def packed(text: str) -> list[int]:
 
 def test_json_of_another_shape_is_no_memory() -> None:
     for text in ('{"a":1} ', "[1] ", '[["system","x"]] ', '[["user",1]]', "null"):
-        assert recall(packed(text)) == ()
-    assert recall(packed("[" * 5_000)) == ()
+        assert decode_context(packed(text)) == ()
+    assert decode_context(packed("[" * 5_000)) == ()
 
 
 def test_a_conversation_goes_on_by_its_context() -> None:

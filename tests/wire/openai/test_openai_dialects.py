@@ -16,7 +16,7 @@ from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.dialects.dialect import Dialect
 from scenarios_app.wire.openai.dialects.rows import DIALECTS, PROVIDERS
 from scenarios_app.wire.openai.responses.wire import WIRE as RESPONSES
-from scenarios_app.wire.openai.shared import OLLAMAS_PORT
+from scenarios_app.wire.openai.shared import OLLAMA_PORT
 from scenarios_app.wire.openai.wire import WIRES_BY_DIALECT
 from scenarios_app.wire.registry import find_target
 from tests.wire.openai.dialect_cases import (
@@ -196,7 +196,7 @@ def row_of(dialect: Dialect) -> list[str]:
     calls = "whole" if dialect.whole_calls else "in pieces"
     return [
         f"`{dialect.name}`",
-        f"`/v1/` on port {OLLAMAS_PORT[1:]}" if dialect.name == "ollama" else starts,
+        f"`/v1/` on port {OLLAMA_PORT[1:]}" if dialect.name == "ollama" else starts,
         f"`{dialect.provider}`",
         thoughts,
         f"`{dialect.id}`",

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from scenarios_app.engine.canonical import ErrorAnswer
-from scenarios_app.wire.openai.shared import duration
+from scenarios_app.wire.openai.shared import format_duration
 from scenarios_app.wire.openai.wire import WIRE
 
 
@@ -94,4 +94,4 @@ def test_an_exhausted_limit_says_when_to_come_again(
     ],
 )
 def test_reset_times_are_durations(milliseconds: int, text: str) -> None:
-    assert duration(milliseconds) == text
+    assert format_duration(milliseconds) == text

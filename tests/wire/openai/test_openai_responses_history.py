@@ -16,7 +16,7 @@ from scenarios_app.engine.parts import (
     ToolCallPart,
     ToolResultPart,
 )
-from scenarios_app.wire.openai.responses.memory import IDS, keep_answer
+from scenarios_app.wire.openai.responses.memory import EXAMPLE_IDS, record_replayed
 from tests.wire.openai.responses_answers import answer
 from tests.wire.openai.responses_cases import CREATE, Session, refusal_of
 
@@ -193,7 +193,7 @@ def test_a_conversation_is_no_answer() -> None:
         session.compute("GET", f"/v1/responses/{names[0].replace(' ', '%20')}")
 
 
-@pytest.mark.parametrize("name", IDS)
+@pytest.mark.parametrize("name", EXAMPLE_IDS)
 def test_the_examples_of_the_api_description_are_always_there(name: str) -> None:
     request = Session().read({"input": "And?", "previous_response_id": name})
     assert [message.role for message in request.messages] == ["user", "assistant", "user"]
@@ -270,15 +270,15 @@ def test_a_request_goes_on_from_a_recorded_answer(stream: bool) -> None:
 def test_a_recorded_answer_of_a_conversation_is_its_latest() -> None:
     request = Session().read({"input": "Hello"})
     named = replace(request, own=replace(request.own, conversation="conv_1"))
-    names = [kept.name for kept in keep_answer(named, json.dumps(RECORDED).encode())]
+    names = [kept.name for kept in record_replayed(named, json.dumps(RECORDED).encode())]
     assert names[1:] == ["resp_recorded", "conversation conv_1"]
 
 
 @pytest.mark.parametrize("body", [b"", b"{broken", b"[]", b'{"id": 7}', b"data: 7\n\n"])
 def test_a_recorded_answer_without_a_name_is_not_kept(body: bytes) -> None:
-    assert keep_answer(Session().read({"input": "Hello"}), body) == ()
+    assert record_replayed(Session().read({"input": "Hello"}), body) == ()
 
 
 def test_a_recorded_answer_that_is_not_to_be_stored_is_not() -> None:
     request = Session().read({"input": "Hello", "store": False})
-    assert keep_answer(request, json.dumps(RECORDED).encode()) == ()
+    assert record_replayed(request, json.dumps(RECORDED).encode()) == ()

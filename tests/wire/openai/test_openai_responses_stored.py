@@ -15,7 +15,7 @@ from openai.types.responses import (
 from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.engine.parts import TextPart
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.openai.responses.memory import IDS
+from scenarios_app.wire.openai.responses.memory import EXAMPLE_IDS
 from scenarios_app.wire.registry import find_target
 from tests.wire.openai.openai_cases import make_call
 from tests.wire.openai.responses_cases import CALL_1, PATH, RESULT_1, Session, events_in, stream
@@ -162,7 +162,7 @@ def test_a_page_that_cannot_be_is_refused(
     assert (error.status, error.param) == (400, place)
 
 
-@pytest.mark.parametrize("name", IDS)
+@pytest.mark.parametrize("name", EXAMPLE_IDS)
 def test_the_examples_can_be_asked_for_in_every_way(session: Session, name: str) -> None:
     path = f"{PATH}/{name}"
     whole = session.computed("GET", path)

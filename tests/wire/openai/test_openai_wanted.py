@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from scenarios_app.engine.canonical import ANY_OBJECT, JsonFormat, ToolChoice
-from scenarios_app.wire.openai.fields import choice_of, json_of
+from scenarios_app.wire.openai.fields import to_json_format, to_tool_choice
 
 NAMED: Any = {"type": "function", "function": {"name": "f"}}
 FLAT: Any = {"type": "function", "name": "g"}
@@ -37,7 +37,7 @@ FLAT: Any = {"type": "function", "name": "g"}
     ],
 )
 def test_a_tool_choice_has_one_meaning(sent: Any, meant: ToolChoice) -> None:
-    assert choice_of(sent) == meant
+    assert to_tool_choice(sent) == meant
 
 
 @pytest.mark.parametrize(
@@ -51,9 +51,9 @@ def test_a_tool_choice_has_one_meaning(sent: Any, meant: ToolChoice) -> None:
 )
 def test_a_response_format_has_one_meaning(sent: Any, schema: bool) -> None:
     wanted = {"type": "null"} if schema else ANY_OBJECT
-    assert json_of(sent, "text.format") == JsonFormat(wanted, "text.format")
+    assert to_json_format(sent, "text.format") == JsonFormat(wanted, "text.format")
 
 
 @pytest.mark.parametrize("sent", [None, {"type": "text"}, {"type": "grammar", "grammar": "x"}])
 def test_other_formats_want_no_json(sent: Any) -> None:
-    assert json_of(sent, "response_format") is None
+    assert to_json_format(sent, "response_format") is None

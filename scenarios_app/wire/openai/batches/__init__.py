@@ -38,7 +38,13 @@ from scenarios_app.wire.openai.batches.batch import (
     told_of_batch,
 )
 from scenarios_app.wire.openai.batches.files import need_file
-from scenarios_app.wire.openai.fields import Page, page_of, read_metadata, read_page, unsupported
+from scenarios_app.wire.openai.fields import (
+    ListPage,
+    read_metadata,
+    read_page,
+    render_page,
+    unsupported,
+)
 from scenarios_app.wire.openai.shared import PROVIDER
 
 PATH = "/v1/batches"
@@ -64,7 +70,7 @@ class BatchFields(msgspec.Struct, frozen=True):
     name: str = ""
     input_file: str = ""
     endpoint: str = ""
-    page: Page | None = None
+    page: ListPage | None = None
     lines: tuple[Line, ...] = ()
     errors: tuple[LineError, ...] = ()
     batches: tuple[Batch, ...] = ()
@@ -176,7 +182,7 @@ def _list(request: CanonicalRequest, context: ComputeContext) -> bytes:
     own: BatchFields = request.own
     assert own.page is not None
     in_order = sorted(own.batches, key=lambda batch: batch.ordinal)
-    return encode_json(page_of([Node(told_of_batch(batch)) for batch in in_order], own.page))
+    return encode_json(render_page([Node(told_of_batch(batch)) for batch in in_order], own.page))
 
 
 _NEW = ArchiveHooks(_references, _resolve_new, record_computed=_store_new)

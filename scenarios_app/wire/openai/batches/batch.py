@@ -23,7 +23,7 @@ Status: TypeAlias = Literal["validating", "failed", "completed", "cancelling", "
 # What a batch has become when somebody asks for it again.
 _NEXT: dict[Status, Status] = {"validating": "completed", "cancelling": "cancelled"}
 # As many as the real API takes.
-MOST_LINES = 50_000
+MAX_LINES = 50_000
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -69,8 +69,8 @@ def read_lines(data: bytes, url: str) -> tuple[list[Line], list[LineError]]:
         lines.append(line)
     if not lines and not errors:
         errors.append(LineError("empty_file", "The input file has no lines."))
-    if len(lines) > MOST_LINES:
-        message = f"The input file has more than {MOST_LINES} lines."
+    if len(lines) > MAX_LINES:
+        message = f"The input file has more than {MAX_LINES} lines."
         errors.append(LineError("too_many_tasks", message))
     return lines, errors
 

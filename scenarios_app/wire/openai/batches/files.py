@@ -24,7 +24,7 @@ from scenarios_app.wire.base import (
 )
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.openai.fields import Page, page_of, read_page, unsupported
+from scenarios_app.wire.openai.fields import ListPage, read_page, render_page, unsupported
 from scenarios_app.wire.openai.shared import PROVIDER
 
 PATH = "/v1/files"
@@ -39,8 +39,8 @@ PREFIX = "file-"
 # The files that every session has, under the ids that OpenAI's API description gives as examples:
 # what is generated from it, the SDKs' own tests among it, finds something there.
 _EXAMPLES = ("file_id", "input_file_id")
-_KIND = b"multipart/form-data"
-_MOST_FIELDS = 100
+_FORM_TYPE = b"multipart/form-data"
+_MAX_FIELDS = 100
 
 
 class FilePart(msgspec.Struct, frozen=True):
@@ -50,21 +50,21 @@ class FilePart(msgspec.Struct, frozen=True):
     data: bytes
 
 
-class Form(msgspec.Struct, frozen=True):
+class MultipartForm(msgspec.Struct, frozen=True):
     """The fields of a form, and its files, by their names. Of those alike the last one counts."""
 
     fields: dict[str, str]
     files: dict[str, FilePart]
 
 
-def read_form(call: Call) -> Form:
+def read_form(call: Call) -> MultipartForm:
     """The form that a call sends; raises the 400 where it sends none. All of it stays in memory:
     the body of a call is there, and no larger than bodies may be."""
     kind, options = parse_options_header(call.headers.get("content-type", ""))
     boundary = options.get(b"boundary")
-    if kind != _KIND or not boundary:
+    if kind != _FORM_TYPE or not boundary:
         raise WireError(400, "The body has to be multipart/form-data, with a boundary.")
-    form = Form({}, {})
+    form = MultipartForm({}, {})
 
     def take_field(part: Field) -> None:
         form.fields[_text(part.field_name)] = _text(part.value)
@@ -74,7 +74,7 @@ def read_form(call: Call) -> Form:
         assert isinstance(held, BytesIO)
         form.files[_text(part.field_name)] = FilePart(_text(part.file_name), held.getvalue())
 
-    config = {"MAX_MEMORY_FILE_SIZE": len(call.body) + 1, "MAX_FIELDS": _MOST_FIELDS}
+    config = {"MAX_MEMORY_FILE_SIZE": len(call.body) + 1, "MAX_FIELDS": _MAX_FIELDS}
     try:
         parser = FormParser(kind.decode(), take_field, take_file, boundary=boundary, config=config)
         parser.write(call.body)
@@ -157,7 +157,7 @@ class FileFields(msgspec.Struct, frozen=True):
     name: str = ""
     uploaded: FilePart | None = None
     purpose: str = ""
-    page: Page | None = None
+    page: ListPage | None = None
     files: tuple[File, ...] = ()
 
     @property
@@ -233,7 +233,7 @@ def _list(request: CanonicalRequest, context: ComputeContext) -> bytes:
     assert own.page is not None
     wanted = [file for file in own.files if own.purpose in ("", file.purpose)]
     in_order = sorted(wanted, key=lambda file: file.ordinal)
-    return encode_json(page_of([Node(told_of_file(file)) for file in in_order], own.page))
+    return encode_json(render_page([Node(told_of_file(file)) for file in in_order], own.page))
 
 
 def _delete(request: CanonicalRequest, context: ComputeContext) -> bytes:

@@ -5,10 +5,10 @@ from http import HTTPStatus
 
 from scenarios_app.engine.canonical import ErrorAnswer, Json
 from scenarios_app.wire.base import Headers
-from scenarios_app.wire.openai.shared import code_of, limit_headers, retry_headers, type_of
+from scenarios_app.wire.openai.shared import error_code, error_type, limit_headers, retry_headers
 
 
-def in_openrouter(error: ErrorAnswer) -> Json:
+def openrouter_error(error: ErrorAnswer) -> Json:
     """The code is the status; what else a script says of the error is told beside it."""
     said = {"type": error.type, "code": error.code, "param": error.param}
     metadata: dict[str, Json] = {key: value for key, value in said.items() if value is not None}
@@ -20,7 +20,7 @@ def in_openrouter(error: ErrorAnswer) -> Json:
     return {"error": fields, "user_id": "user_mockllm"} if error.limited else {"error": fields}
 
 
-def in_vllm(error: ErrorAnswer) -> Json:
+def vllm_error(error: ErrorAnswer) -> Json:
     """The type is the name of the status, the code its number."""
     try:
         name = HTTPStatus(error.status).phrase.title().replace(" ", "")
@@ -38,8 +38,8 @@ def in_vllm(error: ErrorAnswer) -> Json:
 _DEEPSEEK_TYPES = {401: "authentication_error", 402: "unknown_error", 429: "rate_limit_reached"}
 
 
-def in_deepseek(error: ErrorAnswer) -> Json:
-    kind = _DEEPSEEK_TYPES.get(error.status) or type_of(error.status)
+def deepseek_error(error: ErrorAnswer) -> Json:
+    kind = _DEEPSEEK_TYPES.get(error.status) or error_type(error.status)
     fields: Json = {
         "message": error.message,
         "type": error.type or kind,
@@ -49,13 +49,13 @@ def in_deepseek(error: ErrorAnswer) -> Json:
     return {"error": fields}
 
 
-def in_groq(error: ErrorAnswer) -> Json:
+def groq_error(error: ErrorAnswer) -> Json:
     """No field stands there empty."""
     fields = {
         "message": error.message,
         "type": error.type or ("tokens" if error.status == 429 else _plain_type(error.status)),
         "param": error.param,
-        "code": error.code or code_of(error.status),
+        "code": error.code or error_code(error.status),
     }
     return {"error": {key: value for key, value in fields.items() if value is not None}}
 
@@ -63,7 +63,7 @@ def in_groq(error: ErrorAnswer) -> Json:
 _MISTRAL_CODES = {400: "3051", 401: "3001", 404: "1500", 422: "3051", 429: "1300"}
 
 
-def in_mistral(error: ErrorAnswer) -> Json:
+def mistral_error(error: ErrorAnswer) -> Json:
     """An error without an envelope around it."""
     kind = "rate_limited" if error.status == 429 else _plain_type(error.status)
     return {
@@ -84,7 +84,7 @@ _XAI_CODES = {
 }
 
 
-def in_xai(error: ErrorAnswer) -> Json:
+def xai_error(error: ErrorAnswer) -> Json:
     """The code is words, the error a text."""
     other = "Internal error" if error.status >= 500 else "Client specified an invalid argument"
     return {
@@ -93,7 +93,7 @@ def in_xai(error: ErrorAnswer) -> Json:
     }
 
 
-def in_ollama(error: ErrorAnswer) -> Json:
+def ollama_error(error: ErrorAnswer) -> Json:
     kind = "not_found_error" if error.status == 404 else "invalid_request_error"
     fields: Json = {
         "message": error.message,
@@ -108,7 +108,7 @@ def _plain_type(status: int) -> str:
     return "internal_server_error" if status >= 500 else "invalid_request_error"
 
 
-def headers_of(
+def make_header_builder(
     *own: tuple[str, str], limits: bool = False
 ) -> Callable[[str, ErrorAnswer | None], Headers]:
     """Headers of these names and values, with `{id}` for that of the request, before the limits, if

@@ -9,7 +9,7 @@ from scenarios_app.engine.canonical import CanonicalResponse, Json
 from scenarios_app.engine.parts import ReasoningPart
 from scenarios_app.wire.base import encode_json
 from scenarios_app.wire.openai.dialects.dialect import Fields
-from scenarios_app.wire.openai.obfuscation import opaque_of
+from scenarios_app.wire.openai.obfuscation import make_opaque_text
 
 
 class Vendor(msgspec.Struct, frozen=True):
@@ -50,23 +50,23 @@ def vendor_of(model: str) -> Vendor:
     return VENDORS.get(model.partition("/")[0], _OTHER)
 
 
-def provided(response: CanonicalResponse) -> Fields:
+def provider_field(response: CanonicalResponse) -> Fields:
     """Who answered."""
     return {"provider": vendor_of(response.model).title}
 
 
-def native_ending(model: str, reason: str) -> Fields:
+def native_finish_field(model: str, reason: str) -> Fields:
     """The reason in the words of who answered."""
     return {"native_finish_reason": vendor_of(model).reasons.get(reason, reason)}
 
 
-def details(part: ReasoningPart, model: str, *, index: int = 0) -> list[Json]:
+def reasoning_details(part: ReasoningPart, model: str, *, index: int = 0) -> list[Json]:
     """A thought as it is to be sent back: its text and signature, or its sum and what is
     encrypted."""
     vendor = vendor_of(model)
     said: list[dict[str, Json]] = []
     if vendor.summed_up:
-        data = part.redacted or part.signature or opaque_of(part.text)
+        data = part.redacted or part.signature or make_opaque_text(part.text)
         if part.text:
             said.append({"type": "reasoning.summary", "summary": part.text})
         said.append({"type": "reasoning.encrypted", "data": data, "id": f"rs_{index}"})
@@ -79,7 +79,7 @@ def details(part: ReasoningPart, model: str, *, index: int = 0) -> list[Json]:
     return [{**each, "format": vendor.form, "index": index} for each in said]
 
 
-def piece_of(model: str) -> tuple[bytes, bytes]:
+def detail_frame(model: str) -> tuple[bytes, bytes]:
     """The bytes around the encoded text of a piece of a thought, as its detail."""
     vendor = vendor_of(model)
     kind = b"summary" if vendor.summed_up else b"text"
@@ -87,8 +87,8 @@ def piece_of(model: str) -> tuple[bytes, bytes]:
     return b'{"type":"reasoning.%b","%b":' % (kind, kind), b"," + form
 
 
-def rest_of(part: ReasoningPart, model: str) -> list[Json]:
+def closing_details(part: ReasoningPart, model: str) -> list[Json]:
     """The details of a thought that come after its text."""
     if part.redacted is None and part.signature is None and not vendor_of(model).summed_up:
         return []
-    return details(replace(part, text=""), model)
+    return reasoning_details(replace(part, text=""), model)

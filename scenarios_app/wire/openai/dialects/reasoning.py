@@ -6,7 +6,11 @@ from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.parts import ReasoningPart
 from scenarios_app.wire.base import encode_json
 from scenarios_app.wire.openai.dialects.dialect import Dialect, Fields, ReasoningPlace
-from scenarios_app.wire.openai.dialects.openrouter import details, piece_of, rest_of
+from scenarios_app.wire.openai.dialects.openrouter import (
+    closing_details,
+    detail_frame,
+    reasoning_details,
+)
 
 
 def reasoning_fields(
@@ -17,7 +21,11 @@ def reasoning_fields(
     text = "".join(part.text for part in thoughts)
     match where:
         case "details":
-            said = [d for i, part in enumerate(thoughts) for d in details(part, model, index=i)]
+            said = [
+                d
+                for i, part in enumerate(thoughts)
+                for d in reasoning_details(part, model, index=i)
+            ]
             return {"reasoning": text or None, "reasoning_details": said}
         case "content" if text:
             pieces: list[Json] = [_thinking_block(text)]
@@ -34,7 +42,7 @@ def reasoning_delta_frame(dialect: Dialect, model: str) -> tuple[bytes, ...]:
     """The bytes around, and between, the encoded text of a delta."""
     match dialect.reasoning:
         case "details":
-            before, after = piece_of(model)
+            before, after = detail_frame(model)
             return (
                 b'{"role":"assistant","content":"","reasoning":',
                 b',"reasoning_details":[' + before,
@@ -53,7 +61,7 @@ def reasoning_delta_frame(dialect: Dialect, model: str) -> tuple[bytes, ...]:
 
 def reasoning_end_delta(where: ReasoningPlace, part: ReasoningPart, model: str) -> Fields:
     """The delta after a thought: its signature, or what is encrypted, where there is a place."""
-    if where != "details" or not (rest := rest_of(part, model)):
+    if where != "details" or not (rest := closing_details(part, model)):
         return {}
     return {"role": "assistant", "content": "", "reasoning": None, "reasoning_details": rest}
 

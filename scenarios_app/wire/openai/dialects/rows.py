@@ -6,11 +6,11 @@ from scenarios_app.engine.canonical import CanonicalResponse, Json
 from scenarios_app.wire.base import encode_json, sse
 from scenarios_app.wire.openai.dialects import errors, usages
 from scenarios_app.wire.openai.dialects.dialect import Dialect
-from scenarios_app.wire.openai.dialects.openrouter import native_ending, provided
+from scenarios_app.wire.openai.dialects.openrouter import native_finish_field, provider_field
 from scenarios_app.wire.openai.sample import MODELS
 from scenarios_app.wire.openai.shared import (
     AZURE,
-    AZURE_STARTS,
+    AZURE_PREFIXES,
     OPENAI_UPSTREAM,
     PROVIDER,
     answer_headers,
@@ -39,7 +39,7 @@ OPENAI = Dialect(
     chunk_choice_fields={"logprobs": None},
     obfuscated=True,
     compact_call=True,
-    usage=usages.of_openai,
+    usage=usages.openai_usage,
     usage_null=True,
     provider_tools=False,
     error=error_envelope,
@@ -66,7 +66,7 @@ AZURE_OPENAI = Dialect(
     name="azure",
     title="Azure OpenAI",
     provider=PROVIDER,
-    path_prefixes=AZURE_STARTS,
+    path_prefixes=AZURE_PREFIXES,
     owned_prefixes=(AZURE,),
     upstream=Upstream(
         "azure",
@@ -87,7 +87,7 @@ AZURE_OPENAI = Dialect(
     chunk_choice_fields={"logprobs": None, "content_filter_results": {}},
     obfuscated=True,
     compact_call=True,
-    usage=usages.of_openai,
+    usage=usages.openai_usage,
     usage_null=True,
     provider_tools=False,
     error=error_envelope,
@@ -114,20 +114,20 @@ OPENROUTER = Dialect(
     models=("openai/gpt-5-mini", "anthropic/claude-sonnet-4.6", "google/gemini-2.5-flash"),
     id="gen-{created}-{short}",
     reasoning="details",
-    make_top_fields=provided,
+    make_top_fields=provider_field,
     response_fields={"system_fingerprint": None, "service_tier": None},
     message_fields={"refusal": None, "reasoning": None},
     choice_fields={"logprobs": None},
-    make_ending_fields=native_ending,
+    make_ending_fields=native_finish_field,
     stream_prefix=b": OPENROUTER PROCESSING\n\n",
     delta_fields={"role": "assistant"},
     chunk_choice_fields={"native_finish_reason": None},
     last_delta={"role": "assistant", "content": ""},
     call_index=True,
-    usage=usages.of_openrouter,
+    usage=usages.openrouter_usage,
     usage_chunk="always",
-    error=errors.in_openrouter,
-    headers=errors.headers_of(("x-generation-id", "gen-{id}")),
+    error=errors.openrouter_error,
+    headers=errors.make_header_builder(("x-generation-id", "gen-{id}")),
 )
 
 VLLM = Dialect(
@@ -162,9 +162,9 @@ VLLM = Dialect(
     choice_fields={"logprobs": None},
     make_ending_fields=lambda model, reason: {"stop_reason": None, "token_ids": None},
     chunk_choice_fields={"logprobs": None},
-    usage=usages.of_vllm,
-    error=errors.in_vllm,
-    headers=errors.headers_of(),
+    usage=usages.vllm_usage,
+    error=errors.vllm_error,
+    headers=errors.make_header_builder(),
 )
 
 DEEPSEEK = Dialect(
@@ -189,12 +189,12 @@ DEEPSEEK = Dialect(
     choice_fields={"logprobs": None},
     chunk_choice_fields={"logprobs": None},
     last_delta={"content": ""},
-    make_last_chunk_fields=lambda response: {"usage": usages.of_deepseek(response.usage)},
+    make_last_chunk_fields=lambda response: {"usage": usages.deepseek_usage(response.usage)},
     call_index=True,
-    usage=usages.of_deepseek,
+    usage=usages.deepseek_usage,
     usage_chunk="never",
-    error=errors.in_deepseek,
-    headers=errors.headers_of(("x-ds-trace-id", "{id}")),
+    error=errors.deepseek_error,
+    headers=errors.make_header_builder(("x-ds-trace-id", "{id}")),
 )
 
 
@@ -227,18 +227,20 @@ GROQ = Dialect(
     make_last_chunk_fields=lambda response: {
         "x_groq": {
             "id": _groq(response)["id"],
-            "usage": {**usages.of_groq(response.usage)},
+            "usage": {**usages.groq_usage(response.usage)},
         },
-        "usage": usages.of_groq(response.usage),
+        "usage": usages.groq_usage(response.usage),
     },
     tool_call_content={},
     choice_fields={"logprobs": None},
     chunk_choice_fields={"logprobs": None},
     whole_calls=True,
-    usage=usages.of_groq,
+    usage=usages.groq_usage,
     usage_chunk="never",
-    error=errors.in_groq,
-    headers=errors.headers_of(("x-request-id", "req_{id}"), ("x-groq-region", "dls"), limits=True),
+    error=errors.groq_error,
+    headers=errors.make_header_builder(
+        ("x-request-id", "req_{id}"), ("x-groq-region", "dls"), limits=True
+    ),
 )
 
 MISTRAL = Dialect(
@@ -261,14 +263,14 @@ MISTRAL = Dialect(
     tool_call_content={"content": ""},
     message_fields={"tool_calls": None},
     last_delta={"content": ""},
-    make_last_chunk_fields=lambda response: {"usage": usages.of_mistral(response.usage)},
+    make_last_chunk_fields=lambda response: {"usage": usages.mistral_usage(response.usage)},
     call_index=True,
     call_type=False,
     whole_calls=True,
-    usage=usages.of_mistral,
+    usage=usages.mistral_usage,
     usage_chunk="never",
-    error=errors.in_mistral,
-    headers=errors.headers_of(("mistral-correlation-id", "{id}"), limits=True),
+    error=errors.mistral_error,
+    headers=errors.make_header_builder(("mistral-correlation-id", "{id}"), limits=True),
 )
 
 XAI = Dialect(
@@ -293,9 +295,9 @@ XAI = Dialect(
     delta_fields={"role": "assistant"},
     last_delta={"role": "assistant"},
     whole_calls=True,
-    usage=usages.of_xai,
-    error=errors.in_xai,
-    headers=errors.headers_of(("x-request-id", "{id}"), limits=True),
+    usage=usages.xai_usage,
+    error=errors.xai_error,
+    headers=errors.make_header_builder(("x-request-id", "{id}"), limits=True),
 )
 
 OLLAMA = Dialect(
@@ -313,9 +315,9 @@ OLLAMA = Dialect(
     last_delta={"role": "assistant", "content": ""},
     call_index=True,
     whole_calls=True,
-    usage=usages.of_ollama,
-    error=errors.in_ollama,
-    headers=errors.headers_of(),
+    usage=usages.ollama_usage,
+    error=errors.ollama_error,
+    headers=errors.make_header_builder(),
 )
 
 DIALECTS: Mapping[str, Dialect] = {

@@ -7,7 +7,7 @@ _PROMPT_PRICE, _COMPLETION_PRICE = 3e-06, 1.5e-05
 _PROMPT_SECONDS, _COMPLETION_SECONDS, _QUEUE_SECONDS = 2e-05, 0.002, 0.05
 
 
-def of_openai(usage: Usage) -> dict[str, Json]:
+def openai_usage(usage: Usage) -> dict[str, Json]:
     return {
         **_totals(usage),
         "prompt_tokens_details": {"cached_tokens": _cached(usage), "audio_tokens": 0},
@@ -20,7 +20,7 @@ def of_openai(usage: Usage) -> dict[str, Json]:
     }
 
 
-def of_openrouter(usage: Usage) -> dict[str, Json]:
+def openrouter_usage(usage: Usage) -> dict[str, Json]:
     prompt = round(usage.input_tokens * _PROMPT_PRICE, 9)
     completion = round(usage.output_tokens * _COMPLETION_PRICE, 9)
     cost = round(prompt + completion, 9)
@@ -47,7 +47,7 @@ def of_openrouter(usage: Usage) -> dict[str, Json]:
     }
 
 
-def of_vllm(usage: Usage) -> dict[str, Json]:
+def vllm_usage(usage: Usage) -> dict[str, Json]:
     return {
         "prompt_tokens": usage.input_tokens,
         "total_tokens": usage.total_tokens,
@@ -56,7 +56,7 @@ def of_vllm(usage: Usage) -> dict[str, Json]:
     }
 
 
-def of_deepseek(usage: Usage) -> dict[str, Json]:
+def deepseek_usage(usage: Usage) -> dict[str, Json]:
     cached = _cached(usage)
     return {
         **_totals(usage),
@@ -67,7 +67,7 @@ def of_deepseek(usage: Usage) -> dict[str, Json]:
     }
 
 
-def of_groq(usage: Usage) -> dict[str, Json]:
+def groq_usage(usage: Usage) -> dict[str, Json]:
     prompt_time = round(usage.input_tokens * _PROMPT_SECONDS, 9)
     completion_time = round(usage.output_tokens * _COMPLETION_SECONDS, 9)
     return {
@@ -82,11 +82,11 @@ def of_groq(usage: Usage) -> dict[str, Json]:
     }
 
 
-def of_mistral(usage: Usage) -> dict[str, Json]:
+def mistral_usage(usage: Usage) -> dict[str, Json]:
     return {**_totals(usage), "prompt_tokens_details": {"cached_tokens": _cached(usage)}}
 
 
-def of_xai(usage: Usage) -> dict[str, Json]:
+def xai_usage(usage: Usage) -> dict[str, Json]:
     """Thinking stands beside what is said, and both in the total."""
     said = max(0, usage.output_tokens - usage.reasoning_tokens)
     return {
@@ -109,7 +109,7 @@ def of_xai(usage: Usage) -> dict[str, Json]:
     }
 
 
-def of_ollama(usage: Usage) -> dict[str, Json]:
+def ollama_usage(usage: Usage) -> dict[str, Json]:
     return _totals(usage)
 
 

@@ -18,21 +18,21 @@ from scenarios_app.engine.parts import (
 )
 from scenarios_app.wire.logprobs import token_logprobs
 from scenarios_app.wire.openai.families import family_of
-from scenarios_app.wire.openai.obfuscation import opaque_of
-from scenarios_app.wire.openai.responses.echo import echo_of, effort_of, tier_of
+from scenarios_app.wire.openai.obfuscation import make_opaque_text
+from scenarios_app.wire.openai.responses.echo import echo_fields, reasoning_effort, service_tier
 from scenarios_app.wire.openai.responses.request import ResponseFields
 
 # What an answer consists of can't be replaced by a script's own top-level fields.
-_STRUCTURE = frozenset({"object", "output", "usage"})
+_RESERVED_FIELDS = frozenset({"object", "output", "usage"})
 # How an answer ended is not known when its stream begins.
-_ENDING = frozenset({"completed_at", "error", "incomplete_details", "status"})
+_STATUS_FIELDS = frozenset({"completed_at", "error", "incomplete_details", "status"})
 _REASONS: Mapping[str, str] = {"length": "max_output_tokens", "content_filter": "content_filter"}
 _WEB_SEARCH = "web_search"
 # Where the reasoning stands that was not scripted: before the first part of the first choice.
-THOUGHT = (-1, 0)
+UNSCRIPTED_REASONING = (-1, 0)
 
 
-class Placed(msgspec.Struct, frozen=True):
+class OutputItem(msgspec.Struct, frozen=True):
     """An item of the output, and the part of the answer that it says. A message has its `content`
     in one piece."""
 
@@ -42,7 +42,7 @@ class Placed(msgspec.Struct, frozen=True):
     content: dict[str, Json] | None = None
 
 
-class Offered(msgspec.Struct, frozen=True):
+class ToolKinds(msgspec.Struct, frozen=True):
     """The names of the tools that are called in a way of their own: those that take any text, and
     those that stand in a namespace, where a search finds them."""
 
@@ -50,36 +50,38 @@ class Offered(msgspec.Struct, frozen=True):
     deferred: frozenset[str]
 
 
-_NOTHING = Offered(frozenset(), frozenset())
+_NO_TOOLS = ToolKinds(frozenset(), frozenset())
 
 
-def placed_items(
+def output_items(
     request: CanonicalRequest, response: CanonicalResponse
-) -> dict[tuple[int, int], Placed]:
+) -> dict[tuple[int, int], OutputItem]:
     """The items of the output by the choice and the part that they come from, in order.
 
     Several choices are one output, each part that this API has a word for an item of it. Calls of
     one id, which alternatives may have, are told apart: no output holds an id twice.
     """
     own: ResponseFields = request.own
-    offered = _offered(own.given.get("tools"))
+    offered = _tool_kinds(own.given.get("tools"))
     taken: set[str] = set()
-    placed: dict[tuple[int, int], Placed] = {}
-    if _thinks(request, response):
+    placed: dict[tuple[int, int], OutputItem] = {}
+    if _has_unscripted_reasoning(request, response):
         thought = ReasoningPart("")
-        placed[THOUGHT] = Placed(0, thought, _thought(thought, f"{response.id}00"))
+        placed[UNSCRIPTED_REASONING] = OutputItem(
+            0, thought, _reasoning_item(thought, f"{response.id}00")
+        )
     for number, choice in enumerate(response.choices):
         for index, part in enumerate(choice.parts):
             if isinstance(part, ToolCallPart):
-                part = replace(part, id=_unused(part.id, taken))
+                part = replace(part, id=_make_unique(part.id, taken))
             item_id = f"{response.id}{len(placed):02x}"
             content = _content(part, own.top_logprobs)
-            item = _message(item_id, content) if content else _item(part, item_id, offered)
+            item = _message_item(item_id, content) if content else _item(part, item_id, offered)
             if item is not None:
-                placed[number, index] = Placed(len(placed), part, item, content)
+                placed[number, index] = OutputItem(len(placed), part, item, content)
     if family_of(request.model).phased:
-        _tell_phases(placed.values())
-    if placed and _incomplete(response):
+        _set_phases(placed.values())
+    if placed and _incomplete_reason(response):
         last = next(reversed(placed.values())).item
         if "status" in last:
             last["status"] = "incomplete"
@@ -88,18 +90,18 @@ def placed_items(
 
 def response_body(request: CanonicalRequest, response: CanonicalResponse) -> dict[str, Json]:
     """The whole answer."""
-    incomplete = _incomplete(response)
+    incomplete = _incomplete_reason(response)
     body: dict[str, Json] = {
         "status": "incomplete" if incomplete else "completed",
         "completed_at": None if incomplete else response.created,
         "error": None,
         "incomplete_details": {"reason": incomplete} if incomplete else None,
     }
-    head = _head(request, response, tier_of(request))
+    head = _head(request, response, service_tier(request))
     if not head["background"]:
         body["billing"] = {"payer": "developer"}
-    ending = {key: value for key, value in response.metadata.items() if key in _ENDING}
-    output: list[Json] = [placed.item for placed in placed_items(request, response).values()]
+    ending = {key: value for key, value in response.metadata.items() if key in _STATUS_FIELDS}
+    output: list[Json] = [placed.item for placed in output_items(request, response).values()]
     usage = usage_fields(response.usage)
     return {**head, **body, **ending, "output": output, "usage": usage}
 
@@ -139,16 +141,16 @@ def annotations_of(part: TextPart) -> list[Json]:
 
 def _head(request: CanonicalRequest, response: CanonicalResponse, tier: str) -> dict[str, Json]:
     """The fields that do not depend on how the answer goes on."""
-    taken = _STRUCTURE | _ENDING
+    taken = _RESERVED_FIELDS | _STATUS_FIELDS
     scripted = {key: value for key, value in response.metadata.items() if key not in taken}
-    return echo_of(request, response) | {"service_tier": tier} | scripted
+    return echo_fields(request, response) | {"service_tier": tier} | scripted
 
 
-def _thinks(request: CanonicalRequest, response: CanonicalResponse) -> bool:
+def _has_unscripted_reasoning(request: CanonicalRequest, response: CanonicalResponse) -> bool:
     """Whether the answer begins with an item of reasoning that nobody scripted, as those of models
     do that think: always, or where effort or a summary is asked for."""
     family = family_of(request.model)
-    if family.effort is None or effort_of(request) == "none":
+    if family.effort is None or reasoning_effort(request) == "none":
         return False
     if not (family.shows_reasoning or request.reasoning):
         return False
@@ -156,7 +158,7 @@ def _thinks(request: CanonicalRequest, response: CanonicalResponse) -> bool:
     return bool(parts) and not any(isinstance(part, ReasoningPart) for part in parts)
 
 
-def _thought(part: ReasoningPart, item_id: str) -> dict[str, Json]:
+def _reasoning_item(part: ReasoningPart, item_id: str) -> dict[str, Json]:
     """An item of reasoning. What of it goes back to the provider unread is made of its id unless a
     script has it."""
     summary: list[Json] = [{"type": "summary_text", "text": part.text}] if part.text else []
@@ -165,11 +167,11 @@ def _thought(part: ReasoningPart, item_id: str) -> dict[str, Json]:
         "id": f"rs_{item_id}",
         "content": [],
         "summary": summary,
-        "encrypted_content": part.redacted or part.signature or opaque_of(item_id),
+        "encrypted_content": part.redacted or part.signature or make_opaque_text(item_id),
     }
 
 
-def _tell_phases(placed: Iterable[Placed]) -> None:
+def _set_phases(placed: Iterable[OutputItem]) -> None:
     """What is said before a call is comment, the rest is the answer."""
     phase = "final_answer"
     for each in reversed(list(placed)):
@@ -179,7 +181,7 @@ def _tell_phases(placed: Iterable[Placed]) -> None:
             each.item["phase"] = phase
 
 
-def _unused(call_id: str, taken: set[str]) -> str:
+def _make_unique(call_id: str, taken: set[str]) -> str:
     name, number = call_id, 1
     while name in taken:
         number += 1
@@ -188,7 +190,7 @@ def _unused(call_id: str, taken: set[str]) -> str:
     return name
 
 
-def _incomplete(response: CanonicalResponse) -> str | None:
+def _incomplete_reason(response: CanonicalResponse) -> str | None:
     """Why the answer is not all there; the last choice tells."""
     return _REASONS.get(response.choices[-1].finish_reason)
 
@@ -208,10 +210,10 @@ def _content(part: AnswerPart, top: int | None) -> dict[str, Json] | None:
             return None
 
 
-def _item(part: AnswerPart, item_id: str, offered: Offered) -> dict[str, Json] | None:
+def _item(part: AnswerPart, item_id: str, offered: ToolKinds) -> dict[str, Json] | None:
     match part:
         case ReasoningPart():
-            return _thought(part, item_id)
+            return _reasoning_item(part, item_id)
         case ToolCallPart():
             is_custom = part.name in offered.custom
             item: dict[str, Json] = {
@@ -230,13 +232,13 @@ def _item(part: AnswerPart, item_id: str, offered: Offered) -> dict[str, Json] |
                 "type": "web_search_call",
                 "id": f"ws_{item_id}",
                 "status": "completed",
-                "action": _search(json.loads(part.input)),
+                "action": _search_action(json.loads(part.input)),
             }
         case _:
             return None
 
 
-def _message(item_id: str, content: Json) -> dict[str, Json]:
+def _message_item(item_id: str, content: Json) -> dict[str, Json]:
     return {
         "type": "message",
         "id": f"msg_{item_id}",
@@ -246,7 +248,7 @@ def _message(item_id: str, content: Json) -> dict[str, Json]:
     }
 
 
-def _search(given: Mapping[str, Json]) -> Json:
+def _search_action(given: Mapping[str, Json]) -> Json:
     query = given.get("query")
     queries: list[Json] = [query] if isinstance(query, str) else []
     return {"type": "search", "query": query if queries else "", "queries": queries}
@@ -264,9 +266,9 @@ def _annotation(citation: Citation, text: str) -> Json:
     }
 
 
-def _offered(tools: Json) -> Offered:
+def _tool_kinds(tools: Json) -> ToolKinds:
     if not isinstance(tools, list) or not tools:
-        return _NOTHING
+        return _NO_TOOLS
     custom, deferred = set(), set()
     for tool in tools:
         match tool:
@@ -274,4 +276,4 @@ def _offered(tools: Json) -> Offered:
                 custom.add(name)
             case {"type": "function", "name": str(name), "defer_loading": True}:
                 deferred.add(name)
-    return Offered(frozenset(custom), frozenset(deferred))
+    return ToolKinds(frozenset(custom), frozenset(deferred))

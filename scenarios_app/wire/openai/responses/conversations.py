@@ -15,18 +15,24 @@ from scenarios_app.wire.base import (
 )
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.openai.fields import Page, list_of, page_of, read_metadata, read_page
+from scenarios_app.wire.openai.fields import (
+    ListPage,
+    read_metadata,
+    read_page,
+    render_list,
+    render_page,
+)
 from scenarios_app.wire.openai.responses.items import read_items
+from scenarios_app.wire.openai.responses.memory import EXAMPLE_ITEM as EXAMPLE
 from scenarios_app.wire.openai.responses.memory import (
     HISTORY,
-    about_name,
     conversation_name,
+    info_name,
 )
-from scenarios_app.wire.openai.responses.memory import ITEM as EXAMPLE
 from scenarios_app.wire.openai.responses.record import (
-    About,
+    ConversationInfo,
+    encode_info,
     with_ids,
-    write_about,
     write_alias,
     write_record,
 )
@@ -36,8 +42,8 @@ from scenarios_app.wire.openai.shared import PROVIDER
 PATH = "/v1/conversations"
 
 _CONVERSATION, _ITEM = "conversation_id", "item_id"
-_ONE = f"{PATH}/{{{_CONVERSATION}}}"
-_ALL_ITEMS = f"{_ONE}/items"
+_ONE_PATH = f"{PATH}/{{{_CONVERSATION}}}"
+_ALL_ITEMS = f"{_ONE_PATH}/items"
 _ONE_ITEM = f"{_ALL_ITEMS}/{{{_ITEM}}}"
 
 
@@ -46,7 +52,7 @@ class ConversationFields(ResponseFields, frozen=True):
     an input; besides, it names an item or a page of them."""
 
     item_id: str = ""
-    page: Page | None = None
+    page: ListPage | None = None
 
 
 def _request(
@@ -76,45 +82,51 @@ def _read_items(call: Call, endpoint: Endpoint, params: Params, body: Node) -> C
     """Items to add, which a new conversation may come without."""
     items = body.maybe("items") if endpoint.canonical == PATH else body.need("items")
     return _request(
-        call, endpoint, params, body, ConversationFields({"input": _items(items)} if items else {})
+        call,
+        endpoint,
+        params,
+        body,
+        ConversationFields({"input": _check_items(items)} if items else {}),
     )
 
 
 def _retrieve_item(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    return encode_json(_item(request.own).value)
+    return encode_json(_find_item(request.own).value)
 
 
 def _list_items(request: CanonicalRequest, context: ComputeContext) -> bytes:
     own: ConversationFields = request.own
     assert own.page is not None
-    return encode_json(page_of(own.before, own.page))
+    return encode_json(render_page(own.before, own.page))
 
 
 def _create_items(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    return encode_json(list_of(_added(request, context)))
+    return encode_json(render_list(_added_items(request, context)))
 
 
 def _delete(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    name = _name(request, context)
+    name = _conversation_id(request, context)
     return encode_json({"id": name, "object": "conversation.deleted", "deleted": True})
 
 
 def _retrieve(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    return _shown(request, _about(request, context), context)
+    return _render_conversation(request, _current_info(request, context), context)
 
 
-def _write(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    return _shown(request, _written(request, context), context)
+def _create_or_update(request: CanonicalRequest, context: ComputeContext) -> bytes:
+    return _render_conversation(request, _updated_info(request, context), context)
 
 
 def _delete_item(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    return _shown(request, _without_item(request, context), context)
+    return _render_conversation(request, _info_without_item(request, context), context)
 
 
-def _shown(request: CanonicalRequest, about: About, context: ComputeContext) -> bytes:
+def _render_conversation(
+    request: CanonicalRequest, about: ConversationInfo, context: ComputeContext
+) -> bytes:
     return encode_json(
         {
-            "id": _name(request, context),
+            "id": _conversation_id(request, context),
             "object": "conversation",
             "created_at": about.created_at,
             "metadata": about.metadata,
@@ -123,65 +135,67 @@ def _shown(request: CanonicalRequest, about: About, context: ComputeContext) -> 
 
 
 def _store_deletion(request: CanonicalRequest, context: ComputeContext) -> tuple[ArchiveWrite, ...]:
-    name = _name(request, context)
-    return (ArchiveWrite(about_name(name), None), ArchiveWrite(conversation_name(name), None))
+    name = _conversation_id(request, context)
+    return (ArchiveWrite(info_name(name), None), ArchiveWrite(conversation_name(name), None))
 
 
 def _store_items(request: CanonicalRequest, context: ComputeContext) -> tuple[ArchiveWrite, ...]:
     """Items are stored as an answer is that has no words of its own."""
     own: ConversationFields = request.own
-    items = _added(request, context)
+    items = _added_items(request, context)
     if not items:
         return ()
     name = f"resp_{context.request_id}"
     data = write_record(
         context.request_id, {"output": []}, items=items, previous=own.previous, stream=b""
     )
-    alias = ArchiveWrite(conversation_name(_name(request, context)), write_alias(name))
+    alias = ArchiveWrite(conversation_name(_conversation_id(request, context)), write_alias(name))
     return (ArchiveWrite(name, data), alias)
 
 
-def _store_written(request: CanonicalRequest, context: ComputeContext) -> tuple[ArchiveWrite, ...]:
-    about = _store_about(request, _written(request, context), context)
+def _store_update(request: CanonicalRequest, context: ComputeContext) -> tuple[ArchiveWrite, ...]:
+    about = _info_write(request, _updated_info(request, context), context)
     return (about, *_store_items(request, context))
 
 
 def _store_without_item(
     request: CanonicalRequest, context: ComputeContext
 ) -> tuple[ArchiveWrite, ...]:
-    return (_store_about(request, _without_item(request, context), context),)
+    return (_info_write(request, _info_without_item(request, context), context),)
 
 
-def _store_about(request: CanonicalRequest, about: About, context: ComputeContext) -> ArchiveWrite:
-    return ArchiveWrite(about_name(_name(request, context)), write_about(about))
+def _info_write(
+    request: CanonicalRequest, about: ConversationInfo, context: ComputeContext
+) -> ArchiveWrite:
+    return ArchiveWrite(info_name(_conversation_id(request, context)), encode_info(about))
 
 
-def _name(request: CanonicalRequest, context: ComputeContext) -> str:
+def _conversation_id(request: CanonicalRequest, context: ComputeContext) -> str:
     own: ConversationFields = request.own
     return own.conversation or f"conv_{context.request_id}"
 
 
-def _about(request: CanonicalRequest, context: ComputeContext) -> About:
+def _current_info(request: CanonicalRequest, context: ComputeContext) -> ConversationInfo:
     """What is known of a conversation. One that nobody has told of is as if it were new."""
     own: ConversationFields = request.own
-    return own.about or About(context.created)
+    return own.about or ConversationInfo(context.created)
 
 
-def _written(request: CanonicalRequest, context: ComputeContext) -> About:
-    return replace(_about(request, context), metadata=request.metadata)
+def _updated_info(request: CanonicalRequest, context: ComputeContext) -> ConversationInfo:
+    return replace(_current_info(request, context), metadata=request.metadata)
 
 
-def _without_item(request: CanonicalRequest, context: ComputeContext) -> About:
-    about = _about(request, context)
-    return replace(about, gone=(*about.gone, str(_item(request.own).get("id").value)))
+def _info_without_item(request: CanonicalRequest, context: ComputeContext) -> ConversationInfo:
+    about = _current_info(request, context)
+    return replace(about, gone=(*about.gone, str(_find_item(request.own).get("id").value)))
 
 
-def _added(request: CanonicalRequest, context: ComputeContext) -> list[Node]:
+def _added_items(request: CanonicalRequest, context: ComputeContext) -> list[Node]:
     own: ConversationFields = request.own
     return [Node(item) for item in with_ids(context.request_id, own.items)]
 
 
-def _item(own: ConversationFields) -> Node:
+def _find_item(own: ConversationFields) -> Node:
     """The item that a path names."""
     for item in (*own.before, Node(EXAMPLE)):
         if item.get("id").value == own.item_id:
@@ -193,13 +207,13 @@ def _item(own: ConversationFields) -> Node:
     )
 
 
-def _items(node: Node) -> Json:
+def _check_items(node: Node) -> Json:
     """Items as they are given, once they are seen to be some."""
     read_items(node.items(), {})
     return node.value
 
 
-_WRITTEN = replace(HISTORY, record_computed=_store_written)
+_UPDATED = replace(HISTORY, record_computed=_store_update)
 _WITHOUT_ITEM = replace(HISTORY, record_computed=_store_without_item)
 _ITEMS = replace(HISTORY, record_computed=_store_items)
 _DELETED = replace(HISTORY, record_computed=_store_deletion)
@@ -210,8 +224,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("DELETE", _ONE_ITEM, _read, compute=_delete_item, archival=_WITHOUT_ITEM),
     Endpoint("GET", _ALL_ITEMS, _read_list, compute=_list_items, archival=HISTORY),
     Endpoint("POST", _ALL_ITEMS, _read_items, compute=_create_items, archival=_ITEMS),
-    Endpoint("GET", _ONE, _read, compute=_retrieve, archival=HISTORY),
-    Endpoint("POST", _ONE, _read_update, compute=_write, archival=_WRITTEN),
-    Endpoint("DELETE", _ONE, _read, compute=_delete, archival=_DELETED),
-    Endpoint("POST", PATH, _read_items, compute=_write, archival=_WRITTEN),
+    Endpoint("GET", _ONE_PATH, _read, compute=_retrieve, archival=HISTORY),
+    Endpoint("POST", _ONE_PATH, _read_update, compute=_create_or_update, archival=_UPDATED),
+    Endpoint("DELETE", _ONE_PATH, _read, compute=_delete, archival=_DELETED),
+    Endpoint("POST", PATH, _read_items, compute=_create_or_update, archival=_UPDATED),
 )

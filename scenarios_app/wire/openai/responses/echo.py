@@ -4,7 +4,7 @@ the model that answers."""
 from collections.abc import Mapping
 
 from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Json
-from scenarios_app.wire.openai.families import Family, family_of
+from scenarios_app.wire.openai.families import ModelFamily, family_of
 from scenarios_app.wire.openai.responses.request import ResponseFields
 
 # Tiers that a request can have for itself; any other way to ask comes to the default one.
@@ -23,7 +23,7 @@ _TOOL_USAGE: Json = {
 }
 
 
-def echo_of(request: CanonicalRequest, response: CanonicalResponse) -> dict[str, Json]:
+def echo_fields(request: CanonicalRequest, response: CanonicalResponse) -> dict[str, Json]:
     """The fields that are the same from the beginning of an answer to its end."""
     own: ResponseFields = request.own
     given = own.given
@@ -67,14 +67,14 @@ def echo_of(request: CanonicalRequest, response: CanonicalResponse) -> dict[str,
     return fields
 
 
-def tier_of(request: CanonicalRequest) -> str:
+def service_tier(request: CanonicalRequest) -> str:
     """The tier that a request was worked on in."""
     own: ResponseFields = request.own
     asked = own.given.get("service_tier")
     return asked if isinstance(asked, str) and asked in _TIERS else "default"
 
 
-def effort_of(request: CanonicalRequest) -> str | None:
+def reasoning_effort(request: CanonicalRequest) -> str | None:
     """How much the model is to think about a request, None where nobody says."""
     own: ResponseFields = request.own
     match own.given.get("reasoning"):
@@ -84,7 +84,7 @@ def effort_of(request: CanonicalRequest) -> str | None:
             return family_of(request.model).effort
 
 
-def _reasoning(given: Json, family: Family) -> Json:
+def _reasoning(given: Json, family: ModelFamily) -> Json:
     fields: dict[str, Json] = {"context": family.context, "effort": family.effort, "summary": None}
     if family.mode is not None:
         fields["mode"] = family.mode
@@ -123,7 +123,7 @@ def _tool(given: dict[str, Json]) -> Json:
         case "function":
             return _function(given)
         case "web_search":
-            where = _place(given.get("user_location"))
+            where = _user_location(given.get("user_location"))
             return {"filters": None, "search_context_size": "medium", **given, **where}
         case "tool_search":
             return {"description": None, "parameters": None, **given}
@@ -135,7 +135,7 @@ def _function(given: Mapping[str, Json]) -> Json:
     return {"description": None, "output_schema": None, "strict": True, **given}
 
 
-def _place(given: Json) -> dict[str, Json]:
+def _user_location(given: Json) -> dict[str, Json]:
     """Where a search is made for: somewhere in the country, unless a place is named."""
     place: dict[str, Json] = dict.fromkeys(("city", "country", "region", "timezone"))
     named = given if isinstance(given, dict) else {"country": "US"}

@@ -29,7 +29,7 @@ _ROLES: Mapping[str, Role] = {
 }
 _TEXTS = frozenset({"input_text", "output_text", "text", "summary_text", "reasoning_text"})
 # Items of answers beside those whose names end in `_call`.
-_ANSWERED = frozenset({"reasoning", "program", "mcp_list_tools", "mcp_approval_request"})
+_ANSWER_KINDS = frozenset({"reasoning", "program", "mcp_list_tools", "mcp_approval_request"})
 _CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 
 
@@ -55,14 +55,14 @@ def _messages(items: Iterable[Node], called: dict[str, str]) -> Iterator[Message
         kind = kind_of(item)
         role = _role(item, kind)
         if role == "assistant":
-            answer = [*(answer or ()), *_answered(item, kind, called)]
+            answer = [*(answer or ()), *_answer_parts(item, kind, called)]
             continue
         if role is None:
             continue
         if answer is not None:
             yield Message("assistant", tuple(answer))
             answer = None
-        yield Message(role, _given(item, kind, called))
+        yield Message(role, _input_parts(item, kind, called))
     if answer is not None:
         yield Message("assistant", tuple(answer))
 
@@ -74,14 +74,14 @@ def _role(item: Node, kind: str) -> Role | None:
         if role.text() not in _ROLES:
             raise unsupported(role, "'user', 'assistant', 'system' and 'developer'")
         return _ROLES[role.text()]
-    if kind in _ANSWERED or kind.endswith("_call"):
+    if kind in _ANSWER_KINDS or kind.endswith("_call"):
         return "assistant"
     if kind.endswith("_output") or kind == "mcp_approval_response":
         return "tool"
     return None
 
 
-def _answered(item: Node, kind: str, called: dict[str, str]) -> tuple[MessagePart, ...]:
+def _answer_parts(item: Node, kind: str, called: dict[str, str]) -> tuple[MessagePart, ...]:
     """The parts of an answer's item."""
     if kind == "message":
         return _content(item.need("content"))
@@ -94,7 +94,7 @@ def _answered(item: Node, kind: str, called: dict[str, str]) -> tuple[MessagePar
     return (OpaquePart(kind),)
 
 
-def _given(item: Node, kind: str, called: dict[str, str]) -> tuple[MessagePart, ...]:
+def _input_parts(item: Node, kind: str, called: dict[str, str]) -> tuple[MessagePart, ...]:
     """The parts of a message, or of what a tool gave back."""
     if kind == "message":
         return _content(item.need("content"))
@@ -136,29 +136,29 @@ def _part(node: Node) -> MessagePart:
 
 
 _COMPACTION = "compaction"
-_OURS = "mockllm."
+_COMPACTION_PREFIX = "mockllm."
 
 
-def packed(items: Iterable[Json], *, item_id: str) -> Json:
+def pack_items(items: Iterable[Json], *, item_id: str) -> Json:
     """One item for many."""
     content = base64.b64encode(encode_json({"items": list(items)})).decode()
-    return {"type": _COMPACTION, "id": item_id, "encrypted_content": _OURS + content}
+    return {"type": _COMPACTION, "id": item_id, "encrypted_content": _COMPACTION_PREFIX + content}
 
 
-def unpacked(item: Node) -> Iterator[Node]:
+def unpack_item(item: Node) -> Iterator[Node]:
     """The items that a compaction of this server holds, and any other item as it is."""
     if item.maybe("type") and item.get("type").value == _COMPACTION:
         content = item.need("encrypted_content")
-        if content.text().startswith(_OURS):
-            yield from (Node(held, item.place) for held in _held(content))
+        if content.text().startswith(_COMPACTION_PREFIX):
+            yield from (Node(held, item.place) for held in _decode_compaction(content))
             return
     yield item
 
 
-def _held(content: Node) -> list[Json]:
+def _decode_compaction(content: Node) -> list[Json]:
     """What a client sends back may have been spoiled, as any other part of its request."""
     try:
-        data = base64.b64decode(content.text().removeprefix(_OURS), validate=True)
+        data = base64.b64decode(content.text().removeprefix(_COMPACTION_PREFIX), validate=True)
         items = read_body(data, Limits()).need("items").items()
         return [item.object() for item in items]
     except (ValueError, WireError):

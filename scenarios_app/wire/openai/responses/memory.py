@@ -25,33 +25,33 @@ from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.responses.answer import response_body
 from scenarios_app.wire.openai.responses.items import REFERENCE, kind_of, read_items
 from scenarios_app.wire.openai.responses.record import (
-    About,
-    Record,
-    previous_of,
-    read_about,
+    ConversationInfo,
+    ResponseRecord,
+    decode_info,
+    read_previous,
     read_record,
     write_alias,
     write_record,
 )
 from scenarios_app.wire.openai.responses.request import (
     ResponseFields,
-    conversation_of,
+    build_conversation,
     read_input,
 )
 from scenarios_app.wire.openai.responses.stream import ResponseEncoder
 from scenarios_app.wire.openai.shared import PROVIDER
 
 # Stand before the id of a conversation, under which there is never a record.
-_CONVERSATION, _ABOUT = "conversation ", "about "
+_CONVERSATION, _INFO = "conversation ", "about "
 _decode = msgspec.json.Decoder().decode
 _ITEM = re.compile(r"[a-z]+_([0-9a-f]{32})")
-IDS = ("resp_677efb5139a88190b512bc3fef8e535d", "resp_123", "response_id")
+EXAMPLE_IDS = ("resp_677efb5139a88190b512bc3fef8e535d", "resp_123", "response_id")
 
 _QUESTION = "Is anything kept under this id?"
 _ANSWER = "Only this: it is an example of OpenAI's API description."
 _CREATED = 1_735_689_600
 
-ITEM: Json = {
+EXAMPLE_ITEM: Json = {
     "id": "msg_abc",
     "type": "message",
     "status": "completed",
@@ -63,13 +63,13 @@ ITEM: Json = {
 def references(request: CanonicalRequest, found: ArchivedValues) -> tuple[str, ...]:
     """The names that a request leads to: of the answers before it, and of those that the items are
     from which it refers to."""
-    return tuple(_references(request.own, found))
+    return tuple(_iter_references(request.own, found))
 
 
-def _references(own: ResponseFields, found: ArchivedValues) -> Iterator[str]:
+def _iter_references(own: ResponseFields, found: ArchivedValues) -> Iterator[str]:
     if own.conversation is not None:
-        yield about_name(own.conversation)
-    yield from _before(own, found)
+        yield info_name(own.conversation)
+    yield from _earlier_names(own, found)
     for item in read_input(own.given):
         if kind_of(item) == REFERENCE and (owner := _ITEM.match(item.need("id").text())):
             yield f"resp_{owner[1]}"
@@ -78,17 +78,17 @@ def _references(own: ResponseFields, found: ArchivedValues) -> Iterator[str]:
 def with_history(request: CanonicalRequest, found: ArchivedValues) -> CanonicalRequest:
     """The request with the conversation that it goes on with, and with its references resolved."""
     own: ResponseFields = request.own
-    names = [name for name in _before(own, found) if not name.startswith(_CONVERSATION)]
-    items = tuple(_resolved(item, found) for item in read_input(own.given))
-    about = _about(own, found)
+    names = [name for name in _earlier_names(own, found) if not name.startswith(_CONVERSATION)]
+    items = tuple(_resolve_item(item, found) for item in read_input(own.given))
+    about = _find_info(own, found)
     gone = about.gone if about else ()
     called: dict[str, str] = {}
     before: list[Node] = []
     messages: list[Message] = []
     for name in reversed(names):
-        record = record_of(name, found)
+        record = find_record(name, found)
         if record is None:
-            raise _lost(name)
+            raise _previous_not_found(name)
         # Apart from each other: where one answer ends and the next begins is known here.
         for items_or_output in (record.items, record.output):
             said = [item for item in items_or_output if item.get("id").value not in gone]
@@ -98,11 +98,11 @@ def with_history(request: CanonicalRequest, found: ArchivedValues) -> CanonicalR
     history = replace(own, before=tuple(before), items=items, previous=previous, about=about)
     if not found:
         return replace(request, own=history)
-    conversation = conversation_of(own.given, tuple(messages), items, called)
+    conversation = build_conversation(own.given, tuple(messages), items, called)
     return replace(request, messages=conversation, own=history)
 
 
-def record_answer(
+def record_response(
     request: CanonicalRequest, response: CanonicalResponse, stream: bytes
 ) -> tuple[ArchiveWrite, ...]:
     """What is stored of an answer: the record under its id, also where a script made that up, and
@@ -111,22 +111,22 @@ def record_answer(
     if own.given.get("store") is False:
         return ()
     body = response_body(request, response)
-    return _stored(own, body, made=response.id, stream=stream)
+    return _record_writes(own, body, made=response.id, stream=stream)
 
 
-def keep_answer(request: CanonicalRequest, data: bytes) -> tuple[ArchiveWrite, ...]:
+def record_replayed(request: CanonicalRequest, data: bytes) -> tuple[ArchiveWrite, ...]:
     """The same of a recorded answer, whole or as it was streamed: what the provider called it is
     its name here too."""
     own: ResponseFields = request.own
-    body = _said(data)
+    body = _decode_response(data)
     name = body.get("id") if isinstance(body, dict) else None
     if own.given.get("store") is False or not isinstance(name, str) or not isinstance(body, dict):
         return ()
     made = sha256(name.encode()).hexdigest()[:32]
-    return _stored(own, body, made=made, stream=data if request.stream else b"")
+    return _record_writes(own, body, made=made, stream=data if request.stream else b"")
 
 
-def _said(data: bytes) -> Json:
+def _decode_response(data: bytes) -> Json:
     """The response that a recorded answer is; of a stream the one that its last event holds."""
     last: Json = None
     whole = not data.startswith((b"event:", b"data:"))
@@ -142,7 +142,7 @@ def _said(data: bytes) -> Json:
     return last
 
 
-def _stored(
+def _record_writes(
     own: ResponseFields, body: dict[str, Json], *, made: str, stream: bytes
 ) -> tuple[ArchiveWrite, ...]:
     name = str(body["id"])
@@ -154,7 +154,9 @@ def _stored(
 
 
 HISTORY = ArchiveHooks(references, with_history)
-ANSWERS = ArchiveHooks(references, with_history, record=record_answer, record_body=keep_answer)
+RECORDING_HISTORY = ArchiveHooks(
+    references, with_history, record=record_response, record_body=record_replayed
+)
 
 
 def conversation_name(conversation: str) -> str:
@@ -162,18 +164,18 @@ def conversation_name(conversation: str) -> str:
     return f"{_CONVERSATION}{conversation}"
 
 
-def about_name(conversation: str) -> str:
+def info_name(conversation: str) -> str:
     """The name under which it is kept what is known of a conversation."""
-    return f"{_ABOUT}{conversation}"
+    return f"{_INFO}{conversation}"
 
 
-def record_of(name: str, found: ArchivedValues) -> Record | None:
+def find_record(name: str, found: ArchivedValues) -> ResponseRecord | None:
     """What is stored under the id of a response."""
-    data = _data(name, found)
+    data = _find_data(name, found)
     return read_record(data) if data is not None else None
 
 
-def _before(own: ResponseFields, found: ArchivedValues) -> Iterator[str]:
+def _earlier_names(own: ResponseFields, found: ArchivedValues) -> Iterator[str]:
     """The names of the answers before a request, the latest first; a conversation's own name
     comes before those in it. Where both are given, the conversation is what goes on."""
     name = own.given.get("previous_response_id")
@@ -181,27 +183,27 @@ def _before(own: ResponseFields, found: ArchivedValues) -> Iterator[str]:
         name = conversation_name(own.conversation)
     while isinstance(name, str):
         yield name
-        data = _data(name, found)
-        name = None if data is None else previous_of(data)
+        data = _find_data(name, found)
+        name = None if data is None else read_previous(data)
 
 
-def _about(own: ResponseFields, found: ArchivedValues) -> About | None:
-    data = found.get(about_name(own.conversation)) if own.conversation is not None else None
-    return None if data is None else read_about(data)
+def _find_info(own: ResponseFields, found: ArchivedValues) -> ConversationInfo | None:
+    data = found.get(info_name(own.conversation)) if own.conversation is not None else None
+    return None if data is None else decode_info(data)
 
 
-def _data(name: str, found: ArchivedValues) -> bytes | None:
+def _find_data(name: str, found: ArchivedValues) -> bytes | None:
     data = found.get(name)
-    return example(name) if data is None and name in IDS else data
+    return example_record(name) if data is None and name in EXAMPLE_IDS else data
 
 
-def _resolved(item: Node, found: ArchivedValues) -> Node:
+def _resolve_item(item: Node, found: ArchivedValues) -> Node:
     """The item that a reference means, and any other as it is."""
     if kind_of(item) != REFERENCE:
         return item
     item_id = item.need("id").text()
     owner = _ITEM.match(item_id)
-    record = record_of(f"resp_{owner[1]}", found) if owner else None
+    record = find_record(f"resp_{owner[1]}", found) if owner else None
     value = record.item(item_id) if record else None
     if value is None:
         raise WireError(
@@ -214,7 +216,7 @@ def _resolved(item: Node, found: ArchivedValues) -> Node:
     return Node(value, item.place)
 
 
-def _lost(name: str) -> WireError:
+def _previous_not_found(name: str) -> WireError:
     return WireError(
         400,
         f"Previous response with id '{name}' not found.",
@@ -224,7 +226,7 @@ def _lost(name: str) -> WireError:
 
 
 @cache
-def example(name: str) -> bytes:
+def example_record(name: str) -> bytes:
     """Its record: of an answer in the background, which can be cancelled and streamed again."""
     path = "/v1/responses"
     request = CanonicalRequest(

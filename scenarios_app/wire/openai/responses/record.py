@@ -22,7 +22,7 @@ _PREFIXES: Mapping[str, str] = {
 _decode = msgspec.json.Decoder().decode
 
 
-class Record(msgspec.Struct, frozen=True):
+class ResponseRecord(msgspec.Struct, frozen=True):
     """One that is kept. `items` are what it was asked with, each with an id; where they were only
     added to a conversation there is no answer."""
 
@@ -44,7 +44,7 @@ class Record(msgspec.Struct, frozen=True):
         return next((n.value for n in nodes if n.get("id").value == item_id), None)
 
 
-class About(msgspec.Struct, frozen=True):
+class ConversationInfo(msgspec.Struct, frozen=True):
     """What is kept of a conversation beside its items; `gone` are the ids of those taken out."""
 
     created_at: int
@@ -52,7 +52,7 @@ class About(msgspec.Struct, frozen=True):
     gone: tuple[str, ...] = ()
 
 
-_decode_about = msgspec.json.Decoder(About).decode
+_decode_info = msgspec.json.Decoder(ConversationInfo).decode
 
 
 def write_record(
@@ -69,16 +69,16 @@ def write_record(
     return b"\n".join((encode_json(previous), encode_json(said), stream))
 
 
-def read_record(data: bytes) -> Record | None:
+def read_record(data: bytes) -> ResponseRecord | None:
     """A record, None where something else is kept."""
     lines = data.split(b"\n", 2)
     if len(lines) == 1:
         return None
     said = Node(_decode(lines[1]))
-    return Record(said.get("response"), tuple(said.get("items").items()), lines[2])
+    return ResponseRecord(said.get("response"), tuple(said.get("items").items()), lines[2])
 
 
-def previous_of(data: bytes) -> str | None:
+def read_previous(data: bytes) -> str | None:
     """The name of the one before, or that for which another name stands."""
     end = data.find(b"\n")
     name: str | None = _decode(data if end < 0 else data[:end])
@@ -90,12 +90,12 @@ def write_alias(name: str) -> bytes:
     return encode_json(name)
 
 
-def write_about(about: About) -> bytes:
+def encode_info(about: ConversationInfo) -> bytes:
     return encode_json(about)
 
 
-def read_about(data: bytes) -> About:
-    return _decode_about(data)
+def decode_info(data: bytes) -> ConversationInfo:
+    return _decode_info(data)
 
 
 def with_ids(made: str, items: Iterable[Node]) -> list[Json]:
@@ -111,10 +111,10 @@ def _with_id(item: Node, made: str) -> Json:
     if kind == "message":
         own["content"] = _parts(item)
     given = {key: value for key, value in item.object().items() if value is not None}
-    return {**given, **{key: value for key, value in own.items() if _missing(given, key)}}
+    return {**given, **{key: value for key, value in own.items() if _needs_default(given, key)}}
 
 
-def _missing(given: Mapping[str, Json], key: str) -> bool:
+def _needs_default(given: Mapping[str, Json], key: str) -> bool:
     return key not in given or (key == "content" and isinstance(given[key], str))
 
 

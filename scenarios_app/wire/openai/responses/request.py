@@ -11,21 +11,21 @@ from scenarios_app.wire.base import Call, Endpoint, Params
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.openai.fields import (
     COMMON,
-    UNSAID,
-    choice_of,
-    json_of,
+    DEFAULT_STREAM_OPTIONS,
     read_definition,
-    read_given,
+    read_fields,
     read_pairs,
     read_tool_choice,
+    to_json_format,
+    to_tool_choice,
 )
-from scenarios_app.wire.openai.logprobs import read_top
-from scenarios_app.wire.openai.responses.items import kind_of, read_items, unpacked
-from scenarios_app.wire.openai.responses.record import About
+from scenarios_app.wire.openai.logprobs import read_top_logprobs
+from scenarios_app.wire.openai.responses.items import kind_of, read_items, unpack_item
+from scenarios_app.wire.openai.responses.record import ConversationInfo
 from scenarios_app.wire.openai.shared import PROVIDER
 
 # Who names none has a prompt that does, or does not mind.
-MODEL = "gpt-4o"
+DEFAULT_MODEL = "gpt-4o"
 
 # Fields that an answer says again, but for what it includes. Of those that nothing here depends on
 # the real API refuses a wrong type as well.
@@ -62,7 +62,7 @@ _FIELDS: Mapping[str, Callable[[Node], object]] = {
 }
 _LOGPROBS = "message.output_text.logprobs"
 # What an answer says again, and what finding the conversation takes.
-_KEPT = frozenset(_TYPES) - {"include"} | {"input", "tools"}
+_ECHOED_KEYS = frozenset(_TYPES) - {"include"} | {"input", "tools"}
 
 
 class ResponseFields(msgspec.Struct, frozen=True):
@@ -82,14 +82,14 @@ class ResponseFields(msgspec.Struct, frozen=True):
     before: tuple[Node, ...] = ()
     items: tuple[Node, ...] = ()
     previous: str | None = None
-    about: About | None = None
+    about: ConversationInfo | None = None
 
 
 def read_response(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     """A request, as far as it can be understood alone: what it names is not in it yet."""
-    fields = read_given(body, _FIELDS)
+    fields = read_fields(body, _FIELDS)
     model, conversation = body.maybe("model"), body.maybe("conversation")
-    given = {key: value for key, value in body.object().items() if key in _KEPT}
+    given = {key: value for key, value in body.object().items() if key in _ECHOED_KEYS}
     named = _conversation(conversation) if conversation else None
     items = tuple(read_input(given))
     choice, form = fields.get("tool_choice"), _format(body.maybe("text"))
@@ -97,18 +97,18 @@ def read_response(call: Call, endpoint: Endpoint, params: Params, body: Node) ->
         provider=PROVIDER,
         path=call.path,
         route=endpoint.canonical,
-        model=model.text() if model else MODEL,
-        messages=conversation_of(given, (), items, {}),
+        model=model.text() if model else DEFAULT_MODEL,
+        messages=build_conversation(given, (), items, {}),
         tools=(*_tools(body.maybe("tools")), *_added_tools(items)),
         tool_choice=choice,
-        choice=choice_of(choice),
+        choice=to_tool_choice(choice),
         stream=fields.get("stream", False),
         temperature=fields.get("temperature"),
         top_p=fields.get("top_p"),
         max_tokens=fields.get("max_output_tokens"),
         reasoning=_reasoning(body.maybe("reasoning")),
         response_format=form,
-        json=json_of(form, "text.format"),
+        json=to_json_format(form, "text.format"),
         headers=call.headers,
         metadata=fields.get("metadata", {}),
         own=ResponseFields(given, named, _obfuscated(fields), _top_logprobs(body)),
@@ -125,12 +125,12 @@ def read_input(given: Mapping[str, Json]) -> Iterator[Node]:
             yield Node({"role": "user", "content": text}, node.place)
         case list():
             for item in node.items():
-                yield from unpacked(item)
+                yield from unpack_item(item)
         case _:
             raise node.wrong("a string or an array")
 
 
-def conversation_of(
+def build_conversation(
     given: Mapping[str, Json],
     before: tuple[Message, ...],
     items: Iterable[Node],
@@ -147,13 +147,13 @@ def conversation_of(
 
 def _top_logprobs(body: Node) -> int | None:
     """Tokens are told where that is asked for by name, or by how many."""
-    top, include = read_top(body), body.maybe("include")
+    top, include = read_top_logprobs(body), body.maybe("include")
     asked = include is not None and _LOGPROBS in [item.value for item in include.items()]
     return top if asked or top else None
 
 
 def _obfuscated(fields: Mapping[str, Any]) -> bool:
-    obfuscated: bool = fields.get("stream_options", UNSAID).obfuscated
+    obfuscated: bool = fields.get("stream_options", DEFAULT_STREAM_OPTIONS).obfuscated
     return obfuscated and not fields.get("background")
 
 
@@ -173,14 +173,14 @@ def _tools(node: Node | None) -> Iterator[Tool]:
             case "custom":
                 yield read_definition(tool, "format", "custom")
             case "namespace":
-                yield from map(_named, tool.need("tools").items())
+                yield from map(_namespace_tool, tool.need("tools").items())
             case "mcp":
                 yield Tool(tool.need("server_label").text(), kind="hosted")
             case _:
                 yield Tool(kind, kind="hosted")
 
 
-def _named(node: Node) -> Tool:
+def _namespace_tool(node: Node) -> Tool:
     """A tool in a namespace, whose form may be anything."""
     described = node.maybe("description")
     schema = node.get("parameters").value or node.get("format").value

@@ -13,18 +13,18 @@ from scenarios_app.engine.parts import (
 )
 from scenarios_app.wire.base import encode_line, encode_text, named_sse
 from scenarios_app.wire.logprobs import token_logprobs
-from scenarios_app.wire.openai.obfuscation import OBFUSCATION, SIZE
+from scenarios_app.wire.openai.obfuscation import MAX_PADDING_CHARS, PADDINGS
 from scenarios_app.wire.openai.responses.answer import (
-    THOUGHT,
-    Placed,
+    UNSCRIPTED_REASONING,
+    OutputItem,
     annotations_of,
     opening_body,
-    placed_items,
+    output_items,
     response_body,
 )
 from scenarios_app.wire.openai.responses.request import ResponseFields
 
-_LAST = {"incomplete": "response.incomplete", "failed": "response.failed"}
+_FINAL_EVENTS = {"incomplete": "response.incomplete", "failed": "response.failed"}
 _SEARCH_STATES = ("in_progress", "searching", "completed")
 _SUMMARY: dict[str, Json] = {"type": "summary_text"}
 # How the deltas of an item are called, and which of its places they name.
@@ -35,7 +35,7 @@ _DELTAS: Mapping[str, tuple[str, ...]] = {
     "function_call": ("function_call_arguments",),
     "custom_tool_call": ("custom_tool_call_input",),
 }
-_EMPTY: Mapping[str, dict[str, Json]] = {
+_EMPTY_ITEMS: Mapping[str, dict[str, Json]] = {
     "message": {"content": []},
     "reasoning": {"summary": []},
     "function_call": {"arguments": ""},
@@ -57,7 +57,7 @@ class ResponseEncoder:
     def __init__(self, request: CanonicalRequest, response: CanonicalResponse) -> None:
         self._request = request
         self._response = response
-        self._placed = placed_items(request, response)
+        self._placed = output_items(request, response)
         self._sent = 0
         own: ResponseFields = request.own
         self._obfuscated = own.obfuscated
@@ -76,7 +76,7 @@ class ResponseEncoder:
             if state == "in_progress":
                 body = body | {"status": state}
             sent += self._event(f"response.{state}", response=body)
-        if thought := self._placed.get(THOUGHT):
+        if thought := self._placed.get(UNSCRIPTED_REASONING):
             sent += self._start(thought) + self._end(thought)
         return sent
 
@@ -93,16 +93,16 @@ class ResponseEncoder:
         body = response_body(self._request, self._response)
         # Who pays is told in whole answers alone.
         body.pop("billing", None)
-        last = _LAST.get(str(body["status"]), "response.completed")
+        last = _FINAL_EVENTS.get(str(body["status"]), "response.completed")
         return self._event(last, response=body)
 
-    def _start(self, placed: Placed) -> bytes:
+    def _start(self, placed: OutputItem) -> bytes:
         item = placed.item
-        sent = self._of_output("response.output_item.added", placed, item=_begun(item))
+        sent = self._of_output("response.output_item.added", placed, item=_empty_item(item))
         match item["type"]:
             case "message":
                 kind = "response.content_part.added"
-                sent += self._of_content(kind, placed, part=_emptied(placed.content))
+                sent += self._of_content(kind, placed, part=_empty_content(placed.content))
             case "reasoning" if item["summary"]:
                 kind, part = "response.reasoning_summary_part.added", {**_SUMMARY, "text": ""}
                 sent += self._of_summary(kind, placed, part=part)
@@ -112,9 +112,9 @@ class ResponseEncoder:
         self._frame = self._framed(placed)
         return sent
 
-    def _framed(self, placed: Placed) -> tuple[bytes, bytes, bytes] | None:
+    def _framed(self, placed: OutputItem) -> tuple[bytes, bytes, bytes] | None:
         """The bytes before the number of a delta, between it and its text, and after that."""
-        if not streamed_text(placed.part) or (said := _said(placed)) not in _DELTAS:
+        if not streamed_text(placed.part) or (said := _delta_kind(placed)) not in _DELTAS:
             return None
         kind, *within = _DELTAS[said]
         places: dict[str, Json] = {"item_id": placed.item["id"], "output_index": placed.index}
@@ -133,7 +133,7 @@ class ResponseEncoder:
         before, between, after = self._frame
         number = self._sent
         self._sent += 1
-        hidden = OBFUSCATION[len(text) % SIZE] if self._obfuscated else b""
+        hidden = PADDINGS[len(text) % MAX_PADDING_CHARS] if self._obfuscated else b""
         said = encode_text(text) + hidden
         if self._told:
             said += self._logprobs(text)
@@ -144,7 +144,7 @@ class ResponseEncoder:
             return b',"logprobs":[]'
         return b',"logprobs":' + encode_line(token_logprobs(text, self._top_logprobs))
 
-    def _end(self, placed: Placed) -> bytes:
+    def _end(self, placed: OutputItem) -> bytes:
         self._frame = None
         item, part = placed.item, placed.part
         match item["type"]:
@@ -166,7 +166,7 @@ class ResponseEncoder:
                 sent = b""
         return sent + self._of_output("response.output_item.done", placed, item=item)
 
-    def _content_done(self, placed: Placed) -> bytes:
+    def _content_done(self, placed: OutputItem) -> bytes:
         part, sent = placed.part, b""
         assert placed.content is not None
         if isinstance(part, TextPart):
@@ -185,16 +185,16 @@ class ResponseEncoder:
         told: Json = {key: [] if key == "logprobs" else v for key, v in placed.content.items()}
         return sent + self._of_content(kind, placed, part=told)
 
-    def _of_output(self, kind: str, placed: Placed, **fields: Json) -> bytes:
+    def _of_output(self, kind: str, placed: OutputItem, **fields: Json) -> bytes:
         return self._event(kind, output_index=placed.index, **fields)
 
-    def _of_item(self, kind: str, placed: Placed, **fields: Json) -> bytes:
+    def _of_item(self, kind: str, placed: OutputItem, **fields: Json) -> bytes:
         return self._of_output(kind, placed, item_id=placed.item["id"], **fields)
 
-    def _of_content(self, kind: str, placed: Placed, **fields: Json) -> bytes:
+    def _of_content(self, kind: str, placed: OutputItem, **fields: Json) -> bytes:
         return self._of_item(kind, placed, content_index=0, **fields)
 
-    def _of_summary(self, kind: str, placed: Placed, **fields: Json) -> bytes:
+    def _of_summary(self, kind: str, placed: OutputItem, **fields: Json) -> bytes:
         return self._of_item(kind, placed, summary_index=0, **fields)
 
     def _event(self, kind: str, **fields: Json) -> bytes:
@@ -203,19 +203,19 @@ class ResponseEncoder:
         return named_sse(kind, encode_line({"type": kind, "sequence_number": number, **fields}))
 
 
-def _said(placed: Placed) -> str:
+def _delta_kind(placed: OutputItem) -> str:
     """What the deltas of an item say."""
     if placed.content is not None:
         return str(placed.content["type"])
     return str(placed.item["type"])
 
 
-def _begun(item: dict[str, Json]) -> dict[str, Json]:
+def _empty_item(item: dict[str, Json]) -> dict[str, Json]:
     """An item before anything of it was said."""
     state: dict[str, Json] = {"status": "in_progress"} if "status" in item else {}
-    return item | state | _EMPTY[str(item["type"])]
+    return item | state | _EMPTY_ITEMS[str(item["type"])]
 
 
-def _emptied(content: dict[str, Json] | None) -> Json:
+def _empty_content(content: dict[str, Json] | None) -> Json:
     """The content of a message before anything of it was said."""
     return {key: _EMPTY_CONTENT.get(key, value) for key, value in (content or {}).items()}

@@ -22,13 +22,13 @@ from scenarios_app.wire.base import (
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.dialects.rows import OWNED_PREFIXES, PATH_PREFIXES
-from scenarios_app.wire.openai.fields import Page, page_of, read_page, read_whole
+from scenarios_app.wire.openai.fields import ListPage, read_integer, read_page, render_page
 from scenarios_app.wire.openai.responses import conversations
 from scenarios_app.wire.openai.responses.answer import response_body, usage_fields
 from scenarios_app.wire.openai.responses.decode import DECODER
-from scenarios_app.wire.openai.responses.items import packed
-from scenarios_app.wire.openai.responses.memory import ANSWERS, HISTORY, record_of
-from scenarios_app.wire.openai.responses.record import Record
+from scenarios_app.wire.openai.responses.items import pack_items
+from scenarios_app.wire.openai.responses.memory import HISTORY, RECORDING_HISTORY, find_record
+from scenarios_app.wire.openai.responses.record import ResponseRecord
 from scenarios_app.wire.openai.responses.request import ResponseFields, read_response
 from scenarios_app.wire.openai.responses.stream import ResponseEncoder
 from scenarios_app.wire.openai.sample import sample_response
@@ -36,21 +36,21 @@ from scenarios_app.wire.openai.shared import (
     AZURE,
     PROVIDER,
     OpenAIWire,
-    event_code,
-    forms,
+    stream_error_code,
     with_azure,
+    with_prefixes,
 )
 from scenarios_app.wire.samples import SampleCall, SampleRequest, SdkSetup
 
 _PATH = "/v1/responses"
-_STARTS = tuple(
+_PATH_STARTS = tuple(
     f"{start}{what}/"
     for start in ("/v1/", f"{AZURE}v1/", AZURE, *PATH_PREFIXES)
     for what in ("responses", "conversations")
 )
 _RESPONSE = "response_id"
 
-_ONE = f"/v1/responses/{{{_RESPONSE}}}"
+_ONE_PATH = f"/v1/responses/{{{_RESPONSE}}}"
 
 
 class StoredFields(msgspec.Struct, frozen=True):
@@ -59,11 +59,11 @@ class StoredFields(msgspec.Struct, frozen=True):
 
     name: str
     starting_after: int
-    page: Page
-    record: Record | None = None
+    page: ListPage
+    record: ResponseRecord | None = None
 
     @property
-    def found(self) -> Record:
+    def found(self) -> ResponseRecord:
         """The record; raises the 404 where there is none."""
         if self.record is None:
             message = f"Response with id '{self.name}' not found."
@@ -73,7 +73,7 @@ class StoredFields(msgspec.Struct, frozen=True):
 
 def _read(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     """A request about one that is stored; what is asked of it stands in the query."""
-    after = read_whole(Node(dict(call.query)), "starting_after", unless=-1)
+    after = read_integer(Node(dict(call.query)), "starting_after", unless=-1)
     own = StoredFields(params[_RESPONSE], after, read_page(call))
     return make_resource_request(call, endpoint, own, provider=PROVIDER)
 
@@ -90,20 +90,20 @@ def _references(request: CanonicalRequest, found: ArchivedValues) -> tuple[str, 
 
 def _resolve(request: CanonicalRequest, found: ArchivedValues) -> CanonicalRequest:
     own: StoredFields = request.own
-    record = record_of(own.name, found)
+    record = find_record(own.name, found)
     if record is None or not record.answered:
         return request
     return replace(request, own=replace(own, record=record))
 
 
-def _forget(request: CanonicalRequest, context: ComputeContext) -> tuple[ArchiveWrite, ...]:
+def _delete_record(request: CanonicalRequest, context: ComputeContext) -> tuple[ArchiveWrite, ...]:
     own: StoredFields = request.own
     return (ArchiveWrite(own.name, None),)
 
 
 def _list_input(request: CanonicalRequest, context: ComputeContext) -> bytes:
     own: StoredFields = request.own
-    return encode_json(page_of(own.found.items, own.page))
+    return encode_json(render_page(own.found.items, own.page))
 
 
 def _cancel(request: CanonicalRequest, context: ComputeContext) -> bytes:
@@ -135,15 +135,15 @@ def _retrieve(request: CanonicalRequest, context: ComputeContext) -> bytes:
     return b"".join(event + b"\n\n" for event in events)
 
 
-_FOUND = ArchiveHooks(_references, _resolve)
-_GIVEN_UP = ArchiveHooks(_references, _resolve, record_computed=_forget)
+_LOAD = ArchiveHooks(_references, _resolve)
+_LOAD_AND_DELETE = ArchiveHooks(_references, _resolve, record_computed=_delete_record)
 
 # The first pattern that fits a path has it, so the longer ones stand first.
-_OF_STORED: tuple[Endpoint, ...] = (
-    Endpoint("GET", f"{_ONE}/input_items", _read, compute=_list_input, archival=_FOUND),
-    Endpoint("POST", f"{_ONE}/cancel", _read, compute=_cancel, archival=_FOUND, bodiless=True),
-    Endpoint("GET", _ONE, _read_stream, compute=_retrieve, archival=_FOUND),
-    Endpoint("DELETE", _ONE, _read, compute=_delete, archival=_GIVEN_UP),
+_STORED_ENDPOINTS: tuple[Endpoint, ...] = (
+    Endpoint("GET", f"{_ONE_PATH}/input_items", _read, compute=_list_input, archival=_LOAD),
+    Endpoint("POST", f"{_ONE_PATH}/cancel", _read, compute=_cancel, archival=_LOAD, bodiless=True),
+    Endpoint("GET", _ONE_PATH, _read_stream, compute=_retrieve, archival=_LOAD),
+    Endpoint("DELETE", _ONE_PATH, _read, compute=_delete, archival=_LOAD_AND_DELETE),
 )
 
 
@@ -160,7 +160,7 @@ def _compact(request: CanonicalRequest, context: ComputeContext) -> bytes:
     """The whole conversation in one item, which the next request can begin with."""
     own: ResponseFields = request.own
     said = [item.value for item in (*own.before, *own.items)]
-    item = packed(said, item_id=f"cmp_{context.request_id}")
+    item = pack_items(said, item_id=f"cmp_{context.request_id}")
     return encode_json(
         {
             "id": f"resp_{context.request_id}",
@@ -180,12 +180,12 @@ _ENDPOINTS = (
         render=_render,
         encode=ResponseEncoder,
         decoder=DECODER,
-        archival=ANSWERS,
+        archival=RECORDING_HISTORY,
         cacheable_by_body=True,
     ),
     Endpoint("POST", f"{_PATH}/input_tokens", read_response, compute=_count, archival=HISTORY),
     Endpoint("POST", f"{_PATH}/compact", read_response, compute=_compact, archival=HISTORY),
-    *_OF_STORED,
+    *_STORED_ENDPOINTS,
     *conversations.ENDPOINTS,
 )
 
@@ -197,7 +197,7 @@ class OpenAIResponses(OpenAIWire):
     title = "OpenAI Responses"
     endpoints: tuple[Endpoint, ...] = (
         *with_azure(_ENDPOINTS),
-        *forms(_ENDPOINTS[:1], PATH_PREFIXES),
+        *with_prefixes(_ENDPOINTS[:1], PATH_PREFIXES),
     )
     prefixes = ("/v1/", AZURE, *OWNED_PREFIXES)
     sequential = True
@@ -213,14 +213,14 @@ class OpenAIResponses(OpenAIWire):
         return ()
 
     def claims(self, call: Call) -> bool:
-        return f"{call.path}/".startswith(_STARTS)
+        return f"{call.path}/".startswith(_PATH_STARTS)
 
     def stream_error(self, error: ErrorAnswer, *, sent: int) -> bytes:
         """In a stream an error is flat, and numbered as every event is."""
         fields = {
             "type": "error",
             "sequence_number": sent,
-            "code": event_code(error),
+            "code": stream_error_code(error),
             "message": error.message,
             "param": error.param,
         }
