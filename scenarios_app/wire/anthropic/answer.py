@@ -107,15 +107,15 @@ def stop_fields(response: CanonicalResponse) -> dict[str, Json]:
     reason = _STOP_REASONS[last.finish_reason]
     if refusals and reason == "end_turn":
         reason = "refusal"
-    said: dict[str, Json] = {
+    fields: dict[str, Json] = {
         "stop_reason": reason,
         "stop_sequence": last.stop_sequence if reason == "stop_sequence" else None,
         "stop_details": None,
     }
     if reason == "refusal":
         explanation = refusals[-1] if refusals else None
-        said["stop_details"] = {"type": "refusal", "category": None, "explanation": explanation}
-    return said | {key: value for key, value in response.metadata.items() if key in _STOP_FIELDS}
+        fields["stop_details"] = {"type": "refusal", "category": None, "explanation": explanation}
+    return fields | {key: value for key, value in response.metadata.items() if key in _STOP_FIELDS}
 
 
 def has_block(part: AnswerPart) -> bool:
@@ -188,8 +188,8 @@ def _head_fields(response: CanonicalResponse) -> dict[str, Any]:
 
 
 def _scripted_fields(response: CanonicalResponse, message: Mapping[str, Any]) -> dict[str, Json]:
-    taken = {*message, *_STOP_FIELDS}
-    return {key: value for key, value in response.metadata.items() if key not in taken}
+    reserved = {*message, *_STOP_FIELDS}
+    return {key: value for key, value in response.metadata.items() if key not in reserved}
 
 
 def result_block(part: ServerToolResultPart) -> dict[str, Any]:
@@ -198,9 +198,9 @@ def result_block(part: ServerToolResultPart) -> dict[str, Any]:
     block = f"{tool}_tool_result"
     content: Json = {"type": f"{block}_error", "error_code": part.error_code}
     if part.error_code is None:
-        found: Json = json.loads(part.content)
+        result: Json = json.loads(part.content)
         content = (
-            _search_results(found) if tool == _WEB_SEARCH else _tool_result_content(found, tool)
+            _search_results(result) if tool == _WEB_SEARCH else _tool_result_content(result, tool)
         )
     return {"type": block, "tool_use_id": part.tool_use_id, "content": content}
 
@@ -216,43 +216,43 @@ def citation_block(citation: Citation) -> dict[str, Any]:
     }
 
 
-def _search_results(found: Json) -> list[Json]:
-    match found:
+def _search_results(result: Json) -> list[Json]:
+    match result:
         case None:
             return []
         case list():
-            return [_search_result(item) for item in found]
+            return [_search_result(item) for item in result]
         case dict():
             for key in _LIST_KEYS:
-                if isinstance(listed := found.get(key), list):
+                if isinstance(listed := result.get(key), list):
                     return _search_results(listed)
-            return [_search_result(found)]
+            return [_search_result(result)]
         case _:
-            return [_search_result(found)]
+            return [_search_result(result)]
 
 
 def _search_result(item: Json) -> Json:
     """One hit, with every field that its type asks for."""
-    given = item if isinstance(item, dict) else {"title": item}
+    fields = item if isinstance(item, dict) else {"title": item}
     return {
         "type": "web_search_result",
-        "url": _to_text(given.get("url")),
-        "title": _to_text(given.get("title")),
-        "encrypted_content": _to_text(given.get("encrypted_content")),
-        "page_age": _to_text(given.get("page_age")) or None,
+        "url": _to_text(fields.get("url")),
+        "title": _to_text(fields.get("title")),
+        "encrypted_content": _to_text(fields.get("encrypted_content")),
+        "page_age": _to_text(fields.get("page_age")) or None,
     }
 
 
-def _tool_result_content(found: Json, tool: str) -> Json:
+def _tool_result_content(result: Json, tool: str) -> Json:
     """The result of any other tool as it was given, under the type that the tool's has."""
     kind: dict[str, Json] = {"type": _RESULT_TYPES.get(tool, f"{tool}_result")}
-    match found:
+    match result:
         case None:
             return kind
         case dict():
-            return kind | found
+            return kind | result
         case _:
-            return found
+            return result
 
 
 def _to_text(value: Json) -> str:

@@ -165,7 +165,7 @@ def _list(request: CanonicalRequest, context: ComputeContext) -> bytes:
     return encode_json(render_page(told, own.page))
 
 
-def result_ofs(request: CanonicalRequest, context: ComputeContext) -> bytes:
+def _results(request: CanonicalRequest, context: ComputeContext) -> bytes:
     own: BatchFields = request.own
     return b"".join(result.line for result in own.batch.results)
 
@@ -225,7 +225,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "GET",
         f"{_ONE}/results",
         _read,
-        compute=result_ofs,
+        compute=_results,
         archival=_FOUND,
         media_type="application/x-jsonl",
     ),

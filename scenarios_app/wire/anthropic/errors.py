@@ -33,13 +33,13 @@ _ORGANIZATION = "00000000-0000-4000-8000-000000000000"
 
 def error_envelope(error: ErrorAnswer, *, request_id: str | None) -> bytes:
     """The body of an error; in a stream it goes without the request id."""
-    said: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "type": error.type or _error_type(error.status),
         "message": error.message,
     }
     if error.code is not None:
-        said["details"] = {"error_code": error.code}
-    body: dict[str, Any] = {"type": "error", "error": said}
+        fields["details"] = {"error_code": error.code}
+    body: dict[str, Any] = {"type": "error", "error": fields}
     if request_id is not None:
         body["request_id"] = to_request_id(request_id)
     return encode_json(body)

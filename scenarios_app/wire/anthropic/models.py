@@ -60,11 +60,11 @@ class CursorPage(msgspec.Struct, frozen=True):
 
 def read_page(call: Call) -> CursorPage:
     """The page that a call's query asks for."""
-    given = call.query.get("limit") or str(_DEFAULT_LIMIT)
-    digits = given.isascii() and given.isdigit() and len(given) <= len(str(_MAX_LIMIT))
-    if not digits or not 1 <= int(given) <= _MAX_LIMIT:
+    limit = call.query.get("limit") or str(_DEFAULT_LIMIT)
+    digits = limit.isascii() and limit.isdigit() and len(limit) <= len(str(_MAX_LIMIT))
+    if not digits or not 1 <= int(limit) <= _MAX_LIMIT:
         raise WireError(400, f"limit: Input should be a whole number from 1 to {_MAX_LIMIT}")
-    return CursorPage(call.query.get("after_id", ""), call.query.get("before_id", ""), int(given))
+    return CursorPage(call.query.get("after_id", ""), call.query.get("before_id", ""), int(limit))
 
 
 def render_page(entries: Mapping[str, dict[str, Any]], wanted: CursorPage) -> dict[str, Any]:
@@ -74,14 +74,14 @@ def render_page(entries: Mapping[str, dict[str, Any]], wanted: CursorPage) -> di
         page = page[page.index(wanted.after) + 1 :]
     if wanted.before in page:
         page = page[: page.index(wanted.before)]
-        shown = page[-wanted.limit :]
+        ids = page[-wanted.limit :]
     else:
-        shown = page[: wanted.limit]
+        ids = page[: wanted.limit]
     return {
-        "data": [entries[each] for each in shown],
-        "has_more": len(shown) < len(page),
-        "first_id": shown[0] if shown else None,
-        "last_id": shown[-1] if shown else None,
+        "data": [entries[each] for each in ids],
+        "has_more": len(ids) < len(page),
+        "first_id": ids[0] if ids else None,
+        "last_id": ids[-1] if ids else None,
     }
 
 

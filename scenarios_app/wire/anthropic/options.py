@@ -42,19 +42,19 @@ class AnthropicOptions(msgspec.Struct, frozen=True):
 
 def read_options(call: Call, body: Node, model: str, *, thinking: bool) -> AnthropicOptions:
     """The options of a request, which may be missing. `thinking` says whether it is switched on."""
-    given, has_hour = body.object(), _HOUR_TTL in call.body
-    if not (has_hour or _ADVISOR.encode() in call.body) and _RARE_FIELDS.isdisjoint(given):
+    fields, has_hour = body.object(), _HOUR_TTL in call.body
+    if not (has_hour or _ADVISOR.encode() in call.body) and _RARE_FIELDS.isdisjoint(fields):
         return _default_options(model, thinking=thinking)
     traits = traits_of(model)
-    geo, speed = given.get("inference_geo"), given.get("speed")
+    geo, speed = fields.get("inference_geo"), fields.get("speed")
     return AnthropicOptions(
         geo=geo if isinstance(geo, str) and traits.placed else traits.geo,
         thinking=thinking or traits.adaptive,
         hour=has_hour,
-        container=_container_id(given.get("container")),
+        container=_container_id(fields.get("container")),
         speed=speed if isinstance(speed, str) else None,
-        managed=given.get("context_management") is not None,
-        iterated=_has_iterations(given),
+        managed=fields.get("context_management") is not None,
+        iterated=_has_iterations(fields),
     )
 
 
@@ -79,24 +79,24 @@ class ModelTraits(msgspec.Struct, frozen=True):
 @lru_cache(maxsize=256)
 def traits_of(model: str) -> ModelTraits:
     """The traits of a model; those of the latest ones where its name has no version."""
-    found = _VERSION.search(model)
-    version = (int(found[1]), int(found[2] or 0)) if found else _LATEST
+    match = _VERSION.search(model)
+    version = (int(match[1]), int(match[2] or 0)) if match else _LATEST
     return ModelTraits(placed=version >= _GEO_SINCE, adaptive=version >= _ADAPTIVE_SINCE)
 
 
-def _container_id(given: Json) -> str | None:
+def _container_id(container: Json) -> str | None:
     """A container is named by its id, or described by an object that may have one."""
-    if isinstance(given, dict):
-        given = given.get("id")
-    return given if isinstance(given, str) else None
+    if isinstance(container, dict):
+        container = container.get("id")
+    return container if isinstance(container, str) else None
 
 
-def _has_iterations(given: dict[str, Json]) -> bool:
-    managed = given.get("context_management")
+def _has_iterations(fields: dict[str, Json]) -> bool:
+    managed = fields.get("context_management")
     edits = managed.get("edits") if isinstance(managed, dict) else None
     return (
-        bool(given.get("fallbacks"))
-        or _has_type(given.get("tools"), _ADVISOR)
+        bool(fields.get("fallbacks"))
+        or _has_type(fields.get("tools"), _ADVISOR)
         or _has_type(edits, _COMPACTION)
     )
 

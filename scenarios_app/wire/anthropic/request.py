@@ -85,10 +85,10 @@ def read_thread_id(body: Node) -> str | None:
 
 def need(node: Node, key: str) -> Node:
     """The node at a key that must be there and not null, refused in Anthropic's words."""
-    found = node.get(key)
-    if found.given:
-        return found
-    raise WireError(400, f"{found.place}: Field required")
+    field = node.get(key)
+    if field.given:
+        return field
+    raise WireError(400, f"{field.place}: Field required")
 
 
 def _messages(body: Node) -> Iterator[Message]:
@@ -104,11 +104,11 @@ def _messages(body: Node) -> Iterator[Message]:
 
 def _message(node: Node, names: dict[str, str]) -> Iterator[Message]:
     """One message, or several where a user message holds tool results beside other content."""
-    given = need(node, "role").text()
-    role = _ROLES.get(given)
+    role_name = need(node, "role").text()
+    role = _ROLES.get(role_name)
     if role is None:
         raise WireError(
-            400, f"{node.place}.role: Unexpected role '{given}', expected 'user' or 'assistant'"
+            400, f"{node.place}.role: Unexpected role '{role_name}', expected 'user' or 'assistant'"
         )
     # Only a system message may come without content: it can carry settings alone.
     content = node.maybe("content") if role == "system" else need(node, "content")
@@ -149,8 +149,8 @@ def _part(block: Node, names: dict[str, str]) -> MessagePart:
         case "tool_use":
             call_id, name = need(block, "id").text(), need(block, "name").text()
             names[call_id] = name
-            given = _object(block, "input") or {}
-            return ToolCallPart(call_id, name, encode_json(given).decode())
+            tool_input = _object(block, "input") or {}
+            return ToolCallPart(call_id, name, encode_json(tool_input).decode())
         case "tool_result":
             call_id = need(block, "tool_use_id").text()
             return ToolResultPart(
@@ -191,9 +191,9 @@ def _tool(node: Node) -> Tool:
 _MODES: Mapping[Json, CallMode] = {"any": "required", "tool": "required", "none": "none"}
 
 
-def _tool_choice(sent: dict[str, Json] | None) -> ToolChoice:
-    given = sent or {}
-    name, kind = given.get("name"), given.get("type")
+def _tool_choice(choice: dict[str, Json] | None) -> ToolChoice:
+    fields = choice or {}
+    name, kind = fields.get("name"), fields.get("type")
     mode = _MODES.get(kind, "auto") if isinstance(kind, str) else "auto"
     return ToolChoice(mode, (name,) if kind == "tool" and isinstance(name, str) else ())
 
@@ -275,10 +275,10 @@ def with_described_keywords(schema: Json) -> Json:
 
 
 def _described_keywords(description: str) -> Mapping[str, Json]:
-    found = _SCHEMA_KEYWORDS.search(description)
-    if found is None:
+    match = _SCHEMA_KEYWORDS.search(description)
+    if match is None:
         return {}
-    _, *split = _KEY.split(found[1])
+    _, *split = _KEY.split(match[1])
     words: dict[str, Json] = {}
     for key, value in zip(split[::2], split[1::2], strict=True):
         if key in _NUMBERS and (number := _decimal(value)) is not None:

@@ -15,19 +15,19 @@ from scenarios_app.wire.samples import (
 )
 
 
-def sample(asked: SampleRequest) -> SampleCall:
-    messages = [_message(message) for message in asked.messages]
+def sample(request: SampleRequest) -> SampleCall:
+    messages = [_message(message) for message in request.messages]
     body: JsonObject = {
-        "model": asked.model,
+        "model": request.model,
         "max_tokens": 1024,
         "messages": messages,
-        "stream": asked.stream,
+        "stream": request.stream,
     }
-    if asked.system:
-        body["system"] = asked.system
-    if asked.tools:
+    if request.system:
+        body["system"] = request.system
+    if request.tools:
         schema = {"type": "object"}
-        body["tools"] = [{"name": name, "input_schema": schema} for name in asked.tools]
+        body["tools"] = [{"name": name, "input_schema": schema} for name in request.tools]
     return SampleCall(
         "/v1/messages", {"x-api-key": API_KEY, "anthropic-version": "2023-06-01"}, body
     )

@@ -49,7 +49,7 @@ def _cache_creation(usage: Usage, options: AnthropicOptions) -> dict[str, int]:
 
 
 def _usage_fields(usage: Usage, options: AnthropicOptions, *, output_tokens: int) -> dict[str, Any]:
-    said: dict[str, Any] = {
+    fields: dict[str, Any] = {
         **_input_tokens(usage),
         "cache_creation": _cache_creation(usage, options),
         "output_tokens": output_tokens,
@@ -57,20 +57,20 @@ def _usage_fields(usage: Usage, options: AnthropicOptions, *, output_tokens: int
         "inference_geo": options.geo,
     }
     if options.speed is not None:
-        said["speed"] = options.speed
-    return said
+        fields["speed"] = options.speed
+    return fields
 
 
 def _final_fields(response: CanonicalResponse, options: AnthropicOptions) -> dict[str, Any]:
     """What is known only once the answer is done."""
     usage = response.usage
-    said: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     if options.thinking or usage.reasoning_tokens:
-        said["output_tokens_details"] = {"thinking_tokens": usage.reasoning_tokens}
+        fields["output_tokens_details"] = {"thinking_tokens": usage.reasoning_tokens}
     if (used := _server_tool_use(response)) is not None:
-        said["server_tool_use"] = used
+        fields["server_tool_use"] = used
     if options.iterated:
-        said["iterations"] = [
+        fields["iterations"] = [
             {
                 "type": "message",
                 **_input_tokens(usage),
@@ -78,7 +78,7 @@ def _final_fields(response: CanonicalResponse, options: AnthropicOptions) -> dic
                 "output_tokens": usage.output_tokens,
             }
         ]
-    return said
+    return fields
 
 
 def _server_tool_use(response: CanonicalResponse) -> dict[str, int] | None:

@@ -75,23 +75,23 @@ class GeminiCandidate(msgspec.Struct, frozen=True):
 
     def parts(self, manner: GeminiFormat) -> list[dict[str, Any]]:
         """All that it says, whole."""
-        said: list[dict[str, Any]] = []
+        rendered: list[dict[str, Any]] = []
         for choice in self.choices:
             for number in range(len(choice.parts)):
                 if (part := render_part(choice.parts, number, manner)) is not None:
-                    said.append(part)
-        signed = next((part for part in said if "functionCall" in part), None)
+                    rendered.append(part)
+        signed = next((part for part in rendered if "functionCall" in part), None)
         if signed is None:
-            signed = next((part for part in reversed(said) if _is_text(part)), None)
+            signed = next((part for part in reversed(rendered) if _is_text(part)), None)
         if signed is not None and self.signature:
             signed["thoughtSignature"] = self.signature
-        return said
+        return rendered
 
     @property
     def text(self) -> str:
         """What it says in words, thoughts left out."""
-        said = (part for c in self.choices for part in c.parts)
-        return "".join(part.text for part in said if isinstance(part, TextPart | RefusalPart))
+        parts = (part for c in self.choices for part in c.parts)
+        return "".join(part.text for part in parts if isinstance(part, TextPart | RefusalPart))
 
     @property
     def calls(self) -> bool:
@@ -101,8 +101,8 @@ class GeminiCandidate(msgspec.Struct, frozen=True):
     @property
     def only_calls(self) -> bool:
         """Whether it says nothing but calls."""
-        said = [part for c in self.choices for part in c.parts if has_part(part)]
-        return bool(said) and all(isinstance(part, ToolCallPart) for part in said)
+        parts = [part for c in self.choices for part in c.parts if has_part(part)]
+        return bool(parts) and all(isinstance(part, ToolCallPart) for part in parts)
 
 
 def candidates_of(response: CanonicalResponse, manner: GeminiFormat) -> tuple[GeminiCandidate, ...]:
@@ -159,8 +159,8 @@ def render_response(response: CanonicalResponse, manner: GeminiFormat) -> dict[s
 
 def top_level_fields(response: CanonicalResponse) -> dict[str, Json]:
     """The fields beside the candidates, in a whole answer and in each chunk of a stream."""
-    taken = _CANDIDATE_FIELDS | _RESERVED_FIELDS
-    scripted = {key: value for key, value in response.metadata.items() if key not in taken}
+    reserved = _CANDIDATE_FIELDS | _RESERVED_FIELDS
+    scripted = {key: value for key, value in response.metadata.items() if key not in reserved}
     return {"modelVersion": response.model, "responseId": response.id, **scripted}
 
 
@@ -187,10 +187,10 @@ def finish_fields(
     if reason == "STOP" and any(refused):
         reason = "SAFETY"
     scripted = {key: value for key, value in response.metadata.items() if key in _CANDIDATE_FIELDS}
-    said: dict[str, Json] = {"finishReason": reason}
+    fields: dict[str, Json] = {"finishReason": reason}
     if explains and reason == "STOP" and candidate.calls:
-        said["finishMessage"] = _CALL_MESSAGE
-    return said | scripted
+        fields["finishMessage"] = _CALL_MESSAGE
+    return fields | scripted
 
 
 def has_part(part: AnswerPart) -> bool:
@@ -230,8 +230,8 @@ def render_part(
 
 def _call(part: ToolCallPart, manner: GeminiFormat) -> dict[str, Any]:
     call = {"name": part.name, "args": _arguments(part.arguments)}
-    made = _GENERATED_ID.fullmatch(part.id)
-    return call if made and not manner.call_ids else {"id": part.id, **call}
+    is_generated = _GENERATED_ID.fullmatch(part.id)
+    return call if is_generated and not manner.call_ids else {"id": part.id, **call}
 
 
 def _is_text(part: Mapping[str, Any]) -> bool:

@@ -73,24 +73,24 @@ class _CallIds(msgspec.Struct):
     """The calls of a conversation: the ids that wait for a result, by name, and those that have
     one."""
 
-    made: int = 0
+    count: int = 0
     waiting: defaultdict[str, deque[str]] = msgspec.field(
         default_factory=lambda: defaultdict(deque)
     )
     answered: set[str] = set()
 
-    def call(self, given: str | None, name: str) -> str:
+    def call(self, explicit_id: str | None, name: str) -> str:
         """The id of a call: the one given, else its number in the conversation."""
-        self.made += 1
-        call_id = given or f"call-{self.made}"
+        self.count += 1
+        call_id = explicit_id or f"call-{self.count}"
         self.waiting[name].append(call_id)
         return call_id
 
-    def result(self, given: str | None, name: str) -> str:
+    def result(self, explicit_id: str | None, name: str) -> str:
         """The id of the call that a result belongs to: without one, the first of that name."""
-        if given:
-            self.answered.add(given)
-            return given
+        if explicit_id:
+            self.answered.add(explicit_id)
+            return explicit_id
         waiting = self.waiting[name]
         while waiting:
             if (call_id := waiting.popleft()) not in self.answered:
@@ -111,12 +111,12 @@ def _model_messages(contents: Iterable[Node], calls: _CallIds) -> Iterator[Messa
     streamed: list[SignedParts] = []
     for content in contents:
         nodes = list_field(content, "parts")
-        said = [(_part(node, calls), _signature(node)) for node in nodes]
-        streamed.append(said)
-        if [part for part, _ in said] == [TextPart("")]:
+        content_parts = [(_part(node, calls), _signature(node)) for node in nodes]
+        streamed.append(content_parts)
+        if [part for part, _ in content_parts] == [TextPart("")]:
             yield Message("assistant", _join_contents(streamed))
             streamed = []
-    yield from (Message("assistant", _join_contents([said])) for said in streamed)
+    yield from (Message("assistant", _join_contents([content_parts])) for content_parts in streamed)
 
 
 def _join_contents(contents: Iterable[SignedParts]) -> tuple[MessagePart, ...]:
@@ -142,8 +142,8 @@ def _group_pieces(contents: Iterable[SignedParts]) -> Iterator[SignedParts]:
     """Each part, or the pieces of one that streamed: they meet where one content ends and the next
     begins."""
     pieces: SignedParts = []
-    for said in contents:
-        for number, piece in enumerate(said):
+    for parts in contents:
+        for number, piece in enumerate(parts):
             if pieces and not (number == 0 and _continues_part(pieces[-1], piece)):
                 yield pieces
                 pieces = []

@@ -25,14 +25,14 @@ _DOMAIN = "googleapis.com"
 
 def error_envelope(error: ErrorAnswer) -> bytes:
     """The body of an error, and of an error inside a stream."""
-    said: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "code": error.status,
         "message": error.message,
         "status": error.type or _status(error.status),
     }
     if details := _details(error):
-        said["details"] = details
-    return encode_json({"error": said})
+        fields["details"] = details
+    return encode_json({"error": fields})
 
 
 def answer_headers(error: ErrorAnswer | None) -> Headers:

@@ -30,34 +30,34 @@ def find_field(node: Node, key: str) -> Node | None:
 
 def require_field(node: Node, key: str) -> Node:
     """As `find_field`, but the key must be there."""
-    found = find_field(node, key)
-    if found is None:
+    field = find_field(node, key)
+    if field is None:
         place = node.get(key).place
         raise WireError(400, f"{place}: the field is required", param=place)
-    return found
+    return field
 
 
 def list_field(node: Node, key: str) -> Iterator[Node]:
     """The nodes of a list, which may be missing."""
-    found = find_field(node, key)
-    if found is None:
+    field = find_field(node, key)
+    if field is None:
         return iter(())
-    return iter((found,)) if isinstance(found.value, dict) else found.items()
+    return iter((field,)) if isinstance(field.value, dict) else field.items()
 
 
 def text_field(node: Node, key: str) -> str | None:
-    found = find_field(node, key)
-    return found.text() if found else None
+    field = find_field(node, key)
+    return field.text() if field else None
 
 
 def number_field(node: Node, key: str) -> float | None:
-    found = find_field(node, key)
-    return read_number(found) if found else None
+    field = find_field(node, key)
+    return read_number(field) if field else None
 
 
 def integer_field(node: Node, key: str) -> int | None:
-    found = find_field(node, key)
-    return read_integer(found) if found else None
+    field = find_field(node, key)
+    return read_integer(field) if field else None
 
 
 def read_number(node: Node) -> float:
@@ -81,13 +81,13 @@ def _parse_digits(node: Node) -> Node:
 
 
 def flag_field(node: Node, key: str) -> bool | None:
-    found = find_field(node, key)
-    return found.flag() if found else None
+    field = find_field(node, key)
+    return field.flag() if field else None
 
 
 def object_field(node: Node, key: str) -> dict[str, Json] | None:
-    found = find_field(node, key)
-    return found.object() if found else None
+    field = find_field(node, key)
+    return field.object() if field else None
 
 
 _TO_STANDARD_BASE64 = str.maketrans("-_", "+/")

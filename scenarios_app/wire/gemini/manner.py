@@ -54,11 +54,11 @@ def thinks(model: str, budget: int | None) -> bool:
         return False
     if version >= _GENERATION_3:
         return True
-    asked = budget is not None or _LITE not in model
-    return asked and _NEVER_THINKING.search(model) is None
+    by_default = budget is not None or _LITE not in model
+    return by_default and _NEVER_THINKING.search(model) is None
 
 
 def _version(model: str) -> tuple[int, int] | None:
-    if found := _VERSION.search(model):
-        return int(found[1]), int(found[2] or 0)
+    if match := _VERSION.search(model):
+        return int(match[1]), int(match[2] or 0)
     return _GENERATION_3 if _LATEST.search(model) else None

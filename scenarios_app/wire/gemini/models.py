@@ -57,12 +57,12 @@ class TokenPage(msgspec.Struct, frozen=True):
 
 def read_page(call: Call) -> TokenPage:
     """The page that a call's query asks for."""
-    given = _query_value(call, "pageSize") or "0"
-    if not (given.isascii() and given.isdigit()):
+    page_size = _query_value(call, "pageSize") or "0"
+    if not (page_size.isascii() and page_size.isdigit()):
         raise WireError(
-            400, f"pageSize: expected a whole number, but got {given}", param="pageSize"
+            400, f"pageSize: expected a whole number, but got {page_size}", param="pageSize"
         )
-    size = min(int(given[:9]) or _DEFAULT_SIZE, _MAX_SIZE)
+    size = min(int(page_size[:9]) or _DEFAULT_SIZE, _MAX_SIZE)
     return TokenPage(size, _query_value(call, "pageToken"))
 
 

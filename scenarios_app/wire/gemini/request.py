@@ -164,8 +164,8 @@ def _function(node: Node) -> Tool:
         schema = json_schema(own)
     else:
         # Any value by its type: `true` is a schema too.
-        given = find_field(node, "parametersJsonSchema")
-        schema = given.value if given else None
+        json_schema_field = find_field(node, "parametersJsonSchema")
+        schema = json_schema_field.value if json_schema_field else None
     return Tool(require_field(node, "name").text(), text_field(node, "description") or "", schema)
 
 
@@ -174,10 +174,10 @@ def _reasoning(thinking: Node | None) -> bool:
     if thinking is None:
         return False
     budget, level = integer_field(thinking, "thinkingBudget"), text_field(thinking, "thinkingLevel")
-    shown = flag_field(thinking, "includeThoughts")
+    includes_thoughts = flag_field(thinking, "includeThoughts")
     if budget is not None:
         return budget != 0
-    return bool(level or shown)
+    return bool(level or includes_thoughts)
 
 
 def _response_format(config: Node) -> Json:

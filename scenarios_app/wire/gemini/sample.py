@@ -16,15 +16,15 @@ from scenarios_app.wire.samples import (
 )
 
 
-def sample(asked: SampleRequest) -> SampleCall:
-    contents = [_content(message) for message in asked.messages]
+def sample(request: SampleRequest) -> SampleCall:
+    contents = [_content(message) for message in request.messages]
     body: JsonObject = {"contents": contents}
-    if asked.system:
-        body["systemInstruction"] = {"parts": [{"text": asked.system}]}
-    if asked.tools:
-        body["tools"] = [{"functionDeclarations": [{"name": name} for name in asked.tools]}]
-    verb = "streamGenerateContent?alt=sse" if asked.stream else "generateContent"
-    model = quote(asked.model, safe="")
+    if request.system:
+        body["systemInstruction"] = {"parts": [{"text": request.system}]}
+    if request.tools:
+        body["tools"] = [{"functionDeclarations": [{"name": name} for name in request.tools]}]
+    verb = "streamGenerateContent?alt=sse" if request.stream else "generateContent"
+    model = quote(request.model, safe="")
     return SampleCall(f"/v1beta/models/{model}:{verb}", {"x-goog-api-key": API_KEY}, body)
 
 

@@ -29,28 +29,28 @@ _OUTPUT_KEYS = ("output", "stdout", "content")
 
 def use_part(part: ServerToolUsePart) -> dict[str, Any] | None:
     """A use of a tool, None where Google has no such tool."""
-    given: Json = json.loads(part.input)
+    arguments: Json = json.loads(part.input)
     if part.name == _CODE_EXECUTION:
-        code = given.get("code") if isinstance(given, dict) else None
+        code = arguments.get("code") if isinstance(arguments, dict) else None
         source = code if isinstance(code, str) else part.input
         return {"executableCode": {"id": part.id, "language": "PYTHON", "code": source}}
     if part.name not in _TOOL_TYPES:
         return None
-    return {"toolCall": {"id": part.id, "toolType": _TOOL_TYPES[part.name], "args": given}}
+    return {"toolCall": {"id": part.id, "toolType": _TOOL_TYPES[part.name], "args": arguments}}
 
 
 def result_part(part: ServerToolResultPart) -> dict[str, Any] | None:
     """What the tool gave back, None where Google has no such tool."""
-    found: Json = json.loads(part.content)
+    result: Json = json.loads(part.content)
     if part.name == _CODE_EXECUTION:
         outcome = "OUTCOME_OK" if part.error_code is None else "OUTCOME_FAILED"
-        output = part.error_code or _output_text(found)
+        output = part.error_code or _output_text(result)
         return {
             "codeExecutionResult": {"id": part.tool_use_id, "outcome": outcome, "output": output}
         }
     if part.name not in _TOOL_TYPES:
         return None
-    response: Json = found if isinstance(found, dict) else {"result": found}
+    response: Json = result if isinstance(result, dict) else {"result": result}
     if part.error_code is not None:
         response = {"error": part.error_code}
     return {
@@ -62,11 +62,11 @@ def result_part(part: ServerToolResultPart) -> dict[str, Any] | None:
     }
 
 
-def _output_text(found: Json) -> str:
-    said = found
-    if isinstance(found, dict):
-        said = next((found[key] for key in _OUTPUT_KEYS if key in found), found)
-    return said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+def _output_text(result: Json) -> str:
+    output = result
+    if isinstance(result, dict):
+        output = next((result[key] for key in _OUTPUT_KEYS if key in result), result)
+    return output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
 
 
 def citation_metadata(choices: Iterable[Choice]) -> dict[str, Json]:

@@ -133,13 +133,13 @@ class GeminiEncoder:
                     self._said += len(text)
                     usage = self._usage.after(count_tokens(self._said))
                 lead, self._lead = self._lead, self._framing.later
-                said = encode_text(text)
+                encoded_text = encode_text(text)
                 after = self._after_text
                 if self._counted and self._manner.top_logprobs is not None:
                     result = logprobs_result(text, self._manner.top_logprobs)
-                    told = b',"logprobsResult":%b%b' % (encode_line(result), _USAGE)
-                    after = after.removesuffix(_USAGE) + told
-                return b"".join((lead, before, said, after, usage, self._frame))
+                    logprobs = b',"logprobsResult":%b%b' % (encode_line(result), _USAGE)
+                    after = after.removesuffix(_USAGE) + logprobs
+                return b"".join((lead, before, encoded_text, after, usage, self._frame))
             case PartStart():
                 self._open(event)
                 return b""
@@ -190,13 +190,13 @@ class GeminiEncoder:
     def _whole(self, event: PartEnd, candidate: int) -> bytes:
         """A part that comes in one piece, which some calls do only at the end."""
         parts = self._response.choices[event.choice].parts
-        said: dict[str, Any] = dict(render_part(parts, event.index, self._manner) or {})
+        rendered: dict[str, Any] = dict(render_part(parts, event.index, self._manner) or {})
         if isinstance(event.part, ToolCallPart):
-            said |= self._signature(candidate)
+            rendered |= self._signature(candidate)
         held = self._held[candidate]
         if held is None:
-            return self._chunk(candidate, [said])
-        held.append(said)
+            return self._chunk(candidate, [rendered])
+        held.append(rendered)
         return b""
 
     def _signature(self, candidate: int) -> dict[str, str]:

@@ -57,17 +57,21 @@ class RunningUsage:
         """Once so many tokens are said, as far as they are not more than there are in all."""
         if not self._counts:
             return self.uncounted
-        said = self._most if tokens > self._most else tokens
-        total = self._fixed + said
-        return b'%b%d,"totalTokenCount":%d%b' % (self._before, said, total, self._after)
+        counted = self._most if tokens > self._most else tokens
+        total = self._fixed + counted
+        return b'%b%d,"totalTokenCount":%d%b' % (self._before, counted, total, self._after)
 
 
 def _prompt_details(usage: Usage) -> dict[str, Json]:
     """What the prompt was made of: text alone, as nothing else is counted, some of it cached."""
-    said: dict[str, Json] = {"promptTokensDetails": _details(usage.input_tokens)}
+    fields: dict[str, Json] = {"promptTokensDetails": _details(usage.input_tokens)}
     if cached := usage.cached_tokens + usage.cache_read_tokens:
-        said = {"cachedContentTokenCount": cached, **said, "cacheTokensDetails": _details(cached)}
-    return said
+        fields = {
+            "cachedContentTokenCount": cached,
+            **fields,
+            "cacheTokensDetails": _details(cached),
+        }
+    return fields
 
 
 def _other_usage(usage: Usage) -> dict[str, Json]:
@@ -84,12 +88,12 @@ def _details(tokens: int) -> list[Json]:
 def read_top_logprobs(config: Node) -> int | None:
     """How many tokens are asked for at the place of each; None where none are told."""
     node = find_field(config, "logprobs")
-    asked = find_field(config, "responseLogprobs")
-    told = asked is not None and asked.flag()
+    flag = find_field(config, "responseLogprobs")
+    is_enabled = flag is not None and flag.flag()
     if node is None:
-        return 0 if told else None
+        return 0 if is_enabled else None
     top = read_integer(node)
-    if not told:
+    if not is_enabled:
         raise WireError(400, "logprobs is only allowed when responseLogprobs is true")
     if not 0 <= top <= _MAX_TOP_LOGPROBS:
         raise WireError(400, f"logprobs must be in the range [0, {_MAX_TOP_LOGPROBS}]")

@@ -182,8 +182,8 @@ class Gemini:
         self.stream_type = "text/event-stream" if as_events else "application/json; charset=UTF-8"
         self.malformed_event = framing.later + self.malformed_body + framing.after
 
-    def sample(self, asked: SampleRequest) -> SampleCall:
-        return sample(asked)
+    def sample(self, request: SampleRequest) -> SampleCall:
+        return sample(request)
 
     def clients(self, origin: str) -> tuple[SdkSetup, ...]:
         return clients(origin)

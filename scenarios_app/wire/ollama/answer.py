@@ -39,17 +39,17 @@ def render_response(request: CanonicalRequest, response: CanonicalResponse) -> b
     thinking = "".join(part.text for part in parts if isinstance(part, ReasoningPart))
     calls: list[Json] = [tool_call_json(part) for part in parts if isinstance(part, ToolCallPart)]
     text = joined_text(response)
-    said = content_fields(request, text, thinking=thinking, calls=calls)
+    fields = content_fields(request, text, thinking=thinking, calls=calls)
     own: GenerateFields = request.own
     if own.top_logprobs is not None and text:
-        said["logprobs"] = token_logprobs(text, own.top_logprobs)
-    return encode_json({**head_fields(response), **said, **final_fields(request, response)})
+        fields["logprobs"] = token_logprobs(text, own.top_logprobs)
+    return encode_json({**head_fields(response), **fields, **final_fields(request, response)})
 
 
 def head_fields(response: CanonicalResponse) -> dict[str, Json]:
     """What the whole answer and each line of a stream begin with."""
-    given = {key: value for key, value in response.metadata.items() if key in _HEAD_FIELDS}
-    return {"model": response.model, "created_at": format_timestamp(response.created), **given}
+    scripted = {key: value for key, value in response.metadata.items() if key in _HEAD_FIELDS}
+    return {"model": response.model, "created_at": format_timestamp(response.created), **scripted}
 
 
 def content_fields(
@@ -90,8 +90,8 @@ def final_fields(request: CanonicalRequest, response: CanonicalResponse) -> dict
     if request.route == GENERATE and not own.raw:
         answered = Message("assistant", (TextPart(joined_text(response)),))
         fields["context"] = list(encode_context((*request.messages, answered)))
-    taken = _RESERVED_FIELDS | _HEAD_FIELDS
-    return fields | {key: v for key, v in response.metadata.items() if key not in taken}
+    reserved = _RESERVED_FIELDS | _HEAD_FIELDS
+    return fields | {key: v for key, v in response.metadata.items() if key not in reserved}
 
 
 def joined_text(response: CanonicalResponse) -> str:
@@ -184,15 +184,15 @@ class LineEncoder:
                 return b""
 
     def _text(self, text: str) -> bytes:
-        said = self._before_text + encode_text(text)
+        line_start = self._before_text + encode_text(text)
         if self._top_logprobs is None:
-            return said + self._after_text
-        told = encode_line(token_logprobs(text, self._top_logprobs))
-        return b'%b%b,"logprobs":%b%b' % (said, self._close_text, told, _NOT_DONE)
+            return line_start + self._after_text
+        logprobs = encode_line(token_logprobs(text, self._top_logprobs))
+        return b'%b%b,"logprobs":%b%b' % (line_start, self._close_text, logprobs, _NOT_DONE)
 
     def closing(self) -> bytes:
-        said = content_fields(self._request, "")
-        return self._line({**said, **final_fields(self._request, self._response)})
+        content = content_fields(self._request, "")
+        return self._line({**content, **final_fields(self._request, self._response)})
 
     def _called(self) -> bytes:
         sent = b""

@@ -39,10 +39,10 @@ class ModelSettings(msgspec.Struct, frozen=True):
 
 def require_field(node: Node, key: str) -> Node:
     """The node at a key that must be there and not null."""
-    found = node.get(key)
-    if found.given:
-        return found
-    raise WireError(400, f"{found.place} is required")
+    field = node.get(key)
+    if field.given:
+        return field
+    raise WireError(400, f"{field.place} is required")
 
 
 def read_model(body: Node) -> str:
@@ -179,9 +179,9 @@ _decode = msgspec.json.Decoder().decode
 
 def encode_context(messages: Sequence[Message]) -> list[int]:
     """The numbers for a conversation, of which the texts of user and assistant are kept."""
-    said: list[Json] = [[m.role, m.text] for m in messages if m.role in _ROLES]
-    while len(data := encode_json(said)) > 2 * MAX_CONTEXT_NUMBERS:
-        del said[0]
+    turns: list[Json] = [[m.role, m.text] for m in messages if m.role in _ROLES]
+    while len(data := encode_json(turns)) > 2 * MAX_CONTEXT_NUMBERS:
+        del turns[0]
     # A space after it is as good as none, and makes the number of bytes even.
     even = data + b" " * (len(data) % 2)
     return list(struct.unpack(f"<{len(even) // 2}H", even))
@@ -190,11 +190,11 @@ def encode_context(messages: Sequence[Message]) -> list[int]:
 def decode_context(numbers: Sequence[Json]) -> tuple[Message, ...]:
     """The conversation that numbers stand for; none where they come from anywhere else."""
     try:
-        said = _decode(struct.pack(f"<{len(numbers)}H", *numbers))
+        turns = _decode(struct.pack(f"<{len(numbers)}H", *numbers))
     except (struct.error, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return ()
     messages = []
-    for item in said if isinstance(said, list) else ():
+    for item in turns if isinstance(turns, list) else ():
         match item:
             case ["user" | "assistant" as role, str(text)]:
                 messages.append(Message(_ROLES[role], (TextPart(text),)))

@@ -85,8 +85,8 @@ def _texts(request: CanonicalRequest) -> list[str]:
 def _truncate_text(request: CanonicalRequest, text: str, place: int) -> str:
     """The text as far as it is read; an error where `truncate` is off and it is too long."""
     own: OllamaEmbeddingFields = request.own
-    given = own.context_length
-    length = CONTEXT_LENGTH if given is None else min(max(given, 1), CONTEXT_LENGTH)
+    num_ctx = own.context_length
+    length = CONTEXT_LENGTH if num_ctx is None else min(max(num_ctx, 1), CONTEXT_LENGTH)
     characters = length * CHARACTERS_PER_TOKEN
     if len(text) > characters and not own.truncate:
         raise WireError(400, f"input[{place}]: the input length exceeds the context length")
@@ -140,11 +140,11 @@ def show_model(request: CanonicalRequest, context: ComputeContext) -> bytes:
     return encode_json(answer)
 
 
-def _find_model(asked: str, models: Mapping[str, str]) -> str:
-    for name in (asked, asked.removesuffix(_LATEST), asked + _LATEST):
+def _find_model(model: str, models: Mapping[str, str]) -> str:
+    for name in (model, model.removesuffix(_LATEST), model + _LATEST):
         if name in models:
             return name
-    raise WireError(404, f"model '{asked}' not found")
+    raise WireError(404, f"model '{model}' not found")
 
 
 def _model_entry(name: str) -> dict[str, Json]:
@@ -172,8 +172,8 @@ def _details(name: str) -> dict[str, Json]:
 
 def _family(name: str) -> str:
     """The letters that a model's own name begins with, behind its owner."""
-    found = _FAMILY.match(name.rpartition("/")[2].lower())
-    return found[0] if found else "unknown"
+    match = _FAMILY.match(name.rpartition("/")[2].lower())
+    return match[0] if match else "unknown"
 
 
 def _size(name: str) -> int:

@@ -47,11 +47,11 @@ def read_messages(node: Node) -> tuple[Message, ...]:
 
 class _MessageReader(msgspec.Struct):
     """A conversation as far as it is read. `open` are the calls of the last message that made
-    some, those that have no result yet; `given` are the ids that calls have of their own."""
+    some, those that have no result yet; `explicit_ids` those that the client sent."""
 
     calls: int = 0
     open: list[ToolCallPart] = []
-    given: set[str] = set()
+    explicit_ids: set[str] = set()
 
     def message(self, node: Node) -> Message:
         named = require_field(node, "role")
@@ -65,11 +65,11 @@ class _MessageReader(msgspec.Struct):
             case "tool":
                 return Message(role, (self._result(node),))
             case "assistant":
-                return Message(role, self._said(node))
+                return Message(role, self._assistant_parts(node))
             case _:
                 return Message(role, (*_text(node), *read_images(node)))
 
-    def _said(self, node: Node) -> tuple[MessagePart, ...]:
+    def _assistant_parts(self, node: Node) -> tuple[MessagePart, ...]:
         thinking = text_field(node, "thinking")
         thoughts = (ReasoningPart(thinking),) if thinking else ()
         listed = node.maybe("tool_calls")
@@ -81,33 +81,33 @@ class _MessageReader(msgspec.Struct):
     def _call(self, node: Node) -> ToolCallPart:
         self.calls += 1
         function = require_field(node, "function")
-        given = function.maybe("arguments")
-        arguments = encode_json(given.object() if given else {}).decode()
+        arguments_node = function.maybe("arguments")
+        arguments = encode_json(arguments_node.object() if arguments_node else {}).decode()
         call_id = text_field(node, "id")
         if call_id:
-            self.given.add(call_id)
+            self.explicit_ids.add(call_id)
         name = require_field(function, "name").text()
         return ToolCallPart(call_id or f"call_{self.calls}", name, arguments)
 
     def _result(self, node: Node) -> ToolResultPart:
         call_id, name = text_field(node, "tool_call_id"), text_field(node, "tool_name")
         content = text_field(node, "content")
-        call = self._answered(call_id, name)
+        call = self._find_call(call_id, name)
         if call is None:
             return ToolResultPart(call_id, name, content)
         self.open.remove(call)
         return ToolResultPart(call.id, name or call.name, content)
 
-    def _answered(self, call_id: str, name: str) -> ToolCallPart | None:
+    def _find_call(self, call_id: str, name: str) -> ToolCallPart | None:
         """The open call that a result is of: by its id, else the first with its tool's name, else
         the first. An id that no call has is one that the client made up for a call without any."""
-        meant = [call for call in self.open if call.id == call_id]
-        meant += [
+        candidates = [call for call in self.open if call.id == call_id]
+        candidates += [
             call
             for call in self.open
-            if not (call_id and call.id in self.given) and name in ("", call.name)
+            if not (call_id and call.id in self.explicit_ids) and name in ("", call.name)
         ]
-        return meant[0] if meant else None
+        return candidates[0] if candidates else None
 
 
 def _text(node: Node) -> tuple[TextPart, ...]:
@@ -153,8 +153,8 @@ def read_generate(call: Call, endpoint: Endpoint, params: Params, body: Node) ->
     numbers = [node.integer() for node in context.items()] if context else []
     if flag_field(body, "raw") and (template or system or numbers):
         raise WireError(400, "raw mode does not support template, system, or context")
-    said: tuple[MessagePart, ...] = (TextPart(prompt), *read_images(body))
-    messages = (*decode_context(numbers), Message("user", said))
+    parts: tuple[MessagePart, ...] = (TextPart(prompt), *read_images(body))
+    messages = (*decode_context(numbers), Message("user", parts))
     if system:
         messages = (Message("system", (TextPart(system),)), *messages)
     return _generation_request(call, endpoint, body, messages, asks=bool(prompt))

@@ -13,15 +13,15 @@ from scenarios_app.wire.samples import (
 )
 
 
-def sample(asked: SampleRequest) -> SampleCall:
+def sample(request: SampleRequest) -> SampleCall:
     messages: list[JsonObject] = (
-        [{"role": "system", "content": asked.system}] if asked.system else []
+        [{"role": "system", "content": request.system}] if request.system else []
     )
-    for message in asked.messages:
+    for message in request.messages:
         messages += _messages(message)
-    body: JsonObject = {"model": asked.model, "messages": messages, "stream": asked.stream}
-    if asked.tools:
-        body["tools"] = [{"type": "function", "function": {"name": name}} for name in asked.tools]
+    body: JsonObject = {"model": request.model, "messages": messages, "stream": request.stream}
+    if request.tools:
+        body["tools"] = [{"type": "function", "function": {"name": name}} for name in request.tools]
     return SampleCall("/api/chat", {}, body)
 
 

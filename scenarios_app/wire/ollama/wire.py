@@ -111,8 +111,8 @@ class Ollama:
         base_url_variables=(("OLLAMA_HOST", ""),),
     )
 
-    def sample(self, asked: SampleRequest) -> SampleCall:
-        return sample(asked)
+    def sample(self, request: SampleRequest) -> SampleCall:
+        return sample(request)
 
     def clients(self, origin: str) -> tuple[SdkSetup, ...]:
         return clients(origin)

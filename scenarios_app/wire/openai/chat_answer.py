@@ -69,8 +69,8 @@ def _logprob_fields(own: ChatFields, choice: Choice) -> Fields:
 
 def finish_fields(dialect: Dialect, model: str, reason: str) -> Fields:
     """What a choice says of its end."""
-    made = dialect.make_ending_fields(model, reason) if dialect.make_ending_fields else {}
-    return {"finish_reason": reason, **made}
+    extra = dialect.make_ending_fields(model, reason) if dialect.make_ending_fields else {}
+    return {"finish_reason": reason, **extra}
 
 
 def top_fields(
@@ -78,7 +78,7 @@ def top_fields(
     object_name: str,
     dialect: Dialect,
     more: Fields = _NO_FIELDS,
-    made: ResponseFieldsBuilder | None = None,
+    make_fields: ResponseFieldsBuilder | None = None,
 ) -> dict[str, Json]:
     """The top-level fields that the whole answer and every chunk of a stream begin with; a whole
     one has `more`, and what is `made` of it."""
@@ -92,8 +92,8 @@ def top_fields(
     }
     if dialect.make_top_fields:
         top |= dialect.make_top_fields(response)
-    if made:
-        top |= made(response)
+    if make_fields:
+        top |= make_fields(response)
     if dialect.fingerprint is not None:
         top["system_fingerprint"] = _fingerprint(dialect.fingerprint, response.model)
     if response.metadata:
@@ -102,15 +102,15 @@ def top_fields(
 
 
 def _format_id(form: str, response: CanonicalResponse) -> str:
-    made = response.id
+    hex_id = response.id
     if form == "chatcmpl-{hex}":
-        return f"chatcmpl-{made}"
+        return f"chatcmpl-{hex_id}"
     return form.format(
-        hex=made,
-        uuid=f"{made[:8]}-{made[8:12]}-{made[12:16]}-{made[16:20]}-{made[20:]}",
-        short=made[:20],
+        hex=hex_id,
+        uuid=f"{hex_id[:8]}-{hex_id[8:12]}-{hex_id[12:16]}-{hex_id[16:20]}-{hex_id[20:]}",
+        short=hex_id[:20],
         created=response.created,
-        number=int(made[:8] or "0", 16) % 1000,
+        number=int(hex_id[:8] or "0", 16) % 1000,
     )
 
 
@@ -186,11 +186,11 @@ def _message(
 ) -> dict[str, Json]:
     parts = choice.parts
     content = content_of(parts)
-    said: Fields = {"content": content}
+    content_field: Fields = {"content": content}
     calls = [p for p in parts if isinstance(p, ToolCallPart)]
     if content is None and calls:
-        said = dialect.tool_call_content
-    message: dict[str, Json] = {"role": "assistant", **said, **dialect.message_fields}
+        content_field = dialect.tool_call_content
+    message: dict[str, Json] = {"role": "assistant", **content_field, **dialect.message_fields}
     if refusal := "".join(p.text for p in parts if isinstance(p, RefusalPart)):
         message["refusal"] = refusal
     if sources := [a for index in range(len(parts)) for a in annotations_of(parts, index)]:

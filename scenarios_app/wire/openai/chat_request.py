@@ -133,7 +133,7 @@ def _reasoning_parts(node: Node) -> Iterator[ReasoningPart]:
 
 
 def _first_text(node: Node, *keys: str) -> str:
-    return next((found.text() for key in keys if (found := node.maybe(key))), "")
+    return next((field.text() for key in keys if (field := node.maybe(key))), "")
 
 
 def _tool_call(node: Node, called: dict[str, str]) -> ToolCallPart:
@@ -206,10 +206,10 @@ def read_chat(
     if dialect.provider_tools:
         body = add_default_types(body)
     messages = read_messages(body.need("messages"))
-    given = read_fields(body, _FIELDS)
-    offered = given.get("tools", ())
-    choice = given.get("tool_choice", given.get("function_call"))
-    form = given.get("response_format")
+    fields = read_fields(body, _FIELDS)
+    offered = fields.get("tools", ())
+    choice = fields.get("tool_choice", fields.get("function_call"))
+    form = fields.get("response_format")
     return CanonicalRequest(
         provider=PROVIDER,
         also=also,
@@ -217,36 +217,36 @@ def read_chat(
         route=endpoint.canonical,
         model=model,
         messages=messages,
-        tools=(*offered, *given.get("functions", ())),
+        tools=(*offered, *fields.get("functions", ())),
         tool_choice=choice,
         choice=to_tool_choice(choice),
         # The newer name wins where both are given.
-        max_tokens=given.get("max_completion_tokens", given.get("max_tokens")),
-        reasoning=given.get("reasoning_effort", False) or given.get("reasoning", False),
+        max_tokens=fields.get("max_completion_tokens", fields.get("max_tokens")),
+        reasoning=fields.get("reasoning_effort", False) or fields.get("reasoning", False),
         response_format=form,
         json=to_json_format(form, "response_format"),
         headers=call.headers,
-        own=_chat_fields(body, given, dialect),
-        **{key: value for key, value in given.items() if key in _SAME_NAMES},
+        own=_chat_fields(body, fields, dialect),
+        **{key: value for key, value in fields.items() if key in _SAME_NAMES},
     )
 
 
-def _chat_fields(body: Node, given: Mapping[str, Any], dialect: Dialect) -> ChatFields:
-    offered, options = given.get("tools", ()), given.get("stream_options", DEFAULT_STREAM_OPTIONS)
+def _chat_fields(body: Node, fields: Mapping[str, Any], dialect: Dialect) -> ChatFields:
+    offered, options = fields.get("tools", ()), fields.get("stream_options", DEFAULT_STREAM_OPTIONS)
     return ChatFields(
         custom_tools=frozenset([tool.name for tool in offered if tool.kind == "custom"]),
-        legacy_functions=bool(given.get("functions")) and not offered,
+        legacy_functions=bool(fields.get("functions")) and not offered,
         include_usage=options.include_usage,
         obfuscated=options.obfuscated,
         dialect=dialect,
-        top_logprobs=_top_logprobs(body, given),
+        top_logprobs=_top_logprobs(body, fields),
     )
 
 
-def _top_logprobs(body: Node, given: Mapping[str, Any]) -> int | None:
-    if given.get("logprobs"):
+def _top_logprobs(body: Node, fields: Mapping[str, Any]) -> int | None:
+    if fields.get("logprobs"):
         return read_top_logprobs(body)
-    if "top_logprobs" not in given:
+    if "top_logprobs" not in fields:
         return None
     raise WireError(
         400,

@@ -73,17 +73,17 @@ class ChunkEncoder:
         self._own: ChatFields = request.own
         self._response = response
         self._dialect = dialect = dialect_of(self._own, response)
-        asked = self._own.include_usage
+        usage_requested = self._own.include_usage
         self._with_usage = dialect.usage_chunk == "always" or (
-            asked and dialect.usage_chunk == "asked"
+            usage_requested and dialect.usage_chunk == "asked"
         )
         top = encode_json(top_fields(response, _OBJECT, dialect))[1:-1]
         self._top = b"data: {" + top
         self._head = self._top + b',"choices":[{'
-        null = b',"usage":null' if asked and dialect.usage_null else b""
+        null = b',"usage":null' if usage_requested and dialect.usage_null else b""
         by_family = dialect.logprobs_by_family and not family_of(response.model).logprobs
-        self._every, said = _chunk_choice(dialect.name, by_family)
-        self._after = said + null
+        self._every, after_delta = _chunk_choice(dialect.name, by_family)
+        self._after = after_delta + null
         self._obfuscated = dialect.obfuscated and self._own.obfuscated
         self._null = null
         self._top_logprobs = self._own.top_logprobs
@@ -105,10 +105,10 @@ class ChunkEncoder:
                     return b""
                 if self._top_logprobs is not None and isinstance(event.part, TextPart):
                     return self._with_logprobs(event, self._top_logprobs)
-                said = encode_text(event.text).join(frame)
+                chunk = encode_text(event.text).join(frame)
                 if not self._obfuscated:
-                    return said + b"}\n\n"
-                return b"%b%b}\n\n" % (said, PADDINGS[len(event.text) % MAX_PADDING_CHARS])
+                    return chunk + b"}\n\n"
+                return b"%b%b}\n\n" % (chunk, PADDINGS[len(event.text) % MAX_PADDING_CHARS])
             case PartStart():
                 return self._start(event)
             case PartEnd():
@@ -118,8 +118,8 @@ class ChunkEncoder:
 
     def _with_logprobs(self, event: PartDelta, top: int) -> bytes:
         delta = {**self._dialect.delta_fields, "content": event.text}
-        told: Fields = {"logprobs": choice_logprobs(event.text, top), **_UNFINISHED}
-        return self._chunk(event.choice, delta, told, size=len(event.text))
+        choice_fields: Fields = {"logprobs": choice_logprobs(event.text, top), **_UNFINISHED}
+        return self._chunk(event.choice, delta, choice_fields, size=len(event.text))
 
     def closing(self) -> bytes:
         if not self._with_usage:
@@ -155,7 +155,7 @@ class ChunkEncoder:
             # The real one then says nothing of refusals.
             return self._chunk(choice, delta)
         first = self._dialect.make_first_chunk_fields if len(self._begun) == 1 else None
-        return self._chunk(choice, {**delta, **self._dialect.first_delta_fields}, made=first)
+        return self._chunk(choice, {**delta, **self._dialect.first_delta_fields}, make_fields=first)
 
     def _start(self, event: PartStart) -> bytes:
         choice, part = event.choice, event.part
@@ -219,8 +219,8 @@ class ChunkEncoder:
     def _whole_call(self, choice: int, part: ToolCallPart) -> bytes:
         number = self._calls.get(choice, 0)
         self._calls[choice] = number + 1
-        said = function_call(part, part.arguments, typed=self._dialect.call_type)
-        call: Json = {"index": number, **said}
+        call_fields = function_call(part, part.arguments, typed=self._dialect.call_type)
+        call: Json = {"index": number, **call_fields}
         return self._chunk(choice, {**self._dialect.delta_fields, "tool_calls": [call]})
 
     def _finish(self, choice: int, why: FinishReason) -> bytes:
@@ -231,19 +231,19 @@ class ChunkEncoder:
             if choice == len(self._response.choices) - 1
             else None
         )
-        return self._chunk(choice, self._dialect.last_delta, ended, made=last)
+        return self._chunk(choice, self._dialect.last_delta, ended, make_fields=last)
 
     def _chunk(
         self,
         choice: int,
         delta: Fields,
-        ended: Fields | None = None,
+        choice_fields: Fields | None = None,
         *,
-        made: ResponseFieldsBuilder | None = None,
+        make_fields: ResponseFieldsBuilder | None = None,
         size: int = 0,
     ) -> bytes:
-        fields = {"index": choice, "delta": delta, **self._every, **(ended or _UNFINISHED)}
-        more = b"," + encode_json(made(self._response))[1:-1] if made else b""
+        fields = {"index": choice, "delta": delta, **self._every, **(choice_fields or _UNFINISHED)}
+        more = b"," + encode_json(make_fields(self._response))[1:-1] if make_fields else b""
         hidden = PADDINGS[size % MAX_PADDING_CHARS] if self._obfuscated else b""
         return b"%b%b}]%b%b%b}\n\n" % (
             self._head,

@@ -69,8 +69,8 @@ def read_completion(call: Call, endpoint: Endpoint, params: Params, body: Node) 
     """A request for a completion: a user message for each prompt."""
     model = read_model(body, params.get(DEPLOYMENT))
     prompts = _prompts(body.get("prompt"))
-    given = read_fields(body, _FIELDS)
-    n = given.get("n", 1)
+    fields = read_fields(body, _FIELDS)
+    n = fields.get("n", 1)
     if n * len(prompts) > MAX_CHOICES:
         raise WireError(
             400,
@@ -85,17 +85,17 @@ def read_completion(call: Call, endpoint: Endpoint, params: Params, body: Node) 
         route=endpoint.canonical,
         model=model,
         messages=prompts,
-        stream=given.get("stream", False),
-        temperature=given.get("temperature"),
-        top_p=given.get("top_p"),
-        max_tokens=given.get("max_tokens"),
-        stop=given.get("stop", ()),
+        stream=fields.get("stream", False),
+        temperature=fields.get("temperature"),
+        top_p=fields.get("top_p"),
+        max_tokens=fields.get("max_tokens"),
+        stop=fields.get("stop", ()),
         n=n * len(prompts),
         headers=call.headers,
         own=CompletionFields(
-            given.get("echo", False),
-            given.get("stream_options", DEFAULT_STREAM_OPTIONS).include_usage,
-            read_top_logprobs(body, _MAX_LOGPROBS, "logprobs") if "logprobs" in given else None,
+            fields.get("echo", False),
+            fields.get("stream_options", DEFAULT_STREAM_OPTIONS).include_usage,
+            read_top_logprobs(body, _MAX_LOGPROBS, "logprobs") if "logprobs" in fields else None,
         ),
     )
 
@@ -161,9 +161,9 @@ class CompletionEncoder:
         return self._chunk(choice, echo) if echo else b""
 
     def _chunk(self, choice: int, text: str, reason: str | None = None) -> bytes:
-        said = self._said.get(choice, 0)
-        self._said[choice] = said + len(text)
-        fields = encode_line(_choice(choice, text, reason, self._own, offset=said))
+        offset = self._said.get(choice, 0)
+        self._said[choice] = offset + len(text)
+        fields = encode_line(_choice(choice, text, reason, self._own, offset=offset))
         return b'data: {%b,"choices":[%b]%b\n\n' % (self._head, fields, self._tail)
 
 
@@ -219,10 +219,10 @@ def _head(response: CanonicalResponse) -> dict[str, Json]:
 def _choice(
     index: int, text: str, reason: str | None, own: CompletionFields, *, offset: int = 0
 ) -> Json:
-    told = None
+    logprobs = None
     if own.logprobs is not None and text:
-        told = completion_logprobs(text, own.logprobs, offset=offset)
-    return {"text": text, "index": index, "logprobs": told, "finish_reason": reason}
+        logprobs = completion_logprobs(text, own.logprobs, offset=offset)
+    return {"text": text, "index": index, "logprobs": logprobs, "finish_reason": reason}
 
 
 ENDPOINT = Endpoint(

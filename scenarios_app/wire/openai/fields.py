@@ -44,11 +44,11 @@ def unsupported(node: Node, supported: str) -> WireError:
 def read_fields(body: Node, readers: Mapping[str, Callable[[Node], Any]]) -> dict[str, Any]:
     """What these readers make of their fields, of those that a body gives, in its order; null is
     not given."""
-    given = {}
+    values = {}
     for key, value in body.object().items():
         if value is not None and (read := readers.get(key)) is not None:
-            given[key] = read(Node(value, key, body))
-    return given
+            values[key] = read(Node(value, key, body))
+    return values
 
 
 def read_metadata(body: Node) -> dict[str, str]:
@@ -197,16 +197,16 @@ def read_page(call: Call) -> ListPage:
     return ListPage(call.query.get("after"), _limit(query), _order(query) == "desc")
 
 
-def render_page(items: Iterable[Node], asked: ListPage) -> Json:
+def render_page(items: Iterable[Node], page: ListPage) -> Json:
     """A page of items."""
     items = list(items)
-    if asked.descending:
+    if page.descending:
         items.reverse()
     ids = [item.get("id").value for item in items]
-    if asked.after in ids:
-        items = items[ids.index(asked.after) + 1 :]
-    shown = items[: asked.limit]
-    return render_list(shown, more=len(shown) < len(items))
+    if page.after in ids:
+        items = items[ids.index(page.after) + 1 :]
+    selected = items[: page.limit]
+    return render_list(selected, more=len(selected) < len(items))
 
 
 def render_list(items: list[Node], *, more: bool = False) -> Json:

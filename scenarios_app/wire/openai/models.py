@@ -167,8 +167,8 @@ def embeddings(request: CanonicalRequest, context: ComputeContext) -> bytes:
     """The answer, with one embedding per input. OpenAI's has no id, those of others do."""
     own: OpenAIEmbeddingFields = request.own
     data: list[object] = []
-    for index, given in enumerate(own.inputs):
-        vector = to_raw_json(_embedding(given, own.dimensions, packed=own.base64))
+    for index, tokens_or_text in enumerate(own.inputs):
+        vector = to_raw_json(_embedding(tokens_or_text, own.dimensions, packed=own.base64))
         data.append({"object": "embedding", "index": index, "embedding": vector})
     tokens = sum(map(_tokens, own.inputs))
     named = {} if request.provider == PROVIDER else {"id": f"embd-{context.request_id}"}
@@ -219,16 +219,24 @@ def _dimensions(body: Node, model: str) -> int:
     raise _invalid_value(node, f"expected 1 to {most} for this model, but got {node.integer()}")
 
 
-def _embedding(given: Json, dimensions: int, *, packed: bool) -> Json:
+def _embedding(tokens_or_text: Json, dimensions: int, *, packed: bool) -> Json:
     """A vector in the single precision that the API has, in either form the same."""
-    text = " ".join(map(str, given)) if isinstance(given, list) else str(given)
+    text = (
+        " ".join(map(str, tokens_or_text))
+        if isinstance(tokens_or_text, list)
+        else str(tokens_or_text)
+    )
     form = struct.Struct(f"<{dimensions}f")
     single = form.pack(*unit_vector(text, dimensions))
     return base64.b64encode(single).decode() if packed else list(form.unpack(single))
 
 
-def _tokens(given: Json) -> int:
-    return len(given) if isinstance(given, list) else count_tokens(len(str(given)))
+def _tokens(tokens_or_text: Json) -> int:
+    return (
+        len(tokens_or_text)
+        if isinstance(tokens_or_text, list)
+        else count_tokens(len(str(tokens_or_text)))
+    )
 
 
 def _invalid_value(node: Node, why: str) -> WireError:

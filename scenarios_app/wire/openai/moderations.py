@@ -40,16 +40,16 @@ def read_moderations(
 ) -> CanonicalRequest:
     """A request for moderation: a user message per input. Parts, with images among them, are one
     input together."""
-    given = body.need("input")
-    match given.value:
+    field = body.need("input")
+    match field.value:
         case str(text):
             messages = [Message("user", (TextPart(text),))]
         case [dict(), *_]:
-            messages = [Message("user", tuple(_part(node) for node in given.items()))]
+            messages = [Message("user", tuple(_part(node) for node in field.items()))]
         case list():
-            messages = [Message("user", (TextPart(node.text()),)) for node in given.items()]
+            messages = [Message("user", (TextPart(node.text()),)) for node in field.items()]
         case _:
-            raise given.wrong("a string or an array")
+            raise field.wrong("a string or an array")
     model = body.maybe("model")
     return CanonicalRequest(
         provider=PROVIDER,
@@ -84,8 +84,8 @@ def _part(node: Node) -> MessagePart:
 def _result(message: Message) -> Json:
     text = message.text
     flagged = set(_flagged_categories(text))
-    image = any(isinstance(part, OpaquePart) for part in message.parts)
-    said = any(isinstance(part, TextPart) for part in message.parts)
+    has_image = any(isinstance(part, OpaquePart) for part in message.parts)
+    has_text = any(isinstance(part, TextPart) for part in message.parts)
     return {
         "flagged": bool(flagged),
         "categories": {name: name in flagged for name in CATEGORIES},
@@ -93,7 +93,7 @@ def _result(message: Message) -> Json:
             name: _score(name, text, flagged=name in flagged) for name in CATEGORIES
         },
         "category_applied_input_types": {
-            name: _input_types(name, said=said, image=image) for name in CATEGORIES
+            name: _input_types(name, has_text=has_text, has_image=has_image) for name in CATEGORIES
         },
     }
 
@@ -112,9 +112,9 @@ def _score(name: str, text: str, *, flagged: bool) -> float:
     return round(0.9 + share / 10, 6) if flagged else round(share / 1000, 9)
 
 
-def _input_types(name: str, *, said: bool, image: bool) -> list[Json]:
-    applied: list[Json] = ["text"] if said else []
-    if image and name in _IMAGE_CATEGORIES:
+def _input_types(name: str, *, has_text: bool, has_image: bool) -> list[Json]:
+    applied: list[Json] = ["text"] if has_text else []
+    if has_image and name in _IMAGE_CATEGORIES:
         applied.append("image")
     return applied
 

@@ -13,15 +13,15 @@ from scenarios_app.wire.samples import (
 )
 
 
-def sample(asked: SampleRequest) -> SampleCall:
+def sample(request: SampleRequest) -> SampleCall:
     messages: list[JsonObject] = (
-        [{"role": "system", "content": asked.system}] if asked.system else []
+        [{"role": "system", "content": request.system}] if request.system else []
     )
-    for message in asked.messages:
+    for message in request.messages:
         messages += _messages(message)
-    body: JsonObject = {"model": asked.model, "messages": messages, "stream": asked.stream}
-    if asked.tools:
-        body["tools"] = [{"type": "function", "function": {"name": name}} for name in asked.tools]
+    body: JsonObject = {"model": request.model, "messages": messages, "stream": request.stream}
+    if request.tools:
+        body["tools"] = [{"type": "function", "function": {"name": name}} for name in request.tools]
     return SampleCall("/v1/chat/completions", {"authorization": f"Bearer {API_KEY}"}, body)
 
 
@@ -45,15 +45,15 @@ def _messages(message: Message) -> list[JsonObject]:
     return [written]
 
 
-def sample_response(asked: SampleRequest) -> SampleCall:
-    items = [item for message in asked.messages for item in _items(message)]
-    body: JsonObject = {"model": asked.model, "input": items, "stream": asked.stream}
-    if asked.system:
-        body["instructions"] = asked.system
-    if asked.tools:
+def sample_response(request: SampleRequest) -> SampleCall:
+    items = [item for message in request.messages for item in _items(message)]
+    body: JsonObject = {"model": request.model, "input": items, "stream": request.stream}
+    if request.system:
+        body["instructions"] = request.system
+    if request.tools:
         body["tools"] = [
             {"type": "function", "name": name, "parameters": {}, "strict": False}
-            for name in asked.tools
+            for name in request.tools
         ]
     return SampleCall("/v1/responses", {"authorization": f"Bearer {API_KEY}"}, body)
 

@@ -81,8 +81,8 @@ class OpenAIChat(OpenAIWire):
         )
         self.endpoints = spoken if own else tuple(with_prefixes(spoken, dialect.path_prefixes))
 
-    def sample(self, asked: SampleRequest) -> SampleCall:
-        sent = sample(asked)
+    def sample(self, request: SampleRequest) -> SampleCall:
+        sent = sample(request)
         start = next(start for start in self.dialect.path_prefixes if DEPLOYMENT not in start)
         named = {HEADER: self.dialect.name} if self.dialect is OLLAMA else {}
         return SampleCall(sent.path.replace("/v1/", start, 1), {**sent.headers, **named}, sent.body)

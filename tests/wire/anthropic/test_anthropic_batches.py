@@ -220,7 +220,7 @@ def test_what_is_no_batch_is_refused_at_its_place(requests: object, said: str) -
 
 
 def test_a_batch_holds_so_many_requests_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scenarios_app.wire.anthropic.batches._MOST", 2)
+    monkeypatch.setattr("scenarios_app.wire.anthropic.batches._MAX_REQUESTS", 2)
     session = Session()
     session.read(CREATE, body={"requests": [asked("a"), asked("b")]})
     with pytest.raises(WireError, match="at most 2 requests"):

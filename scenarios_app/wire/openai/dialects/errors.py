@@ -10,8 +10,8 @@ from scenarios_app.wire.openai.shared import error_code, error_type, limit_heade
 
 def openrouter_error(error: ErrorAnswer) -> Json:
     """The code is the status; what else a script says of the error is told beside it."""
-    said = {"type": error.type, "code": error.code, "param": error.param}
-    metadata: dict[str, Json] = {key: value for key, value in said.items() if value is not None}
+    scripted = {"type": error.type, "code": error.code, "param": error.param}
+    metadata: dict[str, Json] = {key: value for key, value in scripted.items() if value is not None}
     fields: dict[str, Json] = {"message": error.message, "code": error.status}
     if error.limited:
         metadata = {"raw": error.message, "provider_name": "mockllm", **metadata}

@@ -64,19 +64,19 @@ def reasoning_details(part: ReasoningPart, model: str, *, index: int = 0) -> lis
     """A thought as it is to be sent back: its text and signature, or its sum and what is
     encrypted."""
     vendor = vendor_of(model)
-    said: list[dict[str, Json]] = []
+    details: list[dict[str, Json]] = []
     if vendor.summed_up:
         data = part.redacted or part.signature or make_opaque_text(part.text)
         if part.text:
-            said.append({"type": "reasoning.summary", "summary": part.text})
-        said.append({"type": "reasoning.encrypted", "data": data, "id": f"rs_{index}"})
+            details.append({"type": "reasoning.summary", "summary": part.text})
+        details.append({"type": "reasoning.encrypted", "data": data, "id": f"rs_{index}"})
     elif part.redacted is not None:
-        said.append({"type": "reasoning.encrypted", "data": part.redacted})
+        details.append({"type": "reasoning.encrypted", "data": part.redacted})
     else:
         signed: dict[str, Json] = {} if part.signature is None else {"signature": part.signature}
         text: dict[str, Json] = {"text": part.text} if part.text else {}
-        said.append({"type": "reasoning.text", **text, **signed})
-    return [{**each, "format": vendor.form, "index": index} for each in said]
+        details.append({"type": "reasoning.text", **text, **signed})
+    return [{**each, "format": vendor.form, "index": index} for each in details]
 
 
 def detail_frame(model: str) -> tuple[bytes, bytes]:

@@ -21,12 +21,12 @@ def reasoning_fields(
     text = "".join(part.text for part in thoughts)
     match where:
         case "details":
-            said = [
+            details = [
                 d
                 for i, part in enumerate(thoughts)
                 for d in reasoning_details(part, model, index=i)
             ]
-            return {"reasoning": text or None, "reasoning_details": said}
+            return {"reasoning": text or None, "reasoning_details": details}
         case "content" if text:
             pieces: list[Json] = [_thinking_block(text)]
             if content:
@@ -54,8 +54,8 @@ def reasoning_delta_frame(dialect: Dialect, model: str) -> tuple[bytes, ...]:
                 b"}]}]}",
             )
         case name:
-            made = dialect.make_reasoning_fields
-            beside = encode_json(made(model))[1:-1] if made else b""
+            make_fields = dialect.make_reasoning_fields
+            beside = encode_json(make_fields(model))[1:-1] if make_fields else b""
             return (b'{"%b":' % name.encode(), b",%b}" % beside if beside else b"}")
 
 

@@ -88,10 +88,10 @@ def mistral_usage(usage: Usage) -> dict[str, Json]:
 
 def xai_usage(usage: Usage) -> dict[str, Json]:
     """Thinking stands beside what is said, and both in the total."""
-    said = max(0, usage.output_tokens - usage.reasoning_tokens)
+    visible_tokens = max(0, usage.output_tokens - usage.reasoning_tokens)
     return {
         "prompt_tokens": usage.input_tokens,
-        "completion_tokens": said,
+        "completion_tokens": visible_tokens,
         "total_tokens": usage.total_tokens,
         "prompt_tokens_details": {
             "text_tokens": usage.input_tokens,

@@ -62,30 +62,30 @@ def output_items(
     one id, which alternatives may have, are told apart: no output holds an id twice.
     """
     own: ResponseFields = request.own
-    offered = _tool_kinds(own.given.get("tools"))
-    taken: set[str] = set()
-    placed: dict[tuple[int, int], OutputItem] = {}
+    tools = _tool_kinds(own.echoed.get("tools"))
+    used_ids: set[str] = set()
+    items: dict[tuple[int, int], OutputItem] = {}
     if _has_unscripted_reasoning(request, response):
         thought = ReasoningPart("")
-        placed[UNSCRIPTED_REASONING] = OutputItem(
+        items[UNSCRIPTED_REASONING] = OutputItem(
             0, thought, _reasoning_item(thought, f"{response.id}00")
         )
     for number, choice in enumerate(response.choices):
         for index, part in enumerate(choice.parts):
             if isinstance(part, ToolCallPart):
-                part = replace(part, id=_make_unique(part.id, taken))
-            item_id = f"{response.id}{len(placed):02x}"
+                part = replace(part, id=_make_unique(part.id, used_ids))
+            item_id = f"{response.id}{len(items):02x}"
             content = _content(part, own.top_logprobs)
-            item = _message_item(item_id, content) if content else _item(part, item_id, offered)
+            item = _message_item(item_id, content) if content else _item(part, item_id, tools)
             if item is not None:
-                placed[number, index] = OutputItem(len(placed), part, item, content)
+                items[number, index] = OutputItem(len(items), part, item, content)
     if family_of(request.model).phased:
-        _set_phases(placed.values())
-    if placed and _incomplete_reason(response):
-        last = next(reversed(placed.values())).item
+        _set_phases(items.values())
+    if items and _incomplete_reason(response):
+        last = next(reversed(items.values())).item
         if "status" in last:
             last["status"] = "incomplete"
-    return placed
+    return items
 
 
 def response_body(request: CanonicalRequest, response: CanonicalResponse) -> dict[str, Json]:
@@ -141,8 +141,8 @@ def annotations_of(part: TextPart) -> list[Json]:
 
 def _head(request: CanonicalRequest, response: CanonicalResponse, tier: str) -> dict[str, Json]:
     """The fields that do not depend on how the answer goes on."""
-    taken = _RESERVED_FIELDS | _STATUS_FIELDS
-    scripted = {key: value for key, value in response.metadata.items() if key not in taken}
+    reserved = _RESERVED_FIELDS | _STATUS_FIELDS
+    scripted = {key: value for key, value in response.metadata.items() if key not in reserved}
     return echo_fields(request, response) | {"service_tier": tier} | scripted
 
 
@@ -181,12 +181,12 @@ def _set_phases(placed: Iterable[OutputItem]) -> None:
             each.item["phase"] = phase
 
 
-def _make_unique(call_id: str, taken: set[str]) -> str:
+def _make_unique(call_id: str, used_ids: set[str]) -> str:
     name, number = call_id, 1
-    while name in taken:
+    while name in used_ids:
         number += 1
         name = f"{call_id}_{number}"
-    taken.add(name)
+    used_ids.add(name)
     return name
 
 
@@ -210,12 +210,12 @@ def _content(part: AnswerPart, top: int | None) -> dict[str, Json] | None:
             return None
 
 
-def _item(part: AnswerPart, item_id: str, offered: ToolKinds) -> dict[str, Json] | None:
+def _item(part: AnswerPart, item_id: str, tools: ToolKinds) -> dict[str, Json] | None:
     match part:
         case ReasoningPart():
             return _reasoning_item(part, item_id)
         case ToolCallPart():
-            is_custom = part.name in offered.custom
+            is_custom = part.name in tools.custom
             item: dict[str, Json] = {
                 "type": "custom_tool_call" if is_custom else "function_call",
                 "id": f"{'ctc' if is_custom else 'fc'}_{item_id}",
@@ -224,7 +224,7 @@ def _item(part: AnswerPart, item_id: str, offered: ToolKinds) -> dict[str, Json]
                 "input" if is_custom else "arguments": part.arguments,
                 "status": "completed",
             }
-            if part.name in offered.deferred:
+            if part.name in tools.deferred:
                 item["namespace"] = part.name
             return item
         case ServerToolUsePart() if part.name.startswith(_WEB_SEARCH):
@@ -248,8 +248,8 @@ def _message_item(item_id: str, content: Json) -> dict[str, Json]:
     }
 
 
-def _search_action(given: Mapping[str, Json]) -> Json:
-    query = given.get("query")
+def _search_action(fields: Mapping[str, Json]) -> Json:
+    query = fields.get("query")
     queries: list[Json] = [query] if isinstance(query, str) else []
     return {"type": "search", "query": query if queries else "", "queries": queries}
 

@@ -26,43 +26,43 @@ _TOOL_USAGE: Json = {
 def echo_fields(request: CanonicalRequest, response: CanonicalResponse) -> dict[str, Json]:
     """The fields that are the same from the beginning of an answer to its end."""
     own: ResponseFields = request.own
-    given = own.given
+    body = own.echoed
     family = family_of(request.model)
     fields: dict[str, Json] = {
         "id": f"resp_{response.id}",
         "object": "response",
         "created_at": response.created,
-        "background": given.get("background") or False,
-        "frequency_penalty": given.get("frequency_penalty") or 0.0,
-        "instructions": given.get("instructions"),
+        "background": body.get("background") or False,
+        "frequency_penalty": body.get("frequency_penalty") or 0.0,
+        "instructions": body.get("instructions"),
         "max_output_tokens": request.max_tokens,
-        "max_tool_calls": given.get("max_tool_calls"),
+        "max_tool_calls": body.get("max_tool_calls"),
         "metadata": dict(request.metadata),
         "model": response.model,
         "moderation": None,
-        "parallel_tool_calls": given.get("parallel_tool_calls") is not False,
-        "presence_penalty": given.get("presence_penalty") or 0.0,
-        "previous_response_id": given.get("previous_response_id"),
-        "prompt_cache_key": given.get("prompt_cache_key"),
-        "prompt_cache_retention": given.get("prompt_cache_retention") or family.retention,
-        "reasoning": _reasoning(given.get("reasoning"), family),
-        "safety_identifier": given.get("safety_identifier"),
-        "store": given.get("store") is not False,
+        "parallel_tool_calls": body.get("parallel_tool_calls") is not False,
+        "presence_penalty": body.get("presence_penalty") or 0.0,
+        "previous_response_id": body.get("previous_response_id"),
+        "prompt_cache_key": body.get("prompt_cache_key"),
+        "prompt_cache_retention": body.get("prompt_cache_retention") or family.retention,
+        "reasoning": _reasoning(body.get("reasoning"), family),
+        "safety_identifier": body.get("safety_identifier"),
+        "store": body.get("store") is not False,
         "temperature": 1.0 if request.temperature is None else request.temperature,
-        "text": _text(given.get("text")),
+        "text": _text(body.get("text")),
         "tool_choice": request.tool_choice or "auto",
         "tool_usage": _TOOL_USAGE,
-        "tools": _tools(given.get("tools")),
-        "top_logprobs": given.get("top_logprobs") or 0,
+        "tools": _tools(body.get("tools")),
+        "top_logprobs": body.get("top_logprobs") or 0,
         "top_p": family.top_p if request.top_p is None else request.top_p,
-        "truncation": given.get("truncation") or "disabled",
-        "user": given.get("user"),
+        "truncation": body.get("truncation") or "disabled",
+        "user": body.get("user"),
     }
     if own.conversation is not None:
         fields["conversation"] = {"id": own.conversation}
-    if given.get("prompt") is not None:
-        fields["prompt"] = given["prompt"]
-    if isinstance(options := given.get("prompt_cache_options"), dict):
+    if body.get("prompt") is not None:
+        fields["prompt"] = body["prompt"]
+    if isinstance(options := body.get("prompt_cache_options"), dict):
         fields["prompt_cache_options"] = {"mode": "implicit", "ttl": "30m", **options}
     return fields
 
@@ -70,73 +70,73 @@ def echo_fields(request: CanonicalRequest, response: CanonicalResponse) -> dict[
 def service_tier(request: CanonicalRequest) -> str:
     """The tier that a request was worked on in."""
     own: ResponseFields = request.own
-    asked = own.given.get("service_tier")
-    return asked if isinstance(asked, str) and asked in _TIERS else "default"
+    tier = own.echoed.get("service_tier")
+    return tier if isinstance(tier, str) and tier in _TIERS else "default"
 
 
 def reasoning_effort(request: CanonicalRequest) -> str | None:
     """How much the model is to think about a request, None where nobody says."""
     own: ResponseFields = request.own
-    match own.given.get("reasoning"):
+    match own.echoed.get("reasoning"):
         case {"effort": str(effort)}:
             return effort
         case _:
             return family_of(request.model).effort
 
 
-def _reasoning(given: Json, family: ModelFamily) -> Json:
+def _reasoning(requested: Json, family: ModelFamily) -> Json:
     fields: dict[str, Json] = {"context": family.context, "effort": family.effort, "summary": None}
     if family.mode is not None:
         fields["mode"] = family.mode
-    if isinstance(given, dict):
-        fields |= {key: value for key, value in given.items() if value is not None}
+    if isinstance(requested, dict):
+        fields |= {key: value for key, value in requested.items() if value is not None}
     return fields
 
 
-def _text(given: Json) -> Json:
+def _text(requested: Json) -> Json:
     text: dict[str, Json] = {"format": {"type": "text"}, "verbosity": "medium"}
-    if isinstance(given, dict):
-        text |= {key: value for key, value in given.items() if value is not None}
+    if isinstance(requested, dict):
+        text |= {key: value for key, value in requested.items() if value is not None}
     form = text["format"]
     if isinstance(form, dict) and form.get("type") == "json_schema":
         text["format"] = {"description": None, "strict": True, **form}
     return text
 
 
-def _tools(given: Json) -> Json:
+def _tools(tools_json: Json) -> Json:
     """The tools as the API writes them down, with what each says where it says nothing. Those that
     are found by search stand in a namespace of their own."""
-    tools = given if isinstance(given, list) else []
+    tools = tools_json if isinstance(tools_json, list) else []
     return [_tool(tool) for tool in tools if isinstance(tool, dict)]
 
 
-def _tool(given: dict[str, Json]) -> Json:
-    match given.get("type"):
-        case "function" if given.get("defer_loading") is True:
-            function = {key: value for key, value in given.items() if key != "defer_loading"}
+def _tool(tool: dict[str, Json]) -> Json:
+    match tool.get("type"):
+        case "function" if tool.get("defer_loading") is True:
+            function = {key: value for key, value in tool.items() if key != "defer_loading"}
             return {
                 "type": "namespace",
-                "name": given.get("name"),
-                "description": given.get("description") or "",
+                "name": tool.get("name"),
+                "description": tool.get("description") or "",
                 "tools": [_function(function)],
             }
         case "function":
-            return _function(given)
+            return _function(tool)
         case "web_search":
-            where = _user_location(given.get("user_location"))
-            return {"filters": None, "search_context_size": "medium", **given, **where}
+            where = _user_location(tool.get("user_location"))
+            return {"filters": None, "search_context_size": "medium", **tool, **where}
         case "tool_search":
-            return {"description": None, "parameters": None, **given}
+            return {"description": None, "parameters": None, **tool}
         case _:
-            return given
+            return tool
 
 
-def _function(given: Mapping[str, Json]) -> Json:
-    return {"description": None, "output_schema": None, "strict": True, **given}
+def _function(tool: Mapping[str, Json]) -> Json:
+    return {"description": None, "output_schema": None, "strict": True, **tool}
 
 
-def _user_location(given: Json) -> dict[str, Json]:
+def _user_location(location: Json) -> dict[str, Json]:
     """Where a search is made for: somewhere in the country, unless a place is named."""
     place: dict[str, Json] = dict.fromkeys(("city", "country", "region", "timezone"))
-    named = given if isinstance(given, dict) else {"country": "US"}
+    named = location if isinstance(location, dict) else {"country": "US"}
     return {"user_location": {"type": "approximate", **place, **named}}

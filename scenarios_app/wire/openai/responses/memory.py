@@ -60,45 +60,45 @@ EXAMPLE_ITEM: Json = {
 }
 
 
-def references(request: CanonicalRequest, found: ArchivedValues) -> tuple[str, ...]:
+def references(request: CanonicalRequest, archived: ArchivedValues) -> tuple[str, ...]:
     """The names that a request leads to: of the answers before it, and of those that the items are
     from which it refers to."""
-    return tuple(_iter_references(request.own, found))
+    return tuple(_iter_references(request.own, archived))
 
 
-def _iter_references(own: ResponseFields, found: ArchivedValues) -> Iterator[str]:
+def _iter_references(own: ResponseFields, archived: ArchivedValues) -> Iterator[str]:
     if own.conversation is not None:
         yield info_name(own.conversation)
-    yield from _earlier_names(own, found)
-    for item in read_input(own.given):
+    yield from _earlier_names(own, archived)
+    for item in read_input(own.echoed):
         if kind_of(item) == REFERENCE and (owner := _ITEM.match(item.need("id").text())):
             yield f"resp_{owner[1]}"
 
 
-def with_history(request: CanonicalRequest, found: ArchivedValues) -> CanonicalRequest:
+def with_history(request: CanonicalRequest, archived: ArchivedValues) -> CanonicalRequest:
     """The request with the conversation that it goes on with, and with its references resolved."""
     own: ResponseFields = request.own
-    names = [name for name in _earlier_names(own, found) if not name.startswith(_CONVERSATION)]
-    items = tuple(_resolve_item(item, found) for item in read_input(own.given))
-    about = _find_info(own, found)
+    names = [name for name in _earlier_names(own, archived) if not name.startswith(_CONVERSATION)]
+    items = tuple(_resolve_item(item, archived) for item in read_input(own.echoed))
+    about = _find_info(own, archived)
     gone = about.gone if about else ()
     called: dict[str, str] = {}
     before: list[Node] = []
     messages: list[Message] = []
     for name in reversed(names):
-        record = find_record(name, found)
+        record = find_record(name, archived)
         if record is None:
             raise _previous_not_found(name)
         # Apart from each other: where one answer ends and the next begins is known here.
         for items_or_output in (record.items, record.output):
-            said = [item for item in items_or_output if item.get("id").value not in gone]
-            before += said
-            messages += read_items(said, called)
+            kept_items = [item for item in items_or_output if item.get("id").value not in gone]
+            before += kept_items
+            messages += read_items(kept_items, called)
     previous = names[0] if names else None
     history = replace(own, before=tuple(before), items=items, previous=previous, about=about)
-    if not found:
+    if not archived:
         return replace(request, own=history)
-    conversation = build_conversation(own.given, tuple(messages), items, called)
+    conversation = build_conversation(own.echoed, tuple(messages), items, called)
     return replace(request, messages=conversation, own=history)
 
 
@@ -108,10 +108,10 @@ def record_response(
     """What is stored of an answer: the record under its id, also where a script made that up, and
     that id under the conversation's name."""
     own: ResponseFields = request.own
-    if own.given.get("store") is False:
+    if own.echoed.get("store") is False:
         return ()
     body = response_body(request, response)
-    return _record_writes(own, body, made=response.id, stream=stream)
+    return _record_writes(own, body, hex_id=response.id, stream=stream)
 
 
 def record_replayed(request: CanonicalRequest, data: bytes) -> tuple[ArchiveWrite, ...]:
@@ -120,10 +120,10 @@ def record_replayed(request: CanonicalRequest, data: bytes) -> tuple[ArchiveWrit
     own: ResponseFields = request.own
     body = _decode_response(data)
     name = body.get("id") if isinstance(body, dict) else None
-    if own.given.get("store") is False or not isinstance(name, str) or not isinstance(body, dict):
+    if own.echoed.get("store") is False or not isinstance(name, str) or not isinstance(body, dict):
         return ()
-    made = sha256(name.encode()).hexdigest()[:32]
-    return _record_writes(own, body, made=made, stream=data if request.stream else b"")
+    hex_id = sha256(name.encode()).hexdigest()[:32]
+    return _record_writes(own, body, hex_id=hex_id, stream=data if request.stream else b"")
 
 
 def _decode_response(data: bytes) -> Json:
@@ -137,17 +137,17 @@ def _decode_response(data: bytes) -> Json:
             continue
         if whole:
             return value  # type: ignore[no-any-return]
-        said = value.get("response") if isinstance(value, dict) else None
-        last = said or last
+        response = value.get("response") if isinstance(value, dict) else None
+        last = response or last
     return last
 
 
 def _record_writes(
-    own: ResponseFields, body: dict[str, Json], *, made: str, stream: bytes
+    own: ResponseFields, body: dict[str, Json], *, hex_id: str, stream: bytes
 ) -> tuple[ArchiveWrite, ...]:
     name = str(body["id"])
-    data = write_record(made, body, items=own.items, previous=own.previous, stream=stream)
-    stored = [ArchiveWrite(each, data) for each in dict.fromkeys((f"resp_{made}", name))]
+    data = write_record(hex_id, body, items=own.items, previous=own.previous, stream=stream)
+    stored = [ArchiveWrite(each, data) for each in dict.fromkeys((f"resp_{hex_id}", name))]
     if own.conversation is not None:
         stored.append(ArchiveWrite(conversation_name(own.conversation), write_alias(name)))
     return tuple(stored)
@@ -169,41 +169,41 @@ def info_name(conversation: str) -> str:
     return f"{_INFO}{conversation}"
 
 
-def find_record(name: str, found: ArchivedValues) -> ResponseRecord | None:
+def find_record(name: str, archived: ArchivedValues) -> ResponseRecord | None:
     """What is stored under the id of a response."""
-    data = _find_data(name, found)
+    data = _find_data(name, archived)
     return read_record(data) if data is not None else None
 
 
-def _earlier_names(own: ResponseFields, found: ArchivedValues) -> Iterator[str]:
+def _earlier_names(own: ResponseFields, archived: ArchivedValues) -> Iterator[str]:
     """The names of the answers before a request, the latest first; a conversation's own name
     comes before those in it. Where both are given, the conversation is what goes on."""
-    name = own.given.get("previous_response_id")
+    name = own.echoed.get("previous_response_id")
     if own.conversation is not None:
         name = conversation_name(own.conversation)
     while isinstance(name, str):
         yield name
-        data = _find_data(name, found)
+        data = _find_data(name, archived)
         name = None if data is None else read_previous(data)
 
 
-def _find_info(own: ResponseFields, found: ArchivedValues) -> ConversationInfo | None:
-    data = found.get(info_name(own.conversation)) if own.conversation is not None else None
+def _find_info(own: ResponseFields, archived: ArchivedValues) -> ConversationInfo | None:
+    data = archived.get(info_name(own.conversation)) if own.conversation is not None else None
     return None if data is None else decode_info(data)
 
 
-def _find_data(name: str, found: ArchivedValues) -> bytes | None:
-    data = found.get(name)
+def _find_data(name: str, archived: ArchivedValues) -> bytes | None:
+    data = archived.get(name)
     return example_record(name) if data is None and name in EXAMPLE_IDS else data
 
 
-def _resolve_item(item: Node, found: ArchivedValues) -> Node:
+def _resolve_item(item: Node, archived: ArchivedValues) -> Node:
     """The item that a reference means, and any other as it is."""
     if kind_of(item) != REFERENCE:
         return item
     item_id = item.need("id").text()
     owner = _ITEM.match(item_id)
-    record = find_record(f"resp_{owner[1]}", found) if owner else None
+    record = find_record(f"resp_{owner[1]}", archived) if owner else None
     value = record.item(item_id) if record else None
     if value is None:
         raise WireError(
@@ -249,11 +249,11 @@ def example_record(name: str) -> bytes:
         Finish(0, "stop"),
     )
     stream = [encoder.opening(), *map(encoder.event, events), encoder.closing()]
-    asked = Node({"role": "user", "content": _QUESTION})
+    question = Node({"role": "user", "content": _QUESTION})
     return write_record(
         response.id,
         response_body(request, response),
-        items=(asked,),
+        items=(question,),
         previous=None,
         stream=b"".join(stream),
     )

@@ -56,7 +56,7 @@ _decode_info = msgspec.json.Decoder(ConversationInfo).decode
 
 
 def write_record(
-    made: str,
+    hex_id: str,
     response: Json,
     *,
     items: Iterable[Node],
@@ -65,8 +65,8 @@ def write_record(
 ) -> bytes:
     """Three lines, of which the last is the stream: JSON has no line breaks of its own. Items that
     have no id get one of `made`."""
-    said = {"response": response, "items": with_ids(made, items)}
-    return b"\n".join((encode_json(previous), encode_json(said), stream))
+    exchange = {"response": response, "items": with_ids(hex_id, items)}
+    return b"\n".join((encode_json(previous), encode_json(exchange), stream))
 
 
 def read_record(data: bytes) -> ResponseRecord | None:
@@ -74,8 +74,8 @@ def read_record(data: bytes) -> ResponseRecord | None:
     lines = data.split(b"\n", 2)
     if len(lines) == 1:
         return None
-    said = Node(_decode(lines[1]))
-    return ResponseRecord(said.get("response"), tuple(said.get("items").items()), lines[2])
+    exchange = Node(_decode(lines[1]))
+    return ResponseRecord(exchange.get("response"), tuple(exchange.get("items").items()), lines[2])
 
 
 def read_previous(data: bytes) -> str | None:
@@ -98,24 +98,27 @@ def decode_info(data: bytes) -> ConversationInfo:
     return _decode_info(data)
 
 
-def with_ids(made: str, items: Iterable[Node]) -> list[Json]:
+def with_ids(hex_id: str, items: Iterable[Node]) -> list[Json]:
     """Items as the API lists them; those that have no id get one of `made`."""
-    return [_with_id(item, f"{made}in{i}") for i, item in enumerate(items)]
+    return [_with_id(item, f"{hex_id}in{i}") for i, item in enumerate(items)]
 
 
-def _with_id(item: Node, made: str) -> Json:
+def _with_id(item: Node, id_suffix: str) -> Json:
     """An item as the API lists it: with an id, and with a message's text as a part."""
     kind = kind_of(item)
     prefix = _PREFIXES.get(kind, "item")
-    own: dict[str, Json] = {"id": f"{prefix}_{made}", "type": kind, "status": "completed"}
+    defaults: dict[str, Json] = {"id": f"{prefix}_{id_suffix}", "type": kind, "status": "completed"}
     if kind == "message":
-        own["content"] = _parts(item)
-    given = {key: value for key, value in item.object().items() if value is not None}
-    return {**given, **{key: value for key, value in own.items() if _needs_default(given, key)}}
+        defaults["content"] = _parts(item)
+    fields = {key: value for key, value in item.object().items() if value is not None}
+    return {
+        **fields,
+        **{key: value for key, value in defaults.items() if _needs_default(fields, key)},
+    }
 
 
-def _needs_default(given: Mapping[str, Json], key: str) -> bool:
-    return key not in given or (key == "content" and isinstance(given[key], str))
+def _needs_default(fields: Mapping[str, Json], key: str) -> bool:
+    return key not in fields or (key == "content" and isinstance(fields[key], str))
 
 
 def _parts(item: Node) -> Json:

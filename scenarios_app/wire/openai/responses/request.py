@@ -68,14 +68,14 @@ _ECHOED_KEYS = frozenset(_TYPES) - {"include"} | {"input", "tools"}
 class ResponseFields(msgspec.Struct, frozen=True):
     """What a request for a Response says beside what every request does.
 
-    `given` are the fields of its body that an answer says again, and its input; `conversation` is
+    `echoed` are the fields of its body that an answer says again, and its input; `conversation` is
     the id of the one that it goes on with; `obfuscated` says that deltas hide how long they are,
     `top_logprobs` how many likely tokens are told at the place of each, None if none is told.
     The rest is known once what it names is found: the items `before` it and its own, the name of
     the latest answer before it, and what is known of the conversation.
     """
 
-    given: Mapping[str, Json] = {}
+    echoed: Mapping[str, Json] = {}
     conversation: str | None = None
     obfuscated: bool = True
     top_logprobs: int | None = None
@@ -89,16 +89,16 @@ def read_response(call: Call, endpoint: Endpoint, params: Params, body: Node) ->
     """A request, as far as it can be understood alone: what it names is not in it yet."""
     fields = read_fields(body, _FIELDS)
     model, conversation = body.maybe("model"), body.maybe("conversation")
-    given = {key: value for key, value in body.object().items() if key in _ECHOED_KEYS}
+    echoed = {key: value for key, value in body.object().items() if key in _ECHOED_KEYS}
     named = _conversation(conversation) if conversation else None
-    items = tuple(read_input(given))
+    items = tuple(read_input(echoed))
     choice, form = fields.get("tool_choice"), _format(body.maybe("text"))
     return CanonicalRequest(
         provider=PROVIDER,
         path=call.path,
         route=endpoint.canonical,
         model=model.text() if model else DEFAULT_MODEL,
-        messages=build_conversation(given, (), items, {}),
+        messages=build_conversation(echoed, (), items, {}),
         tools=(*_tools(body.maybe("tools")), *_added_tools(items)),
         tool_choice=choice,
         choice=to_tool_choice(choice),
@@ -111,13 +111,13 @@ def read_response(call: Call, endpoint: Endpoint, params: Params, body: Node) ->
         json=to_json_format(form, "text.format"),
         headers=call.headers,
         metadata=fields.get("metadata", {}),
-        own=ResponseFields(given, named, _obfuscated(fields), _top_logprobs(body)),
+        own=ResponseFields(echoed, named, _obfuscated(fields), _top_logprobs(body)),
     )
 
 
-def read_input(given: Mapping[str, Json]) -> Iterator[Node]:
+def read_input(body: Mapping[str, Json]) -> Iterator[Node]:
     """The items of a request's input, of which a text is one; a compaction's are those in it."""
-    node = Node(given.get("input"), "input")
+    node = Node(body.get("input"), "input")
     match node.value:
         case None:
             return
@@ -131,7 +131,7 @@ def read_input(given: Mapping[str, Json]) -> Iterator[Node]:
 
 
 def build_conversation(
-    given: Mapping[str, Json],
+    body: Mapping[str, Json],
     before: tuple[Message, ...],
     items: Iterable[Node],
     called: dict[str, str],
@@ -139,7 +139,7 @@ def build_conversation(
     """The instructions, what was said `before`, and the input. Instructions are never taken over
     from before."""
     messages = (*before, *read_items(items, called))
-    instructions = given.get("instructions")
+    instructions = body.get("instructions")
     if isinstance(instructions, str):
         return (Message("system", (TextPart(instructions),)), *messages)
     return messages
@@ -148,8 +148,8 @@ def build_conversation(
 def _top_logprobs(body: Node) -> int | None:
     """Tokens are told where that is asked for by name, or by how many."""
     top, include = read_top_logprobs(body), body.maybe("include")
-    asked = include is not None and _LOGPROBS in [item.value for item in include.items()]
-    return top if asked or top else None
+    is_included = include is not None and _LOGPROBS in [item.value for item in include.items()]
+    return top if is_included or top else None
 
 
 def _obfuscated(fields: Mapping[str, Any]) -> bool:
@@ -200,8 +200,8 @@ def _reasoning(node: Node | None) -> bool:
     if node is None:
         return False
     keys = ("effort", "summary", "generate_summary")
-    asked = {key: value.text() for key in keys if (value := node.maybe(key))}
-    return bool(asked) and asked.get("effort") != "none"
+    settings = {key: value.text() for key in keys if (value := node.maybe(key))}
+    return bool(settings) and settings.get("effort") != "none"
 
 
 def _format(node: Node | None) -> Json:

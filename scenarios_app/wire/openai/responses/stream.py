@@ -114,9 +114,9 @@ class ResponseEncoder:
 
     def _framed(self, placed: OutputItem) -> tuple[bytes, bytes, bytes] | None:
         """The bytes before the number of a delta, between it and its text, and after that."""
-        if not streamed_text(placed.part) or (said := _delta_kind(placed)) not in _DELTAS:
+        if not streamed_text(placed.part) or (kind_key := _delta_kind(placed)) not in _DELTAS:
             return None
-        kind, *within = _DELTAS[said]
+        kind, *within = _DELTAS[kind_key]
         places: dict[str, Json] = {"item_id": placed.item["id"], "output_index": placed.index}
         places |= dict.fromkeys(within, 0)
         name = f"response.{kind}.delta".encode()
@@ -134,10 +134,10 @@ class ResponseEncoder:
         number = self._sent
         self._sent += 1
         hidden = PADDINGS[len(text) % MAX_PADDING_CHARS] if self._obfuscated else b""
-        said = encode_text(text) + hidden
+        fields = encode_text(text) + hidden
         if self._told:
-            said += self._logprobs(text)
-        return b"%b%d%b%b%b" % (before, number, between, said, after)
+            fields += self._logprobs(text)
+        return b"%b%d%b%b%b" % (before, number, between, fields, after)
 
     def _logprobs(self, text: str) -> bytes:
         if self._top_logprobs is None:
@@ -157,8 +157,8 @@ class ResponseEncoder:
                 sent += self._of_summary("response.reasoning_summary_part.done", placed, part=done)
             case "function_call":
                 kind = "response.function_call_arguments.done"
-                said = {key: item[key] for key in ("name", "arguments")}
-                sent = self._of_item(kind, placed, **said)
+                call = {key: item[key] for key in ("name", "arguments")}
+                sent = self._of_item(kind, placed, **call)
             case "custom_tool_call":
                 kind = "response.custom_tool_call_input.done"
                 sent = self._of_item(kind, placed, input=item["input"])
@@ -182,8 +182,8 @@ class ResponseEncoder:
             sent += self._of_content("response.refusal.done", placed, refusal=refusal)
         kind = "response.content_part.done"
         # The real one tells no tokens here.
-        told: Json = {key: [] if key == "logprobs" else v for key, v in placed.content.items()}
-        return sent + self._of_content(kind, placed, part=told)
+        content: Json = {key: [] if key == "logprobs" else v for key, v in placed.content.items()}
+        return sent + self._of_content(kind, placed, part=content)
 
     def _of_output(self, kind: str, placed: OutputItem, **fields: Json) -> bytes:
         return self._event(kind, output_index=placed.index, **fields)

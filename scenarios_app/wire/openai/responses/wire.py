@@ -63,7 +63,7 @@ class StoredFields(msgspec.Struct, frozen=True):
     record: ResponseRecord | None = None
 
     @property
-    def found(self) -> ResponseRecord:
+    def required_record(self) -> ResponseRecord:
         """The record; raises the 404 where there is none."""
         if self.record is None:
             message = f"Response with id '{self.name}' not found."
@@ -83,14 +83,14 @@ def _read_stream(call: Call, endpoint: Endpoint, params: Params, body: Node) -> 
     return replace(request, stream=call.query.get("stream", "").lower() == "true")
 
 
-def _references(request: CanonicalRequest, found: ArchivedValues) -> tuple[str, ...]:
+def _references(request: CanonicalRequest, archived: ArchivedValues) -> tuple[str, ...]:
     own: StoredFields = request.own
     return (own.name,)
 
 
-def _resolve(request: CanonicalRequest, found: ArchivedValues) -> CanonicalRequest:
+def _resolve(request: CanonicalRequest, archived: ArchivedValues) -> CanonicalRequest:
     own: StoredFields = request.own
-    record = find_record(own.name, found)
+    record = find_record(own.name, archived)
     if record is None or not record.answered:
         return request
     return replace(request, own=replace(own, record=record))
@@ -103,12 +103,12 @@ def _delete_record(request: CanonicalRequest, context: ComputeContext) -> tuple[
 
 def _list_input(request: CanonicalRequest, context: ComputeContext) -> bytes:
     own: StoredFields = request.own
-    return encode_json(render_page(own.found.items, own.page))
+    return encode_json(render_page(own.required_record.items, own.page))
 
 
 def _cancel(request: CanonicalRequest, context: ComputeContext) -> bytes:
     own: StoredFields = request.own
-    response = own.found.response
+    response = own.required_record.response
     if response.get("background").value is True:
         return encode_json(response.value)
     raise WireError(400, "Cannot cancel a synchronous response.")
@@ -116,13 +116,13 @@ def _cancel(request: CanonicalRequest, context: ComputeContext) -> bytes:
 
 def _delete(request: CanonicalRequest, context: ComputeContext) -> bytes:
     own: StoredFields = request.own
-    assert own.found
+    assert own.required_record
     return encode_json({"id": own.name, "object": "response", "deleted": True})
 
 
 def _retrieve(request: CanonicalRequest, context: ComputeContext) -> bytes:
     own: StoredFields = request.own
-    record = own.found
+    record = own.required_record
     if not request.stream:
         return encode_json(record.response.value)
     if not record.events:
@@ -159,8 +159,8 @@ def _count(request: CanonicalRequest, context: ComputeContext) -> bytes:
 def _compact(request: CanonicalRequest, context: ComputeContext) -> bytes:
     """The whole conversation in one item, which the next request can begin with."""
     own: ResponseFields = request.own
-    said = [item.value for item in (*own.before, *own.items)]
-    item = pack_items(said, item_id=f"cmp_{context.request_id}")
+    items = [item.value for item in (*own.before, *own.items)]
+    item = pack_items(items, item_id=f"cmp_{context.request_id}")
     return encode_json(
         {
             "id": f"resp_{context.request_id}",
@@ -206,8 +206,8 @@ class OpenAIResponses(OpenAIWire):
         "response.output_text.delta", b'{"type":"response.output_text.delta","sequence_num'
     )
 
-    def sample(self, asked: SampleRequest) -> SampleCall:
-        return sample_response(asked)
+    def sample(self, request: SampleRequest) -> SampleCall:
+        return sample_response(request)
 
     def clients(self, origin: str) -> tuple[SdkSetup, ...]:
         return ()
