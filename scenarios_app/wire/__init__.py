@@ -1,1 +1,1 @@
-"""One file per provider API: bytes to a request, parts to bytes."""
+"""The providers' HTTP APIs: parse requests, render responses and streams."""

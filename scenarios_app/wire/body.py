@@ -1,4 +1,4 @@
-"""Typed reading of untrusted JSON: every wrong turn is one 400 that names the place."""
+"""Typed access to untrusted JSON: every type error is a 400 that names the path in the body."""
 
 from collections.abc import Iterator
 
@@ -8,12 +8,12 @@ from scenarios_app.engine.canonical import Json
 from scenarios_app.wire.errors import WireError
 
 _decode = msgspec.json.Decoder().decode
-# So much is looked at in one go: a few milliseconds.
+# Scanning a slice takes a few milliseconds.
 SLICE_BYTES = 262_144
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """How much JSON is read before it is refused."""
+    """The size of JSON beyond which a request is refused."""
 
     depth: int = 64
     nodes: int = 200_000
@@ -21,8 +21,7 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class Node(msgspec.Struct, frozen=True):
-    """A JSON value and where it stands: under a key, or a number of a list, of the node that it is
-    `inside`.
+    """A JSON value and its place in the body: at a key or index of the node that it is `inside`.
 
     A missing key and an explicit null are the same: a node whose value is `None`.
     """
@@ -33,7 +32,7 @@ class Node(msgspec.Struct, frozen=True):
 
     @property
     def place(self) -> str:
-        """Where it stands in the body, such as `messages[0].content`. Only errors ask."""
+        """The path in the body, such as `messages[0].content`. Computed only for errors."""
         if self.inside is None:
             return str(self.at)
         around = self.inside.place
@@ -46,17 +45,17 @@ class Node(msgspec.Struct, frozen=True):
         return self.value is not None
 
     def get(self, key: str) -> "Node":
-        """The node at a key of this object."""
+        """Return the node at a key of this object."""
         return Node(self.object().get(key), key, self)
 
     def maybe(self, key: str) -> "Node | None":
-        """As `get`, but None where the key is missing or null."""
+        """Return the node at a key, or None if it is missing or null."""
         of = self.value if isinstance(self.value, dict) else self.object()
         value = of.get(key)
         return None if value is None else Node(value, key, self)
 
     def need(self, key: str) -> "Node":
-        """As `get`, but the key must be there and not null."""
+        """Return the node at a key; raise the 400 if it is missing or null."""
         of = self.value if isinstance(self.value, dict) else self.object()
         if (value := of.get(key)) is not None:
             return Node(value, key, self)
@@ -97,13 +96,13 @@ class Node(msgspec.Struct, frozen=True):
         raise self.wrong("an integer")
 
     def items(self) -> Iterator["Node"]:
-        """The nodes of this list, checked at once and yielded in order."""
+        """Yield the nodes of this list, in order; raise the 400 right away if it is no list."""
         if not isinstance(self.value, list):
             raise self.wrong("an array")
         return (Node(item, number, self) for number, item in enumerate(self.value))
 
     def wrong(self, wanted: str) -> WireError:
-        """The error for a value that is not `wanted`."""
+        """Return the error for a value that is not `wanted`."""
         return WireError(
             400,
             f"Invalid type for '{self.place}': expected {wanted}, but got {_kind(self.value)}.",
@@ -113,7 +112,7 @@ class Node(msgspec.Struct, frozen=True):
 
 
 def read_body(body: bytes, limits: Limits) -> Node:
-    """Decode a request body that must be one JSON object within the limits."""
+    """Decode a request body, which must be one JSON object within the limits."""
     commas, openings = _counts(body)
     if max(commas, openings) > limits.nodes and more_values_than(limits.nodes, body):
         raise _too_many(limits)
@@ -124,7 +123,7 @@ def read_body(body: bytes, limits: Limits) -> Node:
     except RecursionError:
         raise _too_deep(limits) from None
     if commas + openings >= min(limits.depth, limits.nodes):
-        # With less in it, it can be neither too deep nor too many.
+        # With fewer separators the value cannot exceed the limits.
         _measure(value, limits)
     if not isinstance(value, dict):
         raise WireError(400, f"The JSON body must be an object, but got {_kind(value)}.")
@@ -140,7 +139,8 @@ def read_body(body: bytes, limits: Limits) -> Node:
 
 
 def _measure(value: Json, limits: Limits) -> None:
-    """Check depth (an object or array counts one level) and number of values, level by level."""
+    """Check the depth (an object or array is one level) and the number of values, level by
+    level."""
     level: list[Json] = [value]
     nodes, depth = 1, 0
     while inner := [item for item in level if isinstance(item, dict | list)]:
@@ -182,8 +182,8 @@ def _kind(value: Json) -> str:
 
 
 def more_values_than(most: int, data: bytes) -> bool:
-    """Whether JSON surely has more values; false where decoding it has to tell. What is no JSON
-    may be taken for either."""
+    """Return whether JSON surely has more values than `most`; if false, only decoding can tell. The
+    result for invalid JSON is undefined."""
     if max(_counts(data)) <= most:
         return False
     commas = openings = 0
@@ -196,16 +196,16 @@ def more_values_than(most: int, data: bytes) -> bool:
 
 
 def _counts(data: bytes) -> tuple[int, int]:
-    """Commas stand between two values each, and an array or object is a value itself."""
+    """Return the number of commas (each separates two values) and of opening brackets."""
     return data.count(b","), data.count(b"[") + data.count(b"{")
 
 
 def _outside_strings(data: bytes) -> Iterator[bytes]:
-    """What of JSON stands outside its strings, slice by slice."""
+    """Yield the parts of JSON that are outside strings, slice by slice."""
     inside, escaped = False, b""
     for start in range(0, len(data), SLICE_BYTES):
         piece = (escaped + data[start : start + SLICE_BYTES]).replace(b"\\\\", b"")
-        # A backslash at the end belongs to what comes first in the next slice.
+        # A backslash at the end escapes the first character of the next slice.
         escaped = b"\\" if piece.endswith(b"\\") else b""
         between = piece.removesuffix(escaped).replace(b'\\"', b"").split(b'"')
         yield b"".join(between[inside::2])

@@ -1,1 +1,1 @@
-"""Anthropic's API."""
+"""Anthropic's Messages API."""

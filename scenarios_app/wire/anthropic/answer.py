@@ -1,7 +1,7 @@
-"""What an Anthropic answer says, the same in a whole answer and in a stream: its content blocks,
-those of Anthropic's own tools among them, the sources that a text cites, and why it stopped.
+"""The message object of Anthropic's responses and its content blocks.
 
-Types from the official SDK: `ServerToolUseBlock`, `WebSearchToolResultBlock` and its siblings,
+Whole responses and streams share these functions. Types from the official SDK:
+`ServerToolUseBlock`, `WebSearchToolResultBlock` and its siblings,
 `CitationsWebSearchResultLocation`.
 """
 
@@ -34,24 +34,24 @@ _STOP_REASONS: Mapping[FinishReason, str] = {
     "stop_sequence": "stop_sequence",
     "content_filter": "refusal",
 }
-# Thirty days.
 _CONTAINER_SECONDS = 2_592_000
 _DIRECT = {"type": "direct"}
 _STOP_FIELDS = ("stop_reason", "stop_sequence", "stop_details")
 
 _decode = msgspec.json.Decoder().decode
-# They run in a container.
+# These tools run in a container.
 CODE_TOOLS = frozenset({"code_execution", "bash_code_execution", "text_editor_code_execution"})
 _WEB_SEARCH = "web_search"
 _TOOL_SEARCH = "tool_search"
-# Results are named after their tool, all but this one.
+# Result types are named after their tool, except this one.
 _RESULT_TYPES = {_TOOL_SEARCH: "tool_search_tool_search_result"}
-# Where clients that script a search's result put its list.
+# Keys at which scripts put the list of a search result.
 _LIST_KEYS = ("search_results", "results", "content")
 
 
 def render_message(response: CanonicalResponse, options: AnthropicOptions) -> dict[str, Any]:
-    """The whole message. Scripted metadata adds to it and may replace only why it stopped."""
+    """Return the whole message. Scripted metadata adds fields and may replace only the stop
+    fields."""
     parts = (part for choice in response.choices for part in choice.parts)
     message = {
         **_head_fields(response),
@@ -69,7 +69,7 @@ def render_message(response: CanonicalResponse, options: AnthropicOptions) -> di
 
 
 def opening_message(response: CanonicalResponse, options: AnthropicOptions) -> dict[str, Any]:
-    """The message as a stream begins it: no content yet."""
+    """Return the message at the start of a stream, without content."""
     message = {
         **_head_fields(response),
         "content": [],
@@ -82,7 +82,8 @@ def opening_message(response: CanonicalResponse, options: AnthropicOptions) -> d
 
 
 def container_fields(response: CanonicalResponse, options: AnthropicOptions) -> dict[str, Json]:
-    """The container that code of this answer ran in, if any did. A stream has it at the end."""
+    """Return the container of a response with code execution, else nothing. A stream ends with
+    it."""
     parts = (part for choice in response.choices for part in choice.parts)
     ran = (isinstance(part, ServerToolUsePart) and part.name in CODE_TOOLS for part in parts)
     if "container" in response.metadata or not any(ran):
@@ -93,13 +94,16 @@ def container_fields(response: CanonicalResponse, options: AnthropicOptions) -> 
 
 
 def context_management_fields(options: AnthropicOptions) -> dict[str, Json]:
-    """What was edited of the context: nothing ever is."""
+    """Return an empty list of context edits if the request allows edits, else nothing."""
     return {"context_management": {"applied_edits": []}} if options.managed else {}
 
 
 def stop_fields(response: CanonicalResponse) -> dict[str, Json]:
-    """Why the message stopped. There is one reason on this wire: the last choice's, unless it
-    ends as it should and an earlier one has tools called, which the client is to do."""
+    """Return the stop reason and its details.
+
+    A message has one reason: the last choice's, or tool use if the last ended normally and an
+    earlier one called tools that the client has to run.
+    """
     last = response.choices[-1]
     if last.finish_reason == "stop":
         last = next((c for c in response.choices if c.finish_reason == "tool_calls"), last)
@@ -119,7 +123,7 @@ def stop_fields(response: CanonicalResponse) -> dict[str, Json]:
 
 
 def has_block(part: AnswerPart) -> bool:
-    """Whether a part becomes a block: the API never sends an empty text, and neither do we."""
+    """Return whether a part becomes a block: the API never sends an empty text."""
     match part:
         case TextPart() | RefusalPart():
             return part.text != ""
@@ -130,7 +134,7 @@ def has_block(part: AnswerPart) -> bool:
 
 
 def opening_block(part: AnswerPart) -> dict[str, Any]:
-    """A block as a stream begins it, before its deltas fill it."""
+    """Return a block at its start in a stream, before its deltas."""
     match part:
         case TextPart(citations=(_, *_)):
             return {"type": "text", "text": "", "citations": []}
@@ -166,10 +170,10 @@ def _complete_block(part: AnswerPart) -> dict[str, Any]:
 
 
 def _tool_input(arguments: str) -> msgspec.Raw:
-    """Scripted arguments as a tool's input: `{}` where they are anything but a JSON object.
+    """Return scripted arguments as a tool's input, or `{}` if they are not a JSON object.
 
-    Only a stream can carry broken arguments on this wire: in a whole answer `input` is an object
-    by its type, and one that was cut short arrives empty.
+    Only a stream can carry broken arguments: in a whole response `input` is always an object, and
+    truncated arguments arrive empty.
     """
     try:
         is_object = isinstance(_decode(arguments), dict)
@@ -193,7 +197,7 @@ def _scripted_fields(response: CanonicalResponse, message: Mapping[str, Any]) ->
 
 
 def result_block(part: ServerToolResultPart) -> dict[str, Any]:
-    """The block of a result. It has no deltas: a stream gives it whole when it begins."""
+    """Return the block of a server tool's result. It has no deltas: a stream sends it whole."""
     tool = _TOOL_SEARCH if part.name.startswith(_TOOL_SEARCH) else part.name
     block = f"{tool}_tool_result"
     content: Json = {"type": f"{block}_error", "error_code": part.error_code}
@@ -206,7 +210,7 @@ def result_block(part: ServerToolResultPart) -> dict[str, Any]:
 
 
 def citation_block(citation: Citation) -> dict[str, Any]:
-    """A source as web search cites it: the one kind that is named by an address."""
+    """Return a citation in the form of web search, the only kind with a URL."""
     return {
         "type": "web_search_result_location",
         "url": citation.url,
@@ -232,7 +236,7 @@ def _search_results(result: Json) -> list[Json]:
 
 
 def _search_result(item: Json) -> Json:
-    """One hit, with every field that its type asks for."""
+    """Return one search hit with every field that its type requires."""
     fields = item if isinstance(item, dict) else {"title": item}
     return {
         "type": "web_search_result",
@@ -244,7 +248,7 @@ def _search_result(item: Json) -> Json:
 
 
 def _tool_result_content(result: Json, tool: str) -> Json:
-    """The result of any other tool as it was given, under the type that the tool's has."""
+    """Return the scripted result of a tool other than web search, with the tool's result type."""
     kind: dict[str, Json] = {"type": _RESULT_TYPES.get(tool, f"{tool}_result")}
     match result:
         case None:

@@ -1,4 +1,4 @@
-"""One of Anthropic's message batches: what is stored of it, and how its API tells of it."""
+"""A stored message batch of Anthropic's and its JSON in the API."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, TypeAlias
@@ -17,7 +17,7 @@ Kind: TypeAlias = Literal["succeeded", "errored", "canceled"]
 
 
 class Result(msgspec.Struct, frozen=True):
-    """What one request of a batch came to; `body` is its message, or its error's envelope."""
+    """The result of one request of a batch; `body` is its message or its error envelope."""
 
     custom_id: str
     kind: Kind
@@ -25,7 +25,7 @@ class Result(msgspec.Struct, frozen=True):
 
     @property
     def line(self) -> bytes:
-        """Its line in the file of results."""
+        """Its line in the results file."""
         key = {"succeeded": "message", "errored": "error"}.get(self.kind)
         said: dict[str, Any] = {"type": self.kind}
         if key is not None:
@@ -34,8 +34,8 @@ class Result(msgspec.Struct, frozen=True):
 
 
 class Batch(msgspec.Struct, frozen=True):
-    """What is stored of a batch. Times are in seconds since the epoch; `ordinal` is the number of
-    the request that made it in its session."""
+    """A stored batch. Times are in seconds since the epoch; `ordinal` is the number of the creating
+    request in its session."""
 
     id: str
     created: int
@@ -49,7 +49,7 @@ read_batch = msgspec.json.Decoder(Batch).decode
 
 
 def result_of(custom_id: str, answered: SubResponse) -> Result:
-    """What an answer is in a batch. What is no JSON is an error of the provider's."""
+    """Return the batch result for a response; one without valid JSON becomes a server error."""
     try:
         body = msgspec.Raw(encode_json(msgspec.json.decode(answered.body)))
     except msgspec.DecodeError:
@@ -59,12 +59,12 @@ def result_of(custom_id: str, answered: SubResponse) -> Result:
 
 
 def ended(batch: Batch) -> Batch:
-    """The batch, ended."""
+    """Return the batch with status `ended`."""
     return msgspec.structs.replace(batch, status="ended")
 
 
 def cancelled(batch: Batch, now: int) -> Batch:
-    """The batch, all of whose requests are cancelled; raises the 400 where it has ended."""
+    """Return the batch with all requests cancelled; raise the 400 if it has ended."""
     if batch.status == "ended":
         raise WireError(400, f"Message batch '{batch.id}' has ended and cannot be canceled.")
     if batch.status == "canceling":

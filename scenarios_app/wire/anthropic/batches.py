@@ -1,8 +1,8 @@
-"""Anthropic's message batches: made, told of, listed, cancelled, deleted, and their results.
+"""Anthropic's message batches: create, retrieve, list, cancel, delete, and read their results.
 
-Nothing waits here: the requests of a batch are answered when it is made, in their order. It is told
-as in progress when it is made and has ended when it is asked for again, unless it was cancelled in
-between: then none of its requests was answered, as far as anybody is told.
+The requests of a batch are answered in order when it is created. It is in progress in the response
+to its creation and has ended when it is next retrieved. If it was cancelled in between, all its
+requests are reported as cancelled.
 """
 
 import re
@@ -40,8 +40,8 @@ PATH = f"{MESSAGES}/batches"
 
 _ID = "message_batch_id"
 _ONE = f"{PATH}/{{{_ID}}}"
-# The batch that every session has, under the id that Anthropic's API description gives as its
-# example: what is generated from it, the SDK's own tests among it, finds something there.
+# Every session has this example: the id in Anthropic's API description, which generated clients
+# and the SDK's own tests request.
 _EXAMPLE = "message_batch_id"
 _PREFIX = "msgbatch_"
 _MAX_REQUESTS = 100_000
@@ -49,8 +49,8 @@ _CUSTOM_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
 class BatchFields(msgspec.Struct, frozen=True):
-    """What a request about batches holds: the calls of a new one with their custom ids, the name of
-    one, or a page of all; and what is stored of these, once it is found."""
+    """A request about batches: the calls of a new one with their custom ids, the name of one, or a
+    page of all; and the stored batches, once loaded."""
 
     origin: str
     name: str = ""
@@ -60,7 +60,7 @@ class BatchFields(msgspec.Struct, frozen=True):
 
     @property
     def batch(self) -> Batch:
-        """The batch that is named; raises the 404 where there is none."""
+        """The named batch; raises the 404 if it is missing."""
         for batch in self.batches:
             return batch
         raise WireError(404, f"Message batch '{self.name}' not found.")
@@ -83,7 +83,7 @@ def _read_list(call: Call, endpoint: Endpoint, params: Params, body: Node) -> Ca
 
 
 def _read_new(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    """Each request becomes a call of its own. What its params are is seen when it is answered."""
+    """Turn each request into a call. Its params are checked when the call is answered."""
     calls: dict[str, Call] = {}
     for item in body.need("requests").items():
         custom_id = _custom_id(item.need("custom_id"))
@@ -121,7 +121,7 @@ def _references(request: CanonicalRequest, found: ArchivedValues) -> tuple[str, 
 
 
 def _resolve(request: CanonicalRequest, found: ArchivedValues) -> CanonicalRequest:
-    """The request with what is stored; who asks for a batch again finds it ended."""
+    """Return the request with the stored batches."""
     own: BatchFields = request.own
     wanted = {own.name: found.get(own.name)} if own.name else found
     batches = [read_batch(data) for data in wanted.values() if data is not None]
@@ -209,7 +209,7 @@ def _store_deletion(request: CanonicalRequest, context: ComputeContext) -> tuple
 
 
 def _stored(batch: Batch) -> tuple[ArchiveWrite, ...]:
-    """What is stored of a batch; nothing of the example."""
+    """Return the write of a batch; none for the example."""
     return () if batch.id == _EXAMPLE else (ArchiveWrite(batch.id, encode_json(batch)),)
 
 
@@ -219,7 +219,7 @@ _ALL = ArchiveHooks(_references, _resolve, prefix=_PREFIX)
 _CANCELLED = ArchiveHooks(_references, _resolve, record_computed=_store_cancelled)
 _DELETED = ArchiveHooks(_references, _resolve, record_computed=_store_deletion)
 
-# The first pattern that fits a path has it, so the longer ones stand first.
+# The first matching pattern wins, so the longer ones come first.
 ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         "GET",

@@ -1,4 +1,4 @@
-"""Anthropic's error envelope, and the headers that come with every answer."""
+"""Anthropic's error envelope and response headers."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -32,7 +32,7 @@ _ORGANIZATION = "00000000-0000-4000-8000-000000000000"
 
 
 def error_envelope(error: ErrorAnswer, *, request_id: str | None) -> bytes:
-    """The body of an error; in a stream it goes without the request id."""
+    """Return the body of an error; in a stream it has no request id."""
     fields: dict[str, Any] = {
         "type": error.type or _error_type(error.status),
         "message": error.message,
@@ -46,7 +46,7 @@ def error_envelope(error: ErrorAnswer, *, request_id: str | None) -> bytes:
 
 
 def answer_headers(*, request_id: str, created: int, error: ErrorAnswer | None) -> Headers:
-    """Request id and rate limits; for an error also when and whether to come again."""
+    """Return request id and rate limits; for an error also Retry-After and x-should-retry."""
     base = (
         ("request-id", to_request_id(request_id)),
         ("anthropic-organization-id", _ORGANIZATION),
@@ -73,7 +73,7 @@ def _error_type(status: int) -> str:
 
 @lru_cache(maxsize=64)
 def _rate_limits(created: int, *, exhausted_for: int | None) -> Headers:
-    """One call of a window is taken, or everything for `exhausted_for` seconds."""
+    """Return the limits with one request used, or with none left for `exhausted_for` seconds."""
     seconds = _WINDOW_SECONDS if exhausted_for is None else exhausted_for
     reset = datetime.fromtimestamp(created + seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return tuple(

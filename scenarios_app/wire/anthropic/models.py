@@ -1,4 +1,4 @@
-"""What is known of a model of Anthropic's, and pages of lists."""
+"""Anthropic's model objects and cursor pages."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ _MAX_LIMIT = 1000
 
 
 def model_info(model: str) -> dict[str, Any]:
-    """A model that can do everything. Its release date is the epoch: unknown, says the API."""
+    """Return a model with every capability. Its release date is the epoch, which means unknown."""
     return {
         "type": "model",
         "id": model,
@@ -51,7 +51,7 @@ def model_info(model: str) -> dict[str, Any]:
 
 
 class CursorPage(msgspec.Struct, frozen=True):
-    """The part of a list that is asked for, between the ids of two entries."""
+    """The requested part of a list, between the ids of two entries."""
 
     after: str
     before: str
@@ -59,7 +59,7 @@ class CursorPage(msgspec.Struct, frozen=True):
 
 
 def read_page(call: Call) -> CursorPage:
-    """The page that a call's query asks for."""
+    """Return the page that a call's query asks for; raise the 400 for an invalid limit."""
     limit = call.query.get("limit") or str(_DEFAULT_LIMIT)
     digits = limit.isascii() and limit.isdigit() and len(limit) <= len(str(_MAX_LIMIT))
     if not digits or not 1 <= int(limit) <= _MAX_LIMIT:
@@ -68,7 +68,7 @@ def read_page(call: Call) -> CursorPage:
 
 
 def render_page(entries: Mapping[str, dict[str, Any]], wanted: CursorPage) -> dict[str, Any]:
-    """One page of entries by their ids. A cursor that names none is as good as none."""
+    """Return one page of entries by their ids. An unknown cursor is ignored."""
     page = list(entries)
     if wanted.after in entries:
         page = page[page.index(wanted.after) + 1 :]

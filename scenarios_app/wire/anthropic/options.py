@@ -1,4 +1,4 @@
-"""What of an Anthropic answer depends on its model and on the options of its request."""
+"""The parts of an Anthropic response that depend on the model and on the request's options."""
 
 import re
 from functools import lru_cache
@@ -9,26 +9,25 @@ from scenarios_app.engine.canonical import Json
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.body import Node
 
-# The name of a family stands before its version since Claude 4, after it up to then.
+# Since Claude 4 the family's name comes before the version, earlier after it.
 _VERSION = re.compile(r"claude-(?:[a-z]+-)?(\d)(?:[-.](\d)(?!\d))?")
 _LATEST = (9, 9)
-# From here on a request says where it is computed, and an answer where it was.
+# Since this version requests and responses have an inference region.
 _GEO_SINCE = (4, 6)
-# From here on a model decides itself whether it thinks, and always says how much it did.
+# Since this version models decide whether to think, and always report thinking tokens.
 _ADAPTIVE_SINCE = (4, 7)
 _ADVISOR, _COMPACTION = "advisor_", "compact_"
 _HOUR_TTL = b'"1h"'
-# What few requests have.
+# Fields that few requests have.
 _RARE_FIELDS = frozenset({"container", "context_management", "fallbacks", "inference_geo", "speed"})
 
 
 class AnthropicOptions(msgspec.Struct, frozen=True):
-    """What is asked of an answer beside its text.
+    """The options of a request that affect its response, beside the text.
 
-    `geo` is where it is computed, `thinking` says whether it tells how much it thought. What is
-    written to a cache is kept for an `hour`, else for five minutes. `container` is the one that
-    code runs in, None where there is a new one. An answer is `managed` where its context may be
-    edited, and `iterated` where it may take several goes, each of which is counted.
+    `geo` is the inference region; `thinking` adds the count of thinking tokens. Cache writes live
+    for an `hour`, else for five minutes. `container` is the requested one, None for a new one. With
+    `managed` the response reports context edits, with `iterated` the usage of each iteration.
     """
 
     geo: str = "global"
@@ -41,7 +40,7 @@ class AnthropicOptions(msgspec.Struct, frozen=True):
 
 
 def read_options(call: Call, body: Node, model: str, *, thinking: bool) -> AnthropicOptions:
-    """The options of a request, which may be missing. `thinking` says whether it is switched on."""
+    """Return the options of a request. `thinking` says whether it is switched on."""
     fields, has_hour = body.object(), _HOUR_TTL in call.body
     if not (has_hour or _ADVISOR.encode() in call.body) and _RARE_FIELDS.isdisjoint(fields):
         return _default_options(model, thinking=thinking)
@@ -60,13 +59,13 @@ def read_options(call: Call, body: Node, model: str, *, thinking: bool) -> Anthr
 
 @lru_cache(maxsize=512)
 def _default_options(model: str, *, thinking: bool) -> AnthropicOptions:
-    """The options of a request that has none of its own."""
+    """Return the options of a request without any option fields."""
     traits = traits_of(model)
     return AnthropicOptions(geo=traits.geo, thinking=thinking or traits.adaptive)
 
 
 class ModelTraits(msgspec.Struct, frozen=True):
-    """What is known of a model by its name."""
+    """Features of a model, derived from its version."""
 
     placed: bool
     adaptive: bool
@@ -78,14 +77,14 @@ class ModelTraits(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=256)
 def traits_of(model: str) -> ModelTraits:
-    """The traits of a model; those of the latest ones where its name has no version."""
+    """Return the traits of a model, or those of the latest models if its name has no version."""
     match = _VERSION.search(model)
     version = (int(match[1]), int(match[2] or 0)) if match else _LATEST
     return ModelTraits(placed=version >= _GEO_SINCE, adaptive=version >= _ADAPTIVE_SINCE)
 
 
 def _container_id(container: Json) -> str | None:
-    """A container is named by its id, or described by an object that may have one."""
+    """Return the id of a container given by id or as an object that may have one."""
     if isinstance(container, dict):
         container = container.get("id")
     return container if isinstance(container, str) else None
@@ -102,7 +101,7 @@ def _has_iterations(fields: dict[str, Json]) -> bool:
 
 
 def _has_type(listed: Json, kind: str) -> bool:
-    """Whether a list has an object whose type begins so."""
+    """Return whether a list contains an object whose type starts with `kind`."""
     return isinstance(listed, list) and any(
         isinstance(item, dict) and str(item.get("type")).startswith(kind) for item in listed
     )

@@ -1,6 +1,7 @@
-"""Anthropic request bodies read into canonical requests: messages, and what is to be counted;
-keywords that Anthropic's SDKs put into the descriptions of a schema are read there, where models
-read them."""
+"""Parses Anthropic's request bodies, for messages and token counts.
+
+Also reads schema keywords that Anthropic's SDKs move into descriptions, as models do.
+"""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -47,7 +48,7 @@ _KEY = re.compile(r"(?:\A|, )(\w+): ")
 def read_request(
     call: Call, endpoint: Endpoint, body: Node, *, counted: bool = False
 ) -> CanonicalRequest:
-    """A request for an answer, or one that is only counted."""
+    """Return a request for a message, or one that is only counted."""
     model = need(body, "model").text()
     max_tokens = _max_tokens(body, required=not counted)
     choice, form = _object(body, "tool_choice"), _response_format(body)
@@ -76,7 +77,7 @@ def read_request(
 
 
 def read_thread_id(body: Node) -> str | None:
-    """The id of the answer that a beta call goes on from without sending what came before it."""
+    """Return the message id that a beta call continues without sending the earlier messages."""
     thread = body.maybe("thread")
     if thread is None or need(thread, "type").text() != "continue":
         return None
@@ -84,7 +85,7 @@ def read_thread_id(body: Node) -> str | None:
 
 
 def need(node: Node, key: str) -> Node:
-    """The node at a key that must be there and not null, refused in Anthropic's words."""
+    """Return the node at a required key; raise Anthropic's 400 if it is missing or null."""
     field = node.get(key)
     if field.given:
         return field
@@ -103,14 +104,14 @@ def _messages(body: Node) -> Iterator[Message]:
 
 
 def _message(node: Node, names: dict[str, str]) -> Iterator[Message]:
-    """One message, or several where a user message holds tool results beside other content."""
+    """Yield one message, or several if a user message has tool results beside other content."""
     role_name = need(node, "role").text()
     role = _ROLES.get(role_name)
     if role is None:
         raise WireError(
             400, f"{node.place}.role: Unexpected role '{role_name}', expected 'user' or 'assistant'"
         )
-    # Only a system message may come without content: it can carry settings alone.
+    # Only a system message may lack content: it can consist of settings.
     content = node.maybe("content") if role == "system" else need(node, "content")
     parts = _parts(content, names) if content else ()
     if role != "user" or not parts:
@@ -134,7 +135,7 @@ def _parts(content: Node, names: dict[str, str]) -> tuple[MessagePart, ...]:
 
 
 def _part(block: Node, names: dict[str, str]) -> MessagePart:
-    """One content block. `names` collects the name of each tool call by its id."""
+    """Return one content block. `names` collects the name of each tool call by its id."""
     match kind := need(block, "type").text():
         case "text":
             return TextPart(need(block, "text").text())
@@ -169,8 +170,8 @@ def _result_text(content: Node | None, names: dict[str, str]) -> str:
 
 
 def _tool(node: Node) -> Tool:
-    """A tool under its own name, an MCP server's toolset under the server's, a built-in toolset
-    under its type."""
+    """Return a tool under its name, an MCP toolset under its server's, a hosted one under its
+    type."""
     kind, named = node.maybe("type"), node.maybe("name")
     if server := node.maybe("mcp_server_name"):
         name = server.text()
@@ -199,7 +200,7 @@ def _tool_choice(choice: dict[str, Json] | None) -> ToolChoice:
 
 
 def _json_format(form: Json) -> JsonFormat | None:
-    """What an output format means."""
+    """Return the JSON format that an output format requires, if any."""
     match form:
         case {"type": "json_schema", "schema": schema}:
             return JsonFormat(with_described_keywords(schema), "output_config.format")
@@ -223,7 +224,7 @@ def _reasoning(thinking: Node | None) -> bool:
 
 
 def _response_format(body: Node) -> Json:
-    """The output format, where it is now and where older beta clients put it."""
+    """Return the output format, from its current key or that of older beta clients."""
     config = body.maybe("output_config")
     wanted = _object(config, "format") if config else None
     return _object(body, "output_format") if wanted is None else wanted
@@ -258,7 +259,7 @@ def _number(parent: Node, key: str) -> float | None:
 
 
 def with_described_keywords(schema: Json) -> Json:
-    """A schema with the keywords that stand at the end of its descriptions, in braces."""
+    """Return a schema with the keywords that its descriptions end with, in braces."""
     match schema:
         case list():
             return [with_described_keywords(each) for each in schema]

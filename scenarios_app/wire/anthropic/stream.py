@@ -1,4 +1,4 @@
-"""An Anthropic answer as server-sent events: one block after another, each event named."""
+"""Encodes an Anthropic response as server-sent events: one block after another."""
 
 from scenarios_app.engine.canonical import CanonicalResponse
 from scenarios_app.engine.parts import (
@@ -33,7 +33,7 @@ _AFTER_TEXT = b"}}\n\n"
 
 
 class AnthropicEncoder:
-    """Encodes one stream whose parts arrive strictly one after another."""
+    """Encodes one stream, whose parts arrive strictly one after another."""
 
     __slots__ = ("_before_text", "_index", "_options", "_response")
 
@@ -41,8 +41,8 @@ class AnthropicEncoder:
         self._response = response
         self._options = options
         self._index = -1
-        # What stands before the text of each delta of the open block; empty while a part that
-        # has no block goes by.
+        # The bytes before the text of each delta of the open block; empty during a part without
+        # a block.
         self._before_text = b""
 
     def opening(self) -> bytes:
@@ -92,7 +92,7 @@ class AnthropicEncoder:
         last = b""
         match part:
             case ReasoningPart(redacted=None):
-                # Always one, empty where nothing is scripted: every thinking block ends with it.
+                # Every thinking block ends with a signature, even an empty one.
                 before = self._before("signature_delta", "signature")
                 last = before + encode_text(part.signature or "") + _AFTER_TEXT
             case TextPart(citations=citations):

@@ -1,4 +1,4 @@
-"""What an Anthropic answer says that it cost: when it begins, and once it is done."""
+"""The usage fields of Anthropic's responses, for whole ones and at both ends of a stream."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from scenarios_app.wire.anthropic.options import AnthropicOptions
 
 
 def whole_usage(response: CanonicalResponse, options: AnthropicOptions) -> dict[str, Any]:
-    """All that the answer cost, as a whole answer says it."""
+    """Return the usage of a whole response."""
     usage = response.usage
     return _usage_fields(usage, options, output_tokens=usage.output_tokens) | _final_fields(
         response, options
@@ -16,12 +16,12 @@ def whole_usage(response: CanonicalResponse, options: AnthropicOptions) -> dict[
 
 
 def opening_usage(response: CanonicalResponse, options: AnthropicOptions) -> dict[str, Any]:
-    """What a stream says as it begins: one token spent."""
+    """Return the usage at the start of a stream: one output token."""
     return _usage_fields(response.usage, options, output_tokens=1)
 
 
 def closing_usage(response: CanonicalResponse, options: AnthropicOptions) -> dict[str, Any]:
-    """The cumulative counts that end a stream."""
+    """Return the cumulative usage at the end of a stream."""
     usage = response.usage
     return {
         **_input_tokens(usage),
@@ -31,7 +31,7 @@ def closing_usage(response: CanonicalResponse, options: AnthropicOptions) -> dic
 
 
 def _input_tokens(usage: Usage) -> dict[str, int]:
-    # Anthropic counts what was read from the cache beside `input_tokens`, not in it.
+    # Anthropic's `input_tokens` excludes tokens read from the cache.
     return {
         "input_tokens": max(usage.input_tokens - usage.cached_tokens, 0),
         "cache_creation_input_tokens": usage.cache_write_tokens,
@@ -40,7 +40,7 @@ def _input_tokens(usage: Usage) -> dict[str, int]:
 
 
 def _cache_creation(usage: Usage, options: AnthropicOptions) -> dict[str, int]:
-    """What was written to a cache, by how long it is kept."""
+    """Return the tokens written to a cache, by its lifetime."""
     written = usage.cache_write_tokens
     return {
         "ephemeral_5m_input_tokens": 0 if options.hour else written,
@@ -62,7 +62,7 @@ def _usage_fields(usage: Usage, options: AnthropicOptions, *, output_tokens: int
 
 
 def _final_fields(response: CanonicalResponse, options: AnthropicOptions) -> dict[str, Any]:
-    """What is known only once the answer is done."""
+    """Return the fields that are known only at the end."""
     usage = response.usage
     fields: dict[str, Any] = {}
     if options.thinking or usage.reasoning_tokens:
@@ -82,7 +82,7 @@ def _final_fields(response: CanonicalResponse, options: AnthropicOptions) -> dic
 
 
 def _server_tool_use(response: CanonicalResponse) -> dict[str, int] | None:
-    """How often the web was asked, None where none of Anthropic's own tools ran."""
+    """Return how often web tools were used, or None if no server tool ran."""
     parts = [
         part
         for choice in response.choices

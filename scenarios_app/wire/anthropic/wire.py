@@ -1,4 +1,4 @@
-"""The Anthropic wire: messages and batches of them, token counts and the models list."""
+"""The Anthropic wire: messages, batches, token counts and the models list."""
 
 from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, ErrorAnswer, Json
 from scenarios_app.engine.producing.usage import count_input
@@ -35,9 +35,9 @@ def _read(
         if (held := read_thread_id(body)) is None:
             return read_request(call, endpoint, body, counted=counted)
     except WireError as error:
-        # The place is in the text: this envelope has no field for it.
+        # The envelope has no field for the parameter: the message names it.
         raise WireError(error.answer.status, error.answer.message) from None
-    # The official client knows this code: it sends all of the conversation instead.
+    # On this code the official client sends the whole conversation instead.
     raise WireError(
         404,
         f"thread.previous_message_id: no conversation is held under '{held}'",
@@ -50,7 +50,7 @@ def _read_counted(call: Call, endpoint: Endpoint, params: Params, body: Node) ->
 
 
 def _read_model(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    """A request about one model, or about a page of all of them."""
+    """Return a request about one model, or about a page of the list."""
     model = params.get("model", "")
     own = None if model else read_page(call)
     return make_resource_request(call, endpoint, own, provider=PROVIDER, model=model)
@@ -88,7 +88,7 @@ def _retrieve_model(request: CanonicalRequest, context: ComputeContext) -> bytes
 
 
 class AnthropicMessages:
-    """Anthropic's dialect. Beta calls take the same endpoints with a query nobody reads."""
+    """Anthropic's API. Beta calls use the same endpoints with a query that is ignored."""
 
     name = "anthropic"
     title = "Anthropic"

@@ -1,5 +1,4 @@
-"""What a Gemini answer says, the same in a whole answer and in a stream: candidates with their
-parts, and why each of them finished."""
+"""The candidates and parts of Gemini's responses, whole and streamed."""
 
 import re
 from base64 import b64encode
@@ -30,7 +29,7 @@ from scenarios_app.wire.gemini.usage import (
     usage_fields,
 )
 
-# Calls finish with STOP as well: the API has no word for them.
+# Calls finish with STOP too: the API has no reason for them.
 _FINISH: Mapping[FinishReason, str] = {
     "stop": "STOP",
     "length": "MAX_TOKENS",
@@ -38,7 +37,7 @@ _FINISH: Mapping[FinishReason, str] = {
     "stop_sequence": "STOP",
     "content_filter": "SAFETY",
 }
-# Scripted fields that belong to a candidate; all others stand beside the candidates.
+# Scripted fields that belong to a candidate; all others go to the top level.
 _CANDIDATE_FIELDS = frozenset(
     {
         "avgLogprobs",
@@ -55,18 +54,22 @@ _CANDIDATE_FIELDS = frozenset(
 )
 _RESERVED_FIELDS = frozenset({"candidates", "usageMetadata"})
 _CALL_MESSAGE = "Model generated function call(s)."
-# Ids that nobody scripted.
+# The form of unscripted ids.
 _GENERATED_ID = re.compile("call_[0-9a-f]{24}")
-# How signatures begin: a protobuf message with one field of 64 bytes.
+# The start of a signature: a protobuf message with one field of 64 bytes.
 _SIGNATURE_PREFIX = b"\x12\x42\x0a\x40"
-# What a candidate that says nothing holds: the official chat client drops one without parts.
+# The part of an empty candidate: the official chat client drops candidates without parts.
 EMPTY_PART: dict[str, Any] = {"text": ""}
 
 _decode = msgspec.json.Decoder().decode
 
 
 class GeminiCandidate(msgspec.Struct, frozen=True):
-    """One of an answer's candidates: a choice, or several that are one after another."""
+    """One candidate of a response: a choice, or several consecutive ones.
+
+    `signature` signs reasoning that no script wrote; it goes to the first call, else to the last
+    text.
+    """
 
     index: int
     choices: tuple[Choice, ...]
@@ -74,7 +77,7 @@ class GeminiCandidate(msgspec.Struct, frozen=True):
     """Of thinking that nobody scripted; it stands on the first call, else on the last text."""
 
     def parts(self, manner: GeminiFormat) -> list[dict[str, Any]]:
-        """All that it says, whole."""
+        """Return all its parts."""
         rendered: list[dict[str, Any]] = []
         for choice in self.choices:
             for number in range(len(choice.parts)):
@@ -89,18 +92,18 @@ class GeminiCandidate(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """What it says in words, thoughts left out."""
+        """Its text without reasoning."""
         parts = (part for c in self.choices for part in c.parts)
         return "".join(part.text for part in parts if isinstance(part, TextPart | RefusalPart))
 
     @property
     def calls(self) -> bool:
-        """Whether it calls a function."""
+        """True if it calls a function."""
         return any(isinstance(part, ToolCallPart) for c in self.choices for part in c.parts)
 
     @property
     def only_calls(self) -> bool:
-        """Whether it says nothing but calls."""
+        """True if it has function calls and nothing else."""
         parts = [part for c in self.choices for part in c.parts if has_part(part)]
         return bool(parts) and all(isinstance(part, ToolCallPart) for part in parts)
 
@@ -119,7 +122,8 @@ def candidates_of(response: CanonicalResponse, manner: GeminiFormat) -> tuple[Ge
 def _generated_signature(
     response: CanonicalResponse, index: int, choices: tuple[Choice, ...], manner: GeminiFormat
 ) -> str | None:
-    """The same for the same answer; none where the model does not sign, or a script does."""
+    """Return a signature derived from the response's id; None if the model does not sign or a
+    script has a signature."""
     scripted = (
         isinstance(part, ReasoningPart) and (part.signature or part.redacted)
         for choice in choices
@@ -133,12 +137,12 @@ def _generated_signature(
 
 
 def index_field(candidate: int, manner: GeminiFormat) -> dict[str, Json]:
-    """Which candidate it is. Where the first has no index, that is 0."""
+    """Return the candidate's index; some models omit it for the first."""
     return {"index": candidate} if candidate or manner.indexed else {}
 
 
 def render_response(response: CanonicalResponse, manner: GeminiFormat) -> dict[str, Any]:
-    """The whole answer."""
+    """Return the whole response."""
     if is_blocked(response):
         return render_blocked(response)
     return {
@@ -158,14 +162,14 @@ def render_response(response: CanonicalResponse, manner: GeminiFormat) -> dict[s
 
 
 def top_level_fields(response: CanonicalResponse) -> dict[str, Json]:
-    """The fields beside the candidates, in a whole answer and in each chunk of a stream."""
+    """Return the fields beside the candidates, in a whole response and in each chunk."""
     reserved = _CANDIDATE_FIELDS | _RESERVED_FIELDS
     scripted = {key: value for key, value in response.metadata.items() if key not in reserved}
     return {"modelVersion": response.model, "responseId": response.id, **scripted}
 
 
 def is_blocked(response: CanonicalResponse) -> bool:
-    """Whether a script says that the prompt was not let through: then there is no candidate."""
+    """Return whether a script blocks the prompt: then there is no candidate."""
     match response.metadata.get("promptFeedback"):
         case {"blockReason": str()}:
             return True
@@ -174,14 +178,14 @@ def is_blocked(response: CanonicalResponse) -> bool:
 
 
 def render_blocked(response: CanonicalResponse) -> dict[str, Json]:
-    """A blocked prompt's answer; nothing has been generated."""
+    """Return the response to a blocked prompt, without candidates."""
     return {"usageMetadata": prompt_usage(response.usage), **top_level_fields(response)}
 
 
 def finish_fields(
     response: CanonicalResponse, candidate: GeminiCandidate, *, explains: bool
 ) -> dict[str, Json]:
-    """Why a candidate finished, and what a script says of it besides."""
+    """Return the finish reason of a candidate, with the scripted candidate fields."""
     reason = _FINISH[candidate.choices[-1].finish_reason]
     refused = (isinstance(part, RefusalPart) for c in candidate.choices for part in c.parts)
     if reason == "STOP" and any(refused):
@@ -194,7 +198,7 @@ def finish_fields(
 
 
 def has_part(part: AnswerPart) -> bool:
-    """Whether a part becomes one here: an empty text does not, nor does a tool Google lacks."""
+    """Return whether a part is sent: empty texts and tools that Google lacks are not."""
     match part:
         case TextPart() | RefusalPart():
             return part.text != ""
@@ -211,7 +215,7 @@ def has_part(part: AnswerPart) -> bool:
 def render_part(
     parts: Sequence[AnswerPart], number: int, manner: GeminiFormat
 ) -> dict[str, Any] | None:
-    """A part of a choice as it is said whole; None where it is not said."""
+    """Return a part of a choice as JSON, or None if it is not sent."""
     part = parts[number]
     if not has_part(part):
         return None
@@ -241,8 +245,8 @@ def _is_text(part: Mapping[str, Any]) -> bool:
 def _logprob_fields(
     response: CanonicalResponse, candidate: GeminiCandidate, manner: GeminiFormat
 ) -> dict[str, Json]:
-    """How sure the model was of its words: of each, if that is asked for, else of all of them, as
-    its answer's id says."""
+    """Return the log probabilities: per token if requested, else an average derived from the
+    response's id."""
     if "avgLogprobs" in response.metadata or "logprobsResult" in response.metadata:
         return {}
     if manner.top_logprobs is not None and (text := candidate.text):
@@ -254,14 +258,16 @@ def _logprob_fields(
 
 
 def signature_field(part: ReasoningPart) -> dict[str, str]:
-    """The signature of thinking; thinking in encrypted form is nothing but a signature here."""
+    """Return the signature of reasoning; encrypted reasoning is a signature only."""
     signature = part.signature or part.redacted
     return {"thoughtSignature": encode_signature(signature)} if signature else {}
 
 
 def _preceding_signature(parts: Sequence[AnswerPart], number: int) -> dict[str, str]:
-    """The first call after thinking carries its signature: there the API has it, and clients that
-    show no thoughts have to send it back from there."""
+    """Return the signature of the reasoning before a call, if this is the first call after it.
+
+    The API puts it there, and clients that hide reasoning must send it back from there.
+    """
     for before in range(number - 1, -1, -1):
         match parts[before]:
             case ToolCallPart():
@@ -272,7 +278,7 @@ def _preceding_signature(parts: Sequence[AnswerPart], number: int) -> dict[str, 
 
 
 def _arguments(arguments: str) -> msgspec.Raw:
-    """Scripted arguments as a call's `args`, an object by its type: `{}` where they are none."""
+    """Return scripted arguments as a call's `args`, or `{}` if they are not a JSON object."""
     try:
         is_object = isinstance(_decode(arguments), dict)
     except (msgspec.MsgspecError, RecursionError):

@@ -1,7 +1,7 @@
-"""Reads the `contents` of a Gemini request into messages.
+"""Parses the `contents` of a Gemini request into messages.
 
-A streamed answer comes back from the official clients as one content for each of its chunks, the
-last of which is an empty text: up to there, contents of the model are one message.
+The official clients send a streamed response back as one content for each chunk, of which the last
+is an empty text. Consecutive model contents up to there are one message.
 """
 
 from collections import defaultdict, deque
@@ -36,20 +36,20 @@ from scenarios_app.wire.gemini.fields import (
 )
 
 _ROLES = ("user", "model", "function")
-# What a part may have beside the one thing that it is.
+# Keys that a part may have beside its data.
 _SECONDARY_KEYS = frozenset(
     {"thought", "thought_signature", "video_metadata", "part_metadata", "media_resolution"}
 )
-# By which key a function says what it returned: Google's own, then the official client's.
+# The key of a function's result: Google's, then that of the official client.
 _RESULT_KEYS = ("output", "result")
 
-# Each part of a content with its signature; a part may be nothing but that.
+# A part with its signature; None if there is only a signature.
 SignedPart: TypeAlias = tuple[MessagePart | None, str | None]
 SignedParts: TypeAlias = list[SignedPart]
 
 
 def read_contents(contents: Iterator[Node]) -> Iterator[Message]:
-    """The messages of a conversation; calls and results without ids get the same ones."""
+    """Yield the messages of a conversation; calls and results without ids get matching ones."""
     calls = _CallIds()
     for of_model, run in groupby(contents, _is_model):
         if of_model:
@@ -60,18 +60,18 @@ def read_contents(contents: Iterator[Node]) -> Iterator[Message]:
 
 
 def read_system(content: Node) -> Message:
-    """The instruction, whose role nobody looks at."""
+    """Return the system instruction; its role is ignored."""
     return Message("system", tuple(_parts(content, _CallIds())))
 
 
 def read_text(content: Node) -> str:
-    """What a content says, as it is embedded."""
+    """Return the text of a content to be embedded."""
     return Message("user", tuple(_parts(content, _CallIds()))).text
 
 
 class _CallIds(msgspec.Struct):
-    """The calls of a conversation: the ids that wait for a result, by name, and those that have
-    one."""
+    """The ids of a conversation's calls: those that wait for a result, by name, and the answered
+    ones."""
 
     count: int = 0
     waiting: defaultdict[str, deque[str]] = msgspec.field(
@@ -80,14 +80,16 @@ class _CallIds(msgspec.Struct):
     answered: set[str] = set()
 
     def call(self, explicit_id: str | None, name: str) -> str:
-        """The id of a call: the one given, else its number in the conversation."""
+        """Return the id of a call: the client's, else one made of its number in the
+        conversation."""
         self.count += 1
         call_id = explicit_id or f"call-{self.count}"
         self.waiting[name].append(call_id)
         return call_id
 
     def result(self, explicit_id: str | None, name: str) -> str:
-        """The id of the call that a result belongs to: without one, the first of that name."""
+        """Return the id of the call that a result belongs to: the client's, else the first open
+        call of that name."""
         if explicit_id:
             self.answered.add(explicit_id)
             return explicit_id
@@ -107,7 +109,7 @@ def _is_model(content: Node) -> bool:
 
 
 def _model_messages(contents: Iterable[Node], calls: _CallIds) -> Iterator[Message]:
-    """One message for each content, but for those that streamed."""
+    """Yield one message for each content, or one for all contents of a streamed response."""
     streamed: list[SignedParts] = []
     for content in contents:
         nodes = list_field(content, "parts")
@@ -120,8 +122,11 @@ def _model_messages(contents: Iterable[Node], calls: _CallIds) -> Iterator[Messa
 
 
 def _join_contents(contents: Iterable[SignedParts]) -> tuple[MessagePart, ...]:
-    """The parts that were said, each signature with the thinking that it is of: it stands on what
-    came of that, a call or a text. Thinking that was not shown has nothing but its signature."""
+    """Return the parts of a message, each signature on the reasoning that it belongs to.
+
+    The API puts signatures on the call or text after the reasoning; hidden reasoning has only its
+    signature.
+    """
     parts: list[MessagePart] = []
     latest: ReasoningPart | None = None
     place = 0
@@ -139,8 +144,8 @@ def _join_contents(contents: Iterable[SignedParts]) -> tuple[MessagePart, ...]:
 
 
 def _group_pieces(contents: Iterable[SignedParts]) -> Iterator[SignedParts]:
-    """Each part, or the pieces of one that streamed: they meet where one content ends and the next
-    begins."""
+    """Yield each part, as the list of its pieces if it was streamed. Pieces of one part meet where
+    one content ends and the next begins."""
     pieces: SignedParts = []
     for parts in contents:
         for number, piece in enumerate(parts):
@@ -153,7 +158,7 @@ def _group_pieces(contents: Iterable[SignedParts]) -> Iterator[SignedParts]:
 
 
 def _continues_part(before: SignedPart, piece: SignedPart) -> bool:
-    """Whether a piece is more of the same: a signature would have been the end of it."""
+    """Return whether a piece continues the part before it; a signature ends a part."""
     (last, signature), (part, _) = before, piece
     streams = isinstance(part, TextPart | ReasoningPart)
     return streams and type(last) is type(part) and signature is None
@@ -168,7 +173,7 @@ def _join_pieces(pieces: SignedParts) -> SignedPart:
 
 
 def _user_messages(content: Node, calls: _CallIds) -> Iterator[Message]:
-    """One message, or several where results stand beside other parts."""
+    """Yield one message, or several if function results stand beside other parts."""
     parts = tuple(_parts(content, calls))
     if not parts:
         yield Message("user", ())
@@ -186,7 +191,7 @@ def _parts(content: Node, calls: _CallIds) -> Iterator[MessagePart]:
 
 
 def _part(node: Node, calls: _CallIds) -> MessagePart | None:
-    """One part; None for a signature alone."""
+    """Return one part, or None for a signature alone."""
     if text := find_field(node, "text"):
         if flag_field(node, "thought"):
             return ReasoningPart(text.text(), signature=_signature(node))

@@ -1,4 +1,4 @@
-"""Google's error envelope, and the few headers that its answers carry."""
+"""Google's error envelope and response headers."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -24,7 +24,7 @@ _DOMAIN = "googleapis.com"
 
 
 def error_envelope(error: ErrorAnswer) -> bytes:
-    """The body of an error, and of an error inside a stream."""
+    """Return the body of an error, also inside a stream."""
     fields: dict[str, Any] = {
         "code": error.status,
         "message": error.message,
@@ -36,7 +36,7 @@ def error_envelope(error: ErrorAnswer) -> bytes:
 
 
 def answer_headers(error: ErrorAnswer | None) -> Headers:
-    """Google sends no request id and no rate limits; when to come again is in the details too."""
+    """Return the retry headers. Google sends no request id and no rate limits."""
     headers: Headers = ()
     if error is None:
         return headers
@@ -66,6 +66,6 @@ def _details(error: ErrorAnswer) -> list[dict[str, Any]]:
 
 
 def format_duration(milliseconds: int) -> str:
-    """A length of time as protobuf's JSON has it: `30s`, `1.500s`."""
+    """Return a duration in protobuf's JSON format: `30s`, `1.500s`."""
     seconds, rest = divmod(milliseconds, 1000)
     return f"{seconds}.{rest:03d}s" if rest else f"{seconds}s"

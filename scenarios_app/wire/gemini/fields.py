@@ -1,5 +1,8 @@
-"""Google's JSON as protobuf reads it: names in camelCase or snake_case, numbers as texts too, and a
-list of one object without its brackets; and signatures of thoughts."""
+"""Reads Google's JSON the way protobuf does.
+
+Names may be camelCase or snake_case, numbers may be strings, and a list of one object may lack its
+brackets. Also encodes and decodes the signatures of reasoning.
+"""
 
 import re
 from base64 import b64decode, b64encode
@@ -12,24 +15,24 @@ from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 
 _UPPER = re.compile("[A-Z]")
-# Of a length that no number needs to be longer than.
+# Limited in length: no field needs longer numbers.
 _NUMBER = re.compile(r"-?[0-9]{1,18}(?:\.[0-9]{1,18})?(?:[eE][+-]?[0-9]{1,2})?")
 _FLOAT = frozenset(".eE")
 
 
 @lru_cache(maxsize=1024)
 def to_snake_case(key: str) -> str:
-    """A name in camelCase as Google's other spelling has it."""
+    """Return the snake_case spelling of a camelCase name."""
     return _UPPER.sub(lambda hump: f"_{hump[0].lower()}", key)
 
 
 def find_field(node: Node, key: str) -> Node | None:
-    """The node at a key in either spelling, None where it is missing or null."""
+    """Return the node at a key in either spelling, or None if it is missing or null."""
     return node.maybe(key) or node.maybe(to_snake_case(key))
 
 
 def require_field(node: Node, key: str) -> Node:
-    """As `find_field`, but the key must be there."""
+    """Return the node at a key in either spelling; raise the 400 if it is missing or null."""
     field = find_field(node, key)
     if field is None:
         place = node.get(key).place
@@ -38,7 +41,7 @@ def require_field(node: Node, key: str) -> Node:
 
 
 def list_field(node: Node, key: str) -> Iterator[Node]:
-    """The nodes of a list, which may be missing."""
+    """Yield the nodes of a list, which may be missing."""
     field = find_field(node, key)
     if field is None:
         return iter(())
@@ -61,12 +64,12 @@ def integer_field(node: Node, key: str) -> int | None:
 
 
 def read_number(node: Node) -> float:
-    """A number, or a text that is one."""
+    """Return a number, which may be sent as a string."""
     return _parse_digits(node).number()
 
 
 def read_integer(node: Node) -> int:
-    """A whole number, also one with a point, or a text that is one."""
+    """Return a whole number, which may have a decimal point or be sent as a string."""
     read = _parse_digits(node)
     if isinstance(read.value, float) and read.value.is_integer():
         return int(read.value)
@@ -94,14 +97,14 @@ _TO_STANDARD_BASE64 = str.maketrans("-_", "+/")
 
 
 def encode_signature(signature: str) -> str:
-    """A scripted signature as it is sent."""
+    """Return a scripted signature as base64."""
     if _decode_base64(signature) is not None:
         return signature
     return b64encode(signature.encode("utf-8", "surrogatepass")).decode()
 
 
 def decode_signature(sent: str) -> str:
-    """What a client sends back as it was scripted; what is no base64 stays as it is."""
+    """Return a client's signature as the script has it; text that is not base64 stays unchanged."""
     standard = sent.translate(_TO_STANDARD_BASE64).rstrip("=")
     standard += "=" * (-len(standard) % 4)
     data = _decode_base64(standard)
@@ -115,7 +118,7 @@ def decode_signature(sent: str) -> str:
 
 
 def _decode_base64(text: str) -> bytes | None:
-    """The bytes of standard, padded base64; None where a text is none, or empty."""
+    """Return the bytes of standard, padded base64; None if it is invalid or empty."""
     try:
         data = b64decode(text, validate=True)
     except (Error, ValueError):

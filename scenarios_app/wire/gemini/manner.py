@@ -1,4 +1,5 @@
-"""What of a Gemini answer depends on the model's generation and on the options of its request."""
+"""The parts of a Gemini response that depend on the model's generation and the request's
+options."""
 
 import re
 from functools import lru_cache
@@ -8,19 +9,19 @@ import msgspec
 _VERSION = re.compile(r"gemini-(\d)(?:\.(\d))?")
 _LATEST = re.compile(r"gemini-(?:flash|pro)(?:-lite)?-latest")
 _GENERATION_2_5, _GENERATION_3 = (2, 5), (3, 0)
-# Of the models that could think, these do so only if asked, or not at all.
+# Models that think only on request, and those that never do.
 _LITE = "-lite"
 _NEVER_THINKING = re.compile(r"-(?:image|tts|audio|live|computer-use)")
 
 
 class GeminiFormat(msgspec.Struct, frozen=True):
-    """How a model says its answers.
+    """How a model's responses look.
 
-    `indexed`: the first candidate has an index too. `call_ids`: calls have ids. `explains`: an
-    answer that calls functions says so in a message. `joined`: a stream of nothing but calls is one
-    chunk. `detailed`: candidates have a probability, and their tokens are told apart by modality.
-    `signs`: what comes of thinking is signed, also where no thinking is shown. `top_logprobs`: how
-    many likely tokens are told at the place of each; None if none is told.
+    `indexed`: the first candidate has an index too. `call_ids`: calls have ids. `explains`: a
+    response with calls has a finish message. `joined`: a stream of calls only is one chunk.
+    `detailed`: candidates have an average log probability and token counts by modality. `signs`:
+    parts that follow reasoning are signed, even if the reasoning is hidden. `top_logprobs`: the
+    number of alternatives per token, None for no log probabilities.
     """
 
     indexed: bool = True
@@ -34,8 +35,11 @@ class GeminiFormat(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=256)
 def format_of(model: str, *, thinks: bool, functions: bool) -> GeminiFormat:
-    """The manner of a model that thinks, or does not, of a request that offers functions, or not.
-    What has no known generation says what is neither new nor gone."""
+    """Return the response format of a model.
+
+    It depends on whether the model thinks and whether the request offers functions. For a model of
+    unknown generation only fields that all generations have are sent.
+    """
     version = _version(model)
     if version is None:
         return GeminiFormat()
@@ -48,7 +52,7 @@ def format_of(model: str, *, thinks: bool, functions: bool) -> GeminiFormat:
 
 @lru_cache(maxsize=256)
 def thinks(model: str, budget: int | None) -> bool:
-    """Whether a model thinks before it answers, given how much it may."""
+    """Return whether a model thinks before it answers, given its budget."""
     version = _version(model)
     if version is None or version < _GENERATION_2_5 or budget == 0:
         return False

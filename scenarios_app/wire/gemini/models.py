@@ -1,4 +1,4 @@
-"""What Gemini computes without a model: token counts, embeddings, and the models themselves."""
+"""Gemini's computed endpoints: token counts, embeddings and the models list."""
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error
@@ -27,12 +27,12 @@ _EMBEDDING_METHODS = ("embedContent", "countTokens")
 
 
 def dimensions_of(model: str) -> int:
-    """How long a model's vectors are where nobody asks for shorter ones."""
+    """Return the default and maximum length of a model's vectors."""
     return _DIMENSIONS.get(model, _MAX_DIMENSIONS)
 
 
 def model_info(model: str) -> dict[str, Any]:
-    """A model that can do everything of its kind."""
+    """Return a model with every capability of its kind."""
     embeds = "embedding" in model
     info: dict[str, Any] = {
         "name": model if "/" in model else f"models/{model}",
@@ -49,14 +49,14 @@ def model_info(model: str) -> dict[str, Any]:
 
 
 class TokenPage(msgspec.Struct, frozen=True):
-    """The part of a models list that is asked for: how many of them, from a token's place on."""
+    """The requested part of the models list: its size, and the token of its start."""
 
     size: int
     token: str
 
 
 def read_page(call: Call) -> TokenPage:
-    """The page that a call's query asks for."""
+    """Return the page that a call's query asks for; raise the 400 for an invalid size."""
     page_size = _query_value(call, "pageSize") or "0"
     if not (page_size.isascii() and page_size.isdigit()):
         raise WireError(
@@ -67,7 +67,7 @@ def read_page(call: Call) -> TokenPage:
 
 
 def models_page(models: list[str], wanted: TokenPage) -> dict[str, Any]:
-    """One page, and the token of the next if there is one."""
+    """Return one page, with the token of the next page if there is one."""
     start = _decode_page_token(wanted.token) if wanted.token else 0
     end = start + wanted.size
     page: dict[str, Any] = {"models": [model_info(model) for model in models[start:end]]}
@@ -92,23 +92,23 @@ def _query_value(call: Call, name: str) -> str:
 
 
 _MAX_EMBEDDED_TEXTS = 100
-# The models read 2,048 tokens of a text and leave the rest.
+# The models ignore a text beyond 2,048 tokens.
 _MAX_EMBEDDED_CHARS = 2_048 * CHARACTERS_PER_TOKEN
 
 
 def read_model(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    """A request about one model, or about a page of all of them."""
+    """Return a request about one model, or about a page of the list."""
     model = model_of(endpoint, params)
     return _request(call, endpoint, model, own=None if model else read_page(call))
 
 
 def read_embedding(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    """A request to embed one text."""
+    """Return a request to embed one text."""
     return _embedding_request(call, endpoint, model_of(endpoint, params), (body,))
 
 
 def read_embeddings(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    """A request to embed several texts."""
+    """Return a request to embed several texts."""
     requests = tuple(list_field(body, "requests"))
     return _embedding_request(call, endpoint, model_of(endpoint, params), requests)
 
@@ -154,7 +154,7 @@ def _request(call: Call, endpoint: Endpoint, model: str, **more: Any) -> Canonic
 def _embedding_request(
     call: Call, endpoint: Endpoint, model: str, requests: tuple[Node, ...]
 ) -> CanonicalRequest:
-    """Each text is a message; the request's own is into how many dimensions each goes."""
+    """Return a request with a message for each text; `own` holds the dimensions of each vector."""
     if not 1 <= len(requests) <= _MAX_EMBEDDED_TEXTS:
         message = f"requests: expected 1 to {_MAX_EMBEDDED_TEXTS} of them, but got {len(requests)}."
         raise WireError(400, message, param="requests")

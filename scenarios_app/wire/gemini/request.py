@@ -1,5 +1,4 @@
-"""Gemini request bodies read into canonical requests: what is to be answered, what is counted, and
-Google's own schemas, which are those of OpenAI with types in capitals, as JSON Schemas."""
+"""Parses Gemini's request bodies, and converts Google's schemas to JSON Schema."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -38,13 +37,13 @@ from scenarios_app.wire.gemini.usage import read_top_logprobs
 
 PROVIDER = "gemini"
 TUNED = "tunedModels/"
-# Thinking that nobody scripted, and a cache that only its name is known of: the least of one.
+# The tokens of unscripted reasoning, and of a cache of unknown size (the API's minimum).
 _THOUGHT_TOKENS = 64
 _CACHED_TOKENS = 1_024
 
 _MAX_CANDIDATES = 8
 _FORMATS = ("responseMimeType", "responseSchema", "responseJsonSchema")
-# Settings that nothing here depends on, but whose wrong type the real API refuses as well.
+# Settings without effect here: only their type is checked, as by the real API.
 _TYPES: Mapping[str, Callable[[Node], object]] = {
     "frequencyPenalty": read_number,
     "logprobs": read_integer,
@@ -64,7 +63,7 @@ _SIZES = frozenset(
 
 
 def model_of(endpoint: Endpoint, params: Params) -> str:
-    """The model that a path names; a tuned one keeps its kind, as its resource name does."""
+    """Return the model that a path names; a tuned one keeps its prefix."""
     name = params.get("model", "")
     return f"{TUNED}{name}" if f"/{TUNED}" in endpoint.pattern else name
 
@@ -72,7 +71,7 @@ def model_of(endpoint: Endpoint, params: Params) -> str:
 def read_generate(
     call: Call, endpoint: Endpoint, params: Params, body: Node, *, stream: bool = False
 ) -> CanonicalRequest:
-    """A request for an answer; what is to be counted is one too."""
+    """Return a request for a response."""
     config = find_field(body, "generationConfig") or Node({}, "generationConfig")
     for key, check in _TYPES.items():
         if setting := find_field(config, key):
@@ -117,14 +116,14 @@ def _answer_format(model: str, config: Node, *, thinks: bool, functions: bool) -
 
 
 def read_streamed(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    """A request for an answer as a stream, which its path asks for."""
+    """Return a request for a streamed response."""
     return read_generate(call, endpoint, params, body, stream=True)
 
 
 def read_count_tokens(
     call: Call, endpoint: Endpoint, params: Params, body: Node
 ) -> CanonicalRequest:
-    """What is to be counted: a whole request, or contents alone."""
+    """Return the request to be counted: a whole one, or contents only."""
     return read_generate(call, endpoint, params, find_field(body, "generateContentRequest") or body)
 
 
@@ -140,7 +139,7 @@ def _messages(body: Node) -> Iterator[Message]:
 
 
 def _tools(body: Node) -> Iterator[Tool]:
-    """The functions that are declared; a tool of Google's own goes by its name."""
+    """Yield the declared functions; a hosted tool goes by its name."""
     for tool in list_field(body, "tools"):
         for key in tool.object():
             if to_snake_case(key) == "function_declarations":
@@ -154,7 +153,8 @@ def _offers_functions(body: Node) -> bool:
 
 
 def _thought_tokens(budget: int | None) -> int:
-    """What thinking costs where none is scripted, within its budget (-1: without one)."""
+    """Return the reasoning tokens of a response without scripted reasoning, within the budget (-1:
+    no budget)."""
     return _THOUGHT_TOKENS if budget is None or budget < 0 else min(budget, _THOUGHT_TOKENS)
 
 
@@ -163,14 +163,14 @@ def _function(node: Node) -> Tool:
     if own := object_field(node, "parameters"):
         schema = json_schema(own)
     else:
-        # Any value by its type: `true` is a schema too.
+        # Not only objects: `true` is a schema too.
         json_schema_field = find_field(node, "parametersJsonSchema")
         schema = json_schema_field.value if json_schema_field else None
     return Tool(require_field(node, "name").text(), text_field(node, "description") or "", schema)
 
 
 def _reasoning(thinking: Node | None) -> bool:
-    """Whether thinking was asked for: by a budget or a level, or by wanting to see it."""
+    """Return whether thinking was requested by a budget, a level or `includeThoughts`."""
     if thinking is None:
         return False
     budget, level = integer_field(thinking, "thinkingBudget"), text_field(thinking, "thinkingLevel")
@@ -189,7 +189,7 @@ _MODES: Mapping[str, CallMode] = {"ANY": "required", "NONE": "none"}
 
 
 def _tool_choice(config: Node | None) -> ToolChoice:
-    """How functions are to be called; the names count where one must be."""
+    """Return how functions are to be called; the names count only in mode ANY."""
     calling = find_field(config, "functionCallingConfig") if config else None
     if calling is None:
         return ToolChoice()
@@ -200,7 +200,7 @@ def _tool_choice(config: Node | None) -> ToolChoice:
 
 
 def _json_format(config: Node) -> JsonFormat | None:
-    """The JSON that an answer is to be, or one of the words that a schema lists."""
+    """Return the JSON format that a response must have, or the enum of a bare word."""
     own, schema = find_field(config, "responseSchema"), find_field(config, "responseJsonSchema")
     kind = text_field(config, "responseMimeType")
     bare = kind == "text/x.enum"
@@ -231,7 +231,7 @@ def _labels(body: Node) -> Mapping[str, str]:
 
 
 def json_schema(schema: Json) -> Json:
-    """The JSON Schema that one of Google's means. What is in no schema of theirs stays as it is."""
+    """Return the JSON Schema for one of Google's schemas. Unknown keywords stay unchanged."""
     if not isinstance(schema, dict):
         return schema
     return dict(map(_schema_item, schema.items()))

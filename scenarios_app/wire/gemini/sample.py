@@ -1,5 +1,4 @@
-"""What Google's own client sends for a described request, how it is pointed here, and the models
-that it finds."""
+"""Sample requests of Google's client, its setup, and the default list of models."""
 
 from urllib.parse import quote
 

@@ -1,5 +1,4 @@
-"""Google's own tools as parts of an answer: what they were asked, what they gave back, and the
-sources that texts name, placed in bytes."""
+"""Google's server tools as response parts, and citations with byte offsets."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -14,7 +13,7 @@ from scenarios_app.engine.parts import (
     TextPart,
 )
 
-# Scripted under the names that Anthropic has for them.
+# Scripts may use Anthropic's tool names.
 _TOOL_TYPES: Mapping[str, str] = {
     "web_search": "GOOGLE_SEARCH_WEB",
     "google_search": "GOOGLE_SEARCH_WEB",
@@ -28,7 +27,7 @@ _OUTPUT_KEYS = ("output", "stdout", "content")
 
 
 def use_part(part: ServerToolUsePart) -> dict[str, Any] | None:
-    """A use of a tool, None where Google has no such tool."""
+    """Return a tool use, or None if Google has no such tool."""
     arguments: Json = json.loads(part.input)
     if part.name == _CODE_EXECUTION:
         code = arguments.get("code") if isinstance(arguments, dict) else None
@@ -40,7 +39,7 @@ def use_part(part: ServerToolUsePart) -> dict[str, Any] | None:
 
 
 def result_part(part: ServerToolResultPart) -> dict[str, Any] | None:
-    """What the tool gave back, None where Google has no such tool."""
+    """Return a tool's result, or None if Google has no such tool."""
     result: Json = json.loads(part.content)
     if part.name == _CODE_EXECUTION:
         outcome = "OUTCOME_OK" if part.error_code is None else "OUTCOME_FAILED"
@@ -70,7 +69,7 @@ def _output_text(result: Json) -> str:
 
 
 def citation_metadata(choices: Iterable[Choice]) -> dict[str, Json]:
-    """The sources of all that a candidate says."""
+    """Return the citations of a candidate, if it has any."""
     sources: list[Json] = []
     before = 0
     for choice in choices:
@@ -82,10 +81,9 @@ def citation_metadata(choices: Iterable[Choice]) -> dict[str, Json]:
 
 
 def citation_sources(part: TextPart | RefusalPart, *, before: int) -> list[Json]:
-    """The sources of a text that has `before` bytes of text before it in its candidate.
+    """Return the sources of a text that starts `before` bytes into its candidate.
 
-    Each spans the words it cites, or all of the text where those are not found in it. Places are
-    counted in bytes.
+    Each spans the cited words, or the whole text if they are not found in it. Offsets are in bytes.
     """
     if isinstance(part, RefusalPart) or not (part.text and part.citations):
         return []

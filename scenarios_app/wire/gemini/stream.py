@@ -1,4 +1,4 @@
-"""A Gemini answer as a stream: server-sent events, or the elements of one JSON array."""
+"""Encodes a Gemini response as server-sent events, or as the elements of one JSON array."""
 
 from typing import Any
 
@@ -35,7 +35,8 @@ from scenarios_app.wire.gemini.usage import RunningUsage, logprobs_result, usage
 
 
 class Framing(msgspec.Struct, frozen=True):
-    """The bytes around each chunk. A blank line ends every one: the server counts them by it."""
+    """The bytes around each chunk. Each ends with a blank line, by which the server counts
+    chunks."""
 
     first: bytes
     later: bytes
@@ -47,12 +48,12 @@ EVENTS = Framing(b"data: ", b"data: ", b"\r\n\r\n", b"")
 ARRAY = Framing(b"[", b",", b"\n\n", b"]")
 
 
-# What stands between a candidate and the usage.
+# The bytes between a candidate and the usage.
 _USAGE = b'}],"usageMetadata":'
 
 
 class BlockedEncoder:
-    """The stream of an answer whose prompt was blocked: one chunk that says so."""
+    """The stream of a blocked prompt: one chunk."""
 
     __slots__ = ("_chunk", "_last")
 
@@ -71,11 +72,11 @@ class BlockedEncoder:
 
 
 class GeminiEncoder:
-    """Encodes one stream whose parts arrive strictly one after another.
+    """Encodes one stream, whose parts arrive strictly one after another.
 
-    A text or thought comes in pieces, anything else whole when it ends; a thought's signature, a
-    text's sources and the reason to finish come in chunks with an empty text. Some models say calls
-    that nothing comes before or after all at once, with the reason to finish.
+    Texts and reasoning are sent in pieces, other parts whole when they end. Signatures, citations
+    and the finish reason come in chunks with an empty text. Some models send calls without other
+    parts in one chunk, with the finish reason.
     """
 
     __slots__ = (
@@ -105,15 +106,15 @@ class GeminiEncoder:
         self._of_choice = [c for c in self._candidates for _ in c.choices]
         self._usage = RunningUsage(response.usage, manner)
         self._frame = b"," + encode_line(top_level_fields(response))[1:] + framing.after
-        # How much text each candidate has said, for the places of its sources.
+        # The text bytes sent by each candidate, for the offsets of its citations.
         self._bytes = [0] * len(self._candidates)
-        # How many characters all of them have said, thoughts left out.
+        # The characters sent by all candidates, without reasoning.
         self._said = 0
-        # What stands around the text of each delta of the open part; empty while one that does
-        # not stream goes by. Before its usage, that is, which goes on where the part is counted.
+        # The bytes around the text of each delta of the open part, up to the usage; empty during
+        # a part that does not stream. Reasoning does not count towards the usage.
         self._before_text = self._after_text = b""
         self._counted = False
-        # The calls of candidates that say nothing else, and signatures that are not sent yet.
+        # The calls of candidates with only calls, and the signatures not sent yet.
         self._held: list[list[Any] | None] = [
             [] if manner.joined and candidate.only_calls else None for candidate in self._candidates
         ]
@@ -188,7 +189,7 @@ class GeminiEncoder:
                 return self._whole(event, candidate)
 
     def _whole(self, event: PartEnd, candidate: int) -> bytes:
-        """A part that comes in one piece, which some calls do only at the end."""
+        """Send a part in one piece, or hold a call until the end."""
         parts = self._response.choices[event.choice].parts
         rendered: dict[str, Any] = dict(render_part(parts, event.index, self._manner) or {})
         if isinstance(event.part, ToolCallPart):
@@ -200,18 +201,18 @@ class GeminiEncoder:
         return b""
 
     def _signature(self, candidate: int) -> dict[str, str]:
-        """The signature of thinking that nobody scripted, once."""
+        """Return the signature of unscripted reasoning, once."""
         signature, self._unsigned[candidate] = self._unsigned[candidate], None
         return {"thoughtSignature": signature} if signature else {}
 
     def _finish(self, choice: int) -> bytes:
-        """The last chunk of a candidate; the last of them all has all of the usage."""
+        """Return the last chunk of a candidate; that of the last candidate has the full usage."""
         response, candidate = self._response, self._of_choice[choice]
         is_last = choice == len(response.choices) - 1
         if response.consecutive and not is_last:
             return b""
         held = self._held[candidate.index]
-        # Where there was no call to sign, there was a text, or nothing at all.
+        # Without a call the signature goes to the text.
         signed = {} if candidate.calls else self._signature(candidate.index)
         fields = finish_fields(
             response, candidate, explains=held is not None and self._manner.explains

@@ -1,5 +1,4 @@
-"""What a Gemini answer says of its tokens: what it cost, once it is done and while it is streamed,
-and how likely they were."""
+"""The usage metadata of Gemini's responses, whole and streamed, and log probabilities."""
 
 from scenarios_app.engine.canonical import Json, Usage
 from scenarios_app.engine.producing.usage import Token, split_tokens, top_tokens
@@ -13,7 +12,7 @@ _MAX_TOP_LOGPROBS = 20
 
 
 def usage_fields(usage: Usage, manner: GeminiFormat) -> dict[str, Json]:
-    """Google counts thoughts beside the candidates' tokens, and both in the total."""
+    """Return the usage. Reasoning tokens are counted beside the candidates' and in the total."""
     candidates = candidate_tokens(usage)
     counted: dict[str, Json] = {
         "promptTokenCount": usage.input_tokens,
@@ -27,7 +26,7 @@ def usage_fields(usage: Usage, manner: GeminiFormat) -> dict[str, Json]:
 
 
 def prompt_usage(usage: Usage) -> dict[str, Json]:
-    """Of an answer whose prompt was blocked: nothing has been generated."""
+    """Return the usage of a response to a blocked prompt: input only."""
     tokens = usage.input_tokens
     counted: dict[str, Json] = {"promptTokenCount": tokens, "totalTokenCount": tokens}
     return {**counted, "promptTokensDetails": _details(tokens), "serviceTier": "standard"}
@@ -38,8 +37,8 @@ def candidate_tokens(usage: Usage) -> int:
 
 
 class RunningUsage:
-    """The usage in the chunks of a stream before its last, in JSON. Models that are `detailed`
-    count what they have said only at its end."""
+    """The usage in a stream's chunks before the last, as JSON. `detailed` models count output only
+    in the last chunk. `uncounted` is the usage before any output."""
 
     __slots__ = ("_after", "_before", "_counts", "_fixed", "_most", "uncounted")
 
@@ -54,7 +53,7 @@ class RunningUsage:
         """Before anything is said."""
 
     def after(self, tokens: int) -> bytes:
-        """Once so many tokens are said, as far as they are not more than there are in all."""
+        """Return the usage after this many output tokens, at most the total."""
         if not self._counts:
             return self.uncounted
         counted = self._most if tokens > self._most else tokens
@@ -63,7 +62,7 @@ class RunningUsage:
 
 
 def _prompt_details(usage: Usage) -> dict[str, Json]:
-    """What the prompt was made of: text alone, as nothing else is counted, some of it cached."""
+    """Return the prompt's tokens by modality (only text is counted), and the cached ones."""
     fields: dict[str, Json] = {"promptTokensDetails": _details(usage.input_tokens)}
     if cached := usage.cached_tokens + usage.cache_read_tokens:
         fields = {
@@ -86,7 +85,7 @@ def _details(tokens: int) -> list[Json]:
 
 
 def read_top_logprobs(config: Node) -> int | None:
-    """How many tokens are asked for at the place of each; None where none are told."""
+    """Return the requested number of alternatives per token, or None without log probabilities."""
     node = find_field(config, "logprobs")
     flag = find_field(config, "responseLogprobs")
     is_enabled = flag is not None and flag.flag()
@@ -101,13 +100,13 @@ def read_top_logprobs(config: Node) -> int | None:
 
 
 def average_logprob(text: str) -> float:
-    """The mean of all tokens."""
+    """Return the mean log probability of a text's tokens."""
     tokens = split_tokens(text)
     return sum(token.logprob for token in tokens) / max(1, len(tokens))
 
 
 def logprobs_result(text: str, top: int) -> Json:
-    """The tokens of a text, with the likeliest ones for the place of each."""
+    """Return the tokens of a text, each with the `top` likeliest alternatives."""
     tokens = split_tokens(text)
     result: dict[str, Json] = {"chosenCandidates": [_token_json(token) for token in tokens]}
     if top:

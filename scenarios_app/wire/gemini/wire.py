@@ -1,7 +1,7 @@
-"""The Gemini wire: answers whole and streamed, token counts, embeddings and the models list.
+"""The Gemini wire: whole and streamed responses, token counts, embeddings and the models list.
 
-A stream is server-sent events or one JSON array, as the call's query says: two dialects that are
-alike in everything else.
+Streams are server-sent events or one JSON array, by the call's query: two wires that differ only in
+that.
 """
 
 import re
@@ -89,7 +89,7 @@ def _cache_key(request: CanonicalRequest) -> GeminiFormat:
 
 
 def _drop_error_codes(read: RequestReader) -> RequestReader:
-    """This envelope names places, and has no codes for what is wrong there."""
+    """Wrap a reader so that its errors have no code: Google's envelope has none for fields."""
 
     def read_it(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
         try:
@@ -133,8 +133,10 @@ def _verb_endpoints(
     compute: BodyComputer | None = None,
     named: str | None = None,
 ) -> tuple[Endpoint, ...]:
-    """What is asked of a model by a verb, wherever models stand; steps name it by one path, of the
-    verb itself or of the one that it is `named` by."""
+    """Return the endpoints of a verb for every model path.
+
+    Steps name them by one path, that of the verb or of `named`.
+    """
     read, alias = _drop_error_codes(read), f"{_MODELS}/{{model}}:{named or verb}"
     return tuple(
         Endpoint(
@@ -153,7 +155,7 @@ def _verb_endpoints(
 
 
 class Gemini:
-    """Google's dialect, with its streams in one of their two framings."""
+    """Google's API, with one of the two stream framings."""
 
     name = "gemini"
     title = "Gemini"
@@ -208,7 +210,7 @@ class Gemini:
             )
 
     def check(self, call: Call) -> None:
-        """Nothing more than a key is asked for."""
+        """Require nothing beyond the key."""
 
     def error(self, error: ErrorAnswer, *, request_id: str) -> bytes:
         return error_envelope(error)
@@ -222,8 +224,8 @@ class Gemini:
         return answer_headers(error)
 
     def _means_us(self, call: Call, path: str) -> bool:
-        """Whether a path below /v1/ is Google's: a verb always is, the rest where the call
-        brings Google's key and nobody else's."""
+        """Return whether a path below /v1/ is Google's: a verb always is, other paths if the call
+        has Google's key and no other provider's."""
         alone = not any(header in call.headers for header in _OTHER_PROVIDERS_HEADERS)
         return bool(_SHARED_VERB_PATH.fullmatch(path)) or (alone and self.api_key(call) is not None)
 

@@ -1,4 +1,4 @@
-"""What Ollama's answers say: the same in a whole answer and, in pieces, in a stream."""
+"""The fields of Ollama's responses, whole and streamed."""
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -24,17 +24,17 @@ from scenarios_app.wire.ollama.request import GenerateFields
 
 CHAT, GENERATE = "/api/chat", "/api/generate"
 _DONE_REASONS: Mapping[FinishReason, str] = {"length": "length"}
-# What a script's own fields can't replace: the answer itself, and that it is over.
+# Fields that scripted metadata cannot replace.
 _RESERVED_FIELDS = frozenset({"message", "response", "thinking", "tool_calls", "done"})
 _HEAD_FIELDS = frozenset({"model", "created_at"})
-# Nanoseconds, as on a machine that says fifty tokens a second. Nothing in them is measured.
+# Durations in nanoseconds, not measured: those of a machine with 50 tokens per second.
 LOAD_NS, PROMPT_NS, EVAL_NS = 5_000_000, 1_000_000, 20_000_000
 
 _decode = msgspec.json.Decoder().decode
 
 
 def render_response(request: CanonicalRequest, response: CanonicalResponse) -> bytes:
-    """The answer in one piece. Its choices, of which this wire knows one, follow each other."""
+    """Return the whole response. Its choices (this API has one) are joined."""
     parts = [part for choice in response.choices for part in choice.parts]
     thinking = "".join(part.text for part in parts if isinstance(part, ReasoningPart))
     calls: list[Json] = [tool_call_json(part) for part in parts if isinstance(part, ToolCallPart)]
@@ -47,7 +47,7 @@ def render_response(request: CanonicalRequest, response: CanonicalResponse) -> b
 
 
 def head_fields(response: CanonicalResponse) -> dict[str, Json]:
-    """What the whole answer and each line of a stream begin with."""
+    """Return the fields at the start of a whole response and of each streamed line."""
     scripted = {key: value for key, value in response.metadata.items() if key in _HEAD_FIELDS}
     return {"model": response.model, "created_at": format_timestamp(response.created), **scripted}
 
@@ -55,7 +55,7 @@ def head_fields(response: CanonicalResponse) -> dict[str, Json]:
 def content_fields(
     request: CanonicalRequest, text: str, *, thinking: str = "", calls: Iterable[Json] = ()
 ) -> dict[str, Json]:
-    """What is said, in the form of its route: a chat's message, or the fields in its place."""
+    """Return the content: a chat message, or the fields that generate has instead."""
     more: dict[str, Json] = {}
     if thinking:
         more["thinking"] = thinking
@@ -67,7 +67,7 @@ def content_fields(
 
 
 def tool_call_json(call: ToolCallPart) -> Json:
-    """A call, which has no id on this wire. Arguments that are no object arrive as `{}`."""
+    """Return a call, which has no id here. Arguments that are not an object become `{}`."""
     try:
         arguments: Json = _decode(call.arguments)
     except (msgspec.MsgspecError, RecursionError):
@@ -78,8 +78,10 @@ def tool_call_json(call: ToolCallPart) -> Json:
 
 
 def final_fields(request: CanonicalRequest, response: CanonicalResponse) -> dict[str, Json]:
-    """Why it ended and what it cost, with a script's own fields. A generated answer also brings
-    the conversation so far, unless its prompt was raw."""
+    """Return the done reason, the metrics and scripted fields.
+
+    A generate response also has the conversation so far, unless its prompt was raw.
+    """
     last = response.choices[-1].finish_reason
     fields: dict[str, Json] = {
         "done": True,
@@ -95,13 +97,13 @@ def final_fields(request: CanonicalRequest, response: CanonicalResponse) -> dict
 
 
 def joined_text(response: CanonicalResponse) -> str:
-    """The text of an answer. A refusal is text like any other here."""
+    """Return the text of a response, refusals included."""
     parts = (part for choice in response.choices for part in choice.parts)
     return "".join(part.text for part in parts if isinstance(part, TextPart | RefusalPart))
 
 
 def render_load(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    """The answer to a request that says nothing: its model was loaded or put away."""
+    """Return the response to a request without a prompt: its model was loaded or unloaded."""
     own: GenerateFields = request.own
     return encode_json(
         {
@@ -145,8 +147,11 @@ _FRAMES = {
 
 
 class LineEncoder:
-    """One stream. A line of text joins what stands before and behind it; a call has one line, which
-    comes when all of it is there and after those of the calls that began before it."""
+    """Encodes one stream of JSON lines.
+
+    A call is one line. It is sent when it is complete and the calls that began before it have been
+    sent.
+    """
 
     def __init__(self, request: CanonicalRequest, response: CanonicalResponse) -> None:
         self._request = request
@@ -160,7 +165,7 @@ class LineEncoder:
         self._top_logprobs = own.top_logprobs
         before, self._after_thinking = _FRAMES[f"{route} thinking"]
         self._before_thinking = self._head + before
-        # Calls that have begun and not been sent; those that have ended are no longer open.
+        # Calls not sent yet, and the indexes of those that have not ended.
         self._waiting: list[tuple[int, ToolCallPart]] = []
         self._open: set[int] = set()
 

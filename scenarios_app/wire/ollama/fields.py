@@ -1,5 +1,4 @@
-"""Reads the fields that Ollama's requests share, and refuses what is wrong in Ollama's words; and
-the numbers of a `context`, in which a conversation goes to the client and comes back."""
+"""Reads the fields of Ollama's requests, and encodes conversations as `context` numbers."""
 
 import binascii
 import re
@@ -22,13 +21,13 @@ from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 
 _MAX_TOP_LOGPROBS = 20
-# Durations as Go writes them: "5m", "1h30m", "-1s", and a bare zero.
+# Go's durations: "5m", "1h30m", "-1s", and a bare zero.
 _DURATION = re.compile(r"[-+]?(?:0|(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)")
 _NONZERO_DIGIT = re.compile(r"[1-9]")
 
 
 class ModelSettings(msgspec.Struct, frozen=True):
-    """The settings of a model that anything here depends on."""
+    """The model settings that affect a response."""
 
     temperature: float | None = None
     top_p: float | None = None
@@ -38,7 +37,7 @@ class ModelSettings(msgspec.Struct, frozen=True):
 
 
 def require_field(node: Node, key: str) -> Node:
-    """The node at a key that must be there and not null."""
+    """Return the node at a required key; raise Ollama's 400 if it is missing or null."""
     field = node.get(key)
     if field.given:
         return field
@@ -53,7 +52,7 @@ def read_model(body: Node) -> str:
 
 
 def text_field(body: Node, key: str) -> str:
-    """A text, empty where it is missing."""
+    """Return a text, or an empty one if it is missing."""
     node = body.maybe(key)
     return node.text() if node else ""
 
@@ -64,7 +63,7 @@ def flag_field(body: Node, key: str, *, default: bool = False) -> bool:
 
 
 def read_settings(body: Node) -> ModelSettings:
-    """What stands in `options` and is not read here is taken as it is."""
+    """Return the settings in `options`. Unknown ones are ignored."""
     options = body.maybe("options")
     if options is None:
         return ModelSettings()
@@ -76,7 +75,7 @@ def read_settings(body: Node) -> ModelSettings:
     return ModelSettings(
         temperature=node.number() if (node := options.maybe("temperature")) else None,
         top_p=node.number() if (node := options.maybe("top_p")) else None,
-        # Below zero there is no limit.
+        # A negative number means no limit.
         max_tokens=limit if limit is None or limit >= 0 else None,
         stop=tuple(item.text() for item in stop.items()) if stop else (),
         context_length=node.integer() if (node := options.maybe("num_ctx")) else None,
@@ -84,7 +83,7 @@ def read_settings(body: Node) -> ModelSettings:
 
 
 def has_thinking(body: Node) -> bool:
-    """Whether thinking is switched on: `think` is true, or how much of it there is to be."""
+    """Return whether thinking is switched on, by a boolean or a level."""
     node = body.get("think")
     match node.value:
         case None:
@@ -98,7 +97,7 @@ def has_thinking(body: Node) -> bool:
 
 
 def read_format(body: Node) -> Json:
-    """The form of the answer: `json`, or a JSON Schema."""
+    """Return the response format: `json`, a JSON Schema, or None."""
     node = body.get("format")
     match node.value:
         case None | "":
@@ -114,14 +113,14 @@ def read_format(body: Node) -> Json:
 
 
 def to_json_format(form: Json) -> JsonFormat | None:
-    """What the form of the answer means."""
+    """Return the JSON format that a response must have, if any."""
     if form is None:
         return None
     return JsonFormat(ANY_OBJECT if form == "json" else form, "format")
 
 
 def is_unload(body: Node) -> bool:
-    """Whether `keep_alive` asks for the model to be put away at once."""
+    """Return whether `keep_alive` asks to unload the model now."""
     node = body.get("keep_alive")
     match node.value:
         case None:
@@ -135,7 +134,7 @@ def is_unload(body: Node) -> bool:
 
 
 def read_logprobs(body: Node) -> int | None:
-    """How many likely tokens are told at the place of each; None where none is told."""
+    """Return the requested number of alternatives per token, or None without log probabilities."""
     node = body.maybe("top_logprobs")
     top = node.integer() if node else 0
     if not 0 <= top <= _MAX_TOP_LOGPROBS:
@@ -144,7 +143,7 @@ def read_logprobs(body: Node) -> int | None:
 
 
 def read_images(node: Node) -> Iterator[OpaquePart]:
-    """The images beside a text, each of them in base64."""
+    """Yield the images beside a text, each in base64."""
     images = node.maybe("images")
     for image in images.items() if images else ():
         try:
@@ -170,7 +169,7 @@ def _tool(node: Node) -> Tool:
     )
 
 
-# Older messages are forgotten where all of them would be more numbers than these.
+# The oldest messages are dropped beyond this.
 MAX_CONTEXT_NUMBERS = 16_384
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant"}
 
@@ -178,17 +177,17 @@ _decode = msgspec.json.Decoder().decode
 
 
 def encode_context(messages: Sequence[Message]) -> list[int]:
-    """The numbers for a conversation, of which the texts of user and assistant are kept."""
+    """Return the numbers for a conversation, with the texts of user and assistant only."""
     turns: list[Json] = [[m.role, m.text] for m in messages if m.role in _ROLES]
     while len(data := encode_json(turns)) > 2 * MAX_CONTEXT_NUMBERS:
         del turns[0]
-    # A space after it is as good as none, and makes the number of bytes even.
+    # JSON ignores a trailing space, which makes the number of bytes even.
     even = data + b" " * (len(data) % 2)
     return list(struct.unpack(f"<{len(even) // 2}H", even))
 
 
 def decode_context(numbers: Sequence[Json]) -> tuple[Message, ...]:
-    """The conversation that numbers stand for; none where they come from anywhere else."""
+    """Return the conversation of a `context`; empty if another server made the numbers."""
     try:
         turns = _decode(struct.pack(f"<{len(numbers)}H", *numbers))
     except (struct.error, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

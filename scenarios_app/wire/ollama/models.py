@@ -1,5 +1,4 @@
-"""What Ollama computes without a model: embeddings, and what it tells of the models it has: the
-lists of them, one of them, and its own version."""
+"""Ollama's computed endpoints: embeddings, models and the version."""
 
 import re
 from collections.abc import Mapping
@@ -20,11 +19,11 @@ _FAMILY = re.compile(r"[a-z]+(?:-[a-z]+)*")
 _PARAMETERS = re.compile(r"[0-9]+(?:\.[0-9]+)?[mb]", re.IGNORECASE)
 _CAPABILITIES: list[Json] = ["completion", "tools", "thinking", "vision", "insert"]
 _GIGABYTE = 1_000_000_000
-# A model stays in memory for five minutes unless a request says otherwise.
+# Ollama's default: a model stays loaded for five minutes.
 _KEEP_ALIVE_SECONDS = 300
-# In tokens; more of a text is not read.
+# In tokens; longer texts are cut.
 CONTEXT_LENGTH = 8_192
-# Of all texts of a request; more would keep everybody else waiting.
+# Of all texts of a request; more would block other requests.
 MAX_EMBEDDED_CHARS = 1_000_000
 _DIMENSIONS = 768
 _LARGE, _SMALL = 1_024, 384
@@ -40,7 +39,7 @@ _OTHER_DIMENSIONS = {
 
 
 def is_embedding_model(model: str) -> bool:
-    """Whether a model is one for embeddings alone."""
+    """Return whether a model is for embeddings only."""
     return "embed" in model or _base_name(model) in _OTHER_DIMENSIONS
 
 
@@ -49,7 +48,7 @@ def dimensions_of(model: str) -> int:
 
 
 def embed(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    """One vector for each text; `dimensions` makes them shorter, never longer."""
+    """Return one vector for each text; `dimensions` can only shorten them."""
     texts = [_truncate_text(request, t, place) for place, t in enumerate(_texts(request))]
     if sum(map(len, texts)) > MAX_EMBEDDED_CHARS:
         raise WireError(400, f"input: at most {MAX_EMBEDDED_CHARS} characters are taken")
@@ -71,7 +70,7 @@ def embed(request: CanonicalRequest, context: ComputeContext) -> bytes:
 
 
 def embedding(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    """The vector of a prompt, none for an empty one."""
+    """Return the vector of a prompt, which is empty for an empty one."""
     (prompt,) = _texts(request)
     vector = unit_vector(prompt, dimensions_of(request.model)) if prompt else ()
     return encode_json({"embedding": vector})
@@ -83,7 +82,7 @@ def _texts(request: CanonicalRequest) -> list[str]:
 
 
 def _truncate_text(request: CanonicalRequest, text: str, place: int) -> str:
-    """The text as far as it is read; an error where `truncate` is off and it is too long."""
+    """Return the text cut to the context length; raise the 400 if it must not be cut."""
     own: OllamaEmbeddingFields = request.own
     num_ctx = own.context_length
     length = CONTEXT_LENGTH if num_ctx is None else min(max(num_ctx, 1), CONTEXT_LENGTH)
@@ -94,7 +93,7 @@ def _truncate_text(request: CanonicalRequest, text: str, place: int) -> str:
 
 
 def _base_name(model: str) -> str:
-    """A model's own name, without its owner and its tag."""
+    """Return a model's name without its owner and its tag."""
     return model.rpartition("/")[2].partition(":")[0]
 
 
@@ -103,13 +102,13 @@ def show_version(request: CanonicalRequest, context: ComputeContext) -> bytes:
 
 
 def list_models(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    """Every known model, under the name that scenarios know it by."""
+    """Return every model, under the name that scenarios use."""
     modified: dict[str, Json] = {"modified_at": format_timestamp(context.created)}
     return encode_json({"models": [modified | _model_entry(name) for name in context.models]})
 
 
 def list_running(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    """Every known model again: all of them are in memory, as after a request a moment ago."""
+    """Return every model as loaded."""
     until = format_timestamp(context.created + _KEEP_ALIVE_SECONDS)
     models = [
         _model_entry(name)
@@ -120,7 +119,7 @@ def list_running(request: CanonicalRequest, context: ComputeContext) -> bytes:
 
 
 def show_model(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    """One model. A name without a tag is that of the latest."""
+    """Return one model. The tag `latest` may be left out."""
     name = _find_model(request.model, context.models)
     family = _family(name)
     answer: Json = {
@@ -171,11 +170,11 @@ def _details(name: str) -> dict[str, Json]:
 
 
 def _family(name: str) -> str:
-    """The letters that a model's own name begins with, behind its owner."""
+    """Return the letters that a model's name begins with, after its owner."""
     match = _FAMILY.match(name.rpartition("/")[2].lower())
     return match[0] if match else "unknown"
 
 
 def _size(name: str) -> int:
-    """Some gigabytes, always as many for the same model."""
+    """Return a size of some gigabytes, derived from the name."""
     return _GIGABYTE + int(sha256(name.encode()).hexdigest()[:8], 16)

@@ -1,4 +1,4 @@
-"""Reads Ollama's requests: for an answer in chat or generate, for embeddings, about models."""
+"""Parses Ollama's requests: chat, generate, embeddings, and those about models."""
 
 from collections.abc import Mapping
 
@@ -40,14 +40,17 @@ _ROLES: Mapping[str, Role] = {
 
 
 def read_messages(node: Node) -> tuple[Message, ...]:
-    """The conversation. Its calls have the ids `call_1`, `call_2`, … where they bring none."""
+    """Return the conversation. Calls without ids get `call_1`, `call_2`, …"""
     reading = _MessageReader()
     return tuple(map(reading.message, node.items()))
 
 
 class _MessageReader(msgspec.Struct):
-    """A conversation as far as it is read. `open` are the calls of the last message that made
-    some, those that have no result yet; `explicit_ids` those that the client sent."""
+    """Reads the messages of one conversation, in order.
+
+    `open` are the last message's calls that have no result yet, `explicit_ids` the ids that the
+    client sent.
+    """
 
     calls: int = 0
     open: list[ToolCallPart] = []
@@ -99,8 +102,11 @@ class _MessageReader(msgspec.Struct):
         return ToolResultPart(call.id, name or call.name, content)
 
     def _find_call(self, call_id: str, name: str) -> ToolCallPart | None:
-        """The open call that a result is of: by its id, else the first with its tool's name, else
-        the first. An id that no call has is one that the client made up for a call without any."""
+        """Return the open call that a result is for: by its id, else the first of its tool, else
+        the first.
+
+        An id that no call has was made up by the client for a call without an id.
+        """
         candidates = [call for call in self.open if call.id == call_id]
         candidates += [
             call
@@ -120,9 +126,11 @@ MAX_INPUTS = 2_048
 
 
 class GenerateFields(msgspec.Struct, frozen=True):
-    """Whether a request puts its model away, whether its prompt is raw, so that its answer brings
-    no conversation to go on with, and how many likely tokens are told at the place of each; None if
-    none is told."""
+    """Fields of a chat or generate request that affect only the response.
+
+    `unloads`: its model is unloaded. `raw`: the prompt is raw, so the response has no context.
+    `top_logprobs`: the number of alternatives per token, None for no log probabilities.
+    """
 
     unloads: bool = False
     raw: bool = False
@@ -130,8 +138,8 @@ class GenerateFields(msgspec.Struct, frozen=True):
 
 
 class OllamaEmbeddingFields(msgspec.Struct, frozen=True):
-    """How long a vector is to be, how many tokens of a text are read, and whether a longer text is
-    cut or refused."""
+    """The requested vector length, the context length in tokens, and whether longer texts are
+    cut."""
 
     dimensions: int | None = None
     context_length: int | None = None
@@ -139,13 +147,13 @@ class OllamaEmbeddingFields(msgspec.Struct, frozen=True):
 
 
 def read_chat(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    """A request to go on with a conversation."""
+    """Return a request to continue a conversation."""
     messages = read_messages(node) if (node := body.maybe("messages")) else ()
     return _generation_request(call, endpoint, body, messages, asks=bool(messages))
 
 
 def read_generate(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    """A request to answer one prompt, after the conversation in its context."""
+    """Return a request to answer one prompt, after the conversation in its context."""
     system, prompt = text_field(body, "system"), text_field(body, "prompt")
     template = text_field(body, "template")
     text_field(body, "suffix")
@@ -163,7 +171,7 @@ def read_generate(call: Call, endpoint: Endpoint, params: Params, body: Node) ->
 def _generation_request(
     call: Call, endpoint: Endpoint, body: Node, messages: tuple[Message, ...], *, asks: bool
 ) -> CanonicalRequest:
-    """A request for an answer. One that says nothing only loads its model, or puts it away."""
+    """Return a request for a response. Without a prompt it only loads or unloads its model."""
     options = read_settings(body)
     form = read_format(body)
     own = GenerateFields(is_unload(body), body.get("raw").value is True, read_logprobs(body))
@@ -189,7 +197,7 @@ def _generation_request(
 
 
 def read_embed(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    """A request to embed a list of texts."""
+    """Return a request to embed a list of texts."""
     is_unload(body)
     truncate = flag_field(body, "truncate", default=True)
     dimensions = node.integer() if (node := body.maybe("dimensions")) else None
@@ -209,7 +217,7 @@ def read_embed(call: Call, endpoint: Endpoint, params: Params, body: Node) -> Ca
 
 
 def read_embedding(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    """A request to embed one prompt, as older clients send it."""
+    """Return a request to embed one prompt, as older clients send it."""
     is_unload(body)
     return _embedding_request(call, endpoint, body, (TextPart(text_field(body, "prompt")),))
 
@@ -223,7 +231,7 @@ def _embedding_request(
     dimensions: int | None = None,
     truncate: bool = True,
 ) -> CanonicalRequest:
-    """What is to be embedded is what the user says, a part for each text."""
+    """Return a request with one user message, which has a part for each text."""
     options = read_settings(body)
     return CanonicalRequest(
         provider=PROVIDER,
@@ -237,7 +245,7 @@ def _embedding_request(
 
 
 def read_show(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    """A request about one model, which older clients ask for by `name`."""
+    """Return a request about one model; older clients send `name`."""
     flag_field(body, "verbose")
     name = text_field(body, "model") or text_field(body, "name")
     if not name:
@@ -246,5 +254,5 @@ def read_show(call: Call, endpoint: Endpoint, params: Params, body: Node) -> Can
 
 
 def read_empty(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    """A request that says nothing."""
+    """Return a request without fields."""
     return make_resource_request(call, endpoint, provider=PROVIDER)

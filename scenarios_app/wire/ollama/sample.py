@@ -1,5 +1,4 @@
-"""What Ollama's own client sends for a described request, how it is pointed here, and the models
-that it finds."""
+"""Sample requests of Ollama's client, its setup, and the default list of models."""
 
 from scenarios_app.engine.canonical import Message
 from scenarios_app.wire.samples import (

@@ -1,4 +1,4 @@
-"""The Ollama wire: chat and generate, and the computed answers about embeddings and models."""
+"""The Ollama wire: chat and generate, embeddings and models."""
 
 from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.wire.base import (
@@ -37,12 +37,12 @@ def error_body(error: ErrorAnswer) -> bytes:
 
 
 def error_line(error: ErrorAnswer) -> bytes:
-    """The same as the last line of a stream that has begun with status 200."""
+    """Return an error as the last line of a stream."""
     return error_body(error) + b"\n"
 
 
 def answer_headers(error: ErrorAnswer | None) -> Headers:
-    """Ollama has no headers of its own; these are HTTP's, and the one that SDKs of others obey."""
+    """Return the retry headers, which other providers' SDKs read; Ollama has none."""
     headers: Headers = ()
     if error is not None and error.retry_after_ms is not None:
         headers += (("retry-after", retry_after_seconds(error.retry_after_ms)),)
@@ -87,8 +87,7 @@ _ENDPOINTS = (
 
 
 class Ollama:
-    """Ollama's own API as its clients read and write it. A server of one's own asks for no key;
-    one that is sent all the same, as to Ollama's cloud, names the session."""
+    """Ollama's own API. A local server needs no key; if a key is sent, it names the session."""
 
     name = "ollama"
     title = "Ollama"
@@ -96,7 +95,7 @@ class Ollama:
     key_headers: tuple[str, ...] = ("authorization",)
     provider = PROVIDER
     endpoints: tuple[Endpoint, ...] = _ENDPOINTS
-    # The rest of `/api/` belongs to others.
+    # Other paths below `/api/` are not Ollama's.
     prefixes: tuple[str, ...] = tuple(dict.fromkeys(endpoint.pattern for endpoint in _ENDPOINTS))
     tool_call_prefix = "call_"
     sequential = False
@@ -127,10 +126,10 @@ class Ollama:
         return sent[len(_BEARER) :].strip() or None
 
     def authorise(self, call: Call) -> None:
-        """Nobody is asked for a key."""
+        """Require no key."""
 
     def check(self, call: Call) -> None:
-        """Nor for anything else."""
+        """Require no header."""
 
     def error(self, error: ErrorAnswer, *, request_id: str) -> bytes:
         return error_body(error)

@@ -1,5 +1,7 @@
-"""Renders an answer as OpenAI's `chat.completion`, in the dialect of who is asked; and what of it
-a stream says in the same way."""
+"""Renders `chat.completion` responses in the request's dialect.
+
+Streams share the functions for top-level fields, finish fields and annotations.
+"""
 
 from scenarios_app.engine.canonical import CanonicalResponse, Choice, Json
 from scenarios_app.engine.parts import (
@@ -18,20 +20,20 @@ from scenarios_app.wire.openai.dialects.rows import DIALECTS, OPENAI
 from scenarios_app.wire.openai.families import family_of, fingerprint_of
 from scenarios_app.wire.openai.logprobs import choice_logprobs
 
-# What an answer is made of can't be replaced by a script's own top-level fields.
+# Fields that scripted metadata cannot replace.
 _RESERVED_FIELDS = frozenset({"object", "choices", "usage"})
 _NO_FIELDS: Fields = {}
 
 
 def dialect_of(own: ChatFields, response: CanonicalResponse) -> Dialect:
-    """The dialect of an answer: as the request says, else as the step's provider does."""
+    """Return the dialect of a response: the request's, else that of the step's provider."""
     if response.spoken and own.dialect is OPENAI:
         return DIALECTS.get(response.spoken, OPENAI)
     return own.dialect
 
 
 def render_completion(own: ChatFields, response: CanonicalResponse) -> dict[str, Json]:
-    """The whole answer, in the form that its request asks for."""
+    """Return the whole response."""
     dialect = dialect_of(own, response)
     every = _choice_fields(dialect.choice_fields, dialect, response.model)
     choices: list[Json] = []
@@ -61,14 +63,14 @@ def render_completion(own: ChatFields, response: CanonicalResponse) -> dict[str,
 
 
 def _logprob_fields(own: ChatFields, choice: Choice) -> Fields:
-    """What a choice tells of its tokens, if that is asked for."""
+    """Return a choice's log probabilities, if requested."""
     if own.top_logprobs is None:
         return {}
     return {"logprobs": choice_logprobs(content_of(choice.parts), own.top_logprobs)}
 
 
 def finish_fields(dialect: Dialect, model: str, reason: str) -> Fields:
-    """What a choice says of its end."""
+    """Return the fields of a choice that ended."""
     extra = dialect.make_ending_fields(model, reason) if dialect.make_ending_fields else {}
     return {"finish_reason": reason, **extra}
 
@@ -80,8 +82,10 @@ def top_fields(
     more: Fields = _NO_FIELDS,
     make_fields: ResponseFieldsBuilder | None = None,
 ) -> dict[str, Json]:
-    """The top-level fields that the whole answer and every chunk of a stream begin with; a whole
-    one has `more`, and what is `made` of it."""
+    """Return the top-level fields of a whole response or of a chunk.
+
+    A whole response adds `more` and the fields that `make_fields` returns.
+    """
     top: dict[str, Json] = {
         "id": _format_id(dialect.id, response),
         "object": object_name,
@@ -125,8 +129,7 @@ def _fingerprint(of: str, model: str) -> str | None:
 
 
 def _choice_fields(fields: Fields, dialect: Dialect, model: str) -> Fields:
-    """The fields of every choice, but for logprobs where the model's family has no place for
-    them."""
+    """Return the fields of every choice, without logprobs if the model's family has none."""
     if not dialect.logprobs_by_family or family_of(model).logprobs:
         return fields
     return {key: value for key, value in fields.items() if key != "logprobs"}
@@ -139,22 +142,22 @@ def finish_reason(reason: FinishReason, *, legacy: bool) -> str:
 
 
 def wants_legacy_call(own: ChatFields, choice: Choice) -> bool:
-    """Whether the client offered legacy `functions` alone, whose form of answer holds one call."""
+    """Return whether the client offered only legacy `functions`, whose response holds one call."""
     calls = sum(isinstance(part, ToolCallPart) for part in choice.parts)
     return own.legacy_functions and calls == 1
 
 
 def content_of(parts: tuple[AnswerPart, ...]) -> str | None:
-    """The text of a message: null where a call or a refusal stands in its place."""
+    """Return the text of a message, or None if it has calls or a refusal and no text."""
     text = "".join(part.text for part in parts if isinstance(part, TextPart))
     replaced = any(isinstance(part, ToolCallPart | RefusalPart) for part in parts)
     return None if replaced and not text else text
 
 
 def annotations_of(parts: tuple[AnswerPart, ...], index: int) -> list[Json]:
-    """The sources of the text part at `index`, placed in the content of the message.
+    """Return the citations of the text part at `index`, with offsets into the message's content.
 
-    Each spans the words it cites, or all of its part where those are not found in it.
+    Each spans the cited words, or the whole part if they are not found in it.
     """
     part = parts[index]
     if not isinstance(part, TextPart) or not part.citations:

@@ -1,4 +1,4 @@
-"""Reads OpenAI chat requests."""
+"""Parses OpenAI's chat requests."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -43,7 +43,7 @@ _PAYLOADS = frozenset({"image_url", "input_audio", "file"})
 
 
 def read_messages(node: Node) -> tuple[Message, ...]:
-    """The conversation, which must hold something; tool results get the name of their call."""
+    """Return the conversation, which must not be empty; tool results get the name of their call."""
     called: dict[str, str] = {}
     messages = tuple(_message(item, called) for item in node.items())
     if messages:
@@ -116,7 +116,8 @@ def _assistant_parts(node: Node, called: dict[str, str]) -> tuple[MessagePart, .
 
 
 def _reasoning_parts(node: Node) -> Iterator[ReasoningPart]:
-    """What was thought, by whichever name it comes back: the same text may come under several."""
+    """Yield the reasoning of a message, from the first field that has it: clients may send the same
+    text in several."""
     if details := node.maybe("reasoning_details"):
         for detail in details.items():
             signature = detail.maybe("signature")
@@ -158,7 +159,7 @@ def _tool_result(node: Node, called: dict[str, str]) -> ToolResultPart:
 
 
 def _function_result(node: Node) -> ToolResultPart:
-    """A legacy result knows its call by name alone, so the name stands in for the id as well."""
+    """Return a legacy result; its name stands for the call's id too."""
     name = node.need("name").text()
     content = node.maybe("content")
     return ToolResultPart(name, name, _text(content) if content else "")
@@ -169,10 +170,12 @@ def _text(node: Node) -> str:
 
 
 class ChatFields(msgspec.Struct, frozen=True):
-    """What a chat request says that decides the form of its answer alone: the names of its custom
-    tools, whether it offers legacy `functions` and nothing else, whether a stream tells usage and
-    its deltas hide how long they are, the dialect, and how many likely tokens are told at the place
-    of each; None if none is told."""
+    """Fields of a chat request that affect only the form of its response.
+
+    `custom_tools` are names; `legacy_functions` is true if only legacy `functions` are offered;
+    `include_usage` adds a usage chunk to a stream, `obfuscated` pads its deltas. `top_logprobs` is
+    the number of alternatives per token, None for no log probabilities.
+    """
 
     custom_tools: frozenset[str] = frozenset()
     legacy_functions: bool = False
@@ -182,7 +185,7 @@ class ChatFields(msgspec.Struct, frozen=True):
     top_logprobs: int | None = None
 
 
-# What steps may call a request in a dialect, beside by the provider whose API it is.
+# The other provider names by which steps match requests in a dialect.
 _STEP_PROVIDERS: Mapping[str, tuple[str, ...]] = {
     name: (name,) if name in PROVIDERS or name == "azure" else () for name in DIALECTS
 }
@@ -195,8 +198,8 @@ def read_chat(
     body: Node,
     dialect: Dialect = OPENAI,
 ) -> CanonicalRequest:
-    """A request for a chat completion, in the dialect of the path, else in that which its model
-    begins with."""
+    """Return a request for a chat completion, in the dialect of the path, else in that of the
+    model's prefix."""
     model = read_model(body, params.get(DEPLOYMENT))
     also = PROVIDERS if dialect is OPENAI else _STEP_PROVIDERS[dialect.name]
     if dialect is OPENAI and "/" in model:
@@ -220,7 +223,7 @@ def read_chat(
         tools=(*offered, *fields.get("functions", ())),
         tool_choice=choice,
         choice=to_tool_choice(choice),
-        # The newer name wins where both are given.
+        # The newer name wins.
         max_tokens=fields.get("max_completion_tokens", fields.get("max_tokens")),
         reasoning=fields.get("reasoning_effort", False) or fields.get("reasoning", False),
         response_format=form,
@@ -280,7 +283,7 @@ def _effort(node: Node) -> bool:
 
 
 def _reasoning(node: Node) -> bool:
-    """Whether other servers' `reasoning` asks for thinking."""
+    """Return whether other servers' `reasoning` field asks for thinking."""
     match node.value:
         case "none":
             return False
@@ -301,9 +304,9 @@ def _response_format(node: Node) -> Json:
     return node.value
 
 
-# Those that are called so in every request.
+# Fields that have the same name in a canonical request.
 _SAME_NAMES = frozenset({"metadata", "n", "stop", "stream", "temperature", "top_p"})
-# The real API refuses a wrong type of what nothing here depends on as well.
+# Fields without effect here: only their type is checked, as by the real API.
 _FIELDS: Mapping[str, Callable[[Node], object]] = {
     **COMMON,
     "audio": Node.object,

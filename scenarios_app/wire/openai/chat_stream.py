@@ -1,5 +1,4 @@
-"""Renders an answer as a stream of OpenAI's `chat.completion.chunk`, in the dialect of who is
-asked."""
+"""Encodes a response as `chat.completion.chunk` events in the request's dialect."""
 
 from functools import cache
 
@@ -42,7 +41,7 @@ _UNFINISHED: Fields = {"finish_reason": None}
 
 @cache
 def _chunk_choice(name: str, without_logprobs: bool) -> tuple[Fields, bytes]:
-    """The fields of every choice of a chunk, and the bytes after a delta that goes on."""
+    """Return the fields of every chunk's choice, and the bytes after an unfinished delta."""
     fields = DIALECTS[name].chunk_choice_fields
     if without_logprobs:
         fields = {key: value for key, value in fields.items() if key != "logprobs"}
@@ -50,7 +49,7 @@ def _chunk_choice(name: str, without_logprobs: bool) -> tuple[Fields, bytes]:
 
 
 def _first_content(choice: Choice) -> str | None:
-    """An empty text, unless a call or a refusal is what the choice begins with or consists of."""
+    """Return an empty text, or None if the choice begins with, or is, a call or refusal."""
     first = next((p for p in choice.parts if not isinstance(p, ReasoningPart)), None)
     if isinstance(first, ToolCallPart | RefusalPart):
         return None
@@ -62,11 +61,11 @@ def _call_start(number: int, call: ToolCallPart, dialect: Dialect) -> Json:
 
 
 class ChunkEncoder:
-    """One stream. A part's start fixes the frame of its deltas: the bytes around the encoded text
-    (between its occurrences too, where it stands in several places), so that a delta only joins
-    them.
+    """Encodes one stream.
 
-    A custom tool's call streams as a function call: the official chunk type knows no other.
+    The start of a part fixes the frame of its deltas: the bytes around the encoded text, and
+    between its occurrences if a delta repeats it. A custom tool's call streams as a function call:
+    the official chunk type has no other.
     """
 
     def __init__(self, request: CanonicalRequest, response: CanonicalResponse) -> None:
@@ -93,7 +92,7 @@ class ChunkEncoder:
 
     def opening(self) -> bytes:
         if self._compact(0):
-            # The message begins with its call.
+            # The first chunk has the call.
             return self._dialect.stream_prefix
         return self._dialect.stream_prefix + self._begin(0)
 
@@ -129,7 +128,7 @@ class ChunkEncoder:
         return b'%b,"choices":[],"usage":%b%b}\n\ndata: [DONE]\n\n' % (self._top, usage, hidden)
 
     def _compact(self, number: int) -> ToolCallPart | None:
-        """The call with which a choice begins in one chunk, if it is all there is of calls."""
+        """Return the call that a choice starts with in its first chunk, if it is the only call."""
         if not self._dialect.compact_call or self._legacy(number):
             return None
         parts = self._response.choices[number].parts
@@ -137,12 +136,12 @@ class ChunkEncoder:
         return calls[0] if len(calls) == 1 and parts[0] is calls[0] else None
 
     def _calls_several(self, number: int) -> bool:
-        """Whether a choice is nothing but calls."""
+        """Return whether a choice consists of several calls."""
         parts = self._response.choices[number].parts
         return len(parts) > 1 and all(isinstance(part, ToolCallPart) for part in parts)
 
     def _begin(self, choice: int) -> bytes:
-        """The chunk with the role, before anything else of its choice."""
+        """Return the chunk with the role, which comes first in its choice."""
         if choice in self._begun:
             return b""
         self._begun.add(choice)
@@ -152,7 +151,7 @@ class ChunkEncoder:
             self._calls[choice] = 1
             delta["tool_calls"] = [_call_start(0, call, self._dialect)]
         elif self._dialect.compact_call and self._calls_several(choice):
-            # The real one then says nothing of refusals.
+            # The real API then leaves out the refusal.
             return self._chunk(choice, delta)
         first = self._dialect.make_first_chunk_fields if len(self._begun) == 1 else None
         return self._chunk(choice, {**delta, **self._dialect.first_delta_fields}, make_fields=first)
@@ -193,7 +192,7 @@ class ChunkEncoder:
         return chunk
 
     def _around(self, choice: int, frame: tuple[bytes, ...]) -> tuple[bytes, ...]:
-        """The frame of a delta with that of its chunk around it."""
+        """Return a delta's frame inside that of its chunk."""
         if not frame:
             return ()
         before, *between, after = frame

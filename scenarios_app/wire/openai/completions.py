@@ -1,4 +1,4 @@
-"""OpenAI's legacy completions: a prompt in, plain text out."""
+"""OpenAI's legacy completions: prompts in, plain text out."""
 
 from collections.abc import Callable, Mapping
 
@@ -39,9 +39,9 @@ from scenarios_app.wire.openai.shared import DEPLOYMENT, PROVIDER
 
 _OBJECT = "text_completion"
 _MAX_LOGPROBS = 5
-# What an answer consists of can't be replaced by a script's own top-level fields.
+# Fields that scripted metadata cannot replace.
 _RESERVED_FIELDS = frozenset({"object", "choices", "usage"})
-# The real API refuses a wrong type of what nothing here depends on as well.
+# Fields without effect here: only their type is checked, as by the real API.
 _FIELDS: Mapping[str, Callable[[Node], object]] = {
     **COMMON,
     "best_of": Node.integer,
@@ -57,8 +57,11 @@ _FIELDS: Mapping[str, Callable[[Node], object]] = {
 
 
 class CompletionFields(msgspec.Struct, frozen=True):
-    """Whether the prompt comes before its completions, whether a stream tells usage, and how many
-    likely tokens are told at the place of each; None if none is told."""
+    """Fields of a completion request that affect only its response.
+
+    `echo` repeats the prompt, `include_usage` adds a usage chunk to a stream, `logprobs` is the
+    number of alternatives per token, None for no log probabilities.
+    """
 
     echo: bool = False
     include_usage: bool = False
@@ -66,7 +69,7 @@ class CompletionFields(msgspec.Struct, frozen=True):
 
 
 def read_completion(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    """A request for a completion: a user message for each prompt."""
+    """Return a request with a user message for each prompt."""
     model = read_model(body, params.get(DEPLOYMENT))
     prompts = _prompts(body.get("prompt"))
     fields = read_fields(body, _FIELDS)
@@ -101,8 +104,7 @@ def read_completion(call: Call, endpoint: Endpoint, params: Params, body: Node) 
 
 
 def render_text_completion(request: CanonicalRequest, response: CanonicalResponse) -> bytes:
-    """The whole answer. It has words for text alone: what else there is of it is left out, and
-    refusals are text."""
+    """Return the whole response: text and refusals; other parts are left out."""
     count = len(response.choices)
     choices: list[Json] = [
         _choice(
@@ -119,13 +121,14 @@ def render_text_completion(request: CanonicalRequest, response: CanonicalRespons
 
 
 class CompletionEncoder:
-    """One stream: a chunk per piece of text, and for each choice one with the reason it ended."""
+    """Encodes one stream: a chunk per piece of text, then one with the finish reason, per
+    choice."""
 
     def __init__(self, request: CanonicalRequest, response: CanonicalResponse) -> None:
         self._request = request
         self._response = response
         self._own: CompletionFields = request.own
-        # How much of each choice has been said.
+        # The characters sent of each choice.
         self._said: dict[int, int] = {}
         self._with_usage = self._own.include_usage
         self._head = encode_json(_head(response))[1:-1]
@@ -153,7 +156,7 @@ class CompletionEncoder:
         return sse(encode_json(usage)) + b"data: [DONE]\n\n"
 
     def _begin(self, choice: int) -> bytes:
-        """The prompt, where it is to come before the text of its choice."""
+        """Return the echoed prompt before the first text of a choice."""
         if choice in self._begun:
             return b""
         self._begun.add(choice)
@@ -180,7 +183,7 @@ def _prompts(node: Node) -> tuple[Message, ...]:
 
 
 def _prompt(node: Node) -> Message:
-    """One prompt; one of tokens has no text."""
+    """Return one prompt; one of tokens has no text."""
     if not isinstance(node.value, list):
         return Message("user", (TextPart(node.text()),))
     for token in node.items():
@@ -189,7 +192,7 @@ def _prompt(node: Node) -> Message:
 
 
 def _echoed_prompt(request: CanonicalRequest, choice: int, choices: int) -> str:
-    """The prompt that a choice answers, if it is to be repeated: each has as many choices."""
+    """Return the prompt of a choice, if requested: each prompt has the same number of choices."""
     own: CompletionFields = request.own
     if not own.echo:
         return ""

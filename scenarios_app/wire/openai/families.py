@@ -1,5 +1,4 @@
-"""What is known of OpenAI's models by the beginning of their names: what their answers say where a
-request says nothing of it."""
+"""Families of OpenAI's models, by name prefix: the defaults that their responses report."""
 
 from functools import lru_cache
 from hashlib import sha256
@@ -9,14 +8,13 @@ from msgspec.structs import replace
 
 
 class ModelFamily(msgspec.Struct, frozen=True):
-    """Models of one kind.
+    """The traits of a family of models.
 
-    `effort` is how much they think unless they are told otherwise, None where they can't think.
-    `shows_reasoning` says that an answer begins with an item of reasoning, also of one without a
-    summary; others do so when effort or summary are asked for. `context` is which reasoning they
-    are shown again. `phased` messages say whether they are comment or answer. `retention` is how
-    long prompts are cached. `logprobs` says that choices have a place for them, `fingerprint` that
-    a chat completion names its system.
+    `effort` is the default reasoning effort, None for models without reasoning. With
+    `shows_reasoning` a response starts with a reasoning item even without a summary; otherwise only
+    if effort or summary are requested. `context` says which earlier reasoning the model sees. The
+    messages of `phased` models are marked as comment or answer. `retention` is that of the prompt
+    cache. `logprobs` and `fingerprint` say whether chat completions have these fields.
     """
 
     effort: str | None = None
@@ -42,7 +40,7 @@ _REASONING = ModelFamily(
 _NO_DEFAULT_EFFORT = replace(_REASONING, effort="none", shows_reasoning=False, top_p=0.98)
 _PHASED = replace(_NO_DEFAULT_EFFORT, phased=True, retention="24h")
 
-# The longest beginning that fits a name has it.
+# The longest matching prefix wins.
 FAMILIES: dict[str, ModelFamily] = {
     "o1": replace(_REASONING, fingerprint=True),
     "o3": replace(_REASONING, fingerprint=True),
@@ -64,7 +62,7 @@ FAMILIES: dict[str, ModelFamily] = {
 
 @lru_cache(maxsize=256)
 def family_of(model: str) -> ModelFamily:
-    """The family of a model; one that is not known can't think."""
+    """Return the family with the longest matching prefix, or one without reasoning."""
     fitting = (name for name in FAMILIES if model.startswith(name))
     longest = max(fitting, key=len, default=None)
     return FAMILIES[longest] if longest else _PLAIN
@@ -72,5 +70,5 @@ def family_of(model: str) -> ModelFamily:
 
 @lru_cache(maxsize=256)
 def fingerprint_of(model: str) -> str:
-    """The system that a model runs on, made of its name."""
+    """Return a system fingerprint derived from a model's name."""
     return f"fp_{sha256(model.encode('utf-8', 'surrogatepass')).hexdigest()[:10]}"

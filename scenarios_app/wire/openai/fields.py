@@ -1,5 +1,4 @@
-"""The fields that OpenAI's requests have in common, each read or refused in one way; and pages of
-items, as its lists are asked for and answered."""
+"""Readers of fields that OpenAI's requests share, and pages of its lists."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
@@ -23,7 +22,7 @@ MAX_CHOICES = 128
 
 
 def read_model(body: Node, deployment: str | None) -> str:
-    """The model that a body names; on Azure the deployment stands for one that it does not."""
+    """Return the model of a body; on Azure the deployment stands for a missing one."""
     node = body.maybe("model") if deployment else body.need("model")
     model = node.text() if node else deployment
     if not model:
@@ -32,7 +31,7 @@ def read_model(body: Node, deployment: str | None) -> str:
 
 
 def unsupported(node: Node, supported: str) -> WireError:
-    """The error for a string that is none of those supported."""
+    """Return the error for a string that is not among those supported."""
     return WireError(
         400,
         f"Invalid value for '{node.place}': {node.value!r}. Supported values are {supported}.",
@@ -42,8 +41,7 @@ def unsupported(node: Node, supported: str) -> WireError:
 
 
 def read_fields(body: Node, readers: Mapping[str, Callable[[Node], Any]]) -> dict[str, Any]:
-    """What these readers make of their fields, of those that a body gives, in its order; null is
-    not given."""
+    """Return the values of the fields that have a reader, in the body's order, without nulls."""
     values = {}
     for key, value in body.object().items():
         if value is not None and (read := readers.get(key)) is not None:
@@ -57,13 +55,12 @@ def read_metadata(body: Node) -> dict[str, str]:
 
 
 def read_pairs(node: Node) -> dict[str, str]:
-    """An object of texts."""
+    """Return an object of strings."""
     return {key: node.get(key).text() for key in node.object()}
 
 
 class StreamOptions(msgspec.Struct, frozen=True):
-    """Whether a stream tells what the answer costs, and whether its deltas hide how long they are;
-    as it is where a request says nothing of it."""
+    """The options of a stream, with their defaults: a usage chunk, and padded deltas."""
 
     include_usage: bool = False
     obfuscated: bool = True
@@ -81,7 +78,7 @@ def read_stream_options(node: Node) -> StreamOptions:
 
 
 def read_stop(node: Node) -> tuple[str, ...]:
-    """One text, or several."""
+    """Return the stop sequences, given as one string or a list."""
     match node.value:
         case str(text):
             return (text,)
@@ -92,7 +89,7 @@ def read_stop(node: Node) -> tuple[str, ...]:
 
 
 def read_choices(node: Node) -> int:
-    """How many choices are asked for."""
+    """Return the requested number of choices."""
     n = node.integer()
     if 1 <= n <= MAX_CHOICES:
         return n
@@ -105,13 +102,13 @@ def read_choices(node: Node) -> int:
 
 
 def read_tool_choice(node: Node) -> Json:
-    """A tool choice as it was sent: a name or an object."""
+    """Return a tool choice as it was sent: a string or an object."""
     if isinstance(node.value, str | dict):
         return node.value
     raise node.wrong("a string or an object")
 
 
-# How fields are read that all endpoints have which answer in text.
+# Readers of the fields that all endpoints for text share.
 COMMON: Final[Mapping[str, Callable[[Node], object]]] = {
     "frequency_penalty": Node.number,
     "presence_penalty": Node.number,
@@ -127,7 +124,7 @@ _MODES: Mapping[str, CallMode] = {"none": "none", "required": "required", "any":
 
 
 def to_tool_choice(sent: Json) -> ToolChoice:
-    """What a tool choice means, as chat, its legacy functions or Responses send it."""
+    """Return the meaning of a tool choice of chat, its legacy functions or Responses."""
     match sent:
         case str(mode):
             return ToolChoice(_MODES.get(mode, "auto"))
@@ -144,7 +141,7 @@ def to_tool_choice(sent: Json) -> ToolChoice:
 
 
 def _chosen_tool_name(tool: Json) -> str | None:
-    """The name of a tool in a choice; a hosted one goes by its type."""
+    """Return the name of a tool in a choice; a hosted tool goes by its type."""
     match tool:
         case {"function": {"name": str(name)}} | {"custom": {"name": str(name)}}:
             return name
@@ -155,7 +152,7 @@ def _chosen_tool_name(tool: Json) -> str | None:
 
 
 def to_json_format(form: Json, place: str) -> JsonFormat | None:
-    """What a response format means, as Chat Completions or Responses send it."""
+    """Return the JSON format that a response must have, if any, for chat or Responses."""
     match form:
         case {"type": "json_schema", "json_schema": {"schema": schema}}:
             return JsonFormat(schema, place)
@@ -168,7 +165,7 @@ def to_json_format(form: Json, place: str) -> JsonFormat | None:
 
 
 def read_definition(node: Node, schema: str, kind: ToolKind = "function") -> Tool:
-    """A tool whose form stands under `schema`."""
+    """Return a tool whose parameters or format are at the key `schema`."""
     description, form = node.maybe("description"), node.maybe(schema)
     return Tool(
         name=node.need("name").text(),
@@ -179,12 +176,12 @@ def read_definition(node: Node, schema: str, kind: ToolKind = "function") -> Too
 
 
 _DEFAULT_PAGE_ITEMS, _MAX_PAGE_ITEMS = 20, 100
-# Numbers of more digits are beyond the end of any stream or list.
+# Larger numbers are beyond the end of any stream or list.
 _MAX_DIGITS = 9
 
 
 class ListPage(msgspec.Struct, frozen=True):
-    """Which part of a list is asked for: how many items after the one with that id."""
+    """The requested part of a list: at most `limit` items after the one with the id `after`."""
 
     after: str | None
     limit: int
@@ -192,13 +189,13 @@ class ListPage(msgspec.Struct, frozen=True):
 
 
 def read_page(call: Call) -> ListPage:
-    """The page that the query asks for; the last item comes first unless it says otherwise."""
+    """Return the page that the query asks for; the default order is descending."""
     query = Node(dict(call.query))
     return ListPage(call.query.get("after"), _limit(query), _order(query) == "desc")
 
 
 def render_page(items: Iterable[Node], page: ListPage) -> Json:
-    """A page of items."""
+    """Return a page of items."""
     items = list(items)
     if page.descending:
         items.reverse()
@@ -210,7 +207,7 @@ def render_page(items: Iterable[Node], page: ListPage) -> Json:
 
 
 def render_list(items: list[Node], *, more: bool = False) -> Json:
-    """Items in order, with the ids of the first and the last."""
+    """Return items in order, with the ids of the first and the last."""
     return {
         "object": "list",
         "data": [item.value for item in items],
@@ -221,7 +218,7 @@ def render_list(items: list[Node], *, more: bool = False) -> Json:
 
 
 def read_integer(query: Node, key: str, *, unless: int) -> int:
-    """A whole number of a query."""
+    """Return a whole number from a query, or `unless` if it is missing."""
     node = query.maybe(key)
     if node is None:
         return unless

@@ -1,4 +1,4 @@
-"""How likely the tokens of an answer were, as OpenAI's APIs tell it."""
+"""Token log probabilities in OpenAI's APIs."""
 
 from itertools import accumulate
 
@@ -13,7 +13,8 @@ MAX_TOP_LOGPROBS = 20
 
 
 def read_top_logprobs(body: Node, most: int = MAX_TOP_LOGPROBS, key: str = "top_logprobs") -> int:
-    """How many tokens are asked for at each place; raises the 400 for more than there are."""
+    """Return the requested number of alternatives per token; raise the 400 if it is out of
+    range."""
     node = body.maybe(key)
     top = node.integer() if node else 0
     if 0 <= top <= most:
@@ -27,12 +28,12 @@ def read_top_logprobs(body: Node, most: int = MAX_TOP_LOGPROBS, key: str = "top_
 
 
 def choice_logprobs(text: str | None, top: int) -> Json:
-    """What a choice of a chat completion tells of its text; nothing without any."""
+    """Return the log probabilities of a chat choice, or None without text."""
     return {"content": token_logprobs(text, top), "refusal": None} if text else None
 
 
 def completion_logprobs(text: str, top: int, *, offset: int = 0) -> Json:
-    """The same as legacy completions tell it; `offset` is where the text begins."""
+    """Return the log probabilities of a legacy completion; `offset` is where the text begins."""
     tokens = split_tokens(text)
     ends = accumulate((len(token.text) for token in tokens), initial=offset)
     begins: list[Json] = list(ends)

@@ -1,5 +1,4 @@
-"""What OpenAI's API computes without a model: its models, listed and one by one, its store of
-completions, and embeddings, unit vectors made of the texts alone, as floats or as base64."""
+"""OpenAI's computed endpoints: models, the (empty) store of completions, and embeddings."""
 
 import base64
 import struct
@@ -50,7 +49,7 @@ _FORMATS = "'float' and 'base64'"
 
 
 def read_named(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    """A request about what its path names; it has metadata at the most."""
+    """Return a request about the resource in its path."""
     return make_resource_request(
         call,
         endpoint,
@@ -109,14 +108,14 @@ def _model(name: str, request: CanonicalRequest, context: ComputeContext) -> Jso
         "owned_by": context.models[name],
     }
     if request.provider != PROVIDER:
-        # Mistral's client wants these, and others pass them over.
+        # Mistral's client requires these; other clients ignore them.
         chats = "embed" not in name and "moderation" not in name
         fields["type"] = "base"
         fields["capabilities"] = {"completion_chat": chats, "function_calling": chats}
     return fields
 
 
-# The first pattern that fits a path has it, so the longer one stands first.
+# The first matching pattern wins, so the longer one comes first.
 ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("GET", _MODELS, read_named, compute=list_models),
     Endpoint("GET", _MODEL, read_named, compute=_retrieve_model),
@@ -130,7 +129,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
 
 
 class OpenAIEmbeddingFields(msgspec.Struct, frozen=True):
-    """What is to be embedded, texts or lists of tokens, in how many dimensions and which form."""
+    """The inputs to embed (texts or lists of tokens), the dimensions and the encoding."""
 
     inputs: tuple[Json, ...]
     dimensions: int
@@ -138,7 +137,7 @@ class OpenAIEmbeddingFields(msgspec.Struct, frozen=True):
 
 
 def read_embeddings(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    """A request for embeddings. Each input is a user message; one of tokens has no text."""
+    """Return a request with a user message for each input; one of tokens has no text."""
     model = read_model(body, params.get(DEPLOYMENT))
     inputs = tuple(_inputs(body.need("input")))
     form = body.maybe("encoding_format")
@@ -164,7 +163,7 @@ def read_embeddings(call: Call, endpoint: Endpoint, params: Params, body: Node) 
 
 
 def embeddings(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    """The answer, with one embedding per input. OpenAI's has no id, those of others do."""
+    """Return one embedding per input. OpenAI's response has no id, those of other providers do."""
     own: OpenAIEmbeddingFields = request.own
     data: list[object] = []
     for index, tokens_or_text in enumerate(own.inputs):
@@ -184,7 +183,7 @@ def embeddings(request: CanonicalRequest, context: ComputeContext) -> bytes:
 
 
 def _inputs(node: Node) -> Iterator[Json]:
-    """One text, several, the tokens of one, or those of several."""
+    """Yield the inputs: one text, several, the tokens of one, or those of several."""
     match node.value:
         case str() | [int(), *_]:
             nodes = [node]
@@ -220,7 +219,7 @@ def _dimensions(body: Node, model: str) -> int:
 
 
 def _embedding(tokens_or_text: Json, dimensions: int, *, packed: bool) -> Json:
-    """A vector in the single precision that the API has, in either form the same."""
+    """Return a vector in single precision, as floats or as base64."""
     text = (
         " ".join(map(str, tokens_or_text))
         if isinstance(tokens_or_text, list)

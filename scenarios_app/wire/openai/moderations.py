@@ -1,5 +1,5 @@
-"""OpenAI's moderations: a category is flagged for a few words that belong to it, and for nothing
-else, so that a test can ask for each of them."""
+"""OpenAI's moderations: each category is flagged by a few fixed words, so that tests can trigger
+it."""
 
 import hashlib
 import re
@@ -13,7 +13,7 @@ from scenarios_app.wire.openai.fields import unsupported
 from scenarios_app.wire.openai.shared import PROVIDER
 
 MODEL = "omni-moderation-latest"
-# The words are whole ones, of any case. What a threat is flagged for, its kind is too.
+# Whole words in any case. A subcategory also flags its category.
 CATEGORIES: Mapping[str, str] = {
     "harassment": "idiot|moron|harassment",
     "harassment/threatening": "i will hurt you|threaten you",
@@ -38,8 +38,7 @@ _WORDS = {name: re.compile(rf"(?i)\b(?:{words})\b", re.ASCII) for name, words in
 def read_moderations(
     call: Call, endpoint: Endpoint, params: Params, body: Node
 ) -> CanonicalRequest:
-    """A request for moderation: a user message per input. Parts, with images among them, are one
-    input together."""
+    """Return a request with a user message per input; a list of parts is one input."""
     field = body.need("input")
     match field.value:
         case str(text):
@@ -62,7 +61,7 @@ def read_moderations(
 
 
 def moderations(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    """The answer, with one result per input."""
+    """Return one result per input."""
     results: list[Json] = [_result(message) for message in request.messages]
     return encode_json(
         {"id": f"modr-{context.request_id}", "model": request.model, "results": results}
@@ -106,7 +105,7 @@ def _flagged_categories(text: str) -> Iterator[str]:
 
 
 def _score(name: str, text: str, *, flagged: bool) -> float:
-    """Near 1 for what is flagged and near 0 for the rest, by the text's hash."""
+    """Return a score near 1 if flagged, else near 0, derived from the text's hash."""
     digest = hashlib.sha256(f"{name}\0{text}".encode("utf-8", "surrogatepass")).digest()
     share = int.from_bytes(digest[:4], "little") / 2**32
     return round(0.9 + share / 10, 6) if flagged else round(share / 1000, 9)

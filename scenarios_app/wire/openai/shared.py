@@ -1,4 +1,4 @@
-"""What all of OpenAI's endpoints share: keys, errors, headers, and the forms of paths on Azure."""
+"""What OpenAI's endpoints share: keys, errors, headers, and the path variants on Azure."""
 
 from collections.abc import Iterable, Iterator
 
@@ -13,12 +13,12 @@ from scenarios_app.wire.upstream import Upstream
 PROVIDER = "openai"
 AZURE = "/openai/"
 DEPLOYMENT = "deployment"
-# Of a deployment, of the `v1` API and of the dated ones.
+# Those of deployments, of the `v1` API and of the dated APIs.
 AZURE_PREFIXES = (f"{AZURE}deployments/{{{DEPLOYMENT}}}/", f"{AZURE}v1/", AZURE)
 
 OLLAMA_PORT = ":11434"
 _BEARER = "bearer "
-# What a deployment on Azure answers itself.
+# The paths that a deployment on Azure answers.
 _DEPLOYMENT_PATHS = frozenset({"chat/completions", "completions", "embeddings"})
 
 
@@ -34,7 +34,7 @@ OPENAI_UPSTREAM = Upstream(
 
 
 class OpenAIWire:
-    """The part of a `Wire` that its OpenAI kinds share."""
+    """The part of `Wire` that OpenAI's wires share."""
 
     models = MODELS
     key_headers: tuple[str, ...] = ("authorization", "api-key")
@@ -47,7 +47,7 @@ class OpenAIWire:
     upstream: Upstream | None = OPENAI_UPSTREAM
 
     def api_key(self, call: Call) -> str | None:
-        """The bearer token; under Azure's paths its own header comes first."""
+        """Return the bearer token; under Azure's paths the header api-key comes first."""
         if call.path.startswith(AZURE) and (key := call.headers.get("api-key", "").strip()):
             return key
         sent = call.headers.get("authorization", "")
@@ -56,7 +56,7 @@ class OpenAIWire:
         return sent[len(_BEARER) :].strip() or None
 
     def authorise(self, call: Call) -> None:
-        """On Ollama's port nobody is asked for a key: its own face of this API wants none."""
+        """Raise the 401 without a key, except on Ollama's port, where clients send none."""
         if self.api_key(call) is None and not is_at_ollama_port(call):
             azure = " or 'api-key: KEY'" if call.path.startswith(AZURE) else ""
             raise WireError(
@@ -66,7 +66,7 @@ class OpenAIWire:
             )
 
     def check(self, call: Call) -> None:
-        """Nothing more than a key is asked for."""
+        """Require nothing beyond the key."""
 
     def error(self, error: ErrorAnswer, *, request_id: str) -> bytes:
         return error_body(error)
@@ -76,20 +76,22 @@ class OpenAIWire:
 
 
 def is_at_ollama_port(call: Call) -> bool:
-    """Whether the client says that it speaks to an Ollama, by the port that it came to."""
+    """Return whether the client addressed Ollama's port."""
     at_port = call.headers.get("host", "").endswith(OLLAMA_PORT)
     return at_port and not call.path.startswith(AZURE)
 
 
 def with_azure(endpoints: Iterable[Endpoint]) -> tuple[Endpoint, ...]:
-    """Endpoints under `/v1/`, and then their forms on Azure."""
+    """Return endpoints under `/v1/` and their variants on Azure."""
     own = tuple(endpoints)
     return (*own, *with_prefixes(own, AZURE_PREFIXES))
 
 
 def with_prefixes(endpoints: Iterable[Endpoint], starts: Iterable[str]) -> Iterator[Endpoint]:
-    """Endpoints under `/v1/` where something else stands in place of that. With a place for a
-    deployment in it, it is before those alone that a deployment answers."""
+    """Yield endpoints with each prefix in place of `/v1/`.
+
+    A prefix with a deployment applies only to endpoints that deployments answer.
+    """
     for endpoint in endpoints:
         rest = endpoint.pattern.removeprefix("/v1/")
         deployed = endpoint.method == "POST" and rest in _DEPLOYMENT_PATHS
@@ -106,7 +108,7 @@ _CODES = {
 }
 _DEFAULT_RETRY_MS = 1000
 
-# One request taken from 10,000 a minute is back in 6 ms, a thousand tokens of two million in 30.
+# One of 10,000 requests a minute is restored in 6 ms, 1,000 of two million tokens in 30 ms.
 _FULL_LIMITS: Headers = (
     ("x-ratelimit-limit-requests", "10000"),
     ("x-ratelimit-limit-tokens", "2000000"),
@@ -122,7 +124,7 @@ def error_body(error: ErrorAnswer) -> bytes:
 
 
 def error_envelope(error: ErrorAnswer) -> Json:
-    """Its `type` and `code` are those of the status unless the error has its own."""
+    """Return the envelope; `type` and `code` default to those of the status."""
     fields: Json = {
         "message": error.message,
         "type": error.type or error_type(error.status),
@@ -133,17 +135,17 @@ def error_envelope(error: ErrorAnswer) -> Json:
 
 
 def error_code(status: int) -> str | None:
-    """The code of an error that has none of its own."""
+    """Return the default code for a status."""
     return _CODES.get(status)
 
 
 def stream_error_code(error: ErrorAnswer) -> str:
-    """The code of an error in a stream that has no field for its type."""
+    """Return the code of an error in a stream that has no field for its type."""
     return error.code or error_code(error.status) or error.type or error_type(error.status)
 
 
 def answer_headers(request_id: str, error: ErrorAnswer | None) -> Headers:
-    """OpenAI's own headers, the same for the same request: nothing in them is measured."""
+    """Return OpenAI's headers, the same for the same request: no value is measured."""
     own: Headers = (
         ("x-request-id", f"req_{request_id}"),
         ("openai-processing-ms", "12"),
@@ -154,14 +156,14 @@ def answer_headers(request_id: str, error: ErrorAnswer | None) -> Headers:
 
 
 def limit_headers(error: ErrorAnswer | None) -> Headers:
-    """How much may still be asked, and when all of it again."""
+    """Return the rate limit headers."""
     if error is None or not error.limited:
         return _FULL_LIMITS
     return _exhausted_limits(_wait_ms(error) or 0)
 
 
 def retry_headers(error: ErrorAnswer | None) -> Headers:
-    """When to come again, and whether to."""
+    """Return Retry-After and x-should-retry."""
     if error is None:
         return ()
     return _retry_headers(_wait_ms(error), error.retryable)
@@ -174,7 +176,7 @@ def _wait_ms(error: ErrorAnswer) -> int | None:
 
 
 def format_duration(milliseconds: int) -> str:
-    """A reset time as OpenAI writes it: `20ms`, `1.5s`, `6m0s`, `1h0m0s`."""
+    """Return a reset time in OpenAI's format: `20ms`, `1.5s`, `6m0s`, `1h0m0s`."""
     if 0 < milliseconds < 1000:
         return f"{milliseconds}ms"
     minutes, rest = divmod(milliseconds, 60_000)

@@ -1,4 +1,4 @@
-"""The OpenAI wire: chat completions, and all of `/v1/` that no other wire claims."""
+"""The OpenAI wire: chat completions, and every path below `/v1/` that no other wire claims."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -55,13 +55,12 @@ _ENDPOINTS = (
     moderations.ENDPOINT,
     *models.ENDPOINTS,
 )
-# What no other dialect has.
+# No other dialect has files and batches.
 _OPENAI_ENDPOINTS = (*_ENDPOINTS, *files.ENDPOINTS, *batches.ENDPOINTS)
 
 
 class OpenAIChat(OpenAIWire):
-    """`POST /v1/chat/completions` as openai-python 3 and its siblings read and write it, and what
-    is answered beside it; or the same in another dialect."""
+    """Chat completions and the endpoints beside them, of OpenAI or in another dialect."""
 
     malformed_body = b'{"id":"chatcmpl-broken","object":"chat.completion","choices":[{"index":0,'
     malformed_event = b'data: {"id":"chatcmpl-broken","object":"chat.completion.chunk","choi\n\n'
@@ -104,9 +103,9 @@ class OpenAIChat(OpenAIWire):
 
 
 def _in_dialect(endpoint: Endpoint, dialect: Dialect) -> Endpoint:
-    """The endpoint with the dialect told to what it reads."""
+    """Return the endpoint with a reader for the dialect."""
     if endpoint.read is read_chat:
-        # What else is made of an answer's id can't be told from it.
+        # Only ids with the whole hex id can be replaced in a cached response.
         form = endpoint.cache_key if dialect.id.endswith("{hex}") else None
         read = _with_provider(partial(read_chat, dialect=dialect), dialect)
         return replace(endpoint, read=read, cache_key=form)
@@ -114,7 +113,7 @@ def _in_dialect(endpoint: Endpoint, dialect: Dialect) -> Endpoint:
 
 
 def _with_provider(read: RequestReader, dialect: Dialect) -> RequestReader:
-    """Requests as they are read, under the name of the dialect's provider."""
+    """Wrap a reader so that requests carry the name of the dialect's provider."""
     if dialect.provider == PROVIDER:
         return read
 

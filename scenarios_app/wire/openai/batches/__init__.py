@@ -1,8 +1,8 @@
-"""OpenAI's batches: made of a file of requests, told of, listed and cancelled.
+"""OpenAI's batches: create from a file of requests, retrieve, list and cancel.
 
-Nothing waits here: the requests of a batch are answered when it is made, in their order. It is told
-as validating when it is made and is over when it is asked for again, with its files; unless it was
-cancelled in between: then none of its requests was answered, as far as anybody is told.
+The requests of a batch are answered in order when it is created. Its status is validating in the
+response to its creation, and final when it is next retrieved, with its output files. If it was
+cancelled in between, it has no output.
 """
 
 from collections.abc import Iterable
@@ -62,9 +62,8 @@ _WINDOW = "24h"
 
 
 class BatchFields(msgspec.Struct, frozen=True):
-    """What a request about batches holds: which file a new one is made of, for which endpoint; the
-    name of one; or a page of all. And what is found of these: the requests in the file with what
-    is wrong with them, the batches."""
+    """A request about batches: the input file and endpoint of a new one, the name of one, or a page
+    of all; and, once loaded, the lines of the file with their errors, or the stored batches."""
 
     call: Call
     name: str = ""
@@ -77,7 +76,7 @@ class BatchFields(msgspec.Struct, frozen=True):
 
     @property
     def batch(self) -> Batch:
-        """The batch that is named; raises the 404 where there is none."""
+        """The named batch; raises the 404 if it is missing."""
         for batch in self.batches:
             return batch
         message = f"No batch found with id '{self.name}'."
@@ -190,7 +189,7 @@ _FOUND = ArchiveHooks(_references, _resolve, record_computed=_store_gone_on)
 _CANCELLED = ArchiveHooks(_references, _resolve, record_computed=_store_cancelled)
 _ALL = ArchiveHooks(_references, _resolve, prefix=PREFIX)
 
-# The first pattern that fits a path has it, so the longer ones stand first.
+# The first matching pattern wins, so the longer ones come first.
 ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("POST", f"{_ONE}/cancel", _read, compute=_cancel, archival=_CANCELLED, bodiless=True),
     Endpoint("GET", _ONE, _read, compute=_retrieve, archival=_FOUND),

@@ -1,5 +1,4 @@
-"""One of OpenAI's batches: the lines of its input, each one a request or what is wrong with it,
-what is stored of it, how it goes on, and how its API tells of it."""
+"""A stored batch of OpenAI's: its input lines, its status and its JSON in the API."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, TypeAlias
@@ -14,15 +13,15 @@ from scenarios_app.wire.openai.batches.files import PREFIX as FILE
 from scenarios_app.wire.openai.batches.files import lines_file, stored_file
 
 PREFIX = "batch_"
-# The batch that every session has, under the id that OpenAI's API description gives as its example.
+# Every session has this example: the id in OpenAI's API description.
 _EXAMPLE = "batch_id"
 _DAY = 86_400
 _OK = range(200, 300)
 
 Status: TypeAlias = Literal["validating", "failed", "completed", "cancelling", "cancelled"]
-# What a batch has become when somebody asks for it again.
+# The status of a batch at its next retrieval.
 _NEXT: dict[Status, Status] = {"validating": "completed", "cancelling": "cancelled"}
-# As many as the real API takes.
+# The limit of the real API.
 MAX_LINES = 50_000
 
 
@@ -35,7 +34,7 @@ class Line(msgspec.Struct, frozen=True):
 
 
 class LineError(msgspec.Struct, frozen=True):
-    """What is wrong with a line, or with all of the file."""
+    """An error in a line, or in the whole file."""
 
     code: str
     message: str
@@ -44,8 +43,8 @@ class LineError(msgspec.Struct, frozen=True):
 
 
 def read_lines(data: bytes, url: str) -> tuple[list[Line], list[LineError]]:
-    """The requests in a file for an endpoint, and what is wrong with it. Where something is, none
-    of the requests is made."""
+    """Return the requests in a file for an endpoint, and its errors. If there are any, no request
+    is made."""
     lines: list[Line] = []
     errors: list[LineError] = []
     seen: set[str] = set()
@@ -105,7 +104,7 @@ def _model(body: Node) -> str | None:
 
 
 class Tokens(msgspec.Struct, frozen=True):
-    """What all answers of a batch cost."""
+    """The token usage of all requests in a batch."""
 
     input: int = 0
     output: int = 0
@@ -114,8 +113,8 @@ class Tokens(msgspec.Struct, frozen=True):
 
 
 class Batch(msgspec.Struct, frozen=True):
-    """What is stored of a batch. Times are in seconds since the epoch, `ordinal` is the number of
-    the request that made it, `output` and `failed` are the lines of its two files."""
+    """A stored batch. Times are in seconds since the epoch; `ordinal` is the number of the creating
+    request; `output` and `failed` are the lines of its two files."""
 
     id: str
     created: int
@@ -144,7 +143,7 @@ _decode = msgspec.json.Decoder(Batch).decode
 
 
 def batch_of(name: str, found: ArchivedValues) -> Batch | None:
-    """The batch of a name, the example too."""
+    """Return the batch of a name, the example too, or None."""
     data = found.get(name)
     if data is not None:
         return _decode(data)
@@ -152,12 +151,12 @@ def batch_of(name: str, found: ArchivedValues) -> Batch | None:
 
 
 def stored_batch(batch: Batch) -> tuple[ArchiveWrite, ...]:
-    """A batch as a session stores it; nothing of the example."""
+    """Return the write of a batch; none for the example."""
     return () if batch.id == _EXAMPLE else (ArchiveWrite(batch.id, encode_json(batch)),)
 
 
 def answered(batch: Batch, lines: Sequence[Line], answers: Iterable[SubResponse]) -> Batch:
-    """The batch with the answers to its requests."""
+    """Return the batch with the responses to its requests."""
     output: list[msgspec.Raw] = []
     failed: list[msgspec.Raw] = []
     tokens = Tokens()
@@ -179,8 +178,8 @@ def answered(batch: Batch, lines: Sequence[Line], answers: Iterable[SubResponse]
 
 
 def gone_on(batch: Batch) -> tuple[Batch, tuple[ArchiveWrite, ...]]:
-    """What a batch has become when somebody asks again, and what is stored of that: itself and,
-    once it is completed, its files."""
+    """Return the batch at its next retrieval, with the writes: itself, and its files once it is
+    completed."""
     if batch.status not in _NEXT:
         return batch, ()
     status: Status = "failed" if batch.errors else _NEXT[batch.status]
@@ -194,7 +193,7 @@ def gone_on(batch: Batch) -> tuple[Batch, tuple[ArchiveWrite, ...]]:
 
 
 def cancelled(batch: Batch, now: int) -> Batch:
-    """The batch, whose requests were never made; raises the 409 where it is over."""
+    """Return the cancelled batch without results; raise the 409 if it is over."""
     if batch.status == "cancelling":
         return batch
     if batch.status != "validating":
@@ -240,7 +239,7 @@ def told_of_batch(batch: Batch) -> dict[str, Any]:
 
 
 def _added(tokens: Tokens, body: Any) -> Tokens:
-    """What an answer cost on top, as chat and completions count, or as Responses do."""
+    """Return the tokens plus a response's usage, in the form of chat or of Responses."""
     usage = body.get("usage") or {}
     given, said = _details(usage, "prompt", "input"), _details(usage, "completion", "output")
     return Tokens(

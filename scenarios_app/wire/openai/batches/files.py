@@ -1,5 +1,4 @@
-"""OpenAI's files: what is stored of one, and how it is uploaded in a form, listed, told of, read
-again and deleted."""
+"""OpenAI's files: upload as a multipart form, list, retrieve, read and delete."""
 
 from collections.abc import Iterable
 from io import BytesIO
@@ -36,30 +35,32 @@ _PURPOSES = (
     *("batch_output", "fine-tune-results", "assistants_output"),
 )
 PREFIX = "file-"
-# The files that every session has, under the ids that OpenAI's API description gives as examples:
-# what is generated from it, the SDKs' own tests among it, finds something there.
+# Every session has these examples: the ids in OpenAI's API description, which generated clients
+# and the SDKs' own tests request.
 _EXAMPLES = ("file_id", "input_file_id")
 _FORM_TYPE = b"multipart/form-data"
 _MAX_FIELDS = 100
 
 
 class FilePart(msgspec.Struct, frozen=True):
-    """A file that was uploaded."""
+    """An uploaded file."""
 
     name: str
     data: bytes
 
 
 class MultipartForm(msgspec.Struct, frozen=True):
-    """The fields of a form, and its files, by their names. Of those alike the last one counts."""
+    """The fields and files of a form by name; the last of the same name wins."""
 
     fields: dict[str, str]
     files: dict[str, FilePart]
 
 
 def read_form(call: Call) -> MultipartForm:
-    """The form that a call sends; raises the 400 where it sends none. All of it stays in memory:
-    the body of a call is there, and no larger than bodies may be."""
+    """Return the form that a call sends; raise the 400 if its body is no form.
+
+    Files stay in memory: the body is there already, and its size is limited.
+    """
     kind, options = parse_options_header(call.headers.get("content-type", ""))
     boundary = options.get(b"boundary")
     if kind != _FORM_TYPE or not boundary:
@@ -89,7 +90,7 @@ def _text(data: bytes | None) -> str:
 
 
 class File(msgspec.Struct, frozen=True):
-    """What is stored of a file. `ordinal` is the number of the request that made it."""
+    """A stored file. `ordinal` is the number of the creating request in its session."""
 
     id: str
     created: int
@@ -104,12 +105,12 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 def stored_file(file: File) -> ArchiveWrite:
-    """A file as a session stores it."""
+    """Return the write of a file."""
     return ArchiveWrite(file.id, _encode(file))
 
 
 def file_of(name: str, found: ArchivedValues) -> File | None:
-    """The file of a name, an example too."""
+    """Return the file of a name, an example too, or None."""
     data = found.get(name)
     if data is not None:
         return _decode(data)
@@ -117,7 +118,7 @@ def file_of(name: str, found: ArchivedValues) -> File | None:
 
 
 def need_file(name: str, found: ArchivedValues) -> File:
-    """The file of a name; raises the 404 where there is none."""
+    """Return the file of a name; raise the 404 if it is missing."""
     file = file_of(name, found)
     if file is None:
         raise WireError(404, f"No such File object: {name}", param="id", code="not_found")
@@ -125,7 +126,7 @@ def need_file(name: str, found: ArchivedValues) -> File:
 
 
 def is_example(name: str) -> bool:
-    """Whether nothing is stored of what has this name."""
+    """Return whether the name is that of an example, which is not stored."""
     return name in _EXAMPLES
 
 
@@ -145,14 +146,14 @@ def told_of_file(file: File) -> dict[str, Json]:
 
 
 def lines_file(name: str, created: int, ordinal: int, lines: Iterable[msgspec.Raw]) -> File:
-    """A file that a batch came to, of one JSON value a line."""
+    """Return an output file of a batch, with one JSON value per line."""
     data = b"".join(bytes(line) + b"\n" for line in lines)
     return File(name, created, ordinal, f"{name}.jsonl", "batch_output", data)
 
 
 class FileFields(msgspec.Struct, frozen=True):
-    """A file to keep, the name of one, or a page of all of a purpose; and what is stored of these,
-    once it is found."""
+    """A file to store, the name of one, or a page of all with a purpose; and the stored files, once
+    loaded."""
 
     name: str = ""
     uploaded: FilePart | None = None
@@ -162,7 +163,7 @@ class FileFields(msgspec.Struct, frozen=True):
 
     @property
     def file(self) -> File:
-        """The file that is named; raises the 404 where there is none."""
+        """The named file; raises the 404 if it is missing."""
         for file in self.files:
             return file
         raise WireError(404, f"No such File object: {self.name}", param="id", code="not_found")
@@ -251,7 +252,7 @@ _FOUND = ArchiveHooks(_references, _resolve)
 _ALL = ArchiveHooks(_references, _resolve, prefix=PREFIX)
 _GIVEN_UP = ArchiveHooks(_references, _resolve, record_computed=_forget)
 
-# The first pattern that fits a path has it, so the longer ones stand first.
+# The first matching pattern wins, so the longer ones come first.
 ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         "GET",

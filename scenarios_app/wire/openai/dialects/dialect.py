@@ -1,4 +1,4 @@
-"""What a dialect of OpenAI's API is: every place in which those who speak it differ, as a value."""
+"""The differences between the servers that speak OpenAI's chat API, as values."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,19 +10,19 @@ from scenarios_app.wire.upstream import Upstream
 
 Fields: TypeAlias = Mapping[str, Json]
 ResponseFieldsBuilder: TypeAlias = Callable[[CanonicalResponse], Fields]
-# Where reasoning stands: in a field of that name, in OpenRouter's two, or in Mistral's content.
+# The field of reasoning: one of that name, OpenRouter's two, or Mistral's content.
 ReasoningPlace: TypeAlias = Literal["reasoning", "reasoning_content", "details", "content"]
-# Who is told what a stream cost in a chunk of its own: who asks, everyone, nobody.
+# When a stream has a usage chunk: on request, always or never.
 UsageChunk: TypeAlias = Literal["asked", "always", "never"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Dialect:
-    """One dialect.
+    """One dialect of OpenAI's chat API.
 
-    `provider` is whose requests they are for steps and the journal. `starts` stand in place of
-    `/v1/` at the beginning of a path, and `owns` is what of a path is this dialect's at all. Each
-    is one value: no two are alike.
+    `provider` names its requests in steps and the journal. `path_prefixes` replace `/v1/` at the
+    start of a path; all paths below `owned_prefixes` are the dialect's. Fields named `make_…` are
+    functions of the response or the model.
     """
 
     name: str
@@ -35,69 +35,69 @@ class Dialect:
     models: tuple[str, ...] = ()
 
     id: str
-    """With `{hex}`, `{uuid}`, `{short}` and `{created}` in it."""
+    """The format of ids, with `{hex}`, `{uuid}`, `{short}`, `{created}` and `{number}`."""
     call_prefix: str = "call_"
     fingerprint: str | None = None
-    """The system's name; `family`: as the model's family has one, `made`: of the model's name,
-    `null`: none, but the field is there."""
+    """The system fingerprint; `family`: if the model's family has one, `made`: always derived from
+    the model's name, None: the field is left out."""
     reasoning: ReasoningPlace
 
     make_reasoning_fields: Callable[[str], Fields] | None = None
-    """In a delta that thinks, by the model."""
+    """Extra fields of a reasoning delta, by the model."""
 
     top_fields: Fields = field(default_factory=dict)
-    """At the top of a whole answer and of every chunk."""
+    """At the top of a whole response and of every chunk."""
     response_fields: Fields = field(default_factory=dict)
-    """At the top of a whole answer alone."""
+    """At the top of a whole response only."""
     make_top_fields: ResponseFieldsBuilder | None = None
-    """As `top`, but made of the answer; the next three are so too."""
+    """As `top_fields`, but derived from the response, as the next three are."""
     make_response_fields: ResponseFieldsBuilder | None = None
-    """At the top of a whole answer alone."""
+    """At the top of a whole response only."""
     make_first_chunk_fields: ResponseFieldsBuilder | None = None
     """At the top of a stream's first chunk."""
     make_last_chunk_fields: ResponseFieldsBuilder | None = None
     """At the top of the chunk in which the last choice ends."""
 
     message_fields: Fields = field(default_factory=dict)
-    """In every message, unless the answer has something to say there."""
+    """In every message, unless the response sets them."""
     tool_call_content: Fields = field(default_factory=lambda: {"content": None})
-    """The content of a message that only calls tools."""
+    """The content field of a message with tool calls and no text."""
     choice_fields: Fields = field(default_factory=dict)
-    """In every choice of a whole answer."""
+    """In every choice of a whole response."""
     logprobs_by_family: bool = False
-    """Whether some models have no place for logprobs."""
+    """True if some models have no logprobs field."""
     make_ending_fields: Callable[[str, str], Fields] | None = None
-    """In a choice that ended, by the model and why it did."""
+    """In a choice that ended, by the model and the finish reason."""
 
     stream_prefix: bytes = b""
-    """What a stream begins with, before its first chunk."""
+    """The bytes before a stream's first chunk."""
     first_delta_fields: Fields = field(default_factory=dict)
-    """In the first delta of a choice, beside role and content."""
+    """In the first delta of a choice, with role and content."""
     delta_fields: Fields = field(default_factory=dict)
-    """In every delta that says something."""
+    """In every delta with content."""
     chunk_choice_fields: Fields = field(default_factory=dict)
     """In every choice of a chunk."""
     last_delta: Fields = field(default_factory=dict)
-    """The delta with which a choice ends."""
+    """The last delta of a choice."""
     obfuscated: bool = False
-    """Whether deltas hide how long they are."""
+    """True if deltas are padded to hide their length."""
 
     call_index: bool = False
-    """Whether calls of a whole answer have a number, as those of a stream do."""
+    """True if calls of a whole response have an index, as those of a stream do."""
     call_type: bool = True
-    """Whether calls say that they are of a function."""
+    """True if calls have the type `function`."""
     whole_calls: bool = False
-    """Whether a call comes in one piece in a stream too."""
+    """True if a stream sends each call in one piece."""
     compact_call: bool = False
-    """Whether a single call begins in the same chunk as its message."""
+    """True if a single call begins in the same chunk as its message."""
 
     usage: Callable[[Usage], dict[str, Json]]
     usage_chunk: UsageChunk = "asked"
     usage_null: bool = False
-    """Whether the other chunks of a stream that tells it say that they don't."""
+    """True if the other chunks of a stream with a usage chunk have a null usage."""
 
     provider_tools: bool = True
-    """Whether tools may be the provider's own, and leave out that they are functions."""
+    """True if hosted tools are accepted, and function tools may lack their type."""
 
     error: Callable[[ErrorAnswer], Json]
     headers: Callable[[str, ErrorAnswer | None], Headers]

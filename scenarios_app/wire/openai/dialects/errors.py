@@ -1,4 +1,4 @@
-"""Errors in the envelope of each dialect of OpenAI's API, and the headers beside its answers."""
+"""The error envelopes and response headers of the dialects."""
 
 from collections.abc import Callable
 from http import HTTPStatus
@@ -9,7 +9,7 @@ from scenarios_app.wire.openai.shared import error_code, error_type, limit_heade
 
 
 def openrouter_error(error: ErrorAnswer) -> Json:
-    """The code is the status; what else a script says of the error is told beside it."""
+    """The code is the status; scripted fields of the error go into its metadata."""
     scripted = {"type": error.type, "code": error.code, "param": error.param}
     metadata: dict[str, Json] = {key: value for key, value in scripted.items() if value is not None}
     fields: dict[str, Json] = {"message": error.message, "code": error.status}
@@ -50,7 +50,7 @@ def deepseek_error(error: ErrorAnswer) -> Json:
 
 
 def groq_error(error: ErrorAnswer) -> Json:
-    """No field stands there empty."""
+    """Empty fields are left out."""
     fields = {
         "message": error.message,
         "type": error.type or ("tokens" if error.status == 429 else _plain_type(error.status)),
@@ -64,7 +64,7 @@ _MISTRAL_CODES = {400: "3051", 401: "3001", 404: "1500", 422: "3051", 429: "1300
 
 
 def mistral_error(error: ErrorAnswer) -> Json:
-    """An error without an envelope around it."""
+    """The error has no envelope around it."""
     kind = "rate_limited" if error.status == 429 else _plain_type(error.status)
     return {
         "object": "error",
@@ -85,7 +85,7 @@ _XAI_CODES = {
 
 
 def xai_error(error: ErrorAnswer) -> Json:
-    """The code is words, the error a text."""
+    """The code is a sentence, the error a text."""
     other = "Internal error" if error.status >= 500 else "Client specified an invalid argument"
     return {
         "code": error.code or _XAI_CODES.get(error.status, other),
@@ -111,8 +111,8 @@ def _plain_type(status: int) -> str:
 def make_header_builder(
     *own: tuple[str, str], limits: bool = False
 ) -> Callable[[str, ErrorAnswer | None], Headers]:
-    """Headers of these names and values, with `{id}` for that of the request, before the limits, if
-    they are told at all, and when to come again."""
+    """Return a function for response headers: these (with `{id}` for the request id), then the
+    limits, if sent, and the retry headers."""
 
     def headers(request_id: str, error: ErrorAnswer | None) -> Headers:
         named = tuple((name, value.replace("{id}", request_id)) for name, value in own)

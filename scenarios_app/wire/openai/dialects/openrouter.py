@@ -1,4 +1,4 @@
-"""Who answers behind OpenRouter, by the beginning of a model's name, and in which words."""
+"""The vendors behind OpenRouter, by the prefix of a model's name, and their reasoning formats."""
 
 from collections.abc import Mapping
 
@@ -13,8 +13,8 @@ from scenarios_app.wire.openai.obfuscation import make_opaque_text
 
 
 class Vendor(msgspec.Struct, frozen=True):
-    """A provider behind OpenRouter: what it calls the ends of answers, and its form of thinking,
-    which may be summed up and encrypted."""
+    """A vendor behind OpenRouter: its finish reasons, and its reasoning format, which may be
+    `summed_up` and encrypted."""
 
     title: str
     form: str = "unknown"
@@ -51,18 +51,18 @@ def vendor_of(model: str) -> Vendor:
 
 
 def provider_field(response: CanonicalResponse) -> Fields:
-    """Who answered."""
+    """Return the vendor's title."""
     return {"provider": vendor_of(response.model).title}
 
 
 def native_finish_field(model: str, reason: str) -> Fields:
-    """The reason in the words of who answered."""
+    """Return the finish reason in the vendor's terms."""
     return {"native_finish_reason": vendor_of(model).reasons.get(reason, reason)}
 
 
 def reasoning_details(part: ReasoningPart, model: str, *, index: int = 0) -> list[Json]:
-    """A thought as it is to be sent back: its text and signature, or its sum and what is
-    encrypted."""
+    """Return reasoning in the form that clients send back: text and signature, or summary and
+    encrypted data."""
     vendor = vendor_of(model)
     details: list[dict[str, Json]] = []
     if vendor.summed_up:
@@ -80,7 +80,7 @@ def reasoning_details(part: ReasoningPart, model: str, *, index: int = 0) -> lis
 
 
 def detail_frame(model: str) -> tuple[bytes, bytes]:
-    """The bytes around the encoded text of a piece of a thought, as its detail."""
+    """Return the bytes around the encoded text of a streamed detail."""
     vendor = vendor_of(model)
     kind = b"summary" if vendor.summed_up else b"text"
     form = encode_json({"format": vendor.form, "index": 0})[1:]
@@ -88,7 +88,7 @@ def detail_frame(model: str) -> tuple[bytes, bytes]:
 
 
 def closing_details(part: ReasoningPart, model: str) -> list[Json]:
-    """The details of a thought that come after its text."""
+    """Return the details that follow the streamed text of reasoning."""
     if part.redacted is None and part.signature is None and not vendor_of(model).summed_up:
         return []
     return reasoning_details(replace(part, text=""), model)

@@ -1,4 +1,4 @@
-"""Where each dialect of OpenAI's API puts what a model thinks, whole and streamed."""
+"""Renders reasoning in the field that each dialect has for it, whole and streamed."""
 
 from collections.abc import Sequence
 
@@ -16,8 +16,8 @@ from scenarios_app.wire.openai.dialects.openrouter import (
 def reasoning_fields(
     where: ReasoningPlace, thoughts: Sequence[ReasoningPart], model: str, content: str | None
 ) -> Fields:
-    """The fields of a message; nothing where no words were thought, unless what is encrypted or
-    signed has a place."""
+    """Return the fields of a message; none without text, unless the dialect also sends
+    signatures."""
     text = "".join(part.text for part in thoughts)
     match where:
         case "details":
@@ -39,7 +39,7 @@ def reasoning_fields(
 
 
 def reasoning_delta_frame(dialect: Dialect, model: str) -> tuple[bytes, ...]:
-    """The bytes around, and between, the encoded text of a delta."""
+    """Return the bytes around, and between, the encoded text of a delta."""
     match dialect.reasoning:
         case "details":
             before, after = detail_frame(model)
@@ -60,7 +60,8 @@ def reasoning_delta_frame(dialect: Dialect, model: str) -> tuple[bytes, ...]:
 
 
 def reasoning_end_delta(where: ReasoningPlace, part: ReasoningPart, model: str) -> Fields:
-    """The delta after a thought: its signature, or what is encrypted, where there is a place."""
+    """Return the delta after reasoning, with its signature or encrypted data, if the dialect has
+    one."""
     if where != "details" or not (rest := closing_details(part, model)):
         return {}
     return {"role": "assistant", "content": "", "reasoning": None, "reasoning_details": rest}

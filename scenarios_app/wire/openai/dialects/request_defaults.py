@@ -1,4 +1,4 @@
-"""Requests in a dialect as OpenAI would have them: what others leave out, or have of their own."""
+"""Fills in the fields that requests in a dialect may leave out, so that they read as OpenAI's."""
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.wire.body import Node
@@ -7,7 +7,7 @@ _OPENAI_TYPES = ("function", "custom")
 
 
 def add_default_types(body: Node) -> Node:
-    """The body with the type of every tool and call. A tool of the provider's own is offered under
+    """Return the body with a type on every tool and call; a hosted tool becomes a function named by
     its type."""
     fields = dict(body.object())
     if isinstance(tools := fields.get("tools"), list):

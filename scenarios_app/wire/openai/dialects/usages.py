@@ -1,8 +1,8 @@
-"""What an answer cost, in the words of each dialect of OpenAI's API. All of them add up."""
+"""The usage object of each dialect."""
 
 from scenarios_app.engine.canonical import Json, Usage
 
-# Made-up prices, in dollars for a token; made-up speeds, in seconds for one.
+# Invented prices in dollars per token, and speeds in seconds per token.
 _PROMPT_PRICE, _COMPLETION_PRICE = 3e-06, 1.5e-05
 _PROMPT_SECONDS, _COMPLETION_SECONDS, _QUEUE_SECONDS = 2e-05, 0.002, 0.05
 
@@ -87,7 +87,7 @@ def mistral_usage(usage: Usage) -> dict[str, Json]:
 
 
 def xai_usage(usage: Usage) -> dict[str, Json]:
-    """Thinking stands beside what is said, and both in the total."""
+    """Reasoning tokens are counted beside the completion's and in the total."""
     visible_tokens = max(0, usage.output_tokens - usage.reasoning_tokens)
     return {
         "prompt_tokens": usage.input_tokens,
@@ -122,7 +122,7 @@ def _totals(usage: Usage) -> dict[str, Json]:
 
 
 def _reasoning(usage: Usage) -> dict[str, Json]:
-    """Nothing where nothing was thought."""
+    """Return the reasoning tokens, or nothing if there are none."""
     if not usage.reasoning_tokens:
         return {}
     return {"completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens}}

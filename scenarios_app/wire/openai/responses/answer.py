@@ -1,4 +1,4 @@
-"""Renders an answer as OpenAI's `response`: its items, and how it ended."""
+"""Renders whole Responses of OpenAI: the output items and the status."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -22,19 +22,18 @@ from scenarios_app.wire.openai.obfuscation import make_opaque_text
 from scenarios_app.wire.openai.responses.echo import echo_fields, reasoning_effort, service_tier
 from scenarios_app.wire.openai.responses.request import ResponseFields
 
-# What an answer consists of can't be replaced by a script's own top-level fields.
+# Fields that scripted metadata cannot replace.
 _RESERVED_FIELDS = frozenset({"object", "output", "usage"})
-# How an answer ended is not known when its stream begins.
+# Fields that are not known when a stream begins.
 _STATUS_FIELDS = frozenset({"completed_at", "error", "incomplete_details", "status"})
 _REASONS: Mapping[str, str] = {"length": "max_output_tokens", "content_filter": "content_filter"}
 _WEB_SEARCH = "web_search"
-# Where the reasoning stands that was not scripted: before the first part of the first choice.
+# The key of unscripted reasoning, before the first part of the first choice.
 UNSCRIPTED_REASONING = (-1, 0)
 
 
 class OutputItem(msgspec.Struct, frozen=True):
-    """An item of the output, and the part of the answer that it says. A message has its `content`
-    in one piece."""
+    """An item of the output, with the part that it renders; a message has one `content`."""
 
     index: int
     part: AnswerPart
@@ -43,8 +42,8 @@ class OutputItem(msgspec.Struct, frozen=True):
 
 
 class ToolKinds(msgspec.Struct, frozen=True):
-    """The names of the tools that are called in a way of their own: those that take any text, and
-    those that stand in a namespace, where a search finds them."""
+    """The names of tools whose calls differ: custom ones, and those loaded on demand, which are in
+    a namespace."""
 
     custom: frozenset[str]
     deferred: frozenset[str]
@@ -56,10 +55,10 @@ _NO_TOOLS = ToolKinds(frozenset(), frozenset())
 def output_items(
     request: CanonicalRequest, response: CanonicalResponse
 ) -> dict[tuple[int, int], OutputItem]:
-    """The items of the output by the choice and the part that they come from, in order.
+    """Return the output items by choice and part index, in order.
 
-    Several choices are one output, each part that this API has a word for an item of it. Calls of
-    one id, which alternatives may have, are told apart: no output holds an id twice.
+    Several choices become one output. Calls with the same id, which alternatives may have, get
+    unique ids: an output must not repeat one.
     """
     own: ResponseFields = request.own
     tools = _tool_kinds(own.echoed.get("tools"))
@@ -89,7 +88,7 @@ def output_items(
 
 
 def response_body(request: CanonicalRequest, response: CanonicalResponse) -> dict[str, Json]:
-    """The whole answer."""
+    """Return the whole response."""
     incomplete = _incomplete_reason(response)
     body: dict[str, Json] = {
         "status": "incomplete" if incomplete else "completed",
@@ -107,8 +106,8 @@ def response_body(request: CanonicalRequest, response: CanonicalResponse) -> dic
 
 
 def opening_body(request: CanonicalRequest, response: CanonicalResponse) -> dict[str, Json]:
-    """The answer as its stream begins it: nothing said, nothing counted. One in the background
-    waits for its turn first."""
+    """Return the response at the start of its stream: no output, no usage. In the background it is
+    queued."""
     head = _head(request, response, "auto")
     body: dict[str, Json] = {
         "status": "queued" if head["background"] else "in_progress",
@@ -135,20 +134,22 @@ def usage_fields(usage: Usage) -> dict[str, Json]:
 
 
 def annotations_of(part: TextPart) -> list[Json]:
-    """The sources of a text, each by the words that it is cited for, or by all of it."""
+    """Return the citations of a text; each spans the cited words, or the whole text."""
     return [_annotation(citation, part.text) for citation in part.citations]
 
 
 def _head(request: CanonicalRequest, response: CanonicalResponse, tier: str) -> dict[str, Json]:
-    """The fields that do not depend on how the answer goes on."""
+    """Return the fields that do not depend on the output."""
     reserved = _RESERVED_FIELDS | _STATUS_FIELDS
     scripted = {key: value for key, value in response.metadata.items() if key not in reserved}
     return echo_fields(request, response) | {"service_tier": tier} | scripted
 
 
 def _has_unscripted_reasoning(request: CanonicalRequest, response: CanonicalResponse) -> bool:
-    """Whether the answer begins with an item of reasoning that nobody scripted, as those of models
-    do that think: always, or where effort or a summary is asked for."""
+    """Return whether the output starts with a reasoning item that no script wrote.
+
+    Reasoning models always send one, or only if effort or a summary is requested.
+    """
     family = family_of(request.model)
     if family.effort is None or reasoning_effort(request) == "none":
         return False
@@ -159,8 +160,7 @@ def _has_unscripted_reasoning(request: CanonicalRequest, response: CanonicalResp
 
 
 def _reasoning_item(part: ReasoningPart, item_id: str) -> dict[str, Json]:
-    """An item of reasoning. What of it goes back to the provider unread is made of its id unless a
-    script has it."""
+    """Return a reasoning item. Unscripted encrypted content is derived from its id."""
     summary: list[Json] = [{"type": "summary_text", "text": part.text}] if part.text else []
     return {
         "type": "reasoning",
@@ -172,7 +172,7 @@ def _reasoning_item(part: ReasoningPart, item_id: str) -> dict[str, Json]:
 
 
 def _set_phases(placed: Iterable[OutputItem]) -> None:
-    """What is said before a call is comment, the rest is the answer."""
+    """Mark messages before a call as comment, the others as the final answer."""
     phase = "final_answer"
     for each in reversed(list(placed)):
         if each.item["type"] in ("function_call", "custom_tool_call"):
@@ -191,7 +191,7 @@ def _make_unique(call_id: str, used_ids: set[str]) -> str:
 
 
 def _incomplete_reason(response: CanonicalResponse) -> str | None:
-    """Why the answer is not all there; the last choice tells."""
+    """Return why the response is incomplete, by its last choice, or None."""
     return _REASONS.get(response.choices[-1].finish_reason)
 
 

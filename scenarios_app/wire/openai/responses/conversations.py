@@ -1,5 +1,4 @@
-"""OpenAI's conversations, which requests for Responses can go on with: what is known of one, and
-its items, listed, added and taken out."""
+"""OpenAI's conversations, which Responses can continue: their metadata and items."""
 
 from msgspec.structs import replace
 
@@ -48,8 +47,11 @@ _ONE_ITEM = f"{_ALL_ITEMS}/{{{_ITEM}}}"
 
 
 class ConversationFields(ResponseFields, frozen=True):
-    """A request about a conversation is read as one that goes on with it is, with items to add for
-    an input; besides, it names an item or a page of them."""
+    """A request about a conversation.
+
+    It loads history as a request for a Response does; items to add are its input. It may name an
+    item or a page of items.
+    """
 
     item_id: str = ""
     page: ListPage | None = None
@@ -79,7 +81,7 @@ def _read_update(call: Call, endpoint: Endpoint, params: Params, body: Node) -> 
 
 
 def _read_items(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    """Items to add, which a new conversation may come without."""
+    """Return a request to add items; a new conversation may have none."""
     items = body.maybe("items") if endpoint.canonical == PATH else body.need("items")
     return _request(
         call,
@@ -140,7 +142,7 @@ def _store_deletion(request: CanonicalRequest, context: ComputeContext) -> tuple
 
 
 def _store_items(request: CanonicalRequest, context: ComputeContext) -> tuple[ArchiveWrite, ...]:
-    """Items are stored as an answer is that has no words of its own."""
+    """Store items as a record without a response."""
     own: ConversationFields = request.own
     items = _added_items(request, context)
     if not items:
@@ -176,7 +178,7 @@ def _conversation_id(request: CanonicalRequest, context: ComputeContext) -> str:
 
 
 def _current_info(request: CanonicalRequest, context: ComputeContext) -> ConversationInfo:
-    """What is known of a conversation. One that nobody has told of is as if it were new."""
+    """Return the stored information, or that of a new conversation."""
     own: ConversationFields = request.own
     return own.about or ConversationInfo(context.created)
 
@@ -196,7 +198,7 @@ def _added_items(request: CanonicalRequest, context: ComputeContext) -> list[Nod
 
 
 def _find_item(own: ConversationFields) -> Node:
-    """The item that a path names."""
+    """Return the item that a path names; raise the 404 if it is missing."""
     for item in (*own.before, Node(EXAMPLE)):
         if item.get("id").value == own.item_id:
             return item
@@ -208,7 +210,7 @@ def _find_item(own: ConversationFields) -> Node:
 
 
 def _check_items(node: Node) -> Json:
-    """Items as they are given, once they are seen to be some."""
+    """Return items unchanged after validating them."""
     read_items(node.items(), {})
     return node.value
 
@@ -218,7 +220,7 @@ _WITHOUT_ITEM = replace(HISTORY, record_computed=_store_without_item)
 _ITEMS = replace(HISTORY, record_computed=_store_items)
 _DELETED = replace(HISTORY, record_computed=_store_deletion)
 
-# The first pattern that fits a path has it, so the longer ones stand first.
+# The first matching pattern wins, so the longer ones come first.
 ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("GET", _ONE_ITEM, _read, compute=_retrieve_item, archival=HISTORY),
     Endpoint("DELETE", _ONE_ITEM, _read, compute=_delete_item, archival=_WITHOUT_ITEM),

@@ -1,5 +1,4 @@
-"""What one of OpenAI's Responses says of its request: every option, given or not, as it holds for
-the model that answers."""
+"""The request options that a Response repeats, with the model's defaults."""
 
 from collections.abc import Mapping
 
@@ -7,10 +6,10 @@ from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, 
 from scenarios_app.wire.openai.families import ModelFamily, family_of
 from scenarios_app.wire.openai.responses.request import ResponseFields
 
-# Tiers that a request can have for itself; any other way to ask comes to the default one.
+# Tiers that a request can choose; any other value becomes the default one.
 _TIERS = frozenset({"flex", "priority", "scale"})
 _NO_TOKENS: Mapping[str, Json] = {"image_tokens": 0, "text_tokens": 0}
-# What tools of the provider cost beside tokens: none is run here.
+# The usage of hosted tools, none of which runs here.
 _TOOL_USAGE: Json = {
     "image_gen": {
         "input_tokens": 0,
@@ -24,7 +23,7 @@ _TOOL_USAGE: Json = {
 
 
 def echo_fields(request: CanonicalRequest, response: CanonicalResponse) -> dict[str, Json]:
-    """The fields that are the same from the beginning of an answer to its end."""
+    """Return the fields that are the same from the start of a response to its end."""
     own: ResponseFields = request.own
     body = own.echoed
     family = family_of(request.model)
@@ -68,14 +67,14 @@ def echo_fields(request: CanonicalRequest, response: CanonicalResponse) -> dict[
 
 
 def service_tier(request: CanonicalRequest) -> str:
-    """The tier that a request was worked on in."""
+    """Return the tier that processed a request."""
     own: ResponseFields = request.own
     tier = own.echoed.get("service_tier")
     return tier if isinstance(tier, str) and tier in _TIERS else "default"
 
 
 def reasoning_effort(request: CanonicalRequest) -> str | None:
-    """How much the model is to think about a request, None where nobody says."""
+    """Return the requested reasoning effort, else the model's default."""
     own: ResponseFields = request.own
     match own.echoed.get("reasoning"):
         case {"effort": str(effort)}:
@@ -104,8 +103,7 @@ def _text(requested: Json) -> Json:
 
 
 def _tools(tools_json: Json) -> Json:
-    """The tools as the API writes them down, with what each says where it says nothing. Those that
-    are found by search stand in a namespace of their own."""
+    """Return the tools with their defaults; tools loaded on demand are put into a namespace."""
     tools = tools_json if isinstance(tools_json, list) else []
     return [_tool(tool) for tool in tools if isinstance(tool, dict)]
 
@@ -136,7 +134,7 @@ def _function(tool: Mapping[str, Json]) -> Json:
 
 
 def _user_location(location: Json) -> dict[str, Json]:
-    """Where a search is made for: somewhere in the country, unless a place is named."""
+    """Return the location of a search: the one requested, else the country US."""
     place: dict[str, Json] = dict.fromkeys(("city", "country", "region", "timezone"))
     named = location if isinstance(location, dict) else {"country": "US"}
     return {"user_location": {"type": "approximate", **place, **named}}

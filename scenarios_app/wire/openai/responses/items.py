@@ -1,5 +1,4 @@
-"""Reads the items of OpenAI's Responses: what goes in, and what came out and comes back, also many
-of them packed in a compaction."""
+"""Parses the input and output items of OpenAI's Responses, and packs many into a compaction."""
 
 import base64
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,23 +27,23 @@ _ROLES: Mapping[str, Role] = {
     "assistant": "assistant",
 }
 _TEXTS = frozenset({"input_text", "output_text", "text", "summary_text", "reasoning_text"})
-# Items of answers beside those whose names end in `_call`.
+# Output items beside those whose type ends in `_call`.
 _ANSWER_KINDS = frozenset({"reasoning", "program", "mcp_list_tools", "mcp_approval_request"})
 _CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 
 
 def kind_of(item: Node) -> str:
-    """The type of an item, which messages and references may leave out."""
+    """Return the type of an item; messages and references may omit it."""
     if kind := item.maybe("type"):
         return kind.text()
     return "message" if item.maybe("role") else REFERENCE
 
 
 def read_items(items: Iterable[Node], called: dict[str, str]) -> tuple[Message, ...]:
-    """Items as messages: what stands together of an answer is one assistant message.
+    """Return items as messages: consecutive items of a response are one assistant message.
 
-    `called` collects the name of each call by its id. References are not resolved here, and items
-    that only steer the API itself are passed over.
+    `called` collects the name of each call by its id. References are not resolved here; items that
+    only control the API are skipped.
     """
     return tuple(_messages(items, called))
 
@@ -68,7 +67,7 @@ def _messages(items: Iterable[Node], called: dict[str, str]) -> Iterator[Message
 
 
 def _role(item: Node, kind: str) -> Role | None:
-    """Whose message an item belongs to."""
+    """Return the role of the message that an item belongs to."""
     if kind == "message":
         role = item.need("role")
         if role.text() not in _ROLES:
@@ -82,7 +81,7 @@ def _role(item: Node, kind: str) -> Role | None:
 
 
 def _answer_parts(item: Node, kind: str, called: dict[str, str]) -> tuple[MessagePart, ...]:
-    """The parts of an answer's item."""
+    """Return the parts of a response's item."""
     if kind == "message":
         return _content(item.need("content"))
     if kind == "reasoning":
@@ -95,7 +94,7 @@ def _answer_parts(item: Node, kind: str, called: dict[str, str]) -> tuple[Messag
 
 
 def _input_parts(item: Node, kind: str, called: dict[str, str]) -> tuple[MessagePart, ...]:
-    """The parts of a message, or of what a tool gave back."""
+    """Return the parts of a message or a tool's output."""
     if kind == "message":
         return _content(item.need("content"))
     if kind.removesuffix("_output") not in _CALLS:
@@ -107,7 +106,7 @@ def _input_parts(item: Node, kind: str, called: dict[str, str]) -> tuple[Message
 
 
 def _reasoning(item: Node) -> ReasoningPart:
-    """Thinking as its summary, else as its text; what is encrypted of it goes back unread."""
+    """Return reasoning as its summary, else its text; its encrypted content is the signature."""
     texts: list[str] = []
     for key in ("summary", "content"):
         if not texts and (node := item.maybe(key)):
@@ -140,13 +139,13 @@ _COMPACTION_PREFIX = "mockllm."
 
 
 def pack_items(items: Iterable[Json], *, item_id: str) -> Json:
-    """One item for many."""
+    """Return one compaction item that holds many."""
     content = base64.b64encode(encode_json({"items": list(items)})).decode()
     return {"type": _COMPACTION, "id": item_id, "encrypted_content": _COMPACTION_PREFIX + content}
 
 
 def unpack_item(item: Node) -> Iterator[Node]:
-    """The items that a compaction of this server holds, and any other item as it is."""
+    """Yield the items in a compaction of this server, and any other item unchanged."""
     if item.maybe("type") and item.get("type").value == _COMPACTION:
         content = item.need("encrypted_content")
         if content.text().startswith(_COMPACTION_PREFIX):
@@ -156,7 +155,7 @@ def unpack_item(item: Node) -> Iterator[Node]:
 
 
 def _decode_compaction(content: Node) -> list[Json]:
-    """What a client sends back may have been spoiled, as any other part of its request."""
+    """Return the packed items; raise the 400 if the client changed them."""
     try:
         data = base64.b64decode(content.text().removeprefix(_COMPACTION_PREFIX), validate=True)
         items = read_body(data, Limits()).need("items").items()

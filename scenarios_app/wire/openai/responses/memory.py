@@ -1,6 +1,8 @@
-"""How a request takes up what its session keeps of OpenAI's Responses: the answer before it, a
-conversation, single items, and the response and the item that every session has; and what is kept
-of its own answer."""
+"""Loads the history that a request for a Response continues, and records its response.
+
+The history is a previous response, a conversation or single items. Every session also has an
+example response and item.
+"""
 
 import re
 from collections.abc import Iterator
@@ -41,7 +43,7 @@ from scenarios_app.wire.openai.responses.request import (
 from scenarios_app.wire.openai.responses.stream import ResponseEncoder
 from scenarios_app.wire.openai.shared import PROVIDER
 
-# Stand before the id of a conversation, under which there is never a record.
+# Prefixes of archive names that are not those of responses.
 _CONVERSATION, _INFO = "conversation ", "about "
 _decode = msgspec.json.Decoder().decode
 _ITEM = re.compile(r"[a-z]+_([0-9a-f]{32})")
@@ -61,8 +63,7 @@ EXAMPLE_ITEM: Json = {
 
 
 def references(request: CanonicalRequest, archived: ArchivedValues) -> tuple[str, ...]:
-    """The names that a request leads to: of the answers before it, and of those that the items are
-    from which it refers to."""
+    """Return the names of the earlier responses and of the owners of referenced items."""
     return tuple(_iter_references(request.own, archived))
 
 
@@ -76,7 +77,7 @@ def _iter_references(own: ResponseFields, archived: ArchivedValues) -> Iterator[
 
 
 def with_history(request: CanonicalRequest, archived: ArchivedValues) -> CanonicalRequest:
-    """The request with the conversation that it goes on with, and with its references resolved."""
+    """Return the request with its conversation and its references resolved."""
     own: ResponseFields = request.own
     names = [name for name in _earlier_names(own, archived) if not name.startswith(_CONVERSATION)]
     items = tuple(_resolve_item(item, archived) for item in read_input(own.echoed))
@@ -89,7 +90,7 @@ def with_history(request: CanonicalRequest, archived: ArchivedValues) -> Canonic
         record = find_record(name, archived)
         if record is None:
             raise _previous_not_found(name)
-        # Apart from each other: where one answer ends and the next begins is known here.
+        # Read separately, so that consecutive responses stay separate messages.
         for items_or_output in (record.items, record.output):
             kept_items = [item for item in items_or_output if item.get("id").value not in gone]
             before += kept_items
@@ -105,8 +106,8 @@ def with_history(request: CanonicalRequest, archived: ArchivedValues) -> Canonic
 def record_response(
     request: CanonicalRequest, response: CanonicalResponse, stream: bytes
 ) -> tuple[ArchiveWrite, ...]:
-    """What is stored of an answer: the record under its id, also where a script made that up, and
-    that id under the conversation's name."""
+    """Return the writes for a response: the record under its id, a scripted one too, and that id as
+    the conversation's latest."""
     own: ResponseFields = request.own
     if own.echoed.get("store") is False:
         return ()
@@ -115,8 +116,7 @@ def record_response(
 
 
 def record_replayed(request: CanonicalRequest, data: bytes) -> tuple[ArchiveWrite, ...]:
-    """The same of a recorded answer, whole or as it was streamed: what the provider called it is
-    its name here too."""
+    """Return the writes for a replayed recording, under the provider's id."""
     own: ResponseFields = request.own
     body = _decode_response(data)
     name = body.get("id") if isinstance(body, dict) else None
@@ -127,7 +127,7 @@ def record_replayed(request: CanonicalRequest, data: bytes) -> tuple[ArchiveWrit
 
 
 def _decode_response(data: bytes) -> Json:
-    """The response that a recorded answer is; of a stream the one that its last event holds."""
+    """Return the response in a recorded body; for a stream, that of its last event."""
     last: Json = None
     whole = not data.startswith((b"event:", b"data:"))
     for piece in [data] if whole else data.splitlines():
@@ -160,24 +160,26 @@ RECORDING_HISTORY = ArchiveHooks(
 
 
 def conversation_name(conversation: str) -> str:
-    """The name under which the latest of a conversation is kept."""
+    """Return the archive name of a conversation's latest response."""
     return f"{_CONVERSATION}{conversation}"
 
 
 def info_name(conversation: str) -> str:
-    """The name under which it is kept what is known of a conversation."""
+    """Return the archive name of a conversation's metadata."""
     return f"{_INFO}{conversation}"
 
 
 def find_record(name: str, archived: ArchivedValues) -> ResponseRecord | None:
-    """What is stored under the id of a response."""
+    """Return the record of a response id, or None."""
     data = _find_data(name, archived)
     return read_record(data) if data is not None else None
 
 
 def _earlier_names(own: ResponseFields, archived: ArchivedValues) -> Iterator[str]:
-    """The names of the answers before a request, the latest first; a conversation's own name
-    comes before those in it. Where both are given, the conversation is what goes on."""
+    """Yield the names of the responses before a request, the latest first.
+
+    A conversation's own name comes before those in it; it wins over `previous_response_id`.
+    """
     name = own.echoed.get("previous_response_id")
     if own.conversation is not None:
         name = conversation_name(own.conversation)
@@ -198,7 +200,7 @@ def _find_data(name: str, archived: ArchivedValues) -> bytes | None:
 
 
 def _resolve_item(item: Node, archived: ArchivedValues) -> Node:
-    """The item that a reference means, and any other as it is."""
+    """Return the item that a reference names, and any other item unchanged."""
     if kind_of(item) != REFERENCE:
         return item
     item_id = item.need("id").text()
@@ -227,7 +229,8 @@ def _previous_not_found(name: str) -> WireError:
 
 @cache
 def example_record(name: str) -> bytes:
-    """Its record: of an answer in the background, which can be cancelled and streamed again."""
+    """Return the record of an example: a background response, which can be cancelled and
+    streamed."""
     path = "/v1/responses"
     request = CanonicalRequest(
         PROVIDER, path, path, "gpt-4o", stream=True, own=ResponseFields({"background": True})

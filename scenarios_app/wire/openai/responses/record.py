@@ -1,5 +1,4 @@
-"""How a session keeps one of OpenAI's Responses: the name of the one before it, what it was asked
-with and what it answered, and all of its stream if it was streamed."""
+"""The stored form of a Response: the previous response's name, the exchange, and its stream."""
 
 from collections.abc import Iterable, Mapping
 
@@ -23,8 +22,8 @@ _decode = msgspec.json.Decoder().decode
 
 
 class ResponseRecord(msgspec.Struct, frozen=True):
-    """One that is kept. `items` are what it was asked with, each with an id; where they were only
-    added to a conversation there is no answer."""
+    """A stored exchange. `items` are the input items, each with an id; items that were only added
+    to a conversation have no response."""
 
     response: Node
     items: tuple[Node, ...]
@@ -39,13 +38,13 @@ class ResponseRecord(msgspec.Struct, frozen=True):
         return tuple(self.response.get("output").items())
 
     def item(self, item_id: str) -> Json:
-        """The item of that id, None where there is none."""
+        """Return the item with this id, or None."""
         nodes = (*self.output, *self.items)
         return next((n.value for n in nodes if n.get("id").value == item_id), None)
 
 
 class ConversationInfo(msgspec.Struct, frozen=True):
-    """What is kept of a conversation beside its items; `gone` are the ids of those taken out."""
+    """The metadata of a conversation; `gone` are the ids of its deleted items."""
 
     created_at: int
     metadata: Mapping[str, str] = {}
@@ -63,14 +62,16 @@ def write_record(
     previous: str | None,
     stream: bytes,
 ) -> bytes:
-    """Three lines, of which the last is the stream: JSON has no line breaks of its own. Items that
-    have no id get one of `made`."""
+    """Return three lines: the previous name, the exchange and the stream.
+
+    Encoded JSON has no line breaks. Items without an id get one made of `hex_id`.
+    """
     exchange = {"response": response, "items": with_ids(hex_id, items)}
     return b"\n".join((encode_json(previous), encode_json(exchange), stream))
 
 
 def read_record(data: bytes) -> ResponseRecord | None:
-    """A record, None where something else is kept."""
+    """Return a record, or None if the data is an alias."""
     lines = data.split(b"\n", 2)
     if len(lines) == 1:
         return None
@@ -79,14 +80,14 @@ def read_record(data: bytes) -> ResponseRecord | None:
 
 
 def read_previous(data: bytes) -> str | None:
-    """The name of the one before, or that for which another name stands."""
+    """Return the name of the previous response, or the target of an alias."""
     end = data.find(b"\n")
     name: str | None = _decode(data if end < 0 else data[:end])
     return name
 
 
 def write_alias(name: str) -> bytes:
-    """Another name for a record."""
+    """Return an alias for a record."""
     return encode_json(name)
 
 
@@ -99,12 +100,12 @@ def decode_info(data: bytes) -> ConversationInfo:
 
 
 def with_ids(hex_id: str, items: Iterable[Node]) -> list[Json]:
-    """Items as the API lists them; those that have no id get one of `made`."""
+    """Return items as the API lists them; those without an id get one made of `hex_id`."""
     return [_with_id(item, f"{hex_id}in{i}") for i, item in enumerate(items)]
 
 
 def _with_id(item: Node, id_suffix: str) -> Json:
-    """An item as the API lists it: with an id, and with a message's text as a part."""
+    """Return an item with an id, and a message's text as a part."""
     kind = kind_of(item)
     prefix = _PREFIXES.get(kind, "item")
     defaults: dict[str, Json] = {"id": f"{prefix}_{id_suffix}", "type": kind, "status": "completed"}

@@ -1,4 +1,4 @@
-"""Reads a request for one of OpenAI's Responses."""
+"""Parses requests for OpenAI's Responses."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -24,11 +24,11 @@ from scenarios_app.wire.openai.responses.items import kind_of, read_items, unpac
 from scenarios_app.wire.openai.responses.record import ConversationInfo
 from scenarios_app.wire.openai.shared import PROVIDER
 
-# Who names none has a prompt that does, or does not mind.
+# A request may name its model through a stored prompt, or not at all.
 DEFAULT_MODEL = "gpt-4o"
 
-# Fields that an answer says again, but for what it includes. Of those that nothing here depends on
-# the real API refuses a wrong type as well.
+# Fields that a response repeats, except `include`. Many have no effect here: only their type is
+# checked, as by the real API.
 _TYPES: Mapping[str, Callable[[Node], object]] = {
     "background": Node.flag,
     "context_management": Node.items,
@@ -61,18 +61,17 @@ _FIELDS: Mapping[str, Callable[[Node], object]] = {
     "tool_choice": read_tool_choice,
 }
 _LOGPROBS = "message.output_text.logprobs"
-# What an answer says again, and what finding the conversation takes.
+# The fields that a response repeats, and those needed to load the conversation.
 _ECHOED_KEYS = frozenset(_TYPES) - {"include"} | {"input", "tools"}
 
 
 class ResponseFields(msgspec.Struct, frozen=True):
-    """What a request for a Response says beside what every request does.
+    """The fields of a request for a Response beyond the common ones.
 
-    `echoed` are the fields of its body that an answer says again, and its input; `conversation` is
-    the id of the one that it goes on with; `obfuscated` says that deltas hide how long they are,
-    `top_logprobs` how many likely tokens are told at the place of each, None if none is told.
-    The rest is known once what it names is found: the items `before` it and its own, the name of
-    the latest answer before it, and what is known of the conversation.
+    `echoed` are the body fields that the response repeats, and its input; `conversation` is the id
+    of the one to continue; `obfuscated` pads deltas; `top_logprobs` is the number of alternatives
+    per token, None for no log probabilities. The rest is set when the history is loaded: the items
+    `before` it and its own, the name of the previous response, and the conversation's metadata.
     """
 
     echoed: Mapping[str, Json] = {}
@@ -86,7 +85,7 @@ class ResponseFields(msgspec.Struct, frozen=True):
 
 
 def read_response(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    """A request, as far as it can be understood alone: what it names is not in it yet."""
+    """Return a request whose references to stored items are not yet resolved."""
     fields = read_fields(body, _FIELDS)
     model, conversation = body.maybe("model"), body.maybe("conversation")
     echoed = {key: value for key, value in body.object().items() if key in _ECHOED_KEYS}
@@ -116,7 +115,7 @@ def read_response(call: Call, endpoint: Endpoint, params: Params, body: Node) ->
 
 
 def read_input(body: Mapping[str, Json]) -> Iterator[Node]:
-    """The items of a request's input, of which a text is one; a compaction's are those in it."""
+    """Yield the items of a request's input; a text is one item, a compaction holds several."""
     node = Node(body.get("input"), "input")
     match node.value:
         case None:
@@ -136,8 +135,8 @@ def build_conversation(
     items: Iterable[Node],
     called: dict[str, str],
 ) -> tuple[Message, ...]:
-    """The instructions, what was said `before`, and the input. Instructions are never taken over
-    from before."""
+    """Return the instructions, the messages `before`, and the input. Earlier instructions do not
+    apply."""
     messages = (*before, *read_items(items, called))
     instructions = body.get("instructions")
     if isinstance(instructions, str):
@@ -146,7 +145,7 @@ def build_conversation(
 
 
 def _top_logprobs(body: Node) -> int | None:
-    """Tokens are told where that is asked for by name, or by how many."""
+    """Return the number of alternatives per token, requested by number or through `include`."""
     top, include = read_top_logprobs(body), body.maybe("include")
     is_included = include is not None and _LOGPROBS in [item.value for item in include.items()]
     return top if is_included or top else None
@@ -158,13 +157,12 @@ def _obfuscated(fields: Mapping[str, Any]) -> bool:
 
 
 def _conversation(node: Node) -> str:
-    """A conversation is named by its id, or by an object that holds it."""
+    """Return the id of a conversation, given by itself or in an object."""
     return node.need("id").text() if isinstance(node.value, dict) else node.text()
 
 
 def _tools(node: Node | None) -> Iterator[Tool]:
-    """Tools under their own names, an MCP server's under the server's, hosted ones under their
-    type."""
+    """Yield tools by name; MCP tools go by their server's label, hosted ones by their type."""
     for tool in node.items() if node else ():
         kind = tool.need("type").text()
         match kind:
@@ -181,7 +179,7 @@ def _tools(node: Node | None) -> Iterator[Tool]:
 
 
 def _namespace_tool(node: Node) -> Tool:
-    """A tool in a namespace, whose form may be anything."""
+    """Return a tool in a namespace; its schema may be any value."""
     described = node.maybe("description")
     schema = node.get("parameters").value or node.get("format").value
     kind: ToolKind = "custom" if node.get("type").value == "custom" else "function"
@@ -189,14 +187,14 @@ def _namespace_tool(node: Node) -> Tool:
 
 
 def _added_tools(items: Iterable[Node]) -> Iterator[Tool]:
-    """The tools that items of the input bring along."""
+    """Yield the tools of `additional_tools` input items."""
     for item in items:
         if kind_of(item) == "additional_tools":
             yield from _tools(item.need("tools"))
 
 
 def _reasoning(node: Node | None) -> bool:
-    """Whether thinking, or a summary of it, was asked for."""
+    """Return whether thinking or a summary of it was requested."""
     if node is None:
         return False
     keys = ("effort", "summary", "generate_summary")

@@ -1,4 +1,4 @@
-"""Encodes an answer as the events of one of OpenAI's Responses, each of them numbered."""
+"""Encodes a response as the numbered events of OpenAI's Responses."""
 
 from collections.abc import Mapping
 
@@ -27,7 +27,7 @@ from scenarios_app.wire.openai.responses.request import ResponseFields
 _FINAL_EVENTS = {"incomplete": "response.incomplete", "failed": "response.failed"}
 _SEARCH_STATES = ("in_progress", "searching", "completed")
 _SUMMARY: dict[str, Json] = {"type": "summary_text"}
-# How the deltas of an item are called, and which of its places they name.
+# The name of each kind's delta events, and the index field that they have.
 _DELTAS: Mapping[str, tuple[str, ...]] = {
     "output_text": ("output_text", "content_index"),
     "refusal": ("refusal", "content_index"),
@@ -51,8 +51,10 @@ _EMPTY_CONTENT: Mapping[str, Json] = {
 
 
 class ResponseEncoder:
-    """One stream, whose parts arrive strictly one after another. A part's start fixes the frame of
-    its deltas: the bytes around the number and the encoded text."""
+    """Encodes one stream, whose parts arrive strictly one after another.
+
+    The start of a part fixes the frame of its deltas: the bytes around the number and the text.
+    """
 
     def __init__(self, request: CanonicalRequest, response: CanonicalResponse) -> None:
         self._request = request
@@ -62,9 +64,9 @@ class ResponseEncoder:
         own: ResponseFields = request.own
         self._obfuscated = own.obfuscated
         self._top_logprobs = own.top_logprobs
-        # Whether deltas tell their tokens.
+        # True if the open part's deltas have log probabilities.
         self._told = False
-        # None while a part goes by that has no deltas here.
+        # None during a part without deltas.
         self._frame: tuple[bytes, bytes, bytes] | None = None
 
     def opening(self) -> bytes:
@@ -91,7 +93,7 @@ class ResponseEncoder:
 
     def closing(self) -> bytes:
         body = response_body(self._request, self._response)
-        # Who pays is told in whole answers alone.
+        # Only whole responses have a billing field.
         body.pop("billing", None)
         last = _FINAL_EVENTS.get(str(body["status"]), "response.completed")
         return self._event(last, response=body)
@@ -113,7 +115,7 @@ class ResponseEncoder:
         return sent
 
     def _framed(self, placed: OutputItem) -> tuple[bytes, bytes, bytes] | None:
-        """The bytes before the number of a delta, between it and its text, and after that."""
+        """Return the bytes before a delta's number, between it and the text, and after that."""
         if not streamed_text(placed.part) or (kind_key := _delta_kind(placed)) not in _DELTAS:
             return None
         kind, *within = _DELTAS[kind_key]
@@ -181,7 +183,7 @@ class ResponseEncoder:
             refusal = streamed_text(part)
             sent += self._of_content("response.refusal.done", placed, refusal=refusal)
         kind = "response.content_part.done"
-        # The real one tells no tokens here.
+        # The real API sends no log probabilities here.
         content: Json = {key: [] if key == "logprobs" else v for key, v in placed.content.items()}
         return sent + self._of_content(kind, placed, part=content)
 
@@ -204,18 +206,18 @@ class ResponseEncoder:
 
 
 def _delta_kind(placed: OutputItem) -> str:
-    """What the deltas of an item say."""
+    """Return the kind of an item's deltas."""
     if placed.content is not None:
         return str(placed.content["type"])
     return str(placed.item["type"])
 
 
 def _empty_item(item: dict[str, Json]) -> dict[str, Json]:
-    """An item before anything of it was said."""
+    """Return an item at its start, without content."""
     state: dict[str, Json] = {"status": "in_progress"} if "status" in item else {}
     return item | state | _EMPTY_ITEMS[str(item["type"])]
 
 
 def _empty_content(content: dict[str, Json] | None) -> Json:
-    """The content of a message before anything of it was said."""
+    """Return the content of a message at its start."""
     return {key: _EMPTY_CONTENT.get(key, value) for key, value in (content or {}).items()}

@@ -1,5 +1,4 @@
-"""The wire of OpenAI's Responses: `POST /v1/responses`, what it keeps of its answers, each of which
-is given again, whole or streamed, and the conversations that these belong to."""
+"""The wire of OpenAI's Responses: create, retrieve (whole or streamed), cancel and delete."""
 
 import msgspec
 from msgspec.structs import replace
@@ -54,8 +53,8 @@ _ONE_PATH = f"/v1/responses/{{{_RESPONSE}}}"
 
 
 class StoredFields(msgspec.Struct, frozen=True):
-    """Which response is asked for, from which event of its stream and which page of its input;
-    and its record, once it is found."""
+    """The name of a stored response, the event to stream after and the page of its input; and its
+    record, once loaded."""
 
     name: str
     starting_after: int
@@ -64,7 +63,7 @@ class StoredFields(msgspec.Struct, frozen=True):
 
     @property
     def required_record(self) -> ResponseRecord:
-        """The record; raises the 404 where there is none."""
+        """The record; raises the 404 if it is missing."""
         if self.record is None:
             message = f"Response with id '{self.name}' not found."
             raise WireError(404, message, code="response_not_found")
@@ -72,7 +71,7 @@ class StoredFields(msgspec.Struct, frozen=True):
 
 
 def _read(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    """A request about one that is stored; what is asked of it stands in the query."""
+    """Return a request about a stored response; its options are in the query."""
     after = read_integer(Node(dict(call.query)), "starting_after", unless=-1)
     own = StoredFields(params[_RESPONSE], after, read_page(call))
     return make_resource_request(call, endpoint, own, provider=PROVIDER)
@@ -138,7 +137,7 @@ def _retrieve(request: CanonicalRequest, context: ComputeContext) -> bytes:
 _LOAD = ArchiveHooks(_references, _resolve)
 _LOAD_AND_DELETE = ArchiveHooks(_references, _resolve, record_computed=_delete_record)
 
-# The first pattern that fits a path has it, so the longer ones stand first.
+# The first matching pattern wins, so the longer ones come first.
 _STORED_ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("GET", f"{_ONE_PATH}/input_items", _read, compute=_list_input, archival=_LOAD),
     Endpoint("POST", f"{_ONE_PATH}/cancel", _read, compute=_cancel, archival=_LOAD, bodiless=True),
@@ -157,7 +156,7 @@ def _count(request: CanonicalRequest, context: ComputeContext) -> bytes:
 
 
 def _compact(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    """The whole conversation in one item, which the next request can begin with."""
+    """Return the whole conversation as one item, with which the next request can begin."""
     own: ResponseFields = request.own
     items = [item.value for item in (*own.before, *own.items)]
     item = pack_items(items, item_id=f"cmp_{context.request_id}")
@@ -191,7 +190,7 @@ _ENDPOINTS = (
 
 
 class OpenAIResponses(OpenAIWire):
-    """Responses as openai-python 3 and its siblings read and write them."""
+    """OpenAI's Responses API."""
 
     name = "responses"
     title = "OpenAI Responses"
@@ -216,7 +215,7 @@ class OpenAIResponses(OpenAIWire):
         return f"{call.path}/".startswith(_PATH_STARTS)
 
     def stream_error(self, error: ErrorAnswer, *, sent: int) -> bytes:
-        """In a stream an error is flat, and numbered as every event is."""
+        """Return an error event, which is flat and numbered as every event is."""
         fields = {
             "type": "error",
             "sequence_number": sent,
