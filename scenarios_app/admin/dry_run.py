@@ -209,7 +209,6 @@ def prefilled_form(served: ServedRequest) -> PrefilledForm | None:
             continue
         if _essence(rebuilt) == _essence(request):
             fields = to_builtins(sample) | {"tools": ", ".join(sample.tools), "provider": name}
-            fields |= {"called": sample.tool_name, "result": sample.tool_result}
             return PrefilledForm(fields, tuple(_differences(rebuilt, request)))
     return None
 

@@ -92,7 +92,7 @@ def test_a_malformed_request_names_the_place(
 
 
 @pytest.mark.parametrize("provider", [*PROVIDERS, "anthropic beta"])
-def test_what_no_scenario_matches_names_the_nearest(
+def test_unmatched_request_names_the_nearest_scenario(
     live: Live, client: Client, errors: Errors
 ) -> None:
     live.load(scenario("greet", {"match": {"model": "other-9"}, "produce": {"text": "x"}}))

@@ -104,7 +104,7 @@ def test_whatever_may_pass_is_tried_again(
     assert len(live.requests()) == 4
 
 
-def test_what_is_not_to_be_tried_again_is_not(
+def test_error_marked_as_not_retryable_is_not_retried(
     live: Live, chat: OpenAITalk, waited: list[float]
 ) -> None:
     load(live, 1, kind="http", status=503, retryable=False)

@@ -154,7 +154,7 @@ def changed(provider: str) -> st.SearchStrategy[Any]:
 
 
 @pytest.mark.parametrize("provider", RICH)
-def test_what_is_changed_is_right_to_begin_with(provider: str) -> None:
+def test_unchanged_bodies_are_accepted(provider: str) -> None:
     for path in RICH[provider].paths:
         assert read(Sent(provider, path, st.nothing()), RICH[provider].body) is not None
 

@@ -46,7 +46,7 @@ def nested(levels: int, inside: str) -> bytes:
         b'{"a":' + b"9" * 5000 + b"}",
     ],
 )
-def test_what_is_not_json_is_refused(body: bytes) -> None:
+def test_invalid_json_is_rejected(body: bytes) -> None:
     assert refusal(body).message.startswith("The body of the request is not valid JSON: ")
 
 
@@ -86,7 +86,7 @@ def test_every_value_counts_as_a_node() -> None:
     assert refusal(body, Limits(nodes=5)).message == "The JSON body holds more than 5 values."
 
 
-def test_what_surely_holds_too_many_values_is_not_even_decoded(
+def test_body_with_too_many_values_is_rejected_undecoded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(bodies, "_decode", None)
@@ -96,7 +96,7 @@ def test_what_surely_holds_too_many_values_is_not_even_decoded(
 
 @pytest.mark.parametrize("slice_bytes", [1, 7, 9, 262_144])
 @pytest.mark.parametrize("text", [",[{,[{,[{", r"\",[{,[{,[{", "a\\\\"])
-def test_what_stands_in_strings_is_no_value(
+def test_separators_in_strings_add_no_values(
     monkeypatch: pytest.MonkeyPatch, text: str, slice_bytes: int
 ) -> None:
     """Wherever the body is cut to be looked at, in an escape too."""
@@ -152,7 +152,7 @@ def test_null_and_missing_are_the_same() -> None:
 
 
 @pytest.mark.parametrize("falsy", [0, False, "", [], {}])
-def test_what_is_empty_is_there(falsy: Any) -> None:
+def test_empty_value_counts_as_present(falsy: Any) -> None:
     node = Node({"a": falsy})
     assert node.need("a").value == falsy
     found = node.maybe("a")

@@ -109,7 +109,7 @@ def test_how_long_to_wait_and_whether_to_try_again_go_together(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", ["gemini", "gemini array", "ollama"])
-def test_where_limits_have_no_headers_a_spent_one_only_says_when_to_come_again(name: str) -> None:
+def test_dialect_without_limit_headers_sends_only_retry_after(name: str) -> None:
     error = ErrorAnswer(429, "Slow.", retry_after_ms=1500, limited=True)
     assert headers(name) == {}
     assert headers(name, error) == {"retry-after": "2"}

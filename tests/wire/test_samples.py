@@ -126,7 +126,7 @@ def test_each_provider_is_named_once() -> None:
     assert providers() == ("openai", *PROVIDERS, "anthropic", "gemini", "ollama")
 
 
-def test_what_apis_hand_out_again_is_archived_and_nothing_else() -> None:
+def test_only_responses_that_apis_return_again_are_archived() -> None:
     archived = {
         (wire.name, endpoint.canonical)
         for wire in wires()
@@ -140,7 +140,7 @@ def test_what_apis_hand_out_again_is_archived_and_nothing_else() -> None:
     }
 
 
-def test_what_is_only_looked_up_leaves_nothing_in_the_archive() -> None:
+def test_counting_input_tokens_writes_nothing_to_the_archive() -> None:
     (count,) = (
         e
         for e in wires_by_name()["responses"].endpoints

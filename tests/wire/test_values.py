@@ -46,7 +46,7 @@ def containers_in(value: Json) -> int:
 
 
 @given(JSON, st.booleans(), st.integers(1, 9))
-def test_what_stands_in_strings_does_not_count(value: Json, ascii_only: bool, piece: int) -> None:
+def test_separators_in_strings_do_not_count(value: Json, ascii_only: bool, piece: int) -> None:
     data = json.dumps(value, ensure_ascii=ascii_only).encode()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(body, "SLICE_BYTES", piece)
@@ -56,5 +56,5 @@ def test_what_stands_in_strings_does_not_count(value: Json, ascii_only: bool, pi
 
 
 @pytest.mark.parametrize("data", [b"", b"\\", b'"', b'"\\', b"[" * 9, b",,,", b"\xff" * 3])
-def test_what_is_no_json_is_looked_at_too(data: bytes) -> None:
+def test_invalid_json_is_counted_too(data: bytes) -> None:
     assert more_values_than(2, data) == (data in (b"[" * 9, b",,,"))

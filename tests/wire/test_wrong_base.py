@@ -47,7 +47,7 @@ def told(found: Target) -> str:
         ("ollama", "/generate", "/api"),
     ],
 )
-def test_what_is_missing_at_the_beginning_is_told(provider: str, path: str, base: str) -> None:
+def test_missing_path_prefix_is_named_in_the_404(provider: str, path: str, base: str) -> None:
     found = target("POST", path)
     assert found.wire.provider == provider
     right = base + path.removeprefix("/proxy")
@@ -71,7 +71,7 @@ def test_what_is_missing_at_the_beginning_is_told(provider: str, path: str, base
         ("ollama", "/ollama/api/embed", "/ollama"),
     ],
 )
-def test_what_is_too_much_at_the_beginning_is_told(provider: str, path: str, lead: str) -> None:
+def test_extra_path_prefix_is_named_in_the_404(provider: str, path: str, lead: str) -> None:
     found = target("POST", path)
     assert found.wire.provider == provider
     assert told(found) == (
@@ -144,7 +144,7 @@ def test_the_envelope_is_that_of_the_provider() -> None:
         ("POST", "/x" * 5_000),
     ],
 )
-def test_what_looks_like_nobodys_is_nobodys(method: str, path: str) -> None:
+def test_path_unlike_any_providers_has_no_target(method: str, path: str) -> None:
     assert find_intended_path(method, path) is None
     assert find_misplaced_target(Call(method, path, {}, {}, b"")) is None
 
@@ -156,6 +156,6 @@ def test_a_method_that_one_provider_has_is_that_ones_whoever_the_client_is() -> 
 @pytest.mark.parametrize(
     "path", ["/v1/nothing", "/v1/threads/t/messages", "/v1/fim/completions", "/openai/x/responses"]
 )
-def test_what_a_provider_may_have_and_we_have_not_stays_its_own(path: str) -> None:
+def test_unknown_path_below_a_prefix_gets_that_providers_404(path: str) -> None:
     found = target("POST", path)
     assert (found.wire.provider, told(found)) == ("openai", f"Unknown request URL: POST {path}.")

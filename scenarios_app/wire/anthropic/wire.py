@@ -121,6 +121,16 @@ class AnthropicMessages:
     )
 
     upstream: Upstream | None = Upstream(
+        PROVIDER,
+        base_url="https://api.anthropic.com",
+        hosts=("api.anthropic.com",),
+        key_variables=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
+        base_url_variables=(("ANTHROPIC_BASE_URL", ""),),
+        unset_variables=("ANTHROPIC_AUTH_TOKEN",),
+        key_header="x-api-key",
+        headers=(("anthropic-version", "2023-06-01"),),
+    )
+
     def sample(self, request: SampleRequest) -> SampleCall:
         return sample(request)
 

@@ -53,7 +53,7 @@ def test_no_key_is_a_permission_that_lacks(live: Live, gemini: GeminiTalk) -> No
         assert "unregistered callers" in str(error.message)
 
 
-def test_what_this_server_has_not_is_refused_as_google_does(gemini: GeminiTalk) -> None:
+def test_unsupported_google_endpoint_raises_in_its_client(gemini: GeminiTalk) -> None:
     with pytest.raises(ClientError, match="DELETE /v1/tunedModels/x") as raised:
         gemini.ask("delete", model="tunedModels/x")
     assert (raised.value.code, raised.value.status) == (404, "NOT_FOUND")

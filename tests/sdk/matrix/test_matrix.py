@@ -32,7 +32,7 @@ DOCS = Path(__file__).resolve().parents[3] / "docs" / "wires.md"
 
 @pytest.mark.parametrize("way", ["stream", "whole"])
 @pytest.mark.parametrize("wire", CLIENTS)
-def test_what_was_scripted_is_what_the_client_hands_back(live: Live, wire: str, way: str) -> None:
+def test_client_returns_the_scripted_response(live: Live, wire: str, way: str) -> None:
     client, limits, stream = CLIENTS[wire], LIMITS[wire], way == "stream"
     rows = features(client)
     documents = {d.get("name", d.get("id")): d for feature in rows for d in feature.loaded()}

@@ -65,9 +65,7 @@ def test_the_rest_of_the_api_has_our_own_errors(live: Live) -> None:
         assert answer.json()["code"] == "NOT_FOUND"
 
 
-def test_what_ollama_does_not_have_here_is_told_by_its_client(
-    live: Live, llama: OllamaTalk
-) -> None:
+def test_unsupported_ollama_endpoint_raises_in_its_client(live: Live, llama: OllamaTalk) -> None:
     with pytest.raises(ollama.ResponseError) as raised:
         llama.ask("copy", source="llama3.2", destination="other")
     assert raised.value.status_code == 404

@@ -24,7 +24,7 @@ TOOLS: list[dict[str, Any]] = [
 ASKED = {"role": "user", "content": "How is Paris tonight?"}
 
 
-def test_what_was_expected_and_is_not_there_is_told(live: Live, chat: OpenAITalk) -> None:
+def test_failed_expectation_is_reported(live: Live, chat: OpenAITalk) -> None:
     live.load(paris("openai"))
     asked = {"model": "gpt-4o", "messages": [ASKED], "tools": TOOLS, "temperature": 0.9}
     with pytest.raises(openai.BadRequestError, match="step “ask for both”") as refused:

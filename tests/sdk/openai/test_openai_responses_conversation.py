@@ -87,7 +87,7 @@ def test_an_answer_that_nobody_kept(live: Live, client: Client) -> None:
         client.ask(lambda c: c.responses.retrieve(first.id))
 
 
-def test_what_is_kept_is_had_again(live: Live, client: Client) -> None:
+def test_stored_response_is_retrieved(live: Live, client: Client) -> None:
     load(live, text="Hi there")
     read = client.read(lambda c: c.responses.create(input="x", stream=True, background=True))
     whole = read.items[-1].response
@@ -129,7 +129,7 @@ def test_a_stream_helper_takes_up_a_stream(live: Live, client: Client) -> None:
     assert final.output_text == "Hi there"
 
 
-def test_what_it_would_cost_and_what_it_comes_to_in_one_item(live: Live, client: Client) -> None:
+def test_input_tokens_are_counted_and_conversations_compacted(live: Live, client: Client) -> None:
     remember = {"match": {"messages": [{"which": "first", "equals": "Remember 7."}]}}
     live.load(scenario("one", {**says("I do."), **remember}))
     counted = client.ask(lambda c: c.responses.input_tokens.count(input="12345678"))
@@ -143,7 +143,7 @@ def test_what_it_would_cost_and_what_it_comes_to_in_one_item(live: Live, client:
     assert client.ask(lambda c: c.responses.create(input=items)).output_text == "I do."
 
 
-def test_what_was_expected_and_is_not_there_is_told(live: Live, client: Client) -> None:
+def test_failed_expectation_is_reported(live: Live, client: Client) -> None:
     live.load(SCRIPTS["careful-settings"])
     asked: dict[str, Any] = {"temperature": 1, "top_p": 0.95, "input": "careful-settings"}
     answer = client.ask(lambda c: c.responses.create(model="test-llm", **asked))

@@ -10,9 +10,7 @@ from tests.support.live_server import Live
 SCRIPTS = {document["id"]: document for document in examples()}
 
 
-def test_what_is_not_as_expected_comes_back_as_a_failing_report(
-    live: Live, chat: OpenAITalk
-) -> None:
+def test_failed_expectation_is_returned_as_a_failing_report(live: Live, chat: OpenAITalk) -> None:
     live.load(SCRIPTS["careful-settings"])
     asked: dict[str, Any] = {
         "model": "test-llm",

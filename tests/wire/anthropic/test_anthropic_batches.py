@@ -131,7 +131,7 @@ def test_results_are_lines_in_the_order_of_the_requests() -> None:
     assert RESULTS.media_type == "application/x-jsonl"
 
 
-def test_what_is_cancelled_was_never_answered() -> None:
+def test_cancelled_batch_reports_no_results() -> None:
     session = Session()
     session.make(MESSAGE, MESSAGE)
     told = session.ask(CANCEL, ID)
@@ -213,7 +213,7 @@ def test_without_a_host_results_are_named_by_their_path() -> None:
         ("text", "requests"),
     ],
 )
-def test_what_is_no_batch_is_refused_at_its_place(requests: object, said: str) -> None:
+def test_invalid_batch_is_rejected_with_its_path(requests: object, said: str) -> None:
     with pytest.raises(WireError, match=said) as raised:
         Session().read(CREATE, body={"requests": requests})
     assert raised.value.answer.status == 400

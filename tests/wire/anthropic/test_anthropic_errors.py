@@ -114,7 +114,7 @@ def test_the_sdk_fails_on_the_malformed_event() -> None:
         list(_create(answer, stream=True))
 
 
-def test_what_the_wire_refuses_has_the_providers_type() -> None:
+def test_wire_errors_have_the_providers_type() -> None:
     with pytest.raises(WireError) as caught:
         WIRE.authorise(call(headers={}))
     assert _error(caught.value.answer)["error"]["type"] == "authentication_error"

@@ -57,7 +57,7 @@ def test_a_name_tells_what_a_model_says(model: str, placed: bool, adaptive: bool
         ("claude-opus-4-8", {"inference_geo": 5}, "global"),
     ],
 )
-def test_where_it_is_computed_is_as_asked_or_the_models_own(
+def test_inference_geo_is_the_requested_one_or_the_models_default(
     model: str, asked: dict[str, object], geo: str
 ) -> None:
     assert usage(model, **asked)["inference_geo"] == geo
@@ -74,7 +74,7 @@ def test_thinking_is_counted_where_it_is_on_or_the_models_own_choice() -> None:
     assert said["output_tokens_details"] == {"thinking_tokens": 3}
 
 
-def test_what_was_written_to_a_cache_is_kept_as_long_as_asked() -> None:
+def test_cache_writes_are_counted_by_the_requested_ttl() -> None:
     answer = response(TextPart("Hi"), usage=Usage(9, 2, cache_write_tokens=7))
     kept = {}
     for ttl in ("5m", "1h"):

@@ -58,7 +58,7 @@ def test_a_required_field_is_named(field: str) -> None:
         ("thread.previous_message_id", {"thread": {"type": "continue"}}),
     ],
 )
-def test_what_is_wrong_is_named_by_its_place(place: str, broken: dict[str, Any]) -> None:
+def test_invalid_value_is_rejected_with_its_path(place: str, broken: dict[str, Any]) -> None:
     message = _refused({**LEAST, **broken})
     assert message.startswith(f"{place}:") or f"'{place}'" in message
 

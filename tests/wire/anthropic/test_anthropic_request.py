@@ -199,7 +199,7 @@ def test_each_tool_result_is_a_tool_message_with_the_name_of_its_call() -> None:
     assert request.turn == 2
 
 
-def test_what_stands_around_tool_results_stays_a_user_message_in_its_place() -> None:
+def test_content_around_tool_results_stays_a_user_message_in_order() -> None:
     result = {"type": "tool_result", "tool_use_id": "unheard"}
     first, after = {"type": "text", "text": "first"}, {"type": "text", "text": "after"}
     image = {"type": "image", "source": {}}

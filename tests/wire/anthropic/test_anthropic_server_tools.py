@@ -217,7 +217,7 @@ def test_the_sdk_puts_a_stream_together_to_the_whole_message() -> None:
 
 
 @pytest.mark.parametrize("separator", ["\u2028", "\u2029", "\x85"])
-def test_what_a_block_begins_with_is_one_line_for_every_reader(separator: str) -> None:
+def test_block_start_escapes_line_separators(separator: str) -> None:
     text = f"a{separator}b"
     sent = stream(response(gave([text]), TextPart("x", (Citation(text, text, text),))))
     assert separator not in sent.decode()

@@ -52,7 +52,7 @@ class Sized(BaseModel):
     items: list[float] = Field(min_length=2, max_length=5)
 
 
-def test_what_an_sdk_puts_into_descriptions_is_read() -> None:
+def test_schema_keywords_in_descriptions_are_read() -> None:
     read: Any = with_described_keywords(transform_schema(Sized))
     number, code, items = (read["properties"][name] for name in ("number", "code", "items"))
     assert (number["minimum"], number["exclusiveMaximum"]) == (2, 10)

@@ -91,7 +91,7 @@ def test_a_content_may_be_empty(content: Any) -> None:
         ({"partMetadata": {}, "somethingNew": {"x": 1}}, "somethingNew"),
     ],
 )
-def test_what_is_no_text_is_carried_unread(part: Any, kind: str) -> None:
+def test_part_without_text_becomes_an_opaque_part(part: Any, kind: str) -> None:
     (message,) = parse_contents(user(part)).messages
     assert message.parts == (OpaquePart(kind),)
 
@@ -257,7 +257,7 @@ def test_an_unknown_id_stays() -> None:
         (None, "{}"),
     ],
 )
-def test_what_a_function_returned(response: Any, content: str) -> None:
+def test_function_response_becomes_the_tool_result(response: Any, content: str) -> None:
     assert result(response) == ToolResultPart("f", "f", content)
 
 

@@ -53,7 +53,7 @@ def test_an_error_in_an_array_is_its_last_element() -> None:
 
 
 @pytest.mark.parametrize("wire", [EVENTS, ARRAY])
-def test_what_is_malformed_is_framed_and_no_json(wire: Any) -> None:
+def test_malformed_event_is_framed_and_invalid_json(wire: Any) -> None:
     with pytest.raises(json.JSONDecodeError):
         json.loads(wire.malformed_body)
     event = wire.malformed_event

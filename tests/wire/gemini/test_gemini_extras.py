@@ -52,7 +52,7 @@ def test_tokens_are_counted_from_contents_or_from_a_whole_request() -> None:
     assert count({"generate_content_request": whole}) == 8
 
 
-def test_what_is_counted_is_checked() -> None:
+def test_count_tokens_validates_its_request() -> None:
     assert refused(f"{MODEL}:countTokens", {}).answer.param == "contents"
 
 
@@ -132,7 +132,9 @@ def test_the_beginning_of_a_long_text_is_read() -> None:
         ("batchEmbedContents", {"requests": [{}]}, "requests[0].content"),
     ],
 )
-def test_what_cannot_be_embedded_is_named(verb: str, body: Any, place: str) -> None:
+def test_invalid_embedding_input_is_rejected_with_its_path(
+    verb: str, body: Any, place: str
+) -> None:
     assert refused(f"{EMBEDDING}:{verb}", body).answer.param == place
 
 

@@ -62,7 +62,7 @@ def streamed(model: str, *parts: AnswerPart, **fields: object) -> list[dict[str,
         ("gemma-3-27b-it", None, False),
     ],
 )
-def test_which_models_think(model: str, budget: int | None, does: bool) -> None:
+def test_thinking_depends_on_model_and_budget(model: str, budget: int | None, does: bool) -> None:
     assert thinks(model, budget) is does
 
 
@@ -134,7 +134,7 @@ def test_an_answer_that_calls_says_so_since_2_5(model: str, message: str | None)
     assert "finishMessage" not in candidate(model, TextPart("Well."))
 
 
-def test_what_is_cut_short_does_not_say_that_it_called() -> None:
+def test_truncated_call_has_no_finish_message() -> None:
     answer = response(CALL, reason="length")
     (found,) = render(answer, request=asked("gemini-3"))["candidates"]
     assert (found["finishReason"], "finishMessage" in found) == ("MAX_TOKENS", False)
@@ -158,7 +158,7 @@ def test_2_5_signs_where_functions_are_offered() -> None:
     assert signed("gemini-2.5-flash", TextPart("a"), **FUNCTIONS) == [True]
 
 
-def test_what_does_not_think_signs_nothing() -> None:
+def test_model_without_thinking_signs_nothing() -> None:
     config = {"generationConfig": {"thinkingConfig": {"thinkingBudget": 0}}}
     for model in ("gemini-3-flash-preview", "gemini-2.5-flash"):
         assert signed(model, CALL, **FUNCTIONS, **config) == [False]
@@ -166,7 +166,7 @@ def test_what_does_not_think_signs_nothing() -> None:
 
 
 @pytest.mark.parametrize("scripted", [{"signature": "sig"}, {"redacted": "c2VjcmV0"}])
-def test_where_a_script_signs_nothing_else_is_signed(scripted: dict[str, str]) -> None:
+def test_scripted_signature_replaces_generated_ones(scripted: dict[str, str]) -> None:
     thinking = ReasoningPart("Hm.", **scripted)
     assert signed("gemini-3", thinking, TextPart("a")) == [True, False]
 

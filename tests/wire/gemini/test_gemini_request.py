@@ -225,7 +225,7 @@ def test_contents_are_needed(body: Any) -> None:
         ("cachedContent", {"cachedContent": {}}),
     ],
 )
-def test_what_is_wrong_is_named_by_its_place(place: str, broken: dict[str, Any]) -> None:
+def test_invalid_value_is_rejected_with_its_path(place: str, broken: dict[str, Any]) -> None:
     assert_refused({**LEAST, **broken}, place)
 
 

@@ -90,7 +90,7 @@ def test_the_rest_below_v1_is_others(method: str, path: str) -> None:
 @pytest.mark.parametrize(
     "path", ["/v1/operations/x", "/v1/cachedContents/x", "/v1/tunedModels", "/v1"]
 )
-def test_what_google_has_and_this_server_has_not_is_googles_404(path: str) -> None:
+def test_unsupported_google_path_is_googles_404(path: str) -> None:
     found = target(call(path, method="GET", headers=HEADERS))
     assert found.wire is EVENTS
     assert found.error is not None and found.error.answer.status == 404

@@ -57,7 +57,7 @@ def test_a_tool_of_googles_is_called_and_responds(name: str, kind: str) -> None:
         ({"hits": 1}, "unavailable", {"error": "unavailable"}),
     ],
 )
-def test_what_a_tool_gave_back_is_an_object(found: Any, error: str | None, said: Any) -> None:
+def test_server_tool_result_is_sent_as_an_object(found: Any, error: str | None, said: Any) -> None:
     (result,) = parts(gave("web_search", found, error))
     assert result["toolResponse"]["response"] == said
 

@@ -18,14 +18,14 @@ def test_a_text_is_sent_in_base64(scripted: str) -> None:
     assert decode_signature(sent) == scripted
 
 
-def test_what_is_base64_is_sent_as_it_is() -> None:
+def test_base64_signature_is_sent_unchanged() -> None:
     scripted = b64encode(OPAQUE).decode()
     assert encode_signature(scripted) == scripted
     assert decode_signature(scripted) == scripted
 
 
 @given(st.text(min_size=1) | st.binary(min_size=1).map(lambda data: b64encode(data).decode()))
-def test_what_comes_back_is_sent_again_the_same(scripted: str) -> None:
+def test_returned_signature_is_encoded_the_same_again(scripted: str) -> None:
     sent = encode_signature(scripted)
     assert encode_signature(decode_signature(sent)) == sent
 
@@ -41,5 +41,5 @@ def test_clients_may_use_either_alphabet_and_leave_the_padding_out(
 
 
 @pytest.mark.parametrize("sent", ["sig-1", "no base64!", "é", "a"])
-def test_what_is_no_base64_stays_as_it_is(sent: str) -> None:
+def test_signature_that_is_not_base64_stays_unchanged(sent: str) -> None:
     assert decode_signature(sent) == sent

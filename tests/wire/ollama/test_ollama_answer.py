@@ -96,7 +96,7 @@ def test_choices_follow_each_other() -> None:
     assert len(told["message"]["tool_calls"]) == 1
 
 
-def test_what_this_wire_has_no_word_for() -> None:
+def test_parts_that_ollama_lacks_are_left_out() -> None:
     told = render(
         CHAT,
         answer(

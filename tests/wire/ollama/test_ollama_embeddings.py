@@ -82,7 +82,7 @@ def test_all_texts_together_have_a_limit() -> None:
         embed(input=["x" * LONGEST] * (MAX_EMBEDDED_CHARS // LONGEST + 1))
 
 
-def test_so_has_their_number() -> None:
+def test_number_of_embedded_texts_is_limited() -> None:
     assert len(embed(input=["x"] * MAX_INPUTS)["embeddings"]) == MAX_INPUTS
     with pytest.raises(WireError, match="at most 2048 texts"):
         embed(input=["x"] * (MAX_INPUTS + 1))

@@ -21,7 +21,7 @@ def test_an_error_in_a_stream_is_its_last_line() -> None:
     assert json.loads(sent) == {"error": "fell\nover\u2028"}
 
 
-def test_nobody_needs_a_key_but_one_that_is_sent_is_known() -> None:
+def test_ollama_needs_no_key_but_reads_one_that_is_sent() -> None:
     assert WIRE.api_key(make_call()) is None
     WIRE.authorise(make_call())
     WIRE.check(make_call())
@@ -30,7 +30,7 @@ def test_nobody_needs_a_key_but_one_that_is_sent_is_known() -> None:
 
 
 @pytest.mark.parametrize("broken", [WIRE.malformed_body, WIRE.malformed_event])
-def test_what_is_malformed_is_no_json(broken: bytes) -> None:
+def test_malformed_body_is_invalid_json(broken: bytes) -> None:
     with pytest.raises(json.JSONDecodeError):
         json.loads(broken)
     assert b"\n" not in broken[:-1]

@@ -13,7 +13,7 @@ SAID = st.tuples(st.sampled_from(["user", "assistant"]), TEXTS)
 
 
 @given(st.lists(SAID, max_size=6))
-def test_what_was_said_comes_back(said: list[tuple[str, str]]) -> None:
+def test_context_decodes_to_the_same_conversation(said: list[tuple[str, str]]) -> None:
     messages = tuple(Message(role, (TextPart(text),)) for role, text in said)  # type: ignore[arg-type]
     numbers = encode_context(messages)
     assert all(0 <= number < 65_536 for number in numbers)

@@ -95,7 +95,7 @@ def test_the_version_is_a_version() -> None:
         ("-0m", "unload"),
     ],
 )
-def test_where_nothing_is_asked_a_model_is_loaded_or_put_away(
+def test_request_without_prompt_loads_or_unloads_its_model(
     operation: str, content: dict[str, object], keep_alive: object, reason: str
 ) -> None:
     assert computed(operation, {"model": "any", "keep_alive": keep_alive}) == {

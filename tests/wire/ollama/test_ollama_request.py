@@ -57,7 +57,7 @@ def test_an_answer_streams_unless_it_is_not_to() -> None:
     assert prompt().stream is True
 
 
-def test_what_is_missing_is_not_there() -> None:
+def test_missing_fields_get_their_defaults() -> None:
     request = parse()
     assert (request.temperature, request.top_p, request.max_tokens) == (None, None, None)
     assert (request.stop, request.tools, request.response_format) == ((), (), None)
@@ -123,9 +123,7 @@ def test_saying_nothing_asks_for_no_answer(operation: str, stream: bool) -> None
     ("operation", "texts"),
     [("embed", ("a", "b")), ("embeddings", ("a",))],
 )
-def test_what_is_to_be_embedded_is_what_the_user_says(
-    operation: str, texts: tuple[str, ...]
-) -> None:
+def test_texts_to_embed_are_parts_of_a_user_message(operation: str, texts: tuple[str, ...]) -> None:
     body = {"model": "m", "input": ["a", "b"], "prompt": "a", "keep_alive": 5}
     request = parse_body(body, operation)
     assert request.messages == (Message("user", tuple(map(TextPart, texts))),)
@@ -213,7 +211,7 @@ def test_lists_ask_for_nothing(operation: str) -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_is_wrong_is_told_with_its_place(fields: dict[str, Any], said: str) -> None:
+def test_invalid_field_is_rejected_with_its_path(fields: dict[str, Any], said: str) -> None:
     assert said in refused(**fields).message
 
 
@@ -232,7 +230,7 @@ def test_what_is_wrong_is_told_with_its_place(fields: dict[str, Any], said: str)
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_is_wrong_with_a_prompt(fields: dict[str, Any], said: str) -> None:
+def test_invalid_prompt_field_is_rejected_with_its_path(fields: dict[str, Any], said: str) -> None:
     assert said in refused("generate", **fields).message
 
 
@@ -250,7 +248,9 @@ def test_what_is_wrong_with_a_prompt(fields: dict[str, Any], said: str) -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_is_wrong_with_an_embedding(fields: dict[str, Any], said: str) -> None:
+def test_invalid_embedding_field_is_rejected_with_its_path(
+    fields: dict[str, Any], said: str
+) -> None:
     assert said in refused("embed", **fields).message
 
 

@@ -112,7 +112,7 @@ def test_reasoning_is_there_under_its_name_alone() -> None:
     ("model", "logprobs", "named"),
     [("gpt-4o-mini", True, True), ("o3-mini", False, True), ("gpt-5-mini", False, False)],
 )
-def test_what_a_choice_and_its_top_hold_is_the_models_own(
+def test_choice_and_top_level_fields_depend_on_the_model(
     model: str, logprobs: bool, named: bool
 ) -> None:
     response = replace(answer([TextPart("Hi")]), model=model)

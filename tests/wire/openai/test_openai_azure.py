@@ -65,7 +65,7 @@ def test_a_route_has_its_forms_on_azure(method: str, path: str, canonical: str) 
         "/openai/deployments/a/b/chat/completions",
     ],
 )
-def test_what_is_not_there_gets_the_envelope(path: str) -> None:
+def test_unknown_azure_path_is_a_404_in_the_envelope(path: str) -> None:
     assert is_provider_path(path)
     found = target("POST", path)
     assert found.wire.provider == "openai"

@@ -119,7 +119,7 @@ def test_files_of_a_batch_are_made_once() -> None:
     assert output not in session.stored
 
 
-def test_what_is_cancelled_was_never_answered() -> None:
+def test_cancelled_batch_reports_no_results() -> None:
     session = Session()
     made = session.make(jsonl(line("a")), ANSWER)
     told = session.ask(CANCEL, made["id"])
@@ -188,7 +188,7 @@ def test_each_line_becomes_a_call_with_the_headers_of_the_batch() -> None:
         ({"input_file_id": None}, 400, "input_file_id"),
     ],
 )
-def test_what_makes_no_batch_is_refused(keys: dict[str, Any], status: int, said: str) -> None:
+def test_invalid_batch_request_is_rejected(keys: dict[str, Any], status: int, said: str) -> None:
     body = {"input_file_id": "file_id", "endpoint": CHAT, "completion_window": "24h", **keys}
     with pytest.raises(WireError, match=said) as raised:
         Session().read(CREATE, body=body)
@@ -213,7 +213,7 @@ def test_the_examples_of_the_api_description_are_there_and_stay_as_they_are() ->
     assert not session.stored
 
 
-def test_what_is_stored_can_be_read_again() -> None:
+def test_stored_batch_is_decoded_to_the_same_value() -> None:
     session = Session()
     made = session.make(jsonl(line("a")), ANSWER)
     stored = msgspec.json.decode(session.stored[made["id"]])

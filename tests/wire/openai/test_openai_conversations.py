@@ -171,7 +171,7 @@ def test_added_items_can_be_referred_to_and_are_no_response(session: Session) ->
         (ONE, {}, "metadata"),
     ],
 )
-def test_what_is_wrong_is_named(session: Session, path: str, body: Any, place: str) -> None:
+def test_invalid_field_is_named(session: Session, path: str, body: Any, place: str) -> None:
     error = refused(session, "POST", path, body)
     assert (error.status, error.param) == (400, place)
     assert not session.kept
@@ -211,6 +211,6 @@ def test_any_items_are_added_or_refused_and_leave_nothing(items: list[Any], odd:
 
 
 @given(JSON.filter(lambda items: not isinstance(items, list)))
-def test_what_is_no_list_of_items_is_refused(items: Any) -> None:
+def test_items_that_are_not_a_list_are_rejected(items: Any) -> None:
     answer = refused(Session(), "POST", f"{ONE}/items", {"items": items})
     assert (answer.status, answer.param) == (400, "items")

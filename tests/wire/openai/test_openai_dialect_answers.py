@@ -163,7 +163,7 @@ def test_thinking_of_openrouters_has_details_that_come_back_unharmed(
     assert sealed == {part.signature or part.redacted} - {None}
 
 
-def test_what_openais_models_think_is_sealed_where_no_script_does_it() -> None:
+def test_unscripted_openai_reasoning_is_encrypted() -> None:
     (_, sealed) = message("openrouter", ReasoningPart("Hm."), model="openai/o3")[
         "reasoning_details"
     ]

@@ -128,7 +128,7 @@ def test_an_error_has_the_dialects_envelope(
     assert json.loads(event.removeprefix(b"data: ")) == envelope
 
 
-def test_what_openrouter_has_no_field_for_stands_beside_the_error() -> None:
+def test_openrouter_puts_other_error_fields_into_metadata() -> None:
     error = ErrorAnswer(429, "M", code="c", limited=True)
     told = json.loads(WIRES_BY_DIALECT["openrouter"].error(error, request_id="r"))
     assert told["error"]["metadata"] == {"raw": "M", "provider_name": "mockllm", "code": "c"}

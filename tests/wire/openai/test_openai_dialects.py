@@ -70,7 +70,7 @@ def test_a_dialect_that_does_not_exist_is_one_clear_error() -> None:
     assert json.loads(found.wire.error(error, request_id="r"))["error"]["code"] == error.code
 
 
-def test_what_a_dialect_has_not_is_a_404_that_says_so() -> None:
+def test_endpoint_missing_in_a_dialect_is_a_404_that_names_both() -> None:
     found = target("/v1/batches", **{"x-mockllm-dialect": "groq"})
     assert found.endpoint is None and found.error is not None
     error = found.error.answer
@@ -83,7 +83,7 @@ def test_other_wires_have_no_dialects(path: str) -> None:
     assert target(path, **headers).error is None
 
 
-def test_nobody_owns_a_path_whatever_the_dialect() -> None:
+def test_dialect_header_does_not_claim_an_unowned_path() -> None:
     call = make_call(path="/nowhere", headers={"x-mockllm-dialect": "groq"})
     assert find_target(call) is None
 
@@ -162,7 +162,7 @@ def test_calls_without_a_type_are_of_functions() -> None:
         {"messages": "x"},
     ],
 )
-def test_what_is_no_request_is_refused_in_dialects_too(fields: dict[str, Any]) -> None:
+def test_invalid_request_is_rejected_in_a_dialect(fields: dict[str, Any]) -> None:
     found = of("mistral")
     assert found.endpoint is not None
     body = {"model": "m", "messages": [HELLO], **fields}

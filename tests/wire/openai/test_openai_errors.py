@@ -24,7 +24,7 @@ def headers(error: ErrorAnswer | None = None) -> dict[str, str]:
     return dict(sent)
 
 
-def test_what_an_error_says_of_itself_goes_first() -> None:
+def test_scripted_error_fields_replace_the_defaults() -> None:
     error = ErrorAnswer(429, "no", type="insufficient_quota", code="quota", param="model")
     assert envelope(error) == {
         "message": "no",

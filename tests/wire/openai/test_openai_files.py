@@ -72,7 +72,7 @@ def test_files_are_listed_by_purpose_the_latest_first() -> None:
         (form_of(('name="purpose"', b"fun"), ('name="file"; filename="x"', b"")), "'fun'"),
     ],
 )
-def test_what_is_no_upload_is_refused(form: tuple[dict[str, str], bytes], said: str) -> None:
+def test_invalid_upload_is_rejected(form: tuple[dict[str, str], bytes], said: str) -> None:
     with pytest.raises(WireError, match=said) as raised:
         Session().read(UPLOAD, form=form)
     assert raised.value.answer.status == 400

@@ -136,7 +136,7 @@ def test_inputs_are_user_messages_to_be_matched() -> None:
         ({"input": "x", "model": 1}, "model"),
     ],
 )
-def test_what_is_wrong_is_named_by_its_place(body: dict[str, Any], place: str) -> None:
+def test_invalid_value_is_rejected_with_its_path(body: dict[str, Any], place: str) -> None:
     error = refused(**body)
     assert (error.status, error.param) == (400, place)
 

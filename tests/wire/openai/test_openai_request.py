@@ -115,7 +115,7 @@ def test_fields_that_nobody_reads_change_nothing() -> None:
     assert parse(seed=1, user="u", new_next_month={"a": [1]}) == parse()
 
 
-def test_what_decides_the_form_of_the_answer_is_read() -> None:
+def test_fields_that_affect_only_the_response_are_read() -> None:
     custom = {"type": "custom", "custom": {"name": "grep"}}
     usage = {"include_usage": True}
     assert parse(tools=[custom], functions=[{"name": "f"}], stream_options=usage).own == (
@@ -199,7 +199,7 @@ def test_of_several_wrong_fields_the_first_in_the_body_is_named() -> None:
         ({"response_format": {}}, "response_format.type"),
     ],
 )
-def test_what_is_needed_is_asked_for_by_name(fields: dict[str, Any], param: str) -> None:
+def test_missing_required_field_is_named(fields: dict[str, Any], param: str) -> None:
     with pytest.raises(WireError) as refused:
         parse_body({"model": "gpt-4o", "messages": [HELLO], **fields})
     error = refused.value.answer

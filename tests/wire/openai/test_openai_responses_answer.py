@@ -171,7 +171,7 @@ def test_the_tier_is_the_one_that_was_worked_in(asked: str, tier: str) -> None:
     assert render(parse(service_tier=asked), answer(()))["service_tier"] == tier
 
 
-def test_who_pays_for_the_background_is_not_told() -> None:
+def test_background_response_has_no_billing_field() -> None:
     assert "billing" not in render(parse(background=True), answer(()))
 
 
@@ -211,6 +211,6 @@ def test_scripted_fields_add_to_it_and_may_say_how_it_ended() -> None:
     )
 
 
-def test_what_it_consists_of_cannot_be_replaced() -> None:
+def test_metadata_cannot_replace_reserved_fields() -> None:
     whole = render(parse(), answer((TextPart("a"),), output=[], usage=None, object="x"))
     assert whole["output"] and whole["usage"] and whole["object"] == "response"

@@ -98,7 +98,7 @@ def test_an_answer_that_is_not_kept_is_a_400_as_at_the_real_api(name: str) -> No
     )
 
 
-def test_what_is_not_to_be_stored_is_not_kept() -> None:
+def test_response_with_store_false_is_not_archived() -> None:
     session = Session()
     first = session.ask(numbered(1, TextPart("a")), input="q", store=False)
     assert session.kept == {}
@@ -140,7 +140,7 @@ def test_an_item_may_be_referred_to() -> None:
     assert request.tool_results == (ToolResultPart("c1", "f", "done"),)
 
 
-def test_what_was_asked_may_be_referred_to_as_well() -> None:
+def test_input_items_can_be_referenced() -> None:
     session = Session()
     first = session.ask(numbered(1, TextPart("a")), input="q")
     page = session.computed("GET", f"/v1/responses/{first['id']}/input_items")
@@ -241,7 +241,7 @@ def test_a_refusal_and_its_place_are_kept() -> None:
     assert request.messages[1].parts == (RefusalPart("No."),)
 
 
-def test_what_was_wrong_in_a_reference_is_named_by_its_own_place() -> None:
+def test_invalid_reference_is_rejected_with_its_path() -> None:
     error = refusal_of(input=[{"type": "item_reference", "id": 1}])
     assert error.param == "input[0].id"
 

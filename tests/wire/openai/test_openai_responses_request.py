@@ -170,13 +170,13 @@ def test_a_result_may_be_parts_and_may_name_no_call() -> None:
     "kind",
     ["web_search_call", "computer_call", "mcp_call", "mcp_list_tools", "mcp_approval_request"],
 )
-def test_what_hosted_tools_did_belongs_to_the_answer(kind: str) -> None:
+def test_hosted_tool_items_belong_to_the_assistant_message(kind: str) -> None:
     (message,) = parse(input=[{"type": kind, "id": "x"}]).messages
     assert message == Message("assistant", (OpaquePart(kind),))
 
 
 @pytest.mark.parametrize("kind", ["computer_call_output", "mcp_approval_response"])
-def test_what_goes_back_to_a_hosted_tool_is_a_tools_message(kind: str) -> None:
+def test_output_for_a_hosted_tool_is_a_tool_message(kind: str) -> None:
     (message,) = parse(input=[{"type": kind, "call_id": "x", "output": {}}]).messages
     assert message == Message("tool", (OpaquePart(kind),))
 
@@ -262,6 +262,6 @@ def test_an_item_may_bring_tools_along() -> None:
         ({"include": {}}, "include"),
     ],
 )
-def test_what_is_wrong_is_named_by_its_place(body: dict[str, Any], place: str) -> None:
+def test_invalid_value_is_rejected_with_its_path(body: dict[str, Any], place: str) -> None:
     refused = refusal_of(**body)
     assert (refused.status, refused.param) == (400, place)

@@ -60,7 +60,7 @@ def test_a_stream_goes_on_after_an_event(session: Session, after: int) -> None:
         assert f'"sequence_number":{after + 1},'.encode() in rest.split(b"\n\n")[0]
 
 
-def test_what_was_not_streamed_has_no_stream(session: Session) -> None:
+def test_response_that_was_not_streamed_cannot_be_streamed(session: Session) -> None:
     session.ask(ANSWER, input="q")
     error = refused(session, "GET", ONE, stream="true")
     assert (error.status, error.param) == (400, "stream")
@@ -69,14 +69,16 @@ def test_what_was_not_streamed_has_no_stream(session: Session) -> None:
 
 @pytest.mark.parametrize("path", [ONE, f"{ONE}/input_items"])
 @pytest.mark.parametrize("method", ["GET"])
-def test_what_is_not_kept_is_a_404(session: Session, method: str, path: str) -> None:
+def test_missing_response_is_a_404(session: Session, method: str, path: str) -> None:
     error = refused(session, method, path)
     assert (error.status, error.code) == (404, "response_not_found")
     assert error.message == f"Response with id 'resp_{1:032x}' not found."
 
 
 @pytest.mark.parametrize(("method", "path"), [("DELETE", ONE), ("POST", f"{ONE}/cancel")])
-def test_what_is_not_kept_cannot_be_changed(session: Session, method: str, path: str) -> None:
+def test_missing_response_cannot_be_cancelled_or_deleted(
+    session: Session, method: str, path: str
+) -> None:
     assert refused(session, method, path).status == 404
 
 
@@ -175,7 +177,7 @@ def test_the_examples_can_be_asked_for_in_every_way(session: Session, name: str)
     assert events[-1]["response"] == whole
 
 
-def test_what_a_request_would_cost_is_counted_with_what_it_goes_on_from(session: Session) -> None:
+def test_input_tokens_include_the_previous_response(session: Session) -> None:
     path = f"{PATH}/input_tokens"
     first = session.ask(ANSWER, input="12345678")
     count = session.computed("POST", path, {"input": "12345678"})
