@@ -51,7 +51,7 @@ def __getattr__(name: str) -> Callable[..., Provider]:
 
 
 class ScenarioKeys(TypedDict, total=False):
-    """What is said of a scenario as a whole."""
+    """The keys of a scenario other than its steps."""
 
     description: str
     priority: int
@@ -63,40 +63,41 @@ class ScenarioKeys(TypedDict, total=False):
 
 
 class ScenarioBuilder(Expectations, Answers):
-    """A scenario so far: what it is as a whole, and its steps one after another."""
+    """A scenario under construction: its keys and its steps in order."""
 
     __slots__ = ()
 
     def with_description(self, description: str) -> Self:
-        """What the scenario is for, for people."""
+        """Set the description."""
         return self._about(description=description)
 
     def with_priority(self, priority: int) -> Self:
-        """Scenarios with a higher one go first, which nothing overrides."""
+        """Set the priority; scenarios with a higher number are tried first."""
         return self._about(priority=priority)
 
     def with_tags(self, *tags: str) -> Self:
-        """Labels to find it by in the admin; the first is its group."""
+        """Add labels for the admin; the first is the scenario's group."""
         return self._about(tags=list(tags))
 
     def with_variables(self, **variables: object) -> Self:
-        """Values for `{{ name }}` in answers."""
+        """Set values for `{{ name }}` in answers."""
         return self._about(variables=variables)
 
     def with_system_prompt_including(self, *fragments: str) -> Self:
-        """Texts that the system prompt should hold; a missing one is a violation."""
+        """Require texts in the system prompt; a missing one is a violation."""
         return self._about(system_prompt_must_include=list(fragments))
 
     def by_first_user_message(self) -> Self:
-        """Chosen by a first user message that is its name; the step by its turn."""
+        """Select the scenario by a first user message equal to its name, and the step by its
+        turn."""
         return self._about(select="first_user_message")
 
     def disabled(self) -> Self:
-        """Loaded, and answers nothing."""
+        """Load the scenario without serving it."""
         return self._about(enabled=False)
 
     def build(self) -> dict[str, Json]:
-        """The document, checked; raises `DocumentError` with the places of what is wrong."""
+        """Return the checked document. Raises `DocumentError` with the place of each error."""
         steps = [step.document() for step in self._steps]
         (document,) = load_documents({**self._scenario, "steps": steps})
         return dump(document)
@@ -106,5 +107,5 @@ class ScenarioBuilder(Expectations, Answers):
 
 
 def scenario(name: str, **keys: Unpack[ScenarioKeys]) -> ScenarioBuilder:
-    """A scenario without steps yet; the keywords are its keys in a document."""
+    """Start a scenario without steps; the keywords are its keys in a document."""
     return ScenarioBuilder({"name": name, **keys})

@@ -10,7 +10,7 @@ from scenarios_app.engine.parts import FinishReason
 
 
 class PacingKeys(TypedDict, total=False):
-    """When the chunks of a stream leave, by `words_per_second` or by `chunk_ms`."""
+    """When the chunks of a stream are sent, by `words_per_second` or by `chunk_ms`."""
 
     words_per_chunk: int
     words_per_second: float
@@ -30,18 +30,18 @@ _KEYWORDS = object()
 
 
 class Answers(Draft):
-    """Answer with this."""
+    """Methods that set the answer."""
 
     __slots__ = ()
 
     def respond_with_text(self, text: str) -> Self:
-        """What is said. Said again, it is another part of the answer."""
+        """Answer with text. Repeated, it adds another text part."""
         return self._part("text", {"text": text})
 
     def respond_with_reasoning(
         self, text: str = "", *, signature: str | None = None, redacted: str | None = None
     ) -> Self:
-        """Thinking; `redacted` is its encrypted form, where it is not shown."""
+        """Add reasoning; `redacted` is its encrypted form if it is hidden."""
         return self._part(
             "reasoning", _without_none(text=text, signature=signature, redacted=redacted)
         )
@@ -55,8 +55,8 @@ class Answers(Draft):
         arguments: object = _KEYWORDS,
         **keywords: object,
     ) -> Self:
-        """A call with these keywords as its arguments, or with `arguments`: any JSON, and text is
-        sent as it stands."""
+        """Add a tool call with these keywords as its arguments, or with `arguments`: any JSON; a
+        string is sent unchanged."""
         if arguments is not _KEYWORDS and keywords:
             raise TypeError("give the tool call's arguments as keywords or as arguments=, not both")
         content = keywords if arguments is _KEYWORDS else arguments
@@ -71,7 +71,7 @@ class Answers(Draft):
         content_json: object = None,
         messages: object = None,
     ) -> Self:
-        """An agent's report, handed in as a call of the tool agent__final_report."""
+        """End an agent's run with a report: a call of the tool agent__final_report."""
         report = _without_none(
             status=status,
             report_format=format,
@@ -82,92 +82,94 @@ class Answers(Draft):
         return self._part("final_report", report)
 
     def respond_with_refusal(self, text: str) -> Self:
-        """What is said in declining."""
+        """Refuse with this text."""
         return self._part("refusal", {"text": text})
 
     def respond_with_chunks(self, *chunks: str | Object) -> Self:
-        """The stream's deltas as they are sent: text, or objects as in a document."""
+        """Set the exact deltas of a stream: strings, or objects as in a document."""
         return self._produce(chunks=list(chunks))
 
     def respond_with_choices(self, *choices: str | Object) -> Self:
-        """One answer for each of the provider's choices: text, or objects as in a document."""
+        """Answer each of the provider's choices: strings, or objects as in a document."""
         return self._produce(choices=[{"text": c} if isinstance(c, str) else c for c in choices])
 
     def respond_with_raw(
         self, body: object = None, *, status: int = 200, headers: Mapping[str, str] | None = None
     ) -> Self:
-        """An HTTP answer as it stands: text, or other JSON to be encoded."""
+        """Send an HTTP response unchanged: text, or other JSON to encode."""
         return self._produce(raw=_without_none(status=status, headers=headers, body=body))
 
     def respond_with_lorem(self) -> Self:
-        """Test mode's answer: words by the hash of the last user message, then that message."""
+        """Answer with lorem ipsum, chosen by the hash of the last user message, then that
+        message."""
         return self._produce(generate={"kind": "lorem"})
 
     def respond_with_auto(self) -> Self:
-        """What the request asks for: a call of a tool it offers, JSON that its schema takes, or
+        """Answer as the request asks: a call of an offered tool, JSON that fits its schema, or
         lorem."""
         return self._produce(generate={"kind": "auto"})
 
     def respond_with_error(
         self, status: int, message: str | None = None, **keys: Unpack[EnvelopeKeys]
     ) -> Self:
-        """An HTTP error in the provider's envelope, or with the `body` given."""
+        """Answer with an HTTP error in the provider's envelope, or with this `body`."""
         return self._produce(
             fault={**_without_none(kind="http", status=status, message=message), **keys}
         )
 
     def respond_with_fault(self, kind: str, **keys: Unpack[FaultKeys]) -> Self:
-        """A fault instead of an answer, or beside one and inside it."""
+        """Fail instead of answering, or inside the answer beside it."""
         return self._produce(fault={"kind": kind, **keys})
 
     def respond_to_streams(self, **answer: object) -> Self:
-        """What streams get, with the keys of an answer in a document."""
+        """Set the answer for streams, with the keys of an answer in a document."""
         return self._produce(streaming=answer)
 
     def respond_to_whole(self, **answer: object) -> Self:
-        """What requests get that ask for no stream, with the keys of an answer in a document."""
+        """Set the answer for requests without a stream, with the keys of an answer in a
+        document."""
         return self._produce(non_streaming=answer)
 
     def as_stream(self, **pacing: Unpack[PacingKeys]) -> Self:
-        """How the answer is cut and paced where a request asks for a stream."""
+        """Set how a stream is split and paced."""
         return self._produce(pacing=pacing)
 
     def with_finish_reason(self, reason: FinishReason, *, stop_sequence: str | None = None) -> Self:
-        """Why the answer ends; without it, what fits the content."""
+        """Set why the answer ends. By default derived from the content."""
         return self._produce(**_without_none(finish_reason=reason, stop_sequence=stop_sequence))
 
     def with_usage(self, input_tokens: int, output_tokens: int, **parts: Unpack[UsageKeys]) -> Self:
-        """Token counts; without them they are counted from the text."""
+        """Set token counts. By default counted from the text."""
         counts = {"input_tokens": input_tokens, "output_tokens": output_tokens}
         return self._produce(usage={**counts, **parts})
 
     def with_provider_metadata(self, provider: str, /, **fields: object) -> Self:
-        """More top-level fields of the answer, where this provider gives it."""
+        """Add top-level fields to this provider's answers."""
         return self._entries("produce", "provider_metadata", {provider: fields})
 
     def with_latency(self, milliseconds: int) -> Self:
-        """How long nothing is sent."""
+        """Wait this long before sending anything."""
         return self._produce(latency_ms=milliseconds)
 
     def with_counter(self, name: str) -> Self:
-        """A counter of the session that goes up."""
+        """Increase a counter of the session."""
         return self._effect(counter=name)
 
     def with_response_status(self, status: int) -> Self:
-        """The HTTP status of the answer, instead of 200."""
+        """Set the HTTP status of the answer instead of 200."""
         return self._effect(status=status)
 
     def with_response_headers(self, headers: Mapping[str, str]) -> Self:
-        """More headers of the answer."""
+        """Add response headers."""
         return self._entries("side_effects", "headers", headers)
 
     def echo_headers(self, *names: str) -> Self:
-        """Headers of the request that the answer repeats."""
+        """Repeat these request headers in the response."""
         return self._effect(echo_headers=list(names))
 
     def assert_that(self, **match: object) -> Self:
-        """What the request should also be, with the keys of `match` in a document: the answer
-        stays, but what does not hold is a violation."""
+        """Check the request with the keys of `match` in a document. The answer is still sent, but a
+        failed check is a violation."""
         draft = self._to_answer()
         return draft._put(draft._step.with_item("side_effects", "assert", match))
 

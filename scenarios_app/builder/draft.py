@@ -89,7 +89,8 @@ class Draft:
     _pending: bool = False
 
     def then(self) -> Self:
-        """Before an expectation: the next step. Before an answer: more of this one."""
+        """Start the next step if an expectation follows; continue this step if an answer
+        follows."""
         return replace(self, _pending=True)
 
     def _to_expect(self) -> Self:

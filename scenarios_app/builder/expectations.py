@@ -14,7 +14,7 @@ from scenarios_app.engine.scenario import Reasoning
 
 
 class ConditionKeys(TypedDict, total=False):
-    """A condition on a text: all that is given must hold."""
+    """A condition on a text; all given keys must hold."""
 
     equals: str
     contains: str
@@ -24,21 +24,21 @@ class ConditionKeys(TypedDict, total=False):
 
 
 class MessageKeys(ConditionKeys, total=False):
-    """A condition on the text of a message, and which message that is."""
+    """A condition on the text of a message, and which message."""
 
     role: Role
     which: Which
 
 
 class ResultKeys(ConditionKeys, total=False):
-    """A condition on the text of a tool result, and which result that is."""
+    """A condition on the text of a tool result, and which result."""
 
     tool_call_id: str
     is_error: bool
 
 
 class ExpectKeys(TypedDict, total=False):
-    """What a request should be; one that is not gets an error and is a violation."""
+    """Requirements for a request; one that violates them gets an error and is a violation."""
 
     tools: list[str]
     allow_missing_tools: bool
@@ -48,7 +48,7 @@ class ExpectKeys(TypedDict, total=False):
 
 
 class EnvelopeKeys(TypedDict, total=False):
-    """What is said of an HTTP error beside its status and message."""
+    """Parts of an HTTP error other than its status and message."""
 
     type: str
     code: str
@@ -60,7 +60,7 @@ class EnvelopeKeys(TypedDict, total=False):
 
 
 class FaultKeys(EnvelopeKeys, total=False):
-    """What is said of a fault; which of these keys it has depends on its kind."""
+    """The keys of a fault, which depend on its kind."""
 
     status: int
     message: str
@@ -70,118 +70,118 @@ class FaultKeys(EnvelopeKeys, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """Whose requests a step answers, and at which path."""
+    """The provider and path whose requests a step answers."""
 
     name: str | None = None
     path: str | None = None
 
 
 def openai(*, path: str | None = None) -> Provider:
-    """OpenAI's API."""
+    """Match requests to OpenAI's API."""
     return Provider("openai", path)
 
 
 def anthropic(*, path: str | None = None) -> Provider:
-    """Anthropic's API."""
+    """Match requests to Anthropic's API."""
     return Provider("anthropic", path)
 
 
 def gemini(*, path: str | None = None) -> Provider:
-    """Gemini's API."""
+    """Match requests to Gemini's API."""
     return Provider("gemini", path)
 
 
 def ollama(*, path: str | None = None) -> Provider:
-    """Ollama's API."""
+    """Match requests to Ollama's API."""
     return Provider("ollama", path)
 
 
 def provider(name: str, *, path: str | None = None) -> Provider:
-    """A provider by name, such as `gemini`."""
+    """Match requests to a provider by name, such as `gemini`."""
     return Provider(name, path)
 
 
 def any_provider(*, path: str | None = None) -> Provider:
-    """Whichever, at this path or any."""
+    """Match requests to any provider, optionally at this path."""
     return Provider(None, path)
 
 
 class Expectations(Draft):
-    """When this arrives."""
+    """Methods that set conditions."""
 
     __slots__ = ()
 
     def named(self, name: str) -> Self:
-        """The step's name, for people."""
+        """Name the step."""
         return self._step_key("name", name)
 
     def on_turn(self, turn: int) -> Self:
-        """Which answer of the conversation the step is: assistant messages so far, plus one."""
+        """Answer only this turn: assistant messages so far, plus one."""
         return self._step_key("turn", turn)
 
     def once(self) -> Self:
-        """Answers once in each session, as steps do unless told otherwise."""
+        """Answer once per session (the default)."""
         return self._step_key("consume", True)
 
     def always(self) -> Self:
-        """Answers again and again."""
+        """Answer every time."""
         return self._step_key("consume", False)
 
     def expect(self, *providers: Provider) -> Self:
-        """Whose requests the step answers; several are alternatives."""
+        """Match requests to these providers; several are alternatives."""
         named = [p.name for p in providers if p.name is not None]
         paths = [p.path for p in providers if p.path is not None]
         keys = {"provider": named, "path": paths}
         return self._match({key: values for key, values in keys.items() if values})
 
     def with_model(self, *names: str, **condition: Unpack[ConditionKeys]) -> Self:
-        """The model by its name or by a condition on it; several are alternatives."""
+        """Match a model by name or by a condition; several are alternatives."""
         return self._match({"model": [*names, condition] if condition else list(names)})
 
     def with_stream(self, stream: bool = True) -> Self:
-        """The request asks for a stream, or for none."""
+        """Match requests for a stream, or without one."""
         return self._match({"stream": stream})
 
     def with_messages(self, text: str | None = None, /, **condition: Unpack[MessageKeys]) -> Self:
-        """A message, the last one unless `role` and `which` say otherwise."""
+        """Match a message; the last one unless `role` and `which` say otherwise."""
         return self._match_item("messages", _condition(text, condition))
 
     def with_system(self, text: str | None = None, /, **condition: Unpack[ConditionKeys]) -> Self:
-        """Any of the system messages."""
+        """Match any of the system messages."""
         anywhere = {"role": "system", "which": "any"}
         return self._match_item("messages", anywhere | _condition(text, condition))
 
     def with_tools(self, *names: str) -> Self:
-        """Tools that must all be offered."""
+        """Match requests that offer all these tools."""
         return self._match({"tools": list(names)})
 
     def with_tool_call(self, name: str, /, **arguments: object) -> Self:
-        """An earlier call of this tool with these arguments, perhaps among others."""
+        """Match an earlier call of this tool with at least these arguments."""
         call = {"name": name, "arguments": arguments} if arguments else {"name": name}
         return self._match_item("tool_calls", call)
 
     def with_tool_result(self, name: str | None = None, /, **condition: Unpack[ResultKeys]) -> Self:
-        """A tool's result, the tool's by name."""
+        """Match a tool's result, with the tool's name."""
         result: Object = {**condition} if name is None else {"name": name, **condition}
         return self._match_item("tool_results", result)
 
     def with_header(
         self, name: str, value: str | None = None, /, **condition: Unpack[ConditionKeys]
     ) -> Self:
-        """A header of the request, by its value or by a condition on it."""
+        """Match a request header by its value or by a condition."""
         return self._match_entry("headers", name, _condition(value, condition))
 
     def with_metadata(
         self, key: str, value: str | None = None, /, **condition: Unpack[ConditionKeys]
     ) -> Self:
-        """An entry of the request's metadata, by its value or by a condition on it."""
+        """Match an entry of the request's metadata by its value or by a condition."""
         return self._match_entry("metadata", key, _condition(value, condition))
 
     def with_recorded(
         self, body: object, /, *, method: str = "POST", exact: Sequence[str] = ()
     ) -> Self:
-        """A recorded request by its body: what is asked must be the same conversation. `exact` are
-        rules that are switched off."""
+        """Match a recorded request by its body: the same conversation. `exact` names rules to
+        switch off."""
         recorded: dict[str, object] = {"body": body}
         if method != "POST":
             recorded["method"] = method
@@ -190,14 +190,14 @@ class Expectations(Draft):
         return self._match({"recorded": recorded})
 
     def expecting(self, **keys: Unpack[ExpectKeys]) -> Self:
-        """What a request that matches should also be; what does not hold is a violation."""
+        """Require this of a matched request; what does not hold is a violation."""
         draft = self._to_expect()
         return draft._put(draft._step.with_section("expect", keys))
 
     def failing(
         self, times: int = 1, kind: str = "model_error", /, **keys: Unpack[FaultKeys]
     ) -> Self:
-        """The first attempts fail with this fault, later ones get the answer."""
+        """Fail the first attempts with this fault; later ones get the answer."""
         draft = self._to_expect()
         failures = {"times": times, "fault": {"kind": kind, **keys}}
         return draft._put(draft._step.with_section("failures", failures))

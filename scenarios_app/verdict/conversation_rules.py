@@ -214,7 +214,7 @@ TOOL_RESULT_MISSING = Rule(
 )
 TOOL_RESULT_UNKNOWN = Rule(
     "tool-result-unknown",
-    "A client sent the result of a tool call that nobody made.",
+    "A client sent the result of an unknown tool call.",
     "Tool results in a request's messages whose id no call before them has.",
     "A history that is cut to its last ten messages begins with the result of a call that fell "
     "out of it.",
