@@ -13,7 +13,7 @@ from chat_app.comparisons import leaderboard
 from chat_app.models import ModelProfile
 from chat_app.profiles import default_profile
 from chat_app.ranking import MIDDLE, Rank
-from mockllm_site.kit.api.access import CHATS, here_or_logged_in
+from mockllm_site.kit.api.access import CHATS, local_or_logged_in
 
 # The chart's width in its own units, and the mark's.
 _WIDTH, _MARK = 200.0, 4.0
@@ -32,7 +32,7 @@ class Row:
 
 @require_safe
 @never_cache
-@here_or_logged_in(CHATS)
+@local_or_logged_in(CHATS)
 def chat(request: HttpRequest) -> HttpResponse:
     """The playground; what is said in it comes and goes by the API."""
     default = default_profile()
@@ -58,7 +58,7 @@ def _shown(profile: ModelProfile) -> dict[str, object]:
 
 @require_safe
 @never_cache
-@here_or_logged_in()
+@local_or_logged_in()
 def ranks(request: HttpRequest) -> HttpResponse:
     """Who wins comparisons."""
     found = leaderboard()

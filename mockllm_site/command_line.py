@@ -43,19 +43,19 @@ class CommandLine(ManagementUtility):
         return super().main_help_text(commands_only=True) if commands_only else overview()
 
     def fetch_command(self, subcommand: str) -> BaseCommand:
-        known = get_commands()
-        if subcommand not in known:
+        commands = get_commands()
+        if subcommand not in commands:
             option = subcommand.startswith("-")
-            near = [] if option else get_close_matches(subcommand, known, n=1)
-            meant = f", did you mean {near[0]}?" if near else ";"
-            sys.exit(f"mockllm: no command {subcommand!r}{meant} `mockllm help` lists them")
+            near = [] if option else get_close_matches(subcommand, commands, n=1)
+            suggestion = f", did you mean {near[0]}?" if near else ";"
+            sys.exit(f"mockllm: no command {subcommand!r}{suggestion} `mockllm help` lists them")
         if subcommand in REPLACED:
             sys.exit(f"mockllm: {subcommand}: {REPLACED[subcommand]}")
         command = super().fetch_command(subcommand)
         gc.freeze()
         gc.enable()
         # What checks look at changes with the code: `check` tells of it, and ours begin without.
-        ours = _is_ours(known[subcommand])
+        ours = _is_ours(commands[subcommand])
         vars(command).update(
             # From 6.1 on Django's checks open every database unless told otherwise, and would leave
             # an empty file where a command then stops; `migrate` names those that it wants.
@@ -153,8 +153,8 @@ def _os_error(error: OSError) -> str:
 def _line(error: Exception) -> str:
     """What is wrong with the database, where that is behind it, or else what the error says."""
     if any(isinstance(behind, DatabaseProblem) for behind in _chain(error)):
-        if found := database.problem():
-            return found
+        if problem := database.problem():
+            return problem
         if isinstance(error, DatabaseProblem):
             return f"database: {database.one_line(error)}"
     return str(error)

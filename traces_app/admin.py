@@ -79,7 +79,7 @@ class TraceAdmin(RecordAdmin):
     )  # fmt: skip
     # No filter by profile or model: it would reveal the sides of a comparison before the vote.
     list_filter = ("status", TagFilter, "branch", "code")
-    untold = ("profile_name", "provider_id", "model_id")
+    unfilterable = ("profile_name", "provider_id", "model_id")
     list_select_related = (
         "conversation", "user_message", "comparison_as_a", "comparison_as_b",
     )  # fmt: skip

@@ -288,7 +288,7 @@ class ScenarioOfTraceView(TraceView):
     def post(self, request: Request, trace_id: str) -> Response:
         """Return a scenario that makes the mock answer as the models of this run did."""
         # The body is optional.
-        query = self.given_as(TraceQuery) if self.has_body() else self.query(TraceQuery)
+        query = self.read_body(TraceQuery) if self.has_body() else self.query(TraceQuery)
         trace = self.get_trace(trace_id, query.get("client_id"))
         try:
             return Response(scenario_of_trace(trace))

@@ -11,7 +11,7 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from mockllm_site.kit.api.access import SEES_TRACES, here_or_logged_in, login_client
+from mockllm_site.kit.api.access import SEES_TRACES, local_or_logged_in, login_client
 from mockllm_site.kit.api.locality import is_open
 from traces_app.models import Status, Trace
 from traces_app.otlp import CallSpan, RunSpan, run_span
@@ -144,7 +144,7 @@ class EventRow:
 
 @require_safe
 @never_cache
-@here_or_logged_in()
+@local_or_logged_in()
 def trace_page(request: HttpRequest, trace_id: str) -> HttpResponse:
     """Render a trace; a login without the permission to see all traces sees its own."""
     user = request.user

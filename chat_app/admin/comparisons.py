@@ -46,7 +46,7 @@ class ComparisonAdmin(RecordAdmin):
     list_display = ("created_at", "conversation", "voted", "answer_a", "answer_b", "ranking")
     list_filter = (PreferenceFilter, "excluded")
     actions = ("leave_out", "take_back")
-    untold = ("profile_a", "profile_a_name", "profile_b", "profile_b_name", "seed")
+    unfilterable = ("profile_a", "profile_a_name", "profile_b", "profile_b_name", "seed")
     list_select_related = ("conversation",)
     search_fields = ("id", "conversation__id", "conversation__title", "comment")
     ordering = ("-created_at",)
@@ -60,11 +60,11 @@ class ComparisonAdmin(RecordAdmin):
 
     @admin.action(description="Exclude from the ranking", permissions=["change"])
     def leave_out(self, request: HttpRequest, comparisons: QuerySet[ABComparison]) -> None:
-        self.set_on(request, comparisons, excluded=True, said="Excluded from the ranking")
+        self.update_rows(request, comparisons, excluded=True, label="Excluded from the ranking")
 
     @admin.action(description="Take back into the ranking", permissions=["change"])
     def take_back(self, request: HttpRequest, comparisons: QuerySet[ABComparison]) -> None:
-        self.set_on(request, comparisons, excluded=False, said="Taken back into the ranking")
+        self.update_rows(request, comparisons, excluded=False, label="Taken back into the ranking")
 
     @admin.display(description="Ranking", ordering="excluded")
     def ranking(self, comparison: ABComparison) -> str:

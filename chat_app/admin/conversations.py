@@ -81,11 +81,11 @@ class ConversationAdmin(RecordAdmin):
 
     @admin.action(description="Archive", permissions=["change"])
     def archive(self, request: HttpRequest, conversations: QuerySet[Conversation]) -> None:
-        self.set_on(request, conversations, archived=True, said="Archived")
+        self.update_rows(request, conversations, archived=True, label="Archived")
 
     @admin.action(description="Take out of the archive", permissions=["change"])
     def unarchive(self, request: HttpRequest, conversations: QuerySet[Conversation]) -> None:
-        self.set_on(request, conversations, archived=False, said="Taken out of the archive")
+        self.update_rows(request, conversations, archived=False, label="Taken out of the archive")
 
     @admin.display(description="Conversation", ordering="title")
     def named(self, conversation: Conversation) -> str:
@@ -148,7 +148,7 @@ class MessageAdmin(RecordAdmin):
         "said", "sender", "feedback", "comment", "conversation_link", "trace_short", "created_at",
     )  # fmt: skip
     list_filter = (FeedbackFilter, "sender", "status")
-    untold = ("provider_id", "model_id", "rounds", "tool_calls")
+    unfilterable = ("provider_id", "model_id", "rounds", "tool_calls")
     list_select_related = ("conversation", "trace")
     search_fields = ("id", "content", "feedback_comment", "conversation__id")
     ordering = ("-created_at",)

@@ -52,7 +52,7 @@ class PairView(AsyncChatView):
         """Have two profiles answer one message, under blind labels."""
         if not settings.AB_TESTING_ENABLED:
             raise ChatError(FORBIDDEN, "Comparisons are switched off (AB_TESTING_ENABLED)")
-        asked = self.given_as(PairBody)
+        asked = self.read_body(PairBody)
         with ExitStack() as held:
             held.enter_context(stream_slot())
             pair = await start_pair(
@@ -83,7 +83,7 @@ class VoteView(ChatView):
     )
     def post(self, request: Request) -> Response:
         """Say which answer is better. It is said once; the same again changes nothing."""
-        asked = self.given_as(VoteBody)
+        asked = self.read_body(VoteBody)
         voted = vote(asked["client_id"], asked["comparison_id"], asked["preference"])
         return Response(
             {"status": "recorded", "preference": voted.preference, "profiles": profiles(voted)}

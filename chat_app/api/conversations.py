@@ -77,7 +77,7 @@ class LoadView(ChatView):
     )
     def post(self, request: Request) -> Response:
         """The same, for clients that send everything as JSON."""
-        return _loaded(**self.given_as(OfConversation))
+        return _loaded(**self.read_body(OfConversation))
 
 
 class NewView(ChatView):
@@ -86,7 +86,7 @@ class NewView(ChatView):
     )
     def post(self, request: Request) -> Response:
         """Begin an empty conversation; a first message without one does so too."""
-        asked = self.given_as(NewBody)
+        asked = self.read_body(NewBody)
         made = conversations.create(asked["client_id"], asked["title"].strip())
         return Response({"conversation_id": str(made.pk)})
 
@@ -100,7 +100,7 @@ class RenameView(ChatView):
     )
     def post(self, request: Request) -> Response:
         """Give a conversation another title."""
-        asked = self.given_as(RenameBody)
+        asked = self.read_body(RenameBody)
         found = conversation_of(asked["client_id"], asked["conversation_id"])
         return Response(_record(conversations.rename(found, asked["title"])))
 
@@ -114,7 +114,7 @@ class DeleteView(ChatView):
     )
     def post(self, request: Request) -> Response:
         """Delete a conversation with its messages and traces; the runs in it end."""
-        conversations.delete(conversation_of(**self.given_as(OfConversation)))
+        conversations.delete(conversation_of(**self.read_body(OfConversation)))
         return Response({"status": "deleted"})
 
 
@@ -127,7 +127,7 @@ class RewindView(ChatView):
     )
     def post(self, request: Request) -> Response:
         """Take a message of the user's and all after it back, to ask anew; traces stay."""
-        asked = self.given_as(RewindBody)
+        asked = self.read_body(RewindBody)
         found = conversation_of(asked["client_id"], asked["conversation_id"])
         message = message_of(asked["client_id"], asked["message_id"])
         if message.conversation_id != found.pk:
@@ -201,7 +201,7 @@ class FeedbackView(ChatView):
     )
     def post(self, request: Request) -> Response:
         """Like a message, dislike it, or take that back."""
-        asked = self.given_as(FeedbackBody)
+        asked = self.read_body(FeedbackBody)
         message = message_of(asked["client_id"], asked["message_id"])
         set_feedback(message, asked["feedback"], comment=asked["comment"])
         return Response({"message_id": str(message.pk), "feedback": message.feedback or None})

@@ -62,7 +62,7 @@ class SendView(AsyncChatView):
     )
     async def post(self, request: Request) -> HttpResponseBase:
         """Send a message, and follow its answer."""
-        asked = self.given_as(SendBody)
+        asked = self.read_body(SendBody)
         with ExitStack() as held:
             held.enter_context(stream_slot())
             handle = await send_message(
@@ -138,7 +138,7 @@ class CancelView(ChatView):
     )
     def post(self, request: Request) -> Response:
         """Stop what is being answered."""
-        asked = self.given_as(CancelBody)
+        asked = self.read_body(CancelBody)
         found = _to_cancel(asked)
         cancelled: list[UUID] = []
         for trace_id in found:

@@ -29,8 +29,8 @@ from chat_app.api.kit import ChatView, documented
 from chat_app.api.runs import CancelView, SendView, StreamView
 from mockllm_site.kit.api.docs_page import docs_page
 from mockllm_site.kit.api.errors import ApiError
-from mockllm_site.kit.api.openapi import Document, made_once, openapi
-from mockllm_site.kit.api.views import either
+from mockllm_site.kit.api.openapi import Document, cached_document, openapi
+from mockllm_site.kit.api.views import with_optional_slash
 from traces_app.api import ScenarioOfTraceView, TraceByIdView, TraceOfMessageView
 
 OBJECT = {"type": "object", "additionalProperties": True}
@@ -70,7 +70,7 @@ class NothingHere(ChatView):
         raise ApiError(404, f"There is no {request.path}; {docs} says what there is.")
 
 
-@made_once
+@cached_document
 def document() -> Document:
     """The OpenAPI document of everything below `/api/` that is not a provider's."""
     found = openapi([path("api/", include("chat_app.api.urls"))])
@@ -84,25 +84,25 @@ def document() -> Document:
 app_name = "chat_api"
 
 urlpatterns = [
-    *either("get_chat_response_stream", SendView),
-    *either("stream/<str:trace_id>", StreamView),
-    *either("cancel_stream", CancelView),
-    *either("list_conversations", ListView),
-    *either("load_conversation", LoadView),
-    *either("new_conversation", NewView),
-    *either("rename_conversation", RenameView),
-    *either("delete_conversation", DeleteView),
-    *either("rewind_conversation", RewindView),
-    *either("feedback", FeedbackView),
-    *either("ab/stream", PairView),
-    *either("ab/vote", VoteView),
-    *either("ab/pending", PendingView),
-    *either("ab/leaderboard", LeaderboardView),
-    *either("ab/<str:comparison_id>", ComparisonView),
-    *either("trace/by_message/<str:message_id>", TraceOfMessageView),
-    *either("trace/<str:trace_id>", TraceByIdView),
-    *either("trace/<str:trace_id>/scenario", ScenarioOfTraceView),
-    *either("schema/", SchemaView, name="schema"),
-    *either("docs/", DocsView, name="docs"),
+    *with_optional_slash("get_chat_response_stream", SendView),
+    *with_optional_slash("stream/<str:trace_id>", StreamView),
+    *with_optional_slash("cancel_stream", CancelView),
+    *with_optional_slash("list_conversations", ListView),
+    *with_optional_slash("load_conversation", LoadView),
+    *with_optional_slash("new_conversation", NewView),
+    *with_optional_slash("rename_conversation", RenameView),
+    *with_optional_slash("delete_conversation", DeleteView),
+    *with_optional_slash("rewind_conversation", RewindView),
+    *with_optional_slash("feedback", FeedbackView),
+    *with_optional_slash("ab/stream", PairView),
+    *with_optional_slash("ab/vote", VoteView),
+    *with_optional_slash("ab/pending", PendingView),
+    *with_optional_slash("ab/leaderboard", LeaderboardView),
+    *with_optional_slash("ab/<str:comparison_id>", ComparisonView),
+    *with_optional_slash("trace/by_message/<str:message_id>", TraceOfMessageView),
+    *with_optional_slash("trace/<str:trace_id>", TraceByIdView),
+    *with_optional_slash("trace/<str:trace_id>/scenario", ScenarioOfTraceView),
+    *with_optional_slash("schema/", SchemaView, name="schema"),
+    *with_optional_slash("docs/", DocsView, name="docs"),
     re_path("", NothingHere.as_view()),
 ]

@@ -21,8 +21,8 @@ class Refused(Exception):
 
 
 class Reach(Enum):
-    """NEVER is what nobody has a reason to call: link-local and so metadata services,
-    carrier-grade NAT, multicast, documentation, benchmarks, all that is reserved."""
+    """The class of an IP address. NEVER: link-local (metadata services), carrier-grade NAT,
+    multicast, documentation, benchmarks and all reserved ranges."""
 
     PUBLIC = auto()
     LOOPBACK = auto()
@@ -113,7 +113,7 @@ _PORTS = {"http": 80, "https": 443}
 
 
 class Endpoint(NamedTuple):
-    """Whom a URL speaks to."""
+    """The scheme, host and port of a URL."""
 
     scheme: str
     host: str

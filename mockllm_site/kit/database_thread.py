@@ -1,4 +1,4 @@
-"""The way from an event loop into the database: one thread, one connection, short transactions."""
+"""Runs database work of an event loop in one thread with one connection."""
 
 import asyncio
 import logging
@@ -44,8 +44,7 @@ def close_connection() -> None:
 
 
 def give_up_transactions() -> None:
-    """Undo what was left open by work that has ended: for as long as this thread lives nobody else
-    could write. Between two pieces of work no transaction is anybody's."""
+    """Roll back transactions that ended work left open; they would block all other writers."""
     for connection in connections.all(initialized_only=True):
         manual = connection.connection is not None and not connection.autocommit
         if connection.in_atomic_block or manual:

@@ -11,20 +11,22 @@ from mockllm_site.kit.addresses import Endpoint, Refused, check_addresses, endpo
 
 
 async def resolve(host: str, port: int) -> tuple[str, ...]:
-    """A host's addresses, in the order in which this machine would try them."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return tuple(dict.fromkeys(str(address[0]) for *_, address in found))
+    """Return a host's addresses in the order in which this machine would try them."""
+    results = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return tuple(dict.fromkeys(str(address[0]) for *_, address in results))
 
 
 @cache
 def tls() -> SSLContext:
-    """Made once: reading the machine's certificates takes 40 ms."""
+    """Return the cached TLS context: reading the machine's certificates takes 40 ms."""
     return httpx2.create_ssl_context(trust_env=False)
 
 
 class Dial(httpx2.AsyncBaseTransport):
-    """Speaks to one endpoint, at the addresses that its name had when it was first asked for and
-    that were found to be allowed: a name that changes its mind changes nothing. Raises Refused."""
+    """A transport to one endpoint, at the allowed addresses of its first DNS lookup.
+
+    Later DNS changes have no effect, against DNS rebinding. Raises Refused.
+    """
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
@@ -36,7 +38,7 @@ class Dial(httpx2.AsyncBaseTransport):
             raise Refused(f"{endpoint} is not {self._endpoint}")
         inner = await self._transport()
         timeout = request.extensions["timeout"]
-        addresses = await self._checked(timeout["connect"])
+        addresses = await self._resolve_checked(timeout["connect"])
         # Each address gets its share of the time, so that one that is dead leaves some to the next.
         timeout = {**timeout, "connect": timeout["connect"] / len(addresses)}
         for number, address in enumerate(addresses, 1):
@@ -57,14 +59,14 @@ class Dial(httpx2.AsyncBaseTransport):
             self._inner = httpx2.AsyncHTTPTransport(verify=context, trust_env=False)
         return self._inner
 
-    async def _checked(self, seconds: float) -> tuple[str, ...]:
+    async def _resolve_checked(self, seconds: float) -> tuple[str, ...]:
         if not self._addresses:
-            addresses = await self._looked_up(seconds)
+            addresses = await self._look_up(seconds)
             check_addresses(self._endpoint.host, addresses)
             self._addresses = addresses
         return self._addresses
 
-    async def _looked_up(self, seconds: float) -> tuple[str, ...]:
+    async def _look_up(self, seconds: float) -> tuple[str, ...]:
         host, port = self._endpoint.host, self._endpoint.port
         if literal(host):
             return (host,)

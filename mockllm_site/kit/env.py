@@ -49,11 +49,11 @@ class SettingError(Exception):
 
 
 def mode(variables: Mapping[str, str]) -> str:
-    """What MOCKLLM_ENV says: `dev` (also when it says nothing), `test` or `prod`."""
+    """Return the mode: `dev` (the default), `test` or `prod`."""
     value = variables.get("MOCKLLM_ENV", "").strip().lower() or "dev"
     if value not in MODULES:
-        given = variables["MOCKLLM_ENV"]
-        raise SettingError(f"MOCKLLM_ENV: expected dev, test or prod, got {given!r}")
+        value_as_set = variables["MOCKLLM_ENV"]
+        raise SettingError(f"MOCKLLM_ENV: expected dev, test or prod, got {value_as_set!r}")
     return value
 
 
@@ -85,9 +85,9 @@ def warn_of_unknown() -> None:
 
 
 def unknown() -> Iterator[str]:
-    """What is wrong with the names of variables, once the settings are loaded.
+    """Yield a warning for each unknown MOCKLLM_ variable, once the settings are loaded.
 
-    It is no error: others may call theirs `MOCKLLM_…` too, and hand them on to us.
+    This is no error: other programs may have such variables too.
     """
     if "mockllm_site.settings" not in sys.modules:
         return
@@ -95,8 +95,8 @@ def unknown() -> Iterator[str]:
     for name in sorted(variables()):
         if name.startswith(PREFIX) and name not in SETTINGS.keys() | NO_SETTINGS:
             near = get_close_matches(name.removeprefix(PREFIX), bare, n=1, cutoff=0.55)
-            meant = f"did you mean {bare[near[0]]}?" if near else "ignored"
-            yield f"{name}: no such setting, {meant}"
+            suggestion = f"did you mean {bare[near[0]]}?" if near else "ignored"
+            yield f"{name}: no such setting, {suggestion}"
 
 
 def only_defaults() -> None:
@@ -107,7 +107,7 @@ def only_defaults() -> None:
 
 @cache
 def variables() -> ChainMap[str, str]:
-    """What settings are read from: what a settings module lays on top, the environment, `.env`.
+    """Return the variables of the settings module, the environment and `.env`, in this order.
 
     The environment itself stays as it is: a test run that starts a server in its own process
     must not find our `.env` in its variables.
@@ -152,7 +152,7 @@ def text(name: str, default: str = "") -> str:
 
 
 def token(name: str, *, least: int) -> str:
-    """A token of at least so many characters, or nothing."""
+    """Return a token of at least `least` characters, or an empty string."""
     value = text(name)
     if value and len(value) < least:
         raise SettingError(f"{name}: shorter than {least} characters, which prod asks for")
@@ -160,7 +160,7 @@ def token(name: str, *, least: int) -> str:
 
 
 def refuse_weak_key(name: str) -> None:
-    """What signs logins in prod must be long and random, as Django's own check for it says."""
+    """Refuse a key for signing logins that Django's own check would call weak."""
     value = text(name)
     if not value:
         raise SettingError(f"{name}: required when MOCKLLM_ENV is prod; {NEW_KEY}")
@@ -192,20 +192,20 @@ def paths(name: str) -> list[str]:
 
 def pairs(name: str) -> list[tuple[str, str]]:
     """Variables and the hosts that they may be sent to: `MY_KEY@llm.example,OTHER@[::1]:8080`."""
-    found = names(name)
-    for item in found:
+    items = names(name)
+    for item in items:
         if not PAIR.fullmatch(item):
             raise SettingError(f"{name}: expected VARIABLE@HOST[:PORT], got {item!r}")
-    return [(variable, host) for variable, _, host in (item.partition("@") for item in found)]
+    return [(variable, host) for variable, _, host in (item.partition("@") for item in items)]
 
 
 def origins(name: str, default: str = "") -> list[str]:
     """Web origins such as `https://app.example.com:8443`, or `*` for any."""
-    found = names(name, default)
-    for item in found:
+    items = names(name, default)
+    for item in items:
         if not ORIGIN.fullmatch(item):
             raise SettingError(f"{name}: expected * or scheme://host[:port], got {item!r}")
-    return found
+    return items
 
 
 def flag(name: str, *, default: bool) -> bool:

@@ -1,5 +1,7 @@
-"""Closing what a client left in the middle, without waiting for the garbage collector: Django
-leaves the asynchronous generator inside a response as it is, and calls `close` from a thread."""
+"""Closes streams and files of disconnected clients without waiting for the garbage collector.
+
+Django does not close the asynchronous generator in a response, and calls `close` from a thread.
+"""
 
 import asyncio
 import contextlib
@@ -20,36 +22,39 @@ class Closable(Protocol):
 
 
 @dataclass(slots=True)
-class _Asked:
-    """A request: the bodies made for it, and whether its client has left."""
+class _PendingResponse:
+    """The bodies made for a request, and whether its client has disconnected."""
 
     bodies: list[Closable] = field(default_factory=list)
-    left: bool = False
+    client_left: bool = False
 
 
-_asked: ContextVar[_Asked | None] = ContextVar("asked", default=None)
+_pending_response: ContextVar[_PendingResponse | None] = ContextVar(
+    "pending_response", default=None
+)
 
 
 @async_only_middleware
 def close_lost_streams(
     get_response: Callable[[HttpRequest], Awaitable[HttpResponseBase]],
 ) -> Callable[[HttpRequest], Awaitable[HttpResponseBase]]:
-    """Closes the bodies of a response that got lost: when its client leaves while middleware has
-    it in a thread, nobody else knows of it any more. It has to be the outermost, and asynchronous
-    where the others are not: a thread hears of no cancellation."""
+    """Close the bodies of a response whose client disconnects while middleware runs in a thread.
+
+    It must be the outermost middleware, and asynchronous: a thread is not cancelled.
+    """
 
     async def middleware(request: HttpRequest) -> HttpResponseBase:
-        asked = _Asked()
-        token = _asked.set(asked)
+        pending = _PendingResponse()
+        token = _pending_response.set(pending)
         try:
             return await get_response(request)
         except asyncio.CancelledError:
-            asked.left = True
-            for body in asked.bodies:
+            pending.client_left = True
+            for body in pending.bodies:
                 body.close()
             raise
         finally:
-            _asked.reset(token)
+            _pending_response.reset(token)
 
     return middleware
 
@@ -58,7 +63,7 @@ def close_lost_streams(
 def close_lost_files(
     get_response: Callable[[HttpRequest], HttpResponseBase],
 ) -> Callable[[HttpRequest], HttpResponseBase]:
-    """The same for the file of a response. It has to stand right before what gives such ones."""
+    """Close the file of a lost response; it must come just before the one that serves files."""
 
     def middleware(request: HttpRequest) -> HttpResponseBase:
         response = get_response(request)
@@ -71,17 +76,16 @@ def close_lost_files(
 
 
 def close_if_lost(body: Closable) -> None:
-    """Have a response's body closed if its client leaves before the server has the response."""
-    if asked := _asked.get():
-        asked.bodies.append(body)
-        if asked.left:
+    """Close a response's body if the client disconnects before the server has the response."""
+    if pending := _pending_response.get():
+        pending.bodies.append(body)
+        if pending.client_left:
             # A thread cannot be cancelled: it may have come to the view only now.
             body.close()
 
 
 def close_soon(stream: AsyncGenerator[Any, None], loop: asyncio.AbstractEventLoop) -> None:
-    """Close a generator on the loop that it runs on, from any thread. One that nobody waits for
-    any more, but that is being closed already, goes on being closed."""
+    """Close a generator on its event loop, from any thread, without waiting for it."""
     # The loop may have ended before the response.
     with contextlib.suppress(RuntimeError):
         loop.call_soon_threadsafe(_begin, stream)

@@ -32,9 +32,9 @@ def require(request: HttpRequest, *permissions: str) -> None:
 
 
 def missing_permissions(request: HttpRequest, error: Exception) -> Sequence[str]:
-    """The permissions whose lack caused a refusal; empty where that is unknown.
+    """Return the permissions whose lack caused a refusal; empty if unknown.
 
-    Django's own admin pages do not say which it is; their route's name tells it.
+    Django's own admin pages do not name them, so they follow from the name of the route.
     """
     if isinstance(error, MissingPermission):
         return error.permissions
@@ -46,6 +46,6 @@ def missing_permissions(request: HttpRequest, error: Exception) -> Sequence[str]
     for model in apps.get_models():
         options = model._meta
         if f"{options.app_label}_{options.model_name}" == name:
-            asked = [f"{options.app_label}.{get_permission_codename(v, options)}" for v in verbs]
-            return [one for one in asked if not request.user.has_perm(one)][:1]
+            needed = [f"{options.app_label}.{get_permission_codename(v, options)}" for v in verbs]
+            return [name for name in needed if not request.user.has_perm(name)][:1]
     return ()

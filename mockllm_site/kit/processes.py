@@ -1,12 +1,11 @@
-"""Which process is which: told by the system, whose word no clock changes."""
+"""Identifies processes and this boot of the machine, independently of the clock."""
 
 import os
 from pathlib import Path
 
 
 def machine() -> str:
-    """The machine since it was started, and the space in which its processes have numbers; empty
-    where that cannot be told."""
+    """Return the boot id and the PID namespace of this machine; empty if unknown."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{boot} {os.readlink('/proc/self/ns/pid')}"
@@ -15,7 +14,7 @@ def machine() -> str:
 
 
 def birth(pid: int) -> int:
-    """When a process of this machine was started, in ticks; 0 where there is none that lives."""
+    """Return the start time of a process in clock ticks since boot; 0 if it does not run."""
     try:
         # The name in parentheses may hold anything.
         state, *rest = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

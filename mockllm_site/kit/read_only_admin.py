@@ -1,5 +1,4 @@
-"""Admin pages of records: what programs wrote is shown, what staff think is written beside it; tags
-are shown and filtered by."""
+"""Admin pages of records that programs write: staff may edit notes and tags only."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,21 +17,20 @@ from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 from mockllm_site.kit.fields import NamesField
 
 EXCERPT = 80
-# Who gave an answer of a comparison that is still to be voted on.
+# Shown for the profile of an answer until the comparison is voted on.
 HIDDEN = "hidden until the vote"
 
 
 class RecordAdmin(ModelAdmin):
-    """What programs recorded: a list, and a page for each row. Of its columns staff may write the
-    `editable` ones and no other; rows come from programs alone, and stay unless they are
-    `deletable`."""
+    """Admin of rows that programs write. Staff may change the `editable` columns only, and delete
+    rows only if they are `deletable`."""
 
     actions: Sequence[str] | None = None
     show_full_result_count = False
     editable: Sequence[str] = ()
     deletable = False
-    # Columns that no address may ask for: what is not shown yet is not found out by filtering.
-    untold: Sequence[str] = ()
+    # Columns that URLs may not filter by, since that would reveal hidden values.
+    unfilterable: Sequence[str] = ()
     formfield_overrides: Mapping[Any, Any] = MappingProxyType(
         {
             NamesField: {"widget": UnfoldAdminTextInputWidget},
@@ -50,37 +48,37 @@ class RecordAdmin(ModelAdmin):
         return self.deletable and super().has_delete_permission(request, obj)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[str]:
-        shown = flatten_fieldsets(self.get_fieldsets(request, obj))
-        return [name for name in shown if name not in self.editable]
+        fields = flatten_fieldsets(self.get_fieldsets(request, obj))
+        return [name for name in fields if name not in self.editable]
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        """Write nothing but what was changed: a program may be writing the rest."""
+        """Save the changed columns only: a program may be writing the others."""
         obj.save(update_fields=form.changed_data)
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """What is asked before a deletion: of its parts, which may be thousands, the numbers."""
+        """Return the objects to confirm without their parts, which may be thousands."""
         listed, *rest = super().get_deleted_objects(objs, request)
-        return [one for one in listed if not isinstance(one, list)], *rest
+        return [item for item in listed if not isinstance(item, list)], *rest
 
-    def set_on(
-        self, request: HttpRequest, rows: QuerySet[Any], *, said: str, **column: Any
+    def update_rows(
+        self, request: HttpRequest, rows: QuerySet[Any], *, label: str, **column: Any
     ) -> None:
-        """Set a column on the chosen rows; each one's history says what was done."""
+        """Set a column on the chosen rows and log it in their history."""
         changed = list(rows.exclude(**column))
         self.model._default_manager.filter(pk__in=[row.pk for row in changed]).update(**column)
         for row in changed:
-            self.log_change(request, row, f"{said}.")
-        messages.success(request, f"{said}: {len(changed)} of {len(rows)}.")
+            self.log_change(request, row, f"{label}.")
+        messages.success(request, f"{label}: {len(changed)} of {len(rows)}.")
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
-        if lookup.split("__")[0] in self.untold:
+        if lookup.split("__")[0] in self.unfilterable:
             return False
         allowed: bool = super().lookup_allowed(lookup, value, request)
         return allowed
 
 
 class ReadOnlyInline(TabularInline):
-    """Rows on the page of what they belong to."""
+    """Read-only rows on the page of their parent."""
 
     extra = 0
     max_num = 0
@@ -104,12 +102,12 @@ def link(url: str, text: object) -> str:
 
 
 def preformatted(text: str) -> str:
-    """A text with its line breaks. It is a model's or a user's: text on every page."""
+    """Return escaped text with its line breaks, as HTML."""
     return format_html('<pre class="sc-pre" tabindex="0">{}</pre>', text) if text else "–"
 
 
 def as_json(value: Any, *, indent: int | None = 2) -> str:
-    """JSON to be read. What a database has by another hand may be half of a surrogate pair."""
+    """Return indented JSON as HTML; unpaired surrogates are escaped."""
     if not value:
         return "–"
     text = json.dumps(value, ensure_ascii=False, indent=indent)
@@ -117,25 +115,25 @@ def as_json(value: Any, *, indent: int | None = 2) -> str:
 
 
 def moment(time: datetime | None) -> str:
-    """A time to the millisecond, in UTC."""
+    """Return a time in UTC with milliseconds."""
     if time is None:
         return "–"
     return f"{time:%Y-%m-%d %H:%M:%S}.{time.microsecond // 1000:03} UTC"
 
 
 def excerpt(text: str) -> str:
-    """The beginning of a text, in one line."""
+    """Return the beginning of a text as one line."""
     line = " ".join(text.split())
     return line if len(line) <= EXCERPT else f"{line[: EXCERPT - 1]}…"
 
 
 def page_of(row: Model) -> str:
-    """The name of a row's page in the admin, for `reverse`."""
+    """Return the name of a row's admin page, for `reverse`."""
     return f"admin:{row._meta.app_label}_{row._meta.model_name}_change"
 
 
 class TagFilter(admin.SimpleListFilter):
-    """By the tags that rows of the list's model have, in a column `tags`."""
+    """Filters by the tags in the column `tags`."""
 
     title = "tag"
     parameter_name = "tag"

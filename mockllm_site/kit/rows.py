@@ -1,5 +1,4 @@
-"""Rows that are written and read often, by one statement of the database's own: models and queries
-in between take many times as long as the database does."""
+"""Reads and writes rows with one SQL statement, many times faster than through the ORM."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -28,9 +27,10 @@ def insert(
     unique: tuple[str, ...] = (),
     json: Adapt | None = None,
 ) -> None:
-    """Write rows of a model's table, all or none; `columns` are names of attributes. A row takes
-    the place of one that is there with the same values in the `unique` columns. `json` makes the
-    text of JSON where it need not be the very text that the model would store."""
+    """Insert rows into a model's table, all or none; `columns` are names of attributes.
+
+    A row replaces an existing one with equal `unique` columns. `json` encodes JSON columns.
+    """
     name = connection.ops.quote_name
     names, adapters = _columns(model, columns, json or json_text)
     places = ", ".join(["%s"] * len(names))
@@ -39,43 +39,42 @@ def insert(
         keys, _ = _columns(model, unique)
         changed = (f"{name(one)} = EXCLUDED.{name(one)}" for one in names if one not in keys)
         into += f" ON CONFLICT ({', '.join(map(name, keys))}) DO UPDATE SET {', '.join(changed)}"
-    here = _here()
-    adapted = [_adapted(row, adapters, here) for row in rows]
+    here = _connection()
+    adapted = [_adapt_row(row, adapters, here) for row in rows]
     with transaction.atomic(savepoint=False), connection.cursor() as cursor:
         cursor.executemany(f"INSERT INTO {into}", adapted)
 
 
 def change(model: type[Model], where: Mapping[str, Any], values: Mapping[str, Any]) -> int:
-    """Give columns of the rows whose columns are as `where` says these values; how many it was."""
+    """Update the rows whose columns equal `where`; return their number."""
     name = connection.ops.quote_name
-    columns, given = _equal(model, values)
-    found, sought = _equal(model, where)
+    columns, new_values = _equality(model, values)
+    conditions, arguments = _equality(model, where)
     to = f"{name(model._meta.db_table)} SET {', '.join(columns)}"
     with connection.cursor() as cursor:
-        cursor.execute(f"UPDATE {to} WHERE {' AND '.join(found)}", [*given, *sought])
+        cursor.execute(f"UPDATE {to} WHERE {' AND '.join(conditions)}", [*new_values, *arguments])
         return cursor.rowcount
 
 
 def highest(model: type[Model], column: str, where: Mapping[str, Any]) -> int | None:
-    """The highest number in a column of such rows, None where there are none."""
+    """Return the maximum of a column in the rows that equal `where`, or None."""
     name = connection.ops.quote_name
-    found, sought = _equal(model, where)
+    conditions, arguments = _equality(model, where)
     of = f"MAX({name(column)}) FROM {name(model._meta.db_table)}"
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT {of} WHERE {' AND '.join(found)}", sought)
+        cursor.execute(f"SELECT {of} WHERE {' AND '.join(conditions)}", arguments)
         last: int | None = cursor.fetchone()[0]
         return last
 
 
 def find(model: type[M], where: Mapping[str, Any]) -> M | None:
-    """The row whose columns are as `where` says, as a query would give it; None where there is
-    none. Of several it is any."""
-    here, columns = _here(), _all_columns(model)
+    """Return any row whose columns equal `where`, as a model instance, or None."""
+    here, columns = _connection(), _all_columns(model)
     name, (names, _) = here.ops.quote_name, _columns(model, columns)
-    found, sought = _equal(model, where)
+    conditions, arguments = _equality(model, where)
     of = f"{', '.join(map(name, names))} FROM {name(model._meta.db_table)}"
     with here.cursor() as cursor:
-        cursor.execute(f"SELECT {of} WHERE {' AND '.join(found)} LIMIT 1", sought)
+        cursor.execute(f"SELECT {of} WHERE {' AND '.join(conditions)} LIMIT 1", arguments)
         row = cursor.fetchone()
     if row is None:
         return None
@@ -88,17 +87,17 @@ def find(model: type[M], where: Mapping[str, Any]) -> M | None:
 
 
 def add(row: Model) -> None:
-    """Write one new row that has its key, as `save` would for a model without signals."""
+    """Insert a new row that has its key; no signals are sent."""
     columns = _all_columns(type(row))
     insert(type(row), columns, [[getattr(row, column) for column in columns]])
     row._state.adding, row._state.db = False, connection.alias
 
 
-def _equal(model: type[Model], values: Mapping[str, Any]) -> tuple[list[str], list[Any]]:
-    """Columns beside places for their values, and these."""
+def _equality(model: type[Model], values: Mapping[str, Any]) -> tuple[list[str], list[Any]]:
+    """Return `column = %s` conditions and their adapted values."""
     names, adapters = _columns(model, tuple(values))
     columns = [f"{connection.ops.quote_name(one)} = %s" for one in names]
-    return columns, _adapted(tuple(values.values()), adapters, _here())
+    return columns, _adapt_row(tuple(values.values()), adapters, _connection())
 
 
 @cache
@@ -107,7 +106,7 @@ def _all_columns(model: type[Model]) -> tuple[str, ...]:
 
 
 def json_text(value: Any, here: BaseDatabaseWrapper) -> str:
-    """JSON as the model would store it."""
+    """Return JSON text as the model would store it."""
     # Most of them are empty.
     return _encode(value) if value else "{}" if isinstance(value, dict) else "[]"
 
@@ -116,8 +115,7 @@ def json_text(value: Any, here: BaseDatabaseWrapper) -> str:
 def _columns(
     model: type[Model], columns: tuple[str, ...], json: Adapt = json_text
 ) -> tuple[tuple[str, ...], tuple[tuple[int, Adapt], ...]]:
-    """The database's names of columns, and by place what makes a value one of the database, where
-    it is none already."""
+    """Return the database's column names, and the adapters of values by position."""
     fields = tuple(cast("Field[Any, Any]", model._meta.get_field(column)) for column in columns)
     adapters = [
         (place, adapt) for place, field in enumerate(fields) if (adapt := _adapter(field, json))
@@ -139,15 +137,15 @@ def _adapter(field: "Field[Any, Any]", json: Adapt) -> Adapt | None:
             return None
 
 
-def _here() -> BaseDatabaseWrapper:
-    """This thread's connection itself: what stands for it looks for it each time."""
+def _connection() -> BaseDatabaseWrapper:
+    """Return this thread's connection: Django's proxy would look it up at each use."""
     return connections[DEFAULT_DB_ALIAS]
 
 
-def _adapted(
+def _adapt_row(
     row: Sequence[Any], adapters: Iterable[tuple[int, Adapt]], here: BaseDatabaseWrapper
 ) -> list[Any]:
-    """A row as this database takes it."""
+    """Return the values of a row as this database takes them."""
     values = list(row)
     for place, adapt in adapters:
         values[place] = adapt(values[place], here)

@@ -1,5 +1,4 @@
-"""The pages' content security policy: nothing comes from another host, nothing runs inline; in prod
-browsers may be held to HTTPS."""
+"""Content security policy of the pages, and HSTS in prod."""
 
 from collections.abc import Awaitable, Callable
 
@@ -21,7 +20,7 @@ ADMIN = f"{STRICT}; script-src 'self' 'unsafe-eval'; style-src 'self' 'unsafe-in
 
 
 def policy_of(path: str) -> str:
-    """The policy of the page at a path."""
+    """Return the content security policy of the page at a path."""
     return ADMIN if path.startswith("/admin/") else STRICT
 
 
@@ -31,18 +30,18 @@ def security_headers(
 ) -> Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]:
     if iscoroutinefunction(get_response):
 
-        async def asked(request: HttpRequest) -> HttpResponseBase:
-            return _protected(request, await get_response(request))
+        async def handle_async(request: HttpRequest) -> HttpResponseBase:
+            return _add_headers(request, await get_response(request))
 
-        return asked
+        return handle_async
 
-    def asked_at_once(request: HttpRequest) -> HttpResponseBase:
-        return _protected(request, get_response(request))  # type: ignore[arg-type]
+    def handle(request: HttpRequest) -> HttpResponseBase:
+        return _add_headers(request, get_response(request))  # type: ignore[arg-type]
 
-    return asked_at_once
+    return handle
 
 
-def _protected(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+def _add_headers(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
     if settings.PROD and settings.MOCKLLM_HSTS_SECONDS:
         # Also over plain HTTP, where browsers pass it over: TLS ends at the proxy in front.
         response.headers.setdefault(HSTS, f"max-age={settings.MOCKLLM_HSTS_SECONDS}")

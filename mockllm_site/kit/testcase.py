@@ -41,7 +41,7 @@ def refuse_open_test_transaction() -> None:
 
 
 def remember(*, connection: BaseDatabaseWrapper, **_: object) -> None:
-    """Know a connection of this process from its beginning on."""
+    """Keep a weak reference to each new connection of this process."""
     if connection.alias == DEFAULT_DB_ALIAS:
         _opened.add(connection)
 

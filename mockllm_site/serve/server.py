@@ -13,7 +13,7 @@ from types import FrameType
 import uvicorn
 from django.conf import settings
 
-from mockllm_site.kit.api.locality import is_loopback, listening_on
+from mockllm_site.kit.api.locality import is_loopback, set_listening_address
 from mockllm_site.serve.limits import AT_ONCE, RESERVE, Acceptor, busy, connection_cap
 from mockllm_site.serve.protocol import GuardedProtocol, Limits, look_at_all
 from scenarios_app.serving.services import pipeline_now
@@ -196,7 +196,7 @@ def say_ready(host: str, bound: socket.socket) -> None:
 def open_to(bound: socket.socket) -> None:
     """Let the process, and those that it forks, know who can reach it."""
     address: str = bound.getsockname()[0]
-    listening_on(address)
+    set_listening_address(address)
     if not is_loopback(address):
         log.warning(OPEN, address)
 

@@ -168,7 +168,7 @@ class ExplainView(ControlView):
     )
     def post(self, request: Request) -> Response:
         """Explain a request. Nothing is consumed, counted or journalled."""
-        return Response(explanation_body(explain_call(_build_call(self.given_as(ExplainBody)))))
+        return Response(explanation_body(explain_call(_build_call(self.read_body(ExplainBody)))))
 
 
 @dataclass(frozen=True, slots=True)

@@ -252,7 +252,7 @@ class RecordingView(ControlView):
     def put(self, request: Request) -> Response:
         """Record a session from now on, in place of a recording that it has: upstreams are the
         operator's MOCKLLM_UPSTREAMS"""
-        fields = self.given_as(BeginBody)
+        fields = self.read_body(BeginBody)
         documents = read_documents({"scenarios": fields["cassettes"]})
         recording = Recording(
             resolve_recorded_session(fields["session"]),

@@ -93,7 +93,7 @@ class ScenarioListView(ScenarioView):
     def post(self, request: Request) -> Response:
         """Add a scenario, or all of a document of several; their names must be free."""
         store = self.store()
-        documents = read_documents(self.given())
+        documents = read_documents(self.read_json())
         store.add(documents)
         return Response(documents_json(documents), status=201)
 
@@ -119,7 +119,7 @@ class ScenarioDetailView(ScenarioView):
     def put(self, request: Request, name: str) -> Response:
         """Create a scenario or replace it, which makes sessions forget what they know of it."""
         store = self.store()
-        document = read_document(self.given(), name=name)
+        document = read_document(self.read_json(), name=name)
         new = store.put(document)
         return Response(dump(document), status=201 if new else 200)
 
@@ -152,6 +152,6 @@ class ScenarioStepsView(ScenarioView):
     )
     def post(self, request: Request, name: str) -> Response:
         """Add a step at the end; sessions keep what they know of the others."""
-        store, step = self.store(), self.given()
+        store, step = self.store(), self.read_json()
         check_step(step)
         return Response(dump(store.push(name, step)), status=201)

@@ -108,7 +108,7 @@ class ResetView(ControlView):
     def post(self, request: Request) -> Response:
         """Forget a session's consumption, attempts, counters, ordinals and journal; or those of
         several sessions, or of all"""
-        fields = self.given_as(ResetBody)
+        fields = self.read_body(ResetBody)
         several, scenarios = fields.get("sessions"), fields["scenarios"]
         if several is not None:
             if fields["session"] is not None:

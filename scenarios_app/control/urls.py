@@ -10,8 +10,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from mockllm_site.kit.api.docs_page import docs_page
-from mockllm_site.kit.api.openapi import Document, made_once, openapi
-from mockllm_site.kit.api.views import either
+from mockllm_site.kit.api.openapi import Document, cached_document, openapi
+from mockllm_site.kit.api.views import with_optional_slash
 from scenarios_app.control.coverage import CoverageView
 from scenarios_app.control.explain import ExplainView
 from scenarios_app.control.kit import ControlError, ControlView, documented
@@ -71,14 +71,14 @@ class UnknownPathView(ControlView):
         )
 
 
-@made_once
+@cached_document
 def _openapi() -> Document:
     document = openapi([path("control/", include("scenarios_app.control.urls"))])
     document["components"]["schemas"] |= document_components()
     return document
 
 
-@made_once
+@cached_document
 def _scenario_schema() -> Document:
     return json_schema()
 
@@ -95,22 +95,22 @@ class AnyText(PathConverter):
 register_converter(AnyText, "any")
 
 urlpatterns = [
-    *either("scenarios", ScenarioListView),
-    *either("scenarios/<any:name>/steps", ScenarioStepsView),
-    # Not `either`: a name may end in a slash.
+    *with_optional_slash("scenarios", ScenarioListView),
+    *with_optional_slash("scenarios/<any:name>/steps", ScenarioStepsView),
+    # Not `with_optional_slash`: a name may end in a slash.
     path("scenarios/<any:name>", ScenarioDetailView.as_view()),
-    *either("reset", ResetView),
-    *either("state", StateView),
-    *either("requests", RequestsView),
-    *either("requests/<str:id>", RequestDetailView),
-    *either("verify", VerifyView),
-    *either("verdict", VerdictView),
-    *either("coverage", CoverageView),
-    *either("recording", RecordingView),
-    *either("drift", DriftView),
-    *either("explain", ExplainView),
-    *either("schema/", SchemaView, name="schema"),
-    *either("schema/scenario.json", ScenarioSchemaView),
-    *either("docs/", DocsView, name="docs"),
+    *with_optional_slash("reset", ResetView),
+    *with_optional_slash("state", StateView),
+    *with_optional_slash("requests", RequestsView),
+    *with_optional_slash("requests/<str:id>", RequestDetailView),
+    *with_optional_slash("verify", VerifyView),
+    *with_optional_slash("verdict", VerdictView),
+    *with_optional_slash("coverage", CoverageView),
+    *with_optional_slash("recording", RecordingView),
+    *with_optional_slash("drift", DriftView),
+    *with_optional_slash("explain", ExplainView),
+    *with_optional_slash("schema/", SchemaView, name="schema"),
+    *with_optional_slash("schema/scenario.json", ScenarioSchemaView),
+    *with_optional_slash("docs/", DocsView, name="docs"),
     re_path("", UnknownPathView.as_view()),
 ]

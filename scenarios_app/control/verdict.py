@@ -169,7 +169,7 @@ class VerdictView(ControlView):
     )
     def post(self, request: Request) -> Response:
         """Judge a session, then forget it, its own scenarios too: the end of a test in one call"""
-        fields = self.given_as(EndedSession)
+        fields = self.read_body(EndedSession)
         options = _parse_options(fields)
         flush_journal()
         session = resolve_session(fields["session"])

@@ -83,7 +83,7 @@ class VerifyView(ControlView):
     @documented("verify", body=VerifyBody, answers={200: (VerifiedBody, "Whether it holds.")})
     def post(self, request: Request) -> Response:
         """Count the requests in the journal that a step with this match would have answered."""
-        fields = self.given_as(VerifyBody)
+        fields = self.read_body(VerifyBody)
         match = load_match(fields["match"])
         session = None if fields["session"] is None else resolve_session(fields["session"])
         flush_journal()

@@ -10,8 +10,8 @@ from mockllm_site.kit.api.locality import (
     VARIABLE,
     is_loopback_host,
     is_open,
-    listening_on,
     on_loopback,
+    set_listening_address,
 )
 from scenarios_app.control.urls import urlpatterns
 from tests.control.asking import Control, error_of
@@ -188,7 +188,7 @@ def test_a_server_says_what_it_is_bound_to(monkeypatch: pytest.MonkeyPatch) -> N
     # So that what the test says is gone after it.
     monkeypatch.setenv(VARIABLE, "")
     for address, is_ours in (("127.0.0.1", True), ("0.0.0.0", False)):
-        listening_on(address)
+        set_listening_address(address)
         assert on_loopback({}) is is_ours
 
 

@@ -1,5 +1,7 @@
-"""Who may use the chat's API and pages, and as whom. This machine and those with the chat token
-name a client as they like; a login is its own client and sees no other's conversations."""
+"""Access to the chat's API and pages: from this machine, by the chat token or by a login.
+
+A login is its own client and sees only its own conversations; others name any client.
+"""
 
 import hmac
 import re
@@ -25,34 +27,34 @@ _BEARER = re.compile(r"(?i)bearer +(\S+) *")
 
 
 def bearer_of(request: HttpRequest) -> str | None:
-    """The bearer token of a request, None where it has none."""
-    given = _BEARER.fullmatch(request.META.get("HTTP_AUTHORIZATION", ""))
-    return given and given[1]
+    """Return the bearer token of a request, or None."""
+    match = _BEARER.fullmatch(request.META.get("HTTP_AUTHORIZATION", ""))
+    return match and match[1]
 
 
-def is_token(given: str, token: str) -> bool:
-    """Whether a token is this one; where none is set, none is."""
+def is_token(sent: str, token: str) -> bool:
+    """Compare a sent token with the set one in constant time; False if none is set."""
     # Headers come as Latin-1, also those of another encoding.
-    return bool(token) and hmac.compare_digest(given.encode("latin-1", "replace"), token.encode())
+    return bool(token) and hmac.compare_digest(sent.encode("latin-1", "replace"), token.encode())
 
 
-# What a login needs to say something in the chat, and to see what other clients' runs did.
+# Permissions to chat, and to see the traces of other clients.
 CHATS = "chat_app.add_conversation"
 SEES_TRACES = "traces_app.view_trace"
 
 
 class ChatAccess(SessionAuthentication):
-    """Lets a request in or raises. A login counts only with Django's CSRF token, where something
-    is changed; a bearer token, which no browser sends unasked, needs none."""
+    """Authenticates a request. A login needs Django's CSRF token to change something; a bearer
+    token needs none, since browsers do not send one by themselves."""
 
     def authenticate(self, request: Request) -> tuple[Any, Any] | None:
         if is_foreign(request._request):
             raise PermissionDenied(FOREIGN)
         if is_open(request._request):
             return None
-        given = bearer_of(request._request)
-        if given is not None:
-            if is_token(given, settings.CHAT_TOKEN):
+        sent_token = bearer_of(request._request)
+        if sent_token is not None:
+            if is_token(sent_token, settings.CHAT_TOKEN):
                 return None
             raise AuthenticationFailed("This is not the chat token.")
         user = super().authenticate(request)
@@ -63,7 +65,7 @@ class ChatAccess(SessionAuthentication):
         return user
 
     def enforce_csrf(self, request: Request) -> None:
-        """On Django's own request: the body is no form, and the view's to read."""
+        """Check Django's own request, so that the body stays unread for the view."""
         super().enforce_csrf(request._request)  # type: ignore[arg-type]
 
     def authenticate_header(self, request: Request) -> str:
@@ -71,7 +73,7 @@ class ChatAccess(SessionAuthentication):
 
 
 class MayChat(BasePermission):
-    """A login that only reads changes nothing. Views whose POST reads say so with `reads`."""
+    """Refuses changes by a login without the permission to chat; `reads` marks a reading POST."""
 
     message = f"Your login may read, and not chat: it lacks the permission {CHATS}."
 
@@ -82,18 +84,18 @@ class MayChat(BasePermission):
 
 
 def login_client(user: Any) -> str:
-    """The client that a login is: it stays the same when the user is renamed."""
+    """Return the client id of a login; it stays the same when the user is renamed."""
     return f"login-{user.pk}"
 
 
 class ChatAccessScheme(OpenApiAuthenticationExtension):
-    """The ways in, as the OpenAPI document describes them."""
+    """The authentication schemes for the OpenAPI document."""
 
     target_class = ChatAccess
     name = ["token", "login"]  # noqa: RUF012  (as the library declares it)
 
     def get_security_requirement(self, auto_schema: AutoSchema) -> list[dict[str, list[Any]]]:
-        """Either will do."""
+        """Return alternatives: one scheme is enough."""
         return [{name: []} for name in self.name]
 
     def get_security_definition(self, auto_schema: AutoSchema) -> list[dict[str, str]]:
@@ -116,12 +118,12 @@ P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponse]
 
 
-def here_or_logged_in(permission: str | None = None) -> Callable[[View[P]], View[P]]:
-    """The view for those who are let in; a login may need a permission beside."""
+def local_or_logged_in(permission: str | None = None) -> Callable[[View[P]], View[P]]:
+    """Decorate a view for this machine and for logins, which may need a permission."""
 
-    def guarded(view: View[P]) -> View[P]:
+    def decorate(view: View[P]) -> View[P]:
         @wraps(view)
-        def shown(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        def guarded_view(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
             if is_foreign(request):
                 raise exceptions.PermissionDenied
             if not is_open(request):
@@ -131,6 +133,6 @@ def here_or_logged_in(permission: str | None = None) -> Callable[[View[P]], View
                     require(request, permission)
             return view(request, *args, **kwargs)
 
-        return shown
+        return guarded_view
 
-    return guarded
+    return decorate

@@ -54,7 +54,7 @@ class Operation:
 
 
 def docs_page(request: HttpRequest, document: Json, *, title: str, schema_url: str) -> HttpResponse:
-    """The document as a page of this site."""
+    """Render the OpenAPI document as a page of this site."""
     schemas = document.get("components", {}).get("schemas", {})
     operations = [
         _operation(path, method, described, schemas)
@@ -66,7 +66,7 @@ def docs_page(request: HttpRequest, document: Json, *, title: str, schema_url: s
         "title": title,
         "description": document["info"].get("description", ""),
         "groups": [
-            (tag, list(found)) for tag, found in groupby(sorted(operations, key=by_tag), by_tag)
+            (tag, list(group)) for tag, group in groupby(sorted(operations, key=by_tag), by_tag)
         ],
         "schemas": [(name, _text(schema)) for name, schema in sorted(schemas.items())],
         "schema_url": schema_url,
@@ -105,7 +105,7 @@ def _answer(status: str, described: Json) -> Answer:
 
 
 def example(schema: Json, schemas: Json, depth: int = _MAX_DEPTH) -> Any:
-    """The shortest value to start from: of an object what is required, of a choice the first."""
+    """Return a minimal example: required properties of an object, the first of several choices."""
     if name := _name(schema):
         return example(schemas[name], schemas, depth)
     for key in ("default", "const"):
@@ -130,7 +130,7 @@ def example(schema: Json, schemas: Json, depth: int = _MAX_DEPTH) -> Any:
 
 
 def _name(schema: Json) -> str:
-    """The name of the schema that this one refers to."""
+    """Return the name of the schema that a reference names, or an empty string."""
     return str(schema.get("$ref", "")).removeprefix(_REF)
 
 

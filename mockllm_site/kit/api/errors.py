@@ -1,4 +1,4 @@
-"""The errors of our own APIs: `{"code", "message", "field"}`, for everything that can go wrong."""
+"""Errors of the control and chat APIs as JSON: `{"code", "message", "field"}`."""
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ CODES: Mapping[int, str] = {
 
 
 class ApiError(Exception):
-    """A request that cannot be done; `field` is the path of what is wrong, if it has one."""
+    """An API request that fails; `field` is the path of the wrong value, if there is one."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class ApiError(Exception):
 
 
 def answer_error(error: Exception, context: Mapping[str, Any]) -> HttpResponse:
-    """The answer to what a view, or what stands before it, raised."""
+    """Return the JSON error response for an exception of a view or its middleware."""
     match error:
         case ApiError():
             return error_response(
@@ -59,8 +59,8 @@ def answer_error(error: Exception, context: Mapping[str, Any]) -> HttpResponse:
             )
         case ValidationError():
             problems = list(_problems(error.detail))
-            text = "\n".join(f"{path}: {said}" if path else said for path, said in problems)
-            return error_response(400, text, field=problems[0][0] or None)
+            lines = [f"{path}: {message}" if path else message for path, message in problems]
+            return error_response(400, "\n".join(lines), field=problems[0][0] or None)
         case Throttled():
             wait = getattr(error, "wait", None)
             headers = {} if wait is None else {"Retry-After": str(ceil(wait))}
@@ -91,14 +91,14 @@ def error_response(
     field: str | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> HttpResponse:
-    """One error. A status without a code of its own has that of its class."""
+    """Return an error response; a status without a code uses 400's or 500's."""
     code = CODES.get(status) or CODES[400 if status < 500 else 500]
     body = {"code": code, "message": message, "field": field}
     return JsonResponse(body, status=status, headers=headers)
 
 
 def _problems(detail: object, path: str = "") -> Iterator[tuple[str, str]]:
-    """Each thing that a serializer found wrong, with its path."""
+    """Yield the path and message of each validation error."""
     match detail:
         case Mapping():
             for key, inner in detail.items():

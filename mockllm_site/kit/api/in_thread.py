@@ -1,5 +1,7 @@
-"""APIs answered by middleware, in the thread that it is in already, from where they stand in the
-list on: way back to the event loop, and to threads from there, costs more than most answers."""
+"""Middleware that answers an API in its own thread.
+
+Going back to the event loop and into another thread would cost more than most answers.
+"""
 
 from collections.abc import Callable
 
@@ -13,23 +15,22 @@ GetResponse = Callable[[HttpRequest], HttpResponseBase]
 
 
 def answers_below(prefix: str) -> Callable[[GetResponse], GetResponse]:
-    """Middleware for the views below a path. What stands before it (hosts, headers, errors in
-    JSON) holds for them, what stands after it doesn't."""
+    """Return middleware that calls the views below a path; later middleware does not run."""
 
     @sync_only_middleware
     def middleware(get_response: GetResponse) -> GetResponse:
-        def asked(request: HttpRequest) -> HttpResponseBase:
+        def handle(request: HttpRequest) -> HttpResponseBase:
             if not request.path_info.startswith(prefix):
                 return get_response(request)
-            found = resolve(request.path_info)
+            match = resolve(request.path_info)
             # A coroutine goes back to the event loop once, and not through the rest of the list.
-            coroutine = iscoroutinefunction(found.func)
-            view = async_to_sync(found.func) if coroutine else found.func
-            request.resolver_match = found
-            response: HttpResponseBase = view(request, *found.args, **found.kwargs)
+            coroutine = iscoroutinefunction(match.func)
+            view = async_to_sync(match.func) if coroutine else match.func
+            request.resolver_match = match
+            response: HttpResponseBase = view(request, *match.args, **match.kwargs)
             render = getattr(response, "render", None)
             return render() if callable(render) else response
 
-        return asked
+        return handle
 
     return middleware

@@ -1,4 +1,4 @@
-"""Who is at the other end: this machine itself, and meaning to, or anybody else.
+"""Decides whether a request was sent, on purpose, from this machine.
 
 What is open to this machine alone asks `is_open`. Three things must hold, since each can be faked
 without the others: the socket is one that no other machine reaches, the client called this server
@@ -33,18 +33,18 @@ FOREIGN = "The request comes from a page of another origin."
 _PORT = re.compile(r":[0-9]{1,5}$")
 
 
-def listening_on(address: str) -> None:
-    """Say which address the socket is bound to, before the first request comes in."""
+def set_listening_address(address: str) -> None:
+    """Store the address that the socket is bound to; call it before the first request."""
     os.environ[VARIABLE] = address
 
 
 def is_open(request: HttpRequest) -> bool:
-    """Whether a request needs neither token nor login: in dev and test, from this machine."""
+    """Return True if a request needs no token or login: from this machine, in dev and test."""
     return settings.MOCKLLM_ENV in OPEN_MODES and is_local(request)
 
 
 def is_local(request: HttpRequest) -> bool:
-    """Whether nobody but this machine can have sent a request, and meant this server by it."""
+    """Return True if only this machine can have sent a request, with a loopback name as host."""
     if was_forwarded(request.META):
         return False
     by_test_client = VARIABLE not in os.environ and is_test_client(request)
@@ -91,11 +91,10 @@ def is_foreign_origin(origin: str | None, host: str) -> bool:
 
 
 def on_loopback(scope: Mapping[str, Any] | None) -> bool:
-    """Whether nobody but this machine can have sent the request of this ASGI scope.
+    """Return True if only this machine can have sent the request of this ASGI scope.
 
-    What the server was bound to decides. Where nobody said so, as under a server that is not ours,
-    it is the address that this one connection was made to; where that is unknown too, the answer
-    is no.
+    The address that the server is bound to decides; under a foreign server the address that this
+    connection was made to. If neither is known the answer is False.
     """
     address = os.environ.get(VARIABLE)
     if address is None:
@@ -114,8 +113,8 @@ def is_loopback_host(host: str) -> bool:
 def is_loopback(address: str) -> bool:
     """Whether an IP address is one of this machine's own that no other can reach."""
     try:
-        found = ip_address(address)
+        parsed = ip_address(address)
     except ValueError:
         return False
-    mapped = getattr(found, "ipv4_mapped", None)
-    return found.is_loopback or (mapped is not None and mapped.is_loopback)
+    mapped = getattr(parsed, "ipv4_mapped", None)
+    return parsed.is_loopback or (mapped is not None and mapped.is_loopback)

@@ -1,5 +1,4 @@
-"""The OpenAPI document of an API: what a view's method says for it, the schemas of shapes, how it
-is made, once in a process."""
+"""Builds the OpenAPI document of an API from its views and shapes, once per process."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -36,8 +35,10 @@ def documented(
     media_type: str = JSON,
     tag: str | None = None,
 ) -> Callable[[F], F]:
-    """The operation's id, what it reads and each answer that it gives, with its meaning; that of
-    an error is in `meanings`. Without a tag, the path's first word groups it."""
+    """Describe an operation: its id, input and responses; `meanings` describes its errors.
+
+    Without a tag, the first word of the path groups it.
+    """
     refused = {*ALWAYS, *errors, *(WITH_BODY if body is not None else ())}
     responses: dict[Any, Any] = {
         (status, media_type): OpenApiResponse(form, description=meaning)
@@ -61,8 +62,8 @@ class _ShapeSchema(OpenApiSerializerExtension):
     match_subclasses = True
 
     def map_serializer(self, auto_schema: AutoSchema, direction: Direction) -> dict[str, Any]:
-        made = auto_schema._map_serializer(self.target, direction, bypass_extensions=True)
-        return {**made, "additionalProperties": False, **self.target.keywords}
+        schema = auto_schema._map_serializer(self.target, direction, bypass_extensions=True)
+        return {**schema, "additionalProperties": False, **self.target.keywords}
 
 
 class _TextSchema(OpenApiSerializerFieldExtension):
@@ -70,38 +71,41 @@ class _TextSchema(OpenApiSerializerFieldExtension):
     match_subclasses = True
 
     def map_serializer_field(self, auto_schema: AutoSchema, direction: Direction) -> dict[str, Any]:
-        made = auto_schema._map_serializer_field(self.target, direction, bypass_extensions=True)
-        told: dict[str, Any] = {**made, **self.target.keywords}
+        base = auto_schema._map_serializer_field(self.target, direction, bypass_extensions=True)
+        schema: dict[str, Any] = {**base, **self.target.keywords}
         if self.target.allow_null:
-            # The caller says so once more.
-            told["type"] = "string"
-        # Answers are written, not read: what they say is checked by nobody here.
+            # The caller adds null again.
+            schema["type"] = "string"
+        # Responses are not validated here, so only requests have a minimum length.
         return (
-            told if self.target.allow_blank or direction != "request" else told | {"minLength": 1}
+            schema
+            if self.target.allow_blank or direction != "request"
+            else schema | {"minLength": 1}
         )
 
 
 Document = dict[str, Any]
 
-_making = Lock()
+_build_lock = Lock()
 
 
-def made_once(make: Callable[[], Document]) -> Callable[[], Document]:
-    """As `functools.cache`, for several threads: who asks while any document is being made
-    waits. What makes them loads parts of itself into globals at its first use, and says what it
-    describes by attributes of classes that all threads share."""
-    made = cache(make)
+def cached_document(make: Callable[[], Document]) -> Callable[[], Document]:
+    """Cache the document that `make` returns; build one document at a time.
+
+    drf-spectacular is not thread-safe: it sets attributes of classes while it builds.
+    """
+    cached = cache(make)
 
     @wraps(make)
     def document() -> Document:
-        with _making:
-            return made()
+        with _build_lock:
+            return cached()
 
     return document
 
 
 def openapi(patterns: Sequence[Any]) -> Document:
-    """The document for these routes."""
+    """Return the OpenAPI document of these routes."""
     generator: Any = SchemaGenerator(patterns=list(patterns))
     schema = generator.get_schema(request=None, public=True)
     # Through its renderer: what is lazy or a type of its own becomes plain JSON.
@@ -117,7 +121,7 @@ def openapi(patterns: Sequence[Any]) -> Document:
 
 
 def _or_empty(schema: Document) -> Document:
-    """The schema of a query's parameter, of which an empty one is as if not given."""
+    """Return the schema of a query parameter that may also be empty, which means absent."""
     text = {key: value for key, value in schema.items() if key != "minLength"}
     if text.get("type") == "string" and "format" not in text:
         return text

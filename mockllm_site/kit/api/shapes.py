@@ -1,4 +1,4 @@
-"""Serializers that take what they ask for and nothing else: no unknown key, nothing coerced."""
+"""Strict serializers: unknown keys are errors, and values are not coerced."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -20,8 +20,7 @@ class Shape(serializers.Serializer[Any]):
 
     @cached_property
     def fields(self) -> BindingDict:
-        """Those of the class: nothing in them is of one request, and to copy them for each takes
-        longer than to check it."""
+        """Return the fields of the class: copying them per request takes longer than validation."""
         return _fields_of(type(self))
 
     def to_internal_value(self, data: Any) -> Any:
@@ -29,8 +28,8 @@ class Shape(serializers.Serializer[Any]):
             raise ValidationError({"non_field_errors": ["expected an object"]})
         unknown = [key for key in data if key not in self.fields]
         if unknown:
-            known = ", ".join(self.fields)
-            raise ValidationError(dict.fromkeys(unknown, f"unknown; known are {known}"))
+            allowed = ", ".join(self.fields)
+            raise ValidationError(dict.fromkeys(unknown, f"unknown; known are {allowed}"))
         return super().to_internal_value(data)
 
 
@@ -101,7 +100,7 @@ class Whole(serializers.IntegerField):
 
 
 class ErrorBody(Shape):
-    """What went wrong; `field` is its path in what was sent, where it has one."""
+    """An error; `field` is the path of the wrong value, if there is one."""
 
     code = Text(help_text="Which kind of error it is.")
     message = Text(help_text="What is wrong, for people.")

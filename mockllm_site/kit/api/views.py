@@ -1,5 +1,4 @@
-"""What all views of our own APIs have in common: what is read, without silent losses, who is let
-in, what is refused and how it is said."""
+"""Base views of the control and chat APIs: strict input, access and JSON errors."""
 
 import json
 from collections.abc import Sequence
@@ -26,7 +25,7 @@ from mockllm_site.kit.testcase import refuse_open_test_transaction
 
 
 def decode(body: bytes) -> Any:
-    """The value of a JSON text; a 400 for what is none, is no text, or would lose something."""
+    """Parse JSON; ApiError 400 for invalid JSON or text, duplicate keys and lossy numbers."""
     try:
         value = json.loads(
             body.decode("utf-8"), object_pairs_hook=_object, parse_constant=_no_number
@@ -48,12 +47,12 @@ def decode(body: bytes) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for key, value in pairs:
-        if key in made:
+        if key in result:
             raise ApiError(400, f"{key!r}: this key is given twice.")
-        made[key] = value
-    return made
+        result[key] = value
+    return result
 
 
 def _no_number(name: str) -> NoReturn:
@@ -61,7 +60,7 @@ def _no_number(name: str) -> NoReturn:
 
 
 class JsonAlways(BaseContentNegotiation):
-    """Answers are JSON, also for a client that would rather have another type."""
+    """Responds with JSON regardless of the Accept header."""
 
     def select_renderer(
         self, request: Request, renderers: Any, format_suffix: str | None = None
@@ -70,13 +69,13 @@ class JsonAlways(BaseContentNegotiation):
 
 
 class JsonView(APIView):
-    """One path. `given` and `query` read the request: unknown keys and wrong types are errors."""
+    """One path. `read_body` and `query` validate input: unknown keys and wrong types are errors."""
 
     # All that authentication let in.
     permission_classes: Sequence[type[BasePermission]] = (AllowAny,)
     content_negotiation_class = JsonAlways
     renderer_classes = (JSONRenderer,)
-    # For the OpenAPI document; bodies are read by `given`.
+    # For the OpenAPI document; bodies are read by `read_json`.
     parser_classes = (JSONParser,)
     http_method_names: Sequence[str] = ("get", "head", "post", "put", "delete")
 
@@ -95,58 +94,58 @@ class JsonView(APIView):
         meta = self.request._request.META
         return meta.get("CONTENT_LENGTH") not in (None, "", "0") or "HTTP_TRANSFER_ENCODING" in meta
 
-    def given(self) -> Any:
-        """The JSON of the request's body.
+    def read_json(self) -> Any:
+        """Return the parsed JSON body.
 
-        Its media type has to say so: that is what no page of another origin can send unasked. It
-        is read to its end, since a body that comes in chunks has no length beforehand.
+        The content type must be JSON, which a page of another origin cannot send without a
+        preflight. A chunked body has no length in advance, so it is read to its end.
         """
         request = self.request._request
         if request.content_type != "application/json":
             raise UnsupportedMediaType(
                 request.content_type or "", "Send JSON, with Content-Type: application/json."
             )
-        most = settings.MOCKLLM_MAX_BODY_BYTES
-        body = request.read(most + 1)
-        if len(body) > most:
-            raise ApiError(413, f"The body is larger than {most} bytes.")
+        max_bytes = settings.MOCKLLM_MAX_BODY_BYTES
+        body = request.read(max_bytes + 1)
+        if len(body) > max_bytes:
+            raise ApiError(413, f"The body is larger than {max_bytes} bytes.")
         return self.decode(body)
 
-    def given_as(self, shape: type[Shape]) -> dict[str, Any]:
-        """The body, checked to be of a shape."""
-        return _checked(shape(data=self.given()))
+    def read_body(self, shape: type[Shape]) -> dict[str, Any]:
+        """Return the body, validated by a shape."""
+        return _checked(shape(data=self.read_json()))
 
     def query(self, shape: type[Shape]) -> dict[str, Any]:
-        """The query's parameters, checked to be of a shape; an empty one is as if not given."""
-        found = self.request.query_params
-        for name, values in found.lists():
+        """Return the query parameters, validated by a shape; empty ones count as absent."""
+        parameters = self.request.query_params
+        for name, values in parameters.lists():
             if len(values) > 1:
                 raise ApiError(400, f"{name}: given {len(values)} times", field=name)
-        return _checked(shape(data={name: value for name, value in found.items() if value}))
+        return _checked(shape(data={name: value for name, value in parameters.items() if value}))
 
 
 class AsyncJsonView(JsonView):
-    """A path whose methods are coroutines: streams, which no thread may wait for."""
+    """A path whose methods are coroutines, for streams."""
 
     async def dispatch(  # type: ignore[override]
         self, request: HttpRequest, *args: Any, **kwargs: Any
     ) -> HttpResponseBase:
-        """What the sync one does, step by step; who gets in is asked in a thread."""
+        """Dispatch as the synchronous view does; access is checked in a thread."""
         self.args, self.kwargs = args, kwargs
-        self.request = asked = self.initialize_request(request, *args, **kwargs)
+        self.request = drf_request = self.initialize_request(request, *args, **kwargs)
         self.headers = self.default_response_headers
         try:
-            await sync_to_async(self._let_in)(asked)
-            method = (asked.method or "").lower()
-            known = method in self.http_method_names
-            handler = getattr(self, method, None) if known else None
-            answer = await (handler or self._not_allowed)(asked, *args, **kwargs)
+            await sync_to_async(self._check_access)(drf_request)
+            method = (drf_request.method or "").lower()
+            allowed = method in self.http_method_names
+            handler = getattr(self, method, None) if allowed else None
+            answer = await (handler or self._not_allowed)(drf_request, *args, **kwargs)
         except Exception as error:
             answer = self.handle_exception(error)
-        self.response = self.finalize_response(asked, answer, *args, **kwargs)
+        self.response = self.finalize_response(drf_request, answer, *args, **kwargs)
         return self.response
 
-    def _let_in(self, request: Request) -> None:
+    def _check_access(self, request: Request) -> None:
         try:
             self.initial(request, *self.args, **self.kwargs)
         finally:
@@ -168,8 +167,8 @@ def _checked(shape: Shape) -> dict[str, Any]:
 
 
 class ClientView(JsonView):
-    """A path at which `client_id` says who asks. For a login it says nothing: a login is its own
-    client, or nobody in particular where a client need not be named and it may see all."""
+    """A path whose `client_id` names the client. A login is its own client; without `client_id` it
+    may see all clients if it has the permission."""
 
     authentication_classes = (ChatAccess,)
     # The first says to the OpenAPI document that on loopback nothing is needed.
@@ -177,22 +176,22 @@ class ClientView(JsonView):
     # What a login needs to see what is not its own, where that can be asked for.
     sees_with = SEES_TRACES
 
-    def given_as(self, shape: type[Shape]) -> dict[str, Any]:
-        return self._as_login(shape, super().given_as(shape))
+    def read_body(self, shape: type[Shape]) -> dict[str, Any]:
+        return self._as_login(shape, super().read_body(shape))
 
     def query(self, shape: type[Shape]) -> dict[str, Any]:
         return self._as_login(shape, super().query(shape))
 
-    def _as_login(self, shape: type[Shape], asked: dict[str, Any]) -> dict[str, Any]:
+    def _as_login(self, shape: type[Shape], fields: dict[str, Any]) -> dict[str, Any]:
         user: Any = self.request.user
         if not user.is_authenticated or "client_id" not in shape().fields:
-            return asked
-        if asked.get("client_id") is None and user.has_perm(self.sees_with):
-            return asked
-        return {**asked, "client_id": login_client(user)}
+            return fields
+        if fields.get("client_id") is None and user.has_perm(self.sees_with):
+            return fields
+        return {**fields, "client_id": login_client(user)}
 
 
-def either(route: str, view: type[JsonView], **names: Any) -> list[URLPattern]:
-    """A path as it is documented, then its twin with a slash more or less at the end."""
+def with_optional_slash(route: str, view: type[JsonView], **names: Any) -> list[URLPattern]:
+    """Return the documented path and its undocumented twin with or without a final slash."""
     twin = route.removesuffix("/") if route.endswith("/") else f"{route}/"
     return [path(route, view.as_view(), **names), path(twin, view.as_view(schema=None))]

@@ -39,8 +39,8 @@ class Command(loaddata.Command):
             super().load_label(fixture_label)
             record_loaded(self._loaded, f"loaded from {Path(fixture_label).stem}")
         except DeserializationError as error:
-            found = (wrong_with(Path(file)) for file, _, _ in self.find_fixtures(fixture_label))
-            wrong = next(filter(None, found), " ".join(str(error).split()))
+            problems = (wrong_with(Path(file)) for file, _, _ in self.find_fixtures(fixture_label))
+            wrong = next(filter(None, problems), " ".join(str(error).split()))
             raise CommandError(wrong) from error
 
     def save_obj(self, obj: Any) -> bool:

@@ -49,8 +49,8 @@ def _delete(rows: QuerySet[Any]) -> int:
     for start in range(0, len(keys), BATCH):
         with transaction.atomic():
             # Asked again: one may have become younger since. From then on nobody writes to them.
-            asked = rows.filter(pk__in=keys[start : start + BATCH]).order_by("pk")
-            old = list(asked.select_for_update(of=("self",)).values_list("pk", flat=True))
+            batch = rows.filter(pk__in=keys[start : start + BATCH]).order_by("pk")
+            old = list(batch.select_for_update(of=("self",)).values_list("pk", flat=True))
             _, counts = rows.model.objects.filter(pk__in=old).delete()
         gone += counts.get(label, 0)
     return gone

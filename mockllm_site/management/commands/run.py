@@ -15,6 +15,6 @@ class Command(BaseCommand):
         run.add_arguments(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        given = options["scenario"], options["fixture"], options["command"]
-        if code := run.run(*given, strict=options["strict"]):
+        arguments = options["scenario"], options["fixture"], options["command"]
+        if code := run.run(*arguments, strict=options["strict"]):
             sys.exit(code)

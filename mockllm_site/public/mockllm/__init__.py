@@ -63,9 +63,9 @@ def __getattr__(name: str) -> Any:
     """The builder has all other names, those of providers too."""
     if name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(_ELSEWHERE.get(name, "scenarios_app.builder")), name)
-    globals()[name] = found
-    return found
+    value = getattr(import_module(_ELSEWHERE.get(name, "scenarios_app.builder")), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

@@ -41,8 +41,8 @@ class Command(BaseCommand):
         for problem in problems:
             self.stderr.write(problem)
         # What other requests offered says nothing about files that they may never have met.
-        found = suspicions_of(documents, offered=() if paths else offered_tools())
-        warnings = [*map(str, notes), *(f"{one} ({one.kind})" for one in found)]
+        suspicions = suspicions_of(documents, offered=() if paths else offered_tools())
+        warnings = [*map(str, notes), *(f"{one} ({one.kind})" for one in suspicions)]
         for warning in warnings:
             self.stderr.write(warning)
         if problems:
@@ -50,8 +50,8 @@ class Command(BaseCommand):
         if warnings and options["strict"]:
             raise CommandError(f"warnings found: {len(warnings)}")
         steps = sum(len(document.steps) for document in documents)
-        told = f", warnings: {len(warnings)}" if warnings else ""
-        self.stdout.write(f"no problems; scenarios: {len(documents)}, steps: {steps}{told}")
+        counted = f", warnings: {len(warnings)}" if warnings else ""
+        self.stdout.write(f"no problems; scenarios: {len(documents)}, steps: {steps}{counted}")
 
 
 def _of_files(

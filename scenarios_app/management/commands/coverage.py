@@ -41,16 +41,16 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         named = options["scenario"]
         query = {"scenarios": json.dumps(named)} if named else {}
-        found = ask(options["url"], "coverage", **query)
+        report = ask(options["url"], "coverage", **query)
         if options["junit"]:
-            write(options["junit"], junit(SUITE, coverage_cases(found)))
+            write(options["junit"], junit(SUITE, coverage_cases(report)))
         if options["html"]:
-            write(options["html"], coverage_page(found))
-        text = json.dumps(found, indent=2, ensure_ascii=False) if options["json"] else None
-        self.stdout.write(text or found["text"])
-        if found["percent"] < options["fail_under"]:
+            write(options["html"], coverage_page(report))
+        text = json.dumps(report, indent=2, ensure_ascii=False) if options["json"] else None
+        self.stdout.write(text or report["text"])
+        if report["percent"] < options["fail_under"]:
             least = options["fail_under"]
-            self.stderr.write(f"mockllm: {found['percent']:g} % is under {least:g} %")
+            self.stderr.write(f"mockllm: {report['percent']:g} % is under {least:g} %")
             sys.exit(1)
 
 

@@ -36,8 +36,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             names: list[str] = options["names"]
-            found = _of_files(options["path"]) if options["path"] else _of_database(names)
-            documents = _named(names, found)
+            available = _of_files(options["path"]) if options["path"] else _of_database(names)
+            documents = _named(names, available)
         except DocumentError as error:
             raise CommandError(str(error)) from None
         written = (
@@ -60,21 +60,21 @@ def _of_files(path: str) -> dict[str, ScenarioDocument]:
 
 def _of_database(names: list[str]) -> dict[str, ScenarioDocument]:
     rows = Scenario.objects.order_by("name").prefetch_related("steps")
-    found: dict[str, ScenarioDocument] = {}
+    documents: dict[str, ScenarioDocument] = {}
     problems: list[Problem] = []
     for row in rows.filter(name__in=names) if names else rows:
         try:
-            found[row.name] = document_of(row)
+            documents[row.name] = document_of(row)
         except DocumentError as error:
             problems += (replace(problem, source=row.name) for problem in error.problems)
     if problems:
         raise DocumentError.of(problems)
-    return found
+    return documents
 
 
-def _named(names: list[str], found: dict[str, ScenarioDocument]) -> list[ScenarioDocument]:
-    if unknown := [name for name in names if name not in found]:
+def _named(names: list[str], available: dict[str, ScenarioDocument]) -> list[ScenarioDocument]:
+    if unknown := [name for name in names if name not in available]:
         raise DocumentError.of(
             Problem(name, "there is no scenario of this name") for name in unknown
         )
-    return [found[name] for name in names] if names else list(found.values())
+    return [available[name] for name in names] if names else list(available.values())

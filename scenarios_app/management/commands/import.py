@@ -48,7 +48,7 @@ class Command(BaseCommand):
             self.stderr.write(str(note))
         for name, count in steps.items():
             done = "replaced" if name in replaced else "new"
-            told = "not loaded" if options["dry_run"] else done
-            self.stdout.write(f"{name}: {count} step{'s' if count != 1 else ''}, {told}")
+            action = "not loaded" if options["dry_run"] else done
+            self.stdout.write(f"{name}: {count} step{'s' if count != 1 else ''}, {action}")
         if not steps:
             raise CommandError("nothing was imported")

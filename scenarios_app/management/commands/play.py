@@ -48,8 +48,10 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            given = read_files(options["scenario"], limits=limits()) if options["scenario"] else []
-            runs = [run for file in options["files"] for run in _played(file, given)]
+            scenarios = (
+                read_files(options["scenario"], limits=limits()) if options["scenario"] else []
+            )
+            runs = [run for file in options["files"] for run in _played(file, scenarios)]
         except DocumentError as error:
             raise CommandError(str(error), returncode=NOT_JUDGED) from None
         if options["junit"]:
@@ -60,9 +62,9 @@ class Command(BaseCommand):
             sys.exit(1)
 
 
-def _played(file: str, given: list[ScenarioDocument]) -> list[PlayedConversation]:
+def _played(file: str, scenarios: list[ScenarioDocument]) -> list[PlayedConversation]:
     read = _read(file)
-    against = _catalog([*given, *read.scenarios])
+    against = _catalog([*scenarios, *read.scenarios])
     scenario = read.scenarios[0].name if len(read.scenarios) == 1 else ""
     return [
         asyncio.run(play(one, catalog=against, options=serving_options(), scenario=scenario))
