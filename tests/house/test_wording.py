@@ -1,0 +1,122 @@
+"""Counts of unclear wording and lines per room stay below their ceilings, which only fall."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.house.wording import in_docs, in_product, in_tests, lines_by_room
+from tests.support.project_files import source_files
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("mockllm_site/", "scenarios_app/", "chat_app/", "traces_app/")
+CEILINGS: Mapping[str, int] = {
+    "participle names": 733,
+    "docstring openers": 310,
+    "mannered docstrings": 215,
+    "limit names": 43,
+    "shared class names": 6,
+    "tests without a subject": 375,
+    "mannered phrases in docs": 35,
+    "long sentences in docs": 21,
+}
+# Lines of Python by folder of the table in docs/architecture.md, without migrations.
+ROOM_LINES: Mapping[str, int] = {
+    "chat_app": 2_370,
+    "chat_app/api": 1_190,
+    "chat_app/clients": 1_570,
+    "chat_app/prompt": 740,
+    "chat_app/runs": 1_970,
+    "chat_app/stream": 450,
+    "chat_app/tools": 1_250,
+    "chat_app/values": 350,
+    "mockllm_site": 1_340,
+    "mockllm_site/kit": 2_790,
+    "mockllm_site/pages": 930,
+    "mockllm_site/public/mockllm": 80,
+    "mockllm_site/serve": 1_900,
+    "scenarios_app": 770,
+    "scenarios_app/admin": 6_420,
+    "scenarios_app/builder": 680,
+    "scenarios_app/catalog": 590,
+    "scenarios_app/cluster": 940,
+    "scenarios_app/control": 2_710,
+    "scenarios_app/engine": 11_550,
+    "scenarios_app/journal": 1_030,
+    "scenarios_app/models": 910,
+    "scenarios_app/play": 910,
+    "scenarios_app/recording": 2_900,
+    "scenarios_app/serving": 4_760,
+    "scenarios_app/serving/recorder": 750,
+    "scenarios_app/store": 1_520,
+    "scenarios_app/testing": 2_410,
+    "scenarios_app/verdict": 1_960,
+    "scenarios_app/wire": 12_310,
+    "traces_app": 2_290,
+}
+
+
+def modules() -> list[str]:
+    names = source_files(ROOT)
+    return [name for name in names if name.endswith(".py") and "/migrations/" not in name]
+
+
+def product_modules() -> list[str]:
+    return [name for name in modules() if name.startswith(PACKAGES) or name == "manage.py"]
+
+
+@pytest.fixture(scope="module")
+def places() -> Mapping[str, list[str]]:
+    tests = [name for name in modules() if name.startswith("tests/")]
+    pages = [n for n in source_files(ROOT) if n.endswith(".md") and n != "CHANGELOG.md"]
+    others = [name for name in modules() if not name.startswith("tests/")]
+    return {**in_product(ROOT, others), **in_tests(ROOT, tests), **in_docs(ROOT, pages)}
+
+
+@pytest.mark.parametrize("measure", CEILINGS)
+def test_unclear_wording_does_not_increase(places: Mapping[str, list[str]], measure: str) -> None:
+    hits = places.get(measure, [])
+    assert len(hits) <= CEILINGS[measure], "\n".join(hits)
+
+
+@pytest.mark.parametrize("room", ROOM_LINES)
+def test_room_stays_below_its_lines(room: str) -> None:
+    lines = lines_by_room(ROOT, product_modules(), ROOM_LINES)[room]
+    assert lines <= ROOM_LINES[room], f"{room} has {lines} lines; simplify, or raise its ceiling"
+
+
+def test_every_room_of_the_architecture_has_a_ceiling() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    table = text.partition("| package |")[2].partition("\n\n")[0]
+    rooms = set()
+    for row in table.splitlines()[2:]:
+        parent = ""
+        for name in re.findall(r"`([\w/]+)`", row.split("|")[1]):
+            package = name.startswith(PACKAGES)
+            room = name if package else parent + name
+            parent = room[: room.rstrip("/").rfind("/") + 1] if package else parent
+            rooms.add(room.rstrip("/"))
+    missing = {room for room in rooms if (ROOT / room).is_dir()} - set(ROOM_LINES)
+    assert missing == set()
+
+
+def test_counter_finds_each_kind_of_wording(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(
+        '"""What a module is."""\nMOST_ROWS = 1\n\n\ndef asked(row):\n'
+        '    """Return rows of its own."""\n    found = row\n'
+    )
+    (tmp_path / "b.py").write_text("class Kind: ...\n")
+    (tmp_path / "test_a.py").write_text("def test_what_is_there(): ...\ndef test_row_is(): ...\n")
+    (tmp_path / "c.md").write_text(f"It is said.\n\n{'word ' * 36}.\n\n```\nnobody\n```\n")
+    product = in_product(tmp_path, ["a.py", "b.py"])
+    assert product["participle names"] == ["a.py:5 asked", "a.py:7 found"]
+    assert product["limit names"] == ["a.py:2 MOST_ROWS"]
+    assert product["docstring openers"] == ["a.py:1"]
+    assert product["mannered docstrings"] == ["a.py:5"]
+    assert product["shared class names"] == []
+    tests = in_tests(tmp_path, ["test_a.py"])
+    assert tests == {"tests without a subject": ["test_a.py:1 test_what_is_there"]}
+    docs = in_docs(tmp_path, ["c.md"])
+    assert docs["mannered phrases in docs"] == ["c.md: is said"]
+    assert len(docs["long sentences in docs"]) == 1
