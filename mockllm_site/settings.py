@@ -63,7 +63,7 @@ if "runserver" in sys.argv:
 MIDDLEWARE = [
     "mockllm_site.kit.lost_streams.close_lost_streams",
     "mockllm_site.pages.wrong_base.answer_wrong_base_url",
-    "mockllm_site.pages.errors.errors_as_json",
+    "mockllm_site.pages.errors.complete_error_responses",
     "django.middleware.security.SecurityMiddleware",
     "mockllm_site.kit.security_headers.security_headers",
     "mockllm_site.kit.lost_streams.close_lost_files",

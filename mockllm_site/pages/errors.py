@@ -12,6 +12,8 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.urls import reverse
 from django.utils.decorators import sync_and_async_middleware
 from django.views import defaults
 
@@ -113,28 +115,42 @@ MESSAGES = {400: "The request is malformed: its Host header or its address is no
 
 
 @sync_and_async_middleware
-def errors_as_json(
+def complete_error_responses(
     get_response: Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]],
 ) -> Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]:
     if iscoroutinefunction(get_response):
 
         async def async_middleware(request: HttpRequest) -> HttpResponseBase:
-            return _as_json(request, await get_response(request))
+            return _complete_error(request, await get_response(request))
 
         return async_middleware
 
     def sync_middleware(request: HttpRequest) -> HttpResponseBase:
-        return _as_json(request, get_response(request))  # type: ignore[arg-type]
+        return _complete_error(request, get_response(request))  # type: ignore[arg-type]
 
     return sync_middleware
 
 
-def _as_json(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-    """Replace HTML errors below the APIs by JSON, above all Django's debug pages."""
+def _complete_error(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+    """Return errors below the APIs as JSON, above all Django's debug pages, and explain a 405.
+
+    Django answers a method that an address does not take with an empty body.
+    """
     status = response.status_code
     path = request.path_info
+    if status == 405 and not path.startswith(PREFIXES) and not is_provider_path(path):
+        return _explain_wrong_method(request, response)
     if status < 400 or not path.startswith(PREFIXES) or is_provider_path(path):
         return response
     if response.headers.get("Content-Type", "").startswith("application/json"):
         return response
     return error_response(status, MESSAGES.get(status, "The request failed."))
+
+
+def _explain_wrong_method(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+    if not isinstance(response, HttpResponse) or response.content or request.method != "GET":
+        return response
+    context = {"is_recording": request.path_info == reverse("admin:scenarios_app_session_record")}
+    response.content = render_to_string("405.html", context, request)
+    response.headers["Content-Length"] = str(len(response.content))
+    return response

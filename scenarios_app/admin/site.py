@@ -8,6 +8,7 @@ from typing import Any
 
 from django.apps import apps
 from django.conf import settings
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import urlencode
@@ -102,7 +103,7 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     return context
 
 
-# Fixtures with scenarios that nobody here has made.
+# Fixtures with scenarios that come with this software.
 _SHIPPED = ("demo", "auto", "test_mode")
 
 
@@ -116,7 +117,7 @@ class FirstStep:
 
 def first_steps() -> list[FirstStep]:
     """Return the first steps of a new user with those done marked; none once all are done."""
-    own = Scenario.objects.exclude(name__in=shipped_names()).values("name")
+    own = own_scenarios().values("name")
     requests = ServedRequest.objects.order_by()
     answered = requests.filter(scenario__in=own, matched=True).exists()
     steps = [
@@ -140,6 +141,15 @@ def first_steps() -> list[FirstStep]:
         ),
     ]
     return [] if all(step.done for step in steps) else steps
+
+
+def own_scenarios() -> QuerySet[Scenario]:
+    """Return the scenarios that were not loaded from a shipped fixture."""
+    loaded = [f"loaded from {fixture}" for fixture in _SHIPPED]
+    created = Scenario.history.filter(id=OuterRef("pk"), history_type="+")
+    otherwise = created.exclude(history_change_reason__in=loaded)
+    is_own = ~Q(name__in=shipped_names()) | Exists(otherwise)
+    return Scenario.objects.filter(is_own)
 
 
 @cache

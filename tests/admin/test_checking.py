@@ -1,8 +1,10 @@
 """Lint while one writes: what the page is told of a form that nobody has saved."""
 
 import re
+from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
 from django.utils.html import escape
 
@@ -178,3 +180,19 @@ def test_check_needs_the_permission_to_change(
     assert reader.post(check_url(pair), posted).status_code == 403
     assert client.post(check_url(pair), posted).status_code == 302
     assert root.get(check_url(pair)).status_code == 405
+
+
+@pytest.mark.django_db(transaction=True)
+def test_check_runs_only_queries_that_read(admin_client: Client) -> None:
+    scenario = a_scenario("weather", {"answer_text": "Sunny."})
+    posted = fields_at(admin_client, page_of(scenario)) | {"priority": "3"}
+    statements: list[str] = []
+    sqlite: Any = connection.connection
+    sqlite.set_trace_callback(statements.append)
+    try:
+        response = admin_client.post(check_url(scenario), posted)
+    finally:
+        sqlite.set_trace_callback(None)
+    assert response.status_code == 200
+    assert statements
+    assert [sql for sql in statements if not sql.startswith("SELECT")] == []

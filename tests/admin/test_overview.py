@@ -71,6 +71,16 @@ def test_first_steps_are_ticked_and_disappear_when_all_are_done(
     assert "First three steps" not in root.get("/admin/").content.decode()
 
 
+def test_own_scenario_named_like_a_shipped_one_counts_as_made(root: Client) -> None:
+    call_command("loaddata", "demo", verbosity=0)
+    Scenario.objects.get(name="greeting").delete()
+    assert done_steps(root) == [False, False, False]
+    a_scenario("greeting", {})
+    assert done_steps(root) == [False, True, False]
+    served(scenario="greeting")
+    assert done_steps(root) == []
+
+
 def test_shipped_scenarios_are_those_of_the_fixtures_that_a_first_start_loads() -> None:
     call_command("loaddata", "demo", "auto", "test_mode", verbosity=0)
     assert set(Scenario.objects.values_list("name", flat=True)) == shipped_names()

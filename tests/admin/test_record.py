@@ -248,3 +248,12 @@ def test_recording_stops_after_an_hour_and_keeps_its_answers(root: Client) -> No
 
 def text_of(answer: Any) -> str:
     return unescape(answer.content.decode())
+
+
+def test_opened_recording_address_says_which_button_to_press(root: Client) -> None:
+    response = root.get(RECORD)
+    assert (response.status_code, response["Allow"]) == (405, "POST")
+    text = response.content.decode()
+    assert "Use the button on the page" in text
+    assert f'<a href="{SESSIONS}">Sessions</a>' in text
+    assert response["Content-Length"] == str(len(response.content))

@@ -1,5 +1,7 @@
 """The journal in a real browser: rows come as requests are answered, through the list's filters."""
 
+from collections.abc import Callable
+
 import httpx2
 import pytest
 from playwright.sync_api import expect
@@ -115,3 +117,15 @@ def test_journal_fits_the_screen(log_in: object, width: int, dark: bool) -> None
     open_journal(admin)
     expect(admin.page.locator(ROWS)).to_have_count(1)
     assert admin.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_five_requests_are_visible_on_a_phone(log_in: Callable[..., Admin]) -> None:
+    admin = log_in(READER, width=420, height=900)
+    admin.live.load(scenario({"text": "A long answer. " * 20}))
+    for number in range(6):
+        ask(admin.live, text=f"Question {number}, " * 20, model="claude-sonnet-5-5")
+    open_journal(admin)
+    expect(admin.page.locator(ROWS)).to_have_count(6)
+    boxes = [row.bounding_box() for row in admin.page.locator(ROWS).all()]
+    assert [box["y"] + 30 <= 900 for box in boxes[:5] if box] == [True] * 5
+    assert max(box["height"] for box in boxes if box) < 150

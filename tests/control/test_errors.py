@@ -10,7 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.test import Client, RequestFactory, override_settings
 from rest_framework.exceptions import APIException, NotFound, Throttled, ValidationError
 
-from mockllm_site.pages.errors import errors_as_json
+from mockllm_site.pages.errors import complete_error_responses
 from scenarios_app.control.kit import ControlError, answer_error
 from scenarios_app.engine.document import DocumentError, Problem
 from scenarios_app.journal import journal
@@ -197,7 +197,7 @@ async def test_errors_become_json_in_an_async_stack_too() -> None:
     async def page(request: HttpRequest) -> HttpResponse:
         return HttpResponse("<h1>Debug</h1>", status=500)
 
-    asked = errors_as_json(page)
+    asked = complete_error_responses(page)
     found = [await asked(RequestFactory().get(path)) for path in ("/control/x", "/other")]
     assert [response.headers["Content-Type"].partition(";")[0] for response in found] == [
         "application/json",

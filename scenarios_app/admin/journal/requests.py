@@ -78,10 +78,10 @@ class JournalAdmin(ModelAdmin):
     list_display = (
         "when",
         "request_line",
-        "said",
+        "message_and_answer",
         "answered_by",
         "result",
-        "took",
+        "duration",
         "session_name",
     )
     list_filter = (SessionFilter, ProviderFilter, AnsweredByFilter, MatchFilter, "outcome")
@@ -237,7 +237,7 @@ class JournalAdmin(ModelAdmin):
         )
 
     @admin.display(description="Message / answer")
-    def said(self, served: ServedRequest) -> str:
+    def message_and_answer(self, served: ServedRequest) -> str:
         return format_html(
             '<span class="sc-talk"><span class="sc-said" title="{0}">{0}</span>'
             '<span class="sc-said sc-under" title="{1}">{1}</span></span>',
@@ -279,7 +279,7 @@ class JournalAdmin(ModelAdmin):
         )
 
     @admin.display(description="Duration", ordering="duration_ms")
-    def took(self, served: ServedRequest) -> str:
+    def duration(self, served: ServedRequest) -> str:
         return f"{served.duration_ms:,.0f}\N{NO-BREAK SPACE}ms"
 
 
