@@ -113,7 +113,7 @@ async def test_chat_says_that_it_cannot_store_and_goes_on_later(server: Serving)
 
 @pytest.mark.long
 @pytest.mark.timeout(600)
-async def test_what_the_journal_has_no_room_for_is_counted(server: Serving) -> None:
+async def test_journal_rows_without_room_are_counted(server: Serving) -> None:
     client = Client(server.port)
     asked = 0
     with full_disk(server):

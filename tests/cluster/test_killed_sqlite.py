@@ -176,7 +176,7 @@ def begin(tmp_path: Path) -> Iterator[Any]:
     "rounds", [2, pytest.param(20, marks=[pytest.mark.long, pytest.mark.timeout(600)])]
 )
 @pytest.mark.timeout(300)
-def test_what_was_acknowledged_survives_a_kill_and_no_scenario_is_mixed(
+def test_acknowledged_writes_survive_a_kill_and_no_scenario_is_mixed(
     begin: Any, tmp_path: Path, rounds: int
 ) -> None:
     known, random_seconds = Acknowledged(), random.Random(28)

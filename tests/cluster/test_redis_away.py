@@ -126,7 +126,7 @@ async def test_a_redis_that_comes_back_without_what_it_had_is_told_of(
 
 
 @pytest.mark.timeout(300)
-def test_what_needs_no_state_is_answered(engine: Own, tmp_path: Path) -> None:
+def test_requests_without_state_are_answered(engine: Own, tmp_path: Path) -> None:
     with shared(tmp_path, *SCENARIOS, workers=1, redis=engine.url) as server:
         asyncio.run(_away_and_back(server, engine))
         code, _, _ = server.end()

@@ -71,14 +71,14 @@ async def test_nothing_is_known_before_the_first_answer() -> None:
     assert (state.kept, state.left, said.moment) == (2, 3, 99)
 
 
-async def test_who_asks_to_consume_first_knows_nothing_either() -> None:
+async def test_consume_first_works_without_cached_state() -> None:
     state, said = told([1, b"7", 0, [entry("a")]], [0, b"7", 1, [entry("b")]])
     assert await state.consume(SESSION, StepRef("w", "a", "label"))
     assert not await state.consume(SESSION, StepRef("w", "b", "label"))
     assert [arguments[3:5] for _, arguments in said.asked] == [(0, 0), (7, 1)]
 
 
-async def test_what_is_known_is_not_asked_for_again() -> None:
+async def test_cached_state_is_not_read_again() -> None:
     state, said = told(arrival(keys="ab", revision=6, own=OWN), arrival(start=2, revision=6))
     first = await state.arrive(SESSION)
     assert (first.revision, first.documents, keys(first)) == (6, OWN, ["a", "b"])

@@ -93,7 +93,7 @@ async def test_scenarios_change_only_from_what_they_were(store: RedisState) -> N
     assert await store.scenarios_of("a") == (0, {})
 
 
-async def test_what_another_process_consumes_is_seen_on_arrival() -> None:
+async def test_step_consumed_by_another_process_is_seen_on_arrival() -> None:
     one = fresh_state()
     other = same_state(one)
     await one.arrive("a")
@@ -125,7 +125,7 @@ async def test_text_of_any_kind_is_kept(store: RedisState) -> None:
     assert state.consumed == (odd,) and state.attempts == ((AttemptRef(odd, ":"), 1),)
 
 
-async def test_so_many_sessions_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_cached_sessions_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared, "MAX_CACHED_SESSIONS", 2)
     state = fresh_state()
     for session in ("a", "b", "c"):

@@ -16,7 +16,7 @@ def test_the_journal_opens_a_connection_anew_and_loses_nothing(two: Two) -> None
     assert said == {"flushed": True, "failed": 0, "paths": paths}
 
 
-def test_what_could_not_be_written_of_a_run_comes_before_what_is_newer(two: Two) -> None:
+def test_delayed_run_rows_are_written_before_newer_ones(two: Two) -> None:
     trace = begun(two)
     said = two.cut_off("say_on", trace=trace, at=EVENTS)
     assert said == {"problems": ["OperationalError"], "ended": True}

@@ -63,9 +63,7 @@ def test_a_database_that_started_anew_is_found_again(served: Serving, database: 
 
 
 @pytest.mark.parametrize("served", [{"MOCKLLM_DATABASE_THREADS": "1"}], indirect=True)
-def test_who_follows_a_run_keeps_no_thread_and_no_connection(
-    served: Serving, database: str
-) -> None:
+def test_run_follower_keeps_no_thread_and_no_connection(served: Serving, database: str) -> None:
     async def followed() -> tuple[dict[int, int], int]:
         async with AsyncExitStack() as streams:
             for client in "abc":
@@ -144,7 +142,7 @@ async def test_a_request_takes_the_idlest_thread(monkeypatch: pytest.MonkeyPatch
     assert len(set(chosen)) == 1 and first not in chosen
 
 
-async def test_what_was_given_up_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_abandoned_work_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     [thread] = in_threads(monkeypatch, 1)
     go_on = threading.Event()
     first, second = thread.submit(go_on.wait), thread.submit(go_on.wait)

@@ -42,7 +42,7 @@ def test_a_message_to_a_conversation_that_is_being_deleted_finds_none(
     ]
 
 
-def test_what_is_being_said_is_deleted_with_its_conversation(two: Two, conversation: str) -> None:
+def test_running_answer_is_deleted_with_its_conversation(two: Two, conversation: str) -> None:
     trace = two.do("send", conversation=conversation, text="Hello")["trace"]
     saying = ("say", {"trace": trace, "texts": ["Good", " day"]})
     assert two.meanwhile(saying, deleting(conversation), hold=TO_EVENT) == [
@@ -51,9 +51,7 @@ def test_what_is_being_said_is_deleted_with_its_conversation(two: Two, conversat
     ]
 
 
-def test_what_is_said_in_a_conversation_that_is_being_deleted_is_lost(
-    two: Two, conversation: str
-) -> None:
+def test_message_to_a_conversation_being_deleted_is_lost(two: Two, conversation: str) -> None:
     trace = two.do("send", conversation=conversation, text="Hello", by_other=True)["trace"]
     saying = ("say", {"trace": trace, "texts": ["Good", " day"]})
     assert two.meanwhile(deleting(conversation), saying, hold=OF_EVENTS) == [

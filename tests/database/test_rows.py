@@ -80,7 +80,7 @@ def test_a_row_is_the_one_that_save_would_store(made: Callable[[], Model]) -> No
     assert stored(type(row)) == ours
 
 
-def test_what_was_added_can_be_saved_again() -> None:
+def test_added_row_can_be_saved_again() -> None:
     row = a_message()
     add(row)
     row.content = "changed"

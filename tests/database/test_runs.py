@@ -11,7 +11,7 @@ def begun(two: Two, *, by_other: bool) -> str:
     return str(run["trace"])
 
 
-def test_whoever_ends_a_run_waits_for_what_is_being_written(two: Two) -> None:
+def test_ending_a_run_waits_for_pending_writes(two: Two) -> None:
     trace = begun(two, by_other=False)
     said, ended = two.meanwhile(
         ("say", {"trace": trace, "texts": ["Good", " day"]}),

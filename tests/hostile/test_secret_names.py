@@ -134,7 +134,7 @@ def test_a_condition_on_a_secret_gives_no_groups(control: Control, header: str) 
     assert asked().json()["choices"][0]["message"]["content"] == "yes"
 
 
-def test_what_other_conditions_catch_holds_no_piece_of_a_secret(control: Control) -> None:
+def test_captures_of_other_conditions_hold_no_part_of_a_secret(control: Control) -> None:
     text = "{{ match.a }}|{{ match.b }}|{{ match.c }}"
     control.post("scenarios", nosy({"x-team": {"regex": GROUPS}}, text))
     answer = asked()
@@ -142,7 +142,7 @@ def test_what_other_conditions_catch_holds_no_piece_of_a_secret(control: Control
     assert_none_of_it(answer.text + everything_kept())
 
 
-def test_what_a_user_repeats_is_caught_in_no_pieces(control: Control) -> None:
+def test_captured_user_text_holds_no_part_of_a_secret(control: Control) -> None:
     match = {"messages": [{"role": "user", "regex": GROUPS}]}
     step = says("{{ match.a }}-{{ match.b }}-{{ match.c }}", match=match, consume=False)
     control.post("scenarios", scenario("nosy", step))

@@ -200,7 +200,7 @@ async def test_how_an_answer_ends_is_told_once(end: str, how: dict[str, Any], to
     assert await outcome(chat(), says("Hi!"), end=end, **how) == told
 
 
-async def test_where_no_connection_can_be_closed_an_error_says_so() -> None:
+async def test_cut_without_connection_access_becomes_an_error() -> None:
     answer = await Playing(scenario("s", faulty("disconnect"))).pipeline.answer(chat())
     assert answer.closes_connection and answer.may_close_connection
     answer.replace_cut_with_error()
@@ -213,7 +213,7 @@ async def test_where_no_connection_can_be_closed_an_error_says_so() -> None:
     answer.abort()
 
 
-async def test_what_closes_no_connection_stays_as_it_is() -> None:
+async def test_reply_without_a_cut_is_not_replaced() -> None:
     answer = await Playing(scenario("s", says("Hi!"))).pipeline.answer(chat())
     before = answer.reply
     answer.replace_cut_with_error()
@@ -221,7 +221,7 @@ async def test_what_closes_no_connection_stays_as_it_is() -> None:
     answer.abort()
 
 
-def test_so_many_streams_are_open_at_once() -> None:
+def test_open_streams_are_limited() -> None:
     streams = Streams(3)
     assert [streams.take() for _ in range(4)] == [True, True, True, False]
     streams.free()

@@ -90,7 +90,7 @@ async def test_each_request_of_a_batch_is_in_the_journal() -> None:
     ]
 
 
-async def test_what_breaks_a_connection_is_an_error_in_a_batch() -> None:
+async def test_connection_fault_is_an_error_in_a_batch() -> None:
     cut = {"produce": {"text": "Hi!", "fault": {"kind": "disconnect"}}, "consume": False}
     silent = {
         "produce": {"fault": {"kind": "timeout", "hold_ms": 600_000}},

@@ -122,7 +122,7 @@ async def test_in_a_scenario_that_a_header_names_its_own_steps_alone_are_near(
         scenario("s", step(key="0"), step(key="1"), system_prompt_must_include=("be brief",)),
     ],
 )
-async def test_what_a_step_expects_is_asked_of_it_also_where_others_take_steps(
+async def test_step_expectations_are_checked_under_contention(
     strict: Scenario,
 ) -> None:
     state = MemoryState()

@@ -44,7 +44,7 @@ async def test_the_next_free_step_answers() -> None:
     assert state.at_once == [4]
 
 
-async def test_so_many_are_asked_for_at_once() -> None:
+async def test_free_steps_are_claimed_in_batches() -> None:
     state = Watched()
     steps = [step(key=f"{number}") for number in range(CLAIM_BATCH + 10)]
     found = await chosen(state, *steps, others=CLAIM_BATCH + 5)

@@ -103,7 +103,7 @@ RIVALS = [
 ]
 
 
-async def test_what_keeps_a_step_that_matches_from_answering_is_told() -> None:
+async def test_explain_says_why_a_matching_step_does_not_answer() -> None:
     playing = Playing(*RIVALS)
     await playing.ask(chat(headers=SESSION))
     explanation = await explained(playing, chat(headers=SESSION))

@@ -72,7 +72,7 @@ async def test_answers_of_nobody_carry_the_same_headers_empty() -> None:
         ({}, 404),
     ],
 )
-async def test_what_is_wrong_first_is_told_first(change: dict[str, Any], status: int) -> None:
+async def test_first_failed_check_decides_the_error(change: dict[str, Any], status: int) -> None:
     answered, _, body = await Playing().ask(replace(chat(), **change))
     assert answered == status
     assert set(error_of(body)) == {"message", "type", "param", "code"}
@@ -286,7 +286,7 @@ async def test_the_journal_is_told_how_question_and_answer_begin(
         assert len(entry.answered) == len(answered) or answered.endswith("…")
 
 
-async def test_what_was_asked_last_may_be_a_tools_result_and_what_nothing_answers_is_told() -> None:
+async def test_journal_entry_shows_a_tool_result_and_an_unmatched_error() -> None:
     playing = Playing()
     call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     messages = [

@@ -37,12 +37,12 @@ def stream(*frames: Frame, delay: float = 0.0, ending: Ending = Ending.COMPLETE)
     return Reply(200, frames=frames, delay=delay, ending=ending, wire=WIRE)
 
 
-async def test_what_is_due_leaves_in_one_piece() -> None:
+async def test_due_frames_are_sent_in_one_piece() -> None:
     pieces = await played(stream(*HELLO))
     assert pieces == [(0, b"a\n\n"), (1, b"b\n\nc\n\n"), (2.5, b"d\n\n")]
 
 
-async def test_what_is_due_leaves_in_parts_of_some_size_and_others_have_a_turn_between() -> None:
+async def test_large_due_data_is_sent_in_parts_with_pauses_for_others() -> None:
     clock = FakeClock()
     part = b"x" * (PIECE_BYTES * 3 // 5)
     pieces = await played(stream(*[Frame(0, part)] * 5), clock=clock)
@@ -118,7 +118,7 @@ async def test_a_stream_that_is_through_by_then_is_left_alone() -> None:
     assert await played(stream(*HELLO), drain_at=lambda: 2.6) == await played(stream(*HELLO))
 
 
-async def test_what_is_due_leaves_even_when_the_drain_is_over() -> None:
+async def test_due_frames_are_sent_after_the_drain_deadline() -> None:
     pieces = await played(stream(Frame(0, b"a"), Frame(1, b"b")), drain_at=lambda: -1)
     assert [(at, piece[:9]) for at, piece in pieces] == [(0, b"a"), (0, b"error 503")]
 
@@ -147,7 +147,7 @@ async def test_a_stream_may_only_last_so_long_after_its_head() -> None:
     assert pieces[-1][1] == end
 
 
-async def test_what_a_slow_reader_did_not_take_in_time_is_not_given() -> None:
+async def test_stream_of_a_slow_reader_ends_at_its_deadline() -> None:
     pieces = await played(stream(Frame(0, b"a"), Frame(1, b"b")), max_seconds=2, reading=5)
     assert [(at, piece[:9]) for at, piece in pieces] == [(0, b"a"), (5, b"error 504")]
 

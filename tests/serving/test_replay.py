@@ -129,7 +129,7 @@ async def test_a_whole_answer_is_paced_too() -> None:
 
 
 @pytest.mark.parametrize("stream", [True, False])
-async def test_what_was_cut_is_cut_again(stream: bool) -> None:
+async def test_recorded_cut_is_replayed_as_a_cut(stream: bool) -> None:
     body = said("hi", stream=stream)
     whole = answered(b'{"choices": [')
     response = streamed(cut=True) if stream else RecordedResponse(200, (), whole.chunks, cut=True)
@@ -151,7 +151,7 @@ async def test_once_its_parts_are_edited_a_step_answers_from_them() -> None:
     assert body != b"".join(EVENTS) and headers["content-type"].startswith("text/event-stream")
 
 
-async def test_who_asks_otherwise_gets_the_parts() -> None:
+async def test_recording_without_its_match_answers_other_requests_in_parts() -> None:
     document = cassette((asked(said("hi", stream=True)), streamed()))
     del document["steps"][0]["match"]["recorded"]
     _, _, body = await Playing(document).ask(call(said("anything")))
@@ -181,7 +181,7 @@ async def test_latency_is_no_edit() -> None:
     assert answer.reply.body == answered(completion("Hello")).body
 
 
-async def test_what_its_wire_would_refuse_replays_all_the_same() -> None:
+async def test_request_that_the_wire_refuses_is_replayed() -> None:
     odd = {"model": 7, "messages": "none"}
     recorded = answered({"error": {"message": "Invalid type"}}, 400)
     here = Playing(cassette((asked(odd), recorded)))
@@ -220,7 +220,7 @@ async def test_a_key_is_wanted_for_what_was_recorded_too() -> None:
     assert (await here.ask(call(b"x", "/v1/files")))[0] == 200
 
 
-async def test_what_is_computed_is_answered_by_the_recording_that_is_named() -> None:
+async def test_computed_endpoint_is_answered_by_the_named_recording() -> None:
     url = "https://api.openai.com/v1/embeddings"
     body = {"model": "text-embedding-3-small", "input": "hi"}
     one, two = answered({"data": [1]}), answered({"data": [2]})

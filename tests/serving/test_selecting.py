@@ -62,7 +62,7 @@ async def test_the_loser_of_a_race_goes_on_to_the_next_candidate() -> None:
     assert await texts(playing, 1) == ["second"]
 
 
-async def test_who_lost_a_race_is_offered_what_comes_next_in_that_scenario() -> None:
+async def test_loser_of_a_race_gets_the_next_step_of_the_scenario() -> None:
     playing = Playing(
         scenario("race", once("default"), says("next", match={"model": "gpt-4o"})),
         scenario("serial", says("later")),

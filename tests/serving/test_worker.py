@@ -49,7 +49,7 @@ async def test_small_work_is_done_at_once() -> None:
     assert len(set(await turns_of(run_inline, 5))) == 1
 
 
-async def test_what_fails_takes_no_turn_for_good() -> None:
+async def test_failed_cooperative_call_frees_its_loop() -> None:
     with pytest.raises(ZeroDivisionError):
         await run_cooperatively(lambda: 1 / 0)
     assert await run_cooperatively(divmod, 7, 2) == (3, 1)
@@ -156,7 +156,7 @@ async def test_the_journal_keeps_no_more_of_a_large_request_than_it_shows() -> N
     assert entry.model == "gpt-4o"
 
 
-async def test_what_takes_the_place_of_a_large_answer_has_the_ids_it_would_have() -> None:
+async def test_error_in_place_of_a_large_answer_has_the_same_ids() -> None:
     """The body that the ids are made of is given up once the answer stands."""
     fault = {"kind": "disconnect", "after_chunks": 1}
     ids = []

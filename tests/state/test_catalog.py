@@ -114,7 +114,7 @@ def test_a_transaction_is_one_change(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(taken) == 1
 
 
-def test_what_is_rolled_back_was_never_there() -> None:
+def test_rolled_back_change_is_not_in_the_catalog() -> None:
     one()
     index = catalog.index()
     with pytest.raises(ZeroDivisionError), transaction.atomic():

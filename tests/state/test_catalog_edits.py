@@ -176,7 +176,7 @@ def test_of_an_edited_scenario_the_changed_step_alone_is_read(steps: int) -> Non
     assert [a is b for a, b in zip(one, other, strict=True)] == [n != 3 for n in range(steps)]
 
 
-def test_what_finds_steps_is_made_anew_only_where_they_ask_for_something_else() -> None:
+def test_lookup_is_rebuilt_only_for_changed_conditions() -> None:
     scenario = made()
     first = take_snapshot(None)
     edited(answer_text="another")(scenario, 3)

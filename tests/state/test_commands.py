@@ -90,7 +90,7 @@ def test_a_path_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     assert str(tmp_path / "none.json") in failed("load_scenarios", str(tmp_path / "none.json"))
 
 
-def test_what_is_exported_loads_to_the_same(tmp_path: Path) -> None:
+def test_exported_document_loads_to_the_same_rows(tmp_path: Path) -> None:
     load(read_files([written(tmp_path, "a.json", saying("a"), saying("b", "été"))]))
     before = [dump(document_of(row)) for row in Scenario.objects.all()]
     target = tmp_path / "exported.json"

@@ -58,7 +58,7 @@ def answers(scenario: Scenario) -> list[str]:
     return list(scenario.steps.values_list("answer_text", flat=True))
 
 
-def test_whoever_asks_for_scenarios_meets_no_draft(client: Client) -> None:
+def test_scenario_queries_return_no_drafts(client: Client) -> None:
     a_draft()
     Draft.objects.create(name="new").steps.create(order=1, answer_text="x")
     document = dump(document_of(Scenario.objects.get()))
@@ -71,7 +71,7 @@ def test_whoever_asks_for_scenarios_meets_no_draft(client: Client) -> None:
     assert client.get("/").context["scenarios"] == 1
 
 
-def test_what_happens_to_a_draft_moves_no_catalog() -> None:
+def test_draft_changes_do_not_reload_the_catalog() -> None:
     draft = a_draft()
     number = CatalogVersion.objects.get().number
     snapshot = catalog.snapshot()
@@ -125,7 +125,7 @@ def test_a_load_of_the_same_is_no_change_meanwhile() -> None:
     assert list(scenario.steps.values_list("key", flat=True))[:2] == keys
 
 
-def test_what_a_fixture_changes_meanwhile_is_seen_without_a_history(tmp_path: Path) -> None:
+def test_change_by_a_fixture_is_seen_without_history(tmp_path: Path) -> None:
     draft = a_draft()
     file = tmp_path / "one.json"
     fields = {"scenario": ["weather"], "order": 1, "answer_text": "hail"}

@@ -13,7 +13,7 @@ from scenarios_app.models import ServedRequest
 from tests.state.entries import entry, paths
 
 
-def test_what_finds_no_room_is_counted_and_dropped(journal: Journal) -> None:
+def test_entries_without_room_are_dropped_and_counted(journal: Journal) -> None:
     small = Journal(waiting_bytes=3 * journal_module.ENTRY_BYTES)
     small.start = lambda: None  # type: ignore[method-assign]
     for number in range(5):

@@ -100,7 +100,7 @@ def unread(journal: Journal) -> Iterator[Journal]:
     journal.flush()
 
 
-def test_what_nobody_has_read_is_no_row_yet(unread: Journal) -> None:
+def test_unread_entry_is_not_a_row(unread: Journal) -> None:
     unread.record(entry(path="/1"))
     unread.record(entry(path="/2"))
     assert paths() == []
@@ -118,7 +118,7 @@ def test_of_what_nobody_reads_the_newest_is_kept(unread: Journal, settings: Sett
     assert (unread.dropped, unread.dropped_rows.of(None)) == (0, 0)
 
 
-def test_what_takes_too_much_memory_unread_is_written(
+def test_unread_entries_beyond_the_memory_limit_are_written(
     unread: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written: list[Row] = []
@@ -163,7 +163,7 @@ def test_an_entry_says_nothing_to_the_garbage_collector() -> None:
 
 
 @pytest.mark.django_db
-def test_what_no_json_can_say_is_refused() -> None:
+def test_value_without_json_form_is_refused() -> None:
     row = row_of(entry(near_misses=[{"expected": float("nan")}]), body_bytes=50)
     with pytest.raises(ValueError, match="Out of range float"):
         table.insert([row])

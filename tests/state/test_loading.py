@@ -117,7 +117,7 @@ def test_names_that_are_taken_can_be_refused() -> None:
     assert names() == ["a", "b"]
 
 
-def test_what_is_written_before_a_failure_is_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_load_is_rolled_back(monkeypatch: pytest.MonkeyPatch) -> None:
     load(documents("a"))
 
     def fail(*rows: object) -> None:

@@ -136,7 +136,7 @@ def test_json_that_no_client_could_read_is_not_stored() -> None:
         (JsonField(blank=True), '{"b": 1, "a": 2}', {"b": 1, "a": 2}, '{"b": 1, "a": 2}'),
     ],
 )
-def test_what_is_typed_in_a_form(field: Any, typed: str, value: object, shown: str) -> None:
+def test_form_text_is_parsed(field: Any, typed: str, value: object, shown: str) -> None:
     form_field = field.formfield()
     assert form_field is not None
     assert form_field.clean(typed) == value

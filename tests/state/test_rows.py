@@ -184,7 +184,7 @@ def test_conditions_with_and_without_columns_keep_their_order() -> None:
         ),
     ],
 )
-def test_what_a_column_cannot_hold_stays_in_the_extra_one(
+def test_value_without_a_column_is_kept_in_the_extra_column(
     produce: dict[str, Any], columns: dict[str, Any]
 ) -> None:
     found = filled(row({"produce": produce}))

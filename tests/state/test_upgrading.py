@@ -68,7 +68,7 @@ print(json.dumps({
 """
 
 
-def test_what_was_there_stays_and_is_neither_archived_nor_excluded(
+def test_existing_rows_stay_and_are_neither_archived_nor_excluded(
     empty_database: str, tmp_path: Path
 ) -> None:
     found = json.loads(run(empty_database, f"EDITORS = {OLD}\n{UPGRADE}", folder=tmp_path))

@@ -44,7 +44,7 @@ async def asked(playing: Playing, call: Call, head: RequestHead | None) -> tuple
 
 @settings(max_examples=300)
 @given(scenarios(), requests(), st.sets(st.sampled_from(KEYS)))
-def test_what_was_found_first_is_first_for_each_who_still_has_it(
+def test_cached_first_match_is_first_for_sessions_that_did_not_consume_it(
     every: list[Scenario], request: CanonicalRequest, consumed: set[str]
 ) -> None:
     index = build_index(every)
@@ -151,7 +151,7 @@ async def test_a_script_in_the_message_goes_before_what_was_found() -> None:
     assert [entry.way for entry in playing.journal] == ["in_band"] * 4 + ["match"] * 4
 
 
-async def test_what_a_request_names_of_earlier_answers_is_looked_up_each_time() -> None:
+async def test_named_stored_response_is_looked_up_for_each_request() -> None:
     playing = Playing(scenario("s", says("Again.", turn=2), says("First.", turn=1)))
     first = responses("What?")
     _, body = await asked(playing, first, None)

@@ -149,7 +149,7 @@ def test_every_answer_is_the_one_that_is_encoded_each_time(given: Any) -> None:
 
 
 @pytest.mark.parametrize("asked", [chat(), chat(stream=True), claude(), claude(stream=True)])
-async def test_what_is_asked_for_a_third_time_is_not_encoded_again(
+async def test_third_equal_request_is_not_encoded_again(
     asked: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     playing = Playing(scenario("s", says("Hi! " * 20)))
@@ -173,7 +173,7 @@ async def test_what_is_asked_for_a_third_time_is_not_encoded_again(
     assert len(made) == 3
 
 
-async def test_what_is_due_later_is_filled_when_it_is() -> None:
+async def test_delayed_frames_are_rendered_when_sent() -> None:
     step = says("a b c d", match={})
     step["produce"]["pacing"] = {"chunk_ms": 1, "words_per_chunk": 1}
     playing = Playing(scenario("s", step))
@@ -186,7 +186,7 @@ async def test_what_is_due_later_is_filled_when_it_is() -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_what_the_journal_keeps_of_a_filled_answer_is_no_bytes_of_its_own(
+async def test_journal_body_of_a_cached_response_holds_no_bytes(
     stream: bool,
 ) -> None:
     playing = Playing(scenario("s", says("Once upon a time. " * 20)))
@@ -235,7 +235,7 @@ async def test_the_clock_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     assert b'"created":1800000003' in body
 
 
-async def test_what_was_made_in_another_second_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_entry_of_another_second_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     playing = Playing(scenario("s", says("Hi!")), clock=None)
     for second in range(1_800_000_000, 1_800_000_003):
         monkeypatch.setattr(playing.pipeline, "exchange", _at(playing, second))

@@ -97,7 +97,7 @@ async def test_a_prepared_answer_can_be_gone_on_with() -> None:
     assert kind is RenderedFrames
 
 
-async def test_what_goes_on_with_a_conversation_is_encoded_each_time() -> None:
+async def test_response_in_a_conversation_is_encoded_each_time() -> None:
     playing = Playing(scenario("s", SAYS))
     _, body, _ = await asked(playing, responses("Hello"), None)
     again = responses("More", previous_response_id=json.loads(body)["id"])
@@ -110,7 +110,7 @@ async def test_without_a_head_that_is_known_nothing_is_prepared() -> None:
     assert [(await asked(playing, call, None))[2] for _ in range(6)] == [tuple] * 6
 
 
-async def test_what_is_made_of_an_id_otherwise_than_by_saying_it_is_encoded_each_time() -> None:
+async def test_response_that_transforms_an_id_is_encoded_each_time() -> None:
     known, fresh = Playing(scenario("s", THINKS)), Playing(scenario("s", THINKS))
     call = responses("Hello", include=["reasoning.encrypted_content"])
     head = kept(call)

@@ -117,14 +117,14 @@ def test_a_server_takes_files_and_directories(tmp_path: Path) -> None:
         ([7], "expected a scenario or a path, got 7"),
     ],
 )
-def test_what_is_no_scenario_is_told_before_anything_starts(given: Any, said: str) -> None:
+def test_invalid_scenario_is_reported_before_the_server_starts(given: Any, said: str) -> None:
     with pytest.raises(ServerFailed) as raised, running_server(scenarios=given):
         pass
     assert str(raised.value) == said
 
 
 @pytest.mark.usefixtures("warm_server")
-def test_what_the_server_says_of_its_settings_is_a_warning(tmp_path: Path) -> None:
+def test_server_message_about_settings_is_a_warning(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("name: a")
     settings = {"MOCKLLM_SCENARIO": "x", "MOCKLLM_SCENARIOS": str(tmp_path)}
     with pytest.warns(UserWarning) as told, running_server(settings=settings):

@@ -60,7 +60,7 @@ def test_just_as_much_as_there_is_room_for_is_kept() -> None:
     assert reader_of("gzip", most=10).read(gzip.compress(b"x" * 10)) == b"x" * 10
 
 
-def test_what_is_not_compressed_as_it_says_cannot_be_read() -> None:
+def test_body_with_wrong_encoding_header_is_unreadable() -> None:
     with pytest.raises(Unreadable):
         reader_of("gzip", most=10).read(b"not gzip at all")
     broken = reader_of("gzip", most=1_000_000)
@@ -84,5 +84,5 @@ def test_an_unknown_encoding_is_named() -> None:
         ("*", "identity"),
     ],
 )
-def test_what_is_asked_for_can_be_read_here_and_by_the_client(accepted: str, asked: str) -> None:
+def test_accepted_encodings_are_readable_here_and_by_the_client(accepted: str, asked: str) -> None:
     assert acceptable(accepted) == asked

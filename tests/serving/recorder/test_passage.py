@@ -114,13 +114,13 @@ async def test_a_compression_that_ends_too_soon_is_kept_as_a_cut() -> None:
     assert "in the midst of its compression" in one.notes[0]
 
 
-async def test_who_takes_no_compression_is_not_given_any() -> None:
+async def test_client_without_compression_gets_an_identity_body() -> None:
     async with recorded(whole()) as (upstream, playing):
         await playing.ask(chat())
         assert upstream.headers()["accept-encoding"] == "identity"
 
 
-async def test_what_cannot_be_read_passes_and_is_not_kept() -> None:
+async def test_unreadable_body_is_forwarded_and_not_recorded() -> None:
     answer = whole(b"\x1b\x03\x00", b"content-encoding: br")
     async with recorded(answer) as (_, playing):
         status, _, body = await playing.ask(chat())
@@ -201,7 +201,7 @@ async def test_a_name_that_leads_inside_is_refused(
     assert status == 502 and b"not an address that calls may be sent to" in body
 
 
-async def test_what_a_step_answers_is_not_passed_on() -> None:
+async def test_request_that_a_step_answers_is_not_forwarded() -> None:
     known = scenario("s", says("Hi", match={"messages": [{"contains": "known"}]}))
     async with recorded(whole()) as (upstream, playing):
         playing = Recorded(upstream.place, known)
@@ -258,7 +258,7 @@ async def test_path_that_the_operator_lists_is_forwarded() -> None:
     assert (status, got) == (200, JSON)
 
 
-async def test_what_this_server_would_refuse_the_provider_decides() -> None:
+async def test_request_that_mockllm_would_refuse_is_forwarded() -> None:
     call = Call("POST", "/v1/chat/completions", {}, {}, b'{"new": "form"}')
     async with recorded(whole(b'{"error": {}}', status=b"401 No")) as (upstream, playing):
         status, _, _ = await playing.ask(call)

@@ -62,7 +62,7 @@ def through(playing: Playing, client: Client) -> "asyncio.Task[None]":
     return asyncio.create_task(door(client.scope, client.receive, client.send))
 
 
-async def test_what_is_due_at_once_is_one_head_and_one_body() -> None:
+async def test_immediate_reply_is_one_head_and_one_body_message() -> None:
     for stream in (False, True):
         client = Client(chat(stream=stream))
         await through(Playing(scenario("s", says("Hi!"))), client)
@@ -158,7 +158,7 @@ async def test_a_large_body_that_gets_no_turn_is_told_to_come_again(
     assert again.sent[0]["status"] == 200
 
 
-async def test_where_the_connection_is_out_of_reach_a_cut_is_an_error_that_says_so() -> None:
+async def test_cut_on_an_unsupported_server_is_an_error() -> None:
     playing = Playing(scenario("s", CUT))
     client = Client(chat(stream=True))
     await through(playing, client)

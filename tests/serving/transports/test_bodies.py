@@ -56,7 +56,7 @@ async def test_one_that_is_larger_than_all_the_room_takes_it_all() -> None:
     assert room._left == LARGE
 
 
-async def test_whoever_leaves_while_waiting_takes_nothing() -> None:
+async def test_cancelled_waiter_reserves_no_memory() -> None:
     room = BodyMemory(LARGE)
     async with room.reserve(LARGE):
         waiting = asyncio.create_task(begun(room, LARGE, asyncio.Event()))

@@ -74,9 +74,7 @@ async def test_an_answer_is_the_same_to_the_byte_and_takes_no_task(asked: Call) 
 
 @pytest.mark.parametrize("model", ["paced", "late", "cut", "long"])
 @pytest.mark.parametrize("stream", [False, True])
-async def test_what_takes_time_or_the_connection_is_given_by_the_cycle(
-    model: str, stream: bool
-) -> None:
+async def test_delayed_and_cut_replies_are_sent_by_the_cycle(model: str, stream: bool) -> None:
     asked = raw(chat(model=model, stream=stream))
     async with serving(Playing(DOCUMENT), HttpToolsProtocol) as running:
         cycled = await whole(running, asked)
@@ -130,7 +128,7 @@ CYCLED = {
 
 
 @pytest.mark.parametrize("name", CYCLED)
-async def test_what_is_about_the_connection_goes_through_the_cycle(name: str) -> None:
+async def test_connection_headers_go_through_the_cycle(name: str) -> None:
     asked, opening = CYCLED[name]
     async with direct() as (running, _):
         reader, writer = await asyncio.open_connection("127.0.0.1", running.port)
@@ -223,7 +221,7 @@ async def test_an_answer_with_a_broken_header_reaches_no_client() -> None:
         writer.close()
 
 
-async def test_what_waits_goes_on_where_it_was() -> None:
+async def test_eager_coroutine_continues_where_it_waited() -> None:
     future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
     async def waiting() -> int:
@@ -244,7 +242,7 @@ async def test_what_waits_goes_on_where_it_was() -> None:
     assert await asyncio.create_task(both()) == 2
 
 
-async def test_what_waits_can_be_cancelled_and_can_fail() -> None:
+async def test_waiting_coroutine_can_be_cancelled_and_can_fail() -> None:
     ended: list[str] = []
 
     async def waiting() -> None:
@@ -270,7 +268,7 @@ async def test_what_waits_can_be_cancelled_and_can_fail() -> None:
         await both(run_eagerly(failing()))
 
 
-def test_what_does_not_wait_is_there_at_once() -> None:
+def test_coroutine_that_does_not_wait_returns_its_result() -> None:
     async def nothing() -> dict[str, Any]:
         answer: dict[str, Any] = json.loads("{}")
         return answer

@@ -100,7 +100,7 @@ async def test_a_head_that_is_known_is_not_parsed(parsed: list[bytes]) -> None:
     assert parsed == [asked, raw(chat("longer than that"))]
 
 
-async def test_what_takes_time_is_parsed_for_who_plays_it_out(parsed: list[bytes]) -> None:
+async def test_delayed_reply_to_a_cached_head_is_parsed_for_the_cycle(parsed: list[bytes]) -> None:
     asked = raw(chat(model="late"))
     async with direct() as (running, playing):
         answers = await said(running, asked, asked)
@@ -152,7 +152,7 @@ async def test_a_head_is_known_only_by_lines_that_are_all_its_own(name: str) -> 
     assert {known for known in UvicornProtocol._cached_heads if known != HEAD} == set()
 
 
-async def test_what_follows_a_known_request_in_its_packet_is_answered_too() -> None:
+async def test_second_request_in_a_packet_of_a_cached_head_is_answered() -> None:
     asked = raw(chat())
     async with direct() as (running, playing):
         await said(running, asked)

@@ -28,7 +28,7 @@ async def test_the_transport_that_the_settings_name_answers_without_a_socket() -
 
 
 @pytest.mark.django_db(transaction=True)
-def test_so_does_the_one_for_clients_that_do_not_await() -> None:
+def test_sync_transport_setting_names_the_sync_transport() -> None:
     load(load_documents(scenario("named by a setting", says("In process."))))
     http = httpx2.Client(transport=import_string(settings.MOCKLLM_SYNC_TRANSPORT)())
     with openai.OpenAI(

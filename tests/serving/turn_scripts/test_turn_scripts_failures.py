@@ -195,7 +195,7 @@ async def test_a_thousand_failures_cost_nothing_to_wait_for(wire: WireName) -> N
 
 
 @EVERY_WIRE
-async def test_what_is_expected_is_checked_before_it_fails(wire: WireName) -> None:
+async def test_expectations_are_checked_before_failures(wire: WireName) -> None:
     playing = failing(1, expectedTemperature=0.5)
     answer = await hear(playing, wire, "script")
     assert answer.text == "Scenario validation failed."
