@@ -22,6 +22,7 @@ from django.db.models import QuerySet, Sum
 from django.dispatch import Signal
 from django.utils import timezone
 
+from mockllm_site.kit.bounded_dict import BoundedDict
 from mockllm_site.kit.processes import birth, machine
 from traces_app.models import Status, Trace, TraceEvent
 
@@ -87,15 +88,13 @@ class LeaseWatch:
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self.seconds = LEASE.total_seconds()
         self._now = now
-        self._seen: dict[UUID, tuple[datetime, float]] = {}
+        self._seen = BoundedDict[UUID, tuple[datetime, float]](MAX_WATCHED_LEASES)
 
     def has_expired(self, trace_id: UUID, lease: datetime) -> bool:
         """Note the lease as it is now; true if it has been unchanged for `seconds`."""
         now = self._now()
-        before, since = self._seen.pop(trace_id, (lease, now))
+        before, since = self._seen.get(trace_id, (lease, now))
         self._seen[trace_id] = lease, since if before == lease else now
-        if len(self._seen) > MAX_WATCHED_LEASES:
-            self._seen.pop(next(iter(self._seen)), None)
         return before == lease and now - since >= self.seconds
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from threading import Lock
@@ -13,6 +12,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.signals import post_migrate
 from django.dispatch import receiver
 
+from mockllm_site.kit.bounded_dict import BoundedDict
 from mockllm_site.kit.testcase import Position, position, running_connection, scope_of, through
 from scenarios_app.catalog.snapshot import Poller, Snapshot, can_be_shared, take_snapshot
 from scenarios_app.cluster import announce_change
@@ -25,7 +25,7 @@ from scenarios_app.store import RowProblem, limits
 
 log = logging.getLogger(__name__)
 
-_SESSIONS = 1_000
+MAX_SESSION_INDEXES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Catalog:
         self._in_test: _InTest | None = None
         # Of which as much is taken over as has not changed.
         self._last: Snapshot | None = None
-        self._sessions: OrderedDict[int, tuple[Snapshot, Index]] = OrderedDict()
+        self._sessions = BoundedDict[int, tuple[Snapshot, Index]](MAX_SESSION_INDEXES)
         self._poller: Poller | None = None
         self._caught_up = 0
         self._catching_up = Lock()
@@ -75,9 +75,6 @@ class Catalog:
         index = overlay(snapshot.index, map(_compiled, documents.values()))
         with self._lock:
             self._sessions[version] = (snapshot, index)
-            self._sessions.move_to_end(version)
-            while len(self._sessions) > _SESSIONS:
-                self._sessions.popitem(last=False)
         return index
 
     @property

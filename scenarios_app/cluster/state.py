@@ -2,11 +2,11 @@
 
 import json
 import random
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
+from mockllm_site.kit.bounded_dict import BoundedDict
 from scenarios_app.cluster import scripts
 from scenarios_app.cluster.connections import Connections, script
 from scenarios_app.engine.canonical import Json
@@ -71,8 +71,8 @@ class RedisState:
         self.kept = self.left = 0
         self._connections = connections
         self._run = connections.run
-        self._consumed: OrderedDict[bytes, _ConsumedSteps] = OrderedDict()
-        self._own: OrderedDict[str, _Own] = OrderedDict()
+        self._consumed = BoundedDict[bytes, _ConsumedSteps](MAX_CACHED_SESSIONS)
+        self._own = BoundedDict[str, _Own](MAX_CACHED_SESSIONS)
 
     async def arrive(self, session: str) -> Arrival:
         key, name = alias(session), _bytes(session)
@@ -91,7 +91,7 @@ class RedisState:
             own = _Own(int(revision), MappingProxyType(json.loads(documents)))
         elif own is None or own.revision != int(revision):
             own = _NONE
-        _keep(self._own, key, own)
+        self._own[key] = own
         consumed = self._learn(name, int(epoch), start, entries)
         return Arrival(ordinal, consumed.steps.keys(), *own, int(changes))
 
@@ -199,15 +199,8 @@ class RedisState:
             consumed = _ConsumedSteps(epoch)
         if consumed.epoch == epoch and start <= len(consumed.steps):
             consumed.add(start, entries)
-        _keep(self._consumed, name, consumed)
+        self._consumed[name] = consumed
         return consumed
-
-
-def _keep(cache: OrderedDict[Any, Any], key: Any, value: Any) -> None:
-    cache[key] = value
-    cache.move_to_end(key)
-    if len(cache) > MAX_CACHED_SESSIONS:
-        cache.popitem(last=False)
 
 
 def _bytes(text: str) -> bytes:

@@ -1,10 +1,11 @@
 """Counts the rows that the journal lost, by session, so that readers see that the journal is
 incomplete."""
 
-from collections import OrderedDict
 from threading import Lock
 
-# So many sessions are told apart; of those that lost rows longest ago only the sum is known.
+from mockllm_site.kit.bounded_dict import BoundedDict
+
+# Of the sessions beyond this number, those that lost rows longest ago, only the sum is known.
 MAX_SESSIONS = 10_000
 
 
@@ -12,16 +13,14 @@ class DroppedRows:
     """Counts of one process, since its start or the session's reset."""
 
     def __init__(self, *, max_sessions: int = MAX_SESSIONS) -> None:
-        self._most = max_sessions
-        self._by_session: OrderedDict[str, int] = OrderedDict()
-        self._others = 0
+        self._by_session = BoundedDict[str, int](max_sessions)
+        self._total = 0
         self._lock = Lock()
 
     def add(self, session: str, rows: int = 1) -> None:
         with self._lock:
-            self._by_session[session] = self._by_session.pop(session, 0) + rows
-            if len(self._by_session) > self._most:
-                self._others += self._by_session.popitem(last=False)[1]
+            self._by_session[session] = self._by_session.get(session, 0) + rows
+            self._total += rows
 
     def of(self, session: str | None) -> int:
         """Return the number of lost rows of a session, or of all.
@@ -30,8 +29,10 @@ class DroppedRows:
         """
         with self._lock:
             if session is None:
-                return self._others + sum(self._by_session.values())
-            return self._by_session.get(session, self._others)
+                return self._total
+            if session in self._by_session:
+                return self._by_session[session]
+            return self._total - sum(self._by_session.values())
 
     def warning(self, session: str | None) -> str:
         """Return the warning that pages show, or an empty string if nothing was lost."""
@@ -46,6 +47,6 @@ class DroppedRows:
         with self._lock:
             if session is None:
                 self._by_session.clear()
-                self._others = 0
+                self._total = 0
             else:
-                self._by_session.pop(session, None)
+                self._total -= self._by_session.pop(session, 0)

@@ -1,12 +1,13 @@
 """Counts of served steps per process, kept beside the journal, whose rows are deleted."""
 
 import time
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from threading import RLock
 from typing import TypeAlias, TypedDict
 
+from mockllm_site.kit.bounded_dict import BoundedDict
 from scenarios_app.engine.scenario import Scenario
 from scenarios_app.verdict.session import StepKey
 
@@ -57,8 +58,8 @@ class StepCounts:
         # Reentrant: a reply that was never sent is counted when it is garbage-collected, which
         # may happen while this thread holds the lock.
         self._lock = RLock()
-        self._by_session: OrderedDict[str, set[StepKey]] = OrderedDict()
-        self._scenarios: OrderedDict[str, Scenario] = OrderedDict()
+        self._by_session = BoundedDict[str, set[StepKey]](MAX_SESSIONS)
+        self._scenarios = BoundedDict[str, Scenario](MAX_SCENARIOS)
         self.restart_run()
 
     def restart_run(self) -> None:
@@ -85,8 +86,6 @@ class StepCounts:
                     self._faults.add((*step, fault))
             if (session_steps := self._by_session.get(session)) is None:
                 session_steps = self._by_session[session] = set()
-                if len(self._by_session) > MAX_SESSIONS:
-                    self._by_session.popitem(last=False)
             session_steps.add(step)
 
     def served_in(self, session: str) -> frozenset[StepKey]:
@@ -105,10 +104,7 @@ class StepCounts:
     def add_session_scenario(self, scenario: Scenario) -> None:
         """Keep a scenario that was loaded into one session; it replaces one of the same name."""
         with self._lock:
-            self._scenarios.pop(scenario.name, None)
             self._scenarios[scenario.name] = scenario
-            if len(self._scenarios) > MAX_SCENARIOS:
-                self._scenarios.popitem(last=False)
 
     def session_scenarios(self) -> dict[str, Scenario]:
         """Return the scenarios that were loaded into single sessions, by name."""

@@ -53,7 +53,7 @@ def test_a_disabled_scenario_of_a_session_hides_the_common_one() -> None:
 
 
 def test_sessions_that_are_long_gone_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catalog_module, "_SESSIONS", 2)
+    monkeypatch.setattr(catalog_module, "MAX_SESSION_INDEXES", 2)
     fresh = Catalog()
     for version in range(5):
         fresh.index_for({"c": session_document("c")}, version)

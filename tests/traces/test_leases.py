@@ -116,7 +116,7 @@ def test_a_run_whose_process_is_known_to_be_dead_is_dead_at_once(clock: Clock) -
 def test_no_more_leases_are_watched_than_there_is_room_for(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leases, "MAX_WATCHED_LEASES", 2)
+    monkeypatch.setattr(leases.lease_watch._seen, "max_items", 2)
     for _ in range(3):
         make_trace(now=NOW)
     assert end_dead_runs(now=NOW) == 0
