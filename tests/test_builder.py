@@ -170,7 +170,7 @@ def test_a_match_after_an_answer_needs_the_word_then(answered: ScenarioBuilder) 
     assert str(caught.value) == ("steps[0]: is answered already: say then() to start the next step")
 
 
-def test_what_is_said_of_an_answer_before_it_is_no_answer() -> None:
+def test_latency_and_pacing_before_an_expectation_are_no_answer() -> None:
     built = S.with_latency(5).as_stream(chunk_ms=1).expect(openai()).respond_with_text("a")
     assert step(built)["match"] == {"provider": "openai"}
 
@@ -215,7 +215,7 @@ def test_arguments_come_one_way() -> None:
         S.respond_with_tool_call("f", arguments={}, city="Rome")
 
 
-def test_a_wrong_scenario_is_told_its_place_when_it_is_built() -> None:
+def test_building_an_invalid_scenario_is_rejected_with_its_path() -> None:
     built = S.respond_with_text("a").then().with_messages(regex="(").as_stream(jitter=2)
     with pytest.raises(DocumentError) as caught:
         built.build()

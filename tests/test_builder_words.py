@@ -105,7 +105,7 @@ WHEN: list[tuple[Say, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("say", "written"), WHEN)
-def test_when_this_arrives(say: Say, written: dict[str, Any]) -> None:
+def test_each_expectation_method_sets_its_document_key(say: Say, written: dict[str, Any]) -> None:
     assert step(say(S).respond_with_text("ok")) == {**written, "produce": {"text": "ok"}}
 
 
@@ -210,7 +210,7 @@ ANSWERS: list[tuple[Say, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("say", "written"), ANSWERS)
-def test_answer_with_this(say: Say, written: dict[str, Any]) -> None:
+def test_each_answer_method_sets_its_document_key(say: Say, written: dict[str, Any]) -> None:
     assert step(say(S)) == {"produce": written}
 
 
@@ -222,7 +222,7 @@ STEPS = st.tuples(
 
 @settings(deadline=None)
 @given(st.lists(STEPS, min_size=1, max_size=4))
-def test_whatever_is_built_is_a_document_as_it_is_dumped(
+def test_random_builder_calls_give_a_dumped_document(
     said: list[tuple[list[Say], Say]],
 ) -> None:
     built = S

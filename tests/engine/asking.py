@@ -45,9 +45,11 @@ def result(
 
 def ask(*messages: Message | str, tools: Sequence[str] = (), **fields: Any) -> CanonicalRequest:
     """A chat request to OpenAI; strings are user messages."""
-    given = {"provider": "openai", "path": CHAT, "route": CHAT, "model": "gpt-4o", **fields}
-    said = tuple(say("user", m) if isinstance(m, str) else m for m in messages)
-    return CanonicalRequest(messages=said, tools=tuple(Tool(name) for name in tools), **given)
+    defaults = {"provider": "openai", "path": CHAT, "route": CHAT, "model": "gpt-4o", **fields}
+    request_messages = tuple(say("user", m) if isinstance(m, str) else m for m in messages)
+    return CanonicalRequest(
+        messages=request_messages, tools=tuple(Tool(name) for name in tools), **defaults
+    )
 
 
 def equals(text: str) -> TextCondition:
@@ -76,7 +78,10 @@ def tool_result(
     name: str | None = None,
     is_error: bool | None = None,
 ) -> ToolResultCondition:
-    exact = [given if given is None else equals(given) for given in (tool_call_id, name)]
+    exact = [
+        text_or_none if text_or_none is None else equals(text_or_none)
+        for text_or_none in (tool_call_id, name)
+    ]
     return ToolResultCondition("", text, *exact, is_error)
 
 

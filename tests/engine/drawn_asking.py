@@ -112,7 +112,7 @@ SIMPLE_MATCHES = st.one_of(
 @st.composite
 def scenarios(draw: st.DrawFn) -> list[Scenario]:
     """Scenarios of both kinds with names and priorities that tie."""
-    made = []
+    drawn = []
     for number in range(draw(st.integers(0, 5))):
         matches = draw(st.lists(SIMPLE_MATCHES | MATCHES, max_size=6))
         select = draw(st.sampled_from(["match", "match", "match", "first_user_message"]))
@@ -127,8 +127,8 @@ def scenarios(draw: st.DrawFn) -> list[Scenario]:
             for i, (match, turn, consume) in enumerate(zip(matches, turns, consumed, strict=False))
         )
         name, priority = f"s{number}", draw(st.integers(-1, 1))
-        made.append(scenario(name, *steps, priority=priority, select=select))
-    return made
+        drawn.append(scenario(name, *steps, priority=priority, select=select))
+    return drawn
 
 
 MESSAGES = st.one_of(

@@ -47,7 +47,7 @@ def test_these_are_the_numbers() -> None:
         ("THE CAT SAT ON THE MAT!", "The dog ran."),
     ],
 )
-def test_what_is_alike_is_nearer(near: str, far: str) -> None:
+def test_similar_text_has_a_nearer_vector(near: str, far: str) -> None:
     assert cosine(CAT, near) > cosine(CAT, far) + 0.1
 
 
@@ -70,7 +70,7 @@ def test_words_that_share_their_beginning_are_near_without_spaces_between_them()
     assert cosine("東京の天気", "東京の天気は") > 0.4 > cosine("東京の天気", "大阪の食事")
 
 
-def test_what_is_beyond_the_limit_is_not_read() -> None:
+def test_text_beyond_the_limit_does_not_change_the_vector() -> None:
     text = "word " * (MAX_EMBEDDED_CHARS // 5 + 1)
     assert unit_vector(text, 8) == unit_vector(text + "another", 8)
     assert unit_vector(text[: MAX_EMBEDDED_CHARS // 2], 8) != unit_vector(

@@ -96,7 +96,7 @@ async def test_an_unknown_session_is_empty_and_stays_unknown(store: StateStore) 
     assert await store.sessions() == ()
 
 
-async def test_what_was_read_does_not_change_later(store: StateStore) -> None:
+async def test_session_state_that_was_read_is_a_copy(store: StateStore) -> None:
     await store.count("a", "calls")
     before = await store.read("a")
     await store.count("a", "calls")
@@ -253,19 +253,19 @@ def test_the_name_of_a_keys_session_gives_nothing_of_the_key_away() -> None:
     assert alias("key-185F8DB32271") != "key-185F8DB32271"
 
 
-async def test_the_step_that_is_taken_among_many_is_told_by_its_label(store: StateStore) -> None:
+async def test_consumed_step_is_listed_by_its_label(store: StateStore) -> None:
     steps = [StepRef("s", f"k{number}", f"step {number}") for number in range(3)]
     assert await store.consume("a", steps[0])
     assert await store.consume_first("a", steps) == 1
     assert (await store.read("a")).consumed == tuple(steps[:2])
 
 
-async def test_who_has_no_scenarios_can_have_none_again(store: StateStore) -> None:
+async def test_session_without_scenarios_can_store_none(store: StateStore) -> None:
     assert await store.keep_scenarios("a", {}, was=0)
     assert await store.scenarios_of("a") == (0, {})
 
 
-async def test_who_arrives_is_told_the_revision_of_its_scenarios(store: StateStore) -> None:
+async def test_arrival_has_the_revision_of_the_sessions_scenarios(store: StateStore) -> None:
     assert (await store.arrive("a")).revision == 0
     await put_scenario(store, "a", "own", {})
     arrival = await store.arrive("a")

@@ -27,8 +27,8 @@ class Raced(MemoryState):
     ) -> bool:
         if not self.raced:
             self.raced = True
-            _, kept = await self.scenarios_of(session)
-            assert await super().keep_scenarios(session, {**kept, "theirs": {}}, was=was)
+            _, documents_now = await self.scenarios_of(session)
+            assert await super().keep_scenarios(session, {**documents_now, "theirs": {}}, was=was)
         return await super().keep_scenarios(session, documents, was=was)
 
 

@@ -18,20 +18,22 @@ async def store(request: pytest.FixtureRequest) -> AsyncIterator[StateStore]:
     await store.reset(None, scenarios=True)
 
 
-async def kept(store: StateStore, *names: str, session: str = "a") -> list[bytes | None]:
+async def stored_responses(
+    store: StateStore, *names: str, session: str = "a"
+) -> list[bytes | None]:
     return [await store.recall_response(session, name) for name in names]
 
 
 async def test_an_answer_is_found_under_its_name_in_its_session(store: StateStore) -> None:
     await store.remember_response("a", "r1", b"one")
-    assert await kept(store, "r1", "r2") == [b"one", None]
-    assert await kept(store, "r1", session="b") == [None]
+    assert await stored_responses(store, "r1", "r2") == [b"one", None]
+    assert await stored_responses(store, "r1", session="b") == [None]
 
 
 async def test_a_name_is_kept_once(store: StateStore) -> None:
     await store.remember_response("a", "r1", b"one")
     await store.remember_response("a", "r1", b"another")
-    assert await kept(store, "r1") == [b"another"]
+    assert await stored_responses(store, "r1") == [b"another"]
 
 
 async def test_answers_are_found_by_how_their_names_begin(store: StateStore) -> None:
@@ -47,11 +49,11 @@ async def test_an_answer_is_forgotten(store: StateStore) -> None:
     for name in ("r1", "r1", "never"):
         await store.forget_response("a", name)
     await store.forget_response("nobody", "r1")
-    assert await kept(store, "r1") == [None]
+    assert await stored_responses(store, "r1") == [None]
 
 
 async def test_looking_for_one_makes_no_session(store: StateStore) -> None:
-    await kept(store, "r1")
+    await stored_responses(store, "r1")
     await store.forget_response("a", "r1")
     assert await store.sessions() == ()
 
@@ -66,8 +68,8 @@ async def test_a_reset_forgets_them(store: StateStore, session: str | None) -> N
     await store.remember_response("a", "r1", b"one")
     await store.remember_response("b", "r1", b"one")
     await store.reset(session)
-    assert await kept(store, "r1") == [None]
-    assert await kept(store, "r1", session="b") == [b"one" if session else None]
+    assert await stored_responses(store, "r1") == [None]
+    assert await stored_responses(store, "r1", session="b") == [b"one" if session else None]
 
 
 async def test_the_oldest_go_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,7 +77,7 @@ async def test_the_oldest_go_when_there_are_too_many(monkeypatch: pytest.MonkeyP
     store = MemoryState()
     for name in ("r1", "r2", "r1", "r3"):
         await store.remember_response("a", name, b"x")
-    assert await kept(store, "r1", "r2", "r3") == [b"x", None, b"x"]
+    assert await stored_responses(store, "r1", "r2", "r3") == [b"x", None, b"x"]
 
 
 async def test_the_oldest_go_when_they_are_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,10 +85,10 @@ async def test_the_oldest_go_when_they_are_too_large(monkeypatch: pytest.MonkeyP
     store = MemoryState()
     for name in ("r1", "r2", "r3"):
         await store.remember_response("a", name, b"1234")
-    assert await kept(store, "r1", "r2", "r3") == [None, b"1234", b"1234"]
+    assert await stored_responses(store, "r1", "r2", "r3") == [None, b"1234", b"1234"]
     await store.forget_response("a", "r2")
     await store.remember_response("a", "r4", b"123456")
-    assert await kept(store, "r3", "r4") == [b"1234", b"123456"]
+    assert await stored_responses(store, "r3", "r4") == [b"1234", b"123456"]
 
 
 async def test_the_newest_stays_however_large(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,10 +96,10 @@ async def test_the_newest_stays_however_large(monkeypatch: pytest.MonkeyPatch) -
     store = MemoryState()
     await store.remember_response("a", "r1", b"1")
     await store.remember_response("a", "r2", b"x" * 11)
-    assert await kept(store, "r1", "r2") == [None, b"x" * 11]
+    assert await stored_responses(store, "r1", "r2") == [None, b"x" * 11]
 
 
 async def test_replacing_a_scenario_leaves_them(store: StateStore) -> None:
     await store.remember_response("a", "r1", b"one")
     await store.clear_scenario("weather")
-    assert await kept(store, "r1") == [b"one"]
+    assert await stored_responses(store, "r1") == [b"one"]

@@ -14,7 +14,7 @@ class Counting:
         return 2 * self.times
 
 
-def test_it_is_worked_out_when_it_is_first_asked_for() -> None:
+def test_lazy_property_is_computed_on_first_use_only() -> None:
     one, other = Counting(), Counting()
     assert one.times == 0
     assert (one.doubled, one.doubled, one.times) == (2, 2, 1)

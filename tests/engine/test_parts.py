@@ -49,11 +49,11 @@ def test_a_server_tools_input_streams_in_two_fragments_at_least() -> None:
     assert list(deltas_of(RESULT, 1)) == []
 
 
-def test_what_a_server_tool_says_is_no_template() -> None:
+def test_server_tool_parts_are_not_filled() -> None:
     filling = TemplateFiller(lambda: {"city": "Paris"}, 1000)
     assert [filling.part(USE), filling.part(RESULT)] == [USE, RESULT]
 
 
-def test_what_a_server_tool_says_comes_in_no_chunks_of_its_own() -> None:
+def test_server_tool_part_ignores_scripted_chunks() -> None:
     scripted = ScriptedChoice((USE,), (Chunk(0, "another"),))
     assert fill_choice(scripted, TemplateFiller(None, 1000)).parts == (USE,)

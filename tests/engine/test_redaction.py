@@ -170,7 +170,7 @@ def test_of_several_bodies_each_is_masked_by_itself() -> None:
 
 
 @pytest.mark.parametrize("name", ["usertokens", "Atokens", "mytoken", "TOKEN", "tokens_key"])
-def test_what_makes_a_name_a_secret_s_is_found_without_any_other(name: str) -> None:
+def test_each_stem_alone_makes_a_name_secret(name: str) -> None:
     assert redact_body(f'{{"{name}": "{SECRET}"}}') == f'{{"{name}": "***cdef"}}'
 
 

@@ -91,7 +91,7 @@ def test_no_eight_characters_of_a_secret_stay(around: str, start: int, length: i
         (SECRET * 2, "***"),
     ],
 )
-def test_what_is_around_the_pieces_stays(text: str, shown: str) -> None:
+def test_text_around_pieces_of_a_secret_stays(text: str, shown: str) -> None:
     assert without_pieces(text, [SECRET]) == shown
 
 

@@ -16,8 +16,8 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples/scenarios/turns.json"
 
 def examples() -> list[dict[str, Any]]:
     """The documents that come with the product."""
-    found: list[dict[str, Any]] = json.loads(EXAMPLES.read_text())["scenarios"]
-    return found
+    scenarios: list[dict[str, Any]] = json.loads(EXAMPLES.read_text())["scenarios"]
+    return scenarios
 
 
 COLLECTIONS = {**TURN_SCRIPTS, "shipped": examples()}

@@ -20,5 +20,5 @@ _CLASSES = {
 
 def finds(pattern: str, text: str, *, ignore_case: bool) -> bool:
     """Whether RE2 should find it; for patterns without classes in brackets."""
-    said = re.sub(r"\\.|\$", lambda token: _CLASSES.get(token[0], token[0]), pattern)
-    return re.search(said, text, re.IGNORECASE if ignore_case else re.NOFLAG) is not None
+    ascii_pattern = re.sub(r"\\.|\$", lambda token: _CLASSES.get(token[0], token[0]), pattern)
+    return re.search(ascii_pattern, text, re.IGNORECASE if ignore_case else re.NOFLAG) is not None

@@ -52,5 +52,5 @@ def test_no_condition_is_far_from_nothing() -> None:
         ("abcde", '"c", "d", "e" and 2 more'),
     ],
 )
-def test_of_several_texts_the_last_ones_are_told(texts: str, told: str) -> None:
+def test_last_texts_are_quoted_with_the_number_of_others(texts: str, told: str) -> None:
     assert quote_last(texts) == told

@@ -54,7 +54,9 @@ def test_the_narrower_condition_implies_the_wider(
         (T(), T(startswith="X")),
     ],
 )
-def test_what_does_not_follow_is_not_said_to(narrow: TextCondition, wide: TextCondition) -> None:
+def test_condition_does_not_imply_a_stricter_one(
+    narrow: TextCondition, wide: TextCondition
+) -> None:
     assert not narrow.implies(wide)
 
 

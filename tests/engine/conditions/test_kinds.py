@@ -65,7 +65,7 @@ def warm() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("warm")
-def test_a_condition_is_known_by_its_line() -> None:
+def test_registered_condition_is_matched_in_documents() -> None:
     assert condition_kinds() == (*BUILT_IN_CONDITIONS, WarmCondition)
     match = load_match({"warmer_than": 0.5, "stream": False})
     assert match_request(match, ask(temperature=0.9)).matched
@@ -76,7 +76,7 @@ def test_a_condition_is_known_by_its_line() -> None:
     assert missed.distance == 0.5
 
 
-def test_what_a_condition_does_not_say_is_nothing() -> None:
+def test_minimal_condition_has_empty_defaults() -> None:
     one, reader = WarmCondition("match.warmer_than", 0.5), RequestReader(ask(temperature=1.0))
     assert (one.needs, one.group_names, one.groups(reader)) == ((), (), {})
     assert not one.implies(one)
@@ -88,7 +88,7 @@ def test_what_a_condition_does_not_say_is_nothing() -> None:
     assert one.distance(reader) == 0.0
 
 
-def test_what_the_journal_may_have_masked() -> None:
+def test_conditions_tell_which_values_the_journal_masks() -> None:
     masks = {
         condition.field: (condition.is_masked, condition.may_be_masked, condition.needs_body)
         for condition in load_match(
@@ -168,7 +168,7 @@ def test_families_of_conditions_leave_it_to_their_members_what_is_read() -> None
             family.read(ask(), Subject(family.read))
 
 
-def test_a_text_that_is_not_there_is_told_by_its_key() -> None:
+def test_missing_text_is_described_by_its_key() -> None:
     nowhere = Subject(lambda request, _: ())
     condition = ModelCondition("match.model", nowhere, (TextCondition(equals="x"),))
     assert condition.actual(RequestReader(ask())) == "no model"

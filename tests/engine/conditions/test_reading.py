@@ -74,7 +74,7 @@ def test_there_is_no_message_of_a_role_that_did_not_speak(which: Which) -> None:
     assert texts(Subject(MessageCondition.read, "tool", which), "hello") == []
 
 
-def test_what_is_new_came_since_the_models_last_answer() -> None:
+def test_new_messages_are_those_after_the_last_answer() -> None:
     asked = (say("user", "weather?"), called("get_weather"))
     results = (result("sunny"), result("rain"))
     tool, user = (Subject(MessageCondition.read, role, "new") for role in ("tool", "user"))

@@ -27,8 +27,8 @@ BODY = {
 
 
 def condition(**recorded: Any) -> RecordedCondition:
-    (found,) = load_match({"recorded": {"body": BODY, **recorded}}).of(RecordedCondition)
-    return found
+    (loaded,) = load_match({"recorded": {"body": BODY, **recorded}}).of(RecordedCondition)
+    return loaded
 
 
 def sent(body: Any, method: str = "POST") -> CanonicalRequest:
@@ -68,7 +68,7 @@ def test_another_tool_result_is_another_conversation() -> None:
     assert condition().actual(reader) == 'messages[2].content changed from "sunny" to "rain"'
 
 
-def test_what_is_new_and_gone_is_told() -> None:
+def test_added_and_removed_keys_are_mismatches() -> None:
     reader = RequestReader(sent({"messages": BODY["messages"], "temperature": 1}))
     assert sorted(condition().mismatches(reader)) == [
         ("match.recorded.model", '"gpt-4o"', "nothing"),
@@ -82,7 +82,7 @@ def test_what_is_new_and_gone_is_told() -> None:
     )
 
 
-def test_ten_differences_are_told_at_the_most() -> None:
+def test_at_most_ten_differences_are_listed() -> None:
     reader = RequestReader(sent({f"key{number}": number for number in range(20)}))
     assert len(list(condition().mismatches(reader))) == 10
     describe_difference = condition().actual(
@@ -91,7 +91,7 @@ def test_ten_differences_are_told_at_the_most() -> None:
     assert describe_difference == 'model is gone: "gpt-4o"; temperature is new: 1'
 
 
-def test_the_rules_that_made_two_the_same_are_told() -> None:
+def test_rules_between_equal_requests_are_listed() -> None:
     assert condition().actual(RequestReader(sent(BODY))) == "the same"
     reader = RequestReader(sent(with_result("sunny", "call_2")))
     assert condition().actual(reader) == "the same but for what these rules leave out: ids"
@@ -136,7 +136,7 @@ def test_the_method_is_part_of_it() -> None:
     assert not get.holds(RequestReader(sent(b"", "DELETE")))
 
 
-def test_it_moves_on_and_may_be_masked_in_the_journal() -> None:
+def test_recorded_condition_can_fail_next_turn_and_may_be_masked() -> None:
     assert condition().can_fail_next_turn and condition().may_be_masked
     assert not load_match({"recorded": None}).conditions
 
@@ -160,7 +160,7 @@ def test_people_know_a_step_by_its_last_text(body: Any, text: str) -> None:
     assert said == [f"the recorded conversation “{text}”" if text else "the recorded conversation"]
 
 
-def test_what_is_no_recording_has_no_phrase() -> None:
+def test_invalid_recording_has_no_phrase() -> None:
     assert list(RecordedCondition.phrases("x")) == []
 
 

@@ -86,8 +86,8 @@ def test_agrees_with_python(condition: TextCondition, text: str) -> None:
         and (wanted[2] is None or folded.startswith(wanted[2]))
     )
     if condition.regex is not None:
-        found = finds(condition.regex, text, ignore_case=condition.ignore_case)
-        expected = expected and found
+        is_found = finds(condition.regex, text, ignore_case=condition.ignore_case)
+        expected = expected and is_found
     assert condition.test(text) is expected
     assert condition.test(text, folded=text.casefold()) is expected
 
@@ -109,7 +109,7 @@ def test_agrees_with_python(condition: TextCondition, text: str) -> None:
         ("\ud800", "the pattern holds half a surrogate pair"),
     ],
 )
-def test_a_bad_pattern_is_told_why(
+def test_invalid_pattern_is_rejected_with_the_reason(
     pattern: str, reason: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert check_regex(pattern) == reason

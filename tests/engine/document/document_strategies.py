@@ -137,21 +137,21 @@ PACING = maybe(
 @st.composite
 def produced(draw: st.DrawFn) -> dict[str, Any]:
     """What a step answers with, in each of the ways there are."""
-    made: dict[str, Any] = draw(maybe({}, latency_ms=WHOLE, pacing=PACING))
+    answer: dict[str, Any] = draw(maybe({}, latency_ms=WHOLE, pacing=PACING))
     match draw(st.sampled_from(["answer", "inside", "alone", "both", "streaming", "whole"])):
         case "answer":
-            made |= draw(ANSWERS)
+            answer |= draw(ANSWERS)
         case "inside":
-            made |= draw(ANSWERS) | {"fault": draw(INSIDE)}
+            answer |= draw(ANSWERS) | {"fault": draw(INSIDE)}
         case "alone":
-            made |= {"fault": draw(ALONE)}
+            answer |= {"fault": draw(ALONE)}
         case "both":
-            made |= {"streaming": draw(ANSWERS), "non_streaming": draw(ANSWERS)}
+            answer |= {"streaming": draw(ANSWERS), "non_streaming": draw(ANSWERS)}
         case "streaming":
-            made |= {"streaming": draw(ANSWERS)}
+            answer |= {"streaming": draw(ANSWERS)}
         case _:
-            made |= {"non_streaming": draw(ANSWERS)}
-    return made
+            answer |= {"non_streaming": draw(ANSWERS)}
+    return answer
 
 
 STEP = maybe(

@@ -121,7 +121,7 @@ def test_two_ways_to_say_the_same_give_one_document_and_one_dump(
     assert dump(load(one_step(**long))) == one_step(**short)
 
 
-KEPT: list[dict[str, Any]] = [
+ROUND_TRIPS: list[dict[str, Any]] = [
     {"match": {"provider": ["openai", "anthropic"]}},
     {"match": {"model": [{"startswith": "gpt-", "ignore_case": True}, "claude"]}},
     {"match": {"messages": [{"role": "tool"}, {"role": "user", "which": 2, "equals": ""}]}},
@@ -139,7 +139,7 @@ KEPT: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("step", KEPT)
+@pytest.mark.parametrize("step", ROUND_TRIPS)
 def test_a_dump_keeps_what_was_said(step: dict[str, Any]) -> None:
     assert dump(load(one_step(**step))) == one_step(**step)
 
@@ -209,8 +209,8 @@ def test_text_loads_as_data_does() -> None:
 
 def test_conditions_can_be_loaded_alone() -> None:
     match = load_match({"model": "gpt-4o", "messages": [{"role": "user", "contains": "hi"}]})
-    told = message(TextCondition(contains="hi"), "user")
-    assert match == when(model=(TextCondition(equals="gpt-4o"),), messages=(told,))
+    expected = message(TextCondition(contains="hi"), "user")
+    assert match == when(model=(TextCondition(equals="gpt-4o"),), messages=(expected,))
 
 
 @pytest.mark.parametrize(
@@ -230,9 +230,9 @@ def test_conditions_alone_name_their_places(data: object, line: str) -> None:
 def test_limits_come_from_the_caller() -> None:
     limits = DocumentLimits(text_bytes=4, latency_ms=10)
     assert load_documents(one_step(produce={"text": "four", "latency_ms": 10}), limits=limits)
-    said = {"openai": {"system_fingerprint": "x" * 4_000}}
-    made = {"generate": {"kind": "lorem"}, "provider_metadata": said}
-    assert load_documents(one_step(produce=made), limits=limits)
+    metadata = {"openai": {"system_fingerprint": "x" * 4_000}}
+    generated = {"generate": {"kind": "lorem"}, "provider_metadata": metadata}
+    assert load_documents(one_step(produce=generated), limits=limits)
     with pytest.raises(DocumentError) as caught:
         load_documents(one_step(produce={"text": "fünf", "latency_ms": 11}), limits=limits)
     assert str(caught.value).splitlines() == [

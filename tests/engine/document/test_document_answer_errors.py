@@ -117,7 +117,7 @@ PRODUCE: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("produce", "line"), PRODUCE)
-def test_a_wrong_answer_is_told_the_place(produce: Any, line: str) -> None:
+def test_invalid_answer_is_rejected_with_its_path(produce: Any, line: str) -> None:
     (told,) = problems_of(one_step(produce=produce))
     assert told.startswith(f"steps[0].produce{line}")
 
@@ -144,7 +144,7 @@ PARTS: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("part", "line"), PARTS)
-def test_a_wrong_part_is_told_the_place(part: Any, line: str) -> None:
+def test_invalid_part_is_rejected_with_its_path(part: Any, line: str) -> None:
     assert problems_of(one_step(produce={"parts": [part]})) == [f"steps[0].produce.parts[0]{line}"]
 
 
@@ -179,7 +179,7 @@ CHUNKS: list[tuple[list[Any], str]] = [
 
 
 @pytest.mark.parametrize(("chunks", "line"), CHUNKS)
-def test_wrong_chunks_are_told_the_place(chunks: list[Any], line: str) -> None:
+def test_invalid_chunks_are_rejected_with_their_path(chunks: list[Any], line: str) -> None:
     assert problems_of(one_step(produce={"chunks": chunks})) == [f"steps[0].produce.chunks{line}"]
 
 
@@ -224,7 +224,7 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
         ("failures.fault", lambda fault: {"failures": {"times": 1, "fault": fault}}),
     ],
 )
-def test_a_wrong_fault_is_told_the_place(
+def test_invalid_fault_is_rejected_with_its_path(
     place: str, step: Any, fault: dict[str, Any], line: str
 ) -> None:
     assert problems_of(one_step(**step(fault))) == [f"steps[0].{place}{line}"]

@@ -66,7 +66,7 @@ SCENARIO: list[tuple[object, str]] = [
 
 
 @pytest.mark.parametrize(("document", "line"), SCENARIO)
-def test_a_wrong_scenario_is_told_the_place(document: object, line: str) -> None:
+def test_invalid_scenario_is_rejected_with_its_path(document: object, line: str) -> None:
     assert problems_of(document) == [line]
 
 
@@ -180,7 +180,7 @@ WHEN: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("step", "line"), WHEN)
-def test_a_wrong_step_is_told_the_place(step: dict[str, Any], line: str) -> None:
+def test_invalid_step_is_rejected_with_its_path(step: dict[str, Any], line: str) -> None:
     assert problems_of(one_step(**step)) == [f"steps[0].{line}"]
 
 

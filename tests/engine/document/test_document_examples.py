@@ -45,8 +45,8 @@ def winner(
         messages=tuple(messages),
         tools=tuple(map(Tool, tools)),
     )
-    found = next(INDEX.candidates(request), None)
-    return (found.scenario.name, found.step.label) if found else None
+    candidate = next(INDEX.candidates(request), None)
+    return (candidate.scenario.name, candidate.step.label) if candidate else None
 
 
 def test_there_are_the_examples_that_the_readme_names() -> None:
@@ -60,7 +60,7 @@ def test_each_fits_the_schema_and_is_described(file: Path) -> None:
 
 
 @pytest.mark.parametrize("at", [OPENAI, ANTHROPIC])
-def test_the_weather_is_looked_up_and_told_on_every_provider(at: tuple[str, str]) -> None:
+def test_weather_example_answers_on_every_provider(at: tuple[str, str]) -> None:
     asked = [user("Hi, what is the weather in Paris?")]
     assert winner(asked, at) == ("weather", "call the tool")
     done = [*asked, called("get_weather"), results("get_weather")]
@@ -98,8 +98,8 @@ def test_one_word_is_enough_for_each_scenario_of_the_demo(
     demo = build_index(map(compile_scenario, read_files([EXAMPLES / "demo.json"])))
     provider, path = OPENAI
     request = CanonicalRequest(provider, path, path, "some-model", (user(text),))
-    found = next(demo.candidates(request), None)
-    assert (found and (found.scenario.name, found.step.label)) == step
+    candidate = next(demo.candidates(request), None)
+    assert (candidate and (candidate.scenario.name, candidate.step.label)) == step
 
 
 def test_the_openai_conversation_goes_through_its_three_turns() -> None:

@@ -37,7 +37,7 @@ def document(**produce: Json) -> dict[str, Json]:
         ),
     ],
 )
-def test_a_wrong_one_is_refused_with_its_place(produce: dict[str, Json], said: str) -> None:
+def test_invalid_generate_is_rejected_with_its_path(produce: dict[str, Json], said: str) -> None:
     with pytest.raises(DocumentError) as refused:
         load_documents(document(**produce))
     assert str(refused.value) == f"steps[0].produce.{said}"
@@ -53,7 +53,7 @@ def test_a_wrong_one_is_refused_with_its_place(produce: dict[str, Json], said: s
         {"streaming": {"generate": LOREM}, "non_streaming": {"text": "x"}},
     ],
 )
-def test_it_goes_through_load_and_dump_and_the_schema(produce: dict[str, Json]) -> None:
+def test_generated_answer_is_loaded_dumped_and_valid(produce: dict[str, Json]) -> None:
     given = document(**produce)
     (loaded,) = load_documents(given)
     assert dump(loaded) == given

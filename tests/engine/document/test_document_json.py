@@ -68,7 +68,7 @@ WRONG: list[tuple[bytes, str]] = [
 
 
 @pytest.mark.parametrize(("text", "line"), WRONG)
-def test_text_that_is_no_json_is_told_where(text: bytes, line: str) -> None:
+def test_invalid_json_is_rejected_with_line_and_column(text: bytes, line: str) -> None:
     assert refusal(text) == f"a.json: {line}"
 
 
@@ -76,7 +76,7 @@ def test_a_key_of_half_a_surrogate_pair_is_no_key() -> None:
     assert refusal(b'{"\\ud83d": 1}') == r"a.json: expected keys that are text, got '\ud83d'"
 
 
-def test_all_that_is_wrong_is_told_at_once() -> None:
+def test_all_problems_are_reported_together() -> None:
     assert refusal(b'{"a": NaN, "b": [1e999]}').splitlines() == [
         "a.json: a: expected a finite number",
         "a.json: b[0]: expected a finite number",
@@ -92,7 +92,7 @@ def test_all_that_is_wrong_is_told_at_once() -> None:
         ({"a": {1, 2}}, "a: expected a JSON value, got set"),
     ],
 )
-def test_what_python_has_and_json_has_not_is_refused(value: object, line: str) -> None:
+def test_value_that_is_no_json_is_rejected(value: object, line: str) -> None:
     with pytest.raises(DocumentError) as caught:
         plain(value)
     assert str(caught.value) == line

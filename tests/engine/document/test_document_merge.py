@@ -34,7 +34,7 @@ def test_steps_follow_one_another() -> None:
     assert [step.produce.text for step in merged.steps] == ["1", "2", "3"]
 
 
-def test_what_only_one_says_holds() -> None:
+def test_value_set_in_one_document_is_kept_by_the_merge() -> None:
     data = scenarios({"steps": []}, {"priority": 5}, {"description": "b", "enabled": False})
     (merged,) = load_documents(data)
     assert dump(merged) == {"name": "a", "description": "b", "priority": 5, "enabled": False}
@@ -83,14 +83,14 @@ def test_other_names_stay_apart_in_the_order_in_which_they_came() -> None:
         ),
     ],
 )
-def test_what_two_say_differently_is_an_error_that_names_both(
+def test_contradiction_between_two_documents_names_both(
     first: dict[str, Any], second: dict[str, Any], line: str
 ) -> None:
     assert lines(scenarios(first, {}, second)) == [f"scenarios[2].{line} in scenarios[0]"]
     assert load_documents(scenarios(first, first))
 
 
-def test_what_is_wrong_with_the_whole_is_told_where_it_was_written() -> None:
+def test_problem_of_the_whole_is_located_in_its_document() -> None:
     turn = {"turn": 1, "produce": {"text": "{{ x }}"}}
     data = scenarios(
         {"select": "first_user_message", "steps": [says("1") | {"turn": 2}]},

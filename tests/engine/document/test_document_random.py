@@ -35,7 +35,7 @@ def test_load_dump_load_gives_the_same(data: dict[str, Any]) -> None:
 
 @UNHURRIED
 @given(SCENARIOS)
-def test_what_loads_compiles_and_its_dump_is_the_same_scenario(data: dict[str, Any]) -> None:
+def test_random_document_and_its_dump_compile_to_the_same_scenario(data: dict[str, Any]) -> None:
     (document,) = load_documents(data)
     (again,) = load_documents(dump(document))
     assert compile_scenario(again) == compile_scenario(document)
@@ -43,7 +43,7 @@ def test_what_loads_compiles_and_its_dump_is_the_same_scenario(data: dict[str, A
 
 @UNHURRIED
 @given(SCENARIOS)
-def test_what_loads_fits_the_schema(data: dict[str, Any]) -> None:
+def test_random_document_is_valid_in_the_schema(data: dict[str, Any]) -> None:
     (document,) = load_documents(data)
     SCHEMA.validate(data)
     SCHEMA.validate(dump(document))

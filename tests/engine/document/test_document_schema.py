@@ -11,7 +11,7 @@ from tests.engine.documents import CONTRACT, one_step
 SCHEMA = Draft202012Validator(json_schema())
 
 
-def test_it_is_a_schema_of_its_draft() -> None:
+def test_document_schema_is_valid_in_its_draft() -> None:
     assert json_schema()["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     Draft202012Validator.check_schema(json_schema())
 
@@ -34,7 +34,9 @@ def test_documents_fit(document: dict[str, Any]) -> None:
         (one_step(side_effects={"status": 100}), "$.steps[0].side_effects.status"),
     ],
 )
-def test_what_the_loader_refuses_does_not_fit(document: dict[str, Any], path: str) -> None:
+def test_document_rejected_by_the_loader_is_invalid_in_the_schema(
+    document: dict[str, Any], path: str
+) -> None:
     assert path in [error.json_path for error in SCHEMA.iter_errors(document)]
 
 

@@ -49,7 +49,7 @@ TEMPLATES: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("produce", "line"), TEMPLATES)
-def test_an_unknown_name_in_a_template_is_told_the_place(
+def test_unknown_name_in_a_template_is_rejected_with_its_path(
     produce: dict[str, Any], line: str
 ) -> None:
     document = one_step(produce=produce) | {"variables": {"city": "Paris"}}

@@ -92,13 +92,13 @@ def test_scenarios_of_one_name_in_two_files_become_one(tmp_path: Path) -> None:
     }
 
 
-def test_what_two_files_say_differently_names_both(tmp_path: Path) -> None:
+def test_contradiction_between_two_files_names_both(tmp_path: Path) -> None:
     first = write(tmp_path / "a.json", {"name": "x", "priority": 3})
     second = write(tmp_path / "b.json", {"scenarios": [{"name": "x", "priority": 4}]})
     assert lines(str(tmp_path)) == [f"{second}: scenarios[0].priority: 4 differs from 3 in {first}"]
 
 
-def test_what_is_wrong_with_a_merged_scenario_names_its_file(tmp_path: Path) -> None:
+def test_problem_of_a_merged_scenario_names_its_file(tmp_path: Path) -> None:
     write(tmp_path / "a.json", says("x", "1"))
     second = write(tmp_path / "b.json", {"scenarios": [says("y", "1"), says("x", "{{ z }}")]})
     assert lines(str(tmp_path)) == [
@@ -120,7 +120,7 @@ def test_every_wrong_file_is_told_and_none_is_loaded(tmp_path: Path) -> None:
     ]
 
 
-def test_what_is_no_file_and_no_directory_is_not_read(tmp_path: Path) -> None:
+def test_pipe_is_rejected_as_neither_file_nor_directory(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     assert lines(str(pipe)) == [f"{pipe}: cannot be read: neither a file nor a directory"]
@@ -169,7 +169,7 @@ def test_a_document_in_a_file_of_another_form_is_one(tmp_path: Path) -> None:
     assert texts(str(write(tmp_path / "a.yaml", says("a", "1")))) == {"a": ["1"]}
 
 
-def test_what_a_directory_holds_in_other_forms_is_told(tmp_path: Path) -> None:
+def test_files_of_other_formats_in_a_directory_are_listed_as_ignored(tmp_path: Path) -> None:
     others = ["b.yaml", "below/c.yml", "d.JSON", "e.jsonl", "f.har"]
     for name in [*others, "a.json", "notes.txt", "README.md", ".hidden.yaml", ".git/x.yaml"]:
         write(tmp_path / name, says(name, "1"))
@@ -185,7 +185,7 @@ def test_nothing_is_told_of_files_that_are_named_or_not_there(tmp_path: Path) ->
     assert find_ignored_files("") == []
 
 
-def test_a_fixture_is_told_where_it_belongs(tmp_path: Path) -> None:
+def test_fixture_file_is_rejected_with_the_right_command(tmp_path: Path) -> None:
     rows = [{"model": "scenarios_app.scenario", "fields": {"name": "a"}}]
     line = "a fixture, no scenario document: load it with loaddata or serve --fixture"
     assert lines(str(write(tmp_path / "a.json", rows))) == [f"{tmp_path / 'a.json'}: {line}"]
@@ -215,8 +215,8 @@ def test_other_files_become_documents_once_the_names_are_known(tmp_path: Path) -
     write(tmp_path / "b.json", says("one", "1"))
     for name, text in (("one", "LOUD"), ("two", ""), ("quiet", "X")):
         (tmp_path / f"{name}.{'txt' if name == 'quiet' else 'loud'}").write_text(text)
-    found = read_files([tmp_path], others=Shouts())
-    assert {document.name for document in found} == {"one", "one-2"}
+    documents = read_files([tmp_path], others=Shouts())
+    assert {document.name for document in documents} == {"one", "one-2"}
     assert {document.name for document in read_files([tmp_path])} == {"one"}
     (tmp_path / "three.loud").write_text("?")
     with pytest.raises(DocumentError, match=r"three.loud: nothing to shout"):

@@ -16,14 +16,16 @@ PARTS: dict[str, Any] = {"text": "Hi!", "usage": {"output_tokens": 1}}
 
 
 def step(beside: dict[str, Any] | None = None, **recorded: Any) -> dict[str, Any]:
-    said = {"chunks": ["body"], "of": digest_of_answer(PARTS), **recorded}
-    return {"produce": {**(PARTS if beside is None else beside), "recorded": said}}
+    recording = {"chunks": ["body"], "of": digest_of_answer(PARTS), **recorded}
+    return {"produce": {**(PARTS if beside is None else beside), "recorded": recording}}
 
 
 def loaded(document: dict[str, Any]) -> Produce:
-    (found,) = load_documents({"name": "cassette", "steps": [document]})
-    assert dump(found) == dump(load_documents(json.loads(json.dumps(dump(found))))[0])
-    return compile_scenario(found).steps[0].produce
+    (document_loaded,) = load_documents({"name": "cassette", "steps": [document]})
+    assert dump(document_loaded) == dump(
+        load_documents(json.loads(json.dumps(dump(document_loaded))))[0]
+    )
+    return compile_scenario(document_loaded).steps[0].produce
 
 
 def refused(document: dict[str, Any]) -> str:
@@ -32,11 +34,11 @@ def refused(document: dict[str, Any]) -> str:
     return str(raised.value)
 
 
-def test_what_was_not_edited_replays() -> None:
+def test_unedited_recording_is_replayed() -> None:
     assert loaded(step()).recorded == RecordedAnswer(chunks=((0.0, b"body"),))
 
 
-def test_what_was_edited_does_not() -> None:
+def test_edited_recording_is_not_replayed() -> None:
     assert loaded(step({**PARTS, "text": "Ho!"})).recorded is None
     assert loaded(step({**PARTS, "fault": {"kind": "disconnect"}})).recorded is None
 
@@ -91,7 +93,7 @@ def test_a_piece_is_held_as_text_where_it_is_some(at: float, data: bytes, held: 
         (7, "chunks[0]: expected a string or an object"),
     ],
 )
-def test_what_is_wrong_with_a_piece_names_its_place(chunk: Any, error: str) -> None:
+def test_invalid_recorded_chunk_is_rejected_with_its_path(chunk: Any, error: str) -> None:
     assert refused(step(chunks=[chunk])).startswith(f"steps[0].produce.recorded.{error}")
 
 

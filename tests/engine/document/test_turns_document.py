@@ -79,7 +79,7 @@ def test_expectations_are_the_steps() -> None:
     }
 
 
-def test_what_may_be_left_out_may_be_null() -> None:
+def test_optional_key_of_a_turn_can_be_null() -> None:
     absent = {"expectedTools": None, "failureError": None, "failuresBeforeSuccess": None}
     response = says("fine", reasoning=None, tokenUsage=None, toolCalls=None, finishReason=None)
     assert step_of(response, **absent) == step_of(says("fine"))
@@ -174,7 +174,7 @@ def test_building_a_final_report() -> None:
     )
 
 
-def test_what_a_report_does_not_have_is_left_out_of_the_call() -> None:
+def test_missing_keys_of_a_report_are_left_out_of_the_call() -> None:
     (call,) = answer_of(reports(" ")).choices[0].parts
     assert isinstance(call, ToolCallPart)
     assert call.arguments == '{"status":"success","report_content":" "}'

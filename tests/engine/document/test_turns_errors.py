@@ -64,7 +64,7 @@ DOCUMENTS: list[tuple[object, str]] = [
 
 
 @pytest.mark.parametrize(("document", "line"), DOCUMENTS)
-def test_a_wrong_document_is_told_the_place(document: object, line: str) -> None:
+def test_invalid_document_is_rejected_with_its_path(document: object, line: str) -> None:
     assert lines(document)[0] == line
 
 
@@ -117,7 +117,7 @@ TURNS: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("wrong", "line"), TURNS)
-def test_a_wrong_turn_is_told_the_place(wrong: dict[str, Any], line: str) -> None:
+def test_invalid_turn_is_rejected_with_its_path(wrong: dict[str, Any], line: str) -> None:
     assert lines(script(wrong)) == [f"turns[0].{line}"]
 
 
@@ -172,7 +172,7 @@ MAX_RESPONSES: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("response", "line"), MAX_RESPONSES)
-def test_a_wrong_response_is_told_the_place(response: Any, line: str) -> None:
+def test_invalid_response_is_rejected_with_its_path(response: Any, line: str) -> None:
     assert lines(script({"turn": 1, "response": response})) == [f"turns[0].response{line}"]
 
 
@@ -194,9 +194,7 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
         ("scenarios[0].", {"scenarios": [script(turn(), turn())]}),
     ],
 )
-def test_a_turn_that_is_there_twice_is_told_so_in_its_own_words(
-    place: str, document: object
-) -> None:
+def test_repeated_turn_is_rejected_with_its_own_message(place: str, document: object) -> None:
     assert lines(document) == [f"{place}turns[1].turn: another step has turn 1"]
 
 
@@ -209,7 +207,7 @@ def test_limits_are_told_in_the_documents_own_words() -> None:
     ]
 
 
-def test_what_two_documents_of_one_id_say_differently_is_told() -> None:
+def test_contradiction_with_a_document_in_turns_is_rejected() -> None:
     both = [
         script(turn(), description="one"),
         {"name": "script", "select": "match", "description": "two"},
@@ -234,7 +232,7 @@ def nested(depth: int) -> Any:
     return {"a": nested(depth - 1)} if depth else "core"
 
 
-def test_what_loads_can_be_written_and_loaded_again_however_deep_it_is() -> None:
+def test_deeply_nested_turns_can_be_dumped_and_loaded_again() -> None:
     call = {"toolName": "f", "assistantText": "a"}
     (document,) = load_documents(script(turn(calls({**call, "arguments": nested(58)}))))
     assert load_documents(dump(document)) == [document]

@@ -38,7 +38,7 @@ def test_load_dump_load_gives_the_same(data: dict[str, Any]) -> None:
 
 @UNHURRIED
 @given(SCRIPTS)
-def test_what_loads_fits_the_schema(data: dict[str, Any]) -> None:
+def test_random_document_is_valid_in_the_schema(data: dict[str, Any]) -> None:
     (document,) = load_documents(data)
     for form in (data, [data], {"scenarios": [data, dump(document)]}):
         SCHEMA.validate(form)

@@ -87,7 +87,7 @@ def test_ours_have_every_key_that_a_document_can_have() -> None:
     assert {key for key in KEYS if f'"{key}":' not in text} == set()
 
 
-def test_what_the_product_ships_has_every_kind_of_turn() -> None:
+def test_shipped_examples_use_every_kind_of_turn() -> None:
     turns = [turn for document in examples() for turn in document["turns"]]
     assert {turn["response"]["kind"] for turn in turns} == {"tool-call", "final-report", "text"}
     assert any(not document["turns"] for document in examples())

@@ -31,21 +31,21 @@ def asking(block: Json, answered: int = 0, **fields: Any) -> CanonicalRequest:
     return ask(marked(block), *turns, **fields)
 
 
-def made(
+def build_block_answer(
     request: CanonicalRequest, limit: int = 2_000_000
 ) -> InstructedAnswer | ErrorAnswer | None:
     return build_instructed_answer(request, lambda: RECEIVED, max_text_bytes=limit)
 
 
-def obeyed(block: Json, answered: int = 0, **fields: Any) -> InstructedAnswer:
-    found = made(asking(block, answered, **fields))
-    assert isinstance(found, InstructedAnswer), found
-    return found
+def instructed_answer(block: Json, answered: int = 0, **fields: Any) -> InstructedAnswer:
+    answer = build_block_answer(asking(block, answered, **fields))
+    assert isinstance(answer, InstructedAnswer), answer
+    return answer
 
 
 def choices(block: Json, answered: int = 0, **fields: Any) -> list[tuple[AnswerPart, ...]]:
     """The parts of each of the answer's choices."""
-    return [choice.parts for choice in obeyed(block, answered, **fields).answer.choices]
+    return [choice.parts for choice in instructed_answer(block, answered, **fields).answer.choices]
 
 
 def message(**kinds: Json) -> dict[str, Json]:
@@ -55,14 +55,14 @@ def message(**kinds: Json) -> dict[str, Json]:
 
 def part(block: Json, **fields: Any) -> AnswerPart:
     """The only part of the only choice."""
-    ((found,),) = choices(block, **fields)
-    return found
+    ((answer_part,),) = choices(block, **fields)
+    return answer_part
 
 
 def text(block: Json, **fields: Any) -> str:
-    found = part(block, **fields)
-    assert isinstance(found, TextPart)
-    return found.text
+    answer_part = part(block, **fields)
+    assert isinstance(answer_part, TextPart)
+    return answer_part.text
 
 
 def texts(parts: tuple[AnswerPart, ...]) -> list[tuple[type[AnswerPart], str]]:
@@ -74,10 +74,10 @@ def texts(parts: tuple[AnswerPart, ...]) -> list[tuple[type[AnswerPart], str]]:
 
 
 def problem(block: Json, limit: int = 2_000_000) -> str:
-    found = made(asking(block), limit)
-    assert isinstance(found, ErrorAnswer), found
-    assert (found.status, found.param) == (400, "messages")
-    return found.message
+    answer = build_block_answer(asking(block), limit)
+    assert isinstance(answer, ErrorAnswer), answer
+    assert (answer.status, answer.param) == (400, "messages")
+    return answer.message
 
 
 JSON = st.recursive(

@@ -15,7 +15,7 @@ from scenarios_app.engine.parts import (
     TextPart,
     ToolCallPart,
 )
-from tests.engine.instructions.blocks import obeyed
+from tests.engine.instructions.blocks import instructed_answer
 from tests.support.requirement_samples import BLOCKS, Sample, chain_of, each_block
 
 
@@ -61,7 +61,7 @@ def compact(value: Json) -> str:
 def test_blocks_of_users_become_what_they_say(block: Sample) -> None:
     chain = chain_of(block)
     for turn, one in enumerate(chain):
-        found = obeyed(block, turn)
+        found = instructed_answer(block, turn)
         assert found.label == one["id"]
         for index, (message, choice) in enumerate(
             zip(one["messages"], found.answer.choices, strict=True)
@@ -70,7 +70,7 @@ def test_blocks_of_users_become_what_they_say(block: Sample) -> None:
             has_reasoning = "reasoning" in one and (index == 0 or kind == "text_message")
             assert isinstance(choice.parts[0], ReasoningPart) == has_reasoning
             assert_says(kind, value, [*choice.parts[has_reasoning:]], one.get("id_message", ""))
-    assert obeyed(block, len(chain)).label == "complete"
+    assert instructed_answer(block, len(chain)).label == "complete"
 
 
 def kinds_of(samples: list[Sample]) -> set[str]:

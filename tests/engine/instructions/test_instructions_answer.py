@@ -18,7 +18,15 @@ from scenarios_app.engine.parts import (
     ToolCallPart,
 )
 from tests.engine.instructions.blocks import asking as asking_block
-from tests.engine.instructions.blocks import choices, made, message, obeyed, part, text, texts
+from tests.engine.instructions.blocks import (
+    build_block_answer,
+    choices,
+    instructed_answer,
+    message,
+    part,
+    text,
+    texts,
+)
 
 WEATHER: Json = {"name": "get_weather", "args": {"location": "Chicago", "days": [1, 2.5]}}
 MARKS = st.text(st.sampled_from("ab é\n"), min_size=1, max_size=10)
@@ -47,7 +55,7 @@ def test_a_length_may_be_written_as_3_0() -> None:
 
 
 def test_a_stream_may_be_cut_after_2_0_chunks() -> None:
-    found = obeyed({"cancel_after_chunks": 2.0, **message(text="x")}).cancel_after_chunks
+    found = instructed_answer({"cancel_after_chunks": 2.0, **message(text="x")}).cancel_after_chunks
     assert (found, type(found)) == (2, int)
 
 
@@ -97,7 +105,7 @@ def test_r9_3_each_message_is_a_choice_of_its_own_in_order() -> None:
     block: dict[str, Json] = {
         "messages": [{"text": "a"}, {"tool_call": [WEATHER]}, {"text": "c"}, {"text": "d"}]
     }
-    found = obeyed(block)
+    found = instructed_answer(block)
     assert found.answer.per_choice
     # Messages one after another, where other choices are alternatives.
     assert found.answer.consecutive
@@ -158,7 +166,7 @@ def test_chunks_join_to_their_parts_and_hold_3_to_10_words(words: int, thoughts:
         "reasoning": {"length": thoughts},
         "messages": [{"text_message": {"length": words}}, {"tool_call": [WEATHER]}],
     }
-    found = obeyed(block)
+    found = instructed_answer(block)
     for index, spoken in enumerate(found.answer.choices[0].parts):
         chunks = chunks_of(found, 0, index)
         assert "".join(chunks) == spoken.text  # type: ignore[union-attr]
@@ -168,7 +176,7 @@ def test_chunks_join_to_their_parts_and_hold_3_to_10_words(words: int, thoughts:
 
 def test_the_same_block_says_the_same_and_another_something_else() -> None:
     block = message(text_message={"length": 50})
-    assert obeyed(block) == obeyed(block)
+    assert instructed_answer(block) == instructed_answer(block)
     assert text(block) != text({**block, "id": "other"})
     chain: dict[str, Json] = {"instruction_chain": [block, block]}
     assert text(chain, answered=0) != text(chain, answered=1)
@@ -246,11 +254,11 @@ def test_text_goes_before_length_where_a_text_with_citations_has_both() -> None:
 @pytest.mark.parametrize("after", [0, 1, 2_147_483_647])
 def test_r8_2_a_block_may_say_where_its_stream_breaks_off(after: int) -> None:
     block = {**message(text="x"), "cancel_after_chunks": after}
-    assert obeyed(block).cancel_after_chunks == after
-    assert obeyed(message(text="x")).cancel_after_chunks is None
+    assert instructed_answer(block).cancel_after_chunks == after
+    assert instructed_answer(message(text="x")).cancel_after_chunks is None
 
 
 @pytest.mark.parametrize("limit", [20, 21])
 def test_text_up_to_the_limit_is_produced(limit: int) -> None:
     block = message(text="é" * 10)
-    assert isinstance(made(asking_block(block), limit), InstructedAnswer)
+    assert isinstance(build_block_answer(asking_block(block), limit), InstructedAnswer)

@@ -10,7 +10,14 @@ from scenarios_app.engine.canonical import Json, Message
 from scenarios_app.engine.instructions import END, START, InstructedAnswer, find_block
 from scenarios_app.engine.parts import OpaquePart, TextPart
 from tests.engine.asking import ask, called, result, say
-from tests.engine.instructions.blocks import asking, made, marked, message, obeyed, text
+from tests.engine.instructions.blocks import (
+    asking,
+    build_block_answer,
+    instructed_answer,
+    marked,
+    message,
+    text,
+)
 
 HI = '{"messages": [{"text": "Hi"}]}'
 BROKEN = {
@@ -33,7 +40,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN)
 def test_r9_6_what_is_not_valid_json_is_as_if_absent(broken: str) -> None:
-    assert made(asking(broken)) is None
+    assert build_block_answer(asking(broken)) is None
 
 
 @pytest.mark.parametrize(
@@ -49,7 +56,7 @@ def test_r9_6_what_is_not_valid_json_is_as_if_absent(broken: str) -> None:
     ],
 )
 def test_r9_6_without_both_marks_around_it_there_is_no_block(message: str) -> None:
-    assert made(ask(message)) is None
+    assert build_block_answer(ask(message)) is None
 
 
 @pytest.mark.parametrize("around", ["{}", "  {}\n", "\r\n\t{} "])
@@ -69,12 +76,14 @@ def test_json_in_a_markdown_fence_is_read(fenced: str) -> None:
     "fenced", ["```json\n{}", "{}\n```", "```json {}\n```", "```json\n{}\n~~~", "```yaml\n{}\n```"]
 )
 def test_json_in_half_a_fence_is_as_if_absent(fenced: str) -> None:
-    assert made(asking(fenced.format(HI))) is None
+    assert build_block_answer(asking(fenced.format(HI))) is None
 
 
 def test_r9_1_text_outside_the_block_is_ignored() -> None:
-    alone = made(ask(f"{START}{HI}{END}"))
-    among = made(ask(f"Reason about this:\nReason: why not? {START}{HI}{END} {{}} Thanks."))
+    alone = build_block_answer(ask(f"{START}{HI}{END}"))
+    among = build_block_answer(
+        ask(f"Reason about this:\nReason: why not? {START}{HI}{END} {{}} Thanks.")
+    )
     assert isinstance(alone, InstructedAnswer) and isinstance(among, InstructedAnswer)
     assert alone.answer == among.answer
 
@@ -82,15 +91,15 @@ def test_r9_1_text_outside_the_block_is_ignored() -> None:
 def test_only_the_first_block_of_a_message_is_read() -> None:
     second = message(text="second")
     assert text(f"{HI}{END} {START}{json.dumps(second)}") == "Hi"
-    assert made(asking(f"no JSON{END} {START}{HI}")) is None
+    assert build_block_answer(asking(f"no JSON{END} {START}{HI}")) is None
 
 
 def test_blocks_nested_in_strings_do_not_end_the_outer_one() -> None:
     inner = marked(message(tool_call=[{"name": "g", "args": {"p": marked(HI)}}]))
     outer = message(tool_call=[{"name": "f", "args": {"prompt": inner}}])
-    (parts,) = [choice.parts for choice in obeyed(outer).answer.choices]
+    (parts,) = [choice.parts for choice in instructed_answer(outer).answer.choices]
     assert json.loads(parts[0].arguments) == {"prompt": inner}  # type: ignore[union-attr]
-    nested = made(ask(inner))
+    nested = build_block_answer(ask(inner))
     assert isinstance(nested, InstructedAnswer)
     assert nested.answer.choices[0].parts[0].name == "g"  # type: ignore[union-attr]
 
@@ -127,13 +136,18 @@ CHAIN: dict[str, Json] = {
 
 
 def test_each_block_of_a_chain_answers_once_and_then_it_is_complete() -> None:
-    assert [obeyed(CHAIN, n).label for n in range(4)] == ["one", "2", "complete", "complete"]
+    assert [instructed_answer(CHAIN, n).label for n in range(4)] == [
+        "one",
+        "2",
+        "complete",
+        "complete",
+    ]
     assert text(CHAIN, answered=1) == "two"
     assert text(CHAIN, answered=2) == text(CHAIN, answered=9) == "Chain complete."
 
 
 def test_a_plain_block_is_a_chain_of_one() -> None:
-    assert (obeyed(HI).label, obeyed(HI, 1).label) == ("1", "complete")
+    assert (instructed_answer(HI).label, instructed_answer(HI, 1).label) == ("1", "complete")
 
 
 def test_an_empty_chain_is_complete_at_once() -> None:
@@ -144,7 +158,7 @@ def test_every_assistant_message_after_the_block_counts_and_none_before_it() -> 
     before = (say("user", "Hello"), say("assistant", "Hi"), say("assistant", "Well?"))
     after = (called("f"), result("42"), say("assistant", "thinking"))
     request = ask(*before, say("user", marked(CHAIN)), *after)
-    found = made(request)
+    found = build_block_answer(request)
     assert isinstance(found, InstructedAnswer)
     assert found.label == "complete"
 
@@ -160,31 +174,36 @@ def test_every_assistant_message_after_the_block_counts_and_none_before_it() -> 
     ids=["tool result", "image", "empty text", "system"],
 )
 def test_messages_without_users_text_after_the_block_are_passed_over(later: Message) -> None:
-    found = made(ask(say("user", marked(CHAIN)), called("f"), later))
+    found = build_block_answer(ask(say("user", marked(CHAIN)), called("f"), later))
     assert isinstance(found, InstructedAnswer)
     assert found.label == "2"
 
 
 def test_a_later_user_message_without_a_block_ends_the_chain() -> None:
-    assert made(ask(say("user", marked(CHAIN)), called("f"), say("user", "And now?"))) is None
+    assert (
+        build_block_answer(ask(say("user", marked(CHAIN)), called("f"), say("user", "And now?")))
+        is None
+    )
 
 
 def test_a_later_block_replaces_an_earlier_one() -> None:
-    found = made(ask(say("user", marked(CHAIN)), called("f"), say("user", marked(HI))))
+    found = build_block_answer(
+        ask(say("user", marked(CHAIN)), called("f"), say("user", marked(HI)))
+    )
     assert isinstance(found, InstructedAnswer)
     assert found.answer.choices[0].parts == (TextPart("Hi"),)
 
 
 def test_a_block_in_another_role_is_none() -> None:
-    assert made(ask(say("system", marked(HI)), say("user", "Hello"))) is None
-    assert made(ask(say("user", "Hello"), say("assistant", marked(HI)))) is None
+    assert build_block_answer(ask(say("system", marked(HI)), say("user", "Hello"))) is None
+    assert build_block_answer(ask(say("user", "Hello"), say("assistant", marked(HI)))) is None
 
 
 def test_a_block_may_be_spread_over_the_text_parts_of_its_message() -> None:
-    found = made(ask(say("user", "Do it.", f"{START}{HI[:11]}", f"{HI[11:]}{END}")))
+    found = build_block_answer(ask(say("user", "Do it.", f"{START}{HI[:11]}", f"{HI[11:]}{END}")))
     assert isinstance(found, InstructedAnswer)
 
 
 @pytest.mark.parametrize("name", ["", "a" * 201, "two\nlines", "nul\x00"])
 def test_an_id_that_is_no_name_to_show_gives_way_to_the_number(name: str) -> None:
-    assert obeyed({"id": name, "messages": [{"text": "Hi"}]}).label == "1"
+    assert instructed_answer({"id": name, "messages": [{"text": "Hi"}]}).label == "1"

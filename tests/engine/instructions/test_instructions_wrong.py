@@ -7,7 +7,14 @@ from hypothesis import given
 
 from scenarios_app.engine.canonical import ErrorAnswer, Json
 from scenarios_app.engine.instructions import InstructedAnswer
-from tests.engine.instructions.blocks import ANY_BLOCKS, asking, made, message, obeyed, problem
+from tests.engine.instructions.blocks import (
+    ANY_BLOCKS,
+    asking,
+    build_block_answer,
+    instructed_answer,
+    message,
+    problem,
+)
 
 WORDS = "expected a whole number from 0 to 100000"
 CHUNKS = "expected a whole number from 0 to 2147483647"
@@ -17,21 +24,21 @@ MESSAGE_KINDS = (
     "server_tool_result, text_with_citations, system_prompt_echo, tools_list, tools_echo, "
     "tool_schema, request_url_echo, request_headers_echo, request_params_echo"
 )
-SAID = {"text": "x"}
+TEXT_MESSAGE = {"text": "x"}
 WRONG: list[tuple[Json, str]] = [
     ([], "expected an object"),
     ("text", "expected an object"),
     (None, "expected an object"),
     ({}, "messages: missing"),
-    ({"id": 5, "messages": [SAID]}, "id: expected a string"),
-    ({"id_message": ["x"], "messages": [SAID]}, "id_message: expected a string"),
-    ({"reasoning": 5, "messages": [SAID]}, "reasoning: expected an object"),
-    ({"reasoning": {"length": "5"}, "messages": [SAID]}, f"reasoning.length: {WORDS}"),
+    ({"id": 5, "messages": [TEXT_MESSAGE]}, "id: expected a string"),
+    ({"id_message": ["x"], "messages": [TEXT_MESSAGE]}, "id_message: expected a string"),
+    ({"reasoning": 5, "messages": [TEXT_MESSAGE]}, "reasoning: expected an object"),
+    ({"reasoning": {"length": "5"}, "messages": [TEXT_MESSAGE]}, f"reasoning.length: {WORDS}"),
     ({"reasoning": {"length": 1}, "messages": {}}, "messages: expected a list"),
     ({"messages": {}}, "messages: expected a list"),
     ({"messages": []}, "messages: expected at least one"),
     ({"messages": ["x"]}, "messages[0]: expected an object"),
-    ({"messages": [SAID, {}]}, f"messages[1]: {MESSAGE_KINDS}"),
+    ({"messages": [TEXT_MESSAGE, {}]}, f"messages[1]: {MESSAGE_KINDS}"),
     (message(video={}), f"messages[0].video: {MESSAGE_KINDS}"),
     ({"messages": [{"a" * 90: 1}]}, f"messages[0].{'a' * 79}…: {MESSAGE_KINDS}"),
     (message(text="x", tool_call=[]), "messages[0].tool_call: cannot stand beside text"),
@@ -126,7 +133,7 @@ def test_a_wrong_type_or_an_unknown_kind_names_the_key(block: Json, said: str) -
     ],
 )
 def test_unknown_keys_and_nulls_are_ignored(block: Json) -> None:
-    (choice,) = obeyed(block).answer.choices
+    (choice,) = instructed_answer(block).answer.choices
     assert len(choice.parts) == 1
 
 
@@ -136,7 +143,7 @@ def test_a_block_may_be_as_deep_as_a_body(depth: int) -> None:
     args: Json = "x"
     for _ in range(depth - 5):
         args = [args]
-    found = made(asking(message(tool_call=[{"name": "f", "args": args}])))
+    found = build_block_answer(asking(message(tool_call=[{"name": "f", "args": args}])))
     if depth == 64:
         assert isinstance(found, InstructedAnswer)
     else:
@@ -146,8 +153,8 @@ def test_a_block_may_be_as_deep_as_a_body(depth: int) -> None:
 
 @pytest.mark.parametrize("calls", [990, 991])
 def test_a_block_has_at_most_a_thousand_messages_and_calls(calls: int) -> None:
-    block: Json = {"messages": [*[SAID] * 10, {"tool_call": [{"name": "f"}] * calls}]}
-    found = made(asking(block))
+    block: Json = {"messages": [*[TEXT_MESSAGE] * 10, {"tool_call": [{"name": "f"}] * calls}]}
+    found = build_block_answer(asking(block))
     if calls == 990:
         assert isinstance(found, InstructedAnswer)
     else:
@@ -187,7 +194,7 @@ def test_more_text_than_the_limit_is_refused_where_it_is_passed(block: Json, pla
 
 @given(ANY_BLOCKS)
 def test_any_block_is_obeyed_or_refused_with_a_place(block: Json) -> None:
-    found = made(asking(block))
+    found = build_block_answer(asking(block))
     if isinstance(found, ErrorAnswer):
         assert found.message.startswith("instruction block: ")
     else:

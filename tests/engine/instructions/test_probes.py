@@ -19,31 +19,33 @@ FULL = replace(
 )
 
 
-def said(probe: Probe, request: CanonicalRequest = FULL, received: Received = RECEIVED) -> str:
+def probe_answer(
+    probe: Probe, request: CanonicalRequest = FULL, received: Received = RECEIVED
+) -> str:
     return probe_text(probe, request, lambda: received)
 
 
 def test_the_system_prompt_is_all_of_it() -> None:
-    assert said(Probe("system_prompt_echo")) == "Be kind.\nBe brief."
-    assert said(Probe("system_prompt_echo"), BARE) == "The request has no system prompt."
+    assert probe_answer(Probe("system_prompt_echo")) == "Be kind.\nBe brief."
+    assert probe_answer(Probe("system_prompt_echo"), BARE) == "The request has no system prompt."
 
 
 def test_the_tools_are_listed_by_name() -> None:
-    assert said(Probe("tools_list")) == "get_weather\nnow\ngröße"
-    assert said(Probe("tools_list"), BARE) == "The request offers no tools."
+    assert probe_answer(Probe("tools_list")) == "get_weather\nnow\ngröße"
+    assert probe_answer(Probe("tools_list"), BARE) == "The request offers no tools."
 
 
 @pytest.mark.parametrize("key", ["tools", "functions"])
 def test_the_tools_are_echoed_as_they_were_sent(key: str) -> None:
     tools: Json = [{"type": "function", "function": {"name": "get_weather", "x": "é"}}]
     received = replace(RECEIVED, body={key: tools})
-    echoed = said(Probe("tools_echo"), received=received)
+    echoed = probe_answer(Probe("tools_echo"), received=received)
     assert echoed == '[{"type":"function","function":{"name":"get_weather","x":"é"}}]'
 
 
 @pytest.mark.parametrize("body", [{}, {"tools": []}, {"tools": None}])
 def test_no_tools_to_echo_are_said_so(body: dict[str, Json]) -> None:
-    echoed = said(Probe("tools_echo"), received=replace(RECEIVED, body=body))
+    echoed = probe_answer(Probe("tools_echo"), received=replace(RECEIVED, body=body))
     assert echoed == "The request offers no tools."
 
 
@@ -57,17 +59,17 @@ def test_no_tools_to_echo_are_said_so(body: dict[str, Json]) -> None:
     ],
 )
 def test_a_tools_schema_is_json_or_a_text_that_says_there_is_none(tool: str, schema: str) -> None:
-    assert said(Probe("tool_schema", tool=tool)) == schema
+    assert probe_answer(Probe("tool_schema", tool=tool)) == schema
 
 
 def test_the_url_is_echoed_with_its_query() -> None:
-    assert said(Probe("request_url_echo")) == "/v1/chat/completions?beta=true"
+    assert probe_answer(Probe("request_url_echo")) == "/v1/chat/completions?beta=true"
 
 
 def test_the_headers_are_echoed_as_json() -> None:
-    echoed = said(Probe("request_headers_echo"))
+    echoed = probe_answer(Probe("request_headers_echo"))
     assert json.loads(echoed) == {"x-team": "qa", "authorization": "Bearer ***1234"}
-    none = said(Probe("request_headers_echo"), received=replace(RECEIVED, headers={}))
+    none = probe_answer(Probe("request_headers_echo"), received=replace(RECEIVED, headers={}))
     assert none == "The request has no headers."
 
 
@@ -81,7 +83,7 @@ def test_the_headers_are_echoed_as_json() -> None:
     ],
 )
 def test_params_are_echoed_and_absent_ones_named(fields: tuple[str, ...], echoed: str) -> None:
-    assert said(Probe("request_params_echo", fields=fields)) == echoed
+    assert probe_answer(Probe("request_params_echo", fields=fields)) == echoed
 
 
 @pytest.mark.parametrize(
@@ -102,7 +104,7 @@ def test_a_block_asks_for_a_probe_by_its_kind(kind: dict[str, Json], echoed: str
     assert found.replace(" ", "") == echoed.replace(" ", "")
 
 
-def test_what_nobody_asks_for_is_not_read() -> None:
+def test_probe_decodes_the_request_only_if_needed() -> None:
     def unread() -> Received:
         raise AssertionError("the request was decoded for nothing")
 
@@ -111,6 +113,6 @@ def test_what_nobody_asks_for_is_not_read() -> None:
 
 def test_a_model_that_the_path_names_is_a_parameter_where_it_is_asked_for() -> None:
     received = replace(RECEIVED, body={"temperature": 0.5})
-    echoed = said(Probe("request_params_echo", fields=("model", "seed")), received=received)
+    echoed = probe_answer(Probe("request_params_echo", fields=("model", "seed")), received=received)
     assert echoed == f'{{"model":"{FULL.model}"}}\nNot in the request: seed'
-    assert said(Probe("request_params_echo"), received=received) == '{"temperature":0.5}'
+    assert probe_answer(Probe("request_params_echo"), received=received) == '{"temperature":0.5}'

@@ -10,5 +10,5 @@ def keys(
     index: Index, request: CanonicalRequest, name: str | None = None, consumed: Iterable[str] = ()
 ) -> list[str]:
     gone = {(one.name, key) for one in index.by_name.values() for key in consumed}
-    found = index.candidates(request, scenario=name, consumed=gone)
-    return [candidate.step.key for candidate in found]
+    candidates = index.candidates(request, scenario=name, consumed=gone)
+    return [candidate.step.key for candidate in candidates]

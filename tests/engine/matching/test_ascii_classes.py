@@ -25,7 +25,7 @@ def named(pattern: str) -> list[str]:
         ("\u00a0\\s", r"\s", "spaces", r"[\s\pZ]"),
     ],
 )
-def test_each_is_told_with_what_takes_more(
+def test_narrow_class_is_reported_with_its_wider_class(
     pattern: str, name: str, kind: str, instead: str
 ) -> None:
     compile_regex(pattern)
@@ -53,7 +53,7 @@ def test_each_is_told_with_what_takes_more(
         (r"[ö]\w", [r"\w"]),
     ],
 )
-def test_wherever_it_stands(pattern: str, names: list[str]) -> None:
+def test_narrow_class_is_found_anywhere_in_a_pattern(pattern: str, names: list[str]) -> None:
     assert named(pattern) == names
 
 
@@ -78,7 +78,7 @@ def test_wherever_it_stands(pattern: str, names: list[str]) -> None:
         "–\\w",
     ],
 )
-def test_what_takes_what_it_seems_to_is_clean(pattern: str) -> None:
+def test_pattern_without_narrow_classes_has_no_finding(pattern: str) -> None:
     assert named(pattern) == []
 
 
@@ -98,7 +98,7 @@ def test_a_class_that_can_be_replaced_comes_with_what_takes_more(
     assert [told for _, told in find_narrow_classes(pattern)] == [instead]
 
 
-def test_what_is_proposed_takes_what_was_meant() -> None:
+def test_proposed_class_matches_other_scripts() -> None:
     def found(pattern: str, text: str) -> str:
         match = compile_regex(pattern).search(text)
         return "" if match is None else match[0]  # type: ignore[index]

@@ -37,7 +37,7 @@ def violations(request: CanonicalRequest, **expect: object) -> tuple[str, ...]:
         ({"reasoning": "disabled"}, ask(reasoning=True), "Expected reasoning to be disabled"),
     ],
 )
-def test_what_does_not_hold(
+def test_failed_expectation_is_a_violation_with_a_fixed_text(
     expect: dict[str, object], request_: CanonicalRequest, text: str
 ) -> None:
     assert violations(request_, **expect) == (text,)
@@ -56,7 +56,9 @@ def test_what_does_not_hold(
         ({"reasoning": "disabled"}, ask()),
     ],
 )
-def test_what_holds(expect: dict[str, object], request_: CanonicalRequest) -> None:
+def test_met_expectation_is_no_violation(
+    expect: dict[str, object], request_: CanonicalRequest
+) -> None:
     assert violations(request_, **expect) == ()
 
 
@@ -66,7 +68,7 @@ def test_a_number_a_little_further_off_is_a_violation() -> None:
     )
 
 
-def test_all_violations_are_told_in_order() -> None:
+def test_all_violations_are_listed_in_order() -> None:
     wanted = step(
         expect=Expect(tools=("a",), temperature=0.1, top_p=0.1, reasoning="enabled"),
     )

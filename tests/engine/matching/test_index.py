@@ -149,7 +149,7 @@ def test_a_scenario_competes_with_its_first_step_alone() -> None:
     assert keys(index, ask("hi"), consumed=["empty"]) == ["real", "provider"]
 
 
-def test_what_is_lost_to_somebody_else_makes_room_for_the_next_step() -> None:
+def test_step_lost_to_a_concurrent_request_lets_the_next_step_be_offered() -> None:
     first = scenario("a", step(OPENAI, key="default"), step(saying(equals="hi"), key="real"))
     index = build_index([first, scenario("b", step(ON_CHAT, key="other default"))])
     assert keys(index, ask("hi")) == ["default", "real", "other default"]
@@ -166,7 +166,7 @@ class Looked(set[tuple[str, str]]):
 
 
 @pytest.mark.parametrize("own", [False, True])
-def test_who_loses_step_after_step_looks_at_each_once(own: bool) -> None:
+def test_losing_every_step_checks_each_step_once(own: bool) -> None:
     many = scenario("many", *(step(key=f"{number}") for number in range(300)))
     index = overlay(build_index([]), [many]) if own else build_index([many])
     looked = Looked(("many", f"{number}") for number in range(100))
@@ -175,7 +175,7 @@ def test_who_loses_step_after_step_looks_at_each_once(own: bool) -> None:
     assert looked.times == 300
 
 
-def test_what_is_consumed_in_the_meantime_makes_room_too() -> None:
+def test_step_consumed_during_iteration_lets_the_next_step_be_offered() -> None:
     first = scenario("a", step(OPENAI, key="default"), step(saying(equals="hi"), key="real"))
     other = scenario("b", step(saying(equals="hi"), key="other"))
     gone: set[tuple[str, str]] = set()
@@ -262,7 +262,7 @@ def test_in_a_steady_index_what_is_first_for_one_is_first_for_all_who_have_it(
         assert next(index.candidates(request, consumed=consumed), None) == first
 
 
-def test_an_index_with_a_default_before_something_particular_is_not_steady() -> None:
+def test_index_with_a_default_before_a_particular_step_has_no_stateless_order() -> None:
     real, default = step(saying(equals="hi"), key="real"), step(OPENAI, key="provider")
     assert build_index([scenario("a", real, default)]).order_is_stateless
     assert not build_index([scenario("a", default, real)]).order_is_stateless

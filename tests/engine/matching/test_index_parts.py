@@ -65,7 +65,7 @@ def test_a_literal_brings_all_its_positions() -> None:
     assert LiteralSet({"a": [3, 5], "b": [4]}).find("xax") == {3, 5}
 
 
-def found(patterns: Mapping[Pattern, list[int]], text: str) -> set[int]:
+def find_positions(patterns: Mapping[Pattern, list[int]], text: str) -> set[int]:
     regexes = RegexSet(patterns)
     return regexes.find(text) | set(regexes.unfiltered)
 
@@ -78,7 +78,7 @@ def test_every_regex_that_matches_is_found(drawn: list[tuple[str, bool]], text: 
         for pattern, of in patterns.items()
         if compile_regex(pattern.text, ignore_case=pattern.ignore_case).search(text)
     }
-    assert found(patterns, text) == matching
+    assert find_positions(patterns, text) == matching
 
 
 def letters(number: int) -> str:

@@ -65,9 +65,7 @@ def test_of_one_priority_the_name_decides_between_the_equally_particular(
         assert told == [f"step 1 of first always answers first: {RULE_TEXTS['name']}"] * expected
 
 
-def test_what_may_be_held_back_by_a_default_of_its_scenario_shadows_nothing_of_its_priority() -> (
-    None
-):
+def test_step_behind_a_default_of_its_scenario_shadows_no_step_of_its_priority() -> None:
     wide = one(user(contains="weather"))
     behind = {"name": "first", "steps": [one(consume=True), wide]}
     assert found(one(user(equals="weather?")), more=[behind]) == []
@@ -123,7 +121,7 @@ def test_a_provider_that_there_is_none_of_is_unreachable() -> None:
     assert found(one({"provider": "openai", **user(contains="ab")}), providers=("openai",)) == []
 
 
-def test_a_turn_after_one_that_is_missing_is_told() -> None:
+def test_turn_after_a_missing_one_is_reported() -> None:
     steps = [{"turn": 1, "produce": ANSWER}, {"turn": 3, "produce": ANSWER}]
     assert kinds(*steps, select="first_user_message") == [(2, "unreachable")]
 
@@ -200,7 +198,7 @@ def test_a_class_that_takes_every_letter_is_clean() -> None:
     assert found(one(user(regex=r"Kö[\pL\pN_]+ \d"))) == []
 
 
-def test_tools_that_no_request_offered_are_told_where_they_stand() -> None:
+def test_unoffered_tools_are_reported_with_their_field() -> None:
     steps = [
         one(
             {**user(contains="weather"), "tools": ["get_wether"]},
@@ -233,7 +231,7 @@ def test_a_scenario_without_steps_answers_nothing() -> None:
 
 
 @pytest.mark.parametrize("text", [PLACEHOLDER, "TODO", " … ", "Placeholder"])
-def test_an_answer_that_nobody_has_written_is_told(text: str) -> None:
+def test_placeholder_answer_is_reported(text: str) -> None:
     [suspicion] = found(one(user(contains="weather"), produce={"text": text}))
     assert (suspicion.kind, suspicion.place) == ("placeholder", "produce.text")
 

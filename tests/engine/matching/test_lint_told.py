@@ -74,23 +74,23 @@ def of(name: str, *steps: dict[str, Any], **others: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_a_suspicion_tells_all_of_itself(
+def test_suspicion_as_text_names_scenario_and_step(
     document: dict[str, Any], suspicion: tuple[Any, ...]
 ) -> None:
     assert found(document) == [Suspicion(*suspicion)]
 
 
-def test_a_wider_step_of_a_lower_priority_is_in_nobodys_way() -> None:
+def test_wider_step_of_a_lower_priority_shadows_nothing() -> None:
     wide = of("a", one(PARTICULAR), priority=-1)
     assert found(wide, of("s", one(user(contains="weather in Paris")))) == []
 
 
-def test_what_a_scenario_lacks_is_told_of_its_steps() -> None:
+def test_scenario_without_steps_is_reported_at_its_steps() -> None:
     (suspicion,) = found(of("s"))
     assert (suspicion.scenario, suspicion.step, suspicion.place) == ("s", 0, "steps")
 
 
-def test_a_condition_of_no_provider_is_told_where_it_stands() -> None:
+def test_unknown_provider_is_reported_at_its_condition() -> None:
     match = {**PARTICULAR, "provider": "opnai"}
     (suspicion,) = found(of("s", one(match)), providers=("openai",))
     assert (suspicion.kind, suspicion.place) == ("unreachable", "match.provider")
@@ -109,7 +109,7 @@ CALLS = {"tool_calls": [{"name": name, "arguments": {}} for name in ("find", "as
         (of("s", {**FIRST, "produce": CALLS}, **BY_ID), "produce.tool_calls"),
     ],
 )
-def test_tools_that_were_never_offered_are_told(document: dict[str, Any], place: str) -> None:
+def test_unoffered_tools_are_reported(document: dict[str, Any], place: str) -> None:
     assert found(document, offered={"get_weather"}) == [
         Suspicion("unoffered", "s", 1, place, "no request has offered ask, find")
     ]

@@ -83,7 +83,7 @@ def test_in_a_long_text_what_matches_is_no_near_miss() -> None:
     assert keys(near_misses(index, ask(long))) == ["other", "near"]
 
 
-def test_three_are_told_unless_more_are_asked_for() -> None:
+def test_three_near_misses_are_listed_by_default() -> None:
     steps = [step(saying(equals=str(n)), key=str(n)) for n in range(5)]
     index = build_index([scenario("a", *steps)])
     assert len(near_misses(index, ask("x"))) == 3

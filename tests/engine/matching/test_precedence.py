@@ -78,7 +78,7 @@ def test_the_name_decides_in_the_end() -> None:
 
 @settings(max_examples=300)
 @given(scenarios(), requests(), st.sets(st.sampled_from(KEYS)))
-def test_what_is_called_shadowed_never_answers(
+def test_step_reported_as_shadowed_never_answers(
     every: list[Scenario], request: CanonicalRequest, consumed: set[str]
 ) -> None:
     gone = {(one.name, key) for one in every for key in consumed}

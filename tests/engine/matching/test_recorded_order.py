@@ -22,8 +22,8 @@ def recorded(name: str, body: Any, **keys: Any) -> dict[str, Any]:
 
 
 def index(*steps: dict[str, Any], **keys: Any) -> Index:
-    found = load_documents({"name": "cassette", "steps": list(steps), **keys})
-    return build_index(map(compile_scenario, found))
+    documents = load_documents({"name": "cassette", "steps": list(steps), **keys})
+    return build_index(map(compile_scenario, documents))
 
 
 def sent(body: Any) -> CanonicalRequest:
@@ -31,7 +31,7 @@ def sent(body: Any) -> CanonicalRequest:
 
 
 def order(index: Index, body: Any, **keys: Any) -> list[str]:
-    return [found.step.label for found in index.candidates(sent(body), **keys)]
+    return [candidate.step.label for candidate in index.candidates(sent(body), **keys)]
 
 
 SAME = {"model": "m", "messages": []}
@@ -77,7 +77,7 @@ def test_a_session_s_own_recording_goes_before_the_common_one() -> None:
     assert order(both, SAME) == ["own"]
 
 
-def test_what_nothing_can_read_is_looked_for_among_recordings_alone() -> None:
+def test_unread_request_matches_only_recorded_steps() -> None:
     edited = recorded("edited", SAME)
     edited["produce"]["text"] = "changed"
     raw = {"match": {"recorded": {"body": SAME}}, "produce": {"raw": {"body": "x"}}, "name": "raw"}

@@ -34,7 +34,7 @@ UNSEEN = ["cats|dogs", "(?i)weather", "(?i:weather)er", r"weather\x41", r"\Qweat
 
 
 @pytest.mark.parametrize(("pattern", "literals"), SEEN.items())
-def test_what_is_outside_of_groups_and_of_what_may_be_missing(
+def test_required_literals_exclude_groups_and_optional_pieces(
     pattern: str, literals: tuple[str, ...]
 ) -> None:
     compile_regex(pattern)

@@ -74,7 +74,7 @@ def test_the_header_narrows_matching_to_its_scenario() -> None:
     assert matching(named("weather", "hello")) == ["e", "any"]
 
 
-def test_a_header_that_names_nothing_is_told() -> None:
+def test_header_with_an_unknown_scenario_is_a_404() -> None:
     request = named("w%C3%B6rld", "run test 1")
     assert decide_by_id(INDEX, request) is None
     text = "no_scenario_matched: X-MockLLM-Scenario names no enabled scenario: wörld"
@@ -111,7 +111,7 @@ def test_test_llm_models_go_by_id_alone(model: str) -> None:
         ((), "Scenario not found: (no user message)"),
     ],
 )
-def test_an_unknown_id_is_told(said: tuple[str, ...], text: str) -> None:
+def test_unknown_id_is_an_error_turn(said: tuple[str, ...], text: str) -> None:
     assert by_id(ask(*said, model="test-llm")).text == text
 
 

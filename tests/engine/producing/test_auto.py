@@ -23,7 +23,7 @@ from scenarios_app.engine.producing.lorem import lorem_answer
 from scenarios_app.engine.scenario import ScriptedAnswer, ScriptedChoice
 from tests.engine.asking import ask, say
 
-ASKED = "What is the weather in Paris?"
+QUESTION = "What is the weather in Paris?"
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 HOTELS = Tool("findHotels", "Looks for rooms, whatever the weather.", CITY)
 WEATHER = Tool("get_weather", "Tells the forecast.", CITY)
@@ -33,7 +33,7 @@ RESULT = Message("tool", (ToolResultPart("c1", "get_weather", "sunny"),))
 
 
 def asking(*said: str | Message, **fields: Any) -> CanonicalRequest:
-    return replace(ask(*(said or (ASKED,))), **fields)
+    return replace(ask(*(said or (QUESTION,))), **fields)
 
 
 def choice_of(request: CanonicalRequest) -> ScriptedChoice:
@@ -55,7 +55,7 @@ def choosing(mode: CallMode, *names: str) -> ToolChoice:
 @pytest.mark.parametrize(
     ("text", "name"),
     [
-        (ASKED, "get_weather"),
+        (QUESTION, "get_weather"),
         ("Find me a hotel", "findHotels"),
         ("Is there a room?", "findHotels"),
         ("forecasts", "get_weather"),
@@ -89,11 +89,11 @@ def test_arguments_fit_and_are_the_same_for_the_same_message() -> None:
 @pytest.mark.parametrize(
     ("messages", "calls"),
     [
-        ((ASKED,), True),
-        ((ASKED, CALL, RESULT), False),
-        ((ASKED, CALL, RESULT, say("user", "a reminder")), False),
-        ((ASKED, CALL, RESULT, say("assistant", "Sunny."), "And tomorrow?"), True),
-        ((ASKED, say("assistant", "It is")), False),
+        ((QUESTION,), True),
+        ((QUESTION, CALL, RESULT), False),
+        ((QUESTION, CALL, RESULT, say("user", "a reminder")), False),
+        ((QUESTION, CALL, RESULT, say("assistant", "Sunny."), "And tomorrow?"), True),
+        ((QUESTION, say("assistant", "It is")), False),
         ((say("system", "Be kind."),), True),
     ],
 )
@@ -120,12 +120,12 @@ def test_a_choice_is_kept(choice: ToolChoice, name: str | None) -> None:
     assert called(request) == name
 
 
-def test_who_must_call_again_calls_another_tool_as_long_as_there_is_one() -> None:
+def test_required_second_call_goes_to_another_tool() -> None:
     both = {"tools": (HOTELS, WEATHER), "choice": choosing("required")}
-    assert called(asking(ASKED, CALL, RESULT, **both)) == "findHotels"
+    assert called(asking(QUESTION, CALL, RESULT, **both)) == "findHotels"
     other = Message("assistant", (ToolCallPart("c2", "findHotels", "{}"),))
-    assert called(asking(ASKED, CALL, RESULT, other, RESULT, **both)) == "get_weather"
-    answered = (ASKED, CALL, RESULT, say("assistant", "Sunny."))
+    assert called(asking(QUESTION, CALL, RESULT, other, RESULT, **both)) == "get_weather"
+    answered = (QUESTION, CALL, RESULT, say("assistant", "Sunny."))
     assert called(asking(*answered, "And the weather in Rome?", **both)) == "get_weather"
 
 
@@ -188,12 +188,12 @@ def test_a_bare_value_has_no_quotes() -> None:
 
 def test_json_comes_after_the_results_of_tools() -> None:
     fields: Any = {"tools": (WEATHER,), "json": JsonFormat(CITY, "response_format")}
-    assert called(asking(ASKED, **fields)) == "get_weather"
-    assert called(asking(ASKED, CALL, RESULT, **fields)) is None
+    assert called(asking(QUESTION, **fields)) == "get_weather"
+    assert called(asking(QUESTION, CALL, RESULT, **fields)) is None
 
 
 def test_anything_else_gets_lorem() -> None:
-    assert choice_of(asking(ASKED)) == lorem_answer(ASKED).choices[0]
+    assert choice_of(asking(QUESTION)) == lorem_answer(QUESTION).choices[0]
 
 
 @pytest.mark.parametrize(
@@ -252,5 +252,5 @@ def test_anything_else_gets_lorem() -> None:
         ),
     ],
 )
-def test_what_cannot_be_had_is_refused(fields: Any, message: str, param: str) -> None:
+def test_request_that_cannot_be_met_gets_a_400(fields: Any, message: str, param: str) -> None:
     assert auto_answer(asking(**fields)) == ErrorAnswer(400, message, param=param)

@@ -44,7 +44,7 @@ def test_an_answer_ends_at_its_last_token() -> None:
     assert cut_answer(CALL, max_tokens=2, stop=()).parts == (TextPart("look"),)
 
 
-def test_what_is_cut_at_both_ends_by_its_length() -> None:
+def test_length_limit_wins_over_a_later_stop_sequence() -> None:
     both = cut_answer(TEXT, max_tokens=1, stop=("three",))
     assert (both.parts, both.finish_reason, both.stop_sequence) == (
         (TextPart("one "),),

@@ -113,7 +113,7 @@ def test_the_message_is_the_scripted_one_or_says_what_is_simulated(
     assert fault_error(fault).message == message
 
 
-def test_a_fault_is_known_by_its_row() -> None:
+def test_registered_fault_is_used_in_documents() -> None:
     gone = FaultKind("gone", "gone (410)", "gone", stream="cut", whole="error", status=410)
     set_fault_kinds(*BUILT_IN_FAULTS, gone)
     try:

@@ -44,13 +44,13 @@ def test_a_part_without_templates_stays_the_same_value(part: AnswerPart) -> None
 
 
 def test_values_are_made_once_and_only_for_a_template() -> None:
-    made: list[int] = []
-    script = TemplateFiller(lambda: made.append(1) or VALUES, 1000)  # type: ignore[func-returns-value]
+    computed: list[int] = []
+    script = TemplateFiller(lambda: computed.append(1) or VALUES, 1000)  # type: ignore[func-returns-value]
     script.part(TextPart("plain"))
-    assert not made
+    assert not computed
     script.part(TextPart("{{ n }} {{ n }}"))
     script.part(ToolCallPart("id", "f", '{"a":"{{ n }}"}'))
-    assert made == [1]
+    assert computed == [1]
 
 
 def test_without_values_templates_are_text() -> None:

@@ -34,7 +34,7 @@ def parts(**answer: Any) -> tuple[AnswerPart, ...]:
     return compiled.choices[0].parts
 
 
-def test_it_comes_after_text_and_calls_and_before_a_refusal() -> None:
+def test_report_comes_after_text_and_calls_and_before_a_refusal() -> None:
     everything = parts(
         refusal="no", final_report=REPORT, tool_calls=[{"name": "f"}], text="t", reasoning="r"
     )
@@ -101,7 +101,7 @@ def test_its_texts_are_templates() -> None:
         ({"report_content": "{{ nobody }}"}, ": unknown name in {{ nobody }}"),
     ],
 )
-def test_a_wrong_report_is_told_the_place(report: Any, line: str) -> None:
+def test_invalid_report_is_rejected_with_its_path(report: Any, line: str) -> None:
     with pytest.raises(DocumentError) as caught:
         load_documents(one_step(produce={"final_report": report}))
     assert str(caught.value).startswith(f"steps[0].produce.final_report{line}")
@@ -110,6 +110,6 @@ def test_a_wrong_report_is_told_the_place(report: Any, line: str) -> None:
 @pytest.mark.parametrize(
     "other", [{"parts": [{"text": "a"}]}, {"chunks": ["a"]}, {"raw": {}}, {"choices": [REPORT]}]
 )
-def test_it_is_one_of_the_listed_keys_and_stands_beside_no_other_form(other: Any) -> None:
+def test_report_cannot_be_combined_with_another_form(other: Any) -> None:
     with pytest.raises(DocumentError):
         load_documents(one_step(produce={"final_report": REPORT, **other}))

@@ -83,13 +83,13 @@ def test_an_answer_may_be_as_long_as_the_limit() -> None:
     assert produced(generating(), ask("a" * 100), size) == whole
 
 
-def test_what_the_user_says_is_no_template() -> None:
+def test_user_message_is_not_filled_as_a_template() -> None:
     (choice,) = answered(generating(), ask("{{ request.model }} {{ x }}")).choices
     assert isinstance(choice.parts[0], TextPart)
     assert choice.parts[0].text.endswith(" {{ request.model }} {{ x }}")
 
 
-def test_it_is_repeated_as_often_as_the_request_asks() -> None:
+def test_generated_answer_is_repeated_n_times() -> None:
     response = answered(generating(), ask("Hi", n=3))
     assert len(response.choices) == 3
     assert len(set(response.choices)) == 1

@@ -15,8 +15,10 @@ SEED = Seed("5eed")
 
 def ids(*choices: tuple[AnswerPart, ...]) -> list[str]:
     """The ids of an answer's parts in order, `text` for those that have none."""
-    made = assign_ids([Choice(parts, "stop") for parts in choices], SEED, tool_call_prefix="call_")
-    return [_id(part) for choice in made for part in choice.parts]
+    choices_with_ids = assign_ids(
+        [Choice(parts, "stop") for parts in choices], SEED, tool_call_prefix="call_"
+    )
+    return [_id(part) for choice in choices_with_ids for part in choice.parts]
 
 
 def _id(part: AnswerPart) -> str:

@@ -28,7 +28,7 @@ def only(answer: ScriptedAnswer) -> ScriptedChoice:
     return choice
 
 
-def said(message: str) -> str:
+def answer_text(message: str) -> str:
     (text,) = (p.text for p in only(lorem_answer(message)).parts if isinstance(p, TextPart))
     return text
 
@@ -47,23 +47,23 @@ def chunks_of(answer: ScriptedAnswer, part: int) -> list[str]:
 )
 def test_r4_1_known_messages_have_their_known_number_of_words(message: str, words: int) -> None:
     assert word_count(message) == words
-    assert len(said(message).removesuffix(message).split()) == words
+    assert len(answer_text(message).removesuffix(message).split()) == words
 
 
 @given(MESSAGES | REASONED)
 def test_r4_1_lorem_has_5_to_500_words_by_the_hash_of_the_message(message: str) -> None:
     first_four = hashlib.sha256(message.encode("utf-8")).digest()[:4]
     expected = 5 + sum(byte << (8 * i) for i, byte in enumerate(first_four)) % 496
-    before_echo = said(message)[: -len(message)] if message else said(message)
+    before_echo = answer_text(message)[: -len(message)] if message else answer_text(message)
     assert 5 <= expected <= 500
     assert len(before_echo.split()) == expected
 
 
 def test_words_are_latin_and_the_same_in_every_process() -> None:
-    assert said("Hello").startswith("dolore id velit eiusmod voluptate labore cillum cillum")
+    assert answer_text("Hello").startswith("dolore id velit eiusmod voluptate labore cillum cillum")
     # A hash has thirty-two bytes, each is a word: these are of the third one.
     assert make_lorem("Hello", 70).endswith(" amet do consequat proident labore voluptate")
-    assert set(said("Hello").split()) <= {*WORDS, "Hello"}
+    assert set(answer_text("Hello").split()) <= {*WORDS, "Hello"}
     assert all(re.fullmatch("[a-z]+", word) for word in WORDS)
 
 
@@ -76,7 +76,7 @@ def test_lorem_has_the_words_it_is_asked_for(key: str, words: int) -> None:
 @example("two  spaces, a tab\t and an end \n")
 @example("   ")
 def test_r5_1_the_verbatim_message_ends_the_text_and_the_thought(message: str) -> None:
-    assert said(message).endswith(f" {message}" if message else "")
+    assert answer_text(message).endswith(f" {message}" if message else "")
     reasoning = thought(message)
     assert reasoning is None or reasoning.endswith(message)
 
@@ -84,7 +84,7 @@ def test_r5_1_the_verbatim_message_ends_the_text_and_the_thought(message: str) -
 @given(MESSAGES)
 def test_r5_2_the_echo_does_not_count(message: str) -> None:
     expected = word_count(message) + len(message.split())
-    assert len(said(message).split()) == expected
+    assert len(answer_text(message).split()) == expected
 
 
 @pytest.mark.parametrize(
@@ -169,5 +169,5 @@ def test_a_text_without_a_word_is_one_piece() -> None:
 def test_an_answer_to_nothing_is_lorem_alone() -> None:
     choice = only(lorem_answer(""))
     assert len(choice.parts) == 1
-    assert said("") == said("").strip()
+    assert answer_text("") == answer_text("").strip()
     assert all(isinstance(chunk, Chunk) for chunk in choice.chunks or ())

@@ -28,7 +28,7 @@ SEED = Seed("ab")
 RAW = RawAnswer(status=418, body=b"{{ city }}")
 
 
-def said(*parts: AnswerPart | str, **options: object) -> ScriptedAnswer:
+def scripted_answer_of(*parts: AnswerPart | str, **options: object) -> ScriptedAnswer:
     choice = ScriptedChoice(tuple(TextPart(p) if isinstance(p, str) else p for p in parts))
     return ScriptedAnswer((choice,), **options)  # type: ignore[arg-type]
 
@@ -74,19 +74,21 @@ def call_ids(found: CanonicalResponse) -> list[str]:
 
 
 def test_the_answer_says_who_it_is() -> None:
-    found = response(said("hi"))
+    found = response(scripted_answer_of("hi"))
     assert (found.id, found.created, found.model) == (SEED.response_id, 1735689600, "gpt-x")
     assert found.metadata == {}
 
 
 def test_streams_and_whole_answers_may_be_scripted_apart() -> None:
-    scripts = said("streamed"), said("whole")
+    scripts = scripted_answer_of("streamed"), scripted_answer_of("whole")
     assert texts(response(*scripts, request=request_of(stream=True))) == ["streamed"]
     assert texts(response(*scripts, request=request_of(stream=False))) == ["whole"]
 
 
 @pytest.mark.parametrize("stream", [True, False])
-@pytest.mark.parametrize("scripts", [(said("only"), None), (None, said("only"))])
+@pytest.mark.parametrize(
+    "scripts", [(scripted_answer_of("only"), None), (None, scripted_answer_of("only"))]
+)
 def test_the_only_script_answers_both(
     scripts: tuple[ScriptedAnswer | None, ...], stream: bool
 ) -> None:
@@ -114,14 +116,16 @@ def test_a_raw_answer_is_untouched() -> None:
 
 
 def test_templates_see_variables_request_and_groups() -> None:
-    script = said("{{ city }} {{ request.model }} {{ request.last_user_text }} {{ match.day }}")
+    script = scripted_answer_of(
+        "{{ city }} {{ request.model }} {{ request.last_user_text }} {{ match.day }}"
+    )
     found = response(script, request=request_of("{{ city }}"))
     assert texts(found) == ["Paris gpt-x {{ city }} Monday"]
 
 
 def test_given_call_ids_stay_and_missing_ones_come_from_the_seed() -> None:
     call, mine = ToolCallPart("", "f", "{}"), ToolCallPart("mine", "f", "{}")
-    found = response(said(call, mine, call))
+    found = response(scripted_answer_of(call, mine, call))
     assert call_ids(found) == [
         f"call_{SEED.tool_call_id(1)}",
         "mine",
@@ -130,7 +134,7 @@ def test_given_call_ids_stay_and_missing_ones_come_from_the_seed() -> None:
 
 
 def test_n_repeats_the_answer_with_call_ids_of_its_own() -> None:
-    found = response(said("hi", ToolCallPart("", "f", "{}")), request=request_of(n=3))
+    found = response(scripted_answer_of("hi", ToolCallPart("", "f", "{}")), request=request_of(n=3))
     assert texts(found) == ["hi"] * 3
     assert len(set(call_ids(found))) == 3
 
@@ -143,48 +147,52 @@ def test_scripted_choices_are_not_repeated() -> None:
 
 @pytest.mark.parametrize("consecutive", [True, False])
 def test_an_answer_says_whether_its_choices_are_one_after_another(consecutive: bool) -> None:
-    assert response(said("a", consecutive=consecutive)).consecutive is consecutive
+    assert response(scripted_answer_of("a", consecutive=consecutive)).consecutive is consecutive
 
 
 @pytest.mark.parametrize("n", [-1, 0, 129])
 def test_an_n_out_of_bounds_is_the_clients_error(n: int) -> None:
-    found = produced(said("hi"), request=request_of(n=n))
+    found = produced(scripted_answer_of("hi"), request=request_of(n=n))
     message = f"Invalid 'n': expected a number from 1 to 128, but got {n}."
     assert found == ErrorAnswer(400, message, param="n")
 
 
 def test_n_may_be_128() -> None:
-    assert len(response(said("hi"), request=request_of(n=128)).choices) == 128
+    assert len(response(scripted_answer_of("hi"), request=request_of(n=128)).choices) == 128
 
 
 def test_metadata_is_that_of_the_provider() -> None:
-    script = said("hi", provider_metadata={"openai": {"tier": 1}, "anthropic": {"tier": 2}})
+    script = scripted_answer_of(
+        "hi", provider_metadata={"openai": {"tier": 1}, "anthropic": {"tier": 2}}
+    )
     assert response(script).metadata == {"tier": 1}
 
 
 def test_metadata_of_another_provider_is_nobodys() -> None:
-    script = said("hi", provider_metadata={"anthropic": {"tier": 2}})
+    script = scripted_answer_of("hi", provider_metadata={"anthropic": {"tier": 2}})
     assert response(script).metadata == {}
 
 
 def test_an_answer_goes_by_no_other_name() -> None:
-    assert response(said("hi")).spoken == ""
+    assert response(scripted_answer_of("hi")).spoken == ""
 
 
 def test_metadata_of_any_provider_yields_to_the_providers_own() -> None:
-    script = said("hi", provider_metadata={"any": {"a": 1, "b": 2}, "openai": {"b": 3}})
+    script = scripted_answer_of(
+        "hi", provider_metadata={"any": {"a": 1, "b": 2}, "openai": {"b": 3}}
+    )
     assert response(script).metadata == {"a": 1, "b": 3}
 
 
 def test_usage_is_scripted_or_the_scenarios_or_counted() -> None:
-    script = said("a" * 8, usage=ScriptedUsage(input_tokens=7))
+    script = scripted_answer_of("a" * 8, usage=ScriptedUsage(input_tokens=7))
     default = ScriptedUsage(input_tokens=1, cached_tokens=2)
     found = response(script, request=request_of("b" * 40), default_usage=default)
     assert found.usage == Usage(7, 2, 0, 2)
 
 
 def test_repeated_answers_are_all_counted() -> None:
-    assert response(said("a" * 8), request=request_of(n=3)).usage.output_tokens == 6
+    assert response(scripted_answer_of("a" * 8), request=request_of(n=3)).usage.output_tokens == 6
 
 
 TOO_LONG = ErrorAnswer(400, "The answer would hold more text than the limit of 12 bytes.")
@@ -193,11 +201,11 @@ TOO_LONG = ErrorAnswer(400, "The answer would hold more text than the limit of 1
 @pytest.mark.parametrize(
     "script",
     [
-        said("a" * 13),
-        said("ä" * 7),
-        said("a" * 6, "b" * 7),
-        said(ToolCallPart("", "f" * 7, "{}" * 3)),
-        said("{{ request.last_user_text }}" * 2),
+        scripted_answer_of("a" * 13),
+        scripted_answer_of("ä" * 7),
+        scripted_answer_of("a" * 6, "b" * 7),
+        scripted_answer_of(ToolCallPart("", "f" * 7, "{}" * 3)),
+        scripted_answer_of("{{ request.last_user_text }}" * 2),
     ],
 )
 def test_more_text_than_the_limit_is_an_error_that_names_it(script: ScriptedAnswer) -> None:
@@ -205,16 +213,16 @@ def test_more_text_than_the_limit_is_an_error_that_names_it(script: ScriptedAnsw
 
 
 def test_text_up_to_the_limit_is_an_answer() -> None:
-    assert texts(response(said("ä" * 6), limit=12)) == ["ä" * 6]
+    assert texts(response(scripted_answer_of("ä" * 6), limit=12)) == ["ä" * 6]
 
 
 def test_the_limit_is_for_all_choices_together() -> None:
-    assert produced(said("abcd"), request=request_of(n=4), limit=12) == TOO_LONG
-    assert len(response(said("abcd"), request=request_of(n=3), limit=12).choices) == 3
+    assert produced(scripted_answer_of("abcd"), request=request_of(n=4), limit=12) == TOO_LONG
+    assert len(response(scripted_answer_of("abcd"), request=request_of(n=3), limit=12).choices) == 3
 
 
 def test_a_template_that_would_grow_without_bound_is_stopped_early() -> None:
-    script = said("{{ request.last_user_text }}" * 20_000)
+    script = scripted_answer_of("{{ request.last_user_text }}" * 20_000)
     found = produced(script, request=request_of("x" * 1_000_000))
     assert isinstance(found, ErrorAnswer)
     assert found.message.endswith(f"{MAX_TEXT_BYTES} bytes.")
@@ -242,12 +250,14 @@ def test_a_step_may_name_the_dialect_of_a_request_that_leaves_it_open() -> None:
         provider_metadata={"openai": {"a": 1, "b": 1}, "groq": {"b": 2}, "xai": {"b": 3}},
     )
 
-    said = {"produce": {"text": "Hi"}}
+    scripted_answer_of = {"produce": {"text": "Hi"}}
 
     def named(*also: str, provider: str) -> CanonicalResponse:
         (scenario,) = map(
             compile_scenario,
-            load_documents({"name": "s", "steps": [said | {"match": {"provider": provider}}]}),
+            load_documents(
+                {"name": "s", "steps": [scripted_answer_of | {"match": {"provider": provider}}]}
+            ),
         )
         step = replace(scenario.steps[0], produce=Produce(scripted, scripted))
         found = produce(

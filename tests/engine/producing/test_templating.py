@@ -134,7 +134,7 @@ def test_the_request_and_its_groups_have_names() -> None:
     }
 
 
-def test_what_a_regex_caught_holds_no_secret_of_the_request() -> None:
+def test_captured_group_contains_no_secret_of_the_request() -> None:
     secret = "sk-abcdef-1234567890"
     request = ask("x", headers={"authorization": f"Bearer {secret}"})
     values = template_values(Scenario("s"), request, {"key": f"it is {secret}"})

@@ -55,7 +55,7 @@ def test_every_choice_counts_as_output() -> None:
     assert count_output((one, two)) == 6
 
 
-def test_what_has_no_text_costs_nothing() -> None:
+def test_part_without_text_counts_no_tokens() -> None:
     parts = (TextPart("abcd"), OpaquePart("image"))
     assert count_input(request_of(*parts)) == count_input(request_of(*parts[:1])) == 1
 
@@ -109,7 +109,7 @@ def test_counted_reasoning_is_a_part_of_counted_output(
     assert usage.output_tokens * 4 >= len("".join(texts + thoughts))
 
 
-def test_what_a_cache_read_and_wrote_stands_beside_the_input() -> None:
+def test_cache_tokens_are_not_part_of_input_tokens() -> None:
     scripted = ScriptedUsage(9, 2, cache_read_tokens=4, cache_write_tokens=5)
     usage = usage_of(request_of(), choices_of(), scripted=scripted, default=NOTHING)
     assert (usage.input_tokens, usage.cache_read_tokens, usage.cache_write_tokens) == (9, 4, 5)
@@ -126,7 +126,7 @@ THOUGHTFUL = replace(request_of(), thought_tokens=64)
 CACHING = replace(request_of(), cached_tokens=1_024)
 
 
-def test_thinking_that_nobody_scripted_counts_beside_what_is_said() -> None:
+def test_unscripted_reasoning_tokens_are_added_to_the_output() -> None:
     said = usage_of(request_of(), choices_of(TextPart("x" * 40)), scripted=NOTHING, default=NOTHING)
     usage = usage_of(THOUGHTFUL, choices_of(TextPart("x" * 40)), scripted=NOTHING, default=NOTHING)
     assert (usage.reasoning_tokens, usage.output_tokens) == (64, said.output_tokens + 64)
@@ -149,7 +149,7 @@ def test_scripted_thinking_and_scripted_counts_go_before_it(
         assert usage.reasoning_tokens == reasoning
 
 
-def test_what_stands_in_a_named_cache_is_a_part_of_the_counted_input() -> None:
+def test_tokens_of_a_named_cache_are_part_of_counted_input() -> None:
     usage = usage_of(CACHING, choices_of(), scripted=NOTHING, default=NOTHING)
     bare = usage_of(request_of(), choices_of(), scripted=NOTHING, default=NOTHING)
     assert usage.input_tokens == bare.input_tokens + 1_024

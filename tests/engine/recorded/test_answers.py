@@ -22,7 +22,7 @@ def test_an_answer_suits_its_endpoint_and_way(recorded: RecordedAnswer, suits: b
     assert recorded.suits(ask("hi")) is suits
 
 
-def test_what_nobody_can_read_gets_what_was_recorded() -> None:
+def test_unread_request_suits_any_recorded_answer() -> None:
     unread = as_sent(ask("hi"), SentRequest("POST", {}, b"", unread=True))
     assert RecordedAnswer(path="/v1/files", stream=True).suits(unread)
 

@@ -18,8 +18,10 @@ def post(body: object) -> ComparedRequest:
     return compared_request("POST", {}, json.dumps(body))
 
 
-def told(one: object, other: object) -> list[tuple[str, str]]:
-    return [(found.kind, found.place) for found in differences(post(one), post(other))]
+def difference_kinds(one: object, other: object) -> list[tuple[str, str]]:
+    return [
+        (difference.kind, difference.place) for difference in differences(post(one), post(other))
+    ]
 
 
 HI = {"role": "user", "content": "hi"}
@@ -27,8 +29,8 @@ HO = {"role": "assistant", "content": "ho"}
 CALL = {"role": "assistant", "tool_calls": [{"id": "a"}]}
 
 
-def test_what_is_the_same_has_no_difference() -> None:
-    assert told({"messages": [HI], "user": "a"}, {"messages": [HI], "user": "b"}) == []
+def test_equal_conversations_have_no_differences() -> None:
+    assert difference_kinds({"messages": [HI], "user": "a"}, {"messages": [HI], "user": "b"}) == []
 
 
 def test_a_changed_text_names_its_place_and_both_values() -> None:
@@ -37,20 +39,24 @@ def test_a_changed_text_names_its_place_and_both_values() -> None:
 
 
 def test_keys_are_new_or_removed() -> None:
-    assert told({"a": 1}, {"b": 2}) == [("removed", "a"), ("new", "b")]
+    assert difference_kinds({"a": 1}, {"b": 2}) == [("removed", "a"), ("new", "b")]
 
 
 def test_a_message_that_was_put_in_is_one_difference() -> None:
-    assert told({"messages": [HI, HO]}, {"messages": [HO, HI, HO]}) == [("new", "messages[0]")]
-    assert told({"messages": [HI, HO, HI]}, {"messages": [HI, HI]}) == [("removed", "messages[1]")]
+    assert difference_kinds({"messages": [HI, HO]}, {"messages": [HO, HI, HO]}) == [
+        ("new", "messages[0]")
+    ]
+    assert difference_kinds({"messages": [HI, HO, HI]}, {"messages": [HI, HI]}) == [
+        ("removed", "messages[1]")
+    ]
 
 
 def test_a_call_that_was_put_in_does_not_move_the_ids_after_it() -> None:
     result = {"role": "tool", "tool_call_id": "b", "content": "x"}
     later = {"role": "assistant", "tool_calls": [{"id": "b"}]}
-    assert told({"messages": [later, result]}, {"messages": [CALL, later, result]}) == [
+    assert difference_kinds({"messages": [later, result]}, {"messages": [CALL, later, result]}) == [
         ("new", "messages[0]")
-    ] or told({"messages": [later, result]}, {"messages": [CALL, later, result]}) == [
+    ] or difference_kinds({"messages": [later, result]}, {"messages": [CALL, later, result]}) == [
         ("new", "messages[1]")
     ]
 
@@ -58,7 +64,7 @@ def test_a_call_that_was_put_in_does_not_move_the_ids_after_it() -> None:
 def test_ids_that_belong_together_otherwise_are_told_where_nothing_else_differs() -> None:
     one = {"m": [{"id": "a"}, {"id": "b"}, {"tool_call_id": "a"}]}
     other = {"m": [{"id": "a"}, {"id": "b"}, {"tool_call_id": "b"}]}
-    assert told(one, other) == [("changed", "m[2].tool_call_id")]
+    assert difference_kinds(one, other) == [("changed", "m[2].tool_call_id")]
 
 
 def test_a_body_that_is_no_json_is_one_place() -> None:
@@ -82,8 +88,10 @@ def test_no_more_are_told_than_asked_for() -> None:
 
 def test_long_lists_are_compared_from_their_first_difference_on() -> None:
     many = [{"n": number} for number in range(500)]
-    assert told({"m": many}, {"m": many[:-1]}) == [("removed", "m[499]")]
-    assert told({"m": many}, {"m": [*many[:10], {"n": -1}, *many[11:]]}) == [("changed", "m[10].n")]
+    assert difference_kinds({"m": many}, {"m": many[:-1]}) == [("removed", "m[499]")]
+    assert difference_kinds({"m": many}, {"m": [*many[:10], {"n": -1}, *many[11:]]}) == [
+        ("changed", "m[10].n")
+    ]
 
 
 JSON = st.recursive(
@@ -104,9 +112,11 @@ def test_there_is_a_difference_just_where_two_are_not_the_same(one: object, othe
 
 @pytest.mark.parametrize(("one", "other"), [(1, "1"), (True, 1), ([], {})])
 def test_kinds_of_values_are_told_apart(one: object, other: object) -> None:
-    assert told({"x": [one]}, {"x": [other]}) == [("changed", "x[0]")]
+    assert difference_kinds({"x": [one]}, {"x": [other]}) == [("changed", "x[0]")]
 
 
-def test_what_stands_beside_a_change_is_not_told() -> None:
+def test_unchanged_keys_beside_a_change_are_not_listed() -> None:
     other = {"role": "system", "content": "hi"}
-    assert told({"messages": [HI]}, {"messages": [other]}) == [("changed", "messages[0].role")]
+    assert difference_kinds({"messages": [HI]}, {"messages": [other]}) == [
+        ("changed", "messages[0].role")
+    ]

@@ -50,7 +50,7 @@ def test_bytes_that_are_no_text_have_a_name_by_their_hash() -> None:
     assert str(decode_body(b"\xff\xfe")).startswith("<2 bytes ")
 
 
-def test_what_is_nested_too_deep_is_compared_as_text() -> None:
+def test_deeply_nested_body_is_compared_as_text() -> None:
     deep = "[" * 300 + "]" * 300
     assert decode_body(deep) == deep
     assert decode_body("[" * 100_000) == "[" * 100_000
@@ -97,7 +97,7 @@ def test_a_request_that_came_is_compared_without_its_secrets() -> None:
     assert to_compared_request(SentRequest("POST", {}, b"\xff")).body == decode_body(b"\xff")
 
 
-def test_the_rules_that_two_requests_need_are_told() -> None:
+def test_required_rules_of_two_requests_are_listed() -> None:
     one = post({"id": "a", "user": "x", "t": "2026-05-01"})
     other = post({"id": "b", "user": "y", "t": "2026-05-01"})
     assert rules_between(one, other) == ("ids", "labels")

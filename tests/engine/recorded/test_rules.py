@@ -60,7 +60,7 @@ def test_ids_that_belong_together_still_have_to() -> None:
     assert not same(one, other)
 
 
-def test_what_a_conversation_says_is_compared() -> None:
+def test_roles_and_texts_of_messages_are_compared() -> None:
     said = {"messages": [{"role": "user", "content": "hi"}]}
     assert not same(said, {"messages": [{"role": "user", "content": "ho"}]})
     assert not same(said, {"messages": [{"role": "system", "content": "hi"}]})

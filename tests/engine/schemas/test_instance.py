@@ -183,7 +183,7 @@ def test_older_drafts_are_understood() -> None:
     assert make_instance({"properties": {"a": {"required": True, "const": 1}}}, "k") == {"a": 1}
 
 
-def test_what_may_be_nothing_says_something() -> None:
+def test_nullable_value_is_made_with_content() -> None:
     schema = {"properties": {"a": {"anyOf": [{"type": "null"}, {"const": 1}], "default": None}}}
     assert [make_instance(schema, key) for key in KEYS] == [{"a": 1}] * len(KEYS)
     assert make_instance({"type": "boolean", "default": None}, "k") in (True, False)
@@ -278,7 +278,7 @@ LINKS = {name: {**link, "type": "object", "required": ["n"]} for name, link in L
     ],
     ids=lambda value: json.dumps(value)[:50],
 )
-def test_it_is_said_why_there_is_no_value(schema: Any, said: str) -> None:
+def test_unsatisfiable_schema_is_rejected_with_the_reason(schema: Any, said: str) -> None:
     with pytest.raises(SchemaError) as error:
         make_instance(schema, "key")
     assert error.value.message.startswith(said)

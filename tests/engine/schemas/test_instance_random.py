@@ -24,7 +24,7 @@ def is_valid(value: Any, schema: Any) -> bool:
 
 @settings(max_examples=often(10_000))
 @given(satisfiable(), st.text(max_size=3))
-def test_where_there_is_a_value_one_is_made_that_fits(schema: Any, key: str) -> None:
+def test_satisfiable_schema_gets_a_valid_value(schema: Any, key: str) -> None:
     value = make_instance(schema, key)
     assert is_valid(value, schema), (schema, value)
     assert json.dumps(make_instance(json.loads(json.dumps(schema)), key)) == json.dumps(value)
@@ -32,7 +32,7 @@ def test_where_there_is_a_value_one_is_made_that_fits(schema: Any, key: str) -> 
 
 @settings(max_examples=often(10_000))
 @given(ANY)
-def test_what_is_made_fits_or_it_is_said_why_there_is_nothing(schema: Any) -> None:
+def test_any_schema_gives_a_valid_value_or_an_error_message(schema: Any) -> None:
     try:
         value = make_instance(schema, "key")
     except SchemaError as error:

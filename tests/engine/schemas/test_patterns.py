@@ -49,6 +49,6 @@ def test_a_pattern_that_no_text_is_made_for_is_refused(pattern: str, said: str) 
         make_sample(pattern, Random(0), 3)
 
 
-def test_what_cannot_be_told_matches() -> None:
+def test_unsupported_pattern_matches_any_text() -> None:
     assert matches_pattern("(?=b)c", "a")
     assert not matches_pattern("^b$", "a")
