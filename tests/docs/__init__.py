@@ -1,1 +1,1 @@
-"""The README and docs/, read by somebody who does what they say."""
+"""Tests of README and docs/: run their blocks, check their links, tables and examples."""

@@ -1,4 +1,4 @@
-"""`make docs`, or `python -m tests.docs`: writes the tables of the pages anew, builds the site."""
+"""`make docs`, or `python -m tests.docs`: update the tables of the pages and build the site."""
 
 import os
 

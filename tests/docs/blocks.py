@@ -12,7 +12,7 @@ _NAMED = re.compile(r"`([\w./-]+\.\w+)`:$")
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A code block; `line` is its fence's, from 1, and `above` the prose right before it."""
+    """A code block. `line` is the line of its fence, from 1; `above` is the line before it."""
 
     page: str
     line: int
@@ -26,13 +26,13 @@ class Block:
 
     @property
     def file(self) -> str | None:
-        """The file that the prose before it says to save it as: "… as `NAME`:"."""
+        """Return the file name from the line before it, which ends in "… as `NAME`:"."""
         named = _NAMED.search(self.above)
         return named[1] if named else None
 
 
 def pages() -> list[str]:
-    """Every page for users and contributors, by its path from the project's root."""
+    """Return the paths of all pages for users and contributors, from the project's root."""
     found = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
     return [str(path.relative_to(ROOT)) for path in found]
 
@@ -42,7 +42,7 @@ def blocks_of(page: str) -> list[Block]:
 
 
 def read_blocks(text: str, *, page: str) -> Iterator[Block]:
-    """The blocks of a page's text, in order."""
+    """Yield the blocks of a page's text, in order."""
     for found in _FENCED.finditer(text):
         before = text[: found.start()].rstrip()
         yield Block(

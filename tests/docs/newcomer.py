@@ -1,7 +1,7 @@
-"""Somebody who does what a page says, block by block.
+"""Runs the blocks of a page in order.
 
-One thing is not done as it is written: ports are free ones, since several suites run at once.
-Programs in `examples/` learn of theirs by the variable that they name.
+Only the ports differ from the page: they are free ones, because several suites run in parallel.
+Programs in `examples/` get theirs from an environment variable.
 """
 
 import json
@@ -29,11 +29,11 @@ SECONDS = 120.0
 LAST_LINES = 20
 PORT, TEST_PORT = "8000", "5099"
 URL = "MOCKLLM_URL"
-# What is installed here for tests of our own, and slow to start.
+# Plugins of our own suite, which are slow to start.
 WITHOUT = "-p no:schemathesis -p no:hypothesispytest -p no:django"
 _STARTS = re.compile(r"\bmake run\b|\bserve\b")
 _ADDRESS = re.compile(rf"127\.0\.0\.1:({PORT}|{TEST_PORT})\b")
-# What an event stream says while there is nothing to say.
+# Keep-alive comments of an event stream.
 _COMMENT = re.compile(r"^: .*\n\n", re.MULTILINE)
 _BUILT = """
 import json, runpy, sys
@@ -44,7 +44,7 @@ print(json.dumps([v for v in built if isinstance(v, dict) and "steps" in v]))
 
 
 class Server:
-    """What a shell started and left running."""
+    """A server that a block started and left running."""
 
     def __init__(self, command: str, *, folder: Path, variables: Mapping[str, str]) -> None:
         self._log = folder / "server.log"
@@ -86,8 +86,8 @@ class Server:
 
 
 class Newcomer:
-    """A folder, a shell's environment, and the servers that were started, by the port that they
-    would have; `python` is what a page's Python is run with."""
+    """Follows a page in a folder, with a shell environment and the started servers by their usual
+    port. `python` runs the page's Python blocks."""
 
     def __init__(self, folder: Path, *, path: str, python: str) -> None:
         self.folder = folder
@@ -120,7 +120,7 @@ class Newcomer:
             server.stop()
 
     def follow(self, block: Block) -> None:
-        """Do what a block says; AssertionError where it does not go as the page says."""
+        """Run a block. Raises AssertionError if the result differs from the page."""
         way = self._ways.get(block.language)
         assert way, f"there is no way to run a block of {block.language or 'no language'}"
         way(block)
@@ -131,10 +131,10 @@ class Newcomer:
             self._start(block.text)
         else:
             make = all(re.match(r"make |#|$", line) for line in block.text.splitlines())
-            # The suite does not run itself: make says what it would do.
+            # The suite does not run itself: make only prints its commands.
             more = {"MAKEFLAGS": "n"} if make else {}
             if "pytest" in block.text:
-                # Nobody has told a reader's tests of a server: they start their own.
+                # A reader's tests know no server and start their own.
                 more[URL] = ""
                 more["PYTEST_ADDOPTS"] = WITHOUT
             self._output = self._finished(["bash", "-ec", self._rewritten(block.text)], **more)
@@ -179,7 +179,7 @@ class Newcomer:
         assert yaml.safe_load(block.text)
 
     def _load(self, document: Any) -> None:
-        """Give the server a document in place of all that it has."""
+        """Replace all scenarios of the server by a document."""
         with httpx2.Client(base_url=f"{self._url()}/control", trust_env=False) as client:
             for scenario in client.get("scenarios").json()["scenarios"]:
                 client.delete(f"scenarios/{quote(scenario['name'], safe='')}")
@@ -187,7 +187,7 @@ class Newcomer:
             assert response.status_code == 201, response.text
 
     def _start(self, text: str) -> None:
-        """Start a server in place of the one at its port."""
+        """Start a server, replacing the one on its port."""
         port = re.search(r"--port (\d+)", text)
         test = re.search(r"MOCKLLM_ENV=test\b", text)
         usual = port[1] if port else TEST_PORT if test else PORT
@@ -207,7 +207,7 @@ class Newcomer:
         return f"http://{self._latest.address}"
 
     def _rewritten(self, text: str) -> str:
-        """The text with the addresses at which the servers really are."""
+        """Return the text with the real addresses of the servers."""
 
         def real(found: re.Match[str]) -> str:
             if found[1] not in self._servers:

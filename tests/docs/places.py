@@ -1,5 +1,5 @@
-"""Where a reader sits: in a fresh clone after `make setup`, or in an empty folder, where what is
-installed is there already, warm."""
+"""Folders and commands for running blocks: a fresh clone after `make setup`, or an empty folder
+with the installed commands, which start warm."""
 
 import os
 import shutil
@@ -24,17 +24,17 @@ import sys
 from mockllm_site.__main__ import main
 sys.exit(main())
 """
-# What pip would fetch is in the suite's own environment, which this one sees.
+# pip installs nothing: the suite's own environment has the packages.
 _PIP = """\
 #!/bin/sh
 exec {python} -m pip "$@" --quiet --no-index --no-deps --no-build-isolation
 """
-# Forked from a process that has imported already: how these start is what a clone shows.
+# Forked from a warm process; cold starts are covered by the clone.
 _WARM = {"python": "", "python3": "", "mockllm": "-P -m mockllm_site"}
 
 
 def warm_commands(folder: Path) -> Path:
-    """Makes a bin folder whose Python and `mockllm` are quick to start."""
+    """Create a bin folder whose Python and `mockllm` start fast."""
     folder.mkdir()
     for name, arguments in _WARM.items():
         _script(folder / name, f'#!/bin/sh\nexec {fork_server.python()} {arguments} "$@"\n')
@@ -42,8 +42,8 @@ def warm_commands(folder: Path) -> Path:
 
 
 def clone(folder: Path) -> Path:
-    """A copy of the project as a checkout has it, with the `.venv` that `make setup` makes; gives
-    the bin folder of an environment beside it for what is installed with pip."""
+    """Copy the project as a checkout with its `.venv`. Returns the bin folder of a second
+    environment, for packages that are installed with pip."""
     for name in CLONED:
         source, target = ROOT / name, folder / name
         if source.is_dir():
@@ -60,13 +60,13 @@ def clone(folder: Path) -> Path:
 
 
 def shell_path(*first: Path) -> str:
-    """The PATH of a shell in which no environment is active, with these folders before it."""
+    """Return the PATH of a shell without an active environment, with these folders first."""
     bare = [part for part in os.environ["PATH"].split(os.pathsep) if Path(part) != INSTALLED]
     return os.pathsep.join([*map(str, first), *bare])
 
 
 def _environment(folder: Path, *more: Path) -> Path:
-    """A Python environment that sees what is installed here, and these folders."""
+    """Create a Python environment that sees the installed packages and these folders."""
     venv.create(folder, symlinks=True)
     python = folder / "bin" / "python"
     packages = Path(sysconfig.get_path("purelib", "venv", {"base": str(folder)}))

@@ -1,4 +1,4 @@
-"""Whether what a page shows is what really comes."""
+"""Compares the output that a page shows with the actual output."""
 
 import re
 from typing import Any
@@ -7,8 +7,8 @@ _LEFT_OUT = re.compile(r"([\w-]*)…")
 
 
 def agrees(wanted: str, got: str) -> bool:
-    """Whether a text is the one that a page shows. There `…` stands for anything, and a word that
-    ends in it, such as `c5106bbf-…`, for the same text wherever it stands."""
+    """True if the actual text matches the shown one. `…` matches anything, and a word that ends in
+    it, such as `c5106bbf-…`, matches the same text everywhere."""
     pattern, known, end = "", list[str](), 0
     for found in _LEFT_OUT.finditer(wanted):
         pattern += re.escape(wanted[end : found.start()])
@@ -24,7 +24,7 @@ def agrees(wanted: str, got: str) -> bool:
 
 
 def holds(part: Any, whole: Any) -> bool:
-    """Whether JSON has these keys with these values, and perhaps others beside them."""
+    """True if JSON has these keys with these values; it may have others."""
     match part, whole:
         case dict(), dict():
             return all(key in whole and holds(value, whole[key]) for key, value in part.items())

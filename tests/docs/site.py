@@ -1,7 +1,7 @@
 """The documentation site: docs/ with the pages at the project's root, built with MkDocs.
 
-What is built is laid beside one another first, since the builder reads one folder and those pages
-are outside of it; links between the two lead to where each stands then.
+The builder reads one folder, so all pages are copied into one first, and the links between them
+are rewritten.
 """
 
 import os
@@ -17,7 +17,7 @@ from tests.docs.blocks import ROOT
 
 BUILT = ROOT / "build" / "docs"
 CONFIGURATION = Path(__file__).with_name("site.yml")
-# By the place in the project, the page of the site. A README would be taken for a folder's index.
+# Pages of the site by their path in the project. A README would become a folder's index.
 PAGES = {
     "README.md": "overview.md",
     "CONTRIBUTING.md": "contributing.md",
@@ -27,11 +27,11 @@ _LINK = re.compile(r"\]\((?!\w+:|#)([^)\s#]+)(#[^)\s]*)?\)")
 
 
 class SiteFailed(Exception):
-    """The site cannot be built; says why."""
+    """The site cannot be built; the message has the reason."""
 
 
 def main() -> None:
-    """Build it where `make docs` leaves it."""
+    """Build the site in `build/docs`."""
     try:
         build(BUILT)
     except SiteFailed as error:
@@ -40,14 +40,14 @@ def main() -> None:
 
 
 def build(target: Path, *, source: Path = ROOT) -> None:
-    """Build the site of the project at `source` into a folder, in place of what is there. Raises
-    SiteFailed where a link is broken or the navigation leaves a page out."""
+    """Build the site of the project at `source` into a folder, replacing its contents. Raises
+    SiteFailed if a link is broken or a page is missing from the navigation."""
     with TemporaryDirectory() as folder:
         project = Path(folder)
         lay_out(project / "docs", source=source)
         shutil.copy(CONFIGURATION, project / "mkdocs.yml")
         command = [sys.executable, "-m", "mkdocs", "build"]
-        # Its theme tells at each build what will come after it.
+        # Silence the theme's announcement of its successor.
         quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
         done = subprocess.run(command, cwd=project, env=quiet, capture_output=True, text=True)
         if done.returncode:
@@ -57,7 +57,7 @@ def build(target: Path, *, source: Path = ROOT) -> None:
 
 
 def lay_out(folder: Path, *, source: Path) -> None:
-    """Lay the pages and pictures of a project into a folder, as the site has them."""
+    """Copy the pages and pictures of a project into a folder, with rewritten links."""
     shutil.copytree(source / "docs", folder)
     for name, page in PAGES.items():
         shutil.copy(source / name, folder / page)
@@ -71,8 +71,8 @@ def lay_out(folder: Path, *, source: Path) -> None:
 
 
 def moved(text: str, *, source: str, page: str) -> str:
-    """The text of a file of the project with the links that it has as a page of the site. What is
-    no page, a folder of examples for one, is left as it is, for the builder to complain of."""
+    """Return a file's text with the links of its page on the site. Links to other files are left
+    unchanged, so that the builder reports them."""
 
     def link(found: re.Match[str]) -> str:
         target = normpath(f"{Path(source).parent.as_posix()}/{found[1]}")

@@ -1,7 +1,7 @@
-"""Nothing of the product is left undocumented: settings, commands, routes, faults, rules, dialects.
+"""The docs list every setting, command, route, fault, rule and dialect.
 
-The tables are written from the code (`test_tables`); here the site's pages are held against what is
-really there, found in another way where there is one.
+The tables are generated (`test_tables`). These tests compare the pages with the product itself, by
+another path where there is one.
 """
 
 import re
@@ -26,7 +26,7 @@ def text_of(page: str) -> str:
 
 
 def first_cells(page: str) -> set[str]:
-    """What stands in the first column of a page's tables, in backticks."""
+    """Return the names in backticks in the first column of a page's tables."""
     return set(re.findall(r"^\| `([^`]+)`", text_of(page), re.MULTILINE))
 
 
@@ -35,7 +35,7 @@ def test_every_setting_is_in_the_reference() -> None:
     assert {setting.kind for setting in SETTINGS.values()} == set(HOLDS)
 
 
-def test_every_command_is_in_the_reference_with_what_it_takes() -> None:
+def test_every_command_is_in_the_reference_with_its_options() -> None:
     text = text_of("reference/commands.md")
     headings = set(re.findall(r"^### (\w+)$", text, re.MULTILINE))
     ours = {name for name, app in get_commands().items() if str(app).endswith(("_app", "_site"))}
@@ -50,7 +50,7 @@ def test_every_command_is_in_the_reference_with_what_it_takes() -> None:
     assert {"--port", "--strict", "--fail-under"} <= taken
 
 
-def test_the_command_line_tells_of_the_same_commands() -> None:
+def test_help_lists_the_same_commands_as_the_reference() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "mockllm_site", "help"], capture_output=True, text=True, check=True
     )
@@ -59,25 +59,25 @@ def test_the_command_line_tells_of_the_same_commands() -> None:
 
 
 @pytest.mark.parametrize("page", ["reference/faults.md", "reference/scenario-format.md"])
-def test_every_fault_is_told(page: str) -> None:
+def test_every_fault_is_in_the_reference(page: str) -> None:
     assert set(fault_kinds()) - first_cells(page) == set()
 
 
-def test_every_rule_of_clients_is_told() -> None:
+def test_every_client_rule_is_in_the_verdict_page() -> None:
     assert {rule.name for rule in RULES} <= first_cells("verdict.md")
 
 
-def test_every_dialect_is_told() -> None:
+def test_every_dialect_is_in_the_wires_page() -> None:
     assert set(DIALECTS) <= first_cells("wires.md")
 
 
-def test_every_route_of_a_provider_is_told() -> None:
+def test_every_provider_route_is_in_the_reference() -> None:
     told = set(re.findall(r"\| `(/[^`]+)` \|", text_of("reference/routes.md")))
     routes = {endpoint.canonical for wire in wires() for endpoint in wire.endpoints}
     assert routes == told
 
 
-def test_every_route_of_the_control_api_is_told() -> None:
+def test_every_control_route_is_in_its_page() -> None:
     told = set(re.findall(r"^\| `([A-Z]+ /control/[^`]+)`", text_of("control.md"), re.MULTILINE))
     routes = {
         f"{method} {re.sub(r'{[a-z_]+}', lambda found: found[0][1:-1].upper(), route)}"

@@ -1,4 +1,4 @@
-"""The manuals show everything: each key of a document, each method, each route, in an example."""
+"""The manuals have an example of every document key, builder method and control route."""
 
 import ast
 import json
@@ -18,7 +18,7 @@ from tests.docs.control_tables import operations
 
 
 def used(value: Any) -> Iterator[tuple[str, str]]:
-    """The keys that a document gives, each with the model that it is told in."""
+    """Yield the keys that a document sets, each with the model that defines it."""
     match value:
         case BaseModel():
             for key in value.model_fields_set:

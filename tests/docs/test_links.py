@@ -1,4 +1,4 @@
-"""Links in the pages lead to files and headings that there are."""
+"""Links in the pages resolve to existing files and headings."""
 
 import re
 
@@ -11,7 +11,7 @@ _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
 def anchors(text: str) -> set[str]:
-    """What the headings of a page are linked by: lower case, no punctuation, hyphens for spaces."""
+    """Return the anchors of a page's headings: lower case, no punctuation, hyphens for spaces."""
     return {
         re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
         for heading in _HEADING.findall(text)
@@ -19,7 +19,7 @@ def anchors(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize("page", pages())
-def test_every_link_of_a_page_leads_somewhere(page: str) -> None:
+def test_every_link_of_a_page_resolves(page: str) -> None:
     path = ROOT / page
     astray = []
     for link in _LINK.findall(path.read_text(encoding="utf-8")):
@@ -32,6 +32,6 @@ def test_every_link_of_a_page_leads_somewhere(page: str) -> None:
     assert astray == []
 
 
-def test_headings_are_linked_by_their_words() -> None:
+def test_anchor_is_made_from_the_words_of_a_heading() -> None:
     text = "# A tool's result\n\n## Use it in tests\n"
     assert anchors(text) == {"a-tools-result", "use-it-in-tests"}

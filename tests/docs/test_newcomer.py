@@ -1,4 +1,4 @@
-"""A page that does not keep its word is noticed: one fault in each way to run a block."""
+"""Broken pages fail: one fault for each kind of block."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,7 +40,7 @@ def fence(language: str, text: str) -> str:
         (fence("sh", "mockllm serve --port 8000 --nonsense"), "did not start"),
     ],
 )
-def test_a_block_that_does_not_work_is_told(newcomer: Newcomer, page: str, problem: str) -> None:
+def test_failing_block_is_reported(newcomer: Newcomer, page: str, problem: str) -> None:
     with pytest.raises(AssertionError, match=problem):
         follow(newcomer, page)
 
@@ -53,11 +53,11 @@ NOT_SO = (
     ("you    hello\nerror  500 …", "the page says"),
     ("you    hello\nmodel  Hi!\nhead   x-mockllm-step: 2", "x-mockllm-step"),
     ('you    hello\nmodel  Hi!\nbody   {"model": "gpt-5"}', "is not in"),
-    ("you    hello\nmodle  Hi!", "what is this"),
+    ("you    hello\nmodle  Hi!", "unknown line"),
 )
 
 
-def test_a_transcript_that_is_not_so_is_told(newcomer: Newcomer) -> None:
+def test_wrong_transcript_is_reported(newcomer: Newcomer) -> None:
     document = """{"name": "greeting", "steps": [{"consume": false, "produce": {"text": "Hi!"},
         "match": {"messages": [{"contains": "hello"}]}}]}"""
     start = "MOCKLLM_ENV=test mockllm serve --no-catch-all"
@@ -73,7 +73,7 @@ def follow(newcomer: Newcomer, page: str) -> None:
         newcomer.follow(block)
 
 
-def test_a_block_knows_its_place_and_its_file() -> None:
+def test_block_has_its_place_and_file() -> None:
     page = "# Title\n\nSave it as `folder/one.json`:\n\n" + fence("json", "{}")
     (block,) = read_blocks(page, page="docs/page.md")
     assert block == Block("docs/page.md", 5, "json", "{}\n", "Save it as `folder/one.json`:")

@@ -1,4 +1,4 @@
-"""Every code block of README, CONTRIBUTING and docs/ does what it says, pasted as it stands."""
+"""Run every code block of README, CONTRIBUTING and docs/ as written."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ IN_A_CLONE = ("README.md", "CONTRIBUTING.md")
 PAGES = [page for page in pages() if blocks_of(page)]
 
 
-# A page is many starts of processes, and a busy machine is no fault of its.
+# A page starts many processes, which takes long on a busy machine.
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("page", PAGES)
 def test_every_block_of_a_page_works(page: str, tmp_path: Path) -> None:
@@ -33,5 +33,5 @@ def test_every_block_of_a_page_works(page: str, tmp_path: Path) -> None:
                 pytest.fail(f"{block.place}: {error}", pytrace=False)
 
 
-def test_the_readme_and_the_manuals_are_among_the_pages() -> None:
+def test_readme_and_manuals_are_among_the_pages() -> None:
     assert {"README.md", "CONTRIBUTING.md", "docs/chat.md", "docs/turn-scripts.md"} <= set(PAGES)

@@ -65,7 +65,9 @@ vote: tie
 
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("requirement", OUTPUTS)
-def test_example_of_a_requirement_prints_what_it_should(requirement: str, tmp_path: Path) -> None:
+def test_example_of_a_requirement_prints_its_expected_output(
+    requirement: str, tmp_path: Path
+) -> None:
     program, output = OUTPUTS[requirement]
     done = subprocess.run(
         [sys.executable, "-W", "error", EXAMPLES / program],

@@ -1,4 +1,4 @@
-"""What a page shows and what comes, compared."""
+"""Compare shown output with actual output."""
 
 import pytest
 
@@ -18,7 +18,7 @@ from tests.docs.shown import agrees, holds
         ("(.*)", "anything", False),
     ],
 )
-def test_what_is_left_out_may_be_anything(wanted: str, got: str, same: bool) -> None:
+def test_ellipsis_matches_any_text(wanted: str, got: str, same: bool) -> None:
     assert agrees(wanted, got) is same
 
 
@@ -33,5 +33,5 @@ def test_what_is_left_out_may_be_anything(wanted: str, got: str, same: bool) -> 
         ("x", "x", True),
     ],
 )
-def test_a_part_of_json_is_in_it(part: object, whole: object, there: bool) -> None:
+def test_json_contains_an_expected_part(part: object, whole: object, there: bool) -> None:
     assert holds(part, whole) is there

@@ -1,4 +1,4 @@
-"""The documentation site as it is built: complete, whole, and with nothing from elsewhere."""
+"""The built documentation site is complete, has no broken links and fetches nothing."""
 
 import re
 import shutil
@@ -12,12 +12,12 @@ import pytest
 from tests.docs import site
 from tests.docs.blocks import ROOT, pages
 
-# What a browser fetches by itself; links to follow may lead anywhere.
+# What a browser fetches automatically; followed links may go anywhere.
 FETCHED = {"link": "href", "script": "src", "img": "src", "iframe": "src", "source": "src"}
 
 
 class Links(HTMLParser):
-    """What a page fetches, where its links lead, and what can be linked on it."""
+    """Collects what a page fetches, its links, and its anchors."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -48,34 +48,34 @@ def read(built: Path) -> Mapping[Path, Links]:
 
 
 def copy(folder: Path) -> Path:
-    """The pages of the project, to be spoilt."""
+    """Copy the pages of the project, to break them."""
     shutil.copytree(ROOT / "docs", folder / "docs")
     for name in site.PAGES:
         shutil.copy(ROOT / name, folder / name)
     return folder
 
 
-def test_every_page_is_in_it(built: Path) -> None:
+def test_site_contains_every_page(built: Path) -> None:
     there = {site.PAGES.get(page, page.removeprefix("docs/")) for page in pages()}
     wanted = {name.replace("README.md", "index.md").replace(".md", ".html") for name in there}
     assert {name for name in wanted if not (built / name).is_file()} == set()
 
 
-def test_nothing_of_it_is_fetched_from_elsewhere(built: Path, read: Mapping[Path, Links]) -> None:
+def test_site_fetches_nothing_from_other_hosts(built: Path, read: Mapping[Path, Links]) -> None:
     outside = {one for page in read.values() for one in page.fetched if urlsplit(one).netloc}
     assert outside == set()
     styles = "".join(path.read_text(encoding="utf-8") for path in built.rglob("*.css"))
     assert re.findall(r"url\(['\"]?(?:https?:)?//[^)]+\)|@import[^;]+", styles) == []
 
 
-def test_every_link_of_it_leads_to_something_in_it(read: Mapping[Path, Links]) -> None:
+def test_every_link_of_the_site_resolves(read: Mapping[Path, Links]) -> None:
     assert sorted(astray(read)) == []
 
 
 def astray(read: Mapping[Path, Links]) -> Iterator[str]:
     for path, page in read.items():
         if path.name == "404.html":
-            # Its links begin at the root of a server.
+            # Its links start at a server's root.
             continue
         for link in page.fetched + page.followed:
             parts = urlsplit(link)
@@ -88,7 +88,7 @@ def astray(read: Mapping[Path, Links]) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(
-    ("page", "text", "said"),
+    ("page", "text", "error"),
     [
         ("docs/index.md", "[a page](nowhere.md)", "nowhere.md"),
         ("docs/index.md", "[a heading](admin.md#no-such-heading)", "no-such-heading"),
@@ -96,16 +96,16 @@ def astray(read: Mapping[Path, Links]) -> Iterator[str]:
         ("docs/forgotten.md", "# Forgotten", "forgotten.md"),
     ],
 )
-def test_what_is_broken_stops_it(tmp_path: Path, page: str, text: str, said: str) -> None:
+def test_broken_page_stops_the_build(tmp_path: Path, page: str, text: str, error: str) -> None:
     with (copy(tmp_path) / page).open("a", encoding="utf-8") as file:
         file.write(f"\n\n{text}\n")
     before = tmp_path / "built"
-    with pytest.raises(site.SiteFailed, match=said):
+    with pytest.raises(site.SiteFailed, match=error):
         site.build(before, source=tmp_path)
     assert not before.exists()
 
 
-def test_links_lead_to_where_pages_stand_in_it() -> None:
+def test_links_are_rewritten_to_pages_of_the_site() -> None:
     text = "[a](../README.md#settings) [b](admin.md) [c](https://x.test/README.md) [d](#here)"
     assert site.moved(text, source="docs/operating.md", page="operating.md") == (
         "[a](overview.md#settings) [b](admin.md) [c](https://x.test/README.md) [d](#here)"

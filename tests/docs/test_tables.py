@@ -1,4 +1,4 @@
-"""The tables of the pages are those that the code gives."""
+"""Generated tables of the pages match the code."""
 
 import pytest
 
@@ -8,12 +8,12 @@ from tests.docs.tables import renewed
 
 
 @pytest.mark.parametrize("page", pages())
-def test_the_tables_of_a_page_are_true(page: str) -> None:
+def test_generated_tables_of_a_page_are_current(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     assert renewed(text) == text, "make docs writes them anew"
 
 
-def test_a_table_that_is_stale_is_written_anew() -> None:
+def test_stale_table_is_rewritten() -> None:
     stale = "<!-- table: keys model=GenerateDocument -->\n\n| key |\n\n<!-- /table -->\nmore"
     assert "| `kind` | `lorem` or `auto` | required |" in renewed(stale)
     assert renewed(renewed(stale)) == renewed(stale) != stale

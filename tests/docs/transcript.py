@@ -1,4 +1,4 @@
-"""Conversations as the pages write them down, asked of a server line by line.
+"""Plays transcripts of conversations against a server, line by line.
 
     system  You are a cat.
     you     Is it raining?
@@ -24,7 +24,7 @@ from tests.docs.wire_answers import answer_lines
 ASKED = ("to", "header", "with", "system", "you", "tool")
 ANSWERED = ("think", "model", "stream", "call", "refuse", "error", "raw")
 ALSO = ("head", "body")
-"""What may be said of an answer besides: a header of it, a part of its JSON."""
+"""Further checks of an answer: a header, a part of its JSON."""
 
 CHAT, MESSAGES, OLLAMA = "/v1/chat/completions", "/v1/messages", "/api/chat"
 _LINE = re.compile(r"(\w+) +(.*)")
@@ -38,7 +38,7 @@ class Line:
 
 @dataclass(slots=True)
 class Conversation:
-    """What is asked so far, in the form of the path that is asked."""
+    """The request so far, in the format of its path."""
 
     path: str = CHAT
     headers: dict[str, str] = field(default_factory=dict)
@@ -73,7 +73,7 @@ class Conversation:
         return {"model": "gpt-4o", **said, **self.more}
 
     def hear(self, answer: Any) -> None:
-        """Take an answer into the conversation."""
+        """Append an answer to the conversation."""
         match answer:
             case {"choices": [{"message": message}, *_]}:
                 self.messages.append(message)
@@ -91,7 +91,7 @@ class Conversation:
 
 
 def play(text: str, *, base_url: str, key: str) -> None:
-    """Ask everything, in one session; AssertionError where an answer is another one."""
+    """Play all conversations in one session. Raises AssertionError if an answer differs."""
     with httpx2.Client(base_url=base_url, trust_env=False, timeout=30) as client:
         for lines in conversations(text):
             conversation = Conversation()
@@ -104,12 +104,12 @@ def play(text: str, *, base_url: str, key: str) -> None:
 
 
 def conversations(text: str) -> Iterator[list[Line]]:
-    """The lines of each conversation; one that begins with spaces goes on with the one above."""
+    """Yield the lines of each conversation; an indented line continues the one above."""
     for part in re.split(r"\n\s*\n", text.strip("\n")):
         lines = []
         for written in re.sub(r"\n +", " ", part).splitlines():
             found = _LINE.fullmatch(written)
-            assert found and found[1] in (*ASKED, *ANSWERED, *ALSO), f"what is this? {written}"
+            assert found and found[1] in (*ASKED, *ANSWERED, *ALSO), f"unknown line: {written}"
             lines.append(Line(found[1], found[2]))
         yield lines
 
