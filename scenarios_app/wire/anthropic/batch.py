@@ -12,69 +12,71 @@ from scenarios_app.wire.errors import WireError
 
 _LIFETIME = timedelta(hours=24)
 
-Status: TypeAlias = Literal["in_progress", "canceling", "ended"]
-Kind: TypeAlias = Literal["succeeded", "errored", "canceled"]
+BatchStatus: TypeAlias = Literal["in_progress", "canceling", "ended"]
+ResultKind: TypeAlias = Literal["succeeded", "errored", "canceled"]
 
 
-class Result(msgspec.Struct, frozen=True):
+class BatchResult(msgspec.Struct, frozen=True):
     """The result of one request of a batch; `body` is its message or its error envelope."""
 
     custom_id: str
-    kind: Kind
+    kind: ResultKind
     body: msgspec.Raw
 
     @property
     def line(self) -> bytes:
         """Its line in the results file."""
         key = {"succeeded": "message", "errored": "error"}.get(self.kind)
-        said: dict[str, Any] = {"type": self.kind}
+        result: dict[str, Any] = {"type": self.kind}
         if key is not None:
-            said[key] = self.body
-        return encode_json({"custom_id": self.custom_id, "result": said}) + b"\n"
+            result[key] = self.body
+        return encode_json({"custom_id": self.custom_id, "result": result}) + b"\n"
 
 
-class Batch(msgspec.Struct, frozen=True):
+class MessageBatch(msgspec.Struct, frozen=True):
     """A stored batch. Times are in seconds since the epoch; `ordinal` is the number of the creating
     request in its session."""
 
     id: str
     created: int
     ordinal: int
-    status: Status
-    results: tuple[Result, ...]
+    status: BatchStatus
+    results: tuple[BatchResult, ...]
     cancelled: int | None = None
 
 
-read_batch = msgspec.json.Decoder(Batch).decode
+read_batch = msgspec.json.Decoder(MessageBatch).decode
 
 
-def result_of(custom_id: str, answered: SubResponse) -> Result:
+def result_of(custom_id: str, answered: SubResponse) -> BatchResult:
     """Return the batch result for a response; one without valid JSON becomes a server error."""
     try:
         body = msgspec.Raw(encode_json(msgspec.json.decode(answered.body)))
     except msgspec.DecodeError:
         error = ErrorAnswer(500, "Internal server error")
-        return Result(custom_id, "errored", msgspec.Raw(error_envelope(error, request_id=None)))
-    return Result(custom_id, "succeeded" if answered.status == 200 else "errored", body)
+        return BatchResult(
+            custom_id, "errored", msgspec.Raw(error_envelope(error, request_id=None))
+        )
+    return BatchResult(custom_id, "succeeded" if answered.status == 200 else "errored", body)
 
 
-def ended(batch: Batch) -> Batch:
+def ended(batch: MessageBatch) -> MessageBatch:
     """Return the batch with status `ended`."""
     return msgspec.structs.replace(batch, status="ended")
 
 
-def cancelled(batch: Batch, now: int) -> Batch:
+def cancelled(batch: MessageBatch, now: int) -> MessageBatch:
     """Return the batch with all requests cancelled; raise the 400 if it has ended."""
     if batch.status == "ended":
         raise WireError(400, f"Message batch '{batch.id}' has ended and cannot be canceled.")
     if batch.status == "canceling":
         return batch
     none = msgspec.Raw(b"null")
-    results = tuple([Result(each.custom_id, "canceled", none) for each in batch.results])
+    results = tuple([BatchResult(each.custom_id, "canceled", none) for each in batch.results])
     return msgspec.structs.replace(batch, status="canceling", results=results, cancelled=now)
 
 
-def told_of(batch: Batch, results_url: str) -> dict[str, Any]:
+def batch_json(batch: MessageBatch, results_url: str) -> dict[str, Any]:
     """A batch as its API tells of it; where its results are is told once it has ended."""
     over = batch.status == "ended"
     counts = dict.fromkeys(("processing", "succeeded", "errored", "canceled", "expired"), 0)

@@ -13,12 +13,12 @@ from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.wire.anthropic.batch import (
-    Batch,
+    MessageBatch,
+    batch_json,
     cancelled,
     ended,
     read_batch,
     result_of,
-    told_of,
 )
 from scenarios_app.wire.anthropic.models import CursorPage, read_page, render_page
 from scenarios_app.wire.anthropic.request import MESSAGES, PROVIDER
@@ -48,7 +48,7 @@ _MAX_REQUESTS = 100_000
 _CUSTOM_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
-class BatchFields(msgspec.Struct, frozen=True):
+class MessageBatchFields(msgspec.Struct, frozen=True):
     """A request about batches: the calls of a new one with their custom ids, the name of one, or a
     page of all; and the stored batches, once loaded."""
 
@@ -56,10 +56,10 @@ class BatchFields(msgspec.Struct, frozen=True):
     name: str = ""
     calls: tuple[tuple[str, Call], ...] = ()
     page: CursorPage | None = None
-    batches: tuple[Batch, ...] = ()
+    batches: tuple[MessageBatch, ...] = ()
 
     @property
-    def batch(self) -> Batch:
+    def batch(self) -> MessageBatch:
         """The named batch; raises the 404 if it is missing."""
         for batch in self.batches:
             return batch
@@ -73,12 +73,12 @@ def _origin(call: Call) -> str:
 
 def _read(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     return make_resource_request(
-        call, endpoint, BatchFields(_origin(call), params[_ID]), provider=PROVIDER
+        call, endpoint, MessageBatchFields(_origin(call), params[_ID]), provider=PROVIDER
     )
 
 
 def _read_list(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    own = BatchFields(_origin(call), page=read_page(call))
+    own = MessageBatchFields(_origin(call), page=read_page(call))
     return make_resource_request(call, endpoint, own, provider=PROVIDER)
 
 
@@ -99,7 +99,7 @@ def _read_new(call: Call, endpoint: Endpoint, params: Params, body: Node) -> Can
         )
     if not calls:
         raise WireError(400, "requests: at least one request makes a batch")
-    own = BatchFields(_origin(call), calls=tuple(calls.items()))
+    own = MessageBatchFields(_origin(call), calls=tuple(calls.items()))
     return make_resource_request(call, endpoint, own, provider=PROVIDER)
 
 
@@ -111,109 +111,109 @@ def _custom_id(node: Node) -> str:
 
 
 def _sub_requests(request: CanonicalRequest) -> tuple[Call, ...]:
-    own: BatchFields = request.own
+    own: MessageBatchFields = request.own
     return tuple(call for _, call in own.calls)
 
 
-def _references(request: CanonicalRequest, found: ArchivedValues) -> tuple[str, ...]:
-    own: BatchFields = request.own
+def _references(request: CanonicalRequest, archived: ArchivedValues) -> tuple[str, ...]:
+    own: MessageBatchFields = request.own
     return (own.name,) if own.name else ()
 
 
-def _resolve(request: CanonicalRequest, found: ArchivedValues) -> CanonicalRequest:
+def _resolve(request: CanonicalRequest, archived: ArchivedValues) -> CanonicalRequest:
     """Return the request with the stored batches."""
-    own: BatchFields = request.own
-    wanted = {own.name: found.get(own.name)} if own.name else found
+    own: MessageBatchFields = request.own
+    wanted = {own.name: archived.get(own.name)} if own.name else archived
     batches = [read_batch(data) for data in wanted.values() if data is not None]
     if not batches and own.name == _EXAMPLE:
-        batches = [Batch(_EXAMPLE, 0, 0, "in_progress", ())]
-    return _with(request, *batches)
+        batches = [MessageBatch(_EXAMPLE, 0, 0, "in_progress", ())]
+    return _with_batches(request, *batches)
 
 
-def _resolve_ended(request: CanonicalRequest, found: ArchivedValues) -> CanonicalRequest:
-    resolved = _resolve(request, found)
-    return _with(resolved, *map(ended, resolved.own.batches))
+def _resolve_ended(request: CanonicalRequest, archived: ArchivedValues) -> CanonicalRequest:
+    resolved = _resolve(request, archived)
+    return _with_batches(resolved, *map(ended, resolved.own.batches))
 
 
-def _with(request: CanonicalRequest, *batches: Batch) -> CanonicalRequest:
+def _with_batches(request: CanonicalRequest, *batches: MessageBatch) -> CanonicalRequest:
     return replace(request, own=replace(request.own, batches=batches))
 
 
-def _new(request: CanonicalRequest, context: ComputeContext) -> Batch:
-    own: BatchFields = request.own
+def _new(request: CanonicalRequest, context: ComputeContext) -> MessageBatch:
+    own: MessageBatchFields = request.own
     names = [custom_id for custom_id, _ in own.calls]
     results = tuple(map(result_of, names, context.sub_responses))
-    return Batch(
+    return MessageBatch(
         f"{_PREFIX}{context.request_id}", context.created, context.ordinal, "in_progress", results
     )
 
 
 def _create(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    return encode_json(_told(_new(request, context), request.own))
+    return encode_json(_to_json(_new(request, context), request.own))
 
 
 def _retrieve(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    own: BatchFields = request.own
-    return encode_json(_told(own.batch, own))
+    own: MessageBatchFields = request.own
+    return encode_json(_to_json(own.batch, own))
 
 
 def _list(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    own: BatchFields = request.own
+    own: MessageBatchFields = request.own
     assert own.page is not None
     latest_first = sorted(own.batches, key=lambda batch: -batch.ordinal)
-    told = {batch.id: _told(batch, own) for batch in latest_first}
-    return encode_json(render_page(told, own.page))
+    entries = {batch.id: _to_json(batch, own) for batch in latest_first}
+    return encode_json(render_page(entries, own.page))
 
 
 def _results(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    own: BatchFields = request.own
+    own: MessageBatchFields = request.own
     return b"".join(result.line for result in own.batch.results)
 
 
 def _cancel(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    own: BatchFields = request.own
-    return encode_json(_told(cancelled(own.batch, context.created), own))
+    own: MessageBatchFields = request.own
+    return encode_json(_to_json(cancelled(own.batch, context.created), own))
 
 
 def _delete(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    own: BatchFields = request.own
+    own: MessageBatchFields = request.own
     if own.batch.status != "ended" and own.name != _EXAMPLE:
         message = f"Message batch '{own.name}' has not ended: cancel it before it is deleted."
         raise WireError(400, message)
     return encode_json({"id": own.name, "type": "message_batch_deleted"})
 
 
-def _told(batch: Batch, own: BatchFields) -> dict[str, Any]:
-    return told_of(batch, f"{own.origin}{PATH}/{batch.id}/results")
+def _to_json(batch: MessageBatch, own: MessageBatchFields) -> dict[str, Any]:
+    return batch_json(batch, f"{own.origin}{PATH}/{batch.id}/results")
 
 
 def _store_new(request: CanonicalRequest, context: ComputeContext) -> tuple[ArchiveWrite, ...]:
-    return _stored(_new(request, context))
+    return _batch_writes(_new(request, context))
 
 
-def _store_found(request: CanonicalRequest, context: ComputeContext) -> tuple[ArchiveWrite, ...]:
-    own: BatchFields = request.own
-    return _stored(own.batch)
+def _store_ended(request: CanonicalRequest, context: ComputeContext) -> tuple[ArchiveWrite, ...]:
+    own: MessageBatchFields = request.own
+    return _batch_writes(own.batch)
 
 
 def _store_cancelled(
     request: CanonicalRequest, context: ComputeContext
 ) -> tuple[ArchiveWrite, ...]:
-    own: BatchFields = request.own
-    return _stored(cancelled(own.batch, context.created))
+    own: MessageBatchFields = request.own
+    return _batch_writes(cancelled(own.batch, context.created))
 
 
 def _store_deletion(request: CanonicalRequest, context: ComputeContext) -> tuple[ArchiveWrite, ...]:
-    own: BatchFields = request.own
+    own: MessageBatchFields = request.own
     return (ArchiveWrite(own.name, None),)
 
 
-def _stored(batch: Batch) -> tuple[ArchiveWrite, ...]:
+def _batch_writes(batch: MessageBatch) -> tuple[ArchiveWrite, ...]:
     """Return the write of a batch; none for the example."""
     return () if batch.id == _EXAMPLE else (ArchiveWrite(batch.id, encode_json(batch)),)
 
 
-_FOUND = ArchiveHooks(_references, _resolve_ended, record_computed=_store_found)
+_LOAD_ENDED = ArchiveHooks(_references, _resolve_ended, record_computed=_store_ended)
 _NEW = ArchiveHooks(_references, lambda request, found: request, record_computed=_store_new)
 _ALL = ArchiveHooks(_references, _resolve, prefix=_PREFIX)
 _CANCELLED = ArchiveHooks(_references, _resolve, record_computed=_store_cancelled)
@@ -226,11 +226,11 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         f"{_ONE}/results",
         _read,
         compute=_results,
-        archival=_FOUND,
+        archival=_LOAD_ENDED,
         media_type="application/x-jsonl",
     ),
     Endpoint("POST", f"{_ONE}/cancel", _read, compute=_cancel, archival=_CANCELLED, bodiless=True),
-    Endpoint("GET", _ONE, _read, compute=_retrieve, archival=_FOUND),
+    Endpoint("GET", _ONE, _read, compute=_retrieve, archival=_LOAD_ENDED),
     Endpoint("DELETE", _ONE, _read, compute=_delete, archival=_DELETED),
     Endpoint("GET", PATH, _read_list, compute=_list, archival=_ALL),
     Endpoint("POST", PATH, _read_new, compute=_create, sub_requests=_sub_requests, archival=_NEW),

@@ -29,13 +29,13 @@ from scenarios_app.wire.openai.batches.batch import (
     Batch,
     Line,
     LineError,
-    answered,
-    batch_of,
+    advance,
+    batch_json,
+    batch_writes,
     cancelled,
-    gone_on,
+    find_batch,
     read_lines,
-    stored_batch,
-    told_of_batch,
+    with_responses,
 )
 from scenarios_app.wire.openai.batches.files import need_file
 from scenarios_app.wire.openai.fields import (
@@ -104,21 +104,21 @@ def _read_new(call: Call, endpoint: Endpoint, params: Params, body: Node) -> Can
     )
 
 
-def _references(request: CanonicalRequest, found: ArchivedValues) -> tuple[str, ...]:
+def _references(request: CanonicalRequest, archived: ArchivedValues) -> tuple[str, ...]:
     own: BatchFields = request.own
     return tuple(filter(None, (own.name, own.input_file)))
 
 
-def _resolve(request: CanonicalRequest, found: ArchivedValues) -> CanonicalRequest:
+def _resolve(request: CanonicalRequest, archived: ArchivedValues) -> CanonicalRequest:
     own: BatchFields = request.own
-    names: Iterable[str] = (own.name,) if own.name else found
-    batches = tuple(batch for name in names if (batch := batch_of(name, found)) is not None)
+    names: Iterable[str] = (own.name,) if own.name else archived
+    batches = tuple(batch for name in names if (batch := find_batch(name, archived)) is not None)
     return replace(request, own=replace(own, batches=batches))
 
 
-def _resolve_new(request: CanonicalRequest, found: ArchivedValues) -> CanonicalRequest:
+def _resolve_new(request: CanonicalRequest, archived: ArchivedValues) -> CanonicalRequest:
     own: BatchFields = request.own
-    lines, errors = read_lines(need_file(own.input_file, found).data, own.endpoint)
+    lines, errors = read_lines(need_file(own.input_file, archived).data, own.endpoint)
     return replace(request, own=replace(own, lines=tuple(lines), errors=tuple(errors)))
 
 
@@ -142,57 +142,57 @@ def _new(request: CanonicalRequest, context: ComputeContext) -> Batch:
         model=own.lines[0].model if own.lines else None,
         errors=own.errors,
     )
-    return batch if own.errors else answered(batch, own.lines, context.sub_responses)
+    return batch if own.errors else with_responses(batch, own.lines, context.sub_responses)
 
 
 def _create(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    return encode_json(told_of_batch(_new(request, context)))
+    return encode_json(batch_json(_new(request, context)))
 
 
 def _store_new(request: CanonicalRequest, context: ComputeContext) -> tuple[ArchiveWrite, ...]:
-    return stored_batch(_new(request, context))
+    return batch_writes(_new(request, context))
 
 
 def _retrieve(request: CanonicalRequest, context: ComputeContext) -> bytes:
     own: BatchFields = request.own
-    batch, _ = gone_on(own.batch)
-    return encode_json(told_of_batch(batch))
+    batch, _ = advance(own.batch)
+    return encode_json(batch_json(batch))
 
 
-def _store_gone_on(request: CanonicalRequest, context: ComputeContext) -> tuple[ArchiveWrite, ...]:
+def _store_advanced(request: CanonicalRequest, context: ComputeContext) -> tuple[ArchiveWrite, ...]:
     own: BatchFields = request.own
-    _, stored = gone_on(own.batch)
+    _, stored = advance(own.batch)
     return stored
 
 
 def _cancel(request: CanonicalRequest, context: ComputeContext) -> bytes:
     own: BatchFields = request.own
-    return encode_json(told_of_batch(cancelled(own.batch, context.created)))
+    return encode_json(batch_json(cancelled(own.batch, context.created)))
 
 
 def _store_cancelled(
     request: CanonicalRequest, context: ComputeContext
 ) -> tuple[ArchiveWrite, ...]:
     own: BatchFields = request.own
-    return stored_batch(cancelled(own.batch, context.created))
+    return batch_writes(cancelled(own.batch, context.created))
 
 
 def _list(request: CanonicalRequest, context: ComputeContext) -> bytes:
     own: BatchFields = request.own
     assert own.page is not None
     in_order = sorted(own.batches, key=lambda batch: batch.ordinal)
-    return encode_json(render_page([Node(told_of_batch(batch)) for batch in in_order], own.page))
+    return encode_json(render_page([Node(batch_json(batch)) for batch in in_order], own.page))
 
 
 _NEW = ArchiveHooks(_references, _resolve_new, record_computed=_store_new)
-_FOUND = ArchiveHooks(_references, _resolve, record_computed=_store_gone_on)
+_LOAD_AND_ADVANCE = ArchiveHooks(_references, _resolve, record_computed=_store_advanced)
 _CANCELLED = ArchiveHooks(_references, _resolve, record_computed=_store_cancelled)
 _ALL = ArchiveHooks(_references, _resolve, prefix=PREFIX)
 
 # The first matching pattern wins, so the longer ones come first.
 ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("POST", f"{_ONE}/cancel", _read, compute=_cancel, archival=_CANCELLED, bodiless=True),
-    Endpoint("GET", _ONE, _read, compute=_retrieve, archival=_FOUND),
+    Endpoint("GET", _ONE, _read, compute=_retrieve, archival=_LOAD_AND_ADVANCE),
     Endpoint("GET", PATH, _read_list, compute=_list, archival=_ALL),
     Endpoint("POST", PATH, _read_new, compute=_create, sub_requests=_sub_requests, archival=_NEW),
 )

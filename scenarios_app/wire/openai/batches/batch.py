@@ -10,7 +10,7 @@ from scenarios_app.wire.base import ArchivedValues, ArchiveWrite, SubResponse, e
 from scenarios_app.wire.body import Limits, Node, read_body
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.batches.files import PREFIX as FILE
-from scenarios_app.wire.openai.batches.files import lines_file, stored_file
+from scenarios_app.wire.openai.batches.files import file_write, lines_file
 
 PREFIX = "batch_"
 # Every session has this example: the id in OpenAI's API description.
@@ -59,9 +59,9 @@ def read_lines(data: bytes, url: str) -> tuple[list[Line], list[LineError]]:
                     code="duplicate_custom_id",
                 )
         except WireError as error:
-            said = error.answer
+            answer = error.answer
             errors.append(
-                LineError(said.code or "invalid_request", said.message, said.param, number)
+                LineError(answer.code or "invalid_request", answer.message, answer.param, number)
             )
             continue
         seen.add(line.custom_id)
@@ -142,42 +142,42 @@ class Batch(msgspec.Struct, frozen=True):
 _decode = msgspec.json.Decoder(Batch).decode
 
 
-def batch_of(name: str, found: ArchivedValues) -> Batch | None:
+def find_batch(name: str, archived: ArchivedValues) -> Batch | None:
     """Return the batch of a name, the example too, or None."""
-    data = found.get(name)
+    data = archived.get(name)
     if data is not None:
         return _decode(data)
     return Batch(name, 0, 0, "/v1/responses", "input_file_id") if name == _EXAMPLE else None
 
 
-def stored_batch(batch: Batch) -> tuple[ArchiveWrite, ...]:
+def batch_writes(batch: Batch) -> tuple[ArchiveWrite, ...]:
     """Return the write of a batch; none for the example."""
     return () if batch.id == _EXAMPLE else (ArchiveWrite(batch.id, encode_json(batch)),)
 
 
-def answered(batch: Batch, lines: Sequence[Line], answers: Iterable[SubResponse]) -> Batch:
+def with_responses(batch: Batch, lines: Sequence[Line], answers: Iterable[SubResponse]) -> Batch:
     """Return the batch with the responses to its requests."""
     output: list[msgspec.Raw] = []
     failed: list[msgspec.Raw] = []
     tokens = Tokens()
     for number, (line, answer) in enumerate(zip(lines, answers, strict=True), start=1):
         request_id = f"{batch.id.removeprefix(PREFIX)}-{number}"
-        said: dict[str, Any] = {"id": f"batch_req_{request_id}", "custom_id": line.custom_id}
+        ids: dict[str, Any] = {"id": f"batch_req_{request_id}", "custom_id": line.custom_id}
         try:
             body = msgspec.json.decode(answer.body)
         except msgspec.DecodeError:
             error = {"code": "server_error", "message": "The request ended without an answer."}
-            failed.append(msgspec.Raw(encode_json({**said, "response": None, "error": error})))
+            failed.append(msgspec.Raw(encode_json({**ids, "response": None, "error": error})))
             continue
         response = {"status_code": answer.status, "request_id": f"req_{request_id}", "body": body}
         fine = answer.status in _OK
-        told = msgspec.Raw(encode_json({**said, "response": response, "error": None}))
-        (output if fine else failed).append(told)
-        tokens = _added(tokens, body) if fine else tokens
+        line_json = msgspec.Raw(encode_json({**ids, "response": response, "error": None}))
+        (output if fine else failed).append(line_json)
+        tokens = _add_usage(tokens, body) if fine else tokens
     return msgspec.structs.replace(batch, output=tuple(output), failed=tuple(failed), tokens=tokens)
 
 
-def gone_on(batch: Batch) -> tuple[Batch, tuple[ArchiveWrite, ...]]:
+def advance(batch: Batch) -> tuple[Batch, tuple[ArchiveWrite, ...]]:
     """Return the batch at its next retrieval, with the writes: itself, and its files once it is
     completed."""
     if batch.status not in _NEXT:
@@ -185,11 +185,11 @@ def gone_on(batch: Batch) -> tuple[Batch, tuple[ArchiveWrite, ...]]:
     status: Status = "failed" if batch.errors else _NEXT[batch.status]
     later = msgspec.structs.replace(batch, status=status)
     files = [
-        stored_file(lines_file(name, batch.created, batch.ordinal, lines))
+        file_write(lines_file(name, batch.created, batch.ordinal, lines))
         for name, lines in ((batch.output_file, batch.output), (batch.error_file, batch.failed))
         if lines and status == "completed"
     ]
-    return later, (*stored_batch(later), *files)
+    return later, (*batch_writes(later), *files)
 
 
 def cancelled(batch: Batch, now: int) -> Batch:
@@ -203,7 +203,7 @@ def cancelled(batch: Batch, now: int) -> Batch:
     )
 
 
-def told_of_batch(batch: Batch) -> dict[str, Any]:
+def batch_json(batch: Batch) -> dict[str, Any]:
     """A batch as its API tells of it."""
     over = batch.status == "completed"
     begun = batch.created if over else None
@@ -238,15 +238,15 @@ def told_of_batch(batch: Batch) -> dict[str, Any]:
     }
 
 
-def _added(tokens: Tokens, body: Any) -> Tokens:
+def _add_usage(tokens: Tokens, body: Any) -> Tokens:
     """Return the tokens plus a response's usage, in the form of chat or of Responses."""
     usage = body.get("usage") or {}
-    given, said = _details(usage, "prompt", "input"), _details(usage, "completion", "output")
+    prompt, completion = _details(usage, "prompt", "input"), _details(usage, "completion", "output")
     return Tokens(
-        tokens.input + given[0],
-        tokens.output + said[0],
-        tokens.cached + given[1].get("cached_tokens", 0),
-        tokens.reasoning + said[1].get("reasoning_tokens", 0),
+        tokens.input + prompt[0],
+        tokens.output + completion[0],
+        tokens.cached + prompt[1].get("cached_tokens", 0),
+        tokens.reasoning + completion[1].get("reasoning_tokens", 0),
     )
 
 

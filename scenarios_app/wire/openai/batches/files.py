@@ -104,22 +104,22 @@ _decode = msgspec.msgpack.Decoder(File).decode
 _encode = msgspec.msgpack.Encoder().encode
 
 
-def stored_file(file: File) -> ArchiveWrite:
+def file_write(file: File) -> ArchiveWrite:
     """Return the write of a file."""
     return ArchiveWrite(file.id, _encode(file))
 
 
-def file_of(name: str, found: ArchivedValues) -> File | None:
+def find_file(name: str, archived: ArchivedValues) -> File | None:
     """Return the file of a name, an example too, or None."""
-    data = found.get(name)
+    data = archived.get(name)
     if data is not None:
         return _decode(data)
     return File(name, 0, 0, "example.jsonl", "batch", b"") if name in _EXAMPLES else None
 
 
-def need_file(name: str, found: ArchivedValues) -> File:
+def need_file(name: str, archived: ArchivedValues) -> File:
     """Return the file of a name; raise the 404 if it is missing."""
-    file = file_of(name, found)
+    file = find_file(name, archived)
     if file is None:
         raise WireError(404, f"No such File object: {name}", param="id", code="not_found")
     return file
@@ -130,7 +130,7 @@ def is_example(name: str) -> bool:
     return name in _EXAMPLES
 
 
-def told_of_file(file: File) -> dict[str, Json]:
+def file_json(file: File) -> dict[str, Json]:
     """A file as its API tells of it."""
     return {
         "id": file.id,
@@ -180,25 +180,25 @@ def _read_list(call: Call, endpoint: Endpoint, params: Params, body: Node) -> Ca
 
 def _read_new(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     form = read_form(call)
-    given = Node(dict(form.fields))
-    purpose = given.need("purpose")
+    fields = Node(dict(form.fields))
+    purpose = fields.need("purpose")
     if purpose.text() not in _PURPOSES:
         raise unsupported(purpose, ", ".join(map(repr, _PURPOSES)))
     if (uploaded := form.files.get("file")) is None:
-        given.need("file")
+        fields.need("file")
     own = FileFields(uploaded=uploaded, purpose=purpose.text())
     return make_resource_request(call, endpoint, own, provider=PROVIDER)
 
 
-def _references(request: CanonicalRequest, found: ArchivedValues) -> tuple[str, ...]:
+def _references(request: CanonicalRequest, archived: ArchivedValues) -> tuple[str, ...]:
     own: FileFields = request.own
     return (own.name,) if own.name else ()
 
 
-def _resolve(request: CanonicalRequest, found: ArchivedValues) -> CanonicalRequest:
+def _resolve(request: CanonicalRequest, archived: ArchivedValues) -> CanonicalRequest:
     own: FileFields = request.own
-    names: Iterable[str] = (own.name,) if own.name else found
-    files = tuple(file for name in names if (file := file_of(name, found)) is not None)
+    names: Iterable[str] = (own.name,) if own.name else archived
+    files = tuple(file for name in names if (file := find_file(name, archived)) is not None)
     return replace(request, own=replace(own, files=files))
 
 
@@ -212,16 +212,16 @@ def _new(request: CanonicalRequest, context: ComputeContext) -> File:
 
 
 def _create(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    return encode_json(told_of_file(_new(request, context)))
+    return encode_json(file_json(_new(request, context)))
 
 
 def _store(request: CanonicalRequest, context: ComputeContext) -> tuple[ArchiveWrite, ...]:
-    return (stored_file(_new(request, context)),)
+    return (file_write(_new(request, context)),)
 
 
 def _retrieve(request: CanonicalRequest, context: ComputeContext) -> bytes:
     own: FileFields = request.own
-    return encode_json(told_of_file(own.file))
+    return encode_json(file_json(own.file))
 
 
 def _content(request: CanonicalRequest, context: ComputeContext) -> bytes:
@@ -234,7 +234,7 @@ def _list(request: CanonicalRequest, context: ComputeContext) -> bytes:
     assert own.page is not None
     wanted = [file for file in own.files if own.purpose in ("", file.purpose)]
     in_order = sorted(wanted, key=lambda file: file.ordinal)
-    return encode_json(render_page([Node(told_of_file(file)) for file in in_order], own.page))
+    return encode_json(render_page([Node(file_json(file)) for file in in_order], own.page))
 
 
 def _delete(request: CanonicalRequest, context: ComputeContext) -> bytes:
@@ -242,15 +242,15 @@ def _delete(request: CanonicalRequest, context: ComputeContext) -> bytes:
     return encode_json({"id": own.file.id, "object": "file", "deleted": True})
 
 
-def _forget(request: CanonicalRequest, context: ComputeContext) -> tuple[ArchiveWrite, ...]:
+def _delete_file(request: CanonicalRequest, context: ComputeContext) -> tuple[ArchiveWrite, ...]:
     own: FileFields = request.own
     return () if is_example(own.name) else (ArchiveWrite(own.name, None),)
 
 
 _NEW = ArchiveHooks(_references, _resolve, record_computed=_store)
-_FOUND = ArchiveHooks(_references, _resolve)
+_LOAD = ArchiveHooks(_references, _resolve)
 _ALL = ArchiveHooks(_references, _resolve, prefix=PREFIX)
-_GIVEN_UP = ArchiveHooks(_references, _resolve, record_computed=_forget)
+_LOAD_AND_DELETE = ArchiveHooks(_references, _resolve, record_computed=_delete_file)
 
 # The first matching pattern wins, so the longer ones come first.
 ENDPOINTS: tuple[Endpoint, ...] = (
@@ -259,11 +259,11 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         f"{_ONE}/content",
         _read,
         compute=_content,
-        archival=_FOUND,
+        archival=_LOAD,
         media_type="application/octet-stream",
     ),
-    Endpoint("GET", _ONE, _read, compute=_retrieve, archival=_FOUND),
-    Endpoint("DELETE", _ONE, _read, compute=_delete, archival=_GIVEN_UP),
+    Endpoint("GET", _ONE, _read, compute=_retrieve, archival=_LOAD),
+    Endpoint("DELETE", _ONE, _read, compute=_delete, archival=_LOAD_AND_DELETE),
     Endpoint("GET", PATH, _read_list, compute=_list, archival=_ALL),
     Endpoint("POST", PATH, _read_new, compute=_create, archival=_NEW, bodiless=True),
 )
