@@ -68,7 +68,7 @@ class CommandLine(ManagementUtility):
 
 
 def overview() -> str:
-    """Every command: ours with a line of its own, and the names of Django's."""
+    """Return the help text: our commands with a summary each, and the names of Django's."""
     apps = get_commands()
     ours = sorted((name for name in apps if _is_ours(apps[name])), key=lambda n: (n != FIRST, n))
     others = sorted(set(apps) - set(ours) - set(REPLACED))
@@ -151,7 +151,7 @@ def _os_error(error: OSError) -> str:
 
 
 def _line(error: Exception) -> str:
-    """What is wrong with the database, where that is behind it, or else what the error says."""
+    """Return the problem of the database if it caused the error, else the error's message."""
     if any(isinstance(behind, DatabaseProblem) for behind in _chain(error)):
         if problem := database.problem():
             return problem

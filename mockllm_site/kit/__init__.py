@@ -1,1 +1,1 @@
-"""What the apps share: it imports none of them."""
+"""Shared code of the apps; imports none of them."""

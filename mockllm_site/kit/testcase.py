@@ -71,9 +71,9 @@ def position(connection: BaseDatabaseWrapper) -> Position:
 
 
 def through(connection: BaseDatabaseWrapper | None, work: Callable[[], T]) -> T:
-    """Run `work` in a thread of its own, so that it may be called from an event loop's.
+    """Run `work` in a new thread, so that an event loop's thread may call this.
 
-    There it uses this connection, whose own thread has to be waiting, or else a new one.
+    It uses this connection, whose own thread must be waiting, or else a new one.
     """
 
     def run() -> T:

@@ -288,7 +288,7 @@ class RecordingView(ControlView):
 class DriftView(ControlView):
     @documented("read_drift", answers={200: (AllDriftBody, "Each that has ended.")})
     def get(self, request: Request) -> Response:
-        """What was not asked as it was recorded, in every recording that has ended"""
+        """The differences from the recorded requests, in every recording that has ended"""
         return Response({"recordings": list(services().drifts)})
 
 

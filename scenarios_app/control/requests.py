@@ -106,7 +106,7 @@ class RequestMessage(MessageBody):
 
 
 class ResponseMessage(MessageBody):
-    """What went out."""
+    """The response as it was sent."""
 
     timings = serializers.DictField(
         child=serializers.FloatField(), help_text="Milliseconds from the arrival of the request."
@@ -121,7 +121,7 @@ class RequestBody(RequestLine):
 
 
 class RequestsQuery(SessionQuery):
-    """Which requests, and how many at once."""
+    """The filters of the list and the size of its page."""
 
     provider = Text(required=False, help_text="Only those to this one's API.")
     scenario = Text(required=False, help_text="Only those that it answered.")

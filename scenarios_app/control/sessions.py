@@ -78,7 +78,7 @@ class ResetBody(Shape):
 class StateView(ControlView):
     @documented("read_state", query=NeededSession, answers={200: (StateBody, "As it is now.")})
     def get(self, request: Request) -> Response:
-        """What a session has consumed, attempted, counted and violated."""
+        """A session's consumed steps, attempts, counters and violations."""
         state = _read_state(resolve_session(self.query(NeededSession)["session"]))
         return Response(
             {

@@ -1,5 +1,4 @@
-"""Django finds our commands here; and what these ask of a running server's control API, and the
-files that they write of it."""
+"""Shared by our commands: requests to the control API of a running server, and report files."""
 
 import os
 from argparse import ArgumentParser
@@ -42,14 +41,14 @@ def ask(url: str | None, path: str, **query: str) -> Any:
             returncode=NOT_JUDGED,
         ) from None
     if not response.is_success:
-        said = body.get("message") if isinstance(body, dict) else None
-        reason = said or f"{address} answers {response.status_code}"
+        server_message = body.get("message") if isinstance(body, dict) else None
+        reason = server_message or f"{address} answers {response.status_code}"
         raise CommandError(str(reason), returncode=NOT_JUDGED)
     return body
 
 
 def write(path: str, text: str, *, append: bool = False) -> None:
-    """Write a report; raises CommandError where that cannot be."""
+    """Write a report; raises CommandError if the file cannot be written."""
     try:
         with Path(path).open("a" if append else "w", encoding="utf-8") as file:
             file.write(text)

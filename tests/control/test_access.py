@@ -61,7 +61,7 @@ def test_any_other_name_is_none(host: str) -> None:
 @pytest.mark.parametrize("host", ["localhost:8000", "evil.example"])
 @pytest.mark.parametrize("token", ["", TOKEN])
 @pytest.mark.parametrize("given", [None, f"Bearer {TOKEN}", "Bearer wrong"])
-def test_the_matrix(
+def test_access_by_mode_address_host_and_token(
     bound: Any, mode: str, address: str, host: str, token: str, given: str | None
 ) -> None:
     client = bound(address, mode=mode, token=token, host=host)
@@ -177,7 +177,7 @@ def test_under_another_server_the_connections_own_address_counts(
     assert on_loopback({"server": server}) is is_ours
 
 
-def test_what_the_server_is_bound_to_goes_before_the_connections_address(
+def test_bound_address_wins_over_address_of_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv(VARIABLE, "0.0.0.0")
@@ -192,7 +192,7 @@ def test_a_server_says_what_it_is_bound_to(monkeypatch: pytest.MonkeyPatch) -> N
         assert on_loopback({}) is is_ours
 
 
-def test_where_nothing_is_known_it_is_closed(
+def test_api_is_closed_without_a_known_address(
     monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
     # Outside Django's test environment its client's name for the server means nothing.

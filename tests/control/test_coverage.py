@@ -57,14 +57,14 @@ def test_steps_that_answered_and_conditions_that_never_held(run: Control) -> Non
     }
 
 
-def test_a_condition_that_held_once_is_not_told(run: Control) -> None:
+def test_condition_that_held_once_is_not_listed(run: Control) -> None:
     chat("Bye")
     (one,) = coverage(run)["scenarios"]
     assert [never["field"] for never in one["steps"][1]["never_true"]] == ["match.stream"]
 
 
 @pytest.mark.parametrize("by_admin", [False, True])
-def test_what_was_covered_outlives_journal_and_session(run: Control, by_admin: bool) -> None:
+def test_coverage_outlives_journal_and_session(run: Control, by_admin: bool) -> None:
     chat("Hello")
     chat("Bye")
     if by_admin:
@@ -80,7 +80,7 @@ def test_what_was_covered_outlives_journal_and_session(run: Control, by_admin: b
     assert (found["requests"], found["complete"]) == (2, True)
 
 
-def test_beyond_the_ring_steps_are_counted_and_conditions_are_said_to_be_unsure(
+def test_coverage_beyond_the_journal_is_incomplete_for_conditions(
     run: Control,
 ) -> None:
     chat("Hello")
@@ -133,7 +133,7 @@ def test_a_sessions_own_scenario_is_covered_by_name_and_after_its_end(run: Contr
     assert coverage(run, scenarios="*")["steps"] >= 4
 
 
-def test_the_run_begins_anew_when_it_is_told_to(run: Control) -> None:
+def test_coverage_run_can_be_reset(run: Control) -> None:
     chat("Hello")
     run.delete("coverage")
     found = coverage(run)
@@ -153,7 +153,7 @@ def test_without_scenarios_nothing_is_covered(control: Control) -> None:
         ({"session": "x"}, (400, "VALIDATION_ERROR", "session")),
     ],
 )
-def test_what_is_not_understood_is_refused(
+def test_unknown_scenarios_are_refused(
     control: Control, query: dict[str, str], error: tuple[int, str, str]
 ) -> None:
     assert error_of(control.get("coverage", **query)) == error

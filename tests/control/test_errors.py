@@ -71,7 +71,7 @@ def test_a_method_that_is_not_there_is_named(
         "*/*",
     ],
 )
-def test_a_body_that_is_not_said_to_be_json_is_refused(
+def test_body_without_json_content_type_is_refused(
     control: Control, method: str, path: str, content_type: str
 ) -> None:
     """These are what a page of another origin can send without being asked."""
@@ -80,7 +80,7 @@ def test_a_body_that_is_not_said_to_be_json_is_refused(
     assert error_of(response) == (415, "VALIDATION_ERROR", None)
 
 
-def test_without_a_body_nothing_is_done(control: Control) -> None:
+def test_request_without_a_body_is_refused(control: Control) -> None:
     chat()
     response = control.ask("POST", "reset", content_type="")
     assert error_of(response) == (415, "VALIDATION_ERROR", None)
@@ -150,7 +150,7 @@ def test_a_slash_at_the_end_is_taken_and_never_redirected(control: Control, path
         assert (slashed.status_code, slashed.content) == (plain.status_code, plain.content)
 
 
-def test_an_error_of_ours_says_nothing_of_itself(
+def test_internal_error_does_not_reveal_its_reason(
     control: Control, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(*_: object) -> None:
@@ -237,7 +237,7 @@ def test_every_exception_has_its_answer(
     assert set(body) == {"code", "message", "field"}
 
 
-def test_all_that_a_document_has_wrong_is_in_the_message() -> None:
+def test_message_lists_all_problems_of_a_document() -> None:
     error = DocumentError.of([Problem("steps[0].turn", "missing"), Problem("name", "taken")])
     body = json.loads(answer_error(error, {}).content)
     assert (body["message"], body["field"]) == (
@@ -246,5 +246,5 @@ def test_all_that_a_document_has_wrong_is_in_the_message() -> None:
     )
 
 
-def test_being_throttled_tells_when_to_come_again() -> None:
+def test_throttled_request_has_retry_after() -> None:
     assert answer_error(Throttled(wait=1.2), {}).headers["Retry-After"] == "2"

@@ -38,7 +38,7 @@ TWO = [
 ]
 
 
-def test_the_winner_and_each_condition_of_every_step_are_told(control: Control) -> None:
+def test_explanation_has_the_winner_and_conditions_of_every_step(control: Control) -> None:
     control.post("scenarios", {"scenarios": TWO})
     found = explain(control, question("coffee"))
     assert (found["provider"], found["kind"]) == ("openai", "step")
@@ -81,7 +81,7 @@ def test_the_bytes_are_those_that_the_next_request_gets(control: Control, stream
     assert {k.lower(): v for k, v in sent.items()} == found["sent"]["headers"]
 
 
-def test_both_forms_of_the_answer_are_told(control: Control) -> None:
+def test_explanation_has_whole_and_streamed_answer(control: Control) -> None:
     control.post("scenarios", {"scenarios": TWO})
     found = explain(control, question("tea"))
     assert '"content":"Tea."' in found["whole"]["body"]
@@ -89,7 +89,7 @@ def test_both_forms_of_the_answer_are_told(control: Control) -> None:
     assert found["streamed"]["headers"]["content-type"].startswith("text/event-stream")
 
 
-def test_explaining_moves_nothing(control: Control) -> None:
+def test_explaining_changes_no_state(control: Control) -> None:
     state = services().state
     busy = scenario(
         "busy",
@@ -113,7 +113,7 @@ def test_explaining_moves_nothing(control: Control) -> None:
     services().pipeline.streams.free()
 
 
-def test_what_the_session_has_consumed_counts(control: Control) -> None:
+def test_consumed_steps_of_the_session_do_not_win(control: Control) -> None:
     control.post("scenarios", {"scenarios": TWO})
     chat("tea")
     found = explain(control, question("tea"))
@@ -147,7 +147,7 @@ def test_a_sessions_own_scenarios_count(control: Control) -> None:
         (scenario("x"), {"temperature": "hot"}, "refused", 400),
     ],
 )
-def test_what_kind_of_answer_it_is_is_told(
+def test_explanation_has_the_kind_of_answer(
     control: Control, document: Any, fields: dict[str, Any], kind: str, status: int
 ) -> None:
     control.post("scenarios", document)
@@ -155,14 +155,14 @@ def test_what_kind_of_answer_it_is_is_told(
     assert (found["kind"], found["sent"]["status"]) == (kind, status)
 
 
-def test_a_violation_is_told_and_not_committed(control: Control) -> None:
+def test_explained_violation_is_not_stored(control: Control) -> None:
     control.post("scenarios", scenario("x", says("x", expect={"temperature": 1})))
     found = explain(control, question())
     assert found["violations"] == ["Expected temperature 1 but received undefined"]
     assert control.get("state", session=KEY).json()["violations"] == []
 
 
-def test_a_computed_answer_is_told(control: Control) -> None:
+def test_computed_answer_is_explained(control: Control) -> None:
     found = explain(control, {"method": "GET", "path": "/v1/models", "headers": HEADERS})
     assert (found["kind"], found["winner"], found["whole"]) == ("computed", None, None)
     assert '"object":"list"' in found["sent"]["body"]
@@ -184,7 +184,7 @@ def test_the_query_and_other_providers_are_understood(control: Control) -> None:
     assert "event: message_stop" in found["streamed"]["body"]
 
 
-def test_a_request_without_a_key_is_told_to_be_refused(control: Control) -> None:
+def test_request_without_a_key_is_explained_as_refused(control: Control) -> None:
     found = explain(control, {**question(), "headers": {}})
     assert (found["session"], found["kind"], found["sent"]["status"]) == ("default", "refused", 401)
 
@@ -194,7 +194,7 @@ def test_a_body_given_as_text_is_sent_as_it_stands(control: Control) -> None:
     assert (found["kind"], found["sent"]["status"]) == ("refused", 400)
 
 
-def test_a_fault_is_told_as_it_is_acted_out(control: Control) -> None:
+def test_fault_is_explained_with_its_bytes(control: Control) -> None:
     control.post("scenarios", scenario("dead", {"produce": {"fault": {"kind": "network_error"}}}))
     sent = explain(control, question())["sent"]
     assert (sent["status"], sent["ending"], sent["body"]) == (None, "cut", "")
@@ -208,7 +208,7 @@ def test_a_cut_body_that_is_no_text_comes_in_base64(control: Control) -> None:
     assert (sent["body"], base64.b64decode(sent["base64"])) == (None, "☃".encode()[:1])
 
 
-def test_delays_and_paces_are_told_and_not_waited_for(control: Control) -> None:
+def test_delays_are_explained_without_waiting(control: Control) -> None:
     produce = {"text": "a b c", "latency_ms": 60_000, "pacing": {"chunk_ms": 60_000}}
     control.post(
         "scenarios",

@@ -23,7 +23,7 @@ def test_losses_are_counted_by_session() -> None:
     assert losses.of(None) == 0
 
 
-def test_of_too_many_sessions_only_the_sum_is_known() -> None:
+def test_losses_of_too_many_sessions_are_counted_in_total_only() -> None:
     losses = DroppedRows(max_sessions=2)
     for name in ("a", "b", "c"):
         losses.add(name)
@@ -32,7 +32,7 @@ def test_of_too_many_sessions_only_the_sum_is_known() -> None:
 
 
 @pytest.mark.parametrize(("lost", "begins"), [(1, "1 request is"), (1234, "1,234 requests are")])
-def test_a_page_says_how_many(lost: int, begins: str) -> None:
+def test_page_shows_the_number_of_lost_requests(lost: int, begins: str) -> None:
     losses = DroppedRows()
     assert losses.warning(None) == ""
     losses.add("a", lost)
@@ -47,7 +47,9 @@ def lossy() -> Iterator[None]:
 
 
 @pytest.mark.django_db
-def test_the_control_api_says_so_of_the_session_and_of_all(control: Control, lossy: None) -> None:
+def test_control_api_counts_lost_requests_by_session_and_in_total(
+    control: Control, lossy: None
+) -> None:
     for name, lost in (("lossy", 2), ("whole", 0)):
         expected = {"complete": lost == 0, "lost": lost}
         for body in (
@@ -60,7 +62,7 @@ def test_the_control_api_says_so_of_the_session_and_of_all(control: Control, los
 
 
 @pytest.mark.django_db
-def test_what_is_lost_may_be_more_than_a_test_allows(control: Control, lossy: None) -> None:
+def test_verify_at_most_fails_with_lost_requests(control: Control, lossy: None) -> None:
     asked = {"session": "lossy", "match": {}, "count": {"at_most": 1}}
     assert control.post("verify", asked).json()["passed"] is False
     asked["count"] = {"at_most": 2}
@@ -69,7 +71,7 @@ def test_what_is_lost_may_be_more_than_a_test_allows(control: Control, lossy: No
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("way", ["reset", "delete"])
-def test_emptying_the_journal_begins_anew(control: Control, lossy: None, way: str) -> None:
+def test_emptying_the_journal_resets_lost_requests(control: Control, lossy: None, way: str) -> None:
     if way == "reset":
         control.post("reset", {"session": "lossy"})
     else:
@@ -78,7 +80,9 @@ def test_emptying_the_journal_begins_anew(control: Control, lossy: None, way: st
 
 
 @pytest.mark.django_db
-def test_what_finds_no_room_is_told(control: Control, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requests_without_room_are_counted_as_lost(
+    control: Control, monkeypatch: pytest.MonkeyPatch
+) -> None:
     control.post("scenarios", scenario("s", says("Hi.", consume=False)))
     monkeypatch.setattr(journal, "_most_bytes", 0)
     chat()
@@ -121,7 +125,7 @@ def test_every_session_that_found_no_room_is_told_of_its_own(
         "/admin/scenarios_app/servedrequest/session/?name=lossy",
     ],
 )
-def test_the_pages_say_so(admin_client: Client, lossy: None, url: str) -> None:
+def test_journal_pages_show_lost_requests(admin_client: Client, lossy: None, url: str) -> None:
     assert "2 requests are missing here" in admin_client.get(url, follow=True).content.decode()
     journal.dropped_rows.forget(None)
     assert "missing here" not in admin_client.get(url, follow=True).content.decode()

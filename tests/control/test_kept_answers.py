@@ -39,7 +39,7 @@ def explain(control: Control, **body: Any) -> Any:
     return response.json()
 
 
-def test_explaining_knows_what_was_said_before(control: Control, first: str) -> None:
+def test_explaining_reads_stored_responses(control: Control, first: str) -> None:
     found = explain(control, input="And?", previous_response_id=first)
     assert found["winner"] == {"scenario": "tea", "step": "1"}
     assert explain(control, input="And?")["winner"] == {"scenario": "rest", "step": "1"}
@@ -53,7 +53,9 @@ def test_explaining_keeps_and_drops_nothing(control: Control, first: str) -> Non
     assert recall(key_session(KEY), first) is not None
 
 
-def test_explaining_what_goes_on_from_nothing_shows_the_error(control: Control, first: str) -> None:
+def test_explaining_an_unknown_previous_response_shows_the_error(
+    control: Control, first: str
+) -> None:
     found = explain(control, input="And?", previous_response_id="resp_nobody")
     assert found["winner"] is None
     assert "previous_response_not_found" in json.dumps(found)
@@ -63,7 +65,7 @@ def test_explaining_a_request_that_is_refused(control: Control, first: str) -> N
     assert explain(control, input=1)["winner"] is None
 
 
-def test_verifying_knows_what_was_said_before(control: Control, first: str) -> None:
+def test_verifying_reads_stored_responses(control: Control, first: str) -> None:
     ask(input="And?", previous_response_id=first)
     ask(input="And?")
     assert journal.flush()
@@ -72,7 +74,7 @@ def test_verifying_knows_what_was_said_before(control: Control, first: str) -> N
     assert (found["passed"], found["count"], found["unjudged"]) == (True, 2, [])
 
 
-def test_verifying_leaves_unjudged_what_is_no_longer_kept(control: Control, first: str) -> None:
+def test_requests_with_dropped_responses_are_unjudged(control: Control, first: str) -> None:
     ask(input="And?", previous_response_id=first)
     assert journal.flush()
     async_to_sync(services().state.forget_response)(key_session(KEY), first)
@@ -81,6 +83,6 @@ def test_verifying_leaves_unjudged_what_is_no_longer_kept(control: Control, firs
     assert (found["count"], len(found["unjudged"])) == (1, 1)
 
 
-def test_a_reset_forgets_what_was_kept(control: Control, first: str) -> None:
+def test_reset_drops_stored_responses(control: Control, first: str) -> None:
     control.post("reset", {"session": KEY})
     assert ask(previous_response_id=first)["error"]["code"] == "previous_response_not_found"

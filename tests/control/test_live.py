@@ -29,7 +29,7 @@ def chat(live: Live, text: str = "Hello", **fields: Any) -> httpx2.Response:
     return httpx2.post(url, json=body, headers=headers, trust_env=False)
 
 
-def test_what_was_put_answers_the_next_request(live: Live, http_client: httpx2.Client) -> None:
+def test_put_scenario_answers_the_next_request(live: Live, http_client: httpx2.Client) -> None:
     for text in ("one", "two", "three"):
         http_client.put("/control/scenarios/x", json=scenario("x", says(text))).raise_for_status()
         assert chat(live).json()["choices"][0]["message"]["content"] == text

@@ -23,7 +23,7 @@ def listener(user: Any) -> WebsocketCommunicator:
     return socket
 
 
-async def test_a_reader_hears_what_is_there_and_then_what_comes() -> None:
+async def test_reader_receives_existing_rows_then_new_ones() -> None:
     def reader() -> User:
         served(model="first")
         user = User.objects.create_user("reader")
@@ -50,7 +50,7 @@ async def heard(socket: WebsocketCommunicator, count: int) -> list[str]:
     return models
 
 
-async def test_however_many_listen_the_journal_is_looked_at_once(
+async def test_several_listeners_share_one_journal_query(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     looks: list[int | None] = []
@@ -78,7 +78,7 @@ async def test_however_many_listen_the_journal_is_looked_at_once(
     assert module.feed()._looking is None
 
 
-async def test_each_row_is_heard_once_whenever_one_joins() -> None:
+async def test_each_row_is_received_once_by_late_listeners() -> None:
     user = await in_database(somebody)
     first = listener(user)
     await first.connect()
@@ -98,7 +98,7 @@ async def test_each_row_is_heard_once_whenever_one_joins() -> None:
         await socket.disconnect()
 
 
-async def test_a_page_that_takes_nothing_is_closed_and_the_others_go_on(
+async def test_slow_listener_is_closed_and_others_continue(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "SEND_SECONDS", 0.0)
@@ -127,14 +127,14 @@ async def test_a_page_that_takes_nothing_is_closed_and_the_others_go_on(
 
 
 @pytest.mark.parametrize("known", [True, False])
-async def test_others_hear_nothing(known: bool) -> None:
+async def test_users_without_permission_receive_no_rows(known: bool) -> None:
     user = await in_database(lambda: User.objects.create_user("x")) if known else AnonymousUser()
     socket = listener(user)
     await socket.connect()
     assert await socket.receive_output(5) == {"type": "websocket.close", "code": NOT_ALLOWED}
 
 
-def test_a_row_says_what_kept_the_nearest_step_from_answering() -> None:
+def test_row_names_the_failed_conditions_of_the_nearest_step() -> None:
     mismatch = {"field": "match.model", "expected": 'equals "a"', "actual": '"b"'}
     near = [{"scenario": "s", "step": "1", "mismatches": [mismatch]}]
     assert row_json(unmatched(near_misses=near))["near"] == (
@@ -152,7 +152,7 @@ async def test_a_page_of_another_origin_is_refused(origin: str | None) -> None:
     assert not connected
 
 
-async def test_a_page_of_this_server_is_heard() -> None:
+async def test_page_of_this_server_may_connect() -> None:
     headers = [(b"host", b"localhost:8000"), (b"origin", b"http://localhost:8000")]
     socket = WebsocketCommunicator(live_journal, "/ws/journal/", headers)
     connected, _ = await socket.connect()

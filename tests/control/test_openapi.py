@@ -53,7 +53,7 @@ def test_every_route_is_in_the_document_and_no_other(document: dict[str, Any]) -
     assert set(operations(document)) == routes()
 
 
-def test_the_routes_are_those_of_the_contract(document: dict[str, Any]) -> None:
+def test_document_has_the_routes_of_the_contract(document: dict[str, Any]) -> None:
     assert set(operations(document)) == {
         ("GET", "/control/scenarios"),
         ("POST", "/control/scenarios"),
@@ -117,14 +117,14 @@ def test_every_field_says_what_it_means(document: dict[str, Any]) -> None:
     assert bare + queries == []
 
 
-def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
+def test_every_reference_has_a_target(document: dict[str, Any]) -> None:
     components = document["components"]["schemas"]
     wanted = set(re.findall(r"'#/components/schemas/(\w+)'", str(document)))
     assert wanted <= set(components)
     assert "$defs" not in str(document)
 
 
-def test_the_token_is_how_one_gets_in(document: dict[str, Any]) -> None:
+def test_document_names_the_bearer_token(document: dict[str, Any]) -> None:
     (scheme,) = document["components"]["securitySchemes"].values()
     assert (scheme["type"], scheme["scheme"]) == ("http", "bearer")
 
@@ -151,5 +151,5 @@ def test_documents_in_the_api_have_that_schema(document: dict[str, Any]) -> None
 
 
 @pytest.mark.parametrize("path", ["schema", "docs", "schema/scenario.json/"])
-def test_they_are_found_with_a_slash_or_without(control: Control, path: str) -> None:
+def test_schemas_are_served_with_and_without_a_slash(control: Control, path: str) -> None:
     assert control.client.get(f"/control/{path}").status_code == 200

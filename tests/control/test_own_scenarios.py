@@ -24,7 +24,7 @@ def test_a_sessions_own_scenario_answers_in_that_session_alone(control: Control)
     assert not Scenario.objects.exists()
 
 
-def test_it_hides_the_common_one_of_its_name(control: Control) -> None:
+def test_private_scenario_hides_the_common_one(control: Control) -> None:
     control.post("scenarios", scenario("greeting", says("Common.", consume=False)))
     own = scenario("greeting", says("Mine.", consume=False))
     assert control.post("scenarios", own, session=MINE).status_code == 201
@@ -63,7 +63,7 @@ def test_a_name_that_the_session_has_is_a_conflict_and_nothing_is_added(control:
     assert listed == [scenario("own")]
 
 
-def test_replacing_one_makes_that_session_alone_forget(control: Control) -> None:
+def test_replacing_a_private_scenario_resets_its_session_only(control: Control) -> None:
     control.post("scenarios", scenario("once", says("Common.")))
     control.put("scenarios/once", scenario("once", says("first")), session=MINE)
     assert said(chat(key=OTHER)) == "Common."
@@ -75,7 +75,7 @@ def test_replacing_one_makes_that_session_alone_forget(control: Control) -> None
     assert chat(key=OTHER).status_code == 404
 
 
-def test_one_that_was_deleted_leaves_nothing_to_the_next_of_its_name(control: Control) -> None:
+def test_deleted_private_scenario_leaves_no_consumed_steps(control: Control) -> None:
     for text in ("first", "second"):
         assert control.put(
             "scenarios/once", scenario("once", says(text)), session=MINE
@@ -92,7 +92,7 @@ def test_pushing_keeps_what_the_session_knows(control: Control) -> None:
     assert said(chat(key=MINE)) == "two"
 
 
-def test_a_disabled_one_hides_the_common_one_too(control: Control) -> None:
+def test_disabled_private_scenario_hides_the_common_one(control: Control) -> None:
     control.post("scenarios", scenario("greeting", says("Common.", consume=False)))
     control.post("scenarios", scenario("greeting", enabled=False), session=MINE)
     assert chat(key=MINE).status_code == 404
@@ -127,7 +127,7 @@ def test_a_session_that_began_under_a_name_is_called_by_it(control: Control) -> 
     assert async_to_sync(services().state.sessions)() == ("alpha",)
 
 
-def test_its_limits_are_those_of_the_settings(control: Control, settings: object) -> None:
+def test_private_scenario_is_limited_by_the_settings(control: Control, settings: object) -> None:
     settings.MOCKLLM_MAX_TEXT_BYTES = 3_000_000  # type: ignore[attr-defined]
     long = scenario("own", says("x" * 2_500_000))
     assert control.put("scenarios/own", long, session=MINE).status_code == 201

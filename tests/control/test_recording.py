@@ -64,7 +64,7 @@ def test_a_recording_becomes_a_scenario(control: Control) -> None:
     assert control.get("recording").status_code == 404
 
 
-def test_what_several_processes_answer_is_not_recorded_by_one(
+def test_recording_is_refused_with_several_processes(
     control: Control, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As where there is a REDIS_URL: some other process may get the next request."""
@@ -82,7 +82,7 @@ def test_a_recording_of_nothing_is_an_empty_scenario(control: Control) -> None:
     assert (document["name"], document["steps"]) == ("c", [])
 
 
-def test_what_is_new_comes_after_what_was_known(control: Control) -> None:
+def test_new_steps_follow_steps_of_the_cassette(control: Control) -> None:
     known = cassette(control)
     control.put("recording", {"mode": "new", "name": "c", "cassettes": [known]})
     hear(begun())
@@ -91,7 +91,7 @@ def test_what_is_new_comes_after_what_was_known(control: Control) -> None:
     assert before["match"] == known["steps"][0]["match"] and after == known["steps"][0]
 
 
-def test_a_replay_tells_what_drifted(control: Control) -> None:
+def test_replay_reports_drift(control: Control) -> None:
     known = cassette(control)
     control.put("recording", {"session": KEY, "mode": "none", "cassettes": [known]})
     recording = begun(key_session(KEY))
@@ -147,7 +147,7 @@ def test_a_wrong_beginning_names_its_place(control: Control, body: Any, field: s
     assert services().pipeline.recordings == {}
 
 
-def test_what_is_not_there_cannot_be_ended(control: Control) -> None:
+def test_ending_an_unknown_recording_is_not_found(control: Control) -> None:
     answer = control.delete("recording", session="nobody")
     assert answer.status_code == 404 and "session “nobody”" in answer.json()["message"]
 

@@ -116,7 +116,7 @@ def test_one_request_has_its_headers_and_bodies_without_secrets(control: Control
     assert response["timings"]
 
 
-def test_a_cut_body_is_said_to_be_cut(control: Control, settings: object) -> None:
+def test_cut_body_is_marked_as_cut(control: Control, settings: object) -> None:
     settings.MOCKLLM_JOURNAL_BODY_BYTES = 50  # type: ignore[attr-defined]
     control.post("scenarios", GREETING)
     uid = chat("Hello").headers["x-mockllm-request"]
@@ -180,7 +180,7 @@ def test_a_page_that_is_just_full_is_the_last(control: Control) -> None:
     assert control.get("requests", limit=2).json()["next"] is None
 
 
-def test_what_comes_after_the_last_that_was_seen_can_be_asked_for(control: Control) -> None:
+def test_requests_after_an_id_are_listed(control: Control) -> None:
     last = chat().headers["x-mockllm-request"]
     told = control.get("requests", after=last).json()
     assert (told["requests"], told["next"]) == ([], None)

@@ -50,7 +50,7 @@ def test_a_taken_name_is_a_conflict_and_nothing_is_added(control: Control) -> No
     assert control.get("scenarios").json()["scenarios"] == [scenario("one", says("first"))]
 
 
-def test_all_that_is_wrong_with_a_document_is_said_with_its_places(control: Control) -> None:
+def test_problems_of_a_document_are_listed_with_their_places(control: Control) -> None:
     response = control.post("scenarios", BROKEN)
     assert error_of(response) == (400, "VALIDATION_ERROR", "steps[0].produce.pacing.jitter")
     message = response.json()["message"]
@@ -163,7 +163,7 @@ def test_a_first_step_is_pushed_into_an_empty_scenario(control: Control) -> None
         ("text", None),
     ],
 )
-def test_what_is_wrong_with_a_pushed_step_is_placed_in_the_step(
+def test_problem_of_a_pushed_step_has_its_place_in_the_step(
     control: Control, step: object, field: str | None
 ) -> None:
     control.post("scenarios", WEATHER)
@@ -183,7 +183,7 @@ def test_pushing_to_a_scenario_that_is_not_there_is_not_found(control: Control) 
     assert error_of(control.post("scenarios/nobody/steps", says("x"))) == (404, "NOT_FOUND", None)
 
 
-def test_what_another_process_adds_at_the_same_moment_is_a_conflict(
+def test_concurrent_add_of_the_same_name_is_a_conflict(
     control: Control, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def added_meanwhile(_: object) -> None:

@@ -19,7 +19,7 @@ EVERYTHING = scenario(
 )
 
 
-def test_the_state_tells_all_that_a_session_remembers(control: Control) -> None:
+def test_state_has_consumed_attempts_counters_and_violations(control: Control) -> None:
     control.post("scenarios", EVERYTHING)
     texts = [chat(text) for text in ("go", "go", "go", "go", "go")]
     assert [said(r) for r in (texts[0], texts[1], texts[4])] == ["one", "two", "three"]
@@ -36,7 +36,7 @@ def test_the_state_tells_all_that_a_session_remembers(control: Control) -> None:
     }
 
 
-def test_a_session_of_which_nothing_is_known_is_an_empty_one(control: Control) -> None:
+def test_state_of_an_unknown_session_is_empty(control: Control) -> None:
     assert control.get("state", session="nobody").json() == {"session": "nobody", **EMPTY}
 
 
@@ -54,7 +54,7 @@ def test_a_session_is_named_by_its_key_or_by_the_name_that_is_shown(control: Con
         assert (state["session"], len(state["consumed"])) == (shown, 1)
 
 
-def test_a_known_name_goes_before_the_key_that_reads_so(control: Control) -> None:
+def test_session_name_wins_over_an_equal_key(control: Control) -> None:
     control.post("scenarios", scenario("once", says("hi", consume=False)))
     chat(key="alpha")
     chat(key="sk-other", headers={"x-mockllm-session": "alpha"})
@@ -91,7 +91,7 @@ def test_reset_makes_a_session_new_and_leaves_the_others(control: Control) -> No
     assert said(chat("go", key="sk-one")) == "one"
 
 
-def test_reset_begins_ordinals_anew(control: Control) -> None:
+def test_reset_restarts_ordinals(control: Control) -> None:
     control.post("scenarios", scenario("hi", says("hi", consume=False)))
     first = chat().json()["id"]
     assert chat().json()["id"] != first
@@ -100,7 +100,7 @@ def test_reset_begins_ordinals_anew(control: Control) -> None:
 
 
 @pytest.mark.parametrize("body", [{"session": None, "scenarios": False}, {"session": None}, {}])
-def test_reset_of_no_session_is_of_all(control: Control, body: dict[str, object]) -> None:
+def test_reset_without_a_session_resets_all(control: Control, body: dict[str, object]) -> None:
     control.post("scenarios", EVERYTHING)
     for key in ("sk-one", "sk-two"):
         chat("go", key=key)
@@ -111,7 +111,7 @@ def test_reset_of_no_session_is_of_all(control: Control, body: dict[str, object]
     assert control.get("scenarios").json()["scenarios"] == [EVERYTHING]
 
 
-def test_several_sessions_are_reset_at_once(control: Control) -> None:
+def test_several_sessions_are_reset_in_one_request(control: Control) -> None:
     control.post("scenarios", EVERYTHING)
     control.post("scenarios", scenario("own"), session="sk-one")
     for key in ("sk-one", "sk-two", "sk-three"):

@@ -141,7 +141,7 @@ def test_the_ids_are_those_of_the_journal(control: Control) -> None:
     assert control.get(f"requests/{UUID(unmatched['id'])}").status_code == 200
 
 
-def test_a_session_of_which_nothing_is_known_passes(control: Control) -> None:
+def test_verdict_of_an_unknown_session_passes(control: Control) -> None:
     found = verdict(control, session="nobody")
     assert (found["passed"], found["requests"], found["session"]) == (True, 0, "nobody")
 
@@ -157,7 +157,7 @@ def test_a_session_of_which_nothing_is_known_passes(control: Control) -> None:
         ({"sesion": "x"}, (400, "VALIDATION_ERROR", "sesion")),
     ],
 )
-def test_what_is_not_understood_is_refused(
+def test_wrong_query_of_the_verdict_is_refused(
     control: Control, query: dict[str, str], error: tuple[int, str, str]
 ) -> None:
     assert error_of(control.get("verdict", **query)) == error
@@ -177,7 +177,7 @@ def test_the_receipt_is_that_of_scripts_requests_and_answers(control: Control) -
     assert run("first") != first
 
 
-def test_the_end_of_a_session_is_its_verdict_and_leaves_nothing_of_it(control: Control) -> None:
+def test_ending_a_session_returns_its_verdict_and_resets_it(control: Control) -> None:
     control.post("scenarios", TWO)
     own = scenario("own", says("own", match={"messages": ["never"]}))
     for key in (KEY, OTHER):
@@ -204,7 +204,7 @@ def test_the_end_of_a_session_is_its_verdict_and_leaves_nothing_of_it(control: C
         ({"session": KEY, "strict": "true"}, (400, "VALIDATION_ERROR", "strict")),
     ],
 )
-def test_an_end_that_is_refused_forgets_nothing(
+def test_refused_end_of_a_session_resets_nothing(
     control: Control, body: dict[str, Any], error: tuple[int, str, str]
 ) -> None:
     chat("first")

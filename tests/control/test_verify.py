@@ -100,7 +100,7 @@ def test_when_too_few_match_the_nearest_say_why(asked: Control) -> None:
     assert ServedRequest.objects.filter(uid=nearest[0]["id"]).exists()
 
 
-def test_where_enough_match_nothing_is_near(asked: Control) -> None:
+def test_nearest_is_empty_if_enough_requests_match(asked: Control) -> None:
     assert verify(asked)["nearest"] == []
     assert verify(asked, count={"at_most": 1})["nearest"] == []
 
@@ -113,7 +113,7 @@ def test_unmatched_requests_count_and_refused_ones_do_not(control: Control) -> N
     assert (found["count"], found["unjudged"]) == (1, [])
 
 
-def test_verifying_moves_nothing(asked: Control) -> None:
+def test_verifying_changes_no_state(asked: Control) -> None:
     before = asked.get("state", session=KEY).json(), asked.get("requests").json()
     verify(asked)
     assert (asked.get("state", session=KEY).json(), asked.get("requests").json()) == before
@@ -149,7 +149,7 @@ def test_a_body_that_was_cut_is_unjudged_and_proves_nothing(
         ({**HELLO, "headers": {"x-team": "dev"}}, 0),
     ],
 )
-def test_what_needs_no_body_is_judged_without_one(
+def test_conditions_without_a_body_are_judged_for_cut_requests(
     control: Control, settings: Any, match: dict[str, Any], count: int
 ) -> None:
     settings.MOCKLLM_JOURNAL_BODY_BYTES = 60

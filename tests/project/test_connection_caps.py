@@ -42,7 +42,7 @@ async def test_beyond_the_cap_one_is_told_so(
                 pass
 
 
-async def test_where_no_more_may_be_open_the_others_wait_and_none_is_reset(
+async def test_connections_beyond_the_file_limit_wait_without_reset(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     request = OPENING + b"content-length: 0\r\nconnection: close\r\n\r\n"
@@ -114,7 +114,7 @@ def test_the_limit_on_descriptors_is_raised_as_far_as_is_needed(
     assert len(now) == 2
 
 
-def test_where_it_may_not_be_raised_fewer_connections_are_taken_and_that_is_said(
+def test_fixed_file_limit_lowers_the_connections_with_a_log_line(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     limits_of(monkeypatch, 1024, 1024, may=lambda soft, hard: hard <= 1024)

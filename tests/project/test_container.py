@@ -27,7 +27,7 @@ def command(instruction: str) -> list[str]:
     return parts
 
 
-def test_what_it_copies_is_enough_to_build_from(tmp_path: Path) -> None:
+def test_image_copies_all_files_of_the_build(tmp_path: Path) -> None:
     copied = re.findall(r"^COPY (?!--)(.+) \S+$", DOCKERFILE, re.MULTILINE)
     names = [name for line in copied for name in line.split()]
     for name in names:
@@ -72,7 +72,7 @@ def test_its_server_is_healthy_and_then_is_not(wheel: Path, tmp_path: Path) -> N
     assert (tmp_path / "mockllm.sqlite3").is_file()
 
 
-def test_it_is_not_root_who_serves() -> None:
+def test_container_does_not_run_as_root() -> None:
     assert re.findall(r"^USER (.+)$", DOCKERFILE, re.MULTILINE) == ["10001"]
 
 

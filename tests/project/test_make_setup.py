@@ -45,7 +45,7 @@ def there(checkout: Path) -> set[str]:
     return {path.name for path in (checkout / ".venv").iterdir()} - {"bin"}
 
 
-def test_what_is_installed_is_not_installed_again(checkout: Path) -> None:
+def test_setup_does_not_install_again(checkout: Path) -> None:
     assert setup(checkout, WORKS) == 0
     assert there(checkout) == {"installed", ".installed", ".runtime"}
     assert setup(checkout, FAILS) == 0

@@ -84,7 +84,7 @@ def test_dotenv_is_read_and_the_environment_wins(tmp_path: Path) -> None:
     assert "DRAIN" not in seen["environ"]
 
 
-def test_the_example_file_says_the_defaults(tmp_path: Path) -> None:
+def test_copy_of_the_example_file_changes_no_setting(tmp_path: Path) -> None:
     plain = processes.settings(cwd=tmp_path)
     (tmp_path / ".env").write_text((CHECKOUT / ".env.example").read_text())
     copied = processes.settings(cwd=tmp_path)

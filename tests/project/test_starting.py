@@ -81,7 +81,7 @@ def test_fixtures_come_beside_the_demo(dev: LazySettings) -> None:
 
 
 @pytest.mark.parametrize("left", [0, 1])
-def test_what_was_deleted_does_not_come_again(dev: LazySettings, left: int) -> None:
+def test_deleted_demo_is_not_loaded_again(dev: LazySettings, left: int) -> None:
     serve._prepare([])
     keep = Scenario.objects.values_list("pk", flat=True)[:left]
     Scenario.objects.exclude(pk__in=list(keep)).delete()

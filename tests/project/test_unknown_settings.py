@@ -32,14 +32,14 @@ from tests.project import processes
         ("OTHER_MOCKLLM_SCENARIO", []),
     ],
 )
-def test_a_name_that_nothing_reads_is_told_with_the_nearest(
+def test_unknown_variable_is_reported_with_the_nearest_setting(
     monkeypatch: pytest.MonkeyPatch, name: str, lines: list[str]
 ) -> None:
     monkeypatch.setattr(env, "variables", lambda: ChainMap({name: "x"}))
     assert list(env.unknown()) == lines
 
 
-def test_nothing_is_told_where_the_settings_are_somebody_elses(
+def test_variables_are_not_checked_under_foreign_settings(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delitem(env.sys.modules, "mockllm_site.settings")
@@ -47,7 +47,7 @@ def test_nothing_is_told_where_the_settings_are_somebody_elses(
     assert list(env.unknown()) == []
 
 
-def test_a_process_tells_it_once_and_goes_on(tmp_path: Path) -> None:
+def test_unknown_variable_is_reported_once_per_process(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("MOCKLLM_MODEL=a\n")
     code = "from mockllm_site.kit import env; env.configure(); env.configure(); print('on')"
     done = processes.python("-P", "-c", code, cwd=tmp_path, variables={"MOCKLLM_PORTS": "1"})

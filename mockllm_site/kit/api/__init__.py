@@ -1,1 +1,1 @@
-"""What all of our own JSON APIs are made of: strict shapes, one error contract, OpenAPI."""
+"""The base of the control and chat APIs: strict shapes, one error contract, OpenAPI."""

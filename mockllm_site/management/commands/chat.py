@@ -51,14 +51,14 @@ class Command(BaseCommand):
 
 
 def _prepare() -> None:
-    """What a server would have done, where none has been started yet."""
+    """Prepare the database and the demo, as the start of a server does."""
     database.prepare()
     starting.load_test_mode()
     starting.load_demo()
 
 
 def _lines() -> Iterator[str]:
-    """What is to be sent: the lines of a pipe, or what somebody types."""
+    """Return the messages to send: lines of a pipe or typed lines."""
     if sys.stdin.isatty():
         lines = typed_lines()
     else:

@@ -1,4 +1,4 @@
-"""`drift`: what is asked today, or answered, beside what cassettes hold."""
+"""`drift`: compares current requests or responses with cassettes."""
 
 import sys
 from argparse import Namespace

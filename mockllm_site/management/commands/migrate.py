@@ -26,8 +26,7 @@ class Command(migrate.Command):
             self._make_tables(options["verbosity"], options["interactive"])
 
     def _make_tables(self, verbosity: int, interactive: bool) -> None:
-        """What Django does too, but for the models of before and after in which migrations think:
-        to make those takes longer than to make the tables."""
+        """Create the tables without migration states, which take longer than the tables."""
         self.verbosity = verbosity
         self.sync_apps(connection, {app.label for app in apps.get_app_configs()})
         emit_post_migrate_signal(verbosity, interactive, connection.alias)

@@ -16,8 +16,8 @@ from mockllm_site.serve import database, lease, server
 from mockllm_site.serve import first_start as starting
 from mockllm_site.serve.workers import Workers
 
-HIGHEST_PORT = 65_535
-MOST_WORKERS = 64
+MAX_PORT = 65_535
+MAX_WORKERS = 64
 
 
 class Command(BaseCommand):
@@ -114,7 +114,7 @@ def _serve(
 def _serve_by(
     count: int, bound: socket, *, ready: Callable[[], None], parent: server.Parent | None
 ) -> None:
-    """Serve in so many forked processes."""
+    """Serve in `count` forked processes."""
 
     def work(ready: Callable[[], None]) -> None:
         own_parent = server.Parent(os.getppid())
@@ -150,12 +150,12 @@ def _prepare(fixtures: list[str], *, demo: bool = True, catch_all: bool = True) 
 
 
 def _count(text: str) -> int:
-    if not (text.isdecimal() and 1 <= int(text) <= MOST_WORKERS):
-        raise ArgumentTypeError(f"expected a number from 1 to {MOST_WORKERS}, got {text!r}")
+    if not (text.isdecimal() and 1 <= int(text) <= MAX_WORKERS):
+        raise ArgumentTypeError(f"expected a number from 1 to {MAX_WORKERS}, got {text!r}")
     return int(text)
 
 
 def _port(text: str) -> int:
-    if not (text.isdecimal() and int(text) <= HIGHEST_PORT):
-        raise ArgumentTypeError(f"expected a number from 0 to {HIGHEST_PORT}, got {text!r}")
+    if not (text.isdecimal() and int(text) <= MAX_PORT):
+        raise ArgumentTypeError(f"expected a number from 0 to {MAX_PORT}, got {text!r}")
     return int(text)
