@@ -66,5 +66,5 @@ def test_help_comes_where_a_setting_is_wrong_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "arguments", [["loaddata", "help"], ["run", "--", "x", "--help"], ["serve", "--port", "-h"]]
 )
-def test_other_arguments_than_help_report_wrong_settings(arguments: list[str]) -> None:
+def test_arguments_that_only_resemble_help_do_not_want_help(arguments: list[str]) -> None:
     assert not wants_help(arguments)

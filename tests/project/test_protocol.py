@@ -124,7 +124,7 @@ async def test_no_connection_is_idle_while_a_request_comes_in(
         writer.close()
 
 
-async def test_pipelined_request_of_another_kind_takes_the_asgi_path(
+async def test_connection_is_not_idle_while_a_pipelined_request_is_incomplete(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     looked, playing = looking(monkeypatch), Playing(scenario("s", says("Hi!")))

@@ -86,7 +86,7 @@ def test_a_person_gets_a_page(path: str) -> None:
         ("POST", "/chat/v1/chat/completions"),
     ],
 )
-def test_known_paths_are_not_rewritten(method: str, path: str) -> None:
+def test_known_paths_have_no_wrong_base(method: str, path: str) -> None:
     assert not has_wrong_base_url(scope(method, path, {}))
 
 

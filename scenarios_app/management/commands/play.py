@@ -28,7 +28,7 @@ from scenarios_app.verdict.reports import SUITE, junit
 
 class Command(BaseCommand):
     help = (
-        "Plays conversations and compares the answers with the expectations. "
+        "Plays conversations and compares answers with expectations. "
         "A file holds conversations and, optionally, scenarios; by default the database's are "
         "used. No server is needed. "
         "The exit code is 0 if all is as expected, 1 if not, 2 if the check could not be run."
