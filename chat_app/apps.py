@@ -12,5 +12,5 @@ class ChatConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        # Listens for runs that are found dead; it needs the models.
+        # Registers the receiver of `run_died`; it needs the models.
         import_module("chat_app.runs.store")

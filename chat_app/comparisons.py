@@ -1,5 +1,4 @@
-"""Comparisons: two answers to one message under blind labels, told as one stream, and one vote on
-them."""
+"""Comparisons: two answers to one message under blind labels, in one stream, and a vote on them."""
 
 import asyncio
 import random
@@ -15,14 +14,14 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from chat_app.conversations import as_uuid
+from chat_app.conversations import to_uuid
 from chat_app.errors import CONFLICT, NOT_FOUND, ChatError
 from chat_app.loop import on_loop
 from chat_app.models import ABComparison, ModelProfile, Preference
-from chat_app.profiles import Named
-from chat_app.ranking import Rank, Vote, rank
-from chat_app.runs.begin import Begun, Sending, begin
-from chat_app.runs.registry import open_runs
+from chat_app.profiles import ProfileName
+from chat_app.ranking import ProfileRank, Vote, rank_profiles
+from chat_app.runs.accept import AcceptedMessage, IncomingMessage, accept_message
+from chat_app.runs.registry import accepting_registry
 from mockllm_site.kit.database_thread import in_database
 from traces_app.follow import follow
 from traces_app.log import LoggedEvent
@@ -31,53 +30,55 @@ from traces_app.models import Status, Trace
 BRANCHES = ("a", "b")
 _SEEDS = 2**53
 _TRACES = ("trace_a", "trace_b")
-Profile: TypeAlias = ModelProfile | Named | None
+Profile: TypeAlias = ModelProfile | ProfileName | None
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """A comparison that has begun: its runs are stored, to be started by the caller."""
+class StoredPair:
+    """A stored comparison, whose runs the caller is to start."""
 
     comparison_id: Any
-    begun: Begun
+    accepted: AcceptedMessage
 
 
-def draw(first: Profile, second: Profile, seed: int) -> dict[str, Profile]:
-    """Which of two profiles is called `a`: the seed decides, and nothing else."""
+def assign_branches(first: Profile, second: Profile, seed: int) -> dict[str, Profile]:
+    """Return the profiles by branch; only the seed decides which of them is `a`."""
     drawn = [first, second]
     random.Random(seed).shuffle(drawn)
     return dict(zip(BRANCHES, drawn, strict=True))
 
 
 def open_pair(
-    sending: Sending,
+    incoming: IncomingMessage,
     *,
     profiles: tuple[Profile, Profile],
     seed: int | None = None,
-) -> Pair:
-    """Store a message, two runs that are to answer it, and their comparison, all or nothing.
+) -> StoredPair:
+    """Store a message, its two runs and their comparison in one transaction.
 
-    Raises ChatError. A message that was sent before gives the comparison that it got then.
+    Raises ChatError. A message that was sent before returns its comparison.
     """
     seed = secrets.randbelow(_SEEDS) if seed is None else seed
-    drawn = draw(*profiles, seed)
-    found = begin(
-        Sending(
-            sending.conversation_id,
-            sending.text,
+    drawn = assign_branches(*profiles, seed)
+    accepted_message = accept_message(
+        IncomingMessage(
+            incoming.conversation_id,
+            incoming.text,
             drawn,
-            client_id=sending.client_id,
-            client_message_id=sending.client_message_id,
+            client_id=incoming.client_id,
+            client_message_id=incoming.client_message_id,
         ),
-        also=lambda begun: _store(begun, seed),
+        store_more=lambda accepted: _store_comparison(accepted, seed),
     )
-    comparison = ABComparison.objects.only("pk").get(user_message=found.user_message_id)
-    return Pair(comparison.pk, found)
+    comparison = ABComparison.objects.only("pk").get(user_message=accepted_message.user_message_id)
+    return StoredPair(comparison.pk, accepted_message)
 
 
 def vote(client_id: str, comparison_id: Any, preference: str) -> ABComparison:
-    """Keep a client's preference. The same one again changes nothing; another one, or a vote on
-    an answer that failed or is still coming, is a CONFLICT."""
+    """Store a client's preference; the same one again changes nothing.
+
+    Raises CONFLICT for another one, and for a vote on a failed or running answer.
+    """
     with transaction.atomic():
         comparison = comparison_of(client_id, comparison_id, lock=True)
         if comparison.preference == preference:
@@ -102,21 +103,21 @@ def vote(client_id: str, comparison_id: Any, preference: str) -> ABComparison:
 
 
 def comparison_of(client_id: str | None, comparison_id: Any, *, lock: bool = False) -> ABComparison:
-    """A client's comparison, or anyone's for None; raises NOT_FOUND for an id of none."""
-    key = as_uuid(comparison_id)
+    """Return a client's comparison, or anyone's for None; raises NOT_FOUND."""
+    key = to_uuid(comparison_id)
     rows = ABComparison.objects.select_related(*_TRACES)
     if lock:
         rows = rows.select_for_update(of=("self",), no_key=True)
     if client_id is not None:
         rows = rows.filter(conversation__client_id=client_id)
-    found = key and rows.filter(pk=key).first()
-    if not found:
+    comparison = key and rows.filter(pk=key).first()
+    if not comparison:
         raise ChatError(NOT_FOUND, "Comparison not found", field="comparison_id")
-    return found
+    return comparison
 
 
 def pending_of(client_id: str) -> QuerySet[ABComparison]:
-    """A client's comparisons that can still be voted on, the latest first."""
+    """Return a client's comparisons without a vote, the latest first."""
     return ABComparison.objects.filter(
         conversation__client_id=client_id,
         preference="",
@@ -125,15 +126,15 @@ def pending_of(client_id: str) -> QuerySet[ABComparison]:
     ).select_related(*_TRACES)
 
 
-def leaderboard() -> list[Rank]:
-    """Every profile that was voted on, the best first. What staff exclude does not count."""
+def leaderboard() -> list[ProfileRank]:
+    """Rank all profiles with votes, the best first, without excluded comparisons."""
     counted = ABComparison.objects.filter(excluded=False).exclude(preference="")
     votes = counted.values_list("preference", "profile_a_name", "profile_b_name")
-    return rank(_vote(*row) for row in votes)
+    return rank_profiles(_to_vote(*row) for row in votes)
 
 
-def record(comparison: ABComparison) -> dict[str, Any]:
-    """A comparison as the API tells it: who answered is told after the vote."""
+def comparison_record(comparison: ABComparison) -> dict[str, Any]:
+    """Return the API's record of a comparison; `profiles` is null before the vote."""
     voted = bool(comparison.preference)
     return {
         "comparison_id": comparison.pk,
@@ -145,20 +146,20 @@ def record(comparison: ABComparison) -> dict[str, Any]:
         **{f"trace_id_{branch}": getattr(comparison, f"trace_{branch}_id") for branch in BRANCHES},
         **{f"message_id_{branch}": _message_id(comparison, branch) for branch in BRANCHES},
         **{f"status_{branch}": _status(comparison, branch) for branch in BRANCHES},
-        "profiles": profiles(comparison) if voted else None,
+        "profiles": profile_names(comparison) if voted else None,
     }
 
 
-def profiles(comparison: ABComparison) -> Mapping[str, str]:
-    """Who was who."""
+def profile_names(comparison: ABComparison) -> Mapping[str, str]:
+    """Return the names of the profiles by branch."""
     return {branch: getattr(comparison, f"profile_{branch}_name") for branch in BRANCHES}
 
 
-def _store(begun: Begun, seed: int) -> None:
-    a, b = begun.runs
+def _store_comparison(accepted: AcceptedMessage, seed: int) -> None:
+    a, b = accepted.runs
     ABComparison.objects.create(
-        conversation_id=begun.conversation_id,
-        user_message_id=begun.user_message_id,
+        conversation_id=accepted.conversation_id,
+        user_message_id=accepted.user_message_id,
         seed=seed,
         profile_a_id=a.profile.pk,
         profile_b_id=b.profile.pk,
@@ -184,7 +185,7 @@ def _message_id(comparison: ABComparison, branch: str) -> Any:
     return None if trace is None else trace.message_id
 
 
-def _vote(preference: str, a: str, b: str) -> Vote:
+def _to_vote(preference: str, a: str, b: str) -> Vote:
     if preference == Preference.B:
         return Vote(b, a)
     return Vote(a, b, tie=preference == Preference.TIE)
@@ -192,26 +193,28 @@ def _vote(preference: str, a: str, b: str) -> Vote:
 
 @dataclass(frozen=True, slots=True)
 class PairHandle:
-    """A comparison whose two runs go on, followed or not; `trace_ids` are those of a and b."""
+    """A comparison with live runs; `trace_ids` are those of a and b."""
 
     comparison_id: UUID
     conversation_id: UUID
     trace_ids: tuple[UUID, ...]
 
     async def events(self) -> AsyncGenerator[LoggedEvent, None]:
-        """The events of both as they come, each with its `branch`; the last, of no branch, is the
-        end of the comparison. They are numbered through, from 1."""
-        waiting: asyncio.Queue[LoggedEvent | Exception | None] = asyncio.Queue()
+        """Yield the events of both runs as they come, each with its `branch`.
+
+        The last one, without a branch, ends the comparison. They are numbered together, from 1.
+        """
+        queue: asyncio.Queue[LoggedEvent | Exception | None] = asyncio.Queue()
         pumps = [
-            asyncio.create_task(_pump(trace_id, branch, waiting))
+            asyncio.create_task(_forward_events(trace_id, branch, queue))
             for branch, trace_id in zip(BRANCHES, self.trace_ids, strict=True)
         ]
         try:
-            number, going = 0, len(pumps)
-            while going:
-                match await waiting.get():
+            number, unfinished = 0, len(pumps)
+            while unfinished:
+                match await queue.get():
                     case None:
-                        going -= 1
+                        unfinished -= 1
                     case Exception() as error:
                         raise error
                     case event:
@@ -240,34 +243,33 @@ class PairHandle:
 
 
 async def start_pair(
-    sending: Sending,
+    incoming: IncomingMessage,
     *,
     profiles: tuple[Profile, Profile],
     seed: int | None = None,
 ) -> PairHandle:
-    """Store a message and have two profiles answer it at once. Raises ChatError, and nothing is
-    stored then."""
-    return await on_loop(_start(partial(open_pair, sending, profiles=profiles, seed=seed)))
+    """Store a message and start both answers. Raises ChatError if nothing was stored."""
+    return await on_loop(_start(partial(open_pair, incoming, profiles=profiles, seed=seed)))
 
 
-async def _start(opening: "partial[Pair]") -> PairHandle:
-    runs = open_runs()
-    with runs.gate.shut():
+async def _start(opening: "partial[StoredPair]") -> PairHandle:
+    registry = accepting_registry()
+    with registry.gate.hold():
         pair = await in_database(opening)
-    for opened in pair.begun.runs:
-        runs.start(opened)
-    return PairHandle(pair.comparison_id, pair.begun.conversation_id, pair.begun.trace_ids)
+    for opened in pair.accepted.runs:
+        registry.start(opened)
+    return PairHandle(pair.comparison_id, pair.accepted.conversation_id, pair.accepted.trace_ids)
 
 
-async def _pump(
-    trace_id: UUID, branch: str, waiting: "asyncio.Queue[LoggedEvent | Exception | None]"
+async def _forward_events(
+    trace_id: UUID, branch: str, queue: "asyncio.Queue[LoggedEvent | Exception | None]"
 ) -> None:
     try:
         async with aclosing(follow(trace_id)) as events:
             async for event in events:
                 payload = {**event.payload, "branch": branch}
-                await waiting.put(LoggedEvent(event.seq, event.type, payload, event.at))
+                await queue.put(LoggedEvent(event.seq, event.type, payload, event.at))
     except Exception as error:
-        await waiting.put(error)
+        await queue.put(error)
     else:
-        await waiting.put(None)
+        await queue.put(None)

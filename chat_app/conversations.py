@@ -1,5 +1,7 @@
-"""Conversations: what can be done to one, each verb whole or not done, and reading them: only ever
-those of the client that asks, others do not exist for it."""
+"""Reads and changes conversations, each change in one transaction.
+
+Clients see only their own conversations; others are not found.
+"""
 
 from collections import defaultdict
 from typing import Any
@@ -14,47 +16,47 @@ from chat_app.models import ContextState, Conversation, Message, Sender
 from mockllm_site.kit.rows import add, change, highest
 from traces_app.models import ModelCall, Status, Trace
 
-TITLE_LENGTH = 80
-# A search looks at so many of a client's newest conversations.
-MAX_SEARCHED = 1_000
+MAX_TITLE_CHARS = 80
+# A search covers this number of a client's newest conversations.
+MAX_SEARCHED_CONVERSATIONS = 1_000
 
 
 def create(client_id: str, title: str = "") -> Conversation:
+    """Create a conversation of a client."""
     conversation = Conversation(client_id=client_id, title=title)
     add(conversation)
     return conversation
 
 
 def rename(conversation: Conversation, title: str) -> Conversation:
+    """Change the title of a conversation."""
     conversation.title = title
     conversation.save(update_fields=["title"])
     return conversation
 
 
 def delete(conversation: Conversation) -> None:
-    """Delete it with its messages, traces and comparisons. A writer at that moment
-    is waited for, and a later one finds it gone."""
+    """Delete it with its messages, traces and comparisons, after waiting for concurrent writers."""
     gone = False
     while not gone:
         with transaction.atomic():
-            # The runs first: what ends one has locked it already when the answer is to be stored.
-            runs = _locked(conversation.traces.all())
-            _locked(Conversation.objects.filter(pk=conversation.pk))
-            # While this waited, a message may have come with runs of its own: once more, with them.
+            # Lock the runs first, like the end of a run does.
+            runs = _lock_rows(conversation.traces.all())
+            _lock_rows(Conversation.objects.filter(pk=conversation.pk))
+            # Retry if a message with new runs was stored meanwhile.
             gone = runs == set(conversation.traces.values_list("pk", flat=True))
             if gone:
                 conversation.delete()
 
 
-def begin_with(client_id: str, text: str, **columns: Any) -> Message:
-    """A new conversation of a client's, with the user's message that begins it; `columns` are
-    further columns of the message, by name."""
-    conversation = create(client_id, title_of(text))
-    return _added(conversation, 1, sender=Sender.USER, content=text, **columns)
+def create_with_message(client_id: str, text: str, **columns: Any) -> Message:
+    """Create a conversation with the user's first message; `columns` are more of its columns."""
+    conversation = create(client_id, title_from(text))
+    return _add_message(conversation, 1, sender=Sender.USER, content=text, **columns)
 
 
-def _added(conversation: Conversation, number: int, **columns: Any) -> Message:
-    """A new message, in the place of that number."""
+def _add_message(conversation: Conversation, number: int, **columns: Any) -> Message:
+    """Store a message with that number."""
     client_id = conversation.client_id
     message = Message(conversation=conversation, number=number, client_id=client_id, **columns)
     add(message)
@@ -65,10 +67,10 @@ def _added(conversation: Conversation, number: int, **columns: Any) -> Message:
 def append_message(
     conversation: Conversation, sender: Sender, *, content: str, **columns: Any
 ) -> Message:
-    """Add a message at the end. The first one of a user gives an untitled conversation its title;
-    any one of a user takes it out of the archive.
+    """Add a message at the end; `columns` are more columns of it.
 
-    `columns` are further columns of the message, by name.
+    A user's message unarchives the conversation, and gives an untitled one its title. Raises
+    Conversation.DoesNotExist.
     """
     key = {"id": conversation.pk}
     changed: dict[str, Any] = {"last_message_at": timezone.now()}
@@ -78,116 +80,119 @@ def append_message(
     if not change(Conversation, key, changed):
         raise Conversation.DoesNotExist
     conversation.last_message_at = changed["last_message_at"]
-    title = title_of(content) if sender == Sender.USER else ""
+    title = title_from(content) if sender == Sender.USER else ""
     if title and change(Conversation, {**key, "title": ""}, {"title": title}):
         conversation.title = title
     last = highest(Message, "number", {"conversation_id": conversation.pk}) or 0
-    return _added(conversation, last + 1, sender=sender, content=content, **columns)
+    return _add_message(conversation, last + 1, sender=sender, content=content, **columns)
 
 
 def set_feedback(message: Message, feedback: str | None, *, comment: str = "") -> Message:
-    """Keep what a reader thinks of a message; None takes it back, with its comment."""
+    """Store feedback on a message; None removes it with its comment."""
     message.feedback = feedback or ""
     message.feedback_comment = comment if feedback else ""
     message.save(update_fields=["feedback", "feedback_comment"])
     return message
 
 
-def _locked(rows: QuerySet[Any]) -> set[Any]:
-    """The keys of rows that nobody else writes to until the transaction ends."""
+def _lock_rows(rows: QuerySet[Any]) -> set[Any]:
+    """Lock rows until the end of the transaction; return their keys."""
     return set(rows.select_for_update().order_by("pk").values_list("pk", flat=True))
 
 
-def title_of(text: str) -> str:
-    """A conversation's title: its first message in one line, cut where it is long."""
+def title_from(text: str) -> str:
+    """Return a title for a first message: one line of at most MAX_TITLE_CHARS."""
     line = " ".join(text.split())
-    return line if len(line) <= TITLE_LENGTH else f"{line[: TITLE_LENGTH - 1].rstrip()}…"
+    return line if len(line) <= MAX_TITLE_CHARS else f"{line[: MAX_TITLE_CHARS - 1].rstrip()}…"
 
 
 def conversation_of(client_id: str, conversation_id: Any) -> Conversation:
-    """A client's conversation, by its id as it came in; raises NOT_FOUND for an id of none."""
-    key = as_uuid(conversation_id)
-    found = key and Conversation.objects.filter(pk=key, client_id=client_id).first()
-    if not found:
+    """Return a client's conversation by its id (text or UUID); raises NOT_FOUND."""
+    key = to_uuid(conversation_id)
+    conversation = key and Conversation.objects.filter(pk=key, client_id=client_id).first()
+    if not conversation:
         raise ChatError(NOT_FOUND, "Conversation not found", field="conversation_id")
-    return found
+    return conversation
 
 
 def conversations_of(
     client_id: str, limit: int | None = None, *, containing: str = ""
 ) -> QuerySet[Conversation]:
-    """A client's conversations, the one with the newest message first; not the archived ones.
+    """Return a client's conversations without archived ones, latest message first.
 
-    With `containing`, only those with this text in the title or in a message, in any letter case,
-    among the client's MAX_SEARCHED newest.
+    `containing` searches titles and messages, ignoring case, in the client's newest
+    MAX_SEARCHED_CONVERSATIONS.
     """
     rows = Conversation.objects.filter(client_id=client_id, archived=False)
     if containing:
-        newest = rows.values("pk")[:MAX_SEARCHED]
-        said = Message.objects.filter(conversation=OuterRef("pk"), content__icontains=containing)
+        newest = rows.values("pk")[:MAX_SEARCHED_CONVERSATIONS]
+        hits = Message.objects.filter(conversation=OuterRef("pk"), content__icontains=containing)
         rows = Conversation.objects.filter(pk__in=newest)
-        rows = rows.filter(Q(title__icontains=containing) | Exists(said))
+        rows = rows.filter(Q(title__icontains=containing) | Exists(hits))
     return rows[:limit]
 
 
 def message_of(client_id: str, message_id: Any) -> Message:
-    """A message of one of a client's conversations; raises NOT_FOUND for an id of none."""
-    key = as_uuid(message_id)
+    """Return a message of a client by its id (text or UUID); raises NOT_FOUND."""
+    key = to_uuid(message_id)
     rows = Message.objects.select_related("conversation")
-    found = key and rows.filter(pk=key, conversation__client_id=client_id).first()
-    if not found:
+    message = key and rows.filter(pk=key, conversation__client_id=client_id).first()
+    if not message:
         raise ChatError(NOT_FOUND, "Message not found", field="message_id")
-    return found
+    return message
 
 
 def messages_of(conversation: Conversation) -> QuerySet[Message]:
-    """All messages of a conversation in order, also those that no prompt holds."""
+    """Return all messages of a conversation in order."""
     return Message.objects.filter(conversation=conversation).order_by("number")
 
 
 def trace_ids_of(conversation: Conversation) -> dict[UUID, UUID]:
-    """By message: the run that wrote an answer, the latest that answered a user's message."""
-    found: dict[UUID, UUID] = {}
+    """Return traces by message: that of an answer, the latest one for a user's message."""
+    trace_ids: dict[UUID, UUID] = {}
     traces = Trace.objects.filter(conversation=conversation).order_by("started_at", "-branch")
-    for key, asked, answer in traces.values_list("pk", "user_message", "message"):
-        found |= {message: key for message in (asked, answer) if message is not None}
-    return found
+    for key, question, answer in traces.values_list("pk", "user_message", "message"):
+        trace_ids |= {message: key for message in (question, answer) if message is not None}
+    return trace_ids
 
 
 def answered_by_of(conversation: Conversation) -> dict[UUID, list[str]]:
-    """By run: which steps of the mock answered its model calls, in order. Runs of a comparison
-    that waits for its vote are not among them: a name might tell whose answer it is."""
+    """Return the mock's steps that answered the model calls, by trace.
+
+    Comparisons without a vote are left out, because a step's name could reveal the profile.
+    """
     calls = ModelCall.objects.filter(trace__conversation=conversation, purpose="answer")
     voted = Q(trace__branch="") | Q(trace__user_message__comparison__preference__gt="")
-    found: defaultdict[UUID, list[str]] = defaultdict(list)
+    steps: defaultdict[UUID, list[str]] = defaultdict(list)
     rows = calls.filter(voted).exclude(answered_by="").order_by("number")
     for trace, step in rows.values_list("trace", "answered_by"):
-        found[trace].append(step)
-    return found
+        steps[trace].append(step)
+    return steps
 
 
 @transaction.atomic
 def rewind(conversation: Conversation, message: Message) -> None:
-    """Take a user's message and all that came after it out of a conversation, so that it can be
-    asked anew. Runs stay as traces. Raises CONFLICT where an answer still runs, or one of those
-    answers is part of a comparison."""
-    _locked(Conversation.objects.filter(pk=conversation.pk))
+    """Delete a user's message and all later ones, so that it can be sent again; traces stay.
+
+    Raises CONFLICT if an answer still runs, or if one of the answers is part of a comparison.
+    """
+    _lock_rows(Conversation.objects.filter(pk=conversation.pk))
     rows = Message.objects.filter(conversation=conversation, number__gte=message.number)
     if message.sender != Sender.USER:
         raise ChatError(VALIDATION_ERROR, "expected a message of the user", field="message_id")
     if conversation.traces.filter(status=Status.RUNNING).exists():
-        raise ChatError(CONFLICT, "The conversation has an answer that still runs")
+        raise ChatError(CONFLICT, "The conversation is still being answered")
     if rows.filter(comparison__isnull=False).exists():
-        raise ChatError(CONFLICT, "Answers that were compared stay; ask in a new conversation")
+        raise ChatError(CONFLICT, "Compared answers cannot be deleted; use a new conversation")
     rows.delete()
     ContextState.objects.filter(conversation=conversation, last__gte=message.number).delete()
 
 
-def as_uuid(given: Any) -> UUID | None:
-    """The id that a client means; None for what is no id at all."""
-    if isinstance(given, UUID):
-        return given
+def to_uuid(value: Any) -> UUID | None:
+    """Return an id as a UUID, or None if it is no valid id."""
+    if isinstance(value, UUID):
+        return value
     try:
-        return UUID(given) if isinstance(given, str) else None
+        return UUID(value) if isinstance(value, str) else None
     except ValueError:
         return None

@@ -1,4 +1,4 @@
-"""The one error of the chat: a code of the error contract, a message for people, a path."""
+"""The chat's one exception: a code of the error contract, a message, and a field."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -27,8 +27,7 @@ STATUSES: Mapping[str, int] = {
 
 
 class ChatError(Exception):
-    """What cannot be done, before or in a run. `field` is the path of what is wrong, if it has
-    one; `status` is the HTTP status of its code."""
+    """An error before or in a run. `field` is the path of the wrong value, if there is one."""
 
     def __init__(self, code: str, message: str, *, field: str | None = None) -> None:
         super().__init__(message)
@@ -38,4 +37,5 @@ class ChatError(Exception):
 
     @property
     def status(self) -> int:
+        """The HTTP status of the code."""
         return STATUSES[self.code]

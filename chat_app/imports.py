@@ -1,4 +1,4 @@
-"""What comes when it is first wanted: SDKs take a second each, in which others may go on."""
+"""Imports slow modules (SDKs take a second each) in a thread, when they are first needed."""
 
 import asyncio
 import gc
@@ -7,29 +7,29 @@ from contextlib import suppress
 from importlib import import_module
 from types import ModuleType
 
-# Google's SDK brings it along. OpenAI's never imports it but looks at each call whether somebody
-# has, and takes what it finds: a half of it, while another thread imports it. So it is there before
-# any SDK is, and with that before the first call.
-_BEFORE_ALL = "httpx"
+# Google's SDK imports it. OpenAI's looks for it in `sys.modules` at each call and would find it
+# half imported while another thread imports it, so it is imported before any SDK.
+_FIRST_MODULE = "httpx"
 
-_one_at_a_time = threading.Lock()
+_import_lock = threading.Lock()
 _imported: dict[str, ModuleType] = {}
 
 
-async def imported(name: str) -> ModuleType:
-    """A module, the first time in a thread. One after the other: threads that import what imports
-    the same others in another order are given halves of them. Raises ImportError."""
+async def import_in_thread(name: str) -> ModuleType:
+    """Return a module, imported in a thread the first time; raises ImportError.
+
+    Imports are serialized, because concurrent ones can see half-imported modules.
+    """
     if name not in _imported:
         _imported[name] = await asyncio.to_thread(_import, name)
     return _imported[name]
 
 
 def _import(name: str) -> ModuleType:
-    with _one_at_a_time:
+    with _import_lock:
         with suppress(ImportError):
-            import_module(_BEFORE_ALL)
+            import_module(_FIRST_MODULE)
         module = import_module(name)
-        # It stays: looking through it again and again for garbage takes moments in which nobody is
-        # answered.
+        # Modules stay, so the garbage collector need not scan them.
         gc.freeze()
         return module

@@ -1,5 +1,7 @@
-"""The event loop on which runs live: one thread in each process, so that a run outlives the request
-that started it, under any server, command or test."""
+"""The chat's event loop: one thread in each process, so that runs outlive their requests.
+
+It works under any server, command or test.
+"""
 
 import asyncio
 import contextlib
@@ -14,13 +16,13 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Closer: TypeAlias = Callable[[], Awaitable[None]]
-# Waits that many seconds for what runs to finish, then ends it.
+# Waits for work to finish for this many seconds, then ends it.
 Drain: TypeAlias = Callable[[float], Awaitable[None]]
 
 STOP_SECONDS = 10.0
 
 
-class _Loop:
+class _LoopThread:
     """A thread that runs one event loop until it is stopped."""
 
     def __init__(self) -> None:
@@ -40,56 +42,57 @@ class _Loop:
 
 
 _lock = threading.Lock()
-_current: _Loop | None = None
+_current: _LoopThread | None = None
 _drains: list[Drain] = []
 _closers: list[Closer] = []
 
 
 def submit(work: Coroutine[Any, Any, T]) -> "Future[T]":
-    """Run a coroutine on the loop; the first one starts it."""
+    """Run a coroutine on the loop; the first call starts the loop."""
     global _current
     with _lock:
         if _current is None:
-            _current = _Loop()
+            _current = _LoopThread()
         return asyncio.run_coroutine_threadsafe(work, _current.loop)
 
 
 async def on_loop(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine on the loop and wait for it. It goes on when the waiter is cancelled."""
+    """Run a coroutine on the loop and wait for it; it goes on if the caller is cancelled."""
     return await asyncio.shield(asyncio.wrap_future(submit(work)))
 
 
 def wait_for(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine on the loop and wait for it, in a thread that may wait."""
+    """Run a coroutine on the loop and block until it has ended."""
     return submit(work).result()
 
 
 def call_later(seconds: float, work: Callable[[], object]) -> None:
-    """Call something on the loop, if it runs; also from a signal handler, so nothing is locked."""
+    """Call `work` on the loop, if it runs. Takes no lock, so signal handlers may call it."""
     if (current := _current) is not None:
         with contextlib.suppress(RuntimeError):
             current.loop.call_soon_threadsafe(current.loop.call_later, seconds, work)
 
 
-def running() -> bool:
+def is_running() -> bool:
+    """True if the loop was started and not stopped."""
     return _current is not None
 
 
-def before_stop(drain: Drain) -> None:
-    """Have `drain` awaited on the loop whenever it is to stop, before anything is closed."""
+def register_drain(drain: Drain) -> None:
+    """Await `drain` on the loop at each stop, before the closers."""
     if drain not in _drains:
         _drains.append(drain)
 
 
-def at_stop(closer: Closer) -> None:
-    """Have `closer` awaited on the loop whenever it stops; the last registered comes first."""
+def register_closer(closer: Closer) -> None:
+    """Await `closer` on the loop at each stop; the last registered runs first."""
     if closer not in _closers:
         _closers.append(closer)
 
 
 def stop(seconds: float = 0.0) -> None:
-    """End the loop: runs have `seconds` to finish, then everything on it is ended. Afterwards
-    no thread is left, and the next coroutine starts another loop. Not from the loop itself."""
+    """Stop the loop and its thread; runs have `seconds` to finish. The next coroutine starts a new
+    loop. Must not be called on the loop itself."""
     global _current
     with _lock:
         current = _current
@@ -99,7 +102,7 @@ def stop(seconds: float = 0.0) -> None:
     try:
         closing.result(seconds + STOP_SECONDS)
     except Exception:
-        log.exception("not everything on the chat's event loop could be closed")
+        log.exception("the chat's event loop could not be closed completely")
     with _lock:
         if _current is current:
             _current = None
@@ -121,11 +124,11 @@ async def _end_tasks() -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _forget() -> None:
-    """A forked child has no threads: its first coroutine starts a loop of its own."""
+def _reset_after_fork() -> None:
+    """Forget the parent's thread in a forked child; its first coroutine starts a loop."""
     global _current, _lock
     _lock = threading.Lock()
     _current = None
 
 
-os.register_at_fork(after_in_child=_forget)
+os.register_at_fork(after_in_child=_reset_after_fork)

@@ -1,6 +1,7 @@
-"""What the chat keeps: profiles, which model a conversation talks to, and how, with the names of
-the variables with API keys, which are never stored themselves; conversations with their messages;
-and comparisons, two answers and one vote."""
+"""The chat's tables: profiles, conversations with their messages and summaries, and comparisons.
+
+API keys are never stored, only the names of their environment variables.
+"""
 
 import re
 import uuid
@@ -15,32 +16,31 @@ from django.utils import timezone
 from mockllm_site.kit.fields import NamesField
 from traces_app.fields import TextJsonField
 
-_NAME: Final = re.compile(r"[A-Z][A-Z0-9_]{0,99}")
-# So long without a gap: a key that happens to have neither small letters nor signs.
-_LIKE_A_KEY: Final = re.compile(r"[A-Z0-9]{20,}")
-# This server's own secrets are for nobody else, and its settings are no keys.
-_OWN: Final = frozenset(
+_VARIABLE_NAME: Final = re.compile(r"[A-Z][A-Z0-9_]{0,99}")
+# A key without lower-case letters and signs.
+_LOOKS_LIKE_KEY: Final = re.compile(r"[A-Z0-9]{20,}")
+# This server's secrets and settings, which are no keys of providers.
+_SERVER_VARIABLES: Final = frozenset(
     {"SECRET_KEY", "DATABASE_URL", "REDIS_URL", "CHAT_TOKEN", "DJANGO_SETTINGS_MODULE"}
 )
-_OWN_PREFIX: Final = "MOCKLLM_"
+_SERVER_PREFIX: Final = "MOCKLLM_"
 
 
 class NotAKeyName(ValueError):
-    """What cannot be the name of a key's variable; the message never repeats what was given."""
+    """A text that cannot be the name of a key's variable; the message never repeats it."""
 
 
 def check_key_name(name: str) -> None:
-    """Raises NotAKeyName for a text that is neither empty nor the name of a variable that may hold
-    a provider's key."""
+    """Raise NotAKeyName unless the text is empty or may name a variable with a provider's key."""
     if not name:
         return
-    if not _NAME.fullmatch(name) or _LIKE_A_KEY.search(name):
+    if not _VARIABLE_NAME.fullmatch(name) or _LOOKS_LIKE_KEY.search(name):
         raise NotAKeyName(
             "expected the name of an environment variable, such as OPENAI_API_KEY; "
             "the key itself is never stored"
         )
-    if name in _OWN or name.startswith(_OWN_PREFIX):
-        raise NotAKeyName(f"{name} is this server's own, and goes to no provider")
+    if name in _SERVER_VARIABLES or name.startswith(_SERVER_PREFIX):
+        raise NotAKeyName(f"{name} belongs to this server and is sent to no provider")
 
 
 DEFAULT_PROFILE = "demo"
@@ -102,11 +102,11 @@ class ModelProfile(models.Model):
 
 
 @receiver(pre_save, sender=ModelProfile)
-def _before_save(instance: ModelProfile, *, raw: bool, **_: Any) -> None:
-    """Programs and fixtures pass no form; a key that got this far would be stored."""
+def _check_before_save(instance: ModelProfile, *, raw: bool, **_: Any) -> None:
+    """Refuse a key in `api_key_env`, because programs and fixtures bypass the form."""
     check_key_name(instance.api_key_env)
     if raw:
-        # A fixture need not say when: nothing else fills these columns in then.
+        # Fixtures may omit these columns.
         instance.created_at = instance.created_at or timezone.now()
         instance.updated_at = instance.updated_at or timezone.now()
 
@@ -130,8 +130,8 @@ class Feedback(models.TextChoices):
 
 
 class Conversation(models.Model):
-    """`client_id` owns it: nobody else sees that it is there. An archived one is in no list of its
-    client until the client goes on with it."""
+    """A conversation of one client, hidden from all others. An archived one is not listed until its
+    client continues it."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     client_id = models.CharField(max_length=200)
@@ -152,18 +152,18 @@ class Conversation(models.Model):
 
 
 class Message(models.Model):
-    """One message. An answer's `rounds` are its model calls in order, as the next prompt needs
-    them: `[{"parts": [{"thinking", "signature", "redacted"} | {"text"} | {"tool_call": {"id",
-    "name", "arguments"}}], "results": [{"tool_call_id", "name", "content", "is_error"}]}]`;
-    `content` and `thinking` are what was shown. `tool_calls` are what a reader wants to see:
-    `[{"id", "name", "arguments", "result", "is_error"}]`. `branch` is `a` or `b` in a comparison.
+    """One message. An answer's `rounds` are its model calls in order, for the next prompt:
+    `[{"parts": [{"thinking", "signature", "redacted"} | {"text"} | {"tool_call": {"id", "name",
+    "arguments"}}], "results": [{"tool_call_id", "name", "content", "is_error"}]}]`; `content` and
+    `thinking` are the shown text. `tool_calls` are for readers: `[{"id", "name", "arguments",
+    "result", "is_error"}]`. `branch` is `a` or `b` in a comparison.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     conversation = models.ForeignKey(
         Conversation, on_delete=models.CASCADE, related_name="messages"
     )
-    # Its place in the conversation, from 1. Both answers of a comparison have places of their own.
+    # The position in the conversation, from 1; both answers of a comparison have one each.
     number = models.PositiveIntegerField()
     sender = models.CharField(max_length=16, choices=Sender)
     content = models.TextField(blank=True)
@@ -174,7 +174,7 @@ class Message(models.Model):
     provider_id = models.CharField("provider", max_length=50, blank=True)
     model_id = models.CharField("model", max_length=200, blank=True)
     branch = models.CharField(max_length=1, blank=True)
-    # Of whom sent it, so that it can be unique among what that client sent.
+    # A copy of the conversation's, for the unique constraint on `client_message_id`.
     client_id = models.CharField(max_length=200)
     client_message_id = models.CharField(max_length=200, null=True, blank=True)  # noqa: DJ001
     feedback = models.CharField(max_length=8, choices=Feedback, blank=True)
@@ -197,9 +197,11 @@ class Message(models.Model):
 
 
 class ContextState(models.Model):
-    """A summary that stands for the messages numbered `first` to `last`; `message_count` is how
-    many the conversation's prompt had up to the last of them. It is gone when that is no longer
-    so."""
+    """A summary that replaces the messages numbered `first` to `last` in prompts.
+
+    `message_count` is the number of messages in the prompt up to the last of them; the summary is
+    deleted if that changes.
+    """
 
     conversation = models.OneToOneField(
         Conversation, on_delete=models.CASCADE, related_name="context_state"
@@ -225,9 +227,11 @@ class Preference(models.TextChoices):
 
 
 class ABComparison(models.Model):
-    """Two answers to one message. `a` and `b` are blind labels: which profile got which was drawn
-    from `seed`. Names are kept beside the profiles, since a profile may be deleted; the answers are
-    the traces' messages. The vote of an `excluded` one counts in no ranking."""
+    """Two answers to one message, under the blind labels `a` and `b`, drawn from `seed`.
+
+    Names are stored beside the profiles, which may be deleted; the answers are the traces'
+    messages. The vote of an `excluded` comparison does not count in the ranking.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     conversation = models.ForeignKey(
@@ -264,7 +268,7 @@ class ABComparison(models.Model):
         ordering = ("-created_at",)
 
     def __str__(self) -> str:
-        """Names the profiles only after the vote: the admin puts this into titles."""
+        """Name the profiles only after the vote, because the admin shows this in titles."""
         if not self.preference:
             return f"A and B: {self.conversation}"
         return f"{self.profile_a_name} and {self.profile_b_name}"

@@ -12,19 +12,19 @@ from django.views.decorators.http import require_safe
 from chat_app.comparisons import leaderboard
 from chat_app.models import ModelProfile
 from chat_app.profiles import default_profile
-from chat_app.ranking import MIDDLE, Rank
+from chat_app.ranking import MEAN_SCORE, ProfileRank
 from mockllm_site.kit.api.access import CHATS, local_or_logged_in
 
-# The chart's width in its own units, and the mark's.
-_WIDTH, _MARK = 200.0, 4.0
+# In units of the chart.
+_CHART_WIDTH, _MARK_WIDTH = 200.0, 4.0
 _MARGIN = 25.0
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """A rank with the places of its bar and its mark on the chart."""
+class LeaderboardRow:
+    """A rank with the positions of its bar and its mark on the chart."""
 
-    rank: Rank
+    rank: ProfileRank
     left: str
     width: str
     score: str
@@ -33,19 +33,19 @@ class Row:
 @require_safe
 @never_cache
 @local_or_logged_in(CHATS)
-def chat(request: HttpRequest) -> HttpResponse:
-    """The playground; what is said in it comes and goes by the API."""
+def chat_page(request: HttpRequest) -> HttpResponse:
+    """Render the playground, which uses the chat API."""
     default = default_profile()
     context = {
-        "profiles": [_shown(profile) for profile in ModelProfile.objects.all()],
+        "profiles": [_profile_context(profile) for profile in ModelProfile.objects.all()],
         "default": default.name,
         "comparing": settings.AB_TESTING_ENABLED,
     }
     return render(request, "chat_app/chat.html", context)
 
 
-def _shown(profile: ModelProfile) -> dict[str, object]:
-    """What those who chat with a profile are shown of it."""
+def _profile_context(profile: ModelProfile) -> dict[str, object]:
+    """Return the fields of a profile that the playground shows."""
     servers = profile.mcp_servers if isinstance(profile.mcp_servers, list) else []
     return {
         "name": profile.name,
@@ -59,29 +59,29 @@ def _shown(profile: ModelProfile) -> dict[str, object]:
 @require_safe
 @never_cache
 @local_or_logged_in()
-def ranks(request: HttpRequest) -> HttpResponse:
-    """Who wins comparisons."""
-    found = leaderboard()
-    low, high = _bounds(found)
+def leaderboard_page(request: HttpRequest) -> HttpResponse:
+    """Render the leaderboard."""
+    ranks = leaderboard()
+    low, high = _bounds(ranks)
 
-    def place(score: float) -> float:
-        return (score - low) / (high - low) * _WIDTH
+    def to_chart(score: float) -> float:
+        return (score - low) / (high - low) * _CHART_WIDTH
 
     rows = [
-        Row(
+        LeaderboardRow(
             rank,
-            left=f"{place(rank.low):.1f}",
-            width=f"{max(place(rank.high) - place(rank.low), 1):.1f}",
-            score=f"{place(rank.score) - _MARK / 2:.1f}",
+            left=f"{to_chart(rank.low):.1f}",
+            width=f"{max(to_chart(rank.high) - to_chart(rank.low), 1):.1f}",
+            score=f"{to_chart(rank.score) - _MARK_WIDTH / 2:.1f}",
         )
-        for rank in found
+        for rank in ranks
     ]
-    context = {"rows": rows, "middle": f"{place(MIDDLE):.1f}"}
+    context = {"rows": rows, "middle": f"{to_chart(MEAN_SCORE):.1f}"}
     return render(request, "chat_app/leaderboard.html", context)
 
 
-def _bounds(found: Sequence[Rank]) -> tuple[float, float]:
-    """The scores at the two ends of the chart; the middle is always on it."""
-    low = min((rank.low for rank in found), default=MIDDLE)
-    high = max((rank.high for rank in found), default=MIDDLE)
-    return min(low, MIDDLE) - _MARGIN, max(high, MIDDLE) + _MARGIN
+def _bounds(ranks: Sequence[ProfileRank]) -> tuple[float, float]:
+    """Return the scores at both ends of the chart, which includes the average."""
+    low = min((rank.low for rank in ranks), default=MEAN_SCORE)
+    high = max((rank.high for rank in ranks), default=MEAN_SCORE)
+    return min(low, MEAN_SCORE) - _MARGIN, max(high, MEAN_SCORE) + _MARGIN

@@ -1,4 +1,4 @@
-"""Which profile a message is sent with, and whether it can be used at all."""
+"""Finds the profile for a message and checks that it is usable."""
 
 from dataclasses import dataclass
 
@@ -8,16 +8,16 @@ from mockllm_site.kit.rows import find
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
-    """The profile of a name, None being the default one's, looked for when it is needed."""
+class ProfileName:
+    """The name of a profile that is looked up later; None is the default profile."""
 
     name: str | None
 
 
 def ensure_default_profile() -> ModelProfile:
-    """The default profile; made if it is missing, and left as it is if somebody changed it."""
-    if (found := find(ModelProfile, {"name": DEFAULT_PROFILE})) is not None:
-        return found
+    """Return the default profile, created if it is missing, never changed."""
+    if (default := find(ModelProfile, {"name": DEFAULT_PROFILE})) is not None:
+        return default
     profile, _ = ModelProfile.objects.get_or_create(
         name=DEFAULT_PROFILE,
         defaults={
@@ -34,19 +34,18 @@ def default_profile() -> ModelProfile:
     return ensure_default_profile()
 
 
-def profile_named(name: str | None) -> ModelProfile:
-    """A profile by its name, None being the default one; raises NOT_FOUND."""
+def find_profile(name: str | None) -> ModelProfile:
+    """Return a profile by its name, the default one for None; raises NOT_FOUND."""
     if name is None or name == DEFAULT_PROFILE:
         return default_profile()
-    found = None if "\0" in name else find(ModelProfile, {"name": name})
-    if found is None:
+    profile = None if "\0" in name else find(ModelProfile, {"name": name})
+    if profile is None:
         raise ChatError(NOT_FOUND, "Profile not found", field="profile")
-    return found
+    return profile
 
 
 def check_profile(profile: ModelProfile) -> None:
-    """Raises VALIDATION_ERROR for a profile that no request can be made from: fixtures and
-    programs store profiles that no form has checked."""
+    """Raise VALIDATION_ERROR for an unusable profile; fixtures and programs bypass the form."""
     if not profile.model_id.strip():
         raise ChatError(VALIDATION_ERROR, "Model is required", field="profile.model_id")
     if not profile.provider_id.strip():

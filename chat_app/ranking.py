@@ -1,4 +1,4 @@
-"""Who wins comparisons: counts, and Bradley-Terry scores with intervals, the same in any order."""
+"""Ranks profiles by votes: counts and Bradley-Terry scores with intervals."""
 
 import math
 import random
@@ -8,24 +8,24 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
-# A score of 1,000 is the middle; 400 points more are odds of ten to one, as in Elo's scale.
-MIDDLE = 1_000.0
+# 1,000 is the average score; 400 points more are odds of ten to one, as in Elo's scale.
+MEAN_SCORE = 1_000.0
 POINTS = 400.0
-ROUNDS = 200
-LEAST, MOST = 0.025, 0.975
+RESAMPLES = 200
+LOW_QUANTILE, HIGH_QUANTILE = 0.025, 0.975
 _SEED = 20_250_101
-_STEPS = 1_000
-# Where the steps of the logarithms are this small, a score has its first decimal; those that
-# intervals are drawn from are not worth the time, and within a point.
-_CLOSE = 1e-8
-_CLOSE_DRAWN = 1e-4
-# Half a win and half a loss against nobody in particular: one who never lost has a score too.
+_MAX_STEPS = 1_000
+# Steps of the logarithms below this change no first decimal of a score; resampled scores need to
+# be right to a point only.
+_CONVERGENCE = 1e-8
+_RESAMPLE_CONVERGENCE = 1e-4
+# Half a win and half a loss against an average opponent, so that all scores are finite.
 _PRIOR = 0.5
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Vote:
-    """`winner` beat `loser`; in a tie it does not matter which is which."""
+    """A vote for `winner` over `loser`; in a tie, their order does not matter."""
 
     winner: str
     loser: str
@@ -33,9 +33,8 @@ class Vote:
 
 
 @dataclass(frozen=True, slots=True)
-class Rank:
-    """One profile's place. `low` and `high` hold 95 % of the scores that other votes of the same
-    kind would have given."""
+class ProfileRank:
+    """One profile's counts and score; `low` and `high` are the 95 % interval."""
 
     profile: str
     wins: int
@@ -46,35 +45,35 @@ class Rank:
     high: float
 
 
-Cells: TypeAlias = Mapping[Vote, int]
+VoteCounts: TypeAlias = Mapping[Vote, int]
 
 
-def rank(votes: Iterable[Vote]) -> list[Rank]:
-    """Everyone that was voted on, the best first. A profile against itself counts for nothing."""
-    counted = Counter(_ordered(vote) for vote in votes if vote.winner != vote.loser)
-    return list(_rank(tuple(sorted(counted.items()))))
+def rank_profiles(votes: Iterable[Vote]) -> list[ProfileRank]:
+    """Rank all profiles with votes, the best first. A profile against itself does not count."""
+    vote_counts = Counter(_ordered(vote) for vote in votes if vote.winner != vote.loser)
+    return list(_rank_counts(tuple(sorted(vote_counts.items()))))
 
 
 @lru_cache(maxsize=4)
-def _rank(counted: tuple[tuple[Vote, int], ...]) -> tuple[Rank, ...]:
-    cells = dict(counted)
-    names = sorted({name for vote in cells for name in (vote.winner, vote.loser)})
-    strength = _strengths(names, cells, start=dict.fromkeys(names, 1.0), close=_CLOSE)
-    scores = _as_scores(strength)
-    drawn = _drawn(names, cells, start=strength)
+def _rank_counts(vote_counts: tuple[tuple[Vote, int], ...]) -> tuple[ProfileRank, ...]:
+    counts = dict(vote_counts)
+    names = sorted({name for vote in counts for name in (vote.winner, vote.loser)})
+    strength = _strengths(names, counts, start=dict.fromkeys(names, 1.0), tolerance=_CONVERGENCE)
+    scores = _to_scores(strength)
+    drawn = _bootstrap_scores(names, counts, start=strength)
     ranks = [
-        Rank(
+        ProfileRank(
             profile=name,
-            wins=_count(cells, winner=name),
-            losses=_count(cells, loser=name),
-            ties=_ties(cells, name),
+            wins=_count_votes(counts, winner=name),
+            losses=_count_votes(counts, loser=name),
+            ties=_count_ties(counts, name),
             score=round(scores[name], 1),
-            low=round(_quantile(drawn[name], LEAST), 1),
-            high=round(_quantile(drawn[name], MOST), 1),
+            low=round(_quantile(drawn[name], LOW_QUANTILE), 1),
+            high=round(_quantile(drawn[name], HIGH_QUANTILE), 1),
         )
         for name in names
     ]
-    return tuple(sorted(ranks, key=lambda rank: (-rank.score, rank.profile)))
+    return tuple(sorted(ranks, key=lambda row: (-row.score, row.profile)))
 
 
 def _ordered(vote: Vote) -> Vote:
@@ -83,75 +82,79 @@ def _ordered(vote: Vote) -> Vote:
     return vote
 
 
-def _count(cells: Cells, *, winner: str = "", loser: str = "") -> int:
+def _count_votes(counts: VoteCounts, *, winner: str = "", loser: str = "") -> int:
+    """Return the number of votes with this winner or loser, without ties."""
     return sum(
         count
-        for vote, count in cells.items()
+        for vote, count in counts.items()
         if not vote.tie and (vote.winner == winner or vote.loser == loser)
     )
 
 
-def _ties(cells: Cells, name: str) -> int:
-    return sum(n for vote, n in cells.items() if vote.tie and name in (vote.winner, vote.loser))
+def _count_ties(counts: VoteCounts, name: str) -> int:
+    """Return the number of a profile's ties."""
+    return sum(n for vote, n in counts.items() if vote.tie and name in (vote.winner, vote.loser))
 
 
 def _strengths(
-    names: Sequence[str], cells: Cells, *, start: Mapping[str, float], close: float
+    names: Sequence[str], counts: VoteCounts, *, start: Mapping[str, float], tolerance: float
 ) -> Mapping[str, float]:
-    """The strengths that make these votes likeliest, by Hunter's minorisation (2004), a tie being
-    half a win for each."""
+    """Return the maximum-likelihood strengths by Hunter's minorisation (2004); a tie is half a win
+    for each."""
     wins = dict.fromkeys(names, _PRIOR)
-    met: dict[str, Counter[str]] = defaultdict(Counter)
-    for vote, count in cells.items():
+    opponents: dict[str, Counter[str]] = defaultdict(Counter)
+    for vote, count in counts.items():
         wins[vote.winner] += count / 2 if vote.tie else count
         wins[vote.loser] += count / 2 if vote.tie else 0
-        met[vote.winner][vote.loser] += count
-        met[vote.loser][vote.winner] += count
+        opponents[vote.winner][vote.loser] += count
+        opponents[vote.loser][vote.winner] += count
     strength = start
-    for _ in range(_STEPS):
-        new = {name: wins[name] / _pulls(name, strength, met[name]) for name in names}
-        moved = max((abs(math.log(new[n] / strength[n])) for n in names), default=0.0)
+    for _ in range(_MAX_STEPS):
+        new = {name: wins[name] / _denominator(name, strength, opponents[name]) for name in names}
+        largest_change = max((abs(math.log(new[n] / strength[n])) for n in names), default=0.0)
         strength = new
-        if moved < close:
+        if largest_change < tolerance:
             break
     return strength
 
 
-def _as_scores(strength: Mapping[str, float]) -> dict[str, float]:
-    return {name: MIDDLE + POINTS * math.log10(value) for name, value in strength.items()}
+def _to_scores(strength: Mapping[str, float]) -> dict[str, float]:
+    """Convert strengths to scores on Elo's scale."""
+    return {name: MEAN_SCORE + POINTS * math.log10(value) for name, value in strength.items()}
 
 
-def _pulls(name: str, strength: Mapping[str, float], met: Counter[str]) -> float:
+def _denominator(name: str, strength: Mapping[str, float], opponents: Counter[str]) -> float:
     own = strength[name]
     prior = 2 * _PRIOR / (own + 1.0)
-    return prior + sum(count / (own + strength[other]) for other, count in met.items())
+    return prior + sum(count / (own + strength[other]) for other, count in opponents.items())
 
 
-def _drawn(
-    names: Sequence[str], cells: Cells, *, start: Mapping[str, float]
+def _bootstrap_scores(
+    names: Sequence[str], counts: VoteCounts, *, start: Mapping[str, float]
 ) -> dict[str, list[float]]:
-    """The scores of as many votes drawn from these, again and again, from a fixed seed.
+    """Return the scores of RESAMPLES bootstrap samples of the votes, from a fixed seed.
 
-    What did not happen might have: of two that met, each may win a little more often than it did,
-    or one vote would seem to say for certain who is better.
+    Each outcome of two compared profiles gets a small prior weight, or a single vote would seem
+    certain.
     """
     likely: Counter[Vote] = Counter()
-    for vote in cells:
+    for vote in counts:
         for either in (Vote(vote.winner, vote.loser), Vote(vote.loser, vote.winner)):
             likely[either] = 1
-    kinds = sorted({*cells, *likely})
-    weights = [cells.get(kind, 0) + likely[kind] * _PRIOR for kind in kinds]
+    kinds = sorted({*counts, *likely})
+    weights = [counts.get(kind, 0) + likely[kind] * _PRIOR for kind in kinds]
     chance = random.Random(_SEED)
     drawn: dict[str, list[float]] = {name: [] for name in names}
-    for _ in range(ROUNDS if kinds else 0):
-        sample = Counter(chance.choices(kinds, weights, k=sum(cells.values())))
-        strength = _strengths(names, sample, start=start, close=_CLOSE_DRAWN)
-        for name, score in _as_scores(strength).items():
+    for _ in range(RESAMPLES if kinds else 0):
+        sample = Counter(chance.choices(kinds, weights, k=sum(counts.values())))
+        strength = _strengths(names, sample, start=start, tolerance=_RESAMPLE_CONVERGENCE)
+        for name, score in _to_scores(strength).items():
             drawn[name].append(score)
     return drawn
 
 
 def _quantile(values: Sequence[float], share: float) -> float:
+    """Return a quantile of the values by linear interpolation."""
     ordered = sorted(values)
     place = share * (len(ordered) - 1)
     below = math.floor(place)

@@ -1,5 +1,4 @@
-"""A conversation held in a terminal: lines as they are typed, each message answered or cancelled
-before the next, and a run's events as they come."""
+"""A conversation in a terminal: reads lines, sends each as a message, prints the run's events."""
 
 import asyncio
 import contextlib
@@ -17,10 +16,10 @@ from rich.console import Console
 from rich.segment import Segment, Segments
 from rich.style import Style
 
-from chat_app.conversations import as_uuid
+from chat_app.conversations import to_uuid
 from chat_app.errors import NOT_FOUND, ChatError
 from chat_app.models import Conversation, ModelProfile
-from chat_app.profiles import profile_named
+from chat_app.profiles import find_profile
 from chat_app.service import StreamHandle, cancel, send_message
 from chat_app.values.text import clean
 from mockllm_site.kit.database_thread import in_database
@@ -28,20 +27,20 @@ from traces_app.follow import follow
 from traces_app.log import LoggedEvent
 
 _PROMPT: Final = "> "
-# Where a terminal's settings have their special characters, and the one that stands for none.
-_SPECIAL: Final = 6
-_NONE: Final = b"\0"
+# The index of special characters in termios settings, and the value that disables one.
+_SPECIAL_CHARS_INDEX: Final = 6
+_DISABLED: Final = b"\0"
 
 
-def typed_lines() -> Iterator[str]:
-    """One line after another until Ctrl-D. At the prompt Ctrl-C clears the line, and between two
-    prompts it does nothing, unless `interruptible` runs there."""
-    editing = _line_editing()
+def read_lines() -> Iterator[str]:
+    """Yield lines until Ctrl-D. At the prompt, Ctrl-C clears the line; between prompts it does
+    nothing, except within `run_interruptibly`."""
+    editing = _enable_line_editing()
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         while True:
             try:
-                with _control_c_is_a_key() if editing else _control_c_is_a_signal():
+                with _control_c_as_key() if editing else _control_c_as_signal():
                     line = input(_PROMPT)
             except KeyboardInterrupt:
                 print()
@@ -54,7 +53,7 @@ def typed_lines() -> Iterator[str]:
         signal.signal(signal.SIGINT, before)
 
 
-def interruptible(runner: asyncio.Runner, work: Coroutine[Any, Any, None]) -> None:
+def run_interruptibly(runner: asyncio.Runner, work: Coroutine[Any, Any, None]) -> None:
     """Run `work`; each Ctrl-C cancels it once, and it may go on after that."""
     with contextlib.suppress(asyncio.CancelledError):
         runner.run(_cancelled_by_control_c(work))
@@ -73,10 +72,10 @@ async def _cancelled_by_control_c(work: Coroutine[Any, Any, None]) -> None:
         signal.signal(signal.SIGINT, before)
 
 
-def _line_editing() -> bool:
-    """Let `input` edit its line: whether Ctrl-C can be one of the keys for that."""
+def _enable_line_editing() -> bool:
+    """Enable line editing for `input`; true if Ctrl-C can be an editing key."""
     try:
-        # Being there, it is what `input` uses.
+        # Once imported, `input` uses it.
         readline: Any = import_module("readline")
     except ImportError:
         return False
@@ -87,12 +86,12 @@ def _line_editing() -> bool:
 
 
 @contextlib.contextmanager
-def _control_c_is_a_key() -> Iterator[None]:
-    """As a signal it may come in the moment before readline waits, which then waits on."""
+def _control_c_as_key() -> Iterator[None]:
+    """Disable the signal of Ctrl-C, which could arrive just before readline waits."""
     termios: Any = import_module("termios")
     settings = termios.tcgetattr(sys.stdin)
-    during = [*settings[:_SPECIAL], [*settings[_SPECIAL]]]
-    during[_SPECIAL][termios.VINTR] = _NONE
+    during = [*settings[:_SPECIAL_CHARS_INDEX], [*settings[_SPECIAL_CHARS_INDEX]]]
+    during[_SPECIAL_CHARS_INDEX][termios.VINTR] = _DISABLED
     termios.tcsetattr(sys.stdin, termios.TCSANOW, during)
     try:
         yield
@@ -101,7 +100,7 @@ def _control_c_is_a_key() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _control_c_is_a_signal() -> Iterator[None]:
+def _control_c_as_signal() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         yield
@@ -109,49 +108,52 @@ def _control_c_is_a_signal() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-# How much of a tool's arguments and result is shown.
-ASIDE_LENGTH = 200
+# A tool's arguments and result are cut to this length.
+MAX_ASIDE_CHARS = 200
 
 
 class Screen:
-    """Where a run is shown. `answers` gets what the model says and nothing else, `asides` its
-    thinking, its tools, and errors; on a terminal both are the same."""
+    """Prints a run. `answers` gets the answer's text; `asides` gets thinking, tools and errors.
+
+    On a terminal both are the same console.
+    """
 
     def __init__(self, answers: Console, asides: Console) -> None:
         self._answers = answers
         self._asides = asides
-        # What the line that was begun belongs to.
+        # The kind of text in the open line.
         self._line = ""
 
     def show(self, event: LoggedEvent) -> None:
-        said = event.payload
+        """Print one event of a run."""
+        payload = event.payload
         match event.type:
             case "chunk":
-                self._say(self._answers, said["content"], line="answer")
+                self._print_piece(self._answers, payload["content"], line="answer")
             case "thinking":
-                self._say(self._asides, said["content"], line="thinking", style="dim")
+                self._print_piece(self._asides, payload["content"], line="thinking", style="dim")
             case "tool_start":
-                arguments = _short(said["tool_args"])
-                self.note(f"→ {clean(said['tool_name'])} {arguments}", style="cyan")
+                arguments = _shorten(payload["tool_args"])
+                self.note(f"→ {clean(payload['tool_name'])} {arguments}", style="cyan")
             case "tool_output":
-                style = "red" if said["is_error"] else "dim cyan"
-                self.note(f"← {_short(said['output'])}", style=style)
-            case "tool_end" if said["status"] in ("timeout", "cancelled"):
-                self.note(f"← {said['status']}", style="red")
+                style = "red" if payload["is_error"] else "dim cyan"
+                self.note(f"← {_shorten(payload['output'])}", style=style)
+            case "tool_end" if payload["status"] in ("timeout", "cancelled"):
+                self.note(f"← {payload['status']}", style="red")
             case "error":
-                self.error(said["code"], said["message"])
+                self.error(payload["code"], payload["message"])
             case "done":
                 self.end_line()
-                if said.get("cancelled"):
+                if payload.get("cancelled"):
                     self.note("(cancelled)", style="dim")
 
     def note(self, text: str, *, style: str = "dim") -> None:
-        """A line of its own."""
+        """Print a separate line."""
         self.end_line()
         self._print(self._asides, text, style=style, end="\n")
 
     def error(self, code: str, message: str) -> None:
-        """One line, also of a message of several."""
+        """Print an error in one line."""
         self.note(f"{code}: {' '.join(message.split())}", style="red")
 
     def end_line(self) -> None:
@@ -160,49 +162,50 @@ class Screen:
             console.print()
         self._line = ""
 
-    def _say(self, console: Console, text: str, *, line: str, style: str = "") -> None:
+    def _print_piece(self, console: Console, text: str, *, line: str, style: str = "") -> None:
         if self._line != line:
             self.end_line()
-            # The line before has ended: half of the blank line between two rounds is there.
+            # The newline that ended the line is half of the blank line between rounds.
             text = text.removeprefix("\n")
         self._line = line
         self._print(console, text, style=style, end="")
 
     def _print(self, console: Console, text: str, *, style: str, end: str) -> None:
-        # To the letter: what models and tools say may look like markup, and has tabs.
-        said = Segments([Segment(text + end, Style.parse(style))])
-        console.print(said, end="", soft_wrap=True)
+        # Verbatim, because texts may look like markup, and contain tabs.
+        payload = Segments([Segment(text + end, Style.parse(style))])
+        console.print(payload, end="", soft_wrap=True)
 
 
-def _short(value: Any) -> str:
+def _shorten(value: Any) -> str:
+    """Return a value as one line of at most MAX_ASIDE_CHARS."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     line = " ".join(clean(text).split())
-    return line if len(line) <= ASIDE_LENGTH else f"{line[:ASIDE_LENGTH]}…"
+    return line if len(line) <= MAX_ASIDE_CHARS else f"{line[:MAX_ASIDE_CHARS]}…"
 
 
-# Whose the conversations are that are begun so.
-CLIENT: Final = "terminal"
+# The client of conversations that start in a terminal.
+CLIENT_ID: Final = "terminal"
 
 
 @dataclass
-class Talk:
-    """One conversation, begun with its first message unless it is there already."""
+class TerminalConversation:
+    """One conversation; the first message creates it, unless it exists."""
 
     profile: ModelProfile
     screen: Screen
     conversation_id: UUID | None = None
     failed: bool = False
-    _shown: int = field(default=0, repr=False)
+    _last_seq: int = field(default=0, repr=False)
 
     async def say(self, text: str) -> None:
-        """Send a message and show its answer. To be cancelled is to cancel the answer."""
+        """Send a message and print its answer; a cancellation cancels the answer."""
         sending = asyncio.ensure_future(self._send(text))
         try:
             try:
                 await self._show(await asyncio.shield(sending))
             except asyncio.CancelledError:
                 handle = await sending
-                # It may have ended just now.
+                # The run may have ended.
                 with contextlib.suppress(ChatError):
                     await cancel(handle)
                 await self._show(handle)
@@ -219,29 +222,33 @@ class Talk:
             self.conversation_id,
             text,
             self.profile,
-            client_id=CLIENT if self.conversation_id is None else None,
+            client_id=CLIENT_ID if self.conversation_id is None else None,
         )
         self.conversation_id = handle.conversation_id
-        self._shown = 0
+        self._last_seq = 0
         return handle
 
     async def _show(self, handle: StreamHandle) -> None:
-        async for event in follow(handle.id, after=self._shown):
-            self._shown = event.seq
+        async for event in follow(handle.id, after=self._last_seq):
+            self._last_seq = event.seq
             self.screen.show(event)
             self.failed = self.failed or event.type == "error"
 
 
-async def begin_talk(profile: str | None, conversation: str | None, *, screen: Screen) -> Talk:
-    """Raises ChatError for a profile or a conversation that is not there."""
-    found = await in_database(partial(profile_named, profile))
+async def open_conversation(
+    profile: str | None, conversation: str | None, *, screen: Screen
+) -> TerminalConversation:
+    """Return a conversation, new or existing; raises ChatError for unknown ids and names."""
+    model_profile = await in_database(partial(find_profile, profile))
     if conversation is None:
-        return Talk(found, screen)
-    return Talk(found, screen, await in_database(partial(_existing, conversation)))
+        return TerminalConversation(model_profile, screen)
+    return TerminalConversation(
+        model_profile, screen, await in_database(partial(_existing_id, conversation))
+    )
 
 
-def _existing(conversation: str) -> UUID:
-    key = as_uuid(conversation)
+def _existing_id(conversation: str) -> UUID:
+    key = to_uuid(conversation)
     if key is None or not Conversation.objects.filter(pk=key).exists():
         raise ChatError(NOT_FOUND, "Conversation not found", field="conversation_id")
     return key

@@ -21,8 +21,8 @@ urlpatterns = [
     path("docs/", docs.docs_page),
     path("docs/<path:name>/", docs.docs_page),
     path("docs/<path:name>", docs.docs_file),
-    path("chat/", chat_pages.chat),
-    path("chat/leaderboard/", chat_pages.ranks),
+    path("chat/", chat_pages.chat_page),
+    path("chat/leaderboard/", chat_pages.leaderboard_page),
     path("journal/", journal_page),
     path("traces/<str:trace_id>/", trace_pages.trace_page),
     # By name: its pages are imported with the first of these routes that is wanted.

@@ -148,7 +148,7 @@ def chat_loop() -> Iterator[None]:
 def forget() -> None:
     """Leave nothing to the next test: what is on its way into the journal would land in it, and a
     run that goes on would write into its tables."""
-    if loop.running():
+    if loop.is_running():
         loop.submit(end_runs()).result(ENDED_SECONDS)
     journal.flush()
     run_apart(services().state.reset(None, scenarios=True))

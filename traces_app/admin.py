@@ -28,6 +28,8 @@ from traces_app.to_scenario import CannotReplay, scenario_of_trace
 
 
 class EventInline(ReadOnlyInline):
+    """The events of a run, in order."""
+
     model = TraceEvent
     fields = ("seq", "type", "payload_json", "when")
     readonly_fields = ("payload_json", "when")
@@ -44,6 +46,8 @@ class EventInline(ReadOnlyInline):
 
 
 class ModelCallInline(ReadOnlyInline):
+    """The model calls of a run, in order."""
+
     model = ModelCall
     verbose_name_plural = "model calls"
     fields: Sequence[str] = (

@@ -100,6 +100,8 @@ class ToolOutputEvent(_EventFields):
 
 
 class ToolEndEvent(_EventFields):
+    """A tool call has ended."""
+
     type = _type_field("tool_end")
     tool_call_id = Text()
     status = serializers.ChoiceField(("success", "error", "timeout", "cancelled"))

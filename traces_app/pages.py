@@ -136,6 +136,8 @@ def _ms_since_start(run: RunSpan, moment: datetime) -> float:
 
 @dataclass(frozen=True, slots=True)
 class EventRow:
+    """One event in the page's table; `ms` counts from the start of the run."""
+
     seq: int
     ms: int
     type: str

@@ -1,5 +1,7 @@
-"""Comparisons in the admin: commented on, and left out of the ranking. Votes are a record, and who
-answered is told after them, here as anywhere."""
+"""Comparisons in the admin: comment on them, exclude them from the ranking.
+
+Votes are read-only; profiles are hidden until the vote, as everywhere.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -45,7 +47,7 @@ class ComparisonAdmin(RecordAdmin):
     editable = ("comment", "excluded")
     list_display = ("created_at", "conversation", "voted", "answer_a", "answer_b", "ranking")
     list_filter = (PreferenceFilter, "excluded")
-    actions = ("leave_out", "take_back")
+    actions = ("exclude_from_ranking", "include_in_ranking")
     unfilterable = ("profile_a", "profile_a_name", "profile_b", "profile_b_name", "seed")
     list_select_related = ("conversation",)
     search_fields = ("id", "conversation__id", "conversation__title", "comment")
@@ -59,12 +61,14 @@ class ComparisonAdmin(RecordAdmin):
         return super().render_change_form(request, context, *args, **kw)
 
     @admin.action(description="Exclude from the ranking", permissions=["change"])
-    def leave_out(self, request: HttpRequest, comparisons: QuerySet[ABComparison]) -> None:
+    def exclude_from_ranking(
+        self, request: HttpRequest, comparisons: QuerySet[ABComparison]
+    ) -> None:
         self.update_rows(request, comparisons, excluded=True, label="Excluded from the ranking")
 
-    @admin.action(description="Take back into the ranking", permissions=["change"])
-    def take_back(self, request: HttpRequest, comparisons: QuerySet[ABComparison]) -> None:
-        self.update_rows(request, comparisons, excluded=False, label="Taken back into the ranking")
+    @admin.action(description="Include in the ranking", permissions=["change"])
+    def include_in_ranking(self, request: HttpRequest, comparisons: QuerySet[ABComparison]) -> None:
+        self.update_rows(request, comparisons, excluded=False, label="Included in the ranking")
 
     @admin.display(description="Ranking", ordering="excluded")
     def ranking(self, comparison: ABComparison) -> str:
@@ -90,8 +94,8 @@ class ComparisonAdmin(RecordAdmin):
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two answers; `profile` is empty until the vote. A trace can be deleted, and a
-    failed run may have no answer."""
+    """One of the two answers; `profile` is empty until the vote. The trace may be deleted, and a
+    failed run may have no message."""
 
     branch: str
     preferred: bool
@@ -101,10 +105,10 @@ class Side:
 
 
 def _sides(comparison: ABComparison) -> Iterator[Side]:
-    """Both answers, `a` first."""
-    asked = comparison.user_message
+    """Yield both answers, `a` first."""
+    question = comparison.user_message
     later = Message.objects.filter(
-        conversation=comparison.conversation_id, number__gt=asked.number
+        conversation=comparison.conversation_id, number__gt=question.number
     ).order_by("number")
     # Two at most: the next message of the user ends the comparison.
     answers = takewhile(lambda message: message.sender == Sender.ASSISTANT, later[: len(BRANCHES)])

@@ -1,5 +1,7 @@
-"""Conversations in the admin: named, tagged, archived and deleted; their messages are judged. What
-was said is a record."""
+"""Conversations in the admin: rename, tag, archive and delete them; give feedback on messages.
+
+Texts of messages are read-only.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -28,23 +30,23 @@ from mockllm_site.kit.read_only_admin import (
 from traces_app.models import Trace
 from traces_app.selectors import is_blind
 
-# Values of the filter by feedback, besides those that a message can have.
-GIVEN, _NONE = "given", "none"
+# Values of the feedback filter, besides those of messages.
+ANY_FEEDBACK, _NONE = "given", "none"
 
 
-class Messages(ReadOnlyInline):
+class MessageInline(ReadOnlyInline):
     model = Message
-    fields = ("number", "sender", "said", "status", "branch", "feedback_shown", "created_at")
-    readonly_fields = ("said", "feedback_shown")
+    fields = ("number", "sender", "content_link", "status", "branch", "feedback_text", "created_at")
+    readonly_fields = ("content_link", "feedback_text")
     ordering = ("number",)
 
     @admin.display(description="Content")
-    def said(self, message: Message) -> str:
+    def content_link(self, message: Message) -> str:
         url = reverse(page_of(message), args=(message.pk,))
         return link(url, excerpt(message.content) or "(empty)")
 
     @admin.display(description="Feedback")
-    def feedback_shown(self, message: Message) -> str:
+    def feedback_text(self, message: Message) -> str:
         if not message.feedback:
             return "–"
         return ": ".join(filter(None, [message.feedback, excerpt(message.feedback_comment)]))
@@ -55,20 +57,20 @@ class ConversationAdmin(RecordAdmin):
     editable = ("title", "tags", "archived")
     deletable = True
     list_display: Sequence[str] = (
-        "named", "tag_list", "client_id", "messages_count", "created_at", "last_message_at",
+        "title_chip", "tag_list", "client_id", "messages_count", "created_at", "last_message_at",
     )  # fmt: skip
     list_filter = ("archived", TagFilter)
     search_fields = ("id", "title", "client_id", "tags")
     ordering = ("-last_message_at",)
     actions = ("archive", "unarchive")
     fields = (*editable, "client_id", "id", "created_at", "last_message_at", "traces_link")
-    inlines = (Messages,)
+    inlines = (MessageInline,)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Conversation]:
         return super().get_queryset(request).annotate(count=Count("messages"))
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """What goes with a conversation cannot be deleted alone, but with it."""
+        """Allow deletion with all related rows, which cannot be deleted alone."""
         listed, counts, _, protected = super().get_deleted_objects(objs, request)
         return listed, counts, set(), protected
 
@@ -88,7 +90,7 @@ class ConversationAdmin(RecordAdmin):
         self.update_rows(request, conversations, archived=False, label="Taken out of the archive")
 
     @admin.display(description="Conversation", ordering="title")
-    def named(self, conversation: Conversation) -> str:
+    def title_chip(self, conversation: Conversation) -> str:
         mark = chips(["archived"] if conversation.archived else [])
         return format_html("{} {}", conversation, mark)
 
@@ -96,7 +98,7 @@ class ConversationAdmin(RecordAdmin):
     def tag_list(self, conversation: Conversation) -> str:
         return chips(conversation.tags)
 
-    @admin.display(description="Messages", ordering="count")
+    @admin.display(description="MessageInline", ordering="count")
     def messages_count(self, conversation: Any) -> int:
         count: int = conversation.count
         return count
@@ -115,14 +117,14 @@ class FeedbackFilter(admin.SimpleListFilter):
     def lookups(
         self, request: HttpRequest, model_admin: "admin.ModelAdmin[Message]"
     ) -> list[tuple[str, str]]:
-        named = [(str(value), str(label)) for value, label in Feedback.choices]
-        return [(GIVEN, "Like or dislike"), *named, (_NONE, "None")]
+        title_chip = [(str(value), str(label)) for value, label in Feedback.choices]
+        return [(ANY_FEEDBACK, "Like or dislike"), *title_chip, (_NONE, "None")]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Message]) -> QuerySet[Message]:
         value = self.value()
         if value is None:
             return queryset
-        if value == GIVEN:
+        if value == ANY_FEEDBACK:
             return queryset.exclude(feedback="")
         return queryset.filter(feedback="" if value == _NONE else value)
 
@@ -133,7 +135,7 @@ class FeedbackForm(forms.ModelForm):
         fields = ("feedback", "feedback_comment")
 
     def clean(self) -> dict[str, Any]:
-        """As over the API: a comment is one on a like or a dislike."""
+        """Refuse a comment without feedback, as the API does."""
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         if cleaned.get("feedback_comment") and not cleaned.get("feedback"):
             self.add_error("feedback_comment", "A comment needs a feedback that it explains.")
@@ -145,7 +147,8 @@ class MessageAdmin(RecordAdmin):
     form = FeedbackForm
     editable = ("feedback", "feedback_comment")
     list_display = (
-        "said", "sender", "feedback", "comment", "conversation_link", "trace_short", "created_at",
+        "excerpt", "sender", "feedback", "comment", "conversation_link", "trace_short",
+        "created_at",
     )  # fmt: skip
     list_filter = (FeedbackFilter, "sender", "status")
     unfilterable = ("provider_id", "model_id", "rounds", "tool_calls")
@@ -158,10 +161,10 @@ class MessageAdmin(RecordAdmin):
         ("status", "branch"),
         "text",
         *editable,
-        "thoughts",
+        "thinking_text",
         "tools",
         "answered_by",
-        "rounds_shown",
+        "rounds_json",
         "trace_link",
         "id",
         "client_id",
@@ -170,7 +173,7 @@ class MessageAdmin(RecordAdmin):
     )
 
     @admin.display(description="Content", ordering="content")
-    def said(self, message: Message) -> str:
+    def excerpt(self, message: Message) -> str:
         return excerpt(message.content) or "–"
 
     @admin.display(description="Comment", ordering="feedback_comment")
@@ -187,7 +190,7 @@ class MessageAdmin(RecordAdmin):
         return preformatted(message.content)
 
     @admin.display(description="Thinking")
-    def thoughts(self, message: Message) -> str:
+    def thinking_text(self, message: Message) -> str:
         return preformatted(message.thinking)
 
     @admin.display(description="Tool calls")
@@ -195,12 +198,12 @@ class MessageAdmin(RecordAdmin):
         return as_json(message.tool_calls)
 
     @admin.display(description="Rounds")
-    def rounds_shown(self, message: Message) -> str:
+    def rounds_json(self, message: Message) -> str:
         return as_json(message.rounds)
 
     @admin.display(description="Model")
     def answered_by(self, message: Message) -> str:
-        if message.branch and _is_blind(message):
+        if message.branch and _is_hidden(message):
             return HIDDEN
         return f"{message.provider_id} {message.model_id}".strip() or "–"
 
@@ -211,7 +214,7 @@ class MessageAdmin(RecordAdmin):
 
     @admin.display(description="Trace")
     def trace_link(self, message: Message) -> str:
-        trace = _trace(message)
+        trace = _trace_of(message)
         return "–" if trace is None else link(reverse(page_of(trace), args=(trace.pk,)), trace.pk)
 
 
@@ -224,27 +227,27 @@ class ContextStateAdmin(RecordAdmin):
         "strategy",
         ("first", "last"),
         "message_count",
-        "summary_shown",
+        "summary_text",
         "created_at",
     )
 
     @admin.display(description="Summary")
-    def summary_shown(self, state: ContextState) -> str:
+    def summary_text(self, state: ContextState) -> str:
         return preformatted(state.summary)
 
 
-def _trace(message: Message) -> Trace | None:
-    """The run that wrote a message."""
+def _trace_of(message: Message) -> Trace | None:
+    """Return the run that wrote a message, or None."""
     return Trace.objects.filter(message=message).first()
 
 
-def _is_blind(message: Message) -> bool:
-    """Whether it is an answer of a comparison that nobody has voted on; its trace may be gone."""
-    trace = _trace(message)
+def _is_hidden(message: Message) -> bool:
+    """True if it belongs to a comparison without a vote; its trace may be deleted."""
+    trace = _trace_of(message)
     if trace is not None:
         return is_blind(trace)
-    asked = ABComparison.objects.filter(
+    comparisons = ABComparison.objects.filter(
         conversation=message.conversation_id, user_message__number__lt=message.number
     )
-    comparison = asked.order_by("-user_message__number").first()
+    comparison = comparisons.order_by("-user_message__number").first()
     return comparison is None or not comparison.preference

@@ -1,5 +1,4 @@
-"""Profiles in the admin: everything that a run would refuse is refused in their form, at its
-field."""
+"""Profiles in the admin: the form refuses, at its field, all that a run would refuse."""
 
 import os
 from typing import Any, Final
@@ -27,15 +26,15 @@ _HELP: Final = {
     "base_url": f"Empty: the provider's own. {MOCK_URL} is this server's mock. "
     "Other hosts have to be in CHAT_ALLOWED_HOSTS.",
     "api_key_env": "The name of the environment variable that holds the key, such as "
-    "OPENAI_API_KEY. Each goes to its own provider; what else may go where is in CHAT_KEYS. "
-    "Another address blanks it, unless it is given anew.",
+    "OPENAI_API_KEY. A key is sent only to its provider's host; CHAT_KEYS lists more. "
+    "If the address changes, the field is blanked unless you fill it in again.",
     "max_tokens": "Empty: the provider's own limit.",
     "thinking_budget": "In tokens; empty is 10,000.",
 }
 
 
-class NamesField(forms.CharField):
-    """Names with commas between them, as a list."""
+class ServerNamesField(forms.CharField):
+    """A list of names, edited with commas between them."""
 
     widget = UnfoldAdminTextInputWidget
 
@@ -57,7 +56,7 @@ class NamesField(forms.CharField):
 
 
 class ProfileForm(forms.ModelForm):
-    mcp_servers = NamesField(label="MCP servers", required=False)
+    mcp_servers = ServerNamesField(label="MCP servers", required=False)
 
     class Meta:
         model = ModelProfile
@@ -65,16 +64,16 @@ class ProfileForm(forms.ModelForm):
         error_messages = _MISSING
         help_texts = _HELP
 
-    # The key that was there does not go to another address by itself.
+    # A stored key is blanked if the address changes, so that it is not sent elsewhere.
     key_was_blanked = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if "mcp_servers" in self.fields:
-            known = ", ".join(known_servers()) or "none"
+            names = ", ".join(known_servers()) or "none"
             self.fields[
                 "mcp_servers"
-            ].help_text = f"Names with commas between them. Known: {known}."
+            ].help_text = f"Names with commas between them. Known: {names}."
 
     def clean_api_key_env(self) -> str:
         name: str = self.cleaned_data["api_key_env"]
@@ -117,7 +116,7 @@ class ProfileForm(forms.ModelForm):
 
 
 def known_servers() -> list[str]:
-    """The names in the operator's file; none where it cannot be read."""
+    """Return the names in the operator's file; none if it is unreadable."""
     try:
         return list(named_servers())
     except ServersError:
@@ -142,11 +141,11 @@ class ProfileAdmin(ModelAdmin):
     readonly_fields = ("created_at", "updated_at")
     fieldsets = (
         (None, {"fields": ("name", "provider_id", "model_id", "base_url", "api_key_env")}),
-        ("What is asked", {"fields": ("system_prompt", ("temperature", "max_tokens"))}),
+        ("Request", {"fields": ("system_prompt", ("temperature", "max_tokens"))}),
         ("Thinking", {"fields": (("enable_thinking", "thinking_budget"),)}),
         ("Context", {"fields": ("context_strategy", "context_limit")}),
         ("Tools", {"fields": ("mcp_servers",)}),
-        ("When", {"fields": (("created_at", "updated_at"),)}),
+        ("Dates", {"fields": (("created_at", "updated_at"),)}),
     )
 
     def save_model(self, request: HttpRequest, obj: ModelProfile, form: Any, change: bool) -> None:
@@ -154,20 +153,20 @@ class ProfileAdmin(ModelAdmin):
         if form.key_was_blanked:
             messages.warning(
                 request,
-                "The profile has another address now, so its API key's variable was blanked: "
-                "name the one that this address may have.",
+                "The address of the profile has changed, so its API key's variable was blanked. "
+                "Enter the variable for the new address.",
             )
         unknown = [name for name in obj.mcp_servers if name not in known_servers()]
         if unknown:
             messages.warning(
                 request,
-                f"No MCP server is named {' or '.join(unknown)} here (MCP_SERVERS): "
-                "the profile has no tools of theirs.",
+                f"There is no MCP server {' or '.join(unknown)} (MCP_SERVERS), "
+                "so the profile gets no tools from there.",
             )
 
     @admin.display(description="API key")
     def key(self, profile: ModelProfile) -> str:
-        """The variable's name, and whether it is set; never what is in it."""
+        """Return the variable's name and if it is set; never its value."""
         if not profile.api_key_env:
             return "–"
         try:

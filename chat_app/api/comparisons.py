@@ -1,4 +1,4 @@
-"""Comparisons over HTTP: two answers in one stream, one vote on them, and who wins."""
+"""Comparisons over HTTP: stream two answers, vote, list open comparisons, the leaderboard."""
 
 from contextlib import ExitStack
 
@@ -22,16 +22,16 @@ from chat_app.api.shapes import (
 )
 from chat_app.comparisons import (
     comparison_of,
+    comparison_record,
     leaderboard,
     pending_of,
-    profiles,
-    record,
+    profile_names,
     start_pair,
     vote,
 )
 from chat_app.errors import FORBIDDEN, ChatError
-from chat_app.profiles import Named
-from chat_app.runs.begin import Sending
+from chat_app.profiles import ProfileName
+from chat_app.runs.accept import IncomingMessage
 
 
 class PairView(AsyncChatView):
@@ -49,25 +49,25 @@ class PairView(AsyncChatView):
         media_type=STREAM,
     )
     async def post(self, request: Request) -> HttpResponseBase:
-        """Have two profiles answer one message, under blind labels."""
+        """Stream the answers of two profiles to one message, under blind labels."""
         if not settings.AB_TESTING_ENABLED:
             raise ChatError(FORBIDDEN, "Comparisons are switched off (AB_TESTING_ENABLED)")
-        asked = self.read_body(PairBody)
-        with ExitStack() as held:
-            held.enter_context(stream_slot())
+        data = self.read_body(PairBody)
+        with ExitStack() as resources:
+            resources.enter_context(stream_slot())
             pair = await start_pair(
-                Sending(
-                    asked["conversation_id"],
-                    asked["message"],
+                IncomingMessage(
+                    data["conversation_id"],
+                    data["message"],
                     {},
-                    client_id=asked["client_id"],
-                    client_message_id=asked["client_message_id"],
+                    client_id=data["client_id"],
+                    client_message_id=data["client_message_id"],
                 ),
-                profiles=(Named(asked["profile_a"]), Named(asked["profile_b"])),
-                seed=asked["seed"],
+                profiles=(ProfileName(data["profile_a"]), ProfileName(data["profile_b"])),
+                seed=data["seed"],
             )
             return event_stream(
-                pair.events(), conversation_id=pair.conversation_id, held=held.pop_all()
+                pair.events(), conversation_id=pair.conversation_id, resources=resources.pop_all()
             )
 
 
@@ -78,15 +78,15 @@ class VoteView(ChatView):
         "vote",
         tag="comparisons",
         body=VoteBody,
-        answers={200: (VotedBody, "Kept; now it is told who was who.")},
+        answers={200: (VotedBody, "The vote is stored; the profiles are revealed.")},
         errors=(404, 409),
     )
     def post(self, request: Request) -> Response:
-        """Say which answer is better. It is said once; the same again changes nothing."""
-        asked = self.read_body(VoteBody)
-        voted = vote(asked["client_id"], asked["comparison_id"], asked["preference"])
+        """Vote for an answer, or a tie. A vote is final; the same one again changes nothing."""
+        data = self.read_body(VoteBody)
+        voted = vote(data["client_id"], data["comparison_id"], data["preference"])
         return Response(
-            {"status": "recorded", "preference": voted.preference, "profiles": profiles(voted)}
+            {"status": "recorded", "preference": voted.preference, "profiles": profile_names(voted)}
         )
 
 
@@ -98,13 +98,13 @@ class ComparisonView(ChatView):
         "read_comparison",
         tag="comparisons",
         query=ClientQuery,
-        answers={200: (ComparisonBody, "Before the vote, profiles are null.")},
+        answers={200: (ComparisonBody, "`profiles` is null before the vote.")},
         errors=(404,),
     )
     def get(self, request: Request, comparison_id: str) -> Response:
-        """One comparison."""
+        """Return a comparison."""
         client_id = self.query(ClientQuery).get("client_id")
-        return Response(record(comparison_of(client_id, comparison_id)))
+        return Response(comparison_record(comparison_of(client_id, comparison_id)))
 
 
 class PendingView(ChatView):
@@ -114,13 +114,15 @@ class PendingView(ChatView):
         "list_pending_comparisons",
         tag="comparisons",
         query=PendingQuery,
-        answers={200: (PendingBody, "The latest first.")},
+        answers={200: (PendingBody, "The latest comes first.")},
     )
     def get(self, request: Request) -> Response:
-        """A client's comparisons that can still be voted on."""
-        asked = self.query(PendingQuery)
-        found = pending_of(asked["client_id"])[: asked["limit"]]
-        return Response({"comparisons": [record(comparison) for comparison in found]})
+        """List a client's comparisons without a vote."""
+        data = self.query(PendingQuery)
+        comparisons = pending_of(data["client_id"])[: data["limit"]]
+        return Response(
+            {"comparisons": [comparison_record(comparison) for comparison in comparisons]}
+        )
 
 
 class LeaderboardView(ChatView):
@@ -129,13 +131,13 @@ class LeaderboardView(ChatView):
     @documented(
         "leaderboard",
         tag="comparisons",
-        answers={200: (LeaderboardBody, "The best first.")},
+        answers={200: (LeaderboardBody, "The best comes first.")},
     )
     def get(self, request: Request) -> Response:
-        """Every profile that was voted on."""
-        return Response({"profiles": [_shown(rank) for rank in leaderboard()]})
+        """Rank all profiles with votes."""
+        return Response({"profiles": [_rank_record(rank) for rank in leaderboard()]})
 
 
-def _shown(rank: object) -> dict[str, object]:
+def _rank_record(rank: object) -> dict[str, object]:
     names = ("profile", "wins", "ties", "losses", "score", "low", "high")
     return {name: getattr(rank, name) for name in names}

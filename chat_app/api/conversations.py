@@ -1,5 +1,4 @@
-"""Conversations: listed, loaded, begun, named and deleted, and what a reader thinks of a
-message."""
+"""Conversations over HTTP: list, load, create, rename, rewind and delete them; feedback."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -10,10 +9,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat_app import conversations
-from chat_app.api import kit as described
+from chat_app.api import kit
 from chat_app.api.kit import ChatView
 from chat_app.api.shapes import (
     ConversationBody,
+    ConversationIdBody,
     ConversationsBody,
     DeletedBody,
     FeedbackBody,
@@ -22,7 +22,6 @@ from chat_app.api.shapes import (
     LoadedBody,
     NewBody,
     NewConversationBody,
-    OfConversation,
     RenameBody,
     RewindBody,
     RewoundBody,
@@ -39,82 +38,84 @@ from chat_app.conversations import (
 from chat_app.errors import NOT_FOUND, ChatError
 from chat_app.models import Conversation, Message, Sender
 
-documented = partial(described.documented, tag="conversations")
+documented = partial(kit.documented, tag="conversations")
 
 
 class ListView(ChatView):
     @documented(
         "list_conversations",
         query=ListQuery,
-        answers={200: (ConversationsBody, "The one with the newest message first.")},
+        answers={200: (ConversationsBody, "The conversation with the newest message comes first.")},
     )
     def get(self, request: Request) -> Response:
-        """A client's conversations, without those that were archived."""
-        asked = self.query(ListQuery)
-        found = conversations_of(asked["client_id"], asked["limit"], containing=asked["q"].strip())
-        return Response({"conversations": [_record(one) for one in found]})
+        """List a client's conversations, without archived ones."""
+        data = self.query(ListQuery)
+        rows = conversations_of(data["client_id"], data["limit"], containing=data["q"].strip())
+        return Response({"conversations": [_conversation_record(row) for row in rows]})
 
 
 class LoadView(ChatView):
-    # Also its POST.
+    # The POST reads, too.
     reads = True
 
     @documented(
         "load_conversation",
-        query=OfConversation,
+        query=ConversationIdBody,
         answers={200: (LoadedBody, "All messages in order.")},
         errors=(404,),
     )
     def get(self, request: Request) -> Response:
-        """A conversation with its messages."""
-        return _loaded(**self.query(OfConversation))
+        """Return a conversation with its messages."""
+        return _load_response(**self.query(ConversationIdBody))
 
     @documented(
         "load_conversation_by_post",
-        body=OfConversation,
+        body=ConversationIdBody,
         answers={200: (LoadedBody, "All messages in order.")},
         errors=(404,),
     )
     def post(self, request: Request) -> Response:
         """The same, for clients that send everything as JSON."""
-        return _loaded(**self.read_body(OfConversation))
+        return _load_response(**self.read_body(ConversationIdBody))
 
 
 class NewView(ChatView):
     @documented(
-        "new_conversation", body=NewBody, answers={200: (NewConversationBody, "It is there.")}
+        "new_conversation",
+        body=NewBody,
+        answers={200: (NewConversationBody, "The conversation is created.")},
     )
     def post(self, request: Request) -> Response:
-        """Begin an empty conversation; a first message without one does so too."""
-        asked = self.read_body(NewBody)
-        made = conversations.create(asked["client_id"], asked["title"].strip())
-        return Response({"conversation_id": str(made.pk)})
+        """Create an empty conversation; a message without one creates one, too."""
+        data = self.read_body(NewBody)
+        conversation = conversations.create(data["client_id"], data["title"].strip())
+        return Response({"conversation_id": str(conversation.pk)})
 
 
 class RenameView(ChatView):
     @documented(
         "rename_conversation",
         body=RenameBody,
-        answers={200: (ConversationBody, "It has the title now.")},
+        answers={200: (ConversationBody, "The conversation is renamed.")},
         errors=(404,),
     )
     def post(self, request: Request) -> Response:
-        """Give a conversation another title."""
-        asked = self.read_body(RenameBody)
-        found = conversation_of(asked["client_id"], asked["conversation_id"])
-        return Response(_record(conversations.rename(found, asked["title"])))
+        """Rename a conversation."""
+        data = self.read_body(RenameBody)
+        conversation = conversation_of(data["client_id"], data["conversation_id"])
+        return Response(_conversation_record(conversations.rename(conversation, data["title"])))
 
 
 class DeleteView(ChatView):
     @documented(
         "delete_conversation",
-        body=OfConversation,
-        answers={200: (DeletedBody, "It is gone.")},
+        body=ConversationIdBody,
+        answers={200: (DeletedBody, "The conversation is deleted.")},
         errors=(404,),
     )
     def post(self, request: Request) -> Response:
-        """Delete a conversation with its messages and traces; the runs in it end."""
-        conversations.delete(conversation_of(**self.read_body(OfConversation)))
+        """Delete a conversation with its messages and traces; its runs end."""
+        conversations.delete(conversation_of(**self.read_body(ConversationIdBody)))
         return Response({"status": "deleted"})
 
 
@@ -122,36 +123,37 @@ class RewindView(ChatView):
     @documented(
         "rewind_conversation",
         body=RewindBody,
-        answers={200: (RewoundBody, "The message and what came after it are gone.")},
+        answers={200: (RewoundBody, "The message and all later ones are deleted.")},
         errors=(404, 409),
     )
     def post(self, request: Request) -> Response:
-        """Take a message of the user's and all after it back, to ask anew; traces stay."""
-        asked = self.read_body(RewindBody)
-        found = conversation_of(asked["client_id"], asked["conversation_id"])
-        message = message_of(asked["client_id"], asked["message_id"])
-        if message.conversation_id != found.pk:
+        """Delete a user's message and all later ones, to send it again; traces stay."""
+        data = self.read_body(RewindBody)
+        conversation = conversation_of(data["client_id"], data["conversation_id"])
+        message = message_of(data["client_id"], data["message_id"])
+        if message.conversation_id != conversation.pk:
             raise ChatError(NOT_FOUND, "Message not found", field="message_id")
-        conversations.rewind(found, message)
+        conversations.rewind(conversation, message)
         return Response({"status": "rewound"})
 
 
-def _loaded(client_id: str, conversation_id: str) -> Response:
-    found = conversation_of(client_id, conversation_id)
-    traces = trace_ids_of(found)
-    steps = answered_by_of(found)
+def _load_response(client_id: str, conversation_id: str) -> Response:
+    conversation = conversation_of(client_id, conversation_id)
+    traces = trace_ids_of(conversation)
+    steps = answered_by_of(conversation)
     return Response(
         {
-            "conversation_id": str(found.pk),
-            "title": found.title,
+            "conversation_id": str(conversation.pk),
+            "title": conversation.title,
             "messages": [
-                _message(message, traces.get(message.pk), steps) for message in messages_of(found)
+                _message_record(message, traces.get(message.pk), steps)
+                for message in messages_of(conversation)
             ],
         }
     )
 
 
-def _record(conversation: Conversation) -> dict[str, Any]:
+def _conversation_record(conversation: Conversation) -> dict[str, Any]:
     return {
         "conversation_id": str(conversation.pk),
         "title": conversation.title,
@@ -160,30 +162,30 @@ def _record(conversation: Conversation) -> dict[str, Any]:
     }
 
 
-def _message(
+def _message_record(
     message: Message, trace_id: UUID | None, steps: Mapping[UUID, list[str]]
 ) -> dict[str, Any]:
-    answered = message.sender == Sender.ASSISTANT and trace_id in steps
+    has_steps = message.sender == Sender.ASSISTANT and trace_id in steps
     return {
         "message_id": str(message.pk),
         "sender": message.sender,
         "content": message.content,
         "thinking": message.thinking or None,
         "tool_calls": message.tool_calls,
-        "parts": list(_parts(message)),
+        "parts": list(_message_parts(message)),
         "status": message.status,
         "branch": message.branch or None,
         "feedback": message.feedback or None,
         "trace_id": None if trace_id is None else str(trace_id),
-        "answered_by": steps[trace_id] if answered and trace_id else [],
+        "answered_by": steps[trace_id] if has_steps and trace_id else [],
         "created_at": message.created_at,
     }
 
 
-def _parts(message: Message) -> Iterator[dict[str, Any]]:
-    """In what order an answer was said, as far as its rounds tell."""
-    for one in message.rounds:
-        for part in one["parts"]:
+def _message_parts(message: Message) -> Iterator[dict[str, Any]]:
+    """Yield an answer's parts in order, from its stored rounds."""
+    for round_ in message.rounds:
+        for part in round_["parts"]:
             if "tool_call" in part:
                 yield {"type": "tool_call", "id": part["tool_call"]["id"]}
             elif part.get("text"):
@@ -196,12 +198,12 @@ class FeedbackView(ChatView):
     @documented(
         "give_feedback",
         body=FeedbackBody,
-        answers={200: (FeedbackGivenBody, "It is kept.")},
+        answers={200: (FeedbackGivenBody, "The feedback is stored.")},
         errors=(404,),
     )
     def post(self, request: Request) -> Response:
-        """Like a message, dislike it, or take that back."""
-        asked = self.read_body(FeedbackBody)
-        message = message_of(asked["client_id"], asked["message_id"])
-        set_feedback(message, asked["feedback"], comment=asked["comment"])
+        """Like or dislike a message, or remove the feedback."""
+        data = self.read_body(FeedbackBody)
+        message = message_of(data["client_id"], data["message_id"])
+        set_feedback(message, data["feedback"], comment=data["comment"])
         return Response({"message_id": str(message.pk), "feedback": message.feedback or None})

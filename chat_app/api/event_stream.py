@@ -1,5 +1,4 @@
-"""The HTTP response to a follower of a run: its events as they come, for as long as the client
-stays."""
+"""The HTTP response that streams a run's events as server-sent events."""
 
 import asyncio
 import contextlib
@@ -20,49 +19,48 @@ from mockllm_site.kit.lost_streams import close_if_lost, close_soon
 from traces_app.log import LoggedEvent
 
 HEARTBEAT: Final = b": still here\n\n"
-# How many events may wait for a slow client before its run's log has to keep them.
-_AHEAD: Final = 64
+# Events encoded ahead for a slow client; later ones stay in the run's log.
+_MAX_QUEUED_EVENTS: Final = 64
 
 
-def frame(event: LoggedEvent) -> bytes:
-    """One event: its number is its id, its type the first key of its JSON."""
+def encode_event(event: LoggedEvent) -> bytes:
+    """Return one server-sent event: `id` is its number, `type` the first key of its JSON."""
     data = json.dumps(
         {"type": event.type, **event.payload}, ensure_ascii=False, separators=(",", ":")
     )
     return f"id: {event.seq}\ndata: {data}\n\n".encode("utf-8", "replace")
 
 
-async def frames(
-    events: AsyncGenerator[LoggedEvent, None], *, heartbeat_seconds: float, most_seconds: float
+async def encode_stream(
+    events: AsyncGenerator[LoggedEvent, None], *, heartbeat_seconds: float, max_seconds: float
 ) -> AsyncGenerator[bytes, None]:
-    """The events as bytes, all that are due in one piece; a comment where none came for long.
+    """Yield the events as bytes, all available ones in one piece; a comment after a silence.
 
-    After `most_seconds` it ends between two events: the rest is there for who follows again.
+    After `max_seconds` the stream ends between two events; the client can resume it.
     """
-    waiting: asyncio.Queue[bytes | None] = asyncio.Queue(_AHEAD)
-    pump = asyncio.create_task(_pump(events, waiting))
+    queue: asyncio.Queue[bytes | None] = asyncio.Queue(_MAX_QUEUED_EVENTS)
+    pump = asyncio.create_task(_encode_events(events, queue))
     now = asyncio.get_running_loop().time
-    ends_at = now() + most_seconds
+    ends_at = now() + max_seconds
     try:
-        while (left := ends_at - now()) > 0:
+        while (remaining := ends_at - now()) > 0:
             try:
-                async with asyncio.timeout(min(heartbeat_seconds, left)):
-                    piece = await waiting.get()
+                async with asyncio.timeout(min(heartbeat_seconds, remaining)):
+                    frame_bytes = await queue.get()
             except TimeoutError:
-                if left > heartbeat_seconds:
+                if remaining > heartbeat_seconds:
                     yield HEARTBEAT
                 continue
             due = []
-            while piece is not None:
-                due.append(piece)
-                if waiting.empty():
+            while frame_bytes is not None:
+                due.append(frame_bytes)
+                if queue.empty():
                     break
-                piece = waiting.get_nowait()
+                frame_bytes = queue.get_nowait()
             if due:
                 yield b"".join(due)
-            if piece is None:
-                # Raises what ended the events too early: the stream breaks off, and does not seem
-                # whole.
+            if frame_bytes is None:
+                # Raises an error of the events, so that the stream does not seem complete.
                 await pump
                 return
     finally:
@@ -70,17 +68,17 @@ async def frames(
         await asyncio.wait({pump})
 
 
-async def _pump(
-    events: AsyncGenerator[LoggedEvent, None], waiting: "asyncio.Queue[bytes | None]"
+async def _encode_events(
+    events: AsyncGenerator[LoggedEvent, None], queue: "asyncio.Queue[bytes | None]"
 ) -> None:
     try:
         async with contextlib.aclosing(events):
             async for event in events:
-                await waiting.put(frame(event))
+                await queue.put(encode_event(event))
     except Exception:
-        await waiting.put(None)
+        await queue.put(None)
         raise
-    await waiting.put(None)
+    await queue.put(None)
 
 
 log = logging.getLogger(__name__)
@@ -95,9 +93,9 @@ STREAMS_OPEN.set_function(lambda: len(_open))
 
 @contextmanager
 def stream_slot() -> Iterator[None]:
-    """A slot among the streams that this process may have open; raises a 503 where none is left.
+    """Hold one of the process's MOCKLLM_MAX_STREAMS slots; raises a 503 if all are used.
 
-    It is taken before a run starts: what cannot be answered is not begun.
+    It is taken before a run starts, so that no run starts without a reader.
     """
     slot = object()
     with _opening:
@@ -114,32 +112,32 @@ def stream_slot() -> Iterator[None]:
         _open.discard(slot)
 
 
-class _Stream:
-    """The body of an answer. Django calls `close` whether it read all of it, some, or nothing."""
+class _StreamBody:
+    """The body of a response. Django always calls `close`, even if nothing was read."""
 
-    def __init__(self, pieces: AsyncGenerator[bytes, None], held: ExitStack) -> None:
+    def __init__(self, pieces: AsyncGenerator[bytes, None], resources: ExitStack) -> None:
         self._pieces = pieces
-        self._held = held
+        self._resources = resources
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._through = False
+        self._is_complete = False
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         self._loop = asyncio.get_running_loop()
-        with self._held:
+        with self._resources:
             try:
                 async with aclosing(self._pieces):
-                    async for piece in self._pieces:
-                        yield piece
-                self._through = True
+                    async for frame_bytes in self._pieces:
+                        yield frame_bytes
+                self._is_complete = True
             except Exception:
-                log.exception("a stream broke off")
-                # For Django the client has left, and it closes what it holds; the server cuts a
-                # connection whose answer was not completed, so that it does not seem whole.
+                log.exception("an event stream failed")
+                # As if the client had disconnected: Django closes the response, and the server
+                # cuts the connection, so that the stream does not seem complete.
                 raise asyncio.CancelledError from None
 
     def close(self) -> None:
-        self._held.close()
-        if self._loop is not None and not self._through:
+        self._resources.close()
+        if self._loop is not None and not self._is_complete:
             close_soon(self._pieces, self._loop)
 
 
@@ -147,20 +145,22 @@ def event_stream(
     events: AsyncGenerator[LoggedEvent, None],
     *,
     conversation_id: UUID,
-    held: ExitStack,
+    resources: ExitStack,
     trace_id: UUID | None = None,
 ) -> StreamingHttpResponse:
-    """The events as an answer; `held` is let go once the answer has ended. Those of several runs
-    have no trace of their own."""
-    pieces = frames(
+    """Return the response that streams `events`; `resources` are closed at its end.
+
+    `trace_id` is None for the events of several runs.
+    """
+    pieces = encode_stream(
         events,
         heartbeat_seconds=HEARTBEAT_SECONDS,
-        most_seconds=settings.MOCKLLM_MAX_STREAM_SECONDS,
+        max_seconds=settings.MOCKLLM_MAX_STREAM_SECONDS,
     )
-    body = _Stream(pieces, held)
+    body = _StreamBody(pieces, resources)
     close_if_lost(body)
     response = StreamingHttpResponse(body, content_type="text/event-stream")
-    # No proxy may gather or change what has to arrive as it comes.
+    # Proxies must not buffer or change the stream.
     response.headers["Cache-Control"] = "no-cache, no-transform"
     response.headers["X-Accel-Buffering"] = "no"
     response.headers["X-Conversation-Id"] = str(conversation_id)

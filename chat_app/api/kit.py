@@ -1,5 +1,4 @@
-"""What the views of the chat API have in common: who gets in, how errors are said, and what the
-OpenAPI document tells of a method."""
+"""Shared by the views of the chat API: access, errors, and their OpenAPI documentation."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -16,8 +15,8 @@ MEANINGS: Mapping[int, str] = {
     400: "Something is wrong with the request; `field` says where.",
     401: "Neither a login nor the chat token.",
     403: "The CSRF token of a login is missing or wrong.",
-    404: "There is nothing of this id or name, or not for this client.",
-    409: "What goes on, or what was done, does not allow this.",
+    404: "The id or name is unknown, or belongs to another client.",
+    409: "The current state does not allow this.",
     413: "The body is too large.",
     415: "The body is not JSON.",
     500: "The server failed; its log says why.",
@@ -27,11 +26,12 @@ MEANINGS: Mapping[int, str] = {
 documented = partial(described.documented, meanings=MEANINGS)
 
 
-# What the service calls a thing, and where that stands in a request.
+# The service's names of fields, and those of requests.
 FIELDS: Mapping[str, str] = {"user_message": "message", "profile.id": "profile"}
 
 
 def answer_error(error: Exception, context: Mapping[str, Any]) -> HttpResponse:
+    """Return the response for an error of a view."""
     if isinstance(error, ChatError):
         field = error.field and FIELDS.get(error.field, error.field)
         return errors.error_response(error.status, error.message, field=field)
@@ -39,11 +39,11 @@ def answer_error(error: Exception, context: Mapping[str, Any]) -> HttpResponse:
 
 
 class ChatView(ClientView):
-    """One path of the chat API."""
+    """A view of the chat API."""
 
     def get_exception_handler(self) -> Any:
         return answer_error
 
 
 class AsyncChatView(ChatView, AsyncJsonView):
-    """One path of the chat API that answers with a stream."""
+    """A view of the chat API whose response is a stream."""

@@ -1,4 +1,4 @@
-"""The chat API once logins are known, before what pages alone need."""
+"""Answers the chat API after authentication, before the middleware that only pages need."""
 
 from mockllm_site.kit.api.in_thread import answers_below
 

@@ -1,5 +1,7 @@
-"""Runs over HTTP: a message starts one, its events can be followed from anywhere, it can be
-cancelled. A client that stops listening stops nothing."""
+"""Runs over HTTP: send a message, follow a run from any event on, cancel it.
+
+A run goes on if its client disconnects.
+"""
 
 from contextlib import ExitStack
 from functools import partial
@@ -17,7 +19,7 @@ from chat_app.api.shapes import CancelBody, CancelledBody, SendBody, StreamQuery
 from chat_app.conversations import conversation_of
 from chat_app.errors import CONFLICT, NOT_FOUND, ChatError
 from chat_app.loop import wait_for
-from chat_app.profiles import Named
+from chat_app.profiles import ProfileName
 from chat_app.service import cancel, send_message
 from mockllm_site.kit.api.errors import ApiError
 from mockllm_site.kit.database_thread import in_database
@@ -35,16 +37,16 @@ EVENTS = {
 IDS = [
     OpenApiParameter(name, UUID, OpenApiParameter.HEADER, response=[200], description=meaning)
     for name, meaning in {
-        "X-Conversation-Id": "The conversation, also one that was just begun.",
-        "X-Trace-Id": "The run, to follow or cancel it.",
+        "X-Conversation-Id": "The conversation, which may be new.",
+        "X-Trace-Id": "The id of the run, to follow or cancel it.",
     }.items()
 ]
 LAST_EVENT_ID = OpenApiParameter(
     "Last-Event-ID",
-    # An empty one is as if not given.
+    # An empty header counts as missing.
     {"type": "string", "pattern": "^[0-9]{0,19}$"},
     OpenApiParameter.HEADER,
-    description="The number of the last event that is known; browsers send it by themselves.",
+    description="The number of the last event that the client has; browsers send it.",
 )
 
 
@@ -61,22 +63,22 @@ class SendView(AsyncChatView):
         media_type=STREAM,
     )
     async def post(self, request: Request) -> HttpResponseBase:
-        """Send a message, and follow its answer."""
-        asked = self.read_body(SendBody)
-        with ExitStack() as held:
-            held.enter_context(stream_slot())
+        """Send a message and stream its answer."""
+        data = self.read_body(SendBody)
+        with ExitStack() as resources:
+            resources.enter_context(stream_slot())
             handle = await send_message(
-                asked["conversation_id"],
-                asked["message"],
-                Named(asked["profile"]),
-                client_id=asked["client_id"],
-                client_message_id=asked["client_message_id"],
+                data["conversation_id"],
+                data["message"],
+                ProfileName(data["profile"]),
+                client_id=data["client_id"],
+                client_message_id=data["client_message_id"],
             )
             return event_stream(
                 handle.logged(),
                 conversation_id=handle.conversation_id,
                 trace_id=handle.id,
-                held=held.pop_all(),
+                resources=resources.pop_all(),
             )
 
 
@@ -89,41 +91,41 @@ class StreamView(AsyncChatView):
         query=StreamQuery,
         headers=[*IDS, LAST_EVENT_ID],
         answers={
-            200: (EVENTS, "The events after that number; of an ended run at least the last."),
-            204: (None, "The run has ended, and its last event is known."),
+            200: (EVENTS, "The events after that number; for an ended run, at least the last one."),
+            204: (None, "The run has ended, and the client has its last event."),
         },
         errors=(404,),
         media_type=STREAM,
     )
     async def get(self, request: Request, trace_id: str) -> HttpResponseBase:
-        """Follow a run from an event on, be it over or not."""
-        asked = self.query(StreamQuery)
-        known = self._last_event_id()
-        after = asked["after"] if known is None else known
+        """Stream the events of a live or ended run after a given one."""
+        data = self.query(StreamQuery)
+        last_event_id = self._last_event_id()
+        after = data["after"] if last_event_id is None else last_event_id
         try:
-            trace = await in_database(partial(trace_of, trace_id, asked["client_id"]))
-            with ExitStack() as held:
-                held.enter_context(stream_slot())
+            trace = await in_database(partial(trace_of, trace_id, data["client_id"]))
+            with ExitStack() as resources:
+                resources.enter_context(stream_slot())
                 if await in_database(partial(terminal_number, trace.pk)) == after:
                     return Response(status=204)
                 return event_stream(
                     follow(trace.pk, after=after),
                     conversation_id=trace.conversation_id,
                     trace_id=trace.pk,
-                    held=held.pop_all(),
+                    resources=resources.pop_all(),
                 )
         except Trace.DoesNotExist:
-            raise _unknown_trace() from None
+            raise _trace_not_found() from None
 
     def _last_event_id(self) -> int | None:
-        given = self.request.headers.get("Last-Event-ID", "")
-        if not given:
+        header = self.request.headers.get("Last-Event-ID", "")
+        if not header:
             return None
-        if not (given.isascii() and given.isdigit() and len(given) < 20):
+        if not (header.isascii() and header.isdigit() and len(header) < 20):
             raise ApiError(
                 400, "Last-Event-ID: expected the number of an event", field="Last-Event-ID"
             )
-        return int(given)
+        return int(header)
 
 
 class CancelView(ChatView):
@@ -133,40 +135,40 @@ class CancelView(ChatView):
         "cancel_stream",
         tag="runs",
         body=CancelBody,
-        answers={200: (CancelledBody, "It has ended; what was said until then is stored.")},
+        answers={200: (CancelledBody, "The run has ended; its partial answer is stored.")},
         errors=(404, 409),
     )
     def post(self, request: Request) -> Response:
-        """Stop what is being answered."""
-        asked = self.read_body(CancelBody)
-        found = _to_cancel(asked)
+        """Cancel a run, or all runs of a conversation."""
+        data = self.read_body(CancelBody)
+        trace_ids = _runs_to_cancel(data)
         cancelled: list[UUID] = []
-        for trace_id in found:
+        for trace_id in trace_ids:
             try:
                 wait_for(cancel(trace_id))
             except ChatError as error:
-                # One of two answers may end just now; the other is cancelled all the same.
-                if error.code != CONFLICT or (trace_id == found[-1] and not cancelled):
+                # One run of a comparison may have ended; the other is still cancelled.
+                if error.code != CONFLICT or (trace_id == trace_ids[-1] and not cancelled):
                     raise
             else:
                 cancelled.append(trace_id)
         return Response({"status": "cancelled", "trace_id": str(cancelled[0])})
 
 
-def _to_cancel(asked: dict[str, Any]) -> list[UUID]:
-    """The runs that are meant: the one with that id, or all that go on in that conversation."""
-    if "trace_id" in asked:
+def _runs_to_cancel(data: dict[str, Any]) -> list[UUID]:
+    """Return the ids of the run with that id, or of all live runs of that conversation."""
+    if "trace_id" in data:
         try:
-            return [trace_of(asked["trace_id"], asked["client_id"]).pk]
+            return [trace_of(data["trace_id"], data["client_id"]).pk]
         except Trace.DoesNotExist:
-            raise _unknown_trace() from None
-    conversation = conversation_of(asked["client_id"], asked["conversation_id"])
+            raise _trace_not_found() from None
+    conversation = conversation_of(data["client_id"], data["conversation_id"])
     running = traces_of(conversation.pk).filter(status=Status.RUNNING).order_by("branch")
-    found = list(running.values_list("pk", flat=True))
-    if not found:
+    trace_ids = list(running.values_list("pk", flat=True))
+    if not trace_ids:
         raise ChatError(CONFLICT, "Nothing is being answered", field="conversation_id")
-    return found
+    return trace_ids
 
 
-def _unknown_trace() -> ChatError:
+def _trace_not_found() -> ChatError:
     return ChatError(NOT_FOUND, "Trace not found", field="trace_id")

@@ -1,4 +1,4 @@
-"""The shapes of what the chat API reads and writes."""
+"""The schemas of the chat API's requests and responses."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -11,31 +11,33 @@ from chat_app.models import Feedback, MessageStatus, Preference, Sender
 from mockllm_site.kit.api.shapes import Flag, Shape, Text, Whole
 from traces_app.models import Status
 
-# As long as the columns are.
-LONGEST = 200
-MOST_LISTED = 1_000
-LISTED = 100
-WRITTEN: Mapping[str, Any] = {"pattern": r"\S"}
+# The length of the columns.
+MAX_CHARS = 200
+MAX_LISTED = 1_000
+DEFAULT_LISTED = 100
+NOT_BLANK: Mapping[str, Any] = {"pattern": r"\S"}
 
 
 class Id(Text):
-    """Any string: one that is no id or name is one of which nothing is there."""
+    """Any string; an invalid id or name is an unknown one."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(allow_blank=True, **options)
         self.validators = []
 
 
-class OfClient(Shape):
-    client_id = Text(max_length=LONGEST, help_text="Who asks. Others' conversations do not exist.")
+class ClientBody(Shape):
+    client_id = Text(
+        max_length=MAX_CHARS, help_text="The client. Conversations of others are not found."
+    )
 
 
-class OfConversation(OfClient):
+class ConversationIdBody(ClientBody):
     conversation_id = Id()
 
 
-class SendBody(OfClient):
-    message = Text(allow_blank=True, keywords=WRITTEN, help_text="Not of white space alone.")
+class SendBody(ClientBody):
+    message = Text(allow_blank=True, keywords=NOT_BLANK, help_text="Not of white space alone.")
     conversation_id = Id(
         required=False, allow_null=True, default=None, help_text="null begins a conversation."
     )
@@ -46,22 +48,22 @@ class SendBody(OfClient):
         required=False,
         allow_null=True,
         default=None,
-        max_length=LONGEST,
+        max_length=MAX_CHARS,
         help_text="Sent again with the same one, a message is not sent again: its run is replayed.",
     )
 
 
-class StreamQuery(OfClient):
+class StreamQuery(ClientBody):
     after = Whole(
         required=False,
         digits=True,
         min_value=0,
         default=0,
-        help_text="The number of the last event that is known; Last-Event-ID goes before it.",
+        help_text="The number of the last event that the client has; Last-Event-ID goes first.",
     )
 
 
-class CancelBody(OfClient):
+class CancelBody(ClientBody):
     """Exactly one of `trace_id` and `conversation_id`."""
 
     keywords: ClassVar[Mapping[str, Any]] = {
@@ -69,7 +71,7 @@ class CancelBody(OfClient):
     }
 
     trace_id = Id(required=False)
-    conversation_id = Id(required=False, help_text="All that is being answered in it.")
+    conversation_id = Id(required=False, help_text="All live runs of this conversation.")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if ("trace_id" in attrs) == ("conversation_id" in attrs):
@@ -82,14 +84,16 @@ class CancelledBody(Shape):
     trace_id = serializers.UUIDField()
 
 
-class ListQuery(OfClient):
-    limit = Whole(required=False, digits=True, min_value=1, max_value=MOST_LISTED, default=LISTED)
+class ListQuery(ClientBody):
+    limit = Whole(
+        required=False, digits=True, min_value=1, max_value=MAX_LISTED, default=DEFAULT_LISTED
+    )
     q = Text(
         required=False,
         allow_blank=True,
         default="",
-        max_length=LONGEST,
-        help_text="Text that the title or a message contains, in any letter case.",
+        max_length=MAX_CHARS,
+        help_text="Text that the title or a message contains; upper and lower case are equal.",
     )
 
 
@@ -113,7 +117,7 @@ class ToolCallBody(Shape):
 
 
 class PartBody(Shape):
-    """A piece of an answer: a text, a thought, or the call of this id."""
+    """A part of an answer: a text, thinking, or the tool call with this id."""
 
     type = serializers.ChoiceField(("text", "thinking", "tool_call"))
     content = Text(required=False)
@@ -128,15 +132,15 @@ class MessageBody(Shape):
     content = Text(allow_blank=True)
     thinking = Text(allow_null=True)
     tool_calls = ToolCallBody(many=True)
-    parts = PartBody(many=True, help_text="An answer in the order in which it was said.")
+    parts = PartBody(many=True, help_text="The parts of an answer in their order.")
     status = serializers.ChoiceField(MessageStatus.choices)
     branch = serializers.ChoiceField(
-        ("a", "b"), allow_null=True, help_text="Which answer of a comparison it is, if it is one."
+        ("a", "b"), allow_null=True, help_text="The branch of an answer in a comparison."
     )
     feedback = serializers.ChoiceField(Feedback.choices, allow_null=True)
     trace_id = serializers.UUIDField(allow_null=True)
     answered_by = serializers.ListField(
-        child=Text(), help_text="Of an answer: the mock's scenario and step for each model call."
+        child=Text(), help_text="For an answer: the mock's scenario and step of each model call."
     )
     created_at = serializers.DateTimeField()
 
@@ -147,13 +151,13 @@ class LoadedBody(Shape):
     messages = MessageBody(many=True)
 
 
-class NewBody(OfClient):
+class NewBody(ClientBody):
     title = Text(
         required=False,
         allow_blank=True,
         default="",
-        max_length=LONGEST,
-        help_text="Without one, the first message gives it.",
+        max_length=MAX_CHARS,
+        help_text="Default: taken from the first message.",
     )
 
 
@@ -161,8 +165,8 @@ class NewConversationBody(Shape):
     conversation_id = serializers.UUIDField()
 
 
-class RenameBody(OfConversation):
-    title = Text(max_length=LONGEST, keywords=WRITTEN, help_text="Not of white space alone.")
+class RenameBody(ConversationIdBody):
+    title = Text(max_length=MAX_CHARS, keywords=NOT_BLANK, help_text="Not of white space alone.")
 
     def validate_title(self, title: str) -> str:
         if not title.strip():
@@ -170,7 +174,7 @@ class RenameBody(OfConversation):
         return title.strip()
 
 
-class RewindBody(OfConversation):
+class RewindBody(ConversationIdBody):
     message_id = Id(help_text="A message of the user's.")
 
 
@@ -182,12 +186,12 @@ class DeletedBody(Shape):
     status = serializers.ChoiceField(("deleted",))
 
 
-class FeedbackBody(OfClient):
+class FeedbackBody(ClientBody):
     message_id = Id()
     feedback = serializers.ChoiceField(
         Feedback.choices,
         allow_null=True,
-        help_text="null takes it back.",
+        help_text="null removes it.",
         error_messages={
             "required": "missing",
             "invalid_choice": "expected like, dislike or null",
@@ -201,11 +205,11 @@ class FeedbackGivenBody(Shape):
     feedback = serializers.ChoiceField(Feedback.choices, allow_null=True)
 
 
-_BIG = 2**63 - 1
+_MAX_SEED = 2**63 - 1
 
 
-class PairBody(OfClient):
-    message = Text(allow_blank=True, keywords=WRITTEN, help_text="Not of white space alone.")
+class PairBody(ClientBody):
+    message = Text(allow_blank=True, keywords=NOT_BLANK, help_text="Not of white space alone.")
     conversation_id = Text(
         required=False, allow_null=True, default=None, help_text="null begins a conversation."
     )
@@ -219,30 +223,30 @@ class PairBody(OfClient):
         required=False,
         allow_null=True,
         default=None,
-        min_value=-_BIG - 1,
-        max_value=_BIG,
-        help_text="Decides which of the two is called a; without one it is drawn.",
+        min_value=-_MAX_SEED - 1,
+        max_value=_MAX_SEED,
+        help_text="Decides which of the two is a; random by default.",
     )
     client_message_id = Text(
         required=False,
         allow_null=True,
         default=None,
-        max_length=LONGEST,
+        max_length=MAX_CHARS,
         help_text="Sent again with the same one, a message is not sent again.",
     )
 
 
 @extend_schema_field({"type": "string", "pattern": "^([aAbB]|[tT][iI][eE])$"})
-class Vote(serializers.ChoiceField):
-    """One of the choices, in any letter case."""
+class PreferenceField(serializers.ChoiceField):
+    """One of the choices, in upper or lower case."""
 
     def to_internal_value(self, data: Any) -> Any:
         return super().to_internal_value(data.lower() if isinstance(data, str) else data)
 
 
-class VoteBody(OfClient):
+class VoteBody(ClientBody):
     comparison_id = Text()
-    preference = Vote(
+    preference = PreferenceField(
         Preference.choices,
         error_messages={
             "required": "missing",
@@ -266,12 +270,14 @@ class VotedBody(Shape):
 
 class ClientQuery(Shape):
     client_id = Text(
-        required=False, max_length=LONGEST, help_text="Where it is given, it must be the owner's."
+        required=False, max_length=MAX_CHARS, help_text="If given, it must be the owner's."
     )
 
 
-class PendingQuery(OfClient):
-    limit = Whole(required=False, digits=True, min_value=1, max_value=MOST_LISTED, default=LISTED)
+class PendingQuery(ClientBody):
+    limit = Whole(
+        required=False, digits=True, min_value=1, max_value=MAX_LISTED, default=DEFAULT_LISTED
+    )
 
 
 class ComparisonBody(Shape):
@@ -297,8 +303,8 @@ class PendingBody(Shape):
 
 
 class RankBody(Shape):
-    """A Bradley-Terry score: 1,000 is the middle, 400 more are odds of ten to one. `low` and
-    `high` are its 95 % interval, bootstrapped."""
+    """A Bradley-Terry score: 1,000 is average, 400 more are odds of ten to one. `low` and `high`
+    are its bootstrapped 95 % interval."""
 
     profile = Text()
     wins = Whole()

@@ -1,5 +1,4 @@
-"""The routes of the chat API, those of traces among them, and what describes it: its OpenAPI
-document, a page, and what is said of other paths."""
+"""The routes of the chat API and of traces, their OpenAPI document and its page."""
 
 from typing import Any, NoReturn
 
@@ -40,7 +39,7 @@ TITLE = "mockllm chat API"
 class SchemaView(ChatView):
     @documented("read_openapi", answers={200: (OBJECT, "OpenAPI 3.1.")}, tag="description")
     def get(self, request: Request) -> Response:
-        """This document."""
+        """Return this document."""
         return Response(document())
 
 
@@ -52,8 +51,8 @@ class DocsView(ChatView):
         tag="description",
     )
     def get(self, request: Request) -> HttpResponse:
-        """A page to read this document and to try it on."""
-        # For what is tried by somebody who is logged in.
+        """Show a page to read this document and to try requests."""
+        # Logged-in users need it to try requests.
         get_token(request._request)
         return docs_page(
             request._request, document(), title=TITLE, schema_url=reverse("chat_api:schema")
@@ -61,7 +60,7 @@ class DocsView(ChatView):
 
 
 class NothingHere(ChatView):
-    """Every other path, with any method."""
+    """All other paths below /api/, with any method."""
 
     schema = None
 
@@ -72,13 +71,13 @@ class NothingHere(ChatView):
 
 @cached_document
 def document() -> Document:
-    """The OpenAPI document of everything below `/api/` that is not a provider's."""
-    found = openapi([path("api/", include("chat_app.api.urls"))])
-    found["info"] |= {
+    """Return the OpenAPI document of all paths below `/api/` that are not a provider's."""
+    openapi_document = openapi([path("api/", include("chat_app.api.urls"))])
+    openapi_document["info"] |= {
         "title": TITLE,
         "description": "Conversations with models, their answers as streams, and their traces.",
     }
-    return found
+    return openapi_document
 
 
 app_name = "chat_api"

@@ -1,30 +1,38 @@
-"""Anthropic's messages, through its SDK."""
+"""Client for Anthropic's Messages API, through its SDK."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, assert_never
 
-from chat_app.clients.failures import unreadable
+from chat_app.clients.failures import unreadable_response
 from chat_app.clients.providers import ANTHROPIC
-from chat_app.clients.sdk import as_object, call, count, drained, legible, needed, text
-from chat_app.clients.transports import MOST_KEPT, NO_KEY, Route, http_client
-from chat_app.imports import imported
+from chat_app.clients.sdk import (
+    drain,
+    optional_text,
+    required_text,
+    stream_call,
+    to_object,
+    token_count,
+    unreadable_on_error,
+)
+from chat_app.clients.transports import MAX_SDK_CLIENTS, NO_KEY, Route, http_client
+from chat_app.imports import import_in_thread
 from chat_app.values.events import ToolCall
 from chat_app.values.model_call import (
     AssistantPart,
     AssistantTurn,
     CallArguments,
-    CallBegun,
+    CallStarted,
     Finished,
     ModelRequest,
     ProviderEvent,
-    Result,
-    Text,
+    TextPart,
     TextPiece,
-    Thinking,
+    ThinkingPart,
     ThinkingPiece,
     Tool,
+    ToolOutput,
     ToolResults,
     Turn,
     Usage,
@@ -41,7 +49,7 @@ if TYPE_CHECKING:
     )
     from anthropic.types import Usage as MessageUsage
 
-REASONS: Mapping[str, str] = {
+FINISH_REASONS: Mapping[str, str] = {
     "end_turn": "stop",
     "stop_sequence": "stop",
     "max_tokens": "length",
@@ -52,104 +60,111 @@ REASONS: Mapping[str, str] = {
 
 
 @dataclass(slots=True)
-class _Block:
-    """A block that was begun: a call has an id, thinking is closed by its signature."""
+class _OpenBlock:
+    """An open content block; `call_id` is set for a tool call, `signature` for thinking."""
 
     call_id: str = ""
     signature: str = ""
 
 
-class Events:
-    """One answer. It is whole at `message_stop`. Blocks of kinds that are not asked for, such as
-    those of tools that run at the provider, are passed over."""
+class AnthropicEventReader:
+    """Converts the events of one answer, which is complete at `message_stop`.
+
+    Blocks of other kinds, such as those of tools that run at the provider, are ignored.
+    """
 
     def __init__(self, *, call_prefix: str) -> None:
         self.ended = False
         self._prefix = call_prefix
-        self._blocks: dict[int, _Block] = {}
+        self._blocks: dict[int, _OpenBlock] = {}
         self._reason = ""
         self._input = 0
         self._output = 0
 
     def read(self, event: "RawMessageStreamEvent") -> Iterator[ProviderEvent]:
+        """Yield the chat's events for one event of the provider."""
         match event.type:
             case "message_start":
                 if event.message.usage:
-                    self._count(event.message.usage)
+                    self._store_counts(event.message.usage)
                     yield Usage(self._input, self._output)
             case "content_block_start":
-                yield from self._start(event)
+                yield from self._start_block(event)
             case "content_block_delta":
-                yield from self._delta(self._blocks[event.index], event.delta)
+                yield from self._read_delta(self._blocks[event.index], event.delta)
             case "content_block_stop":
                 if signature := self._blocks[event.index].signature:
                     yield ThinkingPiece(signature=signature)
             case "message_delta":
-                self._reason = text(event.delta.stop_reason) or self._reason
+                self._reason = optional_text(event.delta.stop_reason) or self._reason
                 if event.usage:
-                    self._count(event.usage)
+                    self._store_counts(event.usage)
             case "message_stop":
                 self.ended = True
 
     def end(self) -> Iterator[ProviderEvent]:
+        """Yield the last events after the stream; raises ChatError if it is incomplete."""
         if not self.ended:
-            raise unreadable()
-        yield Finished(REASONS.get(self._reason, self._reason), self._input, self._output)
+            raise unreadable_response()
+        yield Finished(FINISH_REASONS.get(self._reason, self._reason), self._input, self._output)
 
-    def _start(self, event: "RawContentBlockStartEvent") -> Iterator[ProviderEvent]:
-        block = self._blocks[event.index] = _Block()
+    def _start_block(self, event: "RawContentBlockStartEvent") -> Iterator[ProviderEvent]:
+        block = self._blocks[event.index] = _OpenBlock()
         match event.content_block.type:
             case "text":
-                yield from _said(event.content_block.text)
+                yield from _text_pieces(event.content_block.text)
             case "thinking":
-                block.signature = text(event.content_block.signature)
-                yield from _thought(event.content_block.thinking)
+                block.signature = optional_text(event.content_block.signature)
+                yield from _thinking_pieces(event.content_block.thinking)
             case "redacted_thinking":
-                yield ThinkingPiece(redacted=text(event.content_block.data))
+                yield ThinkingPiece(redacted=optional_text(event.content_block.data))
             case "tool_use":
-                given = text(event.content_block.id)
-                block.call_id = given or f"{self._prefix}_{event.index}"
-                yield CallBegun(block.call_id, needed(event.content_block.name))
+                call_id = optional_text(event.content_block.id)
+                block.call_id = call_id or f"{self._prefix}_{event.index}"
+                yield CallStarted(block.call_id, required_text(event.content_block.name))
 
-    def _delta(self, block: _Block, delta: "RawContentBlockDelta") -> Iterator[ProviderEvent]:
+    def _read_delta(
+        self, block: _OpenBlock, delta: "RawContentBlockDelta"
+    ) -> Iterator[ProviderEvent]:
         match delta.type:
             case "text_delta":
-                yield from _said(delta.text)
+                yield from _text_pieces(delta.text)
             case "thinking_delta":
-                yield from _thought(delta.thinking)
+                yield from _thinking_pieces(delta.thinking)
             case "signature_delta":
-                block.signature = text(delta.signature)
+                block.signature = optional_text(delta.signature)
             case "input_json_delta":
-                # A tool of the provider's own has arguments too, and no id here.
-                if block.call_id and (piece := text(delta.partial_json)):
+                # Tools that run at the provider have arguments too, but no id here.
+                if block.call_id and (piece := optional_text(delta.partial_json)):
                     yield CallArguments(block.call_id, piece)
 
-    def _count(self, usage: "MessageUsage | MessageDeltaUsage") -> None:
-        """Counts are of the whole answer so far; what was cached was read as well."""
+    def _store_counts(self, usage: "MessageUsage | MessageDeltaUsage") -> None:
+        """Store the counts of the answer so far; cached tokens are input as well."""
         read = (
             usage.input_tokens,
             usage.cache_creation_input_tokens,
             usage.cache_read_input_tokens,
         )
-        self._input = sum(map(count, read)) or self._input
-        self._output = count(usage.output_tokens) or self._output
+        self._input = sum(map(token_count, read)) or self._input
+        self._output = token_count(usage.output_tokens) or self._output
 
 
-def _said(piece: object) -> Iterator[ProviderEvent]:
-    if found := text(piece):
-        yield TextPiece(found)
+def _text_pieces(piece: object) -> Iterator[ProviderEvent]:
+    if content := optional_text(piece):
+        yield TextPiece(content)
 
 
-def _thought(piece: object) -> Iterator[ProviderEvent]:
-    if found := text(piece):
-        yield ThinkingPiece(found)
+def _thinking_pieces(piece: object) -> Iterator[ProviderEvent]:
+    if content := optional_text(piece):
+        yield ThinkingPiece(content)
 
 
-# This API demands a limit. Thinking counts against it, so a budget comes on top.
+# The API requires a limit. Thinking counts towards it, so the budget is added.
 MAX_TOKENS = 4_096
 
 
-def body(request: ModelRequest) -> dict[str, Any]:
+def request_body(request: ModelRequest) -> dict[str, Any]:
+    """Return the JSON body of a request."""
     budget = request.thinking_budget
     fields: dict[str, Any] = {
         "model": request.model,
@@ -157,7 +172,7 @@ def body(request: ModelRequest) -> dict[str, Any]:
         "messages": [
             {"role": role, "content": content}
             for turn in request.turns
-            for role, content in _message(turn)
+            for role, content in _to_messages(turn)
         ],
         "stream": True,
     }
@@ -166,45 +181,45 @@ def body(request: ModelRequest) -> dict[str, Any]:
     if budget is not None:
         fields["thinking"] = {"type": "enabled", "budget_tokens": budget}
     elif request.temperature is not None:
-        # With thinking the API refuses any temperature but its own.
+        # With thinking, the API accepts its default temperature only.
         fields["temperature"] = request.temperature
     if request.tools:
-        fields["tools"] = [_tool(tool) for tool in request.tools]
+        fields["tools"] = [_to_tool(tool) for tool in request.tools]
     return fields
 
 
-def _message(turn: Turn) -> Iterator[tuple[str, str | list[dict[str, Any]]]]:
+def _to_messages(turn: Turn) -> Iterator[tuple[str, str | list[dict[str, Any]]]]:
     match turn:
         case UserTurn(text):
             yield "user", text
         case AssistantTurn(parts):
-            # Empty content is refused, and two messages of the user in a row are not.
-            if blocks := [block for part in parts for block in _block(part)]:
+            # The API refuses empty content, but accepts two user messages in a row.
+            if blocks := [block for part in parts for block in _to_blocks(part)]:
                 yield "assistant", blocks
         case ToolResults(results):
-            yield "user", [_result(result) for result in results]
+            yield "user", [_to_tool_result(result) for result in results]
         case _:
             assert_never(turn)
 
 
-def _block(part: AssistantPart) -> Iterator[dict[str, Any]]:
+def _to_blocks(part: AssistantPart) -> Iterator[dict[str, Any]]:
     match part:
-        case Thinking(text, signature, redacted):
-            # Without its seal the API does not take thinking back.
+        case ThinkingPart(text, signature, redacted):
+            # The API refuses thinking without its signature.
             if signature:
                 yield {"type": "thinking", "thinking": text, "signature": signature}
             if redacted:
                 yield {"type": "redacted_thinking", "data": redacted}
-        case Text(text):
+        case TextPart(text):
             if text.strip():
                 yield {"type": "text", "text": text}
         case ToolCall(id=call_id, name=name, arguments=arguments):
-            yield {"type": "tool_use", "id": call_id, "name": name, "input": as_object(arguments)}
+            yield {"type": "tool_use", "id": call_id, "name": name, "input": to_object(arguments)}
         case _:
             assert_never(part)
 
 
-def _result(result: Result) -> dict[str, Any]:
+def _to_tool_result(result: ToolOutput) -> dict[str, Any]:
     return {
         "type": "tool_result",
         "tool_use_id": result.tool_call_id,
@@ -213,7 +228,7 @@ def _result(result: Result) -> dict[str, Any]:
     }
 
 
-def _tool(tool: Tool) -> dict[str, Any]:
+def _to_tool(tool: Tool) -> dict[str, Any]:
     return {
         "name": tool.name,
         "description": tool.description,
@@ -222,50 +237,52 @@ def _tool(tool: Tool) -> dict[str, Any]:
 
 
 class AnthropicClient:
+    """A client for Anthropic's API."""
+
     def __init__(self, route: Route) -> None:
         self.route = route
 
     def stream(self, request: ModelRequest) -> AsyncIterator[ProviderEvent]:
-        return call(self._events(request), self.route)
+        return stream_call(self._events(request), self.route)
 
     async def aclose(self) -> None:
         await self.route.aclose()
 
     async def _events(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
-        await imported(ANTHROPIC.loads)
+        await import_in_thread(ANTHROPIC.first_import)
         from anthropic import AsyncStream
         from anthropic.types import Message, RawMessageStreamEvent
 
         async with self.route.call():
-            events = Events(call_prefix=f"call_{len(request.turns)}")
-            # What `messages.create` does, without its warnings about models that will retire:
-            # those are for who chose the model, and a program may make errors of warnings.
-            stream = await _sdk(self.route.base_url).post(
+            events = AnthropicEventReader(call_prefix=f"call_{len(request.turns)}")
+            # Like `messages.create`, but without its warnings about deprecated models, which a
+            # program may turn into errors.
+            stream = await _sdk_client(self.route.base_url).post(
                 "/v1/messages",
-                body=body(request),
+                body=request_body(request),
                 cast_to=Message,
                 stream=True,
                 stream_cls=AsyncStream[RawMessageStreamEvent],
             )
             async with stream:
-                with legible():
+                with unreadable_on_error():
                     async for event in stream:
-                        for told in events.read(event):
-                            yield told
+                        for provider_event in events.read(event):
+                            yield provider_event
                         if events.ended:
-                            await drained(stream)
+                            await drain(stream)
                             break
-            for told in events.end():
-                yield told
+            for provider_event in events.end():
+                yield provider_event
 
 
-@lru_cache(MOST_KEPT)
-def _sdk(base_url: str) -> "AsyncAnthropic":
+@lru_cache(MAX_SDK_CLIENTS)
+def _sdk_client(base_url: str) -> "AsyncAnthropic":
     from anthropic import AsyncAnthropic
 
     return AsyncAnthropic(
         api_key=NO_KEY,
-        # Others' clients want the version in it.
+        # Clients of other APIs expect the version in the base URL.
         base_url=base_url.rstrip("/").removesuffix("/v1"),
         http_client=http_client(),
         max_retries=0,

@@ -1,4 +1,4 @@
-"""What an SDK, the network or a parser raises, as the chat's one error."""
+"""Converts errors of SDKs, the network and parsers to ChatError."""
 
 import logging
 import re
@@ -22,66 +22,69 @@ INVALID_KEY = "Invalid API key"
 RATE_LIMIT = "Rate limited, try again"
 UNREADABLE = "Failed to parse response"
 
-# What of a provider's message is shown.
-_LONGEST = 2_000
-# Shorter ones are nobody's key, and may well be words.
-_SHORTEST_KEY = 8
-# Google says 400 for a wrong key and 403 for none; what it says beside is for no program.
+# Longer messages of providers are cut.
+_MAX_MESSAGE_CHARS = 2_000
+# Shorter texts are no keys, and may be words.
+_MIN_KEY_CHARS = 8
+# Google answers 400 for a wrong key and 403 for none; only the message tells it from others.
 _GOOGLE_KEY = re.compile(r"api[ _]?key|unregistered callers", re.IGNORECASE)
 
 logger = logging.getLogger(__name__)
 
 
-class _Kind(Enum):
+class _FailureKind(Enum):
+    """How an error of a provider arrived."""
+
     NETWORK = auto()
     UNREADABLE = auto()
-    ANSWERED = auto()  # by an error's status
-    TOLD = auto()  # by an error event, inside a stream
+    HTTP_STATUS = auto()
+    ERROR_EVENT = auto()  # inside a stream
 
 
-# By name, since no SDK is imported before it is used. Subclasses need no line of their own.
-KINDS: Mapping[str, _Kind] = {
-    "httpx2.TransportError": _Kind.NETWORK,
-    "httpx2.DecodingError": _Kind.UNREADABLE,
-    "openai.APIConnectionError": _Kind.NETWORK,
-    "openai.APIStatusError": _Kind.ANSWERED,
-    "openai.APIError": _Kind.TOLD,
-    "anthropic.APIConnectionError": _Kind.NETWORK,
-    "anthropic.APIStatusError": _Kind.ANSWERED,
-    "anthropic.APIError": _Kind.TOLD,
-    "google.genai.errors.APIError": _Kind.ANSWERED,
+# By name, because an SDK is imported when it is first used. Subclasses are found by their bases.
+KINDS: Mapping[str, _FailureKind] = {
+    "httpx2.TransportError": _FailureKind.NETWORK,
+    "httpx2.DecodingError": _FailureKind.UNREADABLE,
+    "openai.APIConnectionError": _FailureKind.NETWORK,
+    "openai.APIStatusError": _FailureKind.HTTP_STATUS,
+    "openai.APIError": _FailureKind.ERROR_EVENT,
+    "anthropic.APIConnectionError": _FailureKind.NETWORK,
+    "anthropic.APIStatusError": _FailureKind.HTTP_STATUS,
+    "anthropic.APIError": _FailureKind.ERROR_EVENT,
+    "google.genai.errors.APIError": _FailureKind.HTTP_STATUS,
 }
 
 
-def unreadable() -> ChatError:
+def unreadable_response() -> ChatError:
+    """Return the error of a response that cannot be parsed."""
     return ChatError(SERVICE_UNAVAILABLE, UNREADABLE)
 
 
-def failure(error: Exception, *, key: str = "") -> ChatError:
-    """The error as the chat has it, without the key; what people are not told is logged."""
+def to_chat_error(error: Exception, *, key: str = "") -> ChatError:
+    """Return the ChatError for an error, without the key; details are logged."""
     for cause in _causes(error):
         if isinstance(cause, ChatError):
             if cause.__cause__ is not None:
                 _log(cause.message, cause.__cause__, key)
             return cause
         if kind := next(_kinds(cause), None):
-            return _failure(kind, cause, key)
+            return _to_chat_error(kind, cause, key)
     trace = "".join(traceback.format_exception(error))
-    logger.error("a model call failed: %s", _without(key, trace))
-    return ChatError(SERVICE_UNAVAILABLE, _shown(_text(error), key))
+    logger.error("a model call failed: %s", _redact(key, trace))
+    return ChatError(SERVICE_UNAVAILABLE, _for_display(_text(error), key))
 
 
-def _failure(kind: _Kind, error: BaseException, key: str) -> ChatError:
+def _to_chat_error(kind: _FailureKind, error: BaseException, key: str) -> ChatError:
     match kind:
-        case _Kind.NETWORK:
+        case _FailureKind.NETWORK:
             _log(CONNECTION_FAILED, error, key)
             return ChatError(NETWORK_ERROR, CONNECTION_FAILED)
-        case _Kind.UNREADABLE:
+        case _FailureKind.UNREADABLE:
             _log(UNREADABLE, error, key)
-            return unreadable()
-        case _Kind.TOLD:
-            return ChatError(SERVICE_UNAVAILABLE, _shown(_message(error), key))
-        case _Kind.ANSWERED:
+            return unreadable_response()
+        case _FailureKind.ERROR_EVENT:
+            return ChatError(SERVICE_UNAVAILABLE, _for_display(_message(error), key))
+        case _FailureKind.HTTP_STATUS:
             message = _message(error)
             match _status(error):
                 case 401:
@@ -90,31 +93,31 @@ def _failure(kind: _Kind, error: BaseException, key: str) -> ChatError:
                     return ChatError(UNAUTHORIZED, INVALID_KEY)
                 case 429:
                     return ChatError(RATE_LIMITED, RATE_LIMIT)
-            return ChatError(SERVICE_UNAVAILABLE, _shown(message, key))
+            return ChatError(SERVICE_UNAVAILABLE, _for_display(message, key))
 
 
-def _log(told: str, error: BaseException, key: str) -> None:
-    """Why it was, which people are not told."""
-    why = _without(key, f"{type(error).__name__}: {error}")
-    logger.warning("%s: %.500s", told, why)
+def _log(summary: str, error: BaseException, key: str) -> None:
+    """Log the details of an error, without the key."""
+    details = _redact(key, f"{type(error).__name__}: {error}")
+    logger.warning("%s: %.500s", summary, details)
 
 
 def _causes(error: BaseException) -> list[BaseException]:
-    """What an error came from, the first cause first: SDKs wrap what a transport raises."""
+    """Return an error and its causes, the first cause first; SDKs wrap errors of transports."""
     chain = [error]
     while (cause := chain[-1].__cause__) is not None and cause not in chain:
         chain.append(cause)
     return chain[::-1]
 
 
-def _kinds(error: BaseException) -> Iterator[_Kind]:
+def _kinds(error: BaseException) -> Iterator[_FailureKind]:
     for base in type(error).__mro__:
         if kind := KINDS.get(f"{base.__module__}.{base.__qualname__}"):
             yield kind
 
 
 def _status(error: BaseException) -> object:
-    """The HTTP status that an error came with; None inside a stream, whose status was good."""
+    """Return the HTTP status of an error, or None for an error inside a stream."""
     if not _is_google(error):
         return getattr(error, "status_code", None)
     answered = isinstance(getattr(error, "response", None), httpx2.Response)
@@ -126,23 +129,23 @@ def _is_google(error: BaseException) -> bool:
 
 
 def _message(error: BaseException) -> str:
-    """The provider's own words, out of what it sent in place of an answer."""
-    found = _words(getattr(error, "details" if _is_google(error) else "body", None))
-    if found:
-        return found
+    """Return the provider's message from the body of an error."""
+    message = _message_in(getattr(error, "details" if _is_google(error) else "body", None))
+    if message:
+        return message
     status = _status(error)
     return f"The provider answered with HTTP {status}" if status else _text(error)
 
 
-def _words(sent: object) -> str:
+def _message_in(sent: object) -> str:
     match sent:
         case {"error": dict() | str() as inner}:
-            return _words(inner)
+            return _message_in(inner)
         case {"message": str(text)} | str(text):
-            # A proxy in between says what it has to say as a page.
+            # A page of a proxy is no message.
             return "" if text.lstrip().startswith("<") else text.strip()
         case [dict() as only]:
-            return _words(only)
+            return _message_in(only)
         case _:
             return ""
 
@@ -151,10 +154,10 @@ def _text(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-def _shown(message: str, key: str) -> str:
-    text = _without(key, clean(message))
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+def _for_display(message: str, key: str) -> str:
+    text = _redact(key, clean(message))
+    return text if len(text) <= _MAX_MESSAGE_CHARS else f"{text[:_MAX_MESSAGE_CHARS]}…"
 
 
-def _without(key: str, text: str) -> str:
-    return text.replace(key, "…") if len(key) >= _SHORTEST_KEY else text
+def _redact(key: str, text: str) -> str:
+    return text.replace(key, "…") if len(key) >= _MIN_KEY_CHARS else text

@@ -1,4 +1,4 @@
-"""Google's Gemini API, through its SDK."""
+"""Client for Google's Gemini API, through its SDK."""
 
 import json
 import ssl
@@ -12,24 +12,32 @@ from typing import TYPE_CHECKING, Any, assert_never, cast
 import httpx2
 
 from chat_app.clients.providers import GOOGLE
-from chat_app.clients.sdk import Folding, as_object, call, count, legible, needed, text
-from chat_app.clients.transports import MOST_KEPT, NO_KEY, Route, http_client
+from chat_app.clients.sdk import (
+    ChoiceMerger,
+    optional_text,
+    required_text,
+    stream_call,
+    to_object,
+    token_count,
+    unreadable_on_error,
+)
+from chat_app.clients.transports import MAX_SDK_CLIENTS, NO_KEY, Route, http_client
 from chat_app.errors import SERVICE_UNAVAILABLE, ChatError
-from chat_app.imports import imported
+from chat_app.imports import import_in_thread
 from chat_app.values.events import ToolCall
 from chat_app.values.model_call import (
     AssistantTurn,
     CallArguments,
-    CallBegun,
+    CallStarted,
     Finished,
     ModelRequest,
     ProviderEvent,
-    Result,
-    Text,
+    TextPart,
     TextPiece,
-    Thinking,
+    ThinkingPart,
     ThinkingPiece,
     Tool,
+    ToolOutput,
     ToolResults,
     Turn,
     Usage,
@@ -50,25 +58,26 @@ _FILTERED = (
     *("SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"),
     *("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"),
 )
-REASONS: Mapping[str, str] = {
+FINISH_REASONS: Mapping[str, str] = {
     "STOP": "stop",
     "MAX_TOKENS": "length",
     **dict.fromkeys(_FILTERED, "content_filter"),
 }
 
 
-class Events:
-    """One answer. It is whole when every candidate that began has said why it finished."""
+class GoogleEventReader:
+    """Converts the chunks of one answer, which is complete when all candidates have finished."""
 
     def __init__(self, *, call_prefix: str) -> None:
         self._prefix = call_prefix
-        self._folding = Folding()
+        self._merger = ChoiceMerger()
         self._ids: set[str] = set()
-        self._called: set[int] = set()
+        self._choices_with_calls: set[int] = set()
         self._signature = b""
         self._tokens = (0, 0)
 
     def read(self, response: "GenerateContentResponse") -> Iterator[ProviderEvent]:
+        """Yield the chat's events for one chunk of the provider."""
         if response.usage_metadata:
             self._tokens = _tokens(response.usage_metadata)
             yield Usage(*self._tokens)
@@ -80,7 +89,8 @@ class Events:
             yield from self._candidate(candidate)
 
     def end(self) -> Iterator[ProviderEvent]:
-        rest, reason = self._folding.end()
+        """Yield the last events after the stream; raises ChatError if it is incomplete."""
+        rest, reason = self._merger.end()
         yield from rest
         yield Finished(reason, *self._tokens)
 
@@ -88,47 +98,50 @@ class Events:
         index = candidate.index or 0
         parts = (candidate.content and candidate.content.parts) or ()
         events = [event for part in parts for event in self._part(index, part)]
-        yield from self._folding.tell(index, events)
+        yield from self._merger.add(index, events)
         if candidate.finish_reason:
-            said = candidate.finish_reason.value
-            reason = REASONS.get(said, said.lower())
-            if reason == "stop" and index in self._called:
+            content = candidate.finish_reason.value
+            reason = FINISH_REASONS.get(content, content.lower())
+            if reason == "stop" and index in self._choices_with_calls:
                 reason = "tool_calls"
-            yield from self._folding.finish(index, reason)
+            yield from self._merger.finish_choice(index, reason)
 
     def _part(self, candidate: int, part: "Part") -> Iterator[ProviderEvent]:
-        said = text(part.text)
+        content = optional_text(part.text)
         if part.thought:
-            if said:
-                yield ThinkingPiece(said)
-            yield from self._signed(part)
+            if content:
+                yield ThinkingPiece(content)
+            yield from self._signature_pieces(part)
             return
-        # On a call or a text, it seals the thinking before.
-        yield from self._signed(part)
-        if said:
-            yield TextPiece(said)
+        # On a call or a text, it is the signature of the thinking before.
+        yield from self._signature_pieces(part)
+        if content:
+            yield TextPiece(content)
         if part.function_call:
-            self._called.add(candidate)
+            self._choices_with_calls.add(candidate)
             yield from self._call(part.function_call)
 
-    def _signed(self, part: "Part") -> Iterator[ProviderEvent]:
-        """The same one may be said again, on a call."""
+    def _signature_pieces(self, part: "Part") -> Iterator[ProviderEvent]:
+        """Yield a part's signature, unless it repeats the one before."""
         signature = part.thought_signature or b""
         if signature and signature != self._signature:
             self._signature = signature
             yield ThinkingPiece(signature=b64encode(signature).decode())
 
     def _call(self, call: "FunctionCall") -> Iterator[ProviderEvent]:
-        call_id = text(call.id) or f"{self._prefix}_{len(self._ids)}"
+        call_id = optional_text(call.id) or f"{self._prefix}_{len(self._ids)}"
         self._ids.add(call_id)
-        yield CallBegun(call_id, needed(call.name))
+        yield CallStarted(call_id, required_text(call.name))
         yield CallArguments(call_id, json.dumps(call.args or {}, ensure_ascii=False))
 
 
 def _tokens(usage: "GenerateContentResponseUsageMetadata") -> tuple[int, int]:
-    """Google counts thoughts beside what was said."""
-    said, thought = count(usage.candidates_token_count), count(usage.thoughts_token_count)
-    return count(usage.prompt_token_count), said + thought
+    """Return input and output tokens; Google counts thinking apart from text."""
+    content, thought = (
+        token_count(usage.candidates_token_count),
+        token_count(usage.thoughts_token_count),
+    )
+    return token_count(usage.prompt_token_count), content + thought
 
 
 def _config(request: ModelRequest) -> dict[str, Any]:
@@ -149,68 +162,70 @@ def _config(request: ModelRequest) -> dict[str, Any]:
             "include_thoughts": True,
         }
     if request.tools:
-        fields["tools"] = [{"function_declarations": [_function(tool) for tool in request.tools]}]
+        fields["tools"] = [
+            {"function_declarations": [_to_function(tool) for tool in request.tools]}
+        ]
     return fields
 
 
-def _contents(request: ModelRequest) -> list[dict[str, Any]]:
+def _to_contents(request: ModelRequest) -> list[dict[str, Any]]:
     return [
         {"role": role, "parts": parts}
-        for role, parts in map(_content, request.turns)
+        for role, parts in map(_to_content, request.turns)
         if parts  # empty ones are refused
     ]
 
 
-def _content(turn: Turn) -> tuple[str, list[dict[str, Any]]]:
+def _to_content(turn: Turn) -> tuple[str, list[dict[str, Any]]]:
     match turn:
         case UserTurn(text):
             return "user", [{"text": text}]
         case AssistantTurn():
-            return "model", list(_parts(turn))
+            return "model", list(_to_parts(turn))
         case ToolResults(results):
-            return "user", [_result(result) for result in results]
+            return "user", [_to_function_response(result) for result in results]
         case _:
             assert_never(turn)
 
 
-def _parts(turn: AssistantTurn) -> Iterator[dict[str, Any]]:
-    """A signature stands on what came of the thinking: the call or the text that follows, else an
-    empty text. Thinking without one is left out: it is not Google's, or not needed."""
+def _to_parts(turn: AssistantTurn) -> Iterator[dict[str, Any]]:
+    """Yield a turn's parts. A signature goes with the call or text after its thinking, else with
+    an empty text. Thinking without a signature is left out."""
     signature: dict[str, bytes] = {}
     for part in turn.parts:
         match part:
-            case Thinking(text, sealed):
-                if sealed and (data := _decoded(sealed)):
-                    yield from _silence(signature)
+            case ThinkingPart(text, signature_text):
+                if signature_text and (data := _decode_signature(signature_text)):
+                    yield from _empty_text(signature)
                     signature = {"thought_signature": data}
                     if text:
                         yield {"text": text, "thought": True}
-            case Text(text):
+            case TextPart(text):
                 if text:
                     yield {"text": text, **signature}
                     signature = {}
             case ToolCall(id=call_id, name=name, arguments=arguments):
-                function = {"id": call_id, "name": name, "args": as_object(arguments)}
+                function = {"id": call_id, "name": name, "args": to_object(arguments)}
                 yield {"function_call": function, **signature}
                 signature = {}
             case _:
                 assert_never(part)
-    yield from _silence(signature)
+    yield from _empty_text(signature)
 
 
-def _silence(signature: dict[str, bytes]) -> Iterator[dict[str, Any]]:
+def _empty_text(signature: dict[str, bytes]) -> Iterator[dict[str, Any]]:
     if signature:
         yield {"text": "", **signature}
 
 
-def _decoded(sealed: str) -> bytes:
+def _decode_signature(signature_text: str) -> bytes:
     try:
-        return b64decode(sealed, validate=True)
+        return b64decode(signature_text, validate=True)
     except (Error, ValueError):
         return b""
 
 
-def _result(result: Result) -> dict[str, Any]:
+def _to_function_response(result: ToolOutput) -> dict[str, Any]:
     key = "error" if result.is_error else "output"
     response = {key: result.content}
     return {
@@ -222,7 +237,7 @@ def _result(result: Result) -> dict[str, Any]:
     }
 
 
-def _function(tool: Tool) -> dict[str, Any]:
+def _to_function(tool: Tool) -> dict[str, Any]:
     return {
         "name": tool.name,
         "description": tool.description,
@@ -234,29 +249,31 @@ VERSION = "v1beta"
 
 
 class GoogleClient:
+    """A client for Google's Gemini API."""
+
     def __init__(self, route: Route) -> None:
         self.route = route
 
     def stream(self, request: ModelRequest) -> AsyncIterator[ProviderEvent]:
-        return call(self._events(request), self.route)
+        return stream_call(self._events(request), self.route)
 
     async def aclose(self) -> None:
         await self.route.aclose()
 
     async def _events(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
-        await imported(GOOGLE.loads)
+        await import_in_thread(GOOGLE.first_import)
         from google.genai.types import GenerateContentConfig, GenerateContentResponse
 
         async with self.route.call():
-            events = Events(call_prefix=f"call_{len(request.turns)}")
-            models = _sdk(self.route.base_url).aio.models
+            events = GoogleEventReader(call_prefix=f"call_{len(request.turns)}")
+            models = _sdk_client(self.route.base_url).aio.models
             stream = await models.generate_content_stream(
                 model=request.model,
-                contents=_contents(request),
+                contents=_to_contents(request),
                 config=GenerateContentConfig.model_validate(_config(request)),
             )
             async with aclosing(cast(AsyncGenerator[GenerateContentResponse, None], stream)):
-                with legible():
+                with unreadable_on_error():
                     async for response in stream:
                         for event in events.read(response):
                             yield event
@@ -264,13 +281,13 @@ class GoogleClient:
                 yield event
 
 
-@lru_cache(MOST_KEPT)
-def _sdk(base_url: str) -> "Client":
+@lru_cache(MAX_SDK_CLIENTS)
+def _sdk_client(base_url: str) -> "Client":
     from google.genai import Client
     from google.genai.client import DebugConfig
     from google.genai.types import HttpOptions
 
-    # Others' clients want the version in it.
+    # Clients of other APIs expect the version in the base URL.
     base, _, version = base_url.rstrip("/").rpartition("/")
     if version not in ("v1", VERSION):
         base, version = base_url, VERSION
@@ -288,7 +305,7 @@ def _sdk(base_url: str) -> "Client":
     )
 
 
-# The SDK makes what it is not given, and that reads the machine's certificates.
+# Passed to the SDK, which would otherwise create them and read the machine's certificates.
 
 
 @cache

@@ -1,24 +1,31 @@
-"""OpenAI's chat completions, through its SDK: OpenAI's own, and all that speak it elsewhere."""
+"""Client for OpenAI's chat completions and for compatible servers, through OpenAI's SDK."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, assert_never
 
-from chat_app.clients.failures import unreadable
+from chat_app.clients.failures import unreadable_response
 from chat_app.clients.providers import OPENAI, TEST_LLM
-from chat_app.clients.sdk import Folding, call, count, legible, number, text
-from chat_app.clients.transports import MOST_KEPT, NO_KEY, Route, http_client
-from chat_app.imports import imported
+from chat_app.clients.sdk import (
+    ChoiceMerger,
+    optional_index,
+    optional_text,
+    stream_call,
+    token_count,
+    unreadable_on_error,
+)
+from chat_app.clients.transports import MAX_SDK_CLIENTS, NO_KEY, Route, http_client
+from chat_app.imports import import_in_thread
 from chat_app.values.events import ToolCall
 from chat_app.values.model_call import (
     AssistantTurn,
     CallArguments,
-    CallBegun,
+    CallStarted,
     Finished,
     ModelRequest,
     ProviderEvent,
-    Text,
+    TextPart,
     TextPiece,
     ThinkingPiece,
     Tool,
@@ -37,137 +44,142 @@ if TYPE_CHECKING:
         ChoiceDeltaToolCallFunction,
     )
 
-# Thinking has no name in OpenAI's own API: these are others', and who sends both means one.
+# Names of thinking in compatible APIs; OpenAI has none. A server that sends both means one.
 _THINKING = ("reasoning_content", "reasoning")
 
 
 @dataclass(slots=True)
-class _Call:
-    """`given` is the id as the provider gave it; arguments are held until the name is known."""
+class _OpenCall:
+    """A tool call that is being streamed; arguments wait until its name is known."""
 
-    given: str
+    provider_id: str
     id: str
-    begun: bool = False
-    held: list[str] = field(default_factory=list)
+    is_started: bool = False
+    pending: list[str] = field(default_factory=list)
 
 
-class Events:
-    """One answer. It is whole when every choice that began has a finish reason: `[DONE]` says no
-    more than that, and the SDK keeps it to itself."""
+class OpenAIEventReader:
+    """Converts the chunks of one answer, which is complete when all choices have finish reasons.
+
+    `[DONE]` adds nothing to that, and the SDK does not show it.
+    """
 
     def __init__(self, *, call_prefix: str) -> None:
         self._prefix = call_prefix
-        self._folding = Folding()
-        self._calls: list[_Call] = []
+        self._merger = ChoiceMerger()
+        self._calls: list[_OpenCall] = []
         # By their choice, and the index that its deltas name.
-        self._at: dict[tuple[int, int], _Call] = {}
+        self._by_index: dict[tuple[int, int], _OpenCall] = {}
         self._tokens = (0, 0)
 
     def read(self, chunk: "ChatCompletionChunk") -> Iterator[ProviderEvent]:
+        """Yield the chat's events for one chunk of the provider."""
         if chunk.usage:
             self._tokens = (
-                count(chunk.usage.prompt_tokens),
-                count(chunk.usage.completion_tokens),
+                token_count(chunk.usage.prompt_tokens),
+                token_count(chunk.usage.completion_tokens),
             )
         for choice in chunk.choices or ():
             yield from self._choice(choice)
 
     def end(self) -> Iterator[ProviderEvent]:
-        rest, reason = self._folding.end()
-        if not all(call.begun for call in self._calls):
-            raise unreadable()
+        """Yield the last events after the stream; raises ChatError if it is incomplete."""
+        rest, reason = self._merger.end()
+        if not all(call.is_started for call in self._calls):
+            raise unreadable_response()
         yield from rest
         yield Finished(reason, *self._tokens)
 
     def _choice(self, choice: "Choice") -> Iterator[ProviderEvent]:
-        index = number(choice.index)
+        index = optional_index(choice.index)
         if choice.delta:
-            yield from self._folding.tell(index, [*self._delta(index, choice.delta)])
-        if reason := text(choice.finish_reason):
-            yield from self._folding.finish(index, reason)
+            yield from self._merger.add(index, [*self._delta(index, choice.delta)])
+        if reason := optional_text(choice.finish_reason):
+            yield from self._merger.finish_choice(index, reason)
 
     def _delta(self, choice: int, delta: "ChoiceDelta") -> Iterator[ProviderEvent]:
         extra = delta.model_extra or {}
-        if thinking := next((found for key in _THINKING if (found := text(extra.get(key)))), ""):
+        if thinking := next(
+            (value for key in _THINKING if (value := optional_text(extra.get(key)))), ""
+        ):
             yield ThinkingPiece(thinking)
-        for said in (text(delta.content), text(delta.refusal)):
-            if said:
-                yield TextPiece(said)
+        for content in (optional_text(delta.content), optional_text(delta.refusal)):
+            if content:
+                yield TextPiece(content)
         for piece in delta.tool_calls or ():
             if piece.function:
                 yield from self._piece(self._call(choice, piece), piece.function)
 
     def _piece(
-        self, call: _Call, function: "ChoiceDeltaToolCallFunction"
+        self, call: _OpenCall, function: "ChoiceDeltaToolCallFunction"
     ) -> Iterator[ProviderEvent]:
-        if arguments := text(function.arguments):
-            call.held.append(arguments)
-        if not call.begun and (name := text(function.name)):
-            call.begun = True
-            yield CallBegun(call.id, name)
-        if call.begun:
-            yield from (CallArguments(call.id, held) for held in call.held)
-            call.held.clear()
+        if arguments := optional_text(function.arguments):
+            call.pending.append(arguments)
+        if not call.is_started and (name := optional_text(function.name)):
+            call.is_started = True
+            yield CallStarted(call.id, name)
+        if call.is_started:
+            yield from (CallArguments(call.id, pending) for pending in call.pending)
+            call.pending.clear()
 
-    def _call(self, choice: int, piece: "ChoiceDeltaToolCall") -> _Call:
-        """The call that a delta belongs to. Some servers number no calls, or all alike: another
-        id is another call."""
-        given, key = text(piece.id), (choice, number(piece.index))
-        call = self._at.get(key)
-        if call is None or (given and call.given and given != call.given):
-            call = _Call(given, given or f"{self._prefix}_{len(self._calls)}")
+    def _call(self, choice: int, piece: "ChoiceDeltaToolCall") -> _OpenCall:
+        """Return the call that a delta belongs to. Some servers do not number calls, or number all
+        alike, so another id is another call."""
+        provider_id, key = optional_text(piece.id), (choice, optional_index(piece.index))
+        call = self._by_index.get(key)
+        if call is None or (provider_id and call.provider_id and provider_id != call.provider_id):
+            call = _OpenCall(provider_id, provider_id or f"{self._prefix}_{len(self._calls)}")
             self._calls.append(call)
-            self._at[key] = call
-        elif given and not call.given:
-            call.given = given
-            call.id = call.id if call.begun else given
+            self._by_index[key] = call
+        elif provider_id and not call.provider_id:
+            call.provider_id = provider_id
+            call.id = call.id if call.is_started else provider_id
         return call
 
 
-# The API knows no budgets. Efforts, each with the most tokens that it stands for.
+# The API has no budgets: reasoning efforts by their largest budget in tokens.
 _EFFORTS = ((4_096, "low"), (16_384, "medium"))
-_MOST_EFFORT = "high"
+_MAX_EFFORT = "high"
 
 
-def body(request: ModelRequest, *, genuine: bool) -> dict[str, Any]:
-    """Only what the request says: everything else is left to the provider."""
+def request_body(request: ModelRequest, *, is_openai: bool) -> dict[str, Any]:
+    """Return the body of a request, with the provider's defaults left out."""
     fields: dict[str, Any] = {
         "model": request.model,
-        "messages": list(_messages(request)),
+        "messages": list(_to_messages(request)),
         "stream": True,
         "stream_options": {"include_usage": True},
     }
     if request.temperature is not None:
         fields["temperature"] = request.temperature
     if request.max_tokens is not None:
-        # Models that reason refuse the older name; servers other than OpenAI's may not know the
-        # newer one.
-        fields["max_completion_tokens" if genuine else "max_tokens"] = request.max_tokens
+        # Reasoning models refuse the older name; other servers may not know the newer one.
+        fields["max_completion_tokens" if is_openai else "max_tokens"] = request.max_tokens
     if request.thinking_budget is not None:
-        fields["reasoning_effort"] = effort(request.thinking_budget)
+        fields["reasoning_effort"] = reasoning_effort(request.thinking_budget)
     if request.tools:
-        fields["tools"] = [_tool(tool) for tool in request.tools]
+        fields["tools"] = [_to_tool(tool) for tool in request.tools]
     return fields
 
 
-def effort(budget: int) -> str:
-    """The reasoning effort that stands for a budget of so many tokens."""
-    return next((name for most, name in _EFFORTS if budget <= most), _MOST_EFFORT)
+def reasoning_effort(budget: int) -> str:
+    """Return the reasoning effort for a budget in tokens."""
+    return next((name for max_tokens, name in _EFFORTS if budget <= max_tokens), _MAX_EFFORT)
 
 
-def _messages(request: ModelRequest) -> Iterator[dict[str, Any]]:
+def _to_messages(request: ModelRequest) -> Iterator[dict[str, Any]]:
     if request.system_prompt:
         yield {"role": "system", "content": request.system_prompt}
     for turn in request.turns:
-        yield from _turn(turn)
+        yield from _to_turn_messages(turn)
 
 
-def _turn(turn: Turn) -> Iterator[dict[str, Any]]:
+def _to_turn_messages(turn: Turn) -> Iterator[dict[str, Any]]:
     match turn:
         case UserTurn(text):
             yield {"role": "user", "content": text}
         case AssistantTurn():
-            yield _assistant(turn)
+            yield _to_assistant_message(turn)
         case ToolResults(results):
             for result in results:
                 yield {
@@ -179,17 +191,17 @@ def _turn(turn: Turn) -> Iterator[dict[str, Any]]:
             assert_never(turn)
 
 
-def _assistant(turn: AssistantTurn) -> dict[str, Any]:
-    """Thinking stays out of it: this API does not take it back."""
-    text = "".join(part.text for part in turn.parts if isinstance(part, Text))
-    calls = [_call(part) for part in turn.parts if isinstance(part, ToolCall)]
+def _to_assistant_message(turn: AssistantTurn) -> dict[str, Any]:
+    """Return an answer without its thinking, which this API does not accept."""
+    text = "".join(part.text for part in turn.parts if isinstance(part, TextPart))
+    calls = [_to_tool_call(part) for part in turn.parts if isinstance(part, ToolCall)]
     message: dict[str, Any] = {"role": "assistant", "content": text}
     if calls:
         message |= {"content": text or None, "tool_calls": calls}
     return message
 
 
-def _call(call: ToolCall) -> dict[str, Any]:
+def _to_tool_call(call: ToolCall) -> dict[str, Any]:
     return {
         "id": call.id,
         "type": "function",
@@ -197,7 +209,7 @@ def _call(call: ToolCall) -> dict[str, Any]:
     }
 
 
-def _tool(tool: Tool) -> dict[str, Any]:
+def _to_tool(tool: Tool) -> dict[str, Any]:
     return {
         "type": "function",
         "function": {
@@ -209,36 +221,35 @@ def _tool(tool: Tool) -> dict[str, Any]:
 
 
 class OpenAIClient:
-    """`genuine` is OpenAI itself: it has a newer name for a limit that others do not know."""
+    """`is_openai` is false for compatible servers, which may not know `max_completion_tokens`."""
 
-    def __init__(self, route: Route, *, genuine: bool = False) -> None:
+    def __init__(self, route: Route, *, is_openai: bool = False) -> None:
         self.route = route
-        self._genuine = genuine
+        self._is_openai = is_openai
 
     def stream(self, request: ModelRequest) -> AsyncIterator[ProviderEvent]:
-        return call(self._events(request), self.route)
+        return stream_call(self._events(request), self.route)
 
     async def aclose(self) -> None:
         await self.route.aclose()
 
     async def _events(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
-        await imported(OPENAI.loads)
+        await import_in_thread(OPENAI.first_import)
         from openai import AsyncStream
         from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
         async with self.route.call():
-            events = Events(call_prefix=f"call_{len(request.turns)}")
-            # What `chat.completions.create` does, without going through all of the body for what
-            # SDKs allow in it and JSON does not have.
-            stream = await _sdk(self.route.base_url).post(
+            events = OpenAIEventReader(call_prefix=f"call_{len(request.turns)}")
+            # Like `chat.completions.create`, but without its slow conversion of the body.
+            stream = await _sdk_client(self.route.base_url).post(
                 "/chat/completions",
-                body=body(request, genuine=self._genuine),
+                body=request_body(request, is_openai=self._is_openai),
                 cast_to=ChatCompletion,
                 stream=True,
                 stream_cls=AsyncStream[ChatCompletionChunk],
             )
             async with stream:
-                with legible():
+                with unreadable_on_error():
                     async for chunk in stream:
                         for event in events.read(chunk):
                             yield event
@@ -246,14 +257,16 @@ class OpenAIClient:
                 yield event
 
 
-@lru_cache(MOST_KEPT)
-def _sdk(base_url: str) -> "AsyncOpenAI":
+@lru_cache(MAX_SDK_CLIENTS)
+def _sdk_client(base_url: str) -> "AsyncOpenAI":
     from openai import AsyncOpenAI
 
     return AsyncOpenAI(api_key=NO_KEY, base_url=base_url, http_client=http_client(), max_retries=0)
 
 
 class HarnessClient(OpenAIClient):
+    """A client for the provider `test-llm`, which is the mock in process."""
+
     def stream(self, request: ModelRequest) -> AsyncIterator[ProviderEvent]:
-        """The mock knows its harness by the model's name."""
+        """Send the model as `test-llm/MODEL_ID`, by which the mock knows its test harness."""
         return super().stream(replace(request, model=f"{TEST_LLM}/{request.model}"))

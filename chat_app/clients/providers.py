@@ -1,4 +1,4 @@
-"""The providers that profiles may name: whose API each speaks, where it is, whether it wants a key.
+"""The named providers: their API, base URL, and whether they need a key.
 
 Any other provider is a custom one: OpenAI's API at the profile's own base URL.
 """
@@ -10,28 +10,32 @@ TEST_LLM = "test-llm"
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
-    """Providers that speak one API. `home` is the base URL that its SDK knows; `key_header` and
-    `key_form` are how a key is sent; `module` is what has to be there to import, and `loads` what
-    the first call does import."""
+class ApiFamily:
+    """Providers with the same API.
+
+    `default_base_url` is that of its SDK; `key_header` and `key_form` say how the key is sent;
+    `module` must be installed; `first_import` is what the first call imports.
+    """
 
     module: str
-    home: str
-    loads: str
+    default_base_url: str
+    first_import: str
     key_header: str = "authorization"
     key_form: str = "Bearer {}"
 
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    family: Family
+    """A provider; custom ones have no base URL."""
+
+    family: ApiFamily
     base_url: str
     needs_key: bool = True
 
 
-OPENAI = Family("openai", "https://api.openai.com/v1", "openai.resources.chat.completions")
-ANTHROPIC = Family("anthropic", "https://api.anthropic.com", "anthropic.resources.messages")
-GOOGLE = Family(
+OPENAI = ApiFamily("openai", "https://api.openai.com/v1", "openai.resources.chat.completions")
+ANTHROPIC = ApiFamily("anthropic", "https://api.anthropic.com", "anthropic.resources.messages")
+GOOGLE = ApiFamily(
     "google.genai",
     "https://generativelanguage.googleapis.com",
     "google.genai",
@@ -40,16 +44,16 @@ GOOGLE = Family(
 )
 
 PROVIDERS: Mapping[str, Provider] = {
-    "openai": Provider(OPENAI, OPENAI.home),
-    "anthropic": Provider(ANTHROPIC, ANTHROPIC.home),
-    "google": Provider(GOOGLE, GOOGLE.home),
+    "openai": Provider(OPENAI, OPENAI.default_base_url),
+    "anthropic": Provider(ANTHROPIC, ANTHROPIC.default_base_url),
+    "google": Provider(GOOGLE, GOOGLE.default_base_url),
     "openrouter": Provider(OPENAI, "https://openrouter.ai/api/v1"),
     "ollama": Provider(OPENAI, "http://127.0.0.1:11434/v1", needs_key=False),
-    TEST_LLM: Provider(OPENAI, OPENAI.home, needs_key=False),
+    TEST_LLM: Provider(OPENAI, OPENAI.default_base_url, needs_key=False),
 }
 _CUSTOM = Provider(OPENAI, "", needs_key=False)
 
 
 def provider_of(provider_id: str) -> Provider:
-    """A custom provider has no base URL of its own."""
+    """Return a provider by its id; unknown ids are custom providers without a base URL."""
     return PROVIDERS.get(provider_id, _CUSTOM)

@@ -1,5 +1,4 @@
-"""What all clients do around their SDKs: values read without trust, several choices told as one,
-the end of a stream, and failures."""
+"""Shared by all clients: reading untrusted values, merging choices, closing streams, errors."""
 
 import asyncio
 import json
@@ -7,17 +6,17 @@ from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator
 from contextlib import aclosing, contextmanager, suppress
 from typing import Any, NoReturn
 
-from chat_app.clients.failures import failure, unreadable
+from chat_app.clients.failures import to_chat_error, unreadable_response
 from chat_app.clients.transports import Route
 from chat_app.values.model_call import ProviderEvent
 
 
-def as_object(text: str) -> dict[str, Any]:
-    """The object that a text of JSON says. What is none is kept, as text, under `arguments`: the
-    model should see what it wrote."""
+def to_object(text: str) -> dict[str, Any]:
+    """Return the JSON object in a text, or else `{"arguments": text}`, so that the model sees what
+    it wrote."""
     try:
         value = json.loads(text, parse_constant=_refuse)
-        # Numbers such as 1e999 are read as infinite, and no JSON can say that.
+        # Numbers such as 1e999 are parsed as infinite, which JSON cannot express.
         json.dumps(value, allow_nan=False)
     except (ValueError, RecursionError):
         return {"arguments": text}
@@ -29,16 +28,16 @@ def _refuse(name: str) -> NoReturn:
 
 
 @contextmanager
-def legible() -> Iterator[None]:
-    """An answer is read in here: one that has not the shape of its API cannot be."""
+def unreadable_on_error() -> Iterator[None]:
+    """Turn parse errors of an answer into the ChatError for an unreadable one."""
     try:
         yield
     except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-        raise unreadable() from error
+        raise unreadable_response() from error
 
 
-def text(value: object) -> str:
-    """A text that may be missing."""
+def optional_text(value: object) -> str:
+    """Return a text, or "" for None; raises TypeError."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -46,14 +45,15 @@ def text(value: object) -> str:
     raise TypeError(f"expected a text, got {type(value).__name__}")
 
 
-def needed(value: object) -> str:
-    if found := text(value):
-        return found
+def required_text(value: object) -> str:
+    """Return a text; raises ValueError if it is missing."""
+    if content := optional_text(value):
+        return content
     raise ValueError("expected a text, got none")
 
 
-def number(value: object) -> int:
-    """The index of something among others, 0 where none is told."""
+def optional_index(value: object) -> int:
+    """Return an index, or 0 for None; raises TypeError."""
     if value is None:
         return 0
     if isinstance(value, int):
@@ -61,79 +61,79 @@ def number(value: object) -> int:
     raise TypeError(f"expected a number, got {type(value).__name__}")
 
 
-def count(value: object) -> int:
-    """A number of tokens, 0 where none is told."""
+def token_count(value: object) -> int:
+    """Return a number of tokens, or 0 if there is none."""
     return value if isinstance(value, int) and value > 0 else 0
 
 
-class Folding:
-    """The first choice passes straight on; later ones wait for those before them to finish."""
+class ChoiceMerger:
+    """Merges choices into one answer: each waits until those before it have finished."""
 
     def __init__(self) -> None:
         self._current = 0
         self._waiting: dict[int, list[ProviderEvent]] = {}
         self._reasons: dict[int, str] = {}
 
-    def tell(self, index: int, events: Iterable[ProviderEvent]) -> list[ProviderEvent]:
-        """What of a choice's events, and of those that waited, is to be told now."""
+    def add(self, index: int, events: Iterable[ProviderEvent]) -> list[ProviderEvent]:
+        """Add events of a choice; return those to be yielded now."""
         waiting = self._waiting.setdefault(index, [])
         if index > self._current:
             waiting.extend(events)
             return []
         return list(events)
 
-    def finish(self, index: int, reason: str) -> list[ProviderEvent]:
-        """The choice has said why it ended; what waited for that comes now."""
+    def finish_choice(self, index: int, reason: str) -> list[ProviderEvent]:
+        """End a choice; return the events that waited for it."""
         self._waiting.setdefault(index, [])
         self._reasons[index] = reason
-        told: list[ProviderEvent] = []
+        count: list[ProviderEvent] = []
         while self._current in self._reasons:
             self._current += 1
-            told += self._give(self._current)
-        return told
+            count += self._release(self._current)
+        return count
 
     def end(self) -> tuple[list[ProviderEvent], str]:
-        """What still waits, and why the answer ended: for its tool calls, if any choice has some.
+        """Return the waiting events and the finish reason: `tool_calls` if any choice has some.
 
-        Raises ChatError where a choice that began has not said why it ended, and where none began.
+        Raises ChatError if a choice has no finish reason, or if there was no choice.
         """
         if not self._reasons or self._waiting.keys() - self._reasons.keys():
-            raise unreadable()
-        rest = [event for index in sorted(self._waiting) for event in self._give(index)]
+            raise unreadable_response()
+        rest = [event for index in sorted(self._waiting) for event in self._release(index)]
         reasons = [self._reasons[index] for index in sorted(self._reasons)]
         return rest, "tool_calls" if "tool_calls" in reasons else reasons[-1]
 
-    def _give(self, index: int) -> list[ProviderEvent]:
+    def _release(self, index: int) -> list[ProviderEvent]:
         waiting = self._waiting.get(index, [])
         events = waiting[:]
         waiting.clear()
         return events
 
 
-# An answer may be there whole, in process above all, and reading it must keep nobody waiting.
+# The loop is released after this many events, since an in-process answer never waits.
 _EVENTS_AT_ONCE = 20
-# How long a provider may take to close a stream that it has ended.
+# The time that a provider has to close a finished stream.
 _CLOSING_SECONDS = 0.5
 
 
-async def call(
+async def stream_call(
     events: AsyncGenerator[ProviderEvent, None], route: Route
 ) -> AsyncGenerator[ProviderEvent, None]:
-    """The events of a call, and ChatError for anything it raises."""
+    """Yield the events of a call; all errors become ChatError."""
     try:
         async with aclosing(events):
-            told = 0
+            count = 0
             async for event in events:
                 yield event
-                told += 1
-                if told % _EVENTS_AT_ONCE == 0:
+                count += 1
+                if count % _EVENTS_AT_ONCE == 0:
                     await asyncio.sleep(0)
     except Exception as error:
-        raise failure(error, key=route.key) from error
+        raise to_chat_error(error, key=route.key) from error
 
 
-async def drained(rest: AsyncIterable[object]) -> None:
-    """Read what follows the end of an answer, so that its connection may serve once more."""
+async def drain(rest: AsyncIterable[object]) -> None:
+    """Read the rest of a response, so that its connection can be reused."""
     with suppress(Exception):
         async with asyncio.timeout(_CLOSING_SECONDS):
             async for _ in rest:

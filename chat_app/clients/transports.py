@@ -1,10 +1,9 @@
-"""The way of a call to a provider: where profiles may send requests, which key goes where, and how
-a call gets there, at addresses that were looked at before, or in process.
+"""Routes of model calls: which hosts profiles may call, which key goes to which host, and how.
 
-A base URL's host has to be in CHAT_ALLOWED_HOSTS, and what its name resolves to has to be public. A
-key's variable has to be listed with the host: who edits profiles chooses both, and could otherwise
-read any variable of the server's by sending it to an address of their own. SDKs take headers,
-proxies and patience from the environment; a call goes out as its route says.
+The host of a base URL must be in CHAT_ALLOWED_HOSTS and resolve to public addresses. The variable
+of a key must be listed with its host: an editor of profiles chooses both, and could otherwise send
+any variable of this server to an address of their own. SDKs read headers, proxies and timeouts from
+the environment; a route replaces all of them.
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -31,22 +30,22 @@ from mockllm_site.kit.addresses import (
 )
 from mockllm_site.kit.dial import Dial
 
-# What SDKs are given in place of a key: they have no use for the real one.
+# SDKs get this instead of the key, which the route adds.
 NO_KEY = "set-by-the-route"
-# What is left of an SDK's headers. No key, organisation, project, nor what its variables add.
-_LEFT = frozenset(
+# The headers of an SDK that are sent; keys, organisations and projects are dropped.
+_KEPT_HEADERS = frozenset(
     {"host", "content-type", "content-length", "transfer-encoding", "user-agent"}
     | {"accept", "anthropic-version"}
 )
-# By which the mock says what answered; no provider sends these.
+# Headers of the mock that name the scenario and the step.
 SCENARIO, STEP = "x-mockllm-scenario", "x-mockllm-step"
-# Where the call that this task makes is to note what answered it.
-answered: ContextVar["Callable[[str], None] | None"] = ContextVar("answered", default=None)
-# More than the longest answer of any model, told token by token.
-MOST_BYTES = 100_000_000
-# SDKs' clients, each of one base URL, that are kept for the next call.
-MOST_KEPT = 64
-# The named providers, over TLS, and an Ollama of this machine.
+# Called with the scenario and step that answered this task's call.
+on_answered: ContextVar["Callable[[str], None] | None"] = ContextVar("answered", default=None)
+# More than the longest answer of any model, streamed token by token.
+MAX_RESPONSE_BYTES = 100_000_000
+# Clients of SDKs are cached, one for each base URL.
+MAX_SDK_CLIENTS = 64
+# The named providers over TLS, and a local Ollama.
 DEFAULT_HOSTS = (
     "api.openai.com",
     "api.anthropic.com",
@@ -58,34 +57,35 @@ DEFAULT_HOSTS = (
 
 
 def check_base_url(provider_id: str, base_url: str) -> None:
-    """Raises VALIDATION_ERROR for a base URL that a profile of this provider may not have. Cheap:
-    where a name leads to is looked at when it is called."""
+    """Raise VALIDATION_ERROR for a base URL that this provider may not have. Resolves no names;
+    addresses are checked when they are called."""
     if not base_url:
         if not provider_of(provider_id).base_url:
-            raise refused(f"needed for {provider_id}, which is no provider known by name")
+            raise base_url_error(f"needed for {provider_id}, which is no provider known by name")
     elif base_url != MOCK_URL:
         endpoint_of(base_url)
 
 
 def endpoint_of(base_url: str) -> Endpoint:
-    """Whom a base URL speaks to, if it is allowed. Looks nothing up."""
+    """Return the endpoint of an allowed base URL; raises VALIDATION_ERROR. Resolves no names."""
     try:
         endpoint = endpoint_at(read_base_url(base_url))
-        if not any(covers(entry, endpoint) for entry in allowed_hosts()):
+        if not any(entry_allows(entry, endpoint) for entry in allowed_hosts()):
             raise Refused(f"{endpoint} is not in CHAT_ALLOWED_HOSTS")
         check_literal(endpoint.host)
     except Refused as error:
-        raise refused(str(error)) from None
+        raise base_url_error(str(error)) from None
     return endpoint
 
 
 def allowed_hosts() -> tuple[str, ...]:
+    """Return CHAT_ALLOWED_HOSTS, or the default hosts."""
     return tuple(settings.CHAT_ALLOWED_HOSTS) or DEFAULT_HOSTS
 
 
-def covers(entry: str, endpoint: Endpoint) -> bool:
-    """Whether an entry of the list allows an endpoint. One without a port means TLS on its usual
-    one: what is not encrypted needs a port that says so."""
+def entry_allows(entry: str, endpoint: Endpoint) -> bool:
+    """True if an entry of CHAT_ALLOWED_HOSTS allows an endpoint; without a port, it allows TLS on
+    port 443 only."""
     try:
         url = httpx2.URL(f"https://{entry}")
     except httpx2.InvalidURL:
@@ -97,12 +97,13 @@ def covers(entry: str, endpoint: Endpoint) -> bool:
     return url.port == endpoint.port
 
 
-def refused(why: str) -> ChatError:
-    return ChatError(VALIDATION_ERROR, f"Base URL: {why}", field="base_url")
+def base_url_error(reason: str) -> ChatError:
+    """Return the ChatError for a base URL."""
+    return ChatError(VALIDATION_ERROR, f"Base URL: {reason}", field="base_url")
 
 
-# Each named provider's own pair; CHAT_KEYS adds more.
-OWN = (
+# Variables of keys and their hosts; CHAT_KEYS adds more.
+PROVIDER_KEYS = (
     ("OPENAI_API_KEY", "api.openai.com"),
     ("ANTHROPIC_API_KEY", "api.anthropic.com"),
     ("GEMINI_API_KEY", "generativelanguage.googleapis.com"),
@@ -112,9 +113,11 @@ OWN = (
 
 
 def check_key_host(name: str, base_url: str) -> None:
-    """Raises VALIDATION_ERROR where the variable of this name may not be sent to this address."""
+    """Raise VALIDATION_ERROR if this variable may not be sent to this base URL."""
     endpoint = endpoint_of(base_url)
-    if not any(variable == name and covers(host, endpoint) for variable, host in pairs()):
+    if not any(
+        variable == name and entry_allows(host, endpoint) for variable, host in key_host_pairs()
+    ):
         raise ChatError(
             VALIDATION_ERROR,
             f"{name} may not be sent to {endpoint}: "
@@ -123,19 +126,22 @@ def check_key_host(name: str, base_url: str) -> None:
         )
 
 
-def pairs() -> tuple[tuple[str, str], ...]:
-    return (*OWN, *settings.CHAT_KEYS)
+def key_host_pairs() -> tuple[tuple[str, str], ...]:
+    """Return the allowed pairs of a key's variable and a host."""
+    return (*PROVIDER_KEYS, *settings.CHAT_KEYS)
 
 
 def is_listed(name: str) -> bool:
-    """Whether a variable may go anywhere at all, so that one may ask whether it is set."""
-    return any(variable == name for variable, _ in pairs())
+    """True if a variable is listed for any host, so that pages may show if it is set."""
+    return any(variable == name for variable, _ in key_host_pairs())
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """How a profile's calls get to their provider. `headers` are sent with each; `key` is among
-    them, and here so that it can be kept out of what is said and logged."""
+    """The way of a profile's calls to its provider.
+
+    `headers` are sent with each call; `key` is the secret among them, to be redacted from errors.
+    """
 
     base_url: str
     transport: httpx2.AsyncBaseTransport
@@ -144,10 +150,9 @@ class Route:
 
     @asynccontextmanager
     async def call(self) -> AsyncIterator[None]:
-        """One model call: what this task sends through `http_client` goes this way, and what was
-        left open of it is closed at the end."""
-        call = _Call(self)
-        _calling.set(call)
+        """Route this task's requests on `http_client`; close their responses at the end."""
+        call = _RoutedCall(self)
+        _current_call.set(call)
         try:
             yield
         finally:
@@ -157,19 +162,19 @@ class Route:
         await self.transport.aclose()
 
 
-class _Call:
-    """What one model call sends, and the answers to it."""
+class _RoutedCall:
+    """The requests and responses of one model call."""
 
     def __init__(self, route: Route) -> None:
         self._route = route
-        self._open: list[_Body] = []
+        self._open: list[_LimitedBody] = []
 
     async def respond(self, request: httpx2.Request) -> httpx2.Response:
-        response = await self._route.transport.handle_async_request(self._sent(request))
+        response = await self._route.transport.handle_async_request(self._rewrite(request))
         assert isinstance(response.stream, httpx2.AsyncByteStream)
-        if (note := answered.get()) is not None and (scenario := response.headers.get(SCENARIO)):
+        if (note := on_answered.get()) is not None and (scenario := response.headers.get(SCENARIO)):
             note(" · ".join(filter(None, (unquote(scenario), unquote(response.headers[STEP])))))
-        body = _Body(response.stream)
+        body = _LimitedBody(response.stream)
         self._open.append(body)
         if response.headers.get("content-encoding", "identity") != "identity":
             raise httpx2.DecodingError("The answer is compressed, which was not asked for.")
@@ -177,12 +182,13 @@ class _Call:
         return response
 
     async def aclose(self) -> None:
-        """Some responses nobody closed: SDKs leave that to generators which nobody reads."""
+        """Close responses that the SDK left open in unread generators."""
         for body in self._open:
             await body.aclose()
 
-    def _sent(self, request: httpx2.Request) -> httpx2.Request:
-        left = {name: value for name, value in request.headers.items() if name in _LEFT}
+    def _rewrite(self, request: httpx2.Request) -> httpx2.Request:
+        """Return the request with the route's headers and timeouts only."""
+        left = {name: value for name, value in request.headers.items() if name in _KEPT_HEADERS}
         connect, silent = settings.CHAT_CONNECT_SECONDS, settings.CHAT_READ_SECONDS
         timeout = {"connect": connect, "pool": connect, "read": silent, "write": silent}
         return httpx2.Request(
@@ -194,46 +200,49 @@ class _Call:
         )
 
 
-# The call that this task makes.
-_calling: ContextVar[_Call] = ContextVar("calling")
+# The call of the running task.
+_current_call: ContextVar[_RoutedCall] = ContextVar("calling")
 
 
-class _Gate(httpx2.AsyncBaseTransport):
+class _RoutingTransport(httpx2.AsyncBaseTransport):
+    """Passes each request to the running task's call."""
+
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        return await _calling.get().respond(request)
+        return await _current_call.get().respond(request)
 
 
 @cache
 def http_client() -> httpx2.AsyncClient:
-    """The HTTP client of all calls, which keeps nothing of any: connections are the routes', and
-    cookies are for nobody. SDKs are given it once for each base URL, and not made anew for a call:
-    that costs as much as a third of it."""
+    """Return the HTTP client of all calls, without connections or cookies; routes have those.
+
+    Clients of SDKs are cached with it, because creating one costs a third of a call.
+    """
     cookies = CookieJar(DefaultCookiePolicy(allowed_domains=()))
     return httpx2.AsyncClient(
-        transport=_Gate(), trust_env=False, follow_redirects=False, cookies=cookies
+        transport=_RoutingTransport(), trust_env=False, follow_redirects=False, cookies=cookies
     )
 
 
-class _Body(httpx2.AsyncByteStream):
-    """An answer's bytes, up to what any answer may have."""
+class _LimitedBody(httpx2.AsyncByteStream):
+    """A response's bytes, limited to MAX_RESPONSE_BYTES."""
 
     def __init__(self, stream: httpx2.AsyncByteStream) -> None:
         self._stream = stream
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        left = MOST_BYTES
+        left = MAX_RESPONSE_BYTES
         async for piece in self._stream:
             left -= len(piece)
             if left < 0:
-                raise httpx2.DecodingError(f"The answer has more than {MOST_BYTES} bytes.")
+                raise httpx2.DecodingError(f"The answer has more than {MAX_RESPONSE_BYTES} bytes.")
             yield piece
 
     async def aclose(self) -> None:
         await self._stream.aclose()
 
 
-class Dialing(Dial):
-    """Speaks to the endpoint of one base URL; what it refuses is an error of the chat's."""
+class EndpointTransport(Dial):
+    """Connects to the endpoint of one base URL; refusals become ChatError."""
 
     def __init__(self, base_url: str) -> None:
         super().__init__(endpoint_of(base_url))
@@ -242,4 +251,4 @@ class Dialing(Dial):
         try:
             return await super().handle_async_request(request)
         except Refused as error:
-            raise refused(str(error)) from None
+            raise base_url_error(str(error)) from None

@@ -1,16 +1,15 @@
-"""The sandwich: of a conversation that grows too long for its model, both ends and a summary.
+"""The sandwich strategy: a long conversation is sent as both ends with a summary between them.
 
-A prompt above 70 % of the model's limit is shortened, however many messages it has. First long
-results of tools lose their middles. Where that is not enough, the messages between the first five
-and the last five become a summary; where ten messages have too many tokens themselves, the ends are
-shorter, and the last of all is the user's message alone. A message is sent whole or not at all but
-for results in it, so that a call of a tool stays with its result.
+A prompt above 70 % of the model's limit is shortened. First, long results of tools lose their
+middles. If that is not enough, a summary replaces the messages between
+the first five and the last five; if ten messages are too long themselves, the ends are shorter, and
+the last resort is the user's message alone. Messages are sent whole or not at all, except results,
+so that a tool call stays with its result.
 
-The summary is a user's turn of its own: it was made from what users and tools said, so it gets no
-more authority than they have, as it would in the system prompt; and turns of users may follow one
-another. It is kept with the conversation and used again. Messages that come to lie behind its range
-are sent as they are, until the prompt is above 70 % once more: then a new summary is made of the
-old one and of what has come to lie in the middle.
+The summary is a user's turn: it was made from what users and tools said, so it must not get the
+authority of the system prompt; providers accept consecutive user turns. It is stored with the
+conversation and used again. Later messages are sent as they are until the prompt is above 70 %
+again; then a new summary is made of the old one and of the messages that are in the middle now.
 """
 
 from collections.abc import Sequence
@@ -18,34 +17,33 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from chat_app.prompt.length import (
+    cut_middle,
+    cut_results,
     estimate,
     shorten_results,
     texts_of,
-    with_results_cut,
-    without_middle,
 )
 from chat_app.prompt.messages import PromptMessage, turns_of
 from chat_app.prompt.summaries import SummaryTask, transcript
 from chat_app.values.model_call import Tool, ToolResults, Turn, UserTurn
 
-# How many messages each end has at the most.
-END: Final = 5
+# Each end has at most this many messages.
+MAX_END_MESSAGES: Final = 5
 TRIGGER_PERCENT: Final = 70
-# What a summary may have of the limit, at least. What has no more is not worth one.
+# The share of the limit that a summary may always use; shorter messages are not summarised.
 SUMMARY_PERCENT: Final = 10
-# What ends that had to be shortened have with their summary: the next messages find room.
+# The share of shortened ends with their summary, which leaves room for the next messages.
 SHRUNK_PERCENT: Final = 50
-# In characters: no result of an earlier answer is cut below it.
-LEAST_RESULT: Final = 500
-# A summary that would have fewer tokens is left out.
-_LEAST_SUMMARY: Final = 20
-_CUT: Final = "[…]"
+# No result of an earlier answer is cut below this.
+MIN_RESULT_CHARS: Final = 500
+# A summary with less room than this is left out.
+_MIN_SUMMARY_TOKENS: Final = 20
+_CUT_MARK: Final = "[…]"
 
 
 @dataclass(frozen=True, slots=True)
-class Inputs:
-    """All that decides about a prompt, but the summary. Messages are known by their places, from 0,
-    and those of the middle by a range of them."""
+class PromptInputs:
+    """The inputs of a prompt, except the summary. Ranges are of positions in `messages`, from 0."""
 
     messages: tuple[PromptMessage, ...]
     system_prompt: str
@@ -62,64 +60,65 @@ class Inputs:
     def share(self, percent: int) -> int:
         return self.limit * percent // 100
 
-    def too_long(self, turns: Sequence[Turn]) -> bool:
+    def is_too_long(self, turns: Sequence[Turn]) -> bool:
         return self.tokens(turns) > self.share(TRIGGER_PERCENT)
 
-    def shortened(self, turns: Sequence[Turn]) -> tuple[Turn, ...]:
-        most = self.share(TRIGGER_PERCENT)
-        return shorten_results(turns, self, most=most, least=LEAST_RESULT)
+    def with_short_results(self, turns: Sequence[Turn]) -> tuple[Turn, ...]:
+        max_tokens = self.share(TRIGGER_PERCENT)
+        return shorten_results(turns, self, max_tokens=max_tokens, min_characters=MIN_RESULT_CHARS)
 
-    def places(self, first: int, last: int) -> range:
-        """Where the messages of these numbers are, and those between; empty if one is missing."""
+    def positions(self, first: int, last: int) -> range:
+        """Return the range from one message number to another; empty if one of them is missing."""
         numbers = [message.number for message in self.messages]
         if first not in numbers or last not in numbers:
             return range(0)
         return range(numbers.index(first), numbers.index(last) + 1)
 
     def middle(self, covered: range) -> range:
-        """The places of the messages that a summary should stand for; those that one stands for
-        already are among them."""
-        head, tail = self._ends()
-        found = range(head, len(self.messages) - tail)
+        """Return the range that a summary should replace, including the range `covered` so far."""
+        head, tail = self._end_lengths()
+        text_cut = range(head, len(self.messages) - tail)
         if not covered:
-            return found
-        return range(min(found.start, covered.start), max(found.stop, covered.stop))
+            return text_cut
+        return range(min(text_cut.start, covered.start), max(text_cut.stop, covered.stop))
 
     def sandwich(self, middle: range, text: str) -> tuple[Turn, ...]:
-        """Both ends, and between them a user's turn of that text: cut, or left out, where the ends
-        leave no room for it."""
+        """Return both ends with a user's turn of `text` between them, cut or left out for lack of
+        room."""
         head = turns_of(self.messages[: middle.start])
         tail = turns_of(self.messages[middle.stop :])
         whole = (*head, UserTurn(text), *tail)
-        least = self.tokens(with_results_cut(whole, LEAST_RESULT))
-        ends = self.tokens(with_results_cut((*head, *tail), LEAST_RESULT))
+        min_characters = self.tokens(cut_results(whole, MIN_RESULT_CHARS))
+        ends = self.tokens(cut_results((*head, *tail), MIN_RESULT_CHARS))
         room = max(
             self.share(TRIGGER_PERCENT) - ends,
             min(self.share(SUMMARY_PERCENT), self.limit - ends),
         )
-        if least - ends <= room:
+        if min_characters - ends <= room:
             return whole
-        if room < _LEAST_SUMMARY:
+        if room < _MIN_SUMMARY_TOKENS:
             return (*head, *tail)
-        return (*head, UserTurn(self._cut(text, room)), *tail)
+        return (*head, UserTurn(self._cut_to_tokens(text, room)), *tail)
 
-    def worth_it(self, *places: range) -> bool:
-        """Whether a summary can have fewer tokens than these messages."""
-        turns = turns_of(self.messages[place] for one in places for place in one)
+    def is_worth_summary(self, *positions: range) -> bool:
+        """True if these messages have more tokens than a summary may use."""
+        turns = turns_of(self.messages[position] for one in positions for position in one)
         return estimate(texts_of("", (), turns)) > self.share(SUMMARY_PERCENT)
 
-    def _cut(self, text: str, tokens: int) -> str:
-        length, found = len(text), text
-        while (counted := estimate([found])) > tokens and length > len(_CUT):
-            length = max(min(length * tokens // counted, length - 1), len(_CUT))
-            found = without_middle(text, length, _CUT)
-        return found
+    def _cut_to_tokens(self, text: str, tokens: int) -> str:
+        length, text_cut = len(text), text
+        while (tokens_now := estimate([text_cut])) > tokens and length > len(_CUT_MARK):
+            length = max(min(length * tokens // tokens_now, length - 1), len(_CUT_MARK))
+            text_cut = cut_middle(text, length, _CUT_MARK)
+        return text_cut
 
-    def _ends(self) -> tuple[int, int]:
-        """How many messages there are before and behind the middle."""
+    def _end_lengths(self) -> tuple[int, int]:
+        """Return the number of messages before and after the middle."""
         count = len(self.messages)
-        if count > 2 * END and self._fit(END, END, TRIGGER_PERCENT - SUMMARY_PERCENT):
-            return END, END
+        if count > 2 * MAX_END_MESSAGES and self._ends_fit(
+            MAX_END_MESSAGES, MAX_END_MESSAGES, TRIGGER_PERCENT - SUMMARY_PERCENT
+        ):
+            return MAX_END_MESSAGES, MAX_END_MESSAGES
         ends, growing = [0, min(count, 1)], [0, 1]
         while growing:
             for side in tuple(growing):
@@ -127,21 +126,21 @@ class Inputs:
                 head, tail = ends
                 if (
                     head + tail >= count
-                    or ends[side] > END
-                    or not self._fit(head, tail, SHRUNK_PERCENT - SUMMARY_PERCENT)
+                    or ends[side] > MAX_END_MESSAGES
+                    or not self._ends_fit(head, tail, SHRUNK_PERCENT - SUMMARY_PERCENT)
                 ):
                     ends[side] -= 1
                     growing.remove(side)
         return ends[0], ends[1]
 
-    def _fit(self, head: int, tail: int, percent: int) -> bool:
+    def _ends_fit(self, head: int, tail: int, percent: int) -> bool:
         ends = (*self.messages[:head], *self.messages[len(self.messages) - tail :])
-        turns = with_results_cut(turns_of(ends), LEAST_RESULT)
+        turns = cut_results(turns_of(ends), MIN_RESULT_CHARS)
         return self.tokens(turns) <= self.share(percent)
 
 
 SANDWICH: Final = "sandwich"
-# Up to here the results of tools that are called for this answer are sent whole.
+# Up to this share, results of tools called in this answer are sent whole.
 ANSWER_PERCENT: Final = 90
 _SUMMARY: Final = "[Summary of the messages that came here]\n"
 _LEFT_OUT: Final = "[The messages that came here are left out]"
@@ -149,8 +148,8 @@ _LEFT_OUT: Final = "[The messages that came here are left out]"
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A kept summary, by the names of ContextState's columns: it stands for the prompt's messages
-    numbered `first` to `last`, of which the last was the `message_count`-th."""
+    """A stored summary, with the columns of ContextState: it replaces the messages numbered `first`
+    to `last`, of which the last was the `message_count`-th."""
 
     strategy: str
     summary: str
@@ -161,49 +160,55 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class ContextPlan:
-    """What to send. `turns` can be sent in any case. `task`, if there is one, is the summary to be
-    made first; without it the prompt is longer than it should be, or says less. `state` is the
-    summary to be kept with the conversation; None: none, and one that is kept is to be deleted.
-    `whole` are the turns with nothing cut from their results."""
+    """The planned prompt.
+
+    `turns` can be sent as they are. `task` is a summary to be made first, if any; without it, the
+    prompt is too long or lacks messages. `state` is the summary to store; None deletes a stored
+    one. `whole` are the turns with uncut results.
+    """
 
     turns: tuple[Turn, ...]
     whole: tuple[Turn, ...] = field(repr=False)
     estimated_tokens: int
     state: Summary | None
     task: SummaryTask | None
-    inputs: Inputs = field(repr=False)
+    inputs: PromptInputs = field(repr=False)
 
-    def summarised(self, text: str) -> "ContextPlan":
-        """The plan with the summary that was asked for. An empty one changes nothing."""
+    def with_summary(self, text: str) -> "ContextPlan":
+        """Return the plan with the text of the summary; an empty text changes nothing."""
         if self.task is None or not text.strip():
             return replace(self, task=None)
         first, last = self.task.first, self.task.last
-        count = self.inputs.places(first, last).stop
+        count = self.inputs.positions(first, last).stop
         state = Summary(self.inputs.strategy, text.strip(), first, last, count)
         return _plan(self.inputs, state)
 
-    def going_on(self, own: Sequence[Turn]) -> tuple[Turn, ...]:
-        """What to send later on in the same answer, `own` being what the model and its tools said
-        until then. Above 70 % of the limit earlier results are shortened, above 90 % those of
-        this answer too, the latest last."""
-        turns = (*self.whole, *own)
+    def turns_with(self, new_turns: Sequence[Turn]) -> tuple[Turn, ...]:
+        """Return the turns of a later call in the same answer, with its `new_turns` so far.
+
+        Above 70 % of the limit, earlier results are cut; above 90 %, those of this answer too, the
+        latest last.
+        """
+        turns = (*self.whole, *new_turns)
         inputs, before = self.inputs, len(self.whole)
         if inputs.strategy != SANDWICH:
             return turns
         turns = shorten_results(
             turns,
             inputs,
-            most=inputs.share(TRIGGER_PERCENT),
-            least=LEAST_RESULT,
+            max_tokens=inputs.share(TRIGGER_PERCENT),
+            min_characters=MIN_RESULT_CHARS,
             among=slice(before),
         )
         latest = max(
-            (place for place, turn in enumerate(turns) if isinstance(turn, ToolResults)),
+            (position for position, turn in enumerate(turns) if isinstance(turn, ToolResults)),
             default=before,
         )
         for among in (slice(before, latest), slice(max(before, latest), None)):
-            most = inputs.share(ANSWER_PERCENT)
-            turns = shorten_results(turns, inputs, most=most, least=0, among=among)
+            max_tokens = inputs.share(ANSWER_PERCENT)
+            turns = shorten_results(
+                turns, inputs, max_tokens=max_tokens, min_characters=0, among=among
+            )
         return turns
 
 
@@ -216,47 +221,51 @@ def plan_context(
     strategy: str,
     state: Summary | None,
 ) -> ContextPlan:
-    """How to send these messages to a model that takes `limit` tokens. A strategy other than
-    `sandwich` sends all of them. What is still too long is sent all the same: the provider
-    knows best what it takes."""
-    return _plan(Inputs(tuple(messages), system_prompt, tuple(tools), limit, strategy), state)
+    """Plan the prompt for a model with a limit of `limit` tokens.
+
+    Strategies other than `sandwich` send all messages. A prompt that is still too long is sent,
+    and the provider decides.
+    """
+    return _plan(PromptInputs(tuple(messages), system_prompt, tuple(tools), limit, strategy), state)
 
 
-def _plan(inputs: Inputs, state: Summary | None) -> ContextPlan:
+def _plan(inputs: PromptInputs, state: Summary | None) -> ContextPlan:
     whole = turns_of(inputs.messages)
     if inputs.strategy != SANDWICH:
         return ContextPlan(whole, whole, inputs.tokens(whole), None, None, inputs)
-    covered = _covered(inputs, state)
+    covered = _summary_range(inputs, state)
     if not covered:
         state = None
-    turns = inputs.shortened(whole)
-    if state and inputs.too_long(turns):
+    turns = inputs.with_short_results(whole)
+    if state and inputs.is_too_long(turns):
         whole = inputs.sandwich(covered, _SUMMARY + state.summary)
-        turns = inputs.shortened(whole)
+        turns = inputs.with_short_results(whole)
     task = None
-    if inputs.too_long(turns) and (middle := inputs.middle(covered)) != covered:
-        task = _task(inputs, middle, covered, state.summary if state else "")
+    if inputs.is_too_long(turns) and (middle := inputs.middle(covered)) != covered:
+        task = _summary_task(inputs, middle, covered, state.summary if state else "")
         if inputs.tokens(turns) > inputs.limit:
-            known = [_SUMMARY + state.summary] if state else []
-            whole = inputs.sandwich(middle, "\n\n".join((*known, _LEFT_OUT)))
-            turns = inputs.shortened(whole)
+            parts = [_SUMMARY + state.summary] if state else []
+            whole = inputs.sandwich(middle, "\n\n".join((*parts, _LEFT_OUT)))
+            turns = inputs.with_short_results(whole)
     return ContextPlan(turns, whole, inputs.tokens(turns), state, task, inputs)
 
 
-def _covered(inputs: Inputs, state: Summary | None) -> range:
-    """The places of a summary's messages; empty where they are not what they were."""
+def _summary_range(inputs: PromptInputs, state: Summary | None) -> range:
+    """Return the range that a summary replaces; empty if the messages have changed."""
     if state is None or state.strategy != inputs.strategy:
         return range(0)
-    places = inputs.places(state.first, state.last)
-    fits = places.stop == state.message_count < len(inputs.messages)
-    return places if fits else range(0)
+    positions = inputs.positions(state.first, state.last)
+    is_valid = positions.stop == state.message_count < len(inputs.messages)
+    return positions if is_valid else range(0)
 
 
-def _task(inputs: Inputs, middle: range, covered: range, summary: str) -> SummaryTask | None:
-    """None where a summary would save nothing."""
+def _summary_task(
+    inputs: PromptInputs, middle: range, covered: range, summary: str
+) -> SummaryTask | None:
+    """Return the summary to be made, or None if it would save nothing."""
     before = range(middle.start, covered.start if covered else middle.start)
     after = range(covered.stop if covered else middle.start, middle.stop)
-    if not inputs.worth_it(before, after):
+    if not inputs.is_worth_summary(before, after):
         return None
     messages = inputs.messages
     return SummaryTask(

@@ -1,6 +1,7 @@
-"""How long a prompt is, in tokens of four characters each, which is enough to tell when a
-conversation grows too long; and long results of tools in it, cut in their middles with a mark: no
-more than is needed. What is stored stays whole."""
+"""Estimates the length of a prompt, at four characters a token, and cuts long results of tools.
+
+Results lose their middles, no more than necessary; stored results stay whole.
+"""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,15 +11,15 @@ from typing import Final, Protocol
 from chat_app.values.events import ToolCall
 from chat_app.values.model_call import (
     AssistantTurn,
-    Text,
-    Thinking,
+    TextPart,
+    ThinkingPart,
     Tool,
     ToolResults,
     Turn,
     UserTurn,
 )
 
-MARK: Final = "[… {:,} characters left out …]"
+CUT_MARK: Final = "[… {:,} characters left out …]"
 CHARACTERS_PER_TOKEN: Final = 4
 
 
@@ -27,7 +28,7 @@ def estimate(texts: Iterable[str]) -> int:
 
 
 def texts_of(system_prompt: str, tools: Iterable[Tool], turns: Iterable[Turn]) -> Iterator[str]:
-    """Every text of a prompt that becomes tokens."""
+    """Yield all texts of a prompt that count as tokens."""
     yield system_prompt
     for tool in tools:
         yield tool.name
@@ -46,15 +47,15 @@ def _texts_of_turn(turn: Turn) -> Iterator[str]:
         case AssistantTurn(parts):
             for part in parts:
                 match part:
-                    case Text(text) | Thinking(text):
+                    case TextPart(text) | ThinkingPart(text):
                         yield text
                     case ToolCall(name=name, arguments=arguments):
                         yield name
                         yield arguments
 
 
-class Measure(Protocol):
-    """How long a prompt is that holds these turns."""
+class PromptMeasure(Protocol):
+    """Measures a prompt with these turns."""
 
     def tokens(self, turns: Sequence[Turn]) -> int: ...
 
@@ -63,14 +64,16 @@ class Measure(Protocol):
 
 def shorten_results(
     turns: Sequence[Turn],
-    measure: Measure,
+    measure: PromptMeasure,
     *,
-    most: int,
-    least: int,
+    max_tokens: int,
+    min_characters: int,
     among: slice = slice(None),
 ) -> tuple[Turn, ...]:
-    """The turns with the longest results cut, so that there are `most` tokens; none of them is cut
-    below `least` characters, and only those `among` the turns."""
+    """Return the turns with the longest results cut until the prompt has at most `max_tokens`.
+
+    No result is cut below `min_characters`; only results in the slice `among` are cut.
+    """
     turns = tuple(turns)
     lengths = [
         len(result.content)
@@ -79,27 +82,27 @@ def shorten_results(
         for result in turn.results
     ]
     room, length = sum(lengths), max(lengths, default=0)
-    found, tokens = turns, measure.tokens(turns)
-    while tokens > most and length > least:
-        # Marks have characters too, so that once may not be enough.
-        room -= max(-(-(tokens - most) * measure.characters(found) // tokens), 1)
-        length = max(even_length(lengths, room), least)
-        found = with_results_cut(turns, length, among=among)
-        tokens = measure.tokens(found)
-    return found
+    shortened, tokens = turns, measure.tokens(turns)
+    while tokens > max_tokens and length > min_characters:
+        # Marks have characters too, so one pass may not be enough.
+        room -= max(-(-(tokens - max_tokens) * measure.characters(shortened) // tokens), 1)
+        length = max(even_length(lengths, room), min_characters)
+        shortened = cut_results(turns, length, among=among)
+        tokens = measure.tokens(shortened)
+    return shortened
 
 
-def with_results_cut(
+def cut_results(
     turns: Sequence[Turn], length: int, *, among: slice = slice(None)
 ) -> tuple[Turn, ...]:
-    """The turns with no result among them longer than that."""
-    found = list(turns)
-    found[among] = [_cut(turn, length) for turn in found[among]]
-    return tuple(found)
+    """Return the turns with results in the slice `among` cut to `length` characters."""
+    shortened = list(turns)
+    shortened[among] = [_cut_results(turn, length) for turn in shortened[among]]
+    return tuple(shortened)
 
 
 def even_length(lengths: Sequence[int], room: int) -> int:
-    """The greatest length to which all must be cut to fit into the room together."""
+    """Return the largest length to which all must be cut so that their sum fits into `room`."""
     for index, length in enumerate(sorted(lengths)):
         share = room // (len(lengths) - index)
         if length > share:
@@ -108,31 +111,34 @@ def even_length(lengths: Sequence[int], room: int) -> int:
     return max(lengths, default=0)
 
 
-def without_middle(text: str, length: int, mark: str) -> str:
-    """The text with a mark in place of its middle, of that length together; a third of what is
-    kept is its end."""
+def cut_middle(text: str, length: int, mark: str) -> str:
+    """Return the text cut to `length` characters, with a mark in place of its middle; a third of
+    the rest is its end."""
     if len(text) <= length:
         return text
-    return _around(mark, text, kept=length - len(mark))
+    return _replace_middle(mark, text, room=length - len(mark))
 
 
-def _cut(turn: Turn, length: int) -> Turn:
+def _cut_results(turn: Turn, length: int) -> Turn:
     if not isinstance(turn, ToolResults):
         return turn
     if all(len(result.content) <= length for result in turn.results):
         return turn
     return ToolResults(
-        tuple(replace(result, content=_marked(result.content, length)) for result in turn.results)
+        tuple(
+            replace(result, content=_cut_with_mark(result.content, length))
+            for result in turn.results
+        )
     )
 
 
-def _marked(text: str, length: int) -> str:
-    longest = MARK.format(len(text))
+def _cut_with_mark(text: str, length: int) -> str:
+    longest = CUT_MARK.format(len(text))
     if len(text) <= max(length, len(longest)):
         return text
-    kept = max(length - len(longest), 0)
-    return _around(MARK.format(len(text) - kept), text, kept=kept)
+    room = max(length - len(longest), 0)
+    return _replace_middle(CUT_MARK.format(len(text) - room), text, room=room)
 
 
-def _around(mark: str, text: str, *, kept: int) -> str:
-    return text[: kept - kept // 3] + mark + text[len(text) - kept // 3 :]
+def _replace_middle(mark: str, text: str, *, room: int) -> str:
+    return text[: room - room // 3] + mark + text[len(text) - room // 3 :]

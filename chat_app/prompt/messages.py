@@ -1,5 +1,4 @@
-"""Which of a conversation's messages a prompt holds, as turns: stored rounds as JSON and back, and
-the request around them."""
+"""Selects the messages of a prompt, converts stored rounds to turns and back, builds requests."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,24 +10,26 @@ from chat_app.values.model_call import (
     AssistantPart,
     AssistantTurn,
     ModelRequest,
-    Result,
-    Text,
-    Thinking,
+    TextPart,
+    ThinkingPart,
     Tool,
+    ToolOutput,
     ToolResults,
     Turn,
     UserTurn,
 )
 
 
-def stored_parts(parts: Iterable[AssistantPart]) -> list[dict[str, Any]]:
-    return [_stored_part(part) for part in parts]
+def to_stored_parts(parts: Iterable[AssistantPart]) -> list[dict[str, Any]]:
+    return [_to_stored_part(part) for part in parts]
 
 
-def stored_round(parts: Iterable[AssistantPart], results: Iterable[Result]) -> dict[str, Any]:
-    """One model call's parts, and what the tools that it called gave back."""
+def to_stored_round(
+    parts: Iterable[AssistantPart], results: Iterable[ToolOutput]
+) -> dict[str, Any]:
+    """Return the JSON of one model call's parts and of the results of its tools."""
     return {
-        "parts": stored_parts(parts),
+        "parts": to_stored_parts(parts),
         "results": [
             {
                 "tool_call_id": result.tool_call_id,
@@ -44,14 +45,14 @@ def stored_round(parts: Iterable[AssistantPart], results: Iterable[Result]) -> d
 def turns_of_rounds(
     rounds: Sequence[Mapping[str, Any]], *, with_thinking: bool
 ) -> tuple[Turn, ...]:
-    """The turns of an answer. A call without a result is left out: no provider takes one."""
+    """Return the turns of an answer, without calls that have no result: providers refuse them."""
     turns: list[Turn] = []
     for stored in rounds:
-        results = {one["tool_call_id"]: _result(one) for one in stored.get("results", ())}
+        results = {row["tool_call_id"]: _to_tool_output(row) for row in stored.get("results", ())}
         parts = tuple(
             part
-            for part in map(_part, stored["parts"])
-            if not (isinstance(part, Thinking) and not with_thinking)
+            for part in map(_to_part, stored["parts"])
+            if not (isinstance(part, ThinkingPart) and not with_thinking)
             and not (isinstance(part, ToolCall) and part.id not in results)
         )
         calls = [part.id for part in parts if isinstance(part, ToolCall)]
@@ -62,28 +63,28 @@ def turns_of_rounds(
     return tuple(turns)
 
 
-def _stored_part(part: AssistantPart) -> dict[str, Any]:
+def _to_stored_part(part: AssistantPart) -> dict[str, Any]:
     match part:
-        case Text(text):
+        case TextPart(text):
             return {"text": text}
-        case Thinking(text, signature, redacted):
+        case ThinkingPart(text, signature, redacted):
             return {"thinking": text, "signature": signature, "redacted": redacted}
         case ToolCall(call_id, name, arguments):
             return {"tool_call": {"id": call_id, "name": name, "arguments": arguments}}
 
 
-def _part(stored: Mapping[str, Any]) -> AssistantPart:
+def _to_part(stored: Mapping[str, Any]) -> AssistantPart:
     match stored:
         case {"tool_call": {"id": call_id, "name": name, "arguments": arguments}}:
             return ToolCall(call_id, name, arguments)
         case {"thinking": text}:
-            return Thinking(text, stored.get("signature", ""), stored.get("redacted", ""))
+            return ThinkingPart(text, stored.get("signature", ""), stored.get("redacted", ""))
         case _:
-            return Text(stored["text"])
+            return TextPart(stored["text"])
 
 
-def _result(stored: Mapping[str, Any]) -> Result:
-    return Result(
+def _to_tool_output(stored: Mapping[str, Any]) -> ToolOutput:
+    return ToolOutput(
         stored["tool_call_id"], stored["name"], stored["content"], stored.get("is_error", False)
     )
 
@@ -93,7 +94,7 @@ THINKING_BUDGET: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class PastMessage:
-    """A stored message: what a prompt needs of it, by the names of its columns."""
+    """The columns of a stored message that a prompt needs."""
 
     number: int
     sender: str
@@ -106,15 +107,14 @@ class PastMessage:
 
 @dataclass(frozen=True, slots=True)
 class PromptMessage:
-    """A message that is part of the prompt. Its turns stay together: a tool call lies in the same
-    message as its result."""
+    """A message of the prompt, with all its turns, so that a tool call stays with its result."""
 
     number: int
     turns: tuple[Turn, ...]
 
 
 class ProfileValues(Protocol):
-    """What of a profile makes a request."""
+    """The fields of a profile that a request needs."""
 
     @property
     def model_id(self) -> str: ...
@@ -133,15 +133,15 @@ class ProfileValues(Protocol):
 def prompt_messages(
     past: Iterable[PastMessage], provider_id: str, *, preferences: Mapping[int, str]
 ) -> tuple[PromptMessage, ...]:
-    """What a model of this provider gets to see of messages that come in order.
+    """Return the messages that a model of this provider gets; `past` is in order.
 
-    Of answers only complete ones, and one of each comparison: the preferred one, else (a tie, no
-    vote, a failed branch) the complete one, `a` first. `preferences` are by the numbers of the
-    users' messages. Thinking goes back to the provider that made it and to no other.
+    Only complete answers are sent, and one of each comparison: the preferred one, else (tie, no
+    vote, failed branch) the complete one, `a` first. `preferences` are by the numbers of the user's
+    messages. Thinking is sent only to the provider that made it.
     """
     messages = (
-        PromptMessage(message.number, _turns(message, provider_id))
-        for message in _chosen(past, preferences)
+        PromptMessage(message.number, _to_turns(message, provider_id))
+        for message in _select_messages(past, preferences)
     )
     return tuple(message for message in messages if message.turns)
 
@@ -153,12 +153,12 @@ def turns_of(messages: Iterable[PromptMessage]) -> tuple[Turn, ...]:
 def build_request(
     profile: ProfileValues, turns: Sequence[Turn], *, tools: Sequence[Tool] = ()
 ) -> ModelRequest:
-    """The request that a profile makes of these turns, a plan's `turns` for instance."""
+    """Return the request of a profile with these turns."""
     budget = THINKING_BUDGET if profile.thinking_budget is None else profile.thinking_budget
     return ModelRequest(
         model=profile.model_id,
         turns=tuple(turns),
-        # Providers refuse one of white space alone.
+        # Providers refuse a blank one.
         system_prompt=profile.system_prompt if profile.system_prompt.strip() else "",
         temperature=profile.temperature,
         max_tokens=profile.max_tokens,
@@ -167,13 +167,15 @@ def build_request(
     )
 
 
-def _chosen(past: Iterable[PastMessage], preferences: Mapping[int, str]) -> Iterator[PastMessage]:
-    """Every user's message, and after it its complete answers, but one of a comparison."""
+def _select_messages(
+    past: Iterable[PastMessage], preferences: Mapping[int, str]
+) -> Iterator[PastMessage]:
+    """Yield each user's message and its complete answers, only one of a comparison."""
     preference = ""
     branches: dict[str, PastMessage] = {}
     for message in past:
         if message.sender == "user":
-            yield from _one_of(branches, preference)
+            yield from _preferred_branch(branches, preference)
             branches, preference = {}, preferences.get(message.number, "")
             yield message
         elif message.status != "complete":
@@ -182,19 +184,21 @@ def _chosen(past: Iterable[PastMessage], preferences: Mapping[int, str]) -> Iter
             branches[message.branch] = message
         else:
             yield message
-    yield from _one_of(branches, preference)
+    yield from _preferred_branch(branches, preference)
 
 
-def _one_of(branches: Mapping[str, PastMessage], preference: str) -> Iterator[PastMessage]:
+def _preferred_branch(
+    branches: Mapping[str, PastMessage], preference: str
+) -> Iterator[PastMessage]:
     for branch in (preference, "a", "b"):
         if branch in branches:
             yield branches[branch]
             return
 
 
-def _turns(message: PastMessage, provider_id: str) -> tuple[Turn, ...]:
+def _to_turns(message: PastMessage, provider_id: str) -> tuple[Turn, ...]:
     if message.sender == "user":
         return (UserTurn(message.content),)
     if message.rounds:
         return turns_of_rounds(message.rounds, with_thinking=message.provider_id == provider_id)
-    return (AssistantTurn((Text(message.content),)),) if message.content else ()
+    return (AssistantTurn((TextPart(message.content),)),) if message.content else ()

@@ -1,1 +1,1 @@
-"""Runs: begun, answered, cancelled, ended, stored."""
+"""Runs: accepted, answered, cancelled, ended, stored."""

@@ -1,4 +1,4 @@
-"""One answer of a model, from the prompt to the last word: model calls, and the tools they call."""
+"""Generates one answer: the prompt, the model calls and the tool calls in between."""
 
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
@@ -8,11 +8,11 @@ from django.conf import settings
 
 from chat_app.clients.registry import get_client
 from chat_app.errors import SERVICE_UNAVAILABLE, ChatError
-from chat_app.prompt.messages import build_request, stored_round
-from chat_app.runs.begin import OpenedRun
+from chat_app.prompt.messages import build_request, to_stored_round
+from chat_app.runs.accept import OpenedRun
 from chat_app.runs.model_calls import ModelCalls
-from chat_app.runs.prompt import Prompt, prompt_events
-from chat_app.runs.tool_calls import ToolCalls, handed_in, is_report, with_report
+from chat_app.runs.prompt import RunPrompt, prompt_events
+from chat_app.runs.tool_calls import ToolCalls, find_final_report, is_report, replace_report_calls
 from chat_app.stream import StreamPipeline
 from chat_app.tools.toolbox import toolbox
 from chat_app.values.events import RunEvent, StreamEvent
@@ -28,25 +28,27 @@ from chat_app.values.model_call import (
 from traces_app.models import ModelCall
 from traces_app.reports import REPORT_TOOL, FinalReport
 
-# What an answer says, and the rows of its model calls, each as it begins and as it ends.
+# A run's event, or the row of a model call, once when it starts and once when it ends.
 AnswerEvent: TypeAlias = RunEvent | ModelCall
 
 
-class Answer:
-    """One answer. What it has come to can be asked at any moment, also after it was cut short."""
+class AnswerGenerator:
+    """One answer. Its attributes hold what there is of it, also after it was stopped."""
 
     def __init__(self, opened: OpenedRun) -> None:
-        self.pipeline = StreamPipeline(untold=(REPORT_TOOL,))
+        self.pipeline = StreamPipeline(hidden_tools=(REPORT_TOOL,))
         self.calls = ModelCalls(opened.trace_id, opened.profile)
         self.tools = ToolCalls(self.pipeline, opened.profile.mcp_servers)
-        self.prompt: Prompt | None = None
+        self.prompt: RunPrompt | None = None
         self.rounds: list[dict[str, Any]] = []
         self._opened = opened
         self._profile = opened.profile
 
     async def events(self) -> AsyncGenerator[AnswerEvent, None]:
-        """The answer as it comes; raises ChatError for what a run can end with. To cancel the task
-        that reads it cuts the answer short; `rest` has what is still to be told then."""
+        """Yield the answer as it comes; raises ChatError if it fails.
+
+        To stop it, cancel the task that reads it; `remaining_events` has the rest.
+        """
         client = get_client(self._profile, session=self._opened.session)
         try:
             async with aclosing(self._events(client)) as events:
@@ -55,59 +57,61 @@ class Answer:
         finally:
             await client.aclose()
 
-    def rest(self) -> Iterator[AnswerEvent]:
-        """What `events` did not come to tell: the ends of the calls that were cut short."""
-        yield from self.calls.unrecorded()
-        yield from self.tools.rest()
+    def remaining_events(self) -> Iterator[AnswerEvent]:
+        """Yield the ends of the calls that were running when the answer was stopped."""
+        yield from self.calls.unrecorded_rows()
+        yield from self.tools.remaining_events()
 
     async def _events(self, client: LlmClient) -> AsyncGenerator[AnswerEvent, None]:
         tools = await toolbox().available(self._profile.mcp_servers)
-        async with aclosing(prompt_events(self._opened, tools=tools, calls=self.calls)) as made:
-            async for one in made:
-                if isinstance(one, Prompt):
+        async with aclosing(
+            prompt_events(self._opened, tools=tools, calls=self.calls)
+        ) as prompt_parts:
+            async for one in prompt_parts:
+                if isinstance(one, RunPrompt):
                     self.prompt = one
                 else:
                     yield one
         assert self.prompt is not None
-        async with aclosing(self._said(client, self.prompt, tools=tools)) as events:
+        async with aclosing(self._rounds(client, self.prompt, tools=tools)) as events:
             async for event in events:
                 yield event
 
-    async def _said(
-        self, client: LlmClient, prompt: Prompt, *, tools: Sequence[Tool]
+    async def _rounds(
+        self, client: LlmClient, prompt: RunPrompt, *, tools: Sequence[Tool]
     ) -> AsyncGenerator[AnswerEvent, None]:
-        own: tuple[Turn, ...] = ()
-        for left in reversed(range(settings.CHAT_MAX_ROUNDS)):
-            request = build_request(self._profile, prompt.going_on(own), tools=tools)
+        new_turns: tuple[Turn, ...] = ()
+        for rounds_left in reversed(range(settings.CHAT_MAX_ROUNDS)):
+            request = build_request(self._profile, prompt.turns_with(new_turns), tools=tools)
             call = self.calls.begin(request, pipeline=self.pipeline)
-            async with aclosing(call.events(client)) as said:
-                async for event in said:
+            async with aclosing(call.events(client)) as call_events:
+                async for event in call_events:
                     yield event
-            parts, wanted = call.round.parts, call.round.calls
-            report = handed_in(wanted)
+            parts, called = call.round.parts, call.round.calls
+            report = find_final_report(called)
             if report is not None:
-                wanted = tuple(one for one in wanted if not is_report(one))
-            elif not left:
-                # Nobody could be told what the tools of the last round say: they are not called.
-                wanted = ()
-            async with aclosing(self.tools.events(wanted, toolbox())) as ran:
-                async for told in ran:
-                    yield told
-            results = self.tools.results(wanted)
+                called = tuple(one for one in called if not is_report(one))
+            elif not rounds_left:
+                # No model call follows that could read the results of the last round's tools.
+                called = ()
+            async with aclosing(self.tools.events(called, toolbox())) as tool_events:
+                async for tool_event in tool_events:
+                    yield tool_event
+            results = self.tools.results(called)
             if report is not None:
-                for reported in self._reported(report):
+                for reported in self._report_events(report):
                     yield reported
-                parts = with_report(parts, self.pipeline.end_round().parts)
-            self.rounds.append(stored_round(parts, results))
+                parts = replace_report_calls(parts, self.pipeline.end_round().parts)
+            self.rounds.append(to_stored_round(parts, results))
             if report is not None or not call.round.calls:
                 return
-            own = (*own, AssistantTurn(parts), ToolResults(results))
+            new_turns = (*new_turns, AssistantTurn(parts), ToolResults(results))
         raise ChatError(
             SERVICE_UNAVAILABLE,
-            f"The model called tools {settings.CHAT_MAX_ROUNDS} times and did not come to an end",
+            f"The model did not finish within {settings.CHAT_MAX_ROUNDS} rounds (CHAT_MAX_ROUNDS)",
         )
 
-    def _reported(self, report: FinalReport) -> Iterator[StreamEvent]:
-        """A report as if the model had said it in a round of its own."""
+    def _report_events(self, report: FinalReport) -> Iterator[StreamEvent]:
+        """Yield a report as if the model had written its text in one more round."""
         for event in (TextPiece(report.report_content), Finished("stop")):
             yield from self.pipeline.feed(event)

@@ -1,4 +1,4 @@
-"""The ways in which a run can end, and what its trace says of each."""
+"""The ways in which a run can end, and the trace's columns for each."""
 
 import logging
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from chat_app.errors import INTERNAL_ERROR, NOT_FOUND, SERVICE_UNAVAILABLE, ChatError
 from chat_app.models import MessageStatus
-from chat_app.runs.model_calls import out_of_time
+from chat_app.runs.model_calls import time_limit_error
 from chat_app.values.events import Error
 from chat_app.values.text import clean
 from traces_app.leases import INTERRUPTED
@@ -19,80 +19,80 @@ from traces_app.models import ModelCall, Status
 
 log = logging.getLogger(__name__)
 
-MESSAGE_LENGTH: Final = 2_000
-UNAVAILABLE: Final = "The database is not available"
+MAX_ERROR_CHARS: Final = 2_000
+DATABASE_UNAVAILABLE: Final = "The database is not available"
 
 
-class Stop(Enum):
-    """Why an answer is cut short."""
+class StopReason(Enum):
+    """The reasons for which an answer is stopped."""
 
-    CANCELLED = "its reader wants no more of it"
-    INTERRUPTED = "the process ends"
+    CANCELLED = "a client cancelled it"
+    INTERRUPTED = "the process shuts down"
     UNRECORDED = "its events cannot be stored"
-    LOST = "it was ended elsewhere, or deleted"
-    OUT_OF_TIME = "it takes longer than a run may"
+    LOST = "it was ended by another process, or deleted"
+    OUT_OF_TIME = "it took longer than CHAT_RUN_SECONDS"
 
 
 @dataclass(frozen=True, slots=True)
-class End:
-    """How a run ends; with an error it failed."""
+class RunEnd:
+    """The end of a run; it failed if there is an error."""
 
     status: Status
     error: Error | None = None
 
     @property
     def message_status(self) -> MessageStatus:
-        """That of its answer."""
-        return _MESSAGES[self.status]
+        """The status of its answer."""
+        return _MESSAGE_STATUSES[self.status]
 
 
-COMPLETED: Final = End(Status.COMPLETED)
-CANCELLED: Final = End(Status.CANCELLED)
-_MESSAGES: Final = {
+COMPLETED: Final = RunEnd(Status.COMPLETED)
+CANCELLED: Final = RunEnd(Status.CANCELLED)
+_MESSAGE_STATUSES: Final = {
     Status.COMPLETED: MessageStatus.COMPLETE,
     Status.CANCELLED: MessageStatus.CANCELLED,
     Status.FAILED: MessageStatus.FAILED,
 }
 
 
-def failed(code: str, message: str) -> End:
-    """What others said is cleaned: it is shown and stored."""
-    return End(Status.FAILED, Error(clean(message)[:MESSAGE_LENGTH], code))
+def failed_end(code: str, message: str) -> RunEnd:
+    """Return the end of a failed run, with the message cleaned and cut for display."""
+    return RunEnd(Status.FAILED, Error(clean(message)[:MAX_ERROR_CHARS], code))
 
 
-UNRECORDED: Final = failed(SERVICE_UNAVAILABLE, UNAVAILABLE)
-ENDED_BY_PROCESS: Final = failed(SERVICE_UNAVAILABLE, INTERRUPTED)
-DELETED: Final = failed(NOT_FOUND, "Conversation not found")
-_STOPPED: Final = {
-    Stop.CANCELLED: CANCELLED,
-    Stop.INTERRUPTED: ENDED_BY_PROCESS,
-    Stop.UNRECORDED: UNRECORDED,
+UNRECORDED: Final = failed_end(SERVICE_UNAVAILABLE, DATABASE_UNAVAILABLE)
+ENDED_BY_PROCESS: Final = failed_end(SERVICE_UNAVAILABLE, INTERRUPTED)
+DELETED: Final = failed_end(NOT_FOUND, "Conversation not found")
+_END_BY_STOP_REASON: Final = {
+    StopReason.CANCELLED: CANCELLED,
+    StopReason.INTERRUPTED: ENDED_BY_PROCESS,
+    StopReason.UNRECORDED: UNRECORDED,
 }
 
 
-def end_of(stopped: Stop | None, problem: BaseException | None) -> End:
-    """The end of an answer that was stopped, or raised, or neither."""
-    if stopped is Stop.OUT_OF_TIME:
-        problem = out_of_time()
+def choose_end(stopped: StopReason | None, error: BaseException | None) -> RunEnd:
+    """Return the end of an answer that was stopped, or raised an error, or neither."""
+    if stopped is StopReason.OUT_OF_TIME:
+        error = time_limit_error()
     elif stopped is not None:
-        return _STOPPED.get(stopped, ENDED_BY_PROCESS)
-    match problem:
+        return _END_BY_STOP_REASON.get(stopped, ENDED_BY_PROCESS)
+    match error:
         case None:
             return COMPLETED
         case ChatError(code=code, message=message):
-            return failed(code, message)
+            return failed_end(code, message)
         case DatabaseProblem():
-            log.error("a run's query failed", exc_info=problem)
+            log.error("a run's query failed", exc_info=error)
             return UNRECORDED
         case Exception():
-            log.error("a run failed", exc_info=problem)
-            return failed(INTERNAL_ERROR, "Internal error")
-    # A cancellation that nobody asked for.
+            log.error("a run failed", exc_info=error)
+            return failed_end(INTERNAL_ERROR, "Internal error")
+    # The task was cancelled from outside.
     return ENDED_BY_PROCESS
 
 
-def columns(end: End, calls: Sequence[ModelCall], *, tool_calls: int) -> dict[str, Any]:
-    """What the trace of a run keeps of its end and of all that was done in it."""
+def trace_columns(end: RunEnd, calls: Sequence[ModelCall], *, tool_calls: int) -> dict[str, Any]:
+    """Return the columns of the trace at the end of its run: status, error and totals."""
     first_tokens = [row.first_token_at for row in calls if row.first_token_at is not None]
     return {
         "status": end.status,

@@ -1,5 +1,4 @@
-"""What a run's log holds: requirement 004's events, as a type and the fields that follow it,
-made of a run's events."""
+"""Converts a run's events to requirement 004's events, each as a type and its fields."""
 
 import json
 from collections.abc import Mapping
@@ -19,18 +18,20 @@ from chat_app.values.events import (
     ToolStarted,
     ToolStatus,
 )
-from chat_app.values.text import whole_characters
+from chat_app.values.text import join_surrogates
 
-OUTPUT_LIMIT: Final = 16_384
-# Deeper arguments are shown as the text that they came as.
-_DEPTH: Final = 64
+MAX_OUTPUT_CHARS: Final = 16_384
+# Deeper arguments are sent as text.
+_MAX_DEPTH: Final = 64
 
 Entry: TypeAlias = tuple[str, dict[str, Any]]
 
 
 def entry_of(event: RunEvent, conversation_id: UUID) -> Entry | None:
-    """The entry of what is said before a run ends; None for what the log does not hold: a call
-    that the model still writes, which is told once it is whole and started."""
+    """Return the log entry of an event, or None if it is not logged.
+
+    Pieces of a tool call are not logged, only its start once it is complete.
+    """
     match event:
         case TextDelta():
             return chunk(event, conversation_id)
@@ -67,7 +68,7 @@ def tool_start(call: ToolCall, at: datetime) -> Entry:
     return "tool_start", {
         "tool_call_id": call.id,
         "tool_name": call.name,
-        "tool_args": shown_arguments(call.arguments),
+        "tool_args": display_arguments(call.arguments),
         "timestamp": timestamp(at),
     }
 
@@ -75,8 +76,8 @@ def tool_start(call: ToolCall, at: datetime) -> Entry:
 def tool_output(result: ToolResult) -> Entry:
     return "tool_output", {
         "tool_call_id": result.id,
-        "output": result.result[:OUTPUT_LIMIT],
-        "truncated": len(result.result) > OUTPUT_LIMIT,
+        "output": result.result[:MAX_OUTPUT_CHARS],
+        "truncated": len(result.result) > MAX_OUTPUT_CHARS,
         "full_length": len(result.result),
         "is_error": result.is_error,
         "code": result.code,
@@ -116,37 +117,39 @@ def timestamp(at: datetime) -> str:
     return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def shown_arguments(arguments: str) -> dict[str, Any] | str:
-    """The object that the arguments are, or their text where they are none that can be stored."""
+def display_arguments(arguments: str) -> dict[str, Any] | str:
+    """Return the arguments as an object, or as their text if they are no storable object."""
     try:
-        value = json.loads(arguments, parse_constant=_refused, parse_float=_finite)
-        return _storable(value, _DEPTH) if isinstance(value, dict) else arguments
+        value = json.loads(arguments, parse_constant=_reject_constant, parse_float=_parse_finite)
+        return _without_surrogates(value, _MAX_DEPTH) if isinstance(value, dict) else arguments
     except (ValueError, RecursionError):
         return arguments
 
 
-def _refused(constant: str) -> Any:
+def _reject_constant(constant: str) -> Any:
     raise ValueError(constant)
 
 
-def _finite(text: str) -> float:
+def _parse_finite(text: str) -> float:
+    """Parse a float; raises ValueError for an infinite one."""
     number = float(text)
     if number in (float("inf"), float("-inf")):
         raise ValueError(text)
     return number
 
 
-def _storable(value: Any, depth: int) -> Any:
-    """The value without lone surrogates, which JSON can spell and UTF-8 cannot."""
+def _without_surrogates(value: Any, depth: int) -> Any:
+    """Return the value without lone surrogates, which UTF-8 cannot encode."""
     if depth == 0:
         raise ValueError("too deep")
     match value:
         case str():
-            return whole_characters(value)
+            return join_surrogates(value)
         case Mapping():
             return {
-                whole_characters(key): _storable(inner, depth - 1) for key, inner in value.items()
+                join_surrogates(key): _without_surrogates(inner, depth - 1)
+                for key, inner in value.items()
             }
         case list():
-            return [_storable(inner, depth - 1) for inner in value]
+            return [_without_surrogates(inner, depth - 1) for inner in value]
     return value

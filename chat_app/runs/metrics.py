@@ -1,4 +1,4 @@
-"""The chat's figures for /metrics. Their labels have few values, with any number of profiles."""
+"""The chat's metrics for /metrics; the number of label values does not grow with profiles."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -33,11 +33,11 @@ _first_token = Histogram(
 _tool_calls = Counter(
     "mockllm_chat_tool_calls", "Calls of tools that have ended.", ("status",), registry=None
 )
-# The module that opens them says how many there are.
+# Set by `api/event_stream`.
 STREAMS_OPEN = Gauge(
     "mockllm_chat_streams_open", "Event streams that clients of the chat follow.", registry=None
 )
-FIGURES: Sequence[Collector] = (
+METRICS: Sequence[Collector] = (
     _started,
     _ended,
     _live,
@@ -48,23 +48,27 @@ FIGURES: Sequence[Collector] = (
 
 
 def run_started(provider_id: str) -> None:
+    """Count a started run."""
     _started.labels(_provider(provider_id)).inc()
     _live.inc()
 
 
 def run_ended(provider_id: str, status: str) -> None:
+    """Count an ended run by its status."""
     _ended.labels(_provider(provider_id), status).inc()
     _live.dec()
 
 
 def first_token_came(provider_id: str, after: timedelta) -> None:
+    """Record the time from the start of a model call to its first token."""
     _first_token.labels(_provider(provider_id)).observe(after.total_seconds())
 
 
 def tool_call_ended(status: str) -> None:
+    """Count an ended tool call by its status."""
     _tool_calls.labels(status).inc()
 
 
 def _provider(provider_id: str) -> str:
-    """A custom provider's name may be any text."""
+    """Return the label of a provider: its id, or CUSTOM for any custom one."""
     return provider_id if provider_id in PROVIDERS else CUSTOM

@@ -1,5 +1,4 @@
-"""The prompt of a run: the conversation read from the database, as its strategy has it, with a
-summary where one is due."""
+"""Builds the prompt of a run from the stored conversation, with a summary if one is due."""
 
 import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -18,9 +17,9 @@ from chat_app.models import ABComparison, ContextState, Message, Sender
 from chat_app.prompt.context import ContextPlan, Summary, plan_context
 from chat_app.prompt.messages import PastMessage, prompt_messages
 from chat_app.prompt.summaries import SummaryTask, summary_request
-from chat_app.runs.begin import OpenedRun
+from chat_app.runs.accept import OpenedRun
 from chat_app.runs.model_calls import SUMMARY, ModelCalls
-from chat_app.runs.tool_calls import handed_in
+from chat_app.runs.tool_calls import find_final_report
 from chat_app.stream import StreamPipeline
 from chat_app.values.model_call import Tool, Turn
 from mockllm_site.kit.database_thread import in_database
@@ -29,24 +28,24 @@ from traces_app.models import ModelCall
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Messages in order, which answer was preferred to each compared one, and the kept summary."""
+    """Messages in order, preferred branches by number of the user's message, and the summary."""
 
     messages: tuple[PastMessage, ...]
     preferences: Mapping[int, str]
     state: Summary | None
 
 
-async def _history(opened: OpenedRun) -> History:
-    """The conversation up to the message that is to be answered."""
+async def _load_history(opened: OpenedRun) -> History:
+    """Load the conversation up to the message that is to be answered."""
     if opened.user_message_number == 1:
-        # It is all that was said: nobody has preferred anything, nor is there anything to sum up.
+        # The first message has no history, no votes and no summary.
         return History((PastMessage(1, Sender.USER, opened.text),), {}, None)
     up_to = opened.user_message_number
     return await in_database(partial(history_of, opened.conversation_id, up_to=up_to))
 
 
 def history_of(conversation_id: UUID, *, up_to: int) -> History:
-    """A conversation up to the message of that number, as it is stored."""
+    """Return a stored conversation up to the message of that number."""
     rows = Message.objects.filter(conversation=conversation_id, number__lte=up_to)
     return History(
         messages=tuple(
@@ -62,12 +61,12 @@ def history_of(conversation_id: UUID, *, up_to: int) -> History:
             for row in rows.order_by("number")
         ),
         preferences=preferences_of(conversation_id),
-        state=_state_of(conversation_id),
+        state=_stored_summary(conversation_id),
     )
 
 
-def keep_state(conversation_id: UUID, state: Summary | None) -> None:
-    """Let this summary be the conversation's, or let it have none."""
+def store_summary(conversation_id: UUID, state: Summary | None) -> None:
+    """Store the conversation's summary, or delete it."""
     if state is None:
         ContextState.objects.filter(conversation=conversation_id).delete()
     else:
@@ -77,14 +76,14 @@ def keep_state(conversation_id: UUID, state: Summary | None) -> None:
         )
 
 
-def _state_of(conversation_id: UUID) -> Summary | None:
+def _stored_summary(conversation_id: UUID) -> Summary | None:
     columns = [field.name for field in fields(Summary)]
     rows = ContextState.objects.filter(conversation=conversation_id)
     return next((Summary(**row) for row in rows.values(*columns)), None)
 
 
 def preferences_of(conversation_id: Any) -> dict[int, str]:
-    """What was preferred, by the number of the user's message: what later prompts hold."""
+    """Return the preferred branch by the number of the user's message, for later prompts."""
     voted = ABComparison.objects.filter(conversation=conversation_id).exclude(preference="")
     return dict(voted.values_list(F("user_message__number"), "preference"))
 
@@ -93,9 +92,8 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
-    """What is sent of the conversation; `state` is the summary to be kept from now on, and
-    `changed` says whether it is another one than is kept."""
+class RunPrompt:
+    """The prompt of a run; `state` is the summary to store, `changed` is true if it is new."""
 
     plan: ContextPlan
     changed: bool
@@ -104,22 +102,21 @@ class Prompt:
     def state(self) -> Summary | None:
         return self.plan.state
 
-    def going_on(self, own: Sequence[Turn]) -> tuple[Turn, ...]:
-        """The turns of the next model call, after what this answer has come to so far."""
-        return self.plan.going_on(own) if own else self.plan.turns
+    def turns_with(self, new_turns: Sequence[Turn]) -> tuple[Turn, ...]:
+        """Return the turns of the next model call, with this answer's earlier rounds."""
+        return self.plan.turns_with(new_turns) if new_turns else self.plan.turns
 
 
 async def prompt_events(
     opened: OpenedRun, *, tools: Sequence[Tool], calls: ModelCalls
-) -> AsyncGenerator[ModelCall | Prompt, None]:
-    """Makes the prompt for a run's first model call, which is given last; before it the row of the
-    call for a summary, where one is due.
+) -> AsyncGenerator[ModelCall | RunPrompt, None]:
+    """Yield the prompt of a run's first model call, after the rows of the summary's call, if any.
 
-    A summary that fails costs the answer nothing: as long as the model may take them, all messages
-    are sent then, and beyond its limit those in the middle are left out.
+    If the summary fails, all messages are sent; beyond the model's limit, those in the middle are
+    left out.
     """
     profile = opened.profile
-    history = await _history(opened)
+    history = await _load_history(opened)
     plan = plan_context(
         prompt_messages(history.messages, profile.provider_id, preferences=history.preferences),
         system_prompt=profile.system_prompt,
@@ -133,12 +130,12 @@ async def prompt_events(
         async with aclosing(summary.rows()) as rows:
             async for row in rows:
                 yield row
-        plan = plan.summarised(summary.text)
-    yield Prompt(plan, changed=plan.state != history.state)
+        plan = plan.with_summary(summary.text)
+    yield RunPrompt(plan, changed=plan.state != history.state)
 
 
 class SummaryCall:
-    """The model call that makes a summary; `text` is empty where it came to none."""
+    """The model call that writes a summary; `text` is empty if it failed."""
 
     def __init__(self, opened: OpenedRun, task: SummaryTask, calls: ModelCalls) -> None:
         self.text = ""
@@ -147,7 +144,7 @@ class SummaryCall:
         self._calls = calls
 
     async def rows(self) -> AsyncGenerator[ModelCall, None]:
-        """Makes the call; gives out its row alone, since nobody follows a summary."""
+        """Run the call and yield its row only, because summaries are not streamed."""
         client = get_client(self._opened.profile, session=f"{self._opened.session}-summary")
         pipeline = StreamPipeline()
         request = summary_request(self._opened.profile, self._task)
@@ -162,7 +159,7 @@ class SummaryCall:
             return
         finally:
             await client.aclose()
-        report = handed_in(call.round.calls)
+        report = find_final_report(call.round.calls)
         if report is None:
             self.text = pipeline.complete().text
         elif not report.failed:

@@ -1,5 +1,7 @@
-"""The runs that are alive in this process, and who goes first where many messages come at once:
-storing them, before answering any of them. All of this happens on the chat's event loop."""
+"""The live runs of this process, and a gate that delays answers while messages are being stored.
+
+Everything here runs on the chat's event loop.
+"""
 
 import asyncio
 import logging
@@ -14,11 +16,11 @@ from django.utils import timezone
 
 from chat_app import loop
 from chat_app.errors import SERVICE_UNAVAILABLE, ChatError
-from chat_app.runs import metrics as figures
-from chat_app.runs.begin import OpenedRun
-from chat_app.runs.endings import Stop
-from chat_app.runs.run import Run
-from chat_app.runs.signal import hear
+from chat_app.runs import metrics as metrics
+from chat_app.runs.accept import OpenedRun
+from chat_app.runs.cancel_channel import listen_for_cancels
+from chat_app.runs.endings import StopReason
+from chat_app.runs.run import ChatRun
 from mockllm_site.kit.database_thread import in_database
 from traces_app import log as logs
 from traces_app.leases import RENEW_SECONDS, Renewal, renew_leases
@@ -27,181 +29,184 @@ from traces_app.recorder import Recorder
 
 log = logging.getLogger(__name__)
 
-# The mock ends its own streams at the end of the time: a run in front of them must not seem to
-# have failed by that.
-BEFORE_SECONDS = 0.5
-# How long answers wait for messages at most. Then they are late themselves.
-MOST_SECONDS: Final = 0.5
-# Messages with so little between them are some of many.
-BETWEEN_SECONDS: Final = 0.01
+# The mock ends its own streams at the end of the drain: a run that reads one ends this much
+# earlier, so that it does not seem to have failed.
+CLOSE_MARGIN_SECONDS = 0.5
+# Answers are held back for at most this long.
+MAX_HOLD_SECONDS: Final = 0.5
+# Messages that arrive within this time of each other are a burst.
+BURST_GAP_SECONDS: Final = 0.01
 
 
-class Gate:
-    """In front of answers: shut while messages come in, and for a moment after some of many. To
-    store one takes a fraction of what its answer takes, and a hundred clients want to know that
-    theirs has begun before the first of them wants its end."""
+class AnswerGate:
+    """Holds answers back while messages are being stored, and for a moment after a burst of them.
+
+    Storing a message takes a fraction of the time of its answer, so in a burst all clients learn
+    first that their runs have started.
+    """
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._coming = 0
-        self._came_at = -math.inf
+        self._incoming = 0
+        self._last_arrival = -math.inf
         self._open = asyncio.Event()
         self._open.set()
         self._opening: asyncio.TimerHandle | None = None
 
     @contextmanager
-    def shut(self) -> Iterator[None]:
-        """While a message comes in."""
-        self._coming += 1
+    def hold(self) -> Iterator[None]:
+        """Hold answers back while a message is being stored."""
+        self._incoming += 1
         self._open.clear()
         if self._opening is not None:
             self._opening.cancel()
         try:
             yield
         finally:
-            self._coming -= 1
-            before, self._came_at = self._came_at, self._loop.time()
-            if not self._coming:
-                alone = self._came_at - before > BETWEEN_SECONDS
-                wait = 0.0 if alone else BETWEEN_SECONDS
+            self._incoming -= 1
+            before, self._last_arrival = self._last_arrival, self._loop.time()
+            if not self._incoming:
+                is_single = self._last_arrival - before > BURST_GAP_SECONDS
+                wait = 0.0 if is_single else BURST_GAP_SECONDS
                 self._opening = self._loop.call_later(wait, self._open.set)
 
-    async def passed(self) -> None:
-        """Wait until it opens, or long enough."""
+    async def wait_open(self) -> None:
+        """Wait until the gate is open, for at most MAX_HOLD_SECONDS."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(MOST_SECONDS):
+            async with asyncio.timeout(MAX_HOLD_SECONDS):
                 await self._open.wait()
 
 
-class Runs:
-    """The runs of one event loop, their recorder, and the renewal of their leases."""
+class RunRegistry:
+    """The live runs of one event loop, with their recorder and the renewal of their leases."""
 
     def __init__(self) -> None:
         self.closing = False
         self._loop = asyncio.get_running_loop()
-        self._runs: dict[UUID, Run] = {}
+        self._runs: dict[UUID, ChatRun] = {}
         self._tasks: dict[UUID, asyncio.Task[Status]] = {}
-        self._recorder = Recorder(self._lose)
-        self.gate = Gate()
+        self._recorder = Recorder(self._stop_unrecordable)
+        self.gate = AnswerGate()
         self._renewing: asyncio.Task[None] | None = None
-        self._hearing: asyncio.Task[None] | None = None
+        self._listening: asyncio.Task[None] | None = None
 
     @property
-    def here(self) -> bool:
-        """Whether these are the runs of the running event loop."""
+    def is_on_current_loop(self) -> bool:
+        """True if this registry belongs to the running event loop."""
         return self._loop is asyncio.get_running_loop()
 
-    def start(self, opened: OpenedRun) -> Run:
-        run = Run(opened, self._recorder, turn=self.gate.passed)
+    def start(self, opened: OpenedRun) -> ChatRun:
+        """Start a stored run in a task and let followers find its log."""
+        run = ChatRun(opened, self._recorder, wait_for_turn=self.gate.wait_open)
         self._runs[run.id] = run
         logs.register_log(run.id, run.log)
         provider_id = opened.profile.provider_id
-        self._tasks[run.id] = asyncio.create_task(self._live(run, provider_id))
-        figures.run_started(provider_id)
+        self._tasks[run.id] = asyncio.create_task(self._execute(run, provider_id))
+        metrics.run_started(provider_id)
         if self._renewing is None:
-            self._renewing = asyncio.create_task(self._renew())
-        self.hear()
+            self._renewing = asyncio.create_task(self._keep_renewing())
+        self.listen_for_cancels()
         return run
 
-    def hear(self) -> None:
-        """Hear from now on what other processes ask and tell of runs."""
-        if self._hearing is None:
-            self._hearing = asyncio.create_task(hear(partial(self.stop, why=Stop.CANCELLED)))
+    def listen_for_cancels(self) -> None:
+        """Start to receive the messages of other processes about runs."""
+        if self._listening is None:
+            self._listening = asyncio.create_task(
+                listen_for_cancels(partial(self.stop, why=StopReason.CANCELLED))
+            )
 
-    def get(self, trace_id: UUID) -> Run | None:
+    def get(self, trace_id: UUID) -> ChatRun | None:
         return self._runs.get(trace_id)
 
-    async def stop(self, trace_id: UUID, why: Stop) -> Status | None:
-        """Stop a run and wait for its end: how it ended, which it may have done already by
-        itself. None if it is not alive here."""
+    async def stop(self, trace_id: UUID, why: StopReason) -> Status | None:
+        """Stop a run, wait for its end and return its status; None if it is not alive here."""
         if trace_id not in self._runs:
             return None
         self._runs[trace_id].stop(why)
         return await asyncio.shield(self._tasks[trace_id])
 
     def close(self) -> None:
-        """Begin no more runs, and end those there are as the end of the process does."""
+        """Accept no more runs and interrupt the live ones."""
         self.closing = True
         for run in self._runs.values():
-            run.stop(Stop.INTERRUPTED)
+            run.stop(StopReason.INTERRUPTED)
 
     async def drain(self, seconds: float) -> None:
-        """Let runs finish for so long, then end them; no more are begun."""
+        """Accept no more runs, let the live ones finish for `seconds`, then interrupt them."""
         self.closing = True
         if self._tasks:
             await asyncio.wait(self._tasks.values(), timeout=seconds)
         self.close()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
-    async def _live(self, run: Run, provider_id: str) -> Status:
+    async def _execute(self, run: ChatRun, provider_id: str) -> Status:
         status = Status.FAILED
         try:
-            status = await run.live()
+            status = await run.execute()
             return status
         finally:
-            figures.run_ended(provider_id, status)
-            run.give_up()
+            metrics.run_ended(provider_id, status)
+            run.abandon()
             del self._runs[run.id], self._tasks[run.id]
             if not self._runs and self._renewing:
                 self._renewing.cancel()
                 self._renewing = None
 
-    def _lose(self, trace_id: UUID, problem: Exception | None) -> None:
+    def _stop_unrecordable(self, trace_id: UUID, error: Exception | None) -> None:
         if run := self._runs.get(trace_id):
-            run.stop(Stop.LOST if problem is None else Stop.UNRECORDED)
+            run.stop(StopReason.LOST if error is None else StopReason.UNRECORDED)
 
-    async def _renew(self) -> None:
-        """Renew the leases, and learn who is to be cancelled, until it is stopped."""
+    async def _keep_renewing(self) -> None:
+        """Renew the leases, and stop lost and cancelled runs, until this task is cancelled."""
         while True:
             await asyncio.sleep(RENEW_SECONDS)
-            asked = tuple(self._runs)
+            trace_ids = tuple(self._runs)
             try:
-                told = await in_database(partial(renew_leases, asked, now=timezone.now()))
+                renewal = await in_database(partial(renew_leases, trace_ids, now=timezone.now()))
             except Exception:
-                log.exception("the leases of %d runs could not be renewed", len(asked))
+                log.exception("the leases of %d runs could not be renewed", len(trace_ids))
                 continue
-            self._heed(told)
+            self._apply_renewal(renewal)
 
-    def _heed(self, told: Renewal) -> None:
-        for trace_id in told.lost & self._runs.keys():
-            self._runs[trace_id].stop(Stop.LOST)
-        for trace_id in told.cancelled & self._runs.keys():
-            self._runs[trace_id].stop(Stop.CANCELLED)
-
-
-def end_within(seconds: float) -> None:
-    """Have all runs ended in time for their followers to hear of it; also from signal handlers."""
-    loop.call_later(max(seconds - BEFORE_SECONDS, 0.0), lambda: runs().close())
+    def _apply_renewal(self, renewal: Renewal) -> None:
+        for trace_id in renewal.lost & self._runs.keys():
+            self._runs[trace_id].stop(StopReason.LOST)
+        for trace_id in renewal.cancelled & self._runs.keys():
+            self._runs[trace_id].stop(StopReason.CANCELLED)
 
 
-_runs: Runs | None = None
+def end_runs_within(seconds: float) -> None:
+    """Interrupt all runs shortly before `seconds` have passed; safe in signal handlers."""
+    loop.call_later(max(seconds - CLOSE_MARGIN_SECONDS, 0.0), lambda: run_registry().close())
 
 
-def runs() -> Runs:
-    """The runs of this event loop, which is the chat's."""
+_runs: RunRegistry | None = None
+
+
+def run_registry() -> RunRegistry:
+    """Return the registry of this event loop, which is the chat's."""
     global _runs
-    if _runs is None or not _runs.here:
-        _runs = Runs()
+    if _runs is None or not _runs.is_on_current_loop:
+        _runs = RunRegistry()
     return _runs
 
 
-def open_runs() -> Runs:
-    """The runs, where another one may still be begun."""
-    if (here := runs()).closing:
+def accepting_registry() -> RunRegistry:
+    """Return the registry; raises ChatError while the server shuts down."""
+    if (is_on_current_loop := run_registry()).closing:
         raise ChatError(SERVICE_UNAVAILABLE, "The server is shutting down")
-    return here
+    return is_on_current_loop
 
 
 async def end_runs() -> None:
-    """End what runs on this event loop, as the end of the process does; the next runs are new
-    ones."""
+    """Interrupt all runs of this event loop; the next run gets a new registry."""
     global _runs
-    await runs().drain(0.0)
+    await run_registry().drain(0.0)
     _runs = None
 
 
-async def _drain(seconds: float) -> None:
-    await runs().drain(seconds)
+async def _drain_registry(seconds: float) -> None:
+    await run_registry().drain(seconds)
 
 
-loop.before_stop(_drain)
+loop.register_drain(_drain_registry)

@@ -1,4 +1,4 @@
-"""A run while it is alive: it reads its answer, logs what that says, and ends in one way."""
+"""A live run: reads the answer's events, logs and records them, and stores the end."""
 
 import asyncio
 import logging
@@ -10,12 +10,20 @@ from uuid import UUID, uuid4
 
 from django.conf import settings
 
-from chat_app.runs import log_entries as entries
-from chat_app.runs.answer import Answer, AnswerEvent
-from chat_app.runs.begin import OpenedRun
-from chat_app.runs.endings import DELETED, ENDED_BY_PROCESS, UNRECORDED, End, Stop, columns, end_of
-from chat_app.runs.endings import failed as failed_end
-from chat_app.runs.prompt import keep_state
+from chat_app.runs import log_entries
+from chat_app.runs.accept import OpenedRun
+from chat_app.runs.answer import AnswerEvent, AnswerGenerator
+from chat_app.runs.endings import (
+    DELETED,
+    ENDED_BY_PROCESS,
+    UNRECORDED,
+    RunEnd,
+    StopReason,
+    choose_end,
+    failed_end,
+    trace_columns,
+)
+from chat_app.runs.prompt import store_summary
 from chat_app.runs.store import StoredAnswer, store_answer
 from chat_app.values.events import RunEvent
 from mockllm_site.kit.database_thread import in_database
@@ -25,106 +33,110 @@ from traces_app.recorder import PendingRecords, Recorder, RunEnding, finish_run
 
 log = logging.getLogger(__name__)
 
-# How long an answer that is cut short may take to let go of its provider and its tools.
-LETTING_GO_SECONDS: Final = 5.0
-# Before the end is tried to be stored once more, while the database refuses it.
+# A stopped answer may take this long to close its provider and its tools.
+RELEASE_SECONDS: Final = 5.0
+# Pauses before the attempts to store the end.
 RETRY_SECONDS: Final = (0.0, 0.2, 1.0)
 
 
-class Timer(Protocol):
+class TimerHandle(Protocol):
     def cancel(self) -> None: ...
 
 
-# Has something called so many seconds later, as an event loop's `call_later` does.
-Later: TypeAlias = Callable[[float, Callable[[], None]], Timer]
-# Waits until the answer may begin.
-Turn: TypeAlias = Callable[[], Awaitable[None]]
+# Like the `call_later` of an event loop.
+CallLater: TypeAlias = Callable[[float, Callable[[], None]], TimerHandle]
+# Waits until the answer may start.
+WaitForTurn: TypeAlias = Callable[[], Awaitable[None]]
 
 
-class Run:
-    """One run, from its first event, which is stored already, to its terminal one. The clock of
-    its time limit is the event loop's unless another is given."""
+class ChatRun:
+    """One run, from its first event, which is stored already, to its terminal one.
+
+    `call_later` is the clock of its time limit, by default the event loop's.
+    """
 
     def __init__(
         self,
         opened: OpenedRun,
         recorder: Recorder,
         *,
-        turn: Turn = lambda: asyncio.sleep(0),
-        later: Later | None = None,
+        wait_for_turn: WaitForTurn = lambda: asyncio.sleep(0),
+        call_later: CallLater | None = None,
     ) -> None:
         self.id = opened.trace_id
         self.log: RunLog[RunEvent] = RunLog()
         self._opened = opened
         self._recorder = recorder
-        self._turn = turn
-        self._stopped: Stop | None = None
-        self._told = asyncio.Event()
-        self._silent = False
+        self._wait_for_turn = wait_for_turn
+        self._stop_reason: StopReason | None = None
+        self._stop_requested = asyncio.Event()
+        self._closed = False
         self._pending: PendingRecords | None = None
-        self._answer = Answer(opened)
+        self._generator = AnswerGenerator(opened)
         self.log.publish(opened.started)
-        self._task = asyncio.create_task(self._read())
-        later = later or asyncio.get_running_loop().call_later
-        self._alarm = later(settings.CHAT_RUN_SECONDS, partial(self.stop, Stop.OUT_OF_TIME))
+        self._task = asyncio.create_task(self._read_answer())
+        call_later = call_later or asyncio.get_running_loop().call_later
+        self._time_limit = call_later(
+            settings.CHAT_RUN_SECONDS, partial(self.stop, StopReason.OUT_OF_TIME)
+        )
 
-    def stop(self, why: Stop) -> None:
-        """Cut the answer short, unless it is being stored; the first reason counts."""
-        if self._stopped is None and self._pending is None:
-            self._stopped = why
-            self._told.set()
+    def stop(self, reason: StopReason) -> None:
+        """Stop the answer, unless it is being stored; the first reason counts."""
+        if self._stop_reason is None and self._pending is None:
+            self._stop_reason = reason
+            self._stop_requested.set()
             self._task.cancel()
 
-    async def live(self) -> Status:
-        """Answer, and end in one way, told only once it is stored; which way it was."""
+    async def execute(self) -> Status:
+        """Answer, store the end, publish the terminal event; return the final status."""
         try:
-            await self._answered()
+            await self._wait_for_answer()
         finally:
-            self._alarm.cancel()
-        for event in self._answer.rest():
-            self._take(event)
-        self._silent = True
+            self._time_limit.cancel()
+        for event in self._generator.remaining_events():
+            self._record(event)
+        self._closed = True
         self._pending = await self._recorder.take_pending(self.id)
-        if self._stopped is Stop.LOST:
-            return await self._adopt()
-        return await self._end(end_of(self._stopped, self._problem()))
+        if self._stop_reason is StopReason.LOST:
+            return await self._publish_stored_end()
+        return await self._end(choose_end(self._stop_reason, self._task_error()))
 
-    def give_up(self) -> None:
-        """Let no follower wait for an end that will not come."""
-        self._silent = True
-        self._alarm.cancel()
+    def abandon(self) -> None:
+        """End the log if the run broke, so that no follower waits forever."""
+        self._closed = True
+        self._time_limit.cancel()
         self._task.cancel()
         if not self.log.ended:
-            self._publish(ENDED_BY_PROCESS, self._terminal(ENDED_BY_PROCESS, None))
+            self._publish(ENDED_BY_PROCESS, self._terminal_event(ENDED_BY_PROCESS, None))
 
-    async def _answered(self) -> None:
-        told = asyncio.create_task(self._told.wait())
-        await asyncio.wait({self._task, told}, return_when=asyncio.FIRST_COMPLETED)
-        told.cancel()
-        _, left = await asyncio.wait({self._task}, timeout=LETTING_GO_SECONDS)
-        if left:
-            log.error("run %s does not let go of what it waits for", self.id)
+    async def _wait_for_answer(self) -> None:
+        stop_requested = asyncio.create_task(self._stop_requested.wait())
+        await asyncio.wait({self._task, stop_requested}, return_when=asyncio.FIRST_COMPLETED)
+        stop_requested.cancel()
+        _, unfinished = await asyncio.wait({self._task}, timeout=RELEASE_SECONDS)
+        if unfinished:
+            log.error("run %s did not close its provider and tools in time", self.id)
 
-    def _problem(self) -> BaseException | None:
+    def _task_error(self) -> BaseException | None:
         if not self._task.done() or self._task.cancelled():
             return asyncio.CancelledError()
         return self._task.exception()
 
-    async def _read(self) -> None:
-        """Take what the answer yields, up to its end; raises what ends it."""
-        await self._turn()
-        async with aclosing(self._answer.events()) as events:
+    async def _read_answer(self) -> None:
+        """Record all events of the answer; raises the error that ends it."""
+        await self._wait_for_turn()
+        async with aclosing(self._generator.events()) as events:
             async for event in events:
-                self._take(event)
+                self._record(event)
 
-    def _take(self, event: AnswerEvent) -> None:
-        """Log what is said, and have it recorded; a run that has ended takes no more."""
-        if self._silent:
+    def _record(self, event: AnswerEvent) -> None:
+        """Log an event and queue it for the database; a closed run ignores it."""
+        if self._closed:
             return
         if isinstance(event, ModelCall):
             self._recorder.record_call(self.id, event)
             return
-        entry = entries.entry_of(event, self._opened.conversation_id)
+        entry = log_entries.entry_of(event, self._opened.conversation_id)
         if entry is None:
             self.log.publish_source(event)
             return
@@ -132,49 +144,53 @@ class Run:
         self.log.publish(logged, event)
         self._recorder.record(self.id, logged)
 
-    async def _end(self, end: End) -> Status:
-        """Store the end. What cannot be stored as it should be fails; what cannot be stored at
-        all is left to the process that finds the lease over, which says the same."""
+    async def _end(self, end: RunEnd) -> Status:
+        """Store the end, with retries; a completed run that cannot be stored becomes a failed one.
+
+        If nothing can be stored, the process that finds the lease expired ends the run.
+        """
         for pause in RETRY_SECONDS:
             await asyncio.sleep(pause)
             try:
-                return await self._store(end)
+                return await self._store_end(end)
             except Exception:
                 log.exception("the end of run %s could not be stored", self.id)
             if end.status == Status.COMPLETED:
                 end = UNRECORDED
         try:
-            # In case it is the answer that the database refuses.
-            return await self._store(UNRECORDED, with_answer=False)
+            # Without the answer, in case the database refuses that.
+            return await self._store_end(UNRECORDED, with_answer=False)
         except Exception:
-            log.exception("run %s ends unstored", self.id)
-        return self._publish(ENDED_BY_PROCESS, self._terminal(ENDED_BY_PROCESS, None))
+            log.exception("run %s: its end is not stored", self.id)
+        return self._publish(ENDED_BY_PROCESS, self._terminal_event(ENDED_BY_PROCESS, None))
 
-    async def _store(self, end: End, *, with_answer: bool = True) -> Status:
+    async def _store_end(self, end: RunEnd, *, with_answer: bool = True) -> Status:
         answer = self._stored_answer(end)
-        kept = with_answer and not (end.error and answer.empty)
-        message_id = uuid4() if kept else None
-        calls = self._answer.calls.rows
+        stores_answer = with_answer and not (end.error and answer.is_empty)
+        message_id = uuid4() if stores_answer else None
+        calls = self._generator.calls.rows
         ending = RunEnding(
-            columns(end, calls, tool_calls=len(self._answer.tools.rows))
+            trace_columns(end, calls, tool_calls=len(self._generator.tools.rows))
             | {"message_id": message_id},
-            self._terminal(end, message_id),
-            partial(self._keep, end, answer, message_id=message_id),
+            self._terminal_event(end, message_id),
+            partial(self._store_related_rows, end, answer, message_id=message_id),
         )
         if await finish_run(self.id, self._pending or PendingRecords(), ending=ending):
             return self._publish(end, ending.event)
-        return await self._adopt()
+        return await self._publish_stored_end()
 
-    def _keep(self, end: End, answer: StoredAnswer, *, message_id: UUID | None) -> None:
-        """What is stored beside the trace; in the database's thread."""
+    def _store_related_rows(
+        self, end: RunEnd, answer: StoredAnswer, *, message_id: UUID | None
+    ) -> None:
+        """Store the answer and the summary; called in the database thread."""
         if message_id is not None:
             store_answer(answer, message_id=message_id)
-        prompt = self._answer.prompt
+        prompt = self._generator.prompt
         if end.status == Status.COMPLETED and prompt is not None and prompt.changed:
-            keep_state(answer.conversation_id, prompt.state)
+            store_summary(answer.conversation_id, prompt.state)
 
-    async def _adopt(self) -> Status:
-        """End as it was ended elsewhere."""
+    async def _publish_stored_end(self) -> Status:
+        """Publish the end that another process stored."""
         end = DELETED
         try:
             trace = await in_database(Trace.objects.filter(pk=self.id).first)
@@ -184,14 +200,14 @@ class Run:
         else:
             if trace is not None:
                 end = failed_end(trace.code, trace.error) if trace.code else ENDED_BY_PROCESS
-        return self._publish(end, self._terminal(end, None))
+        return self._publish(end, self._terminal_event(end, None))
 
-    def _terminal(self, end: End, message_id: UUID | None) -> LoggedEvent:
+    def _terminal_event(self, end: RunEnd, message_id: UUID | None) -> LoggedEvent:
         if end.error is not None:
-            return self.log.next_event(*entries.error(end.error))
+            return self.log.next_event(*log_entries.error(end.error))
         assert message_id is not None
         return self.log.next_event(
-            *entries.done(
+            *log_entries.done(
                 self._opened.conversation_id,
                 self.id,
                 message_id=message_id,
@@ -199,23 +215,23 @@ class Run:
             )
         )
 
-    def _publish(self, end: End, event: LoggedEvent) -> Status:
-        # The end is stored, here or elsewhere: followers from now on read what is stored.
+    def _publish(self, end: RunEnd, event: LoggedEvent) -> Status:
+        # The end is stored: followers read the rows from now on.
         unregister_log(self.id)
-        self.log.publish(event, end.error or self._answer.pipeline.complete())
+        self.log.publish(event, end.error or self._generator.pipeline.complete())
         return end.status
 
-    def _stored_answer(self, end: End) -> StoredAnswer:
-        said = self._answer.pipeline.complete()
+    def _stored_answer(self, end: RunEnd) -> StoredAnswer:
+        complete = self._generator.pipeline.complete()
         return StoredAnswer(
             conversation_id=self._opened.conversation_id,
             client_id=self._opened.client_id,
             status=end.message_status,
-            text=said.text,
-            thinking=said.thinking or "",
+            text=complete.text,
+            thinking=complete.thinking or "",
             provider_id=self._opened.profile.provider_id,
             model_id=self._opened.profile.model_id,
             branch=self._opened.branch,
-            rounds=self._answer.rounds,
-            tool_calls=list(self._answer.tools.rows.values()),
+            rounds=self._generator.rounds,
+            tool_calls=list(self._generator.tools.rows.values()),
         )

@@ -1,5 +1,5 @@
-"""What the first message of a process would wait for, done before it comes: the SDKs that profiles
-need are imported, and the MCP servers that they name are opened."""
+"""Start of a process: ends runs of dead processes, imports the SDKs of profiles and opens their MCP
+servers, so that the first message need not wait."""
 
 import asyncio
 import logging
@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 
 from chat_app import loop
 from chat_app.clients.providers import provider_of
-from chat_app.imports import imported
+from chat_app.imports import import_in_thread
 from chat_app.loop import submit
 from chat_app.models import ModelProfile
 from chat_app.tools.toolbox import toolbox
@@ -19,27 +19,29 @@ from traces_app.models import Status, Trace
 
 log = logging.getLogger(__name__)
 
-# What is waited beyond a lease's time, so that it is over by then.
-BEYOND_SECONDS: Final = 0.1
+# Waited in addition to a lease's time, so that it has expired by then.
+EXTRA_SECONDS: Final = 0.1
 
 
-async def repair() -> None:
-    """End the runs whose processes died, now, and once more when the leases of others have had the
-    time to stand still: the process that had one may have died on another machine."""
+async def end_dead_runs_at_start() -> None:
+    """End the runs of dead processes, and again after the time of a lease.
+
+    Only then can the leases of processes on other machines be known to have expired.
+    """
     await in_database(end_dead_runs)
-    if await in_database(_others().exists):
-        submit(_again())
+    if await in_database(_runs_of_others().exists):
+        submit(_end_dead_runs_later())
 
 
-async def _again() -> None:
-    await asyncio.sleep(lease_watch.seconds + BEYOND_SECONDS)
+async def _end_dead_runs_later() -> None:
+    await asyncio.sleep(lease_watch.seconds + EXTRA_SECONDS)
     try:
         await in_database(end_dead_runs)
     except Exception:
         log.exception("dead runs could not be ended")
 
 
-def _others() -> QuerySet[Trace]:
+def _runs_of_others() -> QuerySet[Trace]:
     return Trace.objects.filter(status=Status.RUNNING).exclude(owner=current_owner())
 
 
@@ -47,8 +49,8 @@ _tasks: set["asyncio.Task[Any]"] = set()
 
 
 def warm_up() -> None:
-    """Begin, and wait for nothing. What cannot be had is left to the message that wants it."""
-    loop.before_stop(_leave_off)
+    """Start to import SDKs and open MCP servers in the background; failures are logged only."""
+    loop.register_drain(_cancel_warm_up)
     loop.submit(_warm_up())
 
 
@@ -57,7 +59,7 @@ async def _warm_up() -> None:
     assert task is not None
     _tasks.add(task)
     try:
-        modules, servers = await in_database(_wanted)
+        modules, servers = await in_database(_needed_modules_and_servers)
         for module in modules:
             await _import(module)
         await toolbox().available(servers)
@@ -69,16 +71,16 @@ async def _warm_up() -> None:
 
 async def _import(module: str) -> None:
     try:
-        await imported(module)
+        await import_in_thread(module)
     except ImportError as error:
         log.info("%s cannot be imported: %s", module, error)
 
 
-def _wanted() -> tuple[list[str], list[str]]:
-    """The modules and the servers that profiles need."""
+def _needed_modules_and_servers() -> tuple[list[str], list[str]]:
+    """Return the modules and the MCP servers that profiles need."""
     profiles = ModelProfile.objects.values_list("provider_id", "mcp_servers")
-    modules = {provider_of(provider_id).family.loads for provider_id, _ in profiles}
-    # A stored profile may hold anything.
+    modules = {provider_of(provider_id).family.first_import for provider_id, _ in profiles}
+    # Fixtures may store anything in a profile.
     servers = {
         name
         for _, names in profiles
@@ -89,8 +91,8 @@ def _wanted() -> tuple[list[str], list[str]]:
     return sorted(modules), sorted(servers)
 
 
-async def _leave_off(seconds: float) -> None:
-    """Nothing more is opened once the end has begun."""
+async def _cancel_warm_up(seconds: float) -> None:
+    """Cancel the warm-up when the loop stops."""
     for task in _tasks:
         task.cancel()
     await asyncio.gather(*_tasks, return_exceptions=True)

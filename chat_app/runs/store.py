@@ -1,4 +1,4 @@
-"""Answers as they are stored: whole, cancelled or failed, or what a dead process left of one."""
+"""Stores answers: complete, cancelled, failed, or partial ones of dead processes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,8 +15,7 @@ from traces_app.models import Trace, TraceEvent
 
 @dataclass(frozen=True, slots=True)
 class StoredAnswer:
-    """An answer as its conversation keeps it, complete or partial; `rounds` and `tool_calls` are
-    a message's columns."""
+    """An answer to store; `rounds` and `tool_calls` are a message's columns."""
 
     conversation_id: UUID
     client_id: str
@@ -30,14 +29,14 @@ class StoredAnswer:
     tool_calls: Sequence[Any] = ()
 
     @property
-    def empty(self) -> bool:
-        """Whether nothing was said or done."""
+    def is_empty(self) -> bool:
+        """True if it has no text, no thinking and no tool calls."""
         return not (self.text or self.thinking or self.tool_calls)
 
 
 def store_answer(answer: StoredAnswer, *, message_id: UUID | None = None) -> Message:
     """Add an answer to its conversation, in the transaction that ends the run."""
-    given = {} if message_id is None else {"id": message_id}
+    columns = {} if message_id is None else {"id": message_id}
     return append_message(
         Conversation(pk=answer.conversation_id, client_id=answer.client_id),
         Sender.ASSISTANT,
@@ -49,13 +48,13 @@ def store_answer(answer: StoredAnswer, *, message_id: UUID | None = None) -> Mes
         provider_id=answer.provider_id,
         model_id=answer.model_id,
         branch=answer.branch,
-        **given,
+        **columns,
     )
 
 
 def tool_call_row(call_id: str, name: str, arguments: Any) -> dict[str, Any]:
-    """A call as a reader of the message sees it, before it has a result; one that was cut short
-    never gets one. `arguments` are those of its `tool_start`."""
+    """Return a message's entry for a tool call without a result yet; `arguments` as in its
+    `tool_start`."""
     return {"id": call_id, "name": name, "arguments": arguments, "result": None, "is_error": False}
 
 
@@ -63,21 +62,21 @@ def tool_call_row(call_id: str, name: str, arguments: Any) -> dict[str, Any]:
 def store_interrupted(
     sender: type[Trace], *, trace: Trace, events: Sequence[TraceEvent], **_: Any
 ) -> None:
-    """Keep what a run's events hold of its answer; the process that made it died."""
+    """Store the partial answer in a dead run's events."""
     texts: dict[str, list[str]] = {"chunk": [], "thinking": []}
     calls: dict[str, dict[str, Any]] = {}
     for event in events:
-        said = event.payload
+        payload = event.payload
         match event.type:
             case "chunk" | "thinking":
-                texts[event.type].append(said["content"])
+                texts[event.type].append(payload["content"])
             case "tool_start":
-                call_id = said["tool_call_id"]
-                calls[call_id] = tool_call_row(call_id, said["tool_name"], said["tool_args"])
+                call_id = payload["tool_call_id"]
+                calls[call_id] = tool_call_row(call_id, payload["tool_name"], payload["tool_args"])
             case "tool_output":
-                calls[said["tool_call_id"]] |= {
-                    "result": said["output"],
-                    "is_error": said["is_error"],
+                calls[payload["tool_call_id"]] |= {
+                    "result": payload["output"],
+                    "is_error": payload["is_error"],
                 }
     answer = StoredAnswer(
         conversation_id=trace.conversation_id,
@@ -90,6 +89,6 @@ def store_interrupted(
         branch=trace.branch,
         tool_calls=list(calls.values()),
     )
-    if not answer.empty:
+    if not answer.is_empty:
         trace.message_id = store_answer(answer).pk
         trace.save(update_fields=["message"])

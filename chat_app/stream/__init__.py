@@ -1,5 +1,4 @@
-"""From a provider's events to those of a run, pure: what a provider says becomes what a run says,
-clean, split, assembled, in true order."""
+"""Converts a provider's events to those of a run: cleaned, split, assembled, in order. No I/O."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -7,7 +6,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import assert_never
 
-from chat_app.stream.markers import Kind, Marks, Stretch
+from chat_app.stream.markers import MarkParser, Stretch, StretchKind
 from chat_app.stream.rounds import OpenCall, OpenRound, Round
 from chat_app.values.events import (
     Complete,
@@ -21,51 +20,53 @@ from chat_app.values.events import (
 )
 from chat_app.values.model_call import (
     CallArguments,
-    CallBegun,
+    CallStarted,
     Finished,
     ProviderEvent,
     TextPiece,
     ThinkingPiece,
     Usage,
 )
-from chat_app.values.text import Characters, Edges, clean, without_controls
+from chat_app.values.text import SurrogateJoiner, WhitespaceTrimmer, clean, without_controls
 
 
 class StreamPipeline:
-    """One answer, over all its rounds.
+    """The pipeline of one answer, over all its rounds.
 
-    Feed it every event of a model call, up to `Finished` or until `ended`; then `end_round` gives
-    what that call came to. `complete` may be asked at any time: its text is the TextDeltas given
-    out so far, joined, and so for its thinking. What is held back then (white space, half a tag)
-    was never shown and is no part of the answer. What is said after a call, or in the next round,
-    begins after a blank line. Calls of `untold` tools are parts of their round and no events.
+    Feed it every event of a model call, up to `Finished` or until `ended`; then `end_round` returns
+    the call's parts. `complete` can be called at any time: its text is that of the TextDeltas so
+    far, its thinking that of the ThinkingDeltas. Text that is held back then (white space, half a
+    tag) is not part of the answer. Text after a tool call, or in the next round, starts after a
+    blank line. Calls of `hidden_tools` are parts of their round, but no events.
     """
 
-    def __init__(self, *, untold: Collection[str] = ()) -> None:
-        self._untold = untold
+    def __init__(self, *, hidden_tools: Collection[str] = ()) -> None:
+        self._hidden_tools = hidden_tools
         self._text: list[str] = []
         self._thinking: list[str] = []
-        self._text_edges = Edges()
-        self._thinking_edges = Edges()
-        # Those that were told of.
+        self._text_edges = WhitespaceTrimmer()
+        self._thinking_edges = WhitespaceTrimmer()
+        # The calls that had events.
         self._calls: list[OpenCall | ToolCall] = []
-        # Of every id how often it was asked for.
+        # How often each id was used.
         self._ids: dict[str, int] = {}
         self._begin_round()
 
     def _begin_round(self) -> None:
         self._round = OpenRound()
-        self._marks = Marks()
-        self._text_characters = Characters()
-        self._thinking_characters = Characters()
-        # The round's calls by the ids that the provider gave them.
+        self._parser = MarkParser()
+        self._text_characters = SurrogateJoiner()
+        self._thinking_characters = SurrogateJoiner()
+        # The round's calls by the provider's ids.
         self._by_id: dict[str, OpenCall] = {}
 
     @property
     def ended(self) -> bool:
-        """␄ was seen in this round's text: it is as good as the provider's terminal marker, and
-        all else that the call says is dropped. Calls that began before it are still to be run."""
-        return self._marks.ended
+        """True if ␄ was in this round's text: it ends the call like the provider's terminal marker.
+
+        Tool calls before it are still run.
+        """
+        return self._parser.ended
 
     def feed(self, event: ProviderEvent) -> list[StreamEvent]:
         if self.ended:
@@ -74,15 +75,15 @@ class StreamPipeline:
             case TextPiece(text):
                 if text:
                     self._thinking_characters.drop()
-                return self._tell(
-                    self._marks.feed(without_controls(self._text_characters.feed(text)))
+                return self._to_events(
+                    self._parser.feed(without_controls(self._text_characters.feed(text)))
                 )
             case ThinkingPiece():
                 return self._native_thinking(event)
-            case CallBegun():
-                return [*self._flush(), *self._begin_call(event)]
+            case CallStarted():
+                return [*self._flush(), *self._start_call(event)]
             case CallArguments():
-                return [*self._flush(), *self._arguments(event)]
+                return [*self._flush(), *self._add_arguments(event)]
             case Usage():
                 return []
             case Finished():
@@ -90,19 +91,19 @@ class StreamPipeline:
         assert_never(event)
 
     def end_round(self) -> Round:
-        """The call's parts; the next events are those of the next call."""
+        """Return the parts of the call and start the next round."""
         done = self._round.close()
         self._end_paragraphs()
         self._begin_round()
         return done
 
-    def tell_call(self, call: ToolCall) -> list[StreamEvent]:
-        """A whole call of an untold tool, told after all."""
+    def announce_call(self, call: ToolCall) -> list[StreamEvent]:
+        """Return the events of a complete call of a hidden tool."""
         self._calls.append(call)
         return [ToolCallStart(call.id, call.name), ToolCallDelta(call.id, call.arguments)]
 
     def tool_result(self, result: ToolResult) -> ToolResult:
-        """The result as it may be shown and stored."""
+        """Return the result cleaned for display and storage."""
         return replace(result, result=clean(result.result))
 
     def complete(self) -> Complete:
@@ -110,39 +111,39 @@ class StreamPipeline:
             text="".join(self._text),
             thinking="".join(self._thinking) or None,
             tool_calls=tuple(
-                call.part() if isinstance(call, OpenCall) else call for call in self._calls
+                call.to_part() if isinstance(call, OpenCall) else call for call in self._calls
             ),
         )
 
     def _flush(self) -> list[StreamEvent]:
-        """What is held back for more of its kind, since something else comes."""
+        """Return the events of held-back text, because an event of another kind follows."""
         self._text_characters.drop()
         self._thinking_characters.drop()
-        return self._tell(self._marks.flush())
+        return self._to_events(self._parser.flush())
 
     def _end_paragraphs(self) -> None:
         self._text_edges.end_paragraph()
         self._thinking_edges.end_paragraph()
 
-    def _tell(self, found: list[Stretch]) -> list[StreamEvent]:
+    def _to_events(self, stretches: list[Stretch]) -> list[StreamEvent]:
         events: list[StreamEvent] = []
-        for kind, stretches in groupby(found, itemgetter(0)):
-            text = "".join(text for _, text in stretches)
-            if kind is Kind.THINKING:
-                self._round.think(text)
-                events += self._thought(text)
+        for kind, group in groupby(stretches, itemgetter(0)):
+            text = "".join(text for _, text in group)
+            if kind is StretchKind.THINKING:
+                self._round.add_thinking(text)
+                events += self._thinking_events(text)
             else:
-                self._round.say(text)
-                events += self._said(text)
+                self._round.add_text(text)
+                events += self._text_events(text)
         return events
 
-    def _said(self, text: str) -> list[StreamEvent]:
+    def _text_events(self, text: str) -> list[StreamEvent]:
         if not (solid := self._text_edges.feed(text)):
             return []
         self._text.append(solid)
         return [TextDelta(solid)]
 
-    def _thought(self, text: str) -> list[StreamEvent]:
+    def _thinking_events(self, text: str) -> list[StreamEvent]:
         if not (solid := self._thinking_edges.feed(text)):
             return []
         self._thinking.append(solid)
@@ -152,23 +153,25 @@ class StreamPipeline:
         if piece == ThinkingPiece():
             return []
         self._text_characters.drop()
-        events = self._tell(self._marks.flush())
+        events = self._to_events(self._parser.flush())
         text = self._thinking_characters.feed(piece.text)
-        self._round.think(text, native=True, signature=piece.signature, redacted=piece.redacted)
-        return [*events, *self._thought(clean(text))]
+        self._round.add_thinking(
+            text, native=True, signature=piece.signature, redacted=piece.redacted
+        )
+        return [*events, *self._thinking_events(clean(text))]
 
-    def _begin_call(self, begun: CallBegun) -> list[StreamEvent]:
-        call = OpenCall(self._unique(clean(begun.id) or "call"), clean(begun.name))
-        self._by_id[begun.id] = call
+    def _start_call(self, started: CallStarted) -> list[StreamEvent]:
+        call = OpenCall(self._unique_id(clean(started.id) or "call"), clean(started.name))
+        self._by_id[started.id] = call
         self._round.begin_call(call)
         self._end_paragraphs()
-        if call.name in self._untold:
+        if call.name in self._hidden_tools:
             return []
         self._calls.append(call)
         return [ToolCallStart(call.id, call.name)]
 
-    def _unique(self, call_id: str) -> str:
-        """Results find their calls by id, so one that comes again gets a number behind it."""
+    def _unique_id(self, call_id: str) -> str:
+        """Return the id, with a number if it was used before: results refer to calls by id."""
         unique = call_id
         while unique in self._ids:
             self._ids[call_id] += 1
@@ -176,9 +179,9 @@ class StreamPipeline:
         self._ids[unique] = 1
         return unique
 
-    def _arguments(self, piece: CallArguments) -> list[StreamEvent]:
-        """Arguments of a call that did not begin in this round belong to none."""
+    def _add_arguments(self, piece: CallArguments) -> list[StreamEvent]:
+        """Return the events of arguments; those of an unknown call are dropped."""
         call = self._by_id.get(piece.id)
         if call is None or not (text := call.extend(piece.text)):
             return []
-        return [] if call.name in self._untold else [ToolCallDelta(call.id, text)]
+        return [] if call.name in self._hidden_tools else [ToolCallDelta(call.id, text)]

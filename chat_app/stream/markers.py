@@ -1,9 +1,9 @@
-"""The marks in a model's text: ␄, which ends it, and <think>…</think> around what it thought.
+"""Parses the marks in a model's text: ␄, which ends it, and <think>…</think> around thinking.
 
-An opening tag counts wherever it stands, but not within Markdown code, where a model speaks about
-tags. The first closing tag after it counts, in code or not: were one missed, the whole answer
-would be taken for thinking. A closing tag that nothing opened is text: what came before it has
-long been shown. Thinking that nothing closes goes on to the end.
+An opening tag counts anywhere but within Markdown code, where a model writes about tags. The first
+closing tag after it counts, in code or not: if one were missed, the whole answer would be thinking.
+A closing tag without an opening one is text, because the text before it was sent already. Thinking
+without a closing tag goes on to the end.
 """
 
 import re
@@ -16,28 +16,30 @@ OPEN: Final = "<think>"
 CLOSE: Final = "</think>"
 
 _MARK: Final = re.compile(f"{OPEN}|{END_OF_TEXT}")
-# In thinking ␄ is dirt, within the tag too.
+# In thinking, ␄ is ignored, within the tag too.
 _CLOSE: Final = re.compile(f"{END_OF_TEXT}*".join(CLOSE))
 _MARKDOWN: Final = re.compile(r"`+|~+|\n|[^`~\n]+")
 
 
-class Kind(Enum):
+class StretchKind(Enum):
+    """The kind of a stretch of streamed text."""
+
     TEXT = "text"
     THINKING = "thinking"
 
 
-Stretch: TypeAlias = tuple[Kind, str]
+Stretch: TypeAlias = tuple[StretchKind, str]
 
 
 class MarkdownCode:
-    """Whether a text that comes in pieces has got into Markdown code: into a fenced block, or
-    behind an odd number of runs of backticks on its line."""
+    """Tracks if streamed text is within Markdown code: in a fenced block, or after an odd number of
+    runs of backticks on its line."""
 
     def __init__(self) -> None:
         self._fence = ""
         self._span = False
         self._line_begins = True
-        # Backticks or tildes that more of their kind may follow, and whether they begin their line.
+        # An open run of backticks or tildes, and if it starts its line.
         self._run = ""
         self._run_length = 0
         self._run_begins_line = False
@@ -53,8 +55,8 @@ class MarkdownCode:
             elif not token.isspace():
                 self._line_begins = False
 
-    def inside(self) -> bool:
-        """To be asked where something else than a backtick follows."""
+    def is_inside(self) -> bool:
+        """True if the text is within code; call it only if no backtick follows."""
         self._end_run()
         return self._span or self._fence != ""
 
@@ -73,69 +75,73 @@ class MarkdownCode:
         self._run, self._run_length = "", 0
 
 
-class Marks:
-    """Splits one model call's text, whose control characters are gone, into text and thinking.
+class MarkParser:
+    """Splits one model call's text, already without control characters, into text and thinking.
 
-    `ended` is true once ␄ was seen: what follows is dropped.
+    `ended` is true after ␄; all later text is dropped.
     """
 
     def __init__(self) -> None:
         self.ended = False
         self._thinking = False
         self._code = MarkdownCode()
-        # What may be the beginning of a tag.
+        # A possible start of a tag.
         self._held = ""
 
     def feed(self, piece: str) -> list[Stretch]:
         text, at = self._held + piece, 0
         self._held = ""
-        found: list[Stretch] = []
+        stretches: list[Stretch] = []
         while at < len(text) and not self.ended:
-            at = self._think(text, at, found) if self._thinking else self._say(text, at, found)
-        return found
+            at = (
+                self._read_thinking(text, at, stretches)
+                if self._thinking
+                else self._read_text(text, at, stretches)
+            )
+        return stretches
 
     def flush(self) -> list[Stretch]:
-        """What was held back, since no more of it comes."""
-        found: list[Stretch] = []
+        """Return the held-back text, because no more of it comes."""
+        stretches: list[Stretch] = []
         held, self._held = self._held, ""
-        self._put(Kind.THINKING if self._thinking else Kind.TEXT, held, found)
-        return found
+        self._append(StretchKind.THINKING if self._thinking else StretchKind.TEXT, held, stretches)
+        return stretches
 
-    def _say(self, text: str, at: int, found: list[Stretch]) -> int:
+    def _read_text(self, text: str, at: int, stretches: list[Stretch]) -> int:
         mark = _MARK.search(text, at)
         if mark is None:
             end = text.rfind("<", max(at, len(text) - len(OPEN)))
             if end != -1 and OPEN.startswith(text[end:]):
                 self._held = text[end:]
-            self._put(Kind.TEXT, text[at : len(text) - len(self._held)], found)
+            self._append(StretchKind.TEXT, text[at : len(text) - len(self._held)], stretches)
             return len(text)
-        self._put(Kind.TEXT, text[at : mark.start()], found)
+        self._append(StretchKind.TEXT, text[at : mark.start()], stretches)
         if mark[0] == END_OF_TEXT:
             self.ended = True
-        elif self._code.inside():
-            self._put(Kind.TEXT, OPEN, found)
+        elif self._code.is_inside():
+            self._append(StretchKind.TEXT, OPEN, stretches)
         else:
             self._thinking = True
         return mark.end()
 
-    def _think(self, text: str, at: int, found: list[Stretch]) -> int:
+    def _read_thinking(self, text: str, at: int, stretches: list[Stretch]) -> int:
         tag = _CLOSE.search(text, at)
         if tag is not None:
             self._thinking = False
-            self._put(Kind.THINKING, text[at : tag.start()], found)
+            self._append(StretchKind.THINKING, text[at : tag.start()], stretches)
             return tag.end()
         end = text.rfind("<", at)
         if end != -1 and CLOSE.startswith(held := text[end:].replace(END_OF_TEXT, "")):
             self._held = held
         else:
             end = len(text)
-        self._put(Kind.THINKING, text[at:end], found)
+        self._append(StretchKind.THINKING, text[at:end], stretches)
         return len(text)
 
-    def _put(self, kind: Kind, text: str, found: list[Stretch]) -> None:
-        if kind is Kind.TEXT:
+    def _append(self, kind: StretchKind, text: str, stretches: list[Stretch]) -> None:
+        if kind is StretchKind.TEXT:
             self._code.feed(text)
         else:
             text = text.replace(END_OF_TEXT, "")
         if text:
-            found.append((kind, text))
+            stretches.append((kind, text))

@@ -1,51 +1,53 @@
-"""What one model call of an answer came to, in the form in which the next prompt needs it."""
+"""Collects the parts of one model call, as the next prompt needs them."""
 
 from dataclasses import dataclass
 
 from chat_app.values.events import ToolCall
-from chat_app.values.model_call import AssistantPart, Text, Thinking
-from chat_app.values.text import Characters, Edges, clean, clean_json
+from chat_app.values.model_call import AssistantPart, TextPart, ThinkingPart
+from chat_app.values.text import SurrogateJoiner, WhitespaceTrimmer, clean, clean_json
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One model call's answer: its parts in true order, and the calls among them."""
+    """The answer of one model call: its parts in order, and the tool calls among them."""
 
     parts: tuple[AssistantPart, ...] = ()
     calls: tuple[ToolCall, ...] = ()
 
 
 class OpenCall:
-    """A call whose arguments are still coming."""
+    """A tool call whose arguments are being streamed."""
 
     def __init__(self, call_id: str, name: str) -> None:
         self.id = call_id
         self.name = name
-        self._characters = Characters()
+        self._characters = SurrogateJoiner()
         self._arguments: list[str] = []
 
     def extend(self, piece: str) -> str:
-        """What of the piece belongs to the arguments."""
+        """Append a piece of the arguments; return it cleaned."""
         text = clean_json(self._characters.feed(piece))
         self._arguments.append(text)
         return text
 
-    def part(self) -> ToolCall:
-        """No arguments at all are an empty object."""
+    def to_part(self) -> ToolCall:
+        """Return the call; missing arguments become an empty object."""
         arguments = "".join(self._arguments)
         return ToolCall(self.id, self.name, arguments if arguments.strip() else "{}")
 
 
 class OpenText:
+    """Text that is being streamed."""
+
     def __init__(self) -> None:
         self.pieces: list[str] = []
 
-    def part(self) -> Text:
-        return Text("".join(self.pieces))
+    def to_part(self) -> TextPart:
+        return TextPart("".join(self.pieces))
 
 
 class OpenThinking:
-    """Thinking; `native` is that of a provider which keeps it apart from the text."""
+    """Thinking that is being streamed; `native` if the provider sends it apart from the text."""
 
     def __init__(self, *, native: bool) -> None:
         self.native = native
@@ -54,38 +56,38 @@ class OpenThinking:
         self.redacted = ""
 
     @property
-    def closed(self) -> bool:
+    def is_closed(self) -> bool:
         return bool(self.signature or self.redacted)
 
-    def part(self) -> Thinking:
-        """A signed text is left to the letter: its provider checks it against the signature."""
+    def to_part(self) -> ThinkingPart:
+        """Return the thinking; a signed one unchanged, since its provider checks the signature."""
         text = "".join(self.pieces)
         if not self.signature:
             text = clean(text).strip()
-        return Thinking(text, self.signature, self.redacted)
+        return ThinkingPart(text, self.signature, self.redacted)
 
 
 class OpenRound:
-    """The parts of a round while they come."""
+    """The parts of a round that is being streamed."""
 
     def __init__(self) -> None:
         self._parts: list[OpenText | OpenThinking | OpenCall] = []
-        self._edges = Edges()
+        self._edges = WhitespaceTrimmer()
 
-    def say(self, text: str) -> None:
+    def add_text(self, text: str) -> None:
         if not (solid := self._edges.feed(text)):
             return
         if not self._parts or not isinstance(last := self._parts[-1], OpenText):
             self._parts.append(last := OpenText())
         last.pieces.append(solid)
 
-    def think(
+    def add_thinking(
         self, text: str, *, native: bool = False, signature: str = "", redacted: str = ""
     ) -> None:
         last = self._parts[-1] if self._parts else None
         if (
             not isinstance(last, OpenThinking)
-            or last.closed
+            or last.is_closed
             or last.native is not native
             or redacted
         ):
@@ -97,14 +99,18 @@ class OpenRound:
         self._parts.append(call)
 
     def close(self) -> Round:
-        """Empty thinking is left out: some models send its tags around nothing."""
-        kept: list[OpenText | OpenThinking | OpenCall] = []
+        """Return the round, without empty thinking, whose tags some models send."""
+        parts_kept: list[OpenText | OpenThinking | OpenCall] = []
         for part in self._parts:
-            if isinstance(part, OpenThinking) and part.part() == Thinking():
+            if isinstance(part, OpenThinking) and part.to_part() == ThinkingPart():
                 continue
-            if isinstance(part, OpenText) and kept and isinstance(last := kept[-1], OpenText):
+            if (
+                isinstance(part, OpenText)
+                and parts_kept
+                and isinstance(last := parts_kept[-1], OpenText)
+            ):
                 last.pieces += part.pieces
             else:
-                kept.append(part)
-        parts = tuple(part.part() for part in kept)
+                parts_kept.append(part)
+        parts = tuple(part.to_part() for part in parts_kept)
         return Round(parts, tuple(part for part in parts if isinstance(part, ToolCall)))

@@ -1,5 +1,4 @@
-"""Tools: MCP servers that the operator named, behind one small interface: which tools there are,
-and a call of one."""
+"""Tools of the operator's MCP servers, behind one small interface: list the tools, call one."""
 
 from __future__ import annotations
 
@@ -13,27 +12,27 @@ import msgspec
 
 from chat_app.values.model_call import Tool
 
-# The SDK cannot write what is nested much deeper, and its connection ends when it tries.
-DEEPEST: Final = 64
-TOO_DEEP: Final = f"the arguments are nested deeper than {DEEPEST} levels"
+# The SDK cannot serialize much deeper values, and its connection ends if it tries.
+MAX_DEPTH: Final = 64
+TOO_DEEP: Final = f"the arguments are nested deeper than {MAX_DEPTH} levels"
 MALFORMED: Final = "the arguments are not valid JSON"
 
 
 class ArgumentsError(Exception):
-    """Arguments that are no JSON object; the message says why."""
+    """The arguments are no JSON object; the message says why."""
 
 
-def read_arguments(given: str | Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments as an object. Blank text is one without members: some models say nothing to a
-    tool that has no parameters."""
-    value = _decoded(given) if isinstance(given, str) else given
+def read_arguments(arguments: str | Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments as an object; blank text is {}, since some models send nothing to a tool
+    without parameters. Raises ArgumentsError."""
+    value = _decode(arguments) if isinstance(arguments, str) else arguments
     if not isinstance(value, Mapping):
         raise ArgumentsError("the arguments are not a JSON object")
-    _check(value)
+    _check_values(value)
     return dict(value)
 
 
-def _decoded(text: str) -> Any:
+def _decode(text: str) -> Any:
     if not text.strip():
         return {}
     try:
@@ -44,13 +43,13 @@ def _decoded(text: str) -> Any:
         raise ArgumentsError(TOO_DEEP) from None
 
 
-def _check(arguments: Mapping[str, Any]) -> None:
-    """Refuse what JSON cannot say; without recursion, so that depth is no danger."""
+def _check_values(arguments: Mapping[str, Any]) -> None:
+    """Refuse values that JSON cannot express; iterative, since values may be deeply nested."""
     left: list[tuple[Any, int]] = [(arguments, 1)]
     while left:
         value, depth = left.pop()
         match value:
-            case Mapping() | list() | tuple() if depth > DEEPEST:
+            case Mapping() | list() | tuple() if depth > MAX_DEPTH:
                 raise ArgumentsError(TOO_DEEP)
             case Mapping():
                 for key, member in value.items():
@@ -76,17 +75,19 @@ def _check_text(text: str) -> None:
         raise ArgumentsError(f"{MALFORMED}: {error}") from None
 
 
-Status = Literal["success", "error", "timeout"]
+OutcomeStatus = Literal["success", "error", "timeout"]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a call ended. `text` is the whole result; that of a failed call begins `Error: `. `code`
-    is SERVICE_UNAVAILABLE for a timeout and a dead or unreachable server, VALIDATION_ERROR for
-    arguments that are no JSON object, NOT_FOUND for a tool that is not there, else None."""
+class ToolOutcome:
+    """The end of a call. `text` is the whole result; that of a failed call starts with `Error: `.
+
+    `code` is SERVICE_UNAVAILABLE for a timeout and a dead or unreachable server, VALIDATION_ERROR
+    for arguments that are no JSON object, NOT_FOUND for an unknown tool, else None.
+    """
 
     text: str
-    status: Status = "success"
+    status: OutcomeStatus = "success"
     code: str | None = None
 
 
@@ -94,54 +95,58 @@ class Toolbox(Protocol):
     """The tools of this process."""
 
     async def available(self, servers: Sequence[str]) -> tuple[Tool, ...]:
-        """The tools of these servers, by their names in the operator's file, in stable order.
+        """Return the tools of these servers (names in the operator's file), in stable order.
 
-        A tool whose name another server has too is called `SERVER__NAME`. A server that is not
-        named in the file or cannot be reached has none, and the log says so: it never raises.
+        A tool whose name another server has too is called `SERVER__NAME`. Unknown and unreachable
+        servers are logged and have no tools; this never raises.
         """
         ...
 
     async def call(
         self, servers: Sequence[str], name: str, *, arguments: str | Mapping[str, Any]
-    ) -> Outcome:
-        """Call a tool by the name that `available` gave it. Never raises but CancelledError, and
-        that only when the caller was cancelled: the running call is cancelled with it."""
+    ) -> ToolOutcome:
+        """Call a tool by its name from `available`.
+
+        Raises nothing but CancelledError, if the caller is cancelled; that cancels the call, too.
+        """
         ...
 
     async def close(self) -> None:
-        """End every server of the running event loop; returns when nothing is left of them."""
+        """End all servers of the running event loop and wait until they are gone."""
         ...
 
 
 if TYPE_CHECKING:
     from mcp.types import CallToolResult
 
-# In characters. A model reads far less; the limit is there for the process's sake.
-LONGEST: Final = 4_194_304
+# A model reads far less; the limit protects the process.
+MAX_RESULT_CHARS: Final = 4_194_304
 
 
-def failed(message: str, code: str | None = None) -> Outcome:
-    """The outcome of a call that came to nothing."""
-    return Outcome(f"Error: {message}", "error", code)
+def failed_outcome(message: str, code: str | None = None) -> ToolOutcome:
+    """Return the outcome of a failed call."""
+    return ToolOutcome(f"Error: {message}", "error", code)
 
 
-def outcome_of(result: CallToolResult) -> Outcome:
-    """The texts of a result, a line for each of its other parts, and, where there is no text, its
-    structured content."""
-    lines = [_line(block) for block in result.content]
+def to_outcome(result: CallToolResult) -> ToolOutcome:
+    """Return a result as text: its texts, a line for each other part, and its structured content if
+    it has no text."""
+    lines = [_block_to_text(block) for block in result.content]
     has_text = any(block.type == "text" for block in result.content)
     if result.structured_content is not None and not has_text:
         lines.append(
             json.dumps(result.structured_content, ensure_ascii=False, separators=(",", ":"))
         )
     text = "\n".join(lines)
-    if len(text) > LONGEST:
-        return failed(f"the result has {len(text):,} characters; at most {LONGEST:,} are taken")
-    return failed(text) if result.is_error else Outcome(text)
+    if len(text) > MAX_RESULT_CHARS:
+        return failed_outcome(
+            f"the result has {len(text):,} characters; at most {MAX_RESULT_CHARS:,} are taken"
+        )
+    return failed_outcome(text) if result.is_error else ToolOutcome(text)
 
 
-def _line(block: Any) -> str:
-    """A block as text. Of what is no text a model is told that it was there."""
+def _block_to_text(block: Any) -> str:
+    """Return a block as text; blocks of other types as a line that names them."""
     match block.type:
         case "text":
             return str(block.text)

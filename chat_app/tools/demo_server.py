@@ -1,5 +1,5 @@
-"""The bundled MCP server `demo`, a tool for each way in which a call can go and those that the demo
-calls: as a process spoken to through its pipes, or with `--http` on a port of this machine."""
+"""The bundled MCP server `demo`: a tool for each outcome of a call, and the tools of the demo's
+scenarios. It runs on its standard streams, or with `--http` on a local port."""
 
 import argparse
 import os
@@ -13,14 +13,14 @@ from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
 DIGITS = "0123456789"
-LONGEST = 4_000_000
+MAX_LONG_CHARS = 4_000_000
 
 Seconds = Annotated[float, Field(ge=0, le=3600, description="how long to take")]
-Length = Annotated[int, Field(ge=0, le=LONGEST, description="in characters")]
+Length = Annotated[int, Field(ge=0, le=MAX_LONG_CHARS, description="in characters")]
 
 
 def demo_server() -> MCPServer[None]:
-    """The server with its tools; it keeps nothing between calls."""
+    """Return the server with its tools, which keep no state."""
     server: MCPServer[None] = MCPServer("demo", log_level="ERROR")
 
     @server.tool()
@@ -54,7 +54,7 @@ def demo_server() -> MCPServer[None]:
         """Ends the server in the middle of the call."""
         os._exit(1)
 
-    # What the demo's scenarios call.
+    # Called by the demo's scenarios.
 
     @server.tool()
     def get_weather(city: str, unit: str = "celsius") -> str:
@@ -71,10 +71,10 @@ def demo_server() -> MCPServer[None]:
 
 
 def serve_http(server: MCPServer[None], port: int) -> None:
-    """Answer on 127.0.0.1 until a signal ends it. The ready line names the port: 0 picks one."""
+    """Serve on 127.0.0.1 until a signal; the ready line names the port, 0 picks a free one."""
     import uvicorn
 
-    # Bound and listening before the line says so.
+    # Listen before the ready line is printed.
     with socket.create_server(("127.0.0.1", port)) as bound:
         print(f"{server.name} ready on http://127.0.0.1:{bound.getsockname()[1]}/mcp", flush=True)
         config = uvicorn.Config(
@@ -84,11 +84,11 @@ def serve_http(server: MCPServer[None], port: int) -> None:
 
 
 def serve_pipes(server: MCPServer[None]) -> None:
-    """Answer through standard input and output until the client closes them or is gone."""
+    """Serve on standard input and output until the client closes them."""
     try:
         server.run("stdio")
     except* BrokenPipeError:
-        # Python would try to write what is left once more as it ends.
+        # Or Python would try to flush the rest again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

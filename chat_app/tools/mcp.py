@@ -1,7 +1,7 @@
-"""What is asked of an MCP server, in the SDK's words.
+"""Connections to MCP servers through the SDK.
 
-This module takes a second to import and wants the extra `chat`: it is loaded when the first server
-is opened.
+This module takes a second to import and needs the extra `chat`, so it is imported when the first
+server is opened.
 """
 
 import asyncio
@@ -23,93 +23,97 @@ from mcp.client.subscriptions import SubscriptionLost
 from mcp.types import CONNECTION_CLOSED, Implementation, ToolListChangedNotification
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
-from chat_app.tools import Outcome, failed, outcome_of
-from chat_app.tools.servers import Address, Command, Server
+from chat_app.tools import ToolOutcome, failed_outcome, to_outcome
+from chat_app.tools.servers import CommandServer, HttpServer, Server
 from chat_app.tools.session import SessionEnded, SessionForgotten
 from chat_app.values.model_call import Tool
 from mockllm_site import __version__
 
 CONNECT_SECONDS: Final = 10.0
-# In bytes: the longest result twice (as text and as structured content), with its escapes.
-LONGEST_EVENT: Final = 64 * 1024 * 1024
+# The longest result twice (as text and as structured content), with its escapes.
+MAX_EVENT_BYTES: Final = 64 * 1024 * 1024
 SESSION_HEADER: Final = "mcp-session-id"
 
-Ended: TypeAlias = Callable[[str], None]
+OnEnded: TypeAlias = Callable[[str], None]
 
 
 @asynccontextmanager
-async def streams(
-    server: Server, *, ended: Ended, forgotten: Callable[[], None]
+async def open_streams(
+    server: Server, *, ended: OnEnded, forgotten: Callable[[], None]
 ) -> AsyncIterator[tuple[Any, Any]]:
-    """The streams of messages from and to a server. `ended` is told why, as soon as no more can
-    come; `forgotten` is called when a server knows this client's session no more."""
+    """Open the streams of messages from and to a server.
+
+    `ended` is called with the reason as soon as no more messages can come; `forgotten` if the
+    server does not know this client's session any more.
+    """
     match server:
-        case Command():
-            async with stdio_client(_process(server), errlog=_errors()) as (received, sent):
-                yield Watched(received, ended), sent
-        case Address():
-            async with (
-                # It reads certificates for a tenth of a second.
-                await asyncio.to_thread(_http, forgotten) as client,
-                streamable_http_client(
-                    server.url, http_client=client, max_sse_event_size=LONGEST_EVENT
-                ) as (received, sent),
+        case CommandServer():
+            async with stdio_client(_to_parameters(server), errlog=_error_stream()) as (
+                incoming,
+                outgoing,
             ):
-                yield Watched(received, ended), sent
+                yield EndNotifyingStream(incoming, ended), outgoing
+        case HttpServer():
+            async with (
+                # In a thread, because it reads certificates for a tenth of a second.
+                await asyncio.to_thread(_http_client, forgotten) as client,
+                streamable_http_client(
+                    server.url, http_client=client, max_sse_event_size=MAX_EVENT_BYTES
+                ) as (incoming, outgoing),
+            ):
+                yield EndNotifyingStream(incoming, ended), outgoing
 
 
-def _process(server: Command) -> StdioServerParameters:
-    # Of this process's variables the SDK passes on PATH, HOME and the like, and no other.
+def _to_parameters(server: CommandServer) -> StdioServerParameters:
+    # The SDK passes on PATH, HOME and a few more variables of this process.
     program, *arguments = server.arguments
     return StdioServerParameters(command=program, args=arguments, env=dict(server.environment))
 
 
-def _errors() -> TextIO:
-    """The standard error of this process: what a server says there is for the operator. Not
-    `sys.stderr`, which may be no file; None is the same to a process."""
+def _error_stream() -> TextIO:
+    """Return the process's standard error; not `sys.stderr`, which may be no file."""
     return cast(TextIO, sys.__stderr__)
 
 
-def _http(forgotten: Callable[[], None]) -> httpx2.AsyncClient:
-    """A client that speaks to the named address alone: through no proxy and without credentials
-    from files (and the SDK follows no redirect to anywhere else)."""
+def _http_client(forgotten: Callable[[], None]) -> httpx2.AsyncClient:
+    """Return a client for one address, without proxies and credentials from the environment."""
 
     async def notice_lost_session(response: httpx2.Response) -> None:
         if response.status_code == 404 and SESSION_HEADER in response.request.headers:
             forgotten()
 
     return httpx2.AsyncClient(
-        # How long a call may take is the caller's matter.
+        # Callers limit the time of calls.
         timeout=httpx2.Timeout(CONNECT_SECONDS, read=None),
         trust_env=False,
         event_hooks={"response": [notice_lost_session]},
     )
 
 
-class Watched:
-    """A stream of received messages whose end is told when it comes, and not by the next call."""
+class EndNotifyingStream:
+    """A stream of received messages that reports its end when it comes, not at the next call."""
 
-    def __init__(self, received: Any, ended: Ended) -> None:
-        self._received = received
+    def __init__(self, incoming: Any, ended: OnEnded) -> None:
+        self._incoming = incoming
         self._ended = ended
 
     async def receive(self) -> Any:
-        return await self._received.receive()
+        return await self._incoming.receive()
 
     async def aclose(self) -> None:
-        await self._received.aclose()
+        await self._incoming.aclose()
 
-    def __aiter__(self) -> "Watched":
+    def __aiter__(self) -> "EndNotifyingStream":
         return self
 
     async def __anext__(self) -> Any:
         try:
-            return await anext(self._received)
+            return await anext(self._incoming)
         except (StopAsyncIteration, anyio.ClosedResourceError):
             self._ended("the server ended the connection")
             raise
 
-    async def __aenter__(self) -> "Watched":
+    async def __aenter__(self) -> "EndNotifyingStream":
         return self
 
     async def __aexit__(
@@ -123,12 +127,12 @@ class Watched:
 
 log = logging.getLogger(__name__)
 
-MOST_PAGES: Final = 100
+MAX_PAGES: Final = 100
 FORGOTTEN: Final = "the server has forgotten the session"
 
 
 class McpConnection:
-    """An open connection, used inside the task that opened it or a child of that task."""
+    """An open connection, used in the task that opened it or in a child of that task."""
 
     def __init__(self, client: Client, *, changed: Callable[[], None]) -> None:
         self.forgotten = False
@@ -136,34 +140,34 @@ class McpConnection:
         self._changed = changed
 
     async def tools(self) -> tuple[Tool, ...]:
-        """All tools, in the server's order."""
+        """Return all tools in the server's order."""
         if self._client.server_capabilities.tools is None:
             return ()
-        found: list[Tool] = []
+        tools: list[Tool] = []
         cursor: str | None = None
-        for _ in range(MOST_PAGES):
+        for _ in range(MAX_PAGES):
             page = await self._client.list_tools(cursor=cursor)
-            found += (Tool(t.name, t.description or "", t.input_schema) for t in page.tools)
+            tools += (Tool(t.name, t.description or "", t.input_schema) for t in page.tools)
             cursor = page.next_cursor
             if cursor is None:
-                return tuple(found)
-        raise SessionEnded(f"its list of tools has more than {MOST_PAGES} pages")
+                return tuple(tools)
+        raise SessionEnded(f"its list of tools has more than {MAX_PAGES} pages")
 
     async def watch(self) -> None:
-        """Tell of changes of the list. Returns only if it may change without being told."""
+        """Report changes of the list of tools; returns only if it may change without notice."""
         capability = self._client.server_capabilities.tools
         asked_for = self._client.protocol_version in MODERN_PROTOCOL_VERSIONS
         if capability is None or not capability.list_changed or not asked_for:
-            # It does not change, or it is told of unasked.
+            # The list never changes, or changes are reported without a subscription.
             await anyio.sleep_forever()
         try:
             async with self._client.listen(tools_list_changed=True) as changes:
                 async for _ in changes:
                     self._changed()
         except (MCPError, SubscriptionLost) as error:
-            log.debug("no more changes will be told: %s", error)
+            log.debug("changes of the tools are no longer reported: %s", error)
 
-    async def call(self, name: str, arguments: Mapping[str, Any]) -> Outcome:
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolOutcome:
         try:
             result = await self._client.call_tool(name, dict(arguments))
         except MCPError as error:
@@ -171,16 +175,19 @@ class McpConnection:
                 raise SessionForgotten(FORGOTTEN) from error
             if error.code == CONNECTION_CLOSED:
                 raise SessionEnded(error.message) from error
-            return failed(error.message)
-        return outcome_of(result)
+            return failed_outcome(error.message)
+        return to_outcome(result)
 
 
 @asynccontextmanager
-async def connected(
-    server: Server, *, ended: Ended, changed: Callable[[], None]
+async def open_connection(
+    server: Server, *, ended: OnEnded, changed: Callable[[], None]
 ) -> AsyncIterator[McpConnection]:
-    """Open a server and close it at the end. `ended` is told why, once no call can be made any
-    more; `changed` is called when the list of tools is another."""
+    """Open a server and close it at the end.
+
+    `ended` is called with the reason once no more calls are possible; `changed` when the list of
+    tools has changed.
+    """
 
     async def handle(message: IncomingMessage) -> None:
         if isinstance(message, ToolListChangedNotification):
@@ -191,10 +198,10 @@ async def connected(
         ended(FORGOTTEN)
 
     client = Client(
-        streams(server, ended=ended, forgotten=forgotten),
+        open_streams(server, ended=ended, forgotten=forgotten),
         message_handler=handle,
         client_info=Implementation(name="mockllm", version=__version__),
-        # A session keeps the list itself.
+        # A session caches the list itself.
         cache=None,
     )
     connection = McpConnection(client, changed=changed)

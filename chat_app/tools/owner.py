@@ -1,27 +1,27 @@
-"""A server on one event loop: one session at a time, opened when it is needed, again after it
-ended, and not at once after it failed."""
+"""Owns the session with one server: opened on demand, reopened after its end, with backoff after a
+failed opening."""
 
 import asyncio
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from chat_app.tools import Outcome
+from chat_app.tools import ToolOutcome
 from chat_app.tools.servers import Server
 from chat_app.tools.session import Connect, Session, SessionEnded, SessionForgotten
 from chat_app.values.model_call import Tool
 
-# How long anybody waits for an opening, from its begin. It goes on without them.
+# Callers wait this long for an opening, counted from its start; the opening goes on.
 WAIT_SECONDS: Final = 10.0
 # The pause after a failed opening doubles with each further one.
 FIRST_PAUSE_SECONDS: Final = 0.25
-LONGEST_PAUSE_SECONDS: Final = 30.0
-# Of the event loop, from the end of a pipe to that of a session: six, and as many to spare.
-TURNS: Final = 12
+MAX_PAUSE_SECONDS: Final = 30.0
+# The end of a pipe ends its session after six turns of the event loop; as many are spare.
+EVENT_LOOP_TURNS: Final = 12
 
 
-class Owner:
-    """The sessions with one server. To be used on the event loop on which it was made."""
+class SessionOwner:
+    """The sessions with one server; used only on the event loop where it was created."""
 
     def __init__(
         self,
@@ -36,35 +36,37 @@ class Owner:
         self._connect = connect
         self._clock = clock
         self._latest: Session | None = None
-        # Those of which something is left; one that ended may take a while to go.
+        # Sessions that are not gone completely; an ended one may need some time.
         self._sessions: set[Session] = set()
 
     async def tools(self) -> tuple[Tool, ...]:
-        """Raises SessionEnded if the server cannot be reached."""
+        """Return the server's tools; raises SessionEnded if it cannot be reached."""
         session = await self._open_session()
         try:
             return await session.tools()
         except TimeoutError:
             raise SessionEnded("it does not list its tools") from None
 
-    async def call(self, tool: str, arguments: Mapping[str, Any], *, seconds: float) -> Outcome:
-        """Raises TimeoutError; SessionEnded if the server cannot be reached or ends meanwhile. The
-        seconds count from when the server is open."""
+    async def call(self, tool: str, arguments: Mapping[str, Any], *, seconds: float) -> ToolOutcome:
+        """Call a tool; the seconds count from the opening of the server.
+
+        Raises TimeoutError, and SessionEnded if the server cannot be reached or ends.
+        """
         session = await self._open_session()
         try:
             return await session.call(tool, arguments, seconds=seconds)
         except SessionForgotten:
-            # It was restarted and has not done this: once more, with a session that it knows.
+            # The server was restarted and did not run the call: retry in a new session.
             session = await self._open_session()
             return await session.call(tool, arguments, seconds=seconds)
 
     async def close(self) -> None:
-        """End all sessions; returns when nothing is left of them."""
+        """End all sessions and wait until they are gone."""
         await asyncio.gather(*(session.close() for session in self._sessions))
 
     async def _open_session(self) -> Session:
-        await self._hear()
-        session = self._session()
+        await self._let_end_arrive()
+        session = self._current_session()
         left = session.began + WAIT_SECONDS - self._clock()
         try:
             async with asyncio.timeout(max(left, 0.0)):
@@ -75,15 +77,17 @@ class Owner:
             raise SessionEnded(session.ended)
         return session
 
-    async def _hear(self) -> None:
-        """Let an end that has come already make its way through the SDK's tasks: a call that meets
-        it is lost, and nobody could say whether the server had heard it."""
+    async def _let_end_arrive(self) -> None:
+        """Let an end that has arrived pass through the SDK's tasks.
+
+        A call that meets it would be lost, and might have reached the server.
+        """
         if self._latest is not None and self._latest.settled.is_set():
-            for _ in range(TURNS):
+            for _ in range(EVENT_LOOP_TURNS):
                 await asyncio.sleep(0)
 
-    def _session(self) -> Session:
-        """The session that is open or on its way, else a new one."""
+    def _current_session(self) -> Session:
+        """Return the current session, or start a new one; raises SessionEnded in a pause."""
         latest = self._latest
         attempt = 0
         if latest is not None:
@@ -91,17 +95,17 @@ class Owner:
                 return latest
             if not latest.was_open:
                 attempt = latest.attempt + 1
-                if self._clock() < latest.ended_at + _pause(attempt):
+                if self._clock() < latest.ended_at + _pause_seconds(attempt):
                     raise SessionEnded(latest.ended)
         session = Session(
             self._name, self._server, connect=self._connect, attempt=attempt, clock=self._clock
         )
         self._latest = session
         self._sessions.add(session)
-        session.when_gone(self._sessions.discard)
+        session.on_gone(self._sessions.discard)
         return session
 
 
-def _pause(failures: int) -> float:
-    """Seconds between a failed opening and the next; `failures` in a row, at least one."""
-    return min(FIRST_PAUSE_SECONDS * 2 ** min(failures - 1, 30), LONGEST_PAUSE_SECONDS)
+def _pause_seconds(failures: int) -> float:
+    """Return the seconds to wait after `failures` failed openings in a row (1 or more)."""
+    return min(FIRST_PAUSE_SECONDS * 2 ** min(failures - 1, 30), MAX_PAUSE_SECONDS)

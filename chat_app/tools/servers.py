@@ -1,4 +1,4 @@
-"""The MCP servers that the operator named: the only place where a command or an address stands."""
+"""The operator's file of MCP servers, the only source of commands and addresses."""
 
 import json
 import re
@@ -19,33 +19,33 @@ DEMO: Final = "demo"
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
-    """A server that is a process of this machine: its program and arguments, and the variables it
-    gets beside a few harmless ones (never those of this process)."""
+class CommandServer:
+    """A server that runs as a process: its program and arguments, and its variables beside a few
+    harmless ones of this process."""
 
     arguments: tuple[str, ...]
     environment: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
-    """A server that is spoken to over streamable HTTP."""
+class HttpServer:
+    """A server that is called over streamable HTTP."""
 
     url: str
 
 
-Server: TypeAlias = Command | Address
+Server: TypeAlias = CommandServer | HttpServer
 
-# `-P` keeps the working directory out of where it looks for modules.
-BUNDLED: Final = Command((sys.executable, "-P", "-m", "chat_app.tools.demo_server"))
+# `-P` keeps the working directory out of the module path.
+BUNDLED: Final = CommandServer((sys.executable, "-P", "-m", "chat_app.tools.demo_server"))
 
 
 class ServersError(Exception):
-    """A file of servers that cannot be used; the message names the path."""
+    """The file of servers is unusable; the message names the path."""
 
 
 def named_servers() -> Mapping[str, Server]:
-    """The servers of this process by their names; raises ServersError."""
+    """Return the servers of this process by name; raises ServersError."""
     if settings.MCP_SERVERS:
         return read_servers(settings.MCP_SERVERS, local_only=settings.MOCKLLM_ENV == "test")
     return {} if settings.MOCKLLM_ENV == "prod" else {DEMO: BUNDLED}
@@ -58,14 +58,16 @@ def check_servers_file() -> None:
 
 @lru_cache(maxsize=8)
 def read_servers(path: str, *, local_only: bool = False) -> Mapping[str, Server]:
-    """The servers of a file; `local_only` refuses addresses of other machines."""
+    """Return the servers of a file; `local_only` refuses addresses of other machines."""
     try:
-        given = json.loads(Path(path).read_bytes(), object_pairs_hook=_without_repeats)
-        if not isinstance(given, dict):
-            raise ServersError(f"expected an object of servers by name, got {_kind(given)}")
+        value = json.loads(Path(path).read_bytes(), object_pairs_hook=_without_repeats)
+        if not isinstance(value, dict):
+            raise ServersError(
+                f"expected an object of servers by name, got {_describe_type(value)}"
+            )
         return {
-            name: _server(_named(name), server, local_only=local_only)
-            for name, server in given.items()
+            name: _read_server(_check_name(name), server, local_only=local_only)
+            for name, server in value.items()
         }
     except OSError as error:
         raise ServersError(f"{path}: cannot be read ({error.strerror})") from None
@@ -76,15 +78,15 @@ def read_servers(path: str, *, local_only: bool = False) -> Mapping[str, Server]
 
 
 def _without_repeats(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     for name, value in pairs:
-        if name in found:
+        if name in members:
             raise ServersError(f"{name}: named twice")
-        found[name] = value
-    return found
+        members[name] = value
+    return members
 
 
-def _named(name: str) -> str:
+def _check_name(name: str) -> str:
     if not NAME.fullmatch(name):
         raise ServersError(
             f"{name!r}: a server's name has 1 to 64 letters, digits, dots, hyphens or underscores"
@@ -92,66 +94,68 @@ def _named(name: str) -> str:
     return name
 
 
-def _server(name: str, given: Any, *, local_only: bool) -> Server:
-    match given:
+def _read_server(name: str, value: Any, *, local_only: bool) -> Server:
+    match value:
         case {"command": _, "url": _}:
             raise ServersError(f"{name}: expected command or url, got both")
         case {"command": command, **rest}:
-            environment = _environment(f"{name}.env", rest.pop("env", {}))
-            _nothing_else(name, rest)
-            return Command(_arguments(f"{name}.command", command), environment)
+            environment = _read_environment(f"{name}.env", rest.pop("env", {}))
+            _refuse_other_keys(name, rest)
+            return CommandServer(_read_arguments(f"{name}.command", command), environment)
         case {"url": url, **rest}:
-            _nothing_else(name, rest)
-            return Address(_url(f"{name}.url", url, local_only=local_only))
+            _refuse_other_keys(name, rest)
+            return HttpServer(_check_url(f"{name}.url", url, local_only=local_only))
         case dict():
             raise ServersError(f"{name}: expected command or url, got neither")
-    raise ServersError(f"{name}: expected an object with command or url, got {_kind(given)}")
+    raise ServersError(
+        f"{name}: expected an object with command or url, got {_describe_type(value)}"
+    )
 
 
-def _nothing_else(name: str, rest: Mapping[Any, Any]) -> None:
+def _refuse_other_keys(name: str, rest: Mapping[Any, Any]) -> None:
     for key in rest:
         raise ServersError(f"{name}.{key}: unknown key")
 
 
-def _arguments(path: str, given: Any) -> tuple[str, ...]:
-    if not isinstance(given, list) or not given:
+def _read_arguments(path: str, value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not value:
         raise ServersError(f"{path}: expected a list of a program and its arguments")
-    for index, argument in enumerate(given):
+    for index, argument in enumerate(value):
         if not isinstance(argument, str) or "\0" in argument:
-            raise ServersError(f"{path}[{index}]: expected text, got {_kind(argument)}")
-    if not given[0]:
+            raise ServersError(f"{path}[{index}]: expected text, got {_describe_type(argument)}")
+    if not value[0]:
         raise ServersError(f"{path}[0]: expected a program, got empty text")
-    return tuple(given)
+    return tuple(value)
 
 
-def _environment(path: str, given: Any) -> tuple[tuple[str, str], ...]:
-    if not isinstance(given, dict):
-        raise ServersError(f"{path}: expected an object of variables, got {_kind(given)}")
-    for name, value in given.items():
+def _read_environment(path: str, value: Any) -> tuple[tuple[str, str], ...]:
+    if not isinstance(value, dict):
+        raise ServersError(f"{path}: expected an object of variables, got {_describe_type(value)}")
+    for name, text in value.items():
         if not VARIABLE.fullmatch(name):
             raise ServersError(f"{path}: {name!r} cannot be the name of a variable")
-        if not isinstance(value, str) or "\0" in value:
-            raise ServersError(f"{path}.{name}: expected text, got {_kind(value)}")
-    return tuple(given.items())
+        if not isinstance(text, str) or "\0" in text:
+            raise ServersError(f"{path}.{name}: expected text, got {_describe_type(text)}")
+    return tuple(value.items())
 
 
-def _url(path: str, given: Any, *, local_only: bool) -> str:
-    address = _split(given) if isinstance(given, str) else None
+def _check_url(path: str, value: Any, *, local_only: bool) -> str:
+    address = _split_url(value) if isinstance(value, str) else None
     if address is None or address.scheme not in ("http", "https") or not address.hostname:
-        raise ServersError(f"{path}: expected http://HOST… or https://HOST…, got {given!r}")
+        raise ServersError(f"{path}: expected http://HOST… or https://HOST…, got {value!r}")
     if local_only and not _is_local(address.hostname):
-        raise ServersError(f"{path}: in test mode only this machine may be asked")
+        raise ServersError(f"{path}: in test mode, only servers of this machine are allowed")
     return address.geturl()
 
 
-def _split(text: str) -> SplitResult | None:
+def _split_url(text: str) -> SplitResult | None:
     try:
         address = urlsplit(text)
-        # Looked at only to see whether it is a number.
+        # Raises ValueError if it is not a number.
         _ = address.port
     except ValueError:
         return None
-    # `urlsplit` drops what it finds at the ends and within; what we check must be what we use.
+    # `urlsplit` drops some characters; the checked URL must be the used one.
     return address if address.geturl() == text else None
 
 
@@ -162,7 +166,7 @@ def _is_local(host: str) -> bool:
         return host == "localhost"
 
 
-def _kind(value: Any) -> str:
+def _describe_type(value: Any) -> str:
     match value:
         case None:
             return "null"

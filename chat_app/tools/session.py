@@ -1,8 +1,8 @@
-"""One connection to an MCP server, from its opening to its end, in a task of its own.
+"""One connection to an MCP server, from its opening to its end, owned by a separate task.
 
-The SDK wants a connection closed by the task that opened it, and when a transport breaks it cancels
-that task. So one task owns the connection, calls are its children, and a caller waits for a
-future: the only cancellation that comes to a caller is the caller's own.
+The SDK requires that the task that opened a connection closes it, and cancels that task if the
+transport breaks. So one task owns the connection, calls are its children, and callers wait for
+futures, so that they are never cancelled by the SDK.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol, TypeVar
 import anyio
 from anyio.abc import TaskGroup
 
-from chat_app.tools import Outcome
+from chat_app.tools import ToolOutcome
 from chat_app.tools.servers import Server
 from chat_app.values.model_call import Tool
 
@@ -28,33 +28,36 @@ T = TypeVar("T")
 # Some servers are downloaded when they are first started.
 OPEN_SECONDS: Final = 60.0
 LIST_SECONDS: Final = 10.0
-# For answers that are on their way and a goodbye. What ends a process has limits of its own.
+# For pending answers and the goodbye. Ending a process has separate limits.
 CLOSE_SECONDS: Final = 2.0
 CLOSED: Final = "it was closed"
 LOST: Final = "the connection was lost"
 
 
 class SessionEnded(Exception):
-    """There is no connection, or no longer; the message says why."""
+    """There is no connection (any more); the message says why."""
 
 
 class SessionForgotten(SessionEnded):
-    """The server knows the session no more, and did not do what it was asked."""
+    """The server does not know the session any more, and did not run the call."""
 
 
 class Connection(Protocol):
-    """What a session asks of an open server; raises SessionEnded when that is gone."""
+    """An open connection to a server; its methods raise SessionEnded if the server is gone."""
 
     async def tools(self) -> tuple[Tool, ...]: ...
 
     async def watch(self) -> None: ...
 
-    async def call(self, name: str, arguments: Mapping[str, Any]) -> Outcome: ...
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolOutcome: ...
 
 
 class Connect(Protocol):
-    """Opens a server and closes it at the end. `ended` is told why, once nothing can be asked any
-    more; `changed` is called when the list of tools is another."""
+    """Opens a server and closes it at the end.
+
+    `ended` is called with the reason once no more calls are possible; `changed` when the list of
+    tools has changed.
+    """
 
     def __call__(
         self, server: Server, *, ended: Callable[[str], None], changed: Callable[[], None]
@@ -64,7 +67,7 @@ class Connect(Protocol):
 class Session:
     """A connection that is being opened, is open, or has ended; it never opens again.
 
-    `attempt` counts the openings before this one that failed, one after another.
+    `attempt` counts the failed openings in a row before this one.
     """
 
     def __init__(
@@ -79,7 +82,7 @@ class Session:
         self.name = name
         self.attempt = attempt
         self.began = clock()
-        # Why it ended, and when.
+        # The reason of its end, or None, and the time.
         self.ended: str | None = None
         self.ended_at = math.inf
         self.was_open = False
@@ -88,70 +91,72 @@ class Session:
         self._server = server
         self._connect = connect
         self._clock = clock
-        self._over = asyncio.Event()
+        self._ending = asyncio.Event()
         self._closing = False
-        # Whether the list of tools has changed, and whether it would be told.
+        # True if the list of tools has changed; false if changes are not reported.
         self._stale = False
-        self._told = True
+        self._announces_changes = True
         self._tools: tuple[Tool, ...] = ()
-        self._life = anyio.CancelScope()
+        self._lifetime = anyio.CancelScope()
         self._connection: Connection
         self._group: TaskGroup
-        # The owner outlives the first caller, and knows nothing of its context.
+        # An empty context, because the owner outlives the first caller.
         self._owner = asyncio.get_running_loop().create_task(
-            self._live(), name=f"MCP server {name}", context=contextvars.Context()
+            self._run(), name=f"MCP server {name}", context=contextvars.Context()
         )
 
     async def tools(self) -> tuple[Tool, ...]:
-        """Its tools, listed anew if they may have changed."""
-        if self._stale or not self._told:
+        """Return the tools, listed again if they may have changed."""
+        if self._stale or not self._announces_changes:
             self._stale = False
             try:
-                self._tools = await self._ask(lambda server: server.tools(), LIST_SECONDS)
+                self._tools = await self._run_as_child(lambda server: server.tools(), LIST_SECONDS)
             except BaseException:
                 self._stale = True
                 raise
         return self._tools
 
-    async def call(self, tool: str, arguments: Mapping[str, Any], *, seconds: float) -> Outcome:
-        """Raises TimeoutError, and SessionEnded if the server ends first. Where this ends before
-        the call does, the call is cancelled at the server."""
-        return await self._ask(lambda server: server.call(tool, arguments), seconds)
+    async def call(self, tool: str, arguments: Mapping[str, Any], *, seconds: float) -> ToolOutcome:
+        """Call a tool; raises TimeoutError, and SessionEnded if the server ends first.
 
-    def when_gone(self, callback: Callable[["Session"], None]) -> None:
-        """Have this called when nothing is left of it: no process, socket or task."""
+        If the caller stops waiting, the call is cancelled at the server.
+        """
+        return await self._run_as_child(lambda server: server.call(tool, arguments), seconds)
+
+    def on_gone(self, callback: Callable[["Session"], None]) -> None:
+        """Call `callback` when the process, sockets and tasks of this session are gone."""
         self._owner.add_done_callback(lambda _: callback(self))
 
     async def close(self) -> None:
-        """End it; returns when nothing is left of it."""
+        """End the session and wait until it is gone."""
         self._closing = True
         self._end(CLOSED)
         if self.was_open:
             self._group.cancel_scope.cancel()
         else:
-            # Not at once: a process that is just being started would be left to itself.
-            self._life.deadline = anyio.current_time() + CLOSE_SECONDS
+            # With a delay, or a process that is being started would be orphaned.
+            self._lifetime.deadline = anyio.current_time() + CLOSE_SECONDS
         await asyncio.wait({self._owner})
 
-    async def _ask(self, work: Callable[[Connection], Awaitable[T]], seconds: float) -> T:
+    async def _run_as_child(self, work: Callable[[Connection], Awaitable[T]], seconds: float) -> T:
         if self.ended is not None:
             raise SessionEnded(self.ended)
         answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         scope = anyio.CancelScope()
-        self._group.start_soon(self._work, work, answer, scope)
+        self._group.start_soon(self._run_work, work, answer, scope)
         try:
             async with asyncio.timeout(seconds):
                 return await answer
         finally:
             scope.cancel()
 
-    async def _work(
+    async def _run_work(
         self,
         work: Callable[[Connection], Awaitable[T]],
         answer: "asyncio.Future[T]",
         scope: anyio.CancelScope,
     ) -> None:
-        """Do this in a child of the owner. Nothing may escape: it would end all other calls."""
+        """Run `work` in a child of the owner; an escaping error would end all calls."""
         try:
             with scope:
                 result = await work(self._connection)
@@ -164,16 +169,16 @@ class Session:
             if not answer.done():
                 answer.set_exception(SessionEnded(self.ended or LOST))
 
-    async def _live(self) -> None:
+    async def _run(self) -> None:
         reason = ""
         try:
-            if self._over.is_set():
+            if self._ending.is_set():
                 return
-            with self._life as life:
+            with self._lifetime as life:
                 life.deadline = anyio.current_time() + OPEN_SECONDS
                 async with (
                     self._connect(
-                        self._server, ended=self._end, changed=self._change
+                        self._server, ended=self._end, changed=self._mark_stale
                     ) as self._connection,
                     anyio.create_task_group() as self._group,
                 ):
@@ -184,16 +189,16 @@ class Session:
                     watching = anyio.CancelScope()
                     self._group.start_soon(self._watch, watching)
                     try:
-                        await self._over.wait()
+                        await self._ending.wait()
                     finally:
-                        # A transport that breaks comes by here as a cancellation.
+                        # A broken transport arrives here as a cancellation.
                         self._end(LOST)
                     watching.cancel()
                     life.deadline = anyio.current_time() + CLOSE_SECONDS
             if life.cancelled_caught and not self.was_open:
                 reason = f"it was not open after {OPEN_SECONDS:g} s"
         except asyncio.CancelledError:
-            # Nobody cancels the owner but an event loop that ends.
+            # Only the end of the event loop cancels the owner.
             self._closing = True
             raise
         except Exception as error:
@@ -206,22 +211,22 @@ class Session:
     async def _watch(self, scope: anyio.CancelScope) -> None:
         with scope:
             await self._connection.watch()
-            self._told = False
+            self._announces_changes = False
 
-    def _change(self) -> None:
+    def _mark_stale(self) -> None:
         self._stale = True
 
     def _end(self, reason: str) -> None:
-        """Take note of the end, the first time that it is heard of, and let nobody wait."""
+        """Store the first reason of the end, and wake all waiters."""
         if self.ended is None:
             self.ended = reason
             self.ended_at = self._clock()
-        self._over.set()
+        self._ending.set()
         self.settled.set()
 
 
 def _cause(error: BaseException) -> str:
-    """The first of the errors in a group of groups, in one line."""
+    """Return the first error of nested groups in one line."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -1,1 +1,1 @@
-"""What the chat's parts hand each other: pure values."""
+"""Values that the chat's parts exchange: events, model calls, text."""

@@ -1,5 +1,5 @@
-"""What a run says while it goes on, clean and ready to be shown: requirement 002's events, and the
-two ends of a tool call, which requirement 004 has besides."""
+"""The events of a run, clean and ready to be shown: requirement 002's, and requirement 004's start
+and end of a tool call."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call that the model asked for; `arguments` is its JSON text, as the model sent it."""
+    """A tool call of a model; `arguments` is its JSON text as the model sent it."""
 
     id: str
     name: str
@@ -31,7 +31,7 @@ class ThinkingDelta:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallStart:
-    """The model began a call; its arguments follow."""
+    """The model has started a tool call; its arguments follow."""
 
     id: str
     name: str
@@ -47,8 +47,8 @@ class ToolCallDelta:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool gave back, whole. A failed call's text begins `Error: ` and `code` says of what
-    kind: SERVICE_UNAVAILABLE for a timeout or a dead server."""
+    """The uncut result of a tool. A failed call's text starts with `Error: `; `code` is its kind,
+    such as SERVICE_UNAVAILABLE for a timeout or a dead server."""
 
     id: str
     result: str
@@ -60,7 +60,7 @@ class ToolResult:
 class Complete:
     """The end of an answer: `text` is the TextDeltas joined, `thinking` the ThinkingDeltas or None.
 
-    A cancelled run ends with one too, of what was sent until then.
+    A cancelled run ends with one too, of its partial answer.
     """
 
     text: str
@@ -81,7 +81,7 @@ ToolStatus: TypeAlias = Literal["success", "error", "timeout", "cancelled"]
 
 @dataclass(frozen=True, slots=True)
 class ToolStarted:
-    """A tool is called now, with whole arguments; `at` knows its time zone."""
+    """A tool is called with complete arguments; `at` is an aware time."""
 
     call: ToolCall
     at: datetime
@@ -89,7 +89,7 @@ class ToolStarted:
 
 @dataclass(frozen=True, slots=True)
 class ToolEnded:
-    """A tool's call is over, `duration_ms` milliseconds after it started."""
+    """A tool's call has ended, `duration_ms` milliseconds after its start."""
 
     id: str
     status: ToolStatus

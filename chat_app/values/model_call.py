@@ -1,5 +1,4 @@
-"""A model call before any provider's words, as values: what is sent, the six kinds of event that
-come back, and the interface of a client."""
+"""A model call, independent of providers: the request, its events, and the interface of clients."""
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
@@ -9,9 +8,9 @@ from chat_app.values.events import ToolCall
 
 
 @dataclass(frozen=True, slots=True)
-class Thinking:
-    """What a model thought. `signature` is its provider's seal, sent back as it came; `redacted`
-    holds what the provider encrypted in place of a text."""
+class ThinkingPart:
+    """A model's thinking. `signature` goes back to its provider unchanged; `redacted` is encrypted
+    thinking in place of a text."""
 
     text: str = ""
     signature: str = ""
@@ -19,27 +18,33 @@ class Thinking:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class TextPart:
+    """Text in an answer."""
+
     text: str
 
 
-AssistantPart: TypeAlias = Thinking | Text | ToolCall
+AssistantPart: TypeAlias = ThinkingPart | TextPart | ToolCall
 
 
 @dataclass(frozen=True, slots=True)
 class UserTurn:
+    """A message of the user."""
+
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class AssistantTurn:
-    """One answer of a model call. One with tool calls is always followed by its ToolResults."""
+    """The answer of one model call. If it has tool calls, its ToolResults follow."""
 
     parts: tuple[AssistantPart, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class ToolOutput:
+    """The result of one tool call, for the next prompt."""
+
     tool_call_id: str
     name: str
     content: str
@@ -48,9 +53,9 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class ToolResults:
-    """The results of all calls of the turn before, in the order of the calls."""
+    """The results of all calls in the turn before, in their order."""
 
-    results: tuple[Result, ...]
+    results: tuple[ToolOutput, ...]
 
 
 Turn: TypeAlias = UserTurn | AssistantTurn | ToolResults
@@ -58,7 +63,7 @@ Turn: TypeAlias = UserTurn | AssistantTurn | ToolResults
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool that is offered; `input_schema` is the JSON Schema of its arguments."""
+    """A tool offered to a model; `input_schema` is the JSON Schema of its arguments."""
 
     name: str
     description: str
@@ -67,8 +72,8 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """`thinking_budget` is in tokens; None asks for no thinking. `max_tokens` None leaves the limit
-    to the provider (Anthropic demands one: 4,096 and the budget)."""
+    """One request to a model. `thinking_budget` is in tokens, None for no thinking; `max_tokens`
+    None is the provider's limit (for Anthropic, 4,096 plus the budget)."""
 
     model: str
     turns: tuple[Turn, ...]
@@ -81,6 +86,8 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class TextPiece:
+    """A piece of text in a streamed answer."""
+
     text: str
 
 
@@ -94,9 +101,9 @@ class ThinkingPiece:
 
 
 @dataclass(frozen=True, slots=True)
-class CallBegun:
-    """A tool call began. `id` is never empty and unique in the answer: a provider that gives none
-    gets one from the client."""
+class CallStarted:
+    """A tool call has started. `id` is unique in the answer; the client makes one if the provider
+    sends none."""
 
     id: str
     name: str
@@ -112,8 +119,8 @@ class CallArguments:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The provider's terminal marker was seen. `reason`: stop, length, tool_calls,
-    content_filter or what else the provider said. Tokens are 0 where it told none."""
+    """The provider has ended the answer. `reason`: stop, length, tool_calls, content_filter or
+    another one of the provider. Tokens are 0 if it reported none."""
 
     reason: str
     input_tokens: int = 0
@@ -122,18 +129,20 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens that the provider has counted so far, sent before its end. 0 where it told none."""
+    """Tokens counted so far, before the end; 0 if the provider reported none."""
 
     input_tokens: int = 0
     output_tokens: int = 0
 
 
-ProviderEvent: TypeAlias = TextPiece | ThinkingPiece | CallBegun | CallArguments | Usage | Finished
+ProviderEvent: TypeAlias = (
+    TextPiece | ThinkingPiece | CallStarted | CallArguments | Usage | Finished
+)
 
 
 __all__ = [
     "CallArguments",
-    "CallBegun",
+    "CallStarted",
     "Finished",
     "LlmClient",
     "ProviderEvent",
@@ -144,17 +153,17 @@ __all__ = [
 
 
 class LlmClient(Protocol):
-    """One provider, one profile's address and key."""
+    """A client for one provider, with the address and key of one profile."""
 
     def stream(self, request: ModelRequest) -> AsyncIterator[ProviderEvent]:
-        """The events of one model call, in true order; `Finished` comes once, last.
+        """Yield the events of one model call in order; `Finished` comes once, last.
 
-        Raises ChatError: for what the provider or the network says, and for a stream that ends
-        without its provider's terminal marker. Closing the iterator, or cancelling the task that
+        Raises ChatError for errors of the provider or the network, and for a stream that ends
+        without the provider's terminal marker. Closing the iterator, or cancelling the task that
         reads it, closes the provider's socket.
         """
         ...
 
     async def aclose(self) -> None:
-        """Give back connections."""
+        """Close connections."""
         ...

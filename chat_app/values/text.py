@@ -1,4 +1,4 @@
-"""What may not be in a text that is shown and stored, and white space at a text's edges."""
+"""Cleans texts for display and storage: control characters, surrogates, outer white space."""
 
 import re
 from typing import Final
@@ -15,26 +15,26 @@ def without_controls(text: str) -> str:
     return _CONTROLS.sub("", text)
 
 
-def whole_characters(text: str) -> str:
-    """The text with surrogate pairs made one character and lone surrogates, which neither UTF-8
-    nor a database can hold, left out."""
+def join_surrogates(text: str) -> str:
+    """Return the text with surrogate pairs joined and lone surrogates removed, which UTF-8 cannot
+    encode."""
     if _SURROGATE.search(text) is None:
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore")
 
 
 def clean(text: str) -> str:
-    """A whole text, fit to be shown and stored: no control characters, no ␄."""
-    return without_controls(whole_characters(text)).replace(END_OF_TEXT, "")
+    """Return a complete text for display and storage: no control characters, no ␄."""
+    return without_controls(join_surrogates(text)).replace(END_OF_TEXT, "")
 
 
 def clean_json(text: str) -> str:
-    """JSON text without the characters that no JSON text can hold; all others are data."""
-    return _NOT_IN_JSON.sub("", whole_characters(text))
+    """Return JSON text without the characters that JSON forbids."""
+    return _NOT_IN_JSON.sub("", join_surrogates(text))
 
 
-class Characters:
-    """Whole characters out of pieces: servers that count in UTF-16 cut pairs of surrogates."""
+class SurrogateJoiner:
+    """Joins surrogate pairs over pieces; servers that count in UTF-16 split them."""
 
     def __init__(self) -> None:
         self._high = ""
@@ -44,15 +44,15 @@ class Characters:
         self._high = ""
         if text and "\ud800" <= text[-1] <= "\udbff":
             self._high, text = text[-1], text[:-1]
-        return whole_characters(text)
+        return join_surrogates(text)
 
     def drop(self) -> None:
-        """The other half did not come."""
+        """Forget half a surrogate pair."""
         self._high = ""
 
 
-class Edges:
-    """Drops white space before a text and holds white space back until more text follows."""
+class WhitespaceTrimmer:
+    """Trims streamed text: drops leading white space, holds the other until text follows."""
 
     def __init__(self) -> None:
         self._begun = False
@@ -72,6 +72,6 @@ class Edges:
         return out
 
     def end_paragraph(self) -> None:
-        """Have what follows begin after a blank line, in place of the white space there is."""
+        """Replace the held white space with a blank line before the next text."""
         self._in_paragraph = False
         self._held = [BLANK_LINE] if self._begun else []

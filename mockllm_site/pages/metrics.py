@@ -13,7 +13,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
-from chat_app.runs.metrics import FIGURES
+from chat_app.runs.metrics import METRICS
 from mockllm_site import __version__
 from scenarios_app.journal import journal
 from scenarios_app.serving.metrics import ServingFigures
@@ -29,7 +29,7 @@ def registry() -> CollectorRegistry:
     metrics_registry.register(
         ServingFigures(process.tally, process.pipeline.streams, journal, state=process.state)
     )
-    for collector in FIGURES:
+    for collector in METRICS:
         metrics_registry.register(collector)
     build = Info("mockllm_build", "The version that runs.", registry=metrics_registry)
     build.info({"version": __version__})

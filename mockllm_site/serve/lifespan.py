@@ -11,8 +11,8 @@ from asgiref.sync import sync_to_async
 from django.conf import settings
 
 from chat_app import loop
-from chat_app.runs.registry import end_within
-from chat_app.runs.startup import repair
+from chat_app.runs.registry import end_runs_within
+from chat_app.runs.startup import end_dead_runs_at_start
 from mockllm_site.kit.database_thread import close_connection
 from mockllm_site.pages.metrics import labelled_metrics
 from mockllm_site.serve import database, database_threads, lease
@@ -70,7 +70,7 @@ async def start() -> None:
         services().stay()
         services().cluster.metrics_text = labelled_metrics
         await services().start()
-        await repair()
+        await end_dead_runs_at_start()
     except BaseException:
         await sync_to_async(lease.let_go)()
         raise
@@ -112,7 +112,7 @@ def _draining_before(theirs: Handler) -> Handler:
         seconds = settings.MOCKLLM_DRAIN_SECONDS if _drained_at is None else 0.0
         _drained_at = time.monotonic() + seconds
         services().drain(seconds)
-        end_within(seconds)
+        end_runs_within(seconds)
         theirs(number, frame)
 
     return handle

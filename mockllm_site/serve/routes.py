@@ -8,7 +8,7 @@ from channels.security.websocket import AllowedHostsOriginValidator, WebsocketDe
 from django.conf import settings
 from django.urls import path, re_path
 
-from chat_app.imports import imported
+from chat_app.imports import import_in_thread
 from mockllm_site.kit.api.locality import is_foreign_origin
 from scenarios_app.journal.live import LiveJournal
 from scenarios_app.serving.transports.asgi_scope import (
@@ -25,9 +25,9 @@ ADMIN = "/admin/"
 
 async def load_routes(path: str = ADMIN) -> None:
     """Import what answers a path; the admin's needs everything."""
-    await imported(settings.ROOT_URLCONF)
+    await import_in_thread(settings.ROOT_URLCONF)
     if path.startswith(ADMIN):
-        await imported("mockllm_site.admin_urls")
+        await import_in_thread("mockllm_site.admin_urls")
 
 
 def with_routes(app: App) -> App:

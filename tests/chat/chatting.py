@@ -1,4 +1,4 @@
-"""What tests of the service say and look at: scenarios, profiles, messages, events, rows."""
+"""Helpers for tests of the service: scenarios, profiles, messages, events, rows."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from traces_app.follow import follow
 from traces_app.log import LoggedEvent
 from traces_app.models import Trace
 
-Asked: TypeAlias = Callable[[ModelRequest], Awaitable[None]]
+OnRequest: TypeAlias = Callable[[ModelRequest], Awaitable[None]]
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class Chat:
         await self.script(scenario(*({"text": text, **produce} for text in texts)))
 
     async def profile(self, **values: Any) -> ModelProfile:
-        given = {"provider_id": "openai", "model_id": "gpt-4o", "base_url": "mock:", **values}
-        given.setdefault("name", f"profile-{uuid4().hex[:8]}")
-        return await in_database(lambda: ModelProfile.objects.create(**given))
+        columns = {"provider_id": "openai", "model_id": "gpt-4o", "base_url": "mock:", **values}
+        columns.setdefault("name", f"profile-{uuid4().hex[:8]}")
+        return await in_database(lambda: ModelProfile.objects.create(**columns))
 
     async def conversation(self) -> Conversation:
         return await in_database(lambda: create(self.client_id))
@@ -57,9 +57,9 @@ class Chat:
 class Scripted:
     """A client that says what it is told to, after `asked` was awaited with the request."""
 
-    def __init__(self, events: Sequence[ProviderEvent | Exception], asked: Asked) -> None:
+    def __init__(self, events: Sequence[ProviderEvent | Exception], on_request: OnRequest) -> None:
         self._events = events
-        self._asked = asked
+        self._asked = on_request
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ProviderEvent]:
         await self._asked(request)
@@ -75,19 +75,19 @@ class Scripted:
 def scripted(
     monkeypatch: pytest.MonkeyPatch,
     *events: ProviderEvent | Exception | str,
-    asked: Asked | None = None,
+    on_request: OnRequest | None = None,
 ) -> None:
     """Have every client say these events: for what no provider can be brought to do on time.
     One that is text alone says it and finishes."""
-    told: list[ProviderEvent | Exception] = []
+    script: list[ProviderEvent | Exception] = []
     for event in events:
-        told += [TextPiece(event), Finished("stop")] if isinstance(event, str) else [event]
+        script += [TextPiece(event), Finished("stop")] if isinstance(event, str) else [event]
 
     async def nothing(_: ModelRequest) -> None:
         pass
 
     def client(profile: ModelProfile, *, session: str) -> Scripted:
-        return Scripted(told, asked or nothing)
+        return Scripted(script, on_request or nothing)
 
     monkeypatch.setattr("chat_app.runs.answer.get_client", client)
 
@@ -116,5 +116,5 @@ async def messages_of(handle: StreamHandle) -> list[Message]:
 
 
 def text_of(log: list[LoggedEvent]) -> str:
-    """What was said, by the chunks of a log."""
+    """Return the text of a log's chunks."""
     return "".join(event.payload["content"] for event in log if event.type == "chunk")

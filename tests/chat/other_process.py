@@ -1,4 +1,4 @@
-"""What other processes do in tests of runs: each function is one, and speaks in lines."""
+"""Programs of other processes in tests of runs; each function prints JSON lines."""
 
 import asyncio
 import json
@@ -40,7 +40,7 @@ def answer(
     prepare(said)
     runs.RENEW_SECONDS = renew_seconds
     if not heeds_database:
-        runs.Runs._heed = lambda *_: None  # type: ignore[method-assign]
+        runs.RunRegistry._apply_renewal = lambda *_: None  # type: ignore[method-assign]
     asyncio.run(_answer())
     loop.stop()
 

@@ -7,9 +7,9 @@ from chat_app.prompt.messages import PromptMessage
 from chat_app.values.events import ToolCall
 from chat_app.values.model_call import (
     AssistantTurn,
-    Result,
-    Text,
+    TextPart,
     Tool,
+    ToolOutput,
     ToolResults,
     Turn,
     UserTurn,
@@ -24,7 +24,7 @@ def user(number: int, text: str = "") -> PromptMessage:
 
 
 def answer(number: int, text: str = "") -> PromptMessage:
-    return PromptMessage(number, (AssistantTurn((Text(text or f"answer {number}"),)),))
+    return PromptMessage(number, (AssistantTurn((TextPart(text or f"answer {number}"),)),))
 
 
 def looked_up(number: int, result: str = "Sunny") -> PromptMessage:
@@ -34,14 +34,14 @@ def looked_up(number: int, result: str = "Sunny") -> PromptMessage:
         number,
         (
             AssistantTurn((call,)),
-            ToolResults((Result(call.id, call.name, result),)),
-            AssistantTurn((Text(f"answer {number}"),)),
+            ToolResults((ToolOutput(call.id, call.name, result),)),
+            AssistantTurn((TextPart(f"answer {number}"),)),
         ),
     )
 
 
 def talk(count: int, *, first: int = 1, size: int = 40) -> list[PromptMessage]:
-    """So many messages in turn, of so many characters each."""
+    """Return `count` alternating messages of `size` characters each."""
     return [
         (user if number % 2 else answer)(number, f"message {number} ".ljust(size, "x"))
         for number in range(first, first + count)
@@ -69,11 +69,11 @@ def plan(
 
 def texts(turns: Sequence[Turn]) -> list[str]:
     """The first word and number of each turn: `message 1`; a summary is its own text."""
-    found = []
+    all_texts = []
     for turn in turns:
         match turn:
-            case UserTurn(text) | AssistantTurn((Text(text), *_)):
-                found.append(" ".join(text.split()[:2]) if text.startswith("message") else text)
+            case UserTurn(text) | AssistantTurn((TextPart(text), *_)):
+                all_texts.append(" ".join(text.split()[:2]) if text.startswith("message") else text)
             case _:
-                found.append(type(turn).__name__)
-    return found
+                all_texts.append(type(turn).__name__)
+    return all_texts

@@ -15,15 +15,15 @@ def fed(pipeline: StreamPipeline, *events: ProviderEvent | str) -> list[StreamEv
     return list(chain.from_iterable(map(pipeline.feed, pieces)))
 
 
-def said(*events: ProviderEvent | str) -> list[StreamEvent]:
-    """What a call that ends well makes a new pipeline say."""
+def run_events(*events: ProviderEvent | str) -> list[StreamEvent]:
+    """Return the events of a new pipeline for a call that ends well."""
     return fed(StreamPipeline(), *events, END)
 
 
 def split(*events: ProviderEvent | str) -> tuple[str, str]:
     """The text and the thinking of an answer, each as its deltas joined."""
-    found = said(*events)
+    events_found = run_events(*events)
     return (
-        "".join(event.content for event in found if isinstance(event, TextDelta)),
-        "".join(event.content for event in found if isinstance(event, ThinkingDelta)),
+        "".join(event.content for event in events_found if isinstance(event, TextDelta)),
+        "".join(event.content for event in events_found if isinstance(event, ThinkingDelta)),
     )

@@ -13,7 +13,7 @@ METHODS = ("get", "post", "put", "delete")
 
 @dataclass(frozen=True)
 class Things:
-    """What one client has."""
+    """The ids of one client's rows."""
 
     conversation: str
     message: str
@@ -25,7 +25,7 @@ class Things:
 
 
 @dataclass(frozen=True)
-class Asked:
+class RouteRequest:
     """How a route is asked, but for `client_id`; words in braces are ids of Things."""
 
     method: str
@@ -43,7 +43,7 @@ class Asked:
 
 
 IN_IT = {"conversation_id": "{conversation}"}
-ASKED = {
+ROUTE_REQUESTS = {
     "POST get_chat_response_stream": {**IN_IT, "message": "More"},
     "GET stream/{trace}": {},
     "POST cancel_stream": {"trace_id": "{trace}"},
@@ -68,20 +68,20 @@ ASKED = {
 }
 
 
-def asked(name: str) -> Asked:
+def route_request(name: str) -> RouteRequest:
     method, _, path = name.partition(" ")
-    return Asked(method, path, ASKED[name])
+    return RouteRequest(method, path, ROUTE_REQUESTS[name])
 
 
 def routes() -> list[str]:
     """Every method of every route of the URLconf, twins with a slash and the 404 apart."""
-    found: list[str] = []
+    paths: list[str] = []
     for route in urlpatterns:
         assert isinstance(route, URLPattern)
         cls = route.callback.cls  # type: ignore[attr-defined]
         path = re.sub(r"<\w+:(\w+)_id>", r"{\1}", str(route.pattern))
         twin = path[:-1] if path.endswith("/") else f"{path}/"
         allowed = [m for m in METHODS if hasattr(cls, m) and m in cls.http_method_names]
-        if not any(f"{method.upper()} {twin}" in found for method in allowed):
-            found += [f"{method.upper()} {path}" for method in allowed]
-    return found
+        if not any(f"{method.upper()} {twin}" in paths for method in allowed):
+            paths += [f"{method.upper()} {path}" for method in allowed]
+    return paths

@@ -8,7 +8,7 @@ import httpx2
 
 from chat_app.clients.registry import get_client
 from chat_app.values.model_call import ModelRequest, Turn
-from tests.chat.ways import Told, ask, profile, request
+from tests.chat.ways import ReceivedAnswer, ask, profile, request
 
 
 class Scripted(httpx2.AsyncBaseTransport):
@@ -26,10 +26,10 @@ class Scripted(httpx2.AsyncBaseTransport):
 PATH = f"{Scripted.__module__}.{Scripted.__name__}"
 
 
-def events(family: str, said: Iterable[Any]) -> bytes:
+def events(family: str, events_sent: Iterable[Any]) -> bytes:
     """Events as the family frames them; a text is taken as it is, anything else is JSON."""
     lines = []
-    for event in said:
+    for event in events_sent:
         data = event if isinstance(event, str) else json.dumps(event)
         kind = event.get("type", "other") if isinstance(event, dict) else "other"
         name = f"event: {kind}\n" if family == "anthropic" else ""
@@ -37,10 +37,12 @@ def events(family: str, said: Iterable[Any]) -> bytes:
     return "".join(lines).encode()
 
 
-def hear(settings: Any, family: str, *said: Any, provider_id: str = "") -> Told:
-    """What the family's client tells of an answer of these events."""
+def read_answer(
+    settings: Any, family: str, *events_sent: Any, provider_id: str = ""
+) -> ReceivedAnswer:
+    """Read an answer with these events through the family's client."""
     settings.MOCKLLM_TRANSPORT = PATH
-    Scripted.body = events(family, said)
+    Scripted.body = events(family, events_sent)
     client = get_client(profile(provider_id or family, base_url="mock:"), session="none")
     return ask(client, request())
 
@@ -50,6 +52,6 @@ def sent(settings: Any, provider_id: str, *turns: Turn, **fields: Any) -> dict[s
     settings.MOCKLLM_TRANSPORT = PATH
     Scripted.body = b""
     client = get_client(profile(provider_id, base_url="mock:"), session="none")
-    asked: ModelRequest = request(*turns, **fields)
-    ask(client, asked)
+    model_request: ModelRequest = request(*turns, **fields)
+    ask(client, model_request)
     return Scripted.sent

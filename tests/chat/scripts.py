@@ -1,4 +1,4 @@
-"""What the mock is told to answer in several tests."""
+"""Scripted answers of the mock that several tests use."""
 
 from typing import Any
 

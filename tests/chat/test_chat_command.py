@@ -22,7 +22,7 @@ from rich.console import Console
 
 from chat_app.errors import ChatError
 from chat_app.models import Message
-from chat_app.terminal import Screen, Talk, begin_talk
+from chat_app.terminal import Screen, TerminalConversation, open_conversation
 from mockllm_site.kit.database_thread import in_database
 from tests.chat.chatting import Chat, scenario
 from tests.chat.scripts import ENDLESS
@@ -64,7 +64,7 @@ def test_a_script_gets_answers_on_standard_output_and_nothing_else(tmp_path: Pat
     assert re.search(r"^conversation [0-9a-f-]{36}$", err, re.MULTILINE)
 
 
-def test_what_cannot_be_sent_is_one_line_and_the_next_message_goes_on(tmp_path: Path) -> None:
+def test_refused_message_prints_one_line_and_the_next_is_sent(tmp_path: Path) -> None:
     done = piped(tmp_path, b"half \xff\n" + block(text="Fine.").encode())
     assert done.stdout.decode() == "Fine.\n"
     [error, _] = done.stderr.decode().splitlines()
@@ -80,7 +80,9 @@ def test_what_cannot_be_sent_is_one_line_and_the_next_message_goes_on(tmp_path: 
         (["--conversation", "x"], "mockllm: Conversation not found"),
     ],
 )
-def test_what_is_not_there_is_one_line(tmp_path: Path, arguments: list[str], message: str) -> None:
+def test_unknown_profile_or_conversation_prints_one_line(
+    tmp_path: Path, arguments: list[str], message: str
+) -> None:
     done = piped(tmp_path, b"Hello\n", *arguments)
     assert (done.returncode, done.stdout) == (1, b"")
     assert done.stderr.decode().splitlines() == [message]
@@ -98,7 +100,7 @@ class Terminal:
         os.write(self._screen, keys.encode())
 
     def until(self, text: str) -> str:
-        """What is on the screen up to that text, since the last time."""
+        """Read the screen up to that text."""
         until = time.monotonic() + SECONDS
         while text not in self._seen:
             assert time.monotonic() < until, self._seen
@@ -162,9 +164,9 @@ def screen() -> Iterator[tuple[Screen, io.StringIO]]:
     yield Screen(console, console), file
 
 
-async def talk_of(chat: Chat, screen: Screen, **options: Any) -> Talk:
+async def talk_of(chat: Chat, screen: Screen, **options: Any) -> TerminalConversation:
     profile = await chat.profile(name="talk")
-    return await begin_talk(profile.name, options.get("conversation"), screen=screen)
+    return await open_conversation(profile.name, options.get("conversation"), screen=screen)
 
 
 async def test_a_talk_is_one_conversation(chat: Chat, screen: tuple[Screen, io.StringIO]) -> None:
@@ -231,4 +233,4 @@ async def test_an_error_is_a_line_and_no_end(
 
 async def test_a_profile_that_is_not_there(chat: Chat, screen: tuple[Screen, io.StringIO]) -> None:
     with pytest.raises(ChatError, match="Profile not found"):
-        await begin_talk("nobody", None, screen=screen[0])
+        await open_conversation("nobody", None, screen=screen[0])

@@ -1,4 +1,4 @@
-"""What can be done to a conversation, and who sees it."""
+"""Changes of conversations, and their visibility to clients."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -8,9 +8,8 @@ import pytest
 from django.db import connections
 
 from chat_app.conversations import (
-    TITLE_LENGTH,
+    MAX_TITLE_CHARS,
     append_message,
-    as_uuid,
     conversation_of,
     conversations_of,
     create,
@@ -19,7 +18,8 @@ from chat_app.conversations import (
     messages_of,
     rename,
     set_feedback,
-    title_of,
+    title_from,
+    to_uuid,
     trace_ids_of,
 )
 from chat_app.errors import NOT_FOUND, ChatError
@@ -80,14 +80,14 @@ def test_the_first_message_of_a_user_gives_the_title() -> None:
     [
         ("short", "short"),
         ("  two\n\nlines ", "two lines"),
-        ("x" * TITLE_LENGTH, "x" * TITLE_LENGTH),
-        ("x" * (TITLE_LENGTH + 1), "x" * (TITLE_LENGTH - 1) + "…"),
-        ("word " * 40, ("word " * 16)[: TITLE_LENGTH - 1].rstrip() + "…"),
+        ("x" * MAX_TITLE_CHARS, "x" * MAX_TITLE_CHARS),
+        ("x" * (MAX_TITLE_CHARS + 1), "x" * (MAX_TITLE_CHARS - 1) + "…"),
+        ("word " * 40, ("word " * 16)[: MAX_TITLE_CHARS - 1].rstrip() + "…"),
     ],
 )
 def test_a_title_is_one_line_that_is_not_long(text: str, title: str) -> None:
-    assert title_of(text) == title
-    assert len(title_of(text)) <= TITLE_LENGTH
+    assert title_from(text) == title
+    assert len(title_from(text)) <= MAX_TITLE_CHARS
 
 
 @pytest.mark.django_db
@@ -113,7 +113,7 @@ def test_feedback_that_is_taken_back_takes_its_comment_along() -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("given", [None, "", "x", 7, [], b"1", "\0", NOBODYS, UUID(NOBODYS)])
-def test_what_is_no_id_of_ones_own_is_not_found(given: Any) -> None:
+def test_foreign_and_invalid_ids_are_not_found(given: Any) -> None:
     append_message(create("c"), Sender.USER, content="x")
     for select, message in (
         (conversation_of, "Conversation not found"),
@@ -150,7 +150,7 @@ def test_a_message_is_found_with_the_run_behind_it() -> None:
 
 def test_an_id_may_be_written_in_any_of_the_usual_ways() -> None:
     key = uuid4()
-    assert as_uuid(str(key)) == as_uuid(str(key).upper()) == as_uuid(key.hex) == as_uuid(key) == key
+    assert to_uuid(str(key)) == to_uuid(str(key).upper()) == to_uuid(key.hex) == to_uuid(key) == key
 
 
 @pytest.mark.django_db

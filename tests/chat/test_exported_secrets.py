@@ -11,7 +11,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from chat_app.service import StreamHandle
-from chat_app.tools import Outcome, failed
+from chat_app.tools import ToolOutcome, failed_outcome
 from mockllm_site.kit.database_thread import in_database
 from tests.chat.chatting import Chat, events_of, log_of, messages_of, scenario
 from tests.chat.raw_provider import HEAD, raw_provider
@@ -39,8 +39,8 @@ def in_stream(body: dict[str, Any]) -> bytes:
     return HEAD + b"event: error\ndata: " + json.dumps(body).encode() + b"\n\n"
 
 
-SAID = f"Bearer {KEY} of {KEY} may not use this"
-BODY = {"type": "error", "error": {"type": KEY, "code": KEY, "message": SAID, "param": KEY}}
+ERROR_TEXT = f"Bearer {KEY} of {KEY} may not use this"
+BODY = {"type": "error", "error": {"type": KEY, "code": KEY, "message": ERROR_TEXT, "param": KEY}}
 ECHOES = {
     "403": error_answer(403, BODY),
     "500": error_answer(500, BODY),
@@ -59,8 +59,8 @@ async def exported(handle: StreamHandle) -> str:
     return out.getvalue()
 
 
-async def shown(handle: StreamHandle) -> str:
-    """What its API and its page say, and the events and messages themselves."""
+async def shown_pages(handle: StreamHandle) -> str:
+    """Return a run's API record and page, with its events and messages."""
     paths = (f"/api/trace/{handle.id}", f"/traces/{handle.id}/")
     pages = [
         await in_database(lambda path=path: Client().get(path).content.decode()) for path in paths
@@ -93,7 +93,7 @@ async def test_key_that_a_provider_repeats_in_an_error_is_nowhere(
     found = {
         "events": told,
         "export": await exported(handle),
-        "page and API": await shown(handle),
+        "page and API": await shown_pages(handle),
         "log": caplog.text,
     }
     assert "Error(" in told
@@ -106,8 +106,8 @@ async def test_otlp_export_holds_nothing_of_what_was_said(
     """Neither prompts, answers, reasoning, reports, tool arguments nor tool results."""
     tools(
         monkeypatch,
-        good=Outcome(canary("RESULT")),
-        bad=failed(canary("FAILURE")),
+        good=ToolOutcome(canary("RESULT")),
+        bad=failed_outcome(canary("FAILURE")),
     ).go_on("good", "bad")
     secret = {"api_key": canary("ARGUMENT"), "headers": {"Authorization": canary("ARGUMENT")}}
     calls = [{"id": name, "name": name, "arguments": secret} for name in ("good", "bad")]
@@ -116,7 +116,7 @@ async def test_otlp_export_holds_nothing_of_what_was_said(
     await chat.script(scenario({**said, "tool_calls": calls}, {**said, "final_report": report}))
     profile = await chat.profile(mcp_servers=["demo"], system_prompt=canary("SYSTEM"))
     handle = await chat.send(canary("PROMPT"), profile=profile)
-    told = str(await events_of(handle)) + await shown(handle)
+    told = str(await events_of(handle)) + await shown_pages(handle)
     assert [name for name in TALK if canary(name) not in told] == ["SYSTEM"]
     export = await exported(handle)
     assert export.count('"name": "execute_tool') == 2

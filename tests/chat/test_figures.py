@@ -1,9 +1,9 @@
-"""What /metrics tells of the chat."""
+"""The chat's metrics."""
 
 import asyncio
 from collections.abc import Callable
 
-from chat_app.runs.metrics import FIGURES, run_ended, run_started
+from chat_app.runs.metrics import METRICS, run_ended, run_started
 from chat_app.service import cancel
 from mockllm_site.pages.metrics import registry
 from tests.chat.asking import Api
@@ -22,7 +22,7 @@ def figure(name: str, **labels: str) -> float:
 def since() -> Callable[..., float]:
     """How much a figure grew from now on: the process has said things in other tests."""
     before: dict[str, float] = {}
-    for family in FIGURES:
+    for family in METRICS:
         for metric in family.collect():
             for sample in metric.samples:
                 before[f"{sample.name}{sorted(sample.labels.items())}"] = sample.value

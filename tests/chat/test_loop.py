@@ -28,10 +28,10 @@ async def where() -> int:
 
 
 def test_the_first_work_starts_one_thread_and_all_work_runs_there() -> None:
-    assert (loop.running(), threads()) == (False, 0)
+    assert (loop.is_running(), threads()) == (False, 0)
     idents = {loop.submit(where()).result(10) for _ in range(5)}
     assert len(idents) == 1 and threading.get_ident() not in idents
-    assert (loop.running(), threads()) == (True, 1)
+    assert (loop.is_running(), threads()) == (True, 1)
 
 
 def test_many_threads_start_one_loop() -> None:
@@ -50,14 +50,14 @@ def test_many_threads_start_one_loop() -> None:
 def test_stopping_leaves_no_thread_and_the_next_work_starts_another_loop() -> None:
     first = loop.submit(where()).result(10)
     loop.stop()
-    assert (loop.running(), threads()) == (False, 0)
+    assert (loop.is_running(), threads()) == (False, 0)
     assert loop.submit(where()).result(10)
     assert first
 
 
 def test_stopping_what_does_not_run_is_nothing() -> None:
     loop.stop()
-    assert not loop.running()
+    assert not loop.is_running()
 
 
 def test_stopping_ends_the_tasks_that_are_left() -> None:
@@ -75,7 +75,7 @@ def test_stopping_ends_the_tasks_that_are_left() -> None:
     assert ended.is_set()
 
 
-def test_what_is_to_be_closed_is_closed_after_what_is_to_be_drained(
+def test_closers_run_after_drains_in_reverse_order(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     done: list[str] = []
@@ -88,10 +88,10 @@ def test_what_is_to_be_closed_is_closed_after_what_is_to_be_drained(
 
     monkeypatch.setattr(loop, "_drains", [])
     monkeypatch.setattr(loop, "_closers", [])
-    loop.at_stop(first := lambda: close("first"))
-    loop.before_stop(drain)
-    loop.at_stop(lambda: close("second"))
-    loop.at_stop(first)
+    loop.register_closer(first := lambda: close("first"))
+    loop.register_drain(drain)
+    loop.register_closer(lambda: close("second"))
+    loop.register_closer(first)
     loop.submit(where()).result(10)
     loop.stop(1.5)
     assert done == ["drain 1.5", "second", "first"]
@@ -104,7 +104,7 @@ def test_a_closer_that_fails_does_not_keep_the_loop(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(loop, "_closers", [close])
     loop.submit(where()).result(10)
     loop.stop()
-    assert (loop.running(), threads()) == (False, 0)
+    assert (loop.is_running(), threads()) == (False, 0)
 
 
 async def test_work_goes_on_when_whoever_waits_for_it_leaves() -> None:
@@ -146,7 +146,7 @@ def test_a_forked_child_has_a_loop_of_its_own() -> None:
     pid = os.fork()
     if pid == 0:
         try:
-            assert not loop.running()
+            assert not loop.is_running()
             loop.submit(where()).result(10)
             loop.stop()
             os.write(write, b"fine")

@@ -14,7 +14,7 @@ from chat_app.profiles import (
     check_profile,
     default_profile,
     ensure_default_profile,
-    profile_named,
+    find_profile,
 )
 from mockllm_site.management.commands import serve
 
@@ -55,7 +55,7 @@ def test_the_default_profile_is_made_when_it_is_missing() -> None:
     assert (made.name, made.provider_id, made.model_id, made.base_url, made.mcp_servers) == (
         "demo", "openai", "gpt-4o", "mock:", ["demo"],
     )  # fmt: skip
-    assert default_profile() == made == profile_named(None) == profile_named("demo")
+    assert default_profile() == made == find_profile(None) == find_profile("demo")
     assert ModelProfile.objects.count() == 1
 
 
@@ -88,7 +88,7 @@ def test_a_default_profile_that_was_changed_stays_so() -> None:
 @pytest.mark.parametrize("name", ["", "nobody", "Demo", "\0", "x" * 500])
 def test_a_name_of_no_profile_is_not_found(name: str) -> None:
     with pytest.raises(ChatError) as raised:
-        profile_named(name)
+        find_profile(name)
     assert (raised.value.code, raised.value.message) == ("NOT_FOUND", "Profile not found")
 
 

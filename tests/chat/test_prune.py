@@ -67,7 +67,7 @@ def test_old_traces_go_from_conversations_that_go_on(settings: Any) -> None:
     assert Trace.objects.count() == TraceEvent.objects.count() == ModelCall.objects.count() == 1
 
 
-def test_what_still_runs_stays(settings: Any) -> None:
+def test_prune_keeps_running_traces(settings: Any) -> None:
     settings.RETENTION_DAYS = 30
     lease = timezone.now() + timedelta(seconds=60)
     running = talk(31, status=Status.RUNNING, finished_at=None, lease_until=lease)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chat_app.ranking import MIDDLE, Rank, Vote, _rank, rank
+from chat_app.ranking import MEAN_SCORE, ProfileRank, Vote, _rank_counts, rank_profiles
 from tests.support.hypothesis_profiles import often
 
 NAMES = st.sampled_from(["one", "two", "three", "four"])
@@ -30,21 +30,21 @@ NEWTON = {
     "delta": (808.54, 542.74, 1135.80),
 }
 TABLE = [
-    Rank("alpha", wins=12, losses=4, ties=3, score=1169.5, low=1031.2, high=1325.8),
-    Rank("beta", wins=9, losses=9, ties=1, score=1072.2, low=934.8, high=1208.7),
-    Rank("gamma", wins=6, losses=12, ties=2, score=945.4, low=779.6, high=1057.7),
-    Rank("delta", wins=1, losses=3, ties=0, score=808.5, low=542.0, high=1136.1),
+    ProfileRank("alpha", wins=12, losses=4, ties=3, score=1169.5, low=1031.2, high=1325.8),
+    ProfileRank("beta", wins=9, losses=9, ties=1, score=1072.2, low=934.8, high=1208.7),
+    ProfileRank("gamma", wins=6, losses=12, ties=2, score=945.4, low=779.6, high=1057.7),
+    ProfileRank("delta", wins=1, losses=3, ties=0, score=808.5, low=542.0, high=1136.1),
 ]
 
 
-def ranked(votes: list[Vote]) -> list[Rank]:
+def ranked(votes: list[Vote]) -> list[ProfileRank]:
     """Ranks that no earlier call has left behind."""
-    _rank.cache_clear()
-    return rank(votes)
+    _rank_counts.cache_clear()
+    return rank_profiles(votes)
 
 
-def by_name(votes: list[Vote]) -> dict[str, Rank]:
-    return {found.profile: found for found in rank(votes)}
+def by_name(votes: list[Vote]) -> dict[str, ProfileRank]:
+    return {found.profile: found for found in rank_profiles(votes)}
 
 
 def test_the_same_votes_give_this_table() -> None:
@@ -59,8 +59,8 @@ def test_another_method_finds_the_same_scores_and_intervals() -> None:
         assert (found.low, found.high) == pytest.approx((low, high), abs=1.0)
 
 
-def test_nobody_voted_nobody_is_ranked() -> None:
-    assert rank([]) == []
+def test_no_votes_give_an_empty_ranking() -> None:
+    assert rank_profiles([]) == []
 
 
 def test_wins_losses_and_ties_are_counted() -> None:
@@ -75,12 +75,12 @@ def test_wins_losses_and_ties_are_counted() -> None:
     assert (ranks["two"].wins, ranks["two"].losses, ranks["two"].ties) == (1, 2, 1)
 
 
-def test_who_wins_more_stands_above() -> None:
+def test_profile_with_more_wins_ranks_higher() -> None:
     votes = [Vote("one", "two")] * 7 + [Vote("two", "one")] * 3 + [Vote("two", "three")] * 5
-    assert [found.profile for found in rank(votes)] == ["one", "two", "three"]
+    assert [found.profile for found in rank_profiles(votes)] == ["one", "two", "three"]
 
 
-def test_who_never_met_is_compared_through_others() -> None:
+def test_profiles_without_a_common_vote_are_compared_through_others() -> None:
     votes = [Vote("one", "two")] * 9 + [Vote("two", "one")] + [Vote("two", "three")] * 9
     ranks = by_name([*votes, Vote("three", "two")])
     assert ranks["one"].score > ranks["two"].score > ranks["three"].score
@@ -88,8 +88,8 @@ def test_who_never_met_is_compared_through_others() -> None:
 
 def test_equal_profiles_have_equal_scores_in_the_middle() -> None:
     ranks = by_name([Vote("one", "two")] * 4 + [Vote("two", "one")] * 4)
-    assert ranks["one"].score == pytest.approx(MIDDLE)
-    assert ranks["two"].score == pytest.approx(MIDDLE)
+    assert ranks["one"].score == pytest.approx(MEAN_SCORE)
+    assert ranks["two"].score == pytest.approx(MEAN_SCORE)
 
 
 def test_the_scores_are_those_that_the_model_finds_likeliest() -> None:
@@ -107,7 +107,7 @@ def test_a_tie_is_half_a_win_for_each() -> None:
 
 def test_one_who_never_lost_has_a_finite_score() -> None:
     winner = by_name([Vote("one", "two")] * 50)["one"]
-    assert MIDDLE < winner.score < 2_500
+    assert MEAN_SCORE < winner.score < 2_500
 
 
 def test_more_votes_make_the_interval_narrower() -> None:
@@ -118,12 +118,12 @@ def test_more_votes_make_the_interval_narrower() -> None:
 
 def test_one_vote_does_not_settle_who_is_better() -> None:
     ranks = by_name([Vote("one", "two")])
-    assert ranks["one"].low < MIDDLE < ranks["one"].high
-    assert ranks["two"].low < MIDDLE < ranks["two"].high
+    assert ranks["one"].low < MEAN_SCORE < ranks["one"].high
+    assert ranks["two"].low < MEAN_SCORE < ranks["two"].high
 
 
 def test_a_profile_against_itself_counts_for_nothing() -> None:
-    assert rank([Vote("one", "one"), Vote("one", "one", tie=True)]) == []
+    assert rank_profiles([Vote("one", "one"), Vote("one", "one", tie=True)]) == []
 
 
 @settings(max_examples=often(25))
@@ -137,6 +137,6 @@ def test_the_order_of_votes_does_not_matter(votes: list[Vote], chance: random.Ra
 @settings(max_examples=often(25))
 @given(VOTES)
 def test_every_score_lies_in_its_interval_or_near_it(votes: list[Vote]) -> None:
-    for found in rank(votes):
+    for found in rank_profiles(votes):
         assert found.low <= found.high
         assert found.low - 300 <= found.score <= found.high + 300

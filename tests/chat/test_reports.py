@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from chat_app.runs.tool_calls import handed_in, with_report
+from chat_app.runs.tool_calls import find_final_report, replace_report_calls
 from chat_app.values.events import ToolCall
-from chat_app.values.model_call import AssistantPart, Text, Thinking
+from chat_app.values.model_call import AssistantPart, TextPart, ThinkingPart
 from traces_app.reports import REPORT_TOOL, FinalReport, find_report, parse_report
 
 DONE = '{"report_content":"Done."}'
@@ -68,9 +68,9 @@ def test_a_report_of_data_alone_has_that_for_a_text(key: str) -> None:
         "[" * 100_000,
     ],
 )
-def test_what_is_no_report_is_none(arguments: str) -> None:
+def test_invalid_report_arguments_give_none(arguments: str) -> None:
     assert parse_report(REPORT_TOOL, arguments) is None
-    assert handed_in([call(arguments)]) is None
+    assert find_final_report([call(arguments)]) is None
 
 
 def test_another_tools_call_is_none() -> None:
@@ -86,26 +86,26 @@ def test_half_a_surrogate_pair_is_left_out_wherever_it_stands() -> None:
 
 def test_the_first_report_counts() -> None:
     second = call('{"report_content":"Second."}')
-    report = handed_in([LOOK, call("{}"), call(), second])
+    report = find_final_report([LOOK, call("{}"), call(), second])
     assert report is not None and report.report_content == "Done."
-    parts = with_report((call("{}"), call(), second), (Text("Done."),))
-    assert parts == (Text("Done."),)
+    parts = replace_report_calls((call("{}"), call(), second), (TextPart("Done."),))
+    assert parts == (TextPart("Done."),)
 
 
 @pytest.mark.parametrize(
     ("parts", "expected"),
     [
-        ((call(),), (Text("Done."),)),
-        ((Thinking("hm", "s"), call()), (Thinking("hm", "s"), Text("Done."))),
-        ((Text("Here."), call()), (Text("Here.\n\nDone."),)),
-        ((Text("Here."), LOOK, call()), (Text("Here."), LOOK, Text("Done."))),
-        ((call(), LOOK, Text("Bye.")), (Text("Done."), LOOK, Text("Bye."))),
+        ((call(),), (TextPart("Done."),)),
+        ((ThinkingPart("hm", "s"), call()), (ThinkingPart("hm", "s"), TextPart("Done."))),
+        ((TextPart("Here."), call()), (TextPart("Here.\n\nDone."),)),
+        ((TextPart("Here."), LOOK, call()), (TextPart("Here."), LOOK, TextPart("Done."))),
+        ((call(), LOOK, TextPart("Bye.")), (TextPart("Done."), LOOK, TextPart("Bye."))),
     ],
 )
 def test_later_prompts_have_its_text_in_its_place(
     parts: tuple[AssistantPart, ...], expected: tuple[AssistantPart, ...]
 ) -> None:
-    assert with_report(parts, (Text("Done."),)) == expected
+    assert replace_report_calls(parts, (TextPart("Done."),)) == expected
 
 
 def test_it_is_found_among_the_parts_of_a_recorded_call() -> None:

@@ -43,10 +43,10 @@ async def test_thinking_has_a_budget_of_10000_unless_the_profile_gives_another(
 ) -> None:
     asked: list[ModelRequest] = []
 
-    async def hear(request: ModelRequest) -> None:
+    async def read_answer(request: ModelRequest) -> None:
         asked.append(request)
 
-    scripted(monkeypatch, "Hi.", asked=hear)
+    scripted(monkeypatch, "Hi.", on_request=read_answer)
     await events_of(await chat.send(profile=await chat.profile(**columns)))
     assert [request.thinking_budget for request in asked] == [budget]
 

@@ -7,14 +7,14 @@ import pytest
 from django.utils import timezone
 from rich.console import Console
 
-from chat_app.terminal import ASIDE_LENGTH, Screen
+from chat_app.terminal import MAX_ASIDE_CHARS, Screen
 from traces_app.log import LoggedEvent
 
 DIM, PLAIN = "\x1b[2m", "\x1b[0m"
 
 
-def shown(*events: tuple[str, dict[str, Any]]) -> tuple[str, str]:
-    """What is on standard output and on standard error of a pipe."""
+def printed(*events: tuple[str, dict[str, Any]]) -> tuple[str, str]:
+    """Return standard output and standard error of a pipe."""
     answers, asides = io.StringIO(), io.StringIO()
     screen = Screen(Console(file=answers), Console(file=asides))
     for number, (kind, payload) in enumerate(events, 1):
@@ -39,23 +39,23 @@ def output(text: str, *, is_error: bool = False) -> tuple[str, dict[str, Any]]:
 
 
 def test_the_answer_is_one_text() -> None:
-    assert shown(chunk("Hi "), chunk("there."), ("done", {}))[0] == "Hi there.\n"
+    assert printed(chunk("Hi "), chunk("there."), ("done", {}))[0] == "Hi there.\n"
 
 
 def test_a_long_line_is_not_broken() -> None:
     text = "word " * 200
-    assert shown(chunk(text), ("done", {}))[0] == f"{text}\n"
+    assert printed(chunk(text), ("done", {}))[0] == f"{text}\n"
 
 
 @pytest.mark.parametrize(
     "text", ["[bold]not bold[/bold]", ":smile:", "[/]", "12.5 'x' http://x", "a\tb"]
 )
-def test_what_a_model_says_is_no_markup(text: str) -> None:
-    assert shown(chunk(text), ("done", {}))[0] == f"{text}\n"
+def test_markup_of_a_model_is_printed_verbatim(text: str) -> None:
+    assert printed(chunk(text), ("done", {}))[0] == f"{text}\n"
 
 
 def test_in_a_pipe_the_answer_stands_alone() -> None:
-    answers, asides = shown(
+    answers, asides = printed(
         thinking("Let me see."),
         chunk("I look."),
         start("add", {"a": 1}),
@@ -69,7 +69,7 @@ def test_in_a_pipe_the_answer_stands_alone() -> None:
 
 @pytest.mark.parametrize("between", [(), (start("add", {}), output("3")), (thinking("Hm."),)])
 def test_rounds_are_paragraphs_with_one_blank_line(between: tuple[Any, ...]) -> None:
-    answers, _ = shown(chunk("I look."), *between, chunk("\n\nThree."), ("done", {}))
+    answers, _ = printed(chunk("I look."), *between, chunk("\n\nThree."), ("done", {}))
     assert answers == "I look.\n\nThree.\n"
 
 
@@ -83,38 +83,38 @@ def test_on_a_terminal_everything_is_in_order_and_thinking_is_dim() -> None:
 
 
 def test_long_results_and_arguments_are_cut_to_a_line() -> None:
-    _, asides = shown(start("echo", {"text": "a\nb" * 500}), output("x\n\ny " * 500))
+    _, asides = printed(start("echo", {"text": "a\nb" * 500}), output("x\n\ny " * 500))
     lines = asides.splitlines()
     assert len(lines) == 2
-    assert all(len(line) < ASIDE_LENGTH + 20 and line.endswith("…") for line in lines)
+    assert all(len(line) < MAX_ASIDE_CHARS + 20 and line.endswith("…") for line in lines)
 
 
-def test_what_tools_are_called_with_cannot_steer_the_terminal() -> None:
-    _, asides = shown(start("x\x1b[2J", "\x1b[31m"), output("\x07\x1b]0;title\x07"))
+def test_control_characters_in_tool_arguments_are_removed() -> None:
+    _, asides = printed(start("x\x1b[2J", "\x1b[31m"), output("\x07\x1b]0;title\x07"))
     assert "\x1b" not in asides and "\x07" not in asides
 
 
 @pytest.mark.parametrize("status", ["timeout", "cancelled"])
 def test_a_tool_that_did_not_end_says_so(status: str) -> None:
-    assert shown(("tool_end", {"tool_call_id": "1", "status": status}))[1] == f"← {status}\n"
+    assert printed(("tool_end", {"tool_call_id": "1", "status": status}))[1] == f"← {status}\n"
 
 
 @pytest.mark.parametrize("status", ["success", "error"])
 def test_a_tool_whose_result_was_shown_says_no_more(status: str) -> None:
-    assert shown(("tool_end", {"tool_call_id": "1", "status": status})) == ("", "")
+    assert printed(("tool_end", {"tool_call_id": "1", "status": status})) == ("", "")
 
 
 def test_an_error_is_one_line() -> None:
-    answers, asides = shown(
+    answers, asides = printed(
         chunk("Half"), ("error", {"code": "NETWORK_ERROR", "message": "It\nbroke [red]."})
     )
     assert (answers, asides) == ("Half\n", "NETWORK_ERROR: It broke [red].\n")
 
 
 def test_a_cancelled_answer_says_so() -> None:
-    answers, asides = shown(chunk("Half"), ("done", {"cancelled": True}))
+    answers, asides = printed(chunk("Half"), ("done", {"cancelled": True}))
     assert (answers, asides) == ("Half\n", "(cancelled)\n")
 
 
-def test_what_is_of_no_interest_is_not_shown() -> None:
-    assert shown(("started", {"trace_id": "t"})) == ("", "")
+def test_uninteresting_events_print_nothing() -> None:
+    assert printed(("started", {"trace_id": "t"})) == ("", "")

@@ -15,12 +15,12 @@ from chat_app.errors import ChatError
 from chat_app.models import ModelProfile
 from chat_app.values.model_call import (
     CallArguments,
-    CallBegun,
+    CallStarted,
     Finished,
     LlmClient,
     ModelRequest,
     ProviderEvent,
-    Text,
+    TextPart,
     TextPiece,
     ThinkingPiece,
     Turn,
@@ -46,8 +46,8 @@ def request(*turns: Turn, **fields: Any) -> ModelRequest:
 
 
 @dataclass
-class Told:
-    """What a client told of one call, and what it raised instead of ending."""
+class ReceivedAnswer:
+    """The events of one call, and the error that it raised, if any."""
 
     events: list[ProviderEvent] = field(default_factory=list)
     error: ChatError | None = None
@@ -66,7 +66,7 @@ class Told:
         calls: dict[str, tuple[str, str]] = {}
         for event in self.events:
             match event:
-                case CallBegun(call_id, name):
+                case CallStarted(call_id, name):
                     assert call_id not in calls
                     calls[call_id] = (name, "")
                 case CallArguments(call_id, text):
@@ -92,21 +92,23 @@ class Told:
         return self.error.code, self.error.message
 
 
-async def told(client: LlmClient, asked: ModelRequest, *, found: Told | None = None) -> Told:
-    """What it tells, in `found` as it comes."""
-    found = found or Told()
+async def receive(
+    client: LlmClient, model_request: ModelRequest, *, received: ReceivedAnswer | None = None
+) -> ReceivedAnswer:
+    """Stream an answer into `received` and return it."""
+    received = received or ReceivedAnswer()
     try:
-        async for event in client.stream(asked):
-            found.events.append(event)
+        async for event in client.stream(model_request):
+            received.events.append(event)
     except ChatError as error:
-        found.error = error
-    return found
+        received.error = error
+    return received
 
 
-def ask(client: LlmClient, asked: ModelRequest) -> Told:
-    async def once() -> Told:
+def ask(client: LlmClient, model_request: ModelRequest) -> ReceivedAnswer:
+    async def once() -> ReceivedAnswer:
         try:
-            return await told(client, asked)
+            return await receive(client, model_request)
         finally:
             await client.aclose()
 
@@ -128,7 +130,7 @@ class Way:
             columns = {"base_url": base, "api_key_env": KEY_VARIABLE, **columns}
         return get_client(profile(provider_id, **columns), session=self.session)
 
-    def ask(self, provider_id: str = "openai", *turns: Turn, **fields: Any) -> Told:
+    def ask(self, provider_id: str = "openai", *turns: Turn, **fields: Any) -> ReceivedAnswer:
         """One call by a client of its own, on a loop of its own."""
         return ask(self.client(provider_id), request(*turns, **fields))
 
@@ -176,5 +178,5 @@ def way(
         yield Way(live, settings, in_process=True)
 
 
-def texts(*said: str) -> tuple[Text, ...]:
-    return tuple(map(Text, said))
+def texts(*events_sent: str) -> tuple[TextPart, ...]:
+    return tuple(map(TextPart, events_sent))

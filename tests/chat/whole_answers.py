@@ -1,4 +1,4 @@
-"""What an answer must come to, worked out on its whole texts: the pipeline's independent oracle."""
+"""An oracle for the pipeline: computes an answer from its whole texts."""
 
 import re
 import unicodedata
@@ -16,12 +16,12 @@ from chat_app.values.events import (
 from chat_app.values.model_call import (
     AssistantPart,
     CallArguments,
-    CallBegun,
+    CallStarted,
     Finished,
     ProviderEvent,
-    Text,
+    TextPart,
     TextPiece,
-    Thinking,
+    ThinkingPart,
     ThinkingPiece,
 )
 
@@ -48,7 +48,7 @@ class Whole:
 
 
 @dataclass
-class Said:
+class ScriptedPart:
     """A stretch of one kind: text, tagged (thinking in tags), native, call, arguments, or the end
     of a round."""
 
@@ -62,20 +62,20 @@ class Said:
 def whole(rounds: list[list[ProviderEvent]]) -> Whole:
     """`rounds` in as few pieces as can be: no two neighbours that could be one."""
     answer = Whole()
-    said: list[list[Said]] = []
+    said: list[list[ScriptedPart]] = []
     ids: list[str] = []
     for events in rounds:
         stretches, ended = said_in(events, ids)
         said.append(stretches)
         answer.ended.append(ended)
-    everything = [one for stretches in said for one in (*stretches, Said("end", ""))]
-    answer.events = joined(shown(everything))
+    everything = [one for stretches in said for one in (*stretches, ScriptedPart("end", ""))]
+    answer.events = joined(expected_events(everything))
     answer.rounds = [parts_of(stretches) for stretches in said]
     return answer
 
 
-def said_in(events: list[ProviderEvent], ids: list[str]) -> tuple[list[Said], bool]:
-    found: list[Said] = []
+def said_in(events: list[ProviderEvent], ids: list[str]) -> tuple[list[ScriptedPart], bool]:
+    found: list[ScriptedPart] = []
     names: dict[str, str] = {}
     thinking, before = False, ""
     for event in events:
@@ -86,29 +86,29 @@ def said_in(events: list[ProviderEvent], ids: list[str]) -> tuple[list[Said], bo
                 if ended:
                     return found, True
             case ThinkingPiece(text, signature, redacted):
-                found.append(Said("native", paired(text), signature, redacted))
-            case CallBegun(call_id, name):
+                found.append(ScriptedPart("native", paired(text), signature, redacted))
+            case CallStarted(call_id, name):
                 unique, number = call_id, 2
                 while unique in ids:
                     unique, number = f"{call_id}-{number}", number + 1
                 ids.append(unique)
                 names[call_id] = unique
-                found.append(Said("call", name, call=unique))
+                found.append(ScriptedPart("call", name, call=unique))
             case CallArguments(call_id, text):
                 if call_id in names:
-                    found.append(Said("arguments", for_json(text), call=names[call_id]))
+                    found.append(ScriptedPart("arguments", for_json(text), call=names[call_id]))
             case Finished():
                 pass
     return found, False
 
 
-def split(text: str, thinking: bool, before: str) -> tuple[list[Said], bool, str, bool]:
+def split(text: str, thinking: bool, before: str) -> tuple[list[ScriptedPart], bool, str, bool]:
     """Character by character; `before` is the round's text until here, to know code by."""
-    found: list[Said] = []
+    found: list[ScriptedPart] = []
 
     def put(kind: str, character: str) -> None:
         if not found or found[-1].kind != kind:
-            found.append(Said(kind, ""))
+            found.append(ScriptedPart(kind, ""))
         found[-1].text += character
 
     at = 0
@@ -176,7 +176,7 @@ def edged(texts: list[str]) -> list[str]:
     return [everything[start:end] for start, end in pairwise(solid_ends)]
 
 
-def in_paragraphs(said: list[Said], *kinds: str) -> list[str]:
+def in_paragraphs(said: list[ScriptedPart], *kinds: str) -> list[str]:
     """The texts of these kinds. Between two calls or rounds they are one paragraph; there is a
     blank line before each but the first of those that say something."""
     paragraphs: list[list[str]] = [[]]
@@ -194,7 +194,7 @@ def in_paragraphs(said: list[Said], *kinds: str) -> list[str]:
     return found
 
 
-def shown(said: list[Said]) -> list[StreamEvent]:
+def expected_events(said: list[ScriptedPart]) -> list[StreamEvent]:
     texts = in_paragraphs(said, "text")
     thoughts = in_paragraphs(said, "tagged", "native")
     events: list[StreamEvent] = []
@@ -229,7 +229,7 @@ def joined(events: list[StreamEvent]) -> list[StreamEvent]:
     return found
 
 
-def parts_of(said: list[Said]) -> tuple[AssistantPart, ...]:
+def parts_of(said: list[ScriptedPart]) -> tuple[AssistantPart, ...]:
     texts = edged([one.text for one in said if one.kind == "text"])
     arguments: dict[str, str] = {}
     for one in said:
@@ -242,7 +242,7 @@ def parts_of(said: list[Said]) -> tuple[AssistantPart, ...]:
         match one.kind:
             case "text":
                 if text := texts.pop(0):
-                    parts.append(Text(text))
+                    parts.append(TextPart(text))
                     open_kind = ""
             case "tagged" | "native":
                 if open_kind == one.kind and not one.redacted:
@@ -251,20 +251,20 @@ def parts_of(said: list[Said]) -> tuple[AssistantPart, ...]:
                 else:
                     raw = one.text
                 kept = raw if one.signature else cleaned(raw).replace("␄", "").strip()
-                parts.append(Thinking(kept, one.signature, one.redacted))
+                parts.append(ThinkingPart(kept, one.signature, one.redacted))
                 open_kind = "" if one.signature or one.redacted else one.kind
             case "call":
                 written = arguments.get(one.call, "")
                 parts.append(ToolCall(one.call, one.text, written if written.strip() else "{}"))
                 open_kind = ""
-    return united([part for part in parts if part != Thinking()])
+    return united([part for part in parts if part != ThinkingPart()])
 
 
 def united(parts: list[AssistantPart]) -> tuple[AssistantPart, ...]:
     found: list[AssistantPart] = []
     for part in parts:
-        if isinstance(part, Text) and found and isinstance(last := found[-1], Text):
-            found[-1] = Text(last.text + part.text)
+        if isinstance(part, TextPart) and found and isinstance(last := found[-1], TextPart):
+            found[-1] = TextPart(last.text + part.text)
         else:
             found.append(part)
     return tuple(found)

@@ -12,7 +12,7 @@ from chat_app.conversations import create
 from chat_app.conversations import delete as delete_conversation
 from chat_app.models import ABComparison, Conversation, Message
 from chat_app.profiles import default_profile
-from chat_app.runs.begin import Sending, begin
+from chat_app.runs.accept import IncomingMessage, accept_message
 from mockllm_site.management.commands.prune import prune
 from traces_app.models import Status, Trace
 
@@ -25,7 +25,9 @@ def conversation() -> dict[str, Any]:
 
 def send(conversation: str, text: str) -> dict[str, Any]:
     """Store a message and the run that is to answer it, which nobody starts."""
-    begun = begin(Sending(conversation, text, {"": default_profile()}, client_id=READER))
+    begun = accept_message(
+        IncomingMessage(conversation, text, {"": default_profile()}, client_id=READER)
+    )
     return {"trace": str(begun.trace_ids[0])}
 
 
@@ -54,11 +56,13 @@ def compare(conversation: str) -> dict[str, Any]:
     """Store a message and the two runs that are to answer it."""
     profile = default_profile()
     pair = open_pair(
-        Sending(conversation, "Which?", {}, client_id=READER), profiles=(profile, profile), seed=1
+        IncomingMessage(conversation, "Which?", {}, client_id=READER),
+        profiles=(profile, profile),
+        seed=1,
     )
     return {
         "comparison": str(pair.comparison_id),
-        "traces": [str(trace) for trace in pair.begun.trace_ids],
+        "traces": [str(trace) for trace in pair.accepted.trace_ids],
     }
 
 

@@ -46,7 +46,7 @@ async def a_trace(**columns: Any) -> Trace:
 
 
 async def rows(read: Callable[[], T]) -> T:
-    """What a query gives, read in the thread that the code under test uses."""
+    """Run a query in the thread that the code under test uses."""
     return await in_database(read)
 
 

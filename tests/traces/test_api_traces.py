@@ -178,7 +178,7 @@ def test_of_several_answers_to_a_message_the_latest_is_found(question: Message) 
 
 
 @pytest.mark.parametrize("given", [NOBODYS, "nonsense", "1", "%00"])
-def test_what_is_not_there_is_not_found(question: Message, given: str) -> None:
+def test_unknown_trace_is_not_found(question: Message, given: str) -> None:
     assert error_of(get(given)) == (404, "NOT_FOUND", "trace_id")
     assert error_of(get(f"by_message/{given}")) == (404, "NOT_FOUND", "message_id")
     assert error_of(post(given)) == (404, "NOT_FOUND", "trace_id")
@@ -188,7 +188,7 @@ def test_a_message_without_a_run_has_no_trace(question: Message) -> None:
     assert error_of(get(f"by_message/{question.pk}")) == (404, "NOT_FOUND", "message_id")
 
 
-def test_whoever_says_to_be_somebody_else_finds_nothing(question: Message) -> None:
+def test_another_client_id_does_not_find_the_trace(question: Message) -> None:
     trace = run(question)
     paths = (str(trace.pk), f"by_message/{trace.message_id}")
     for path in paths:
@@ -201,9 +201,7 @@ def test_whoever_says_to_be_somebody_else_finds_nothing(question: Message) -> No
 
 
 @pytest.mark.parametrize("preference", ["", "a", "b", "tie"])
-def test_who_answered_in_a_comparison_is_told_after_the_vote(
-    question: Message, preference: str
-) -> None:
+def test_trace_names_the_profile_after_the_vote_only(question: Message, preference: str) -> None:
     first, second = run(question, branch="a"), run(question, branch="b")
     ABComparison.objects.create(
         conversation=question.conversation,

@@ -52,11 +52,11 @@ async def live() -> AsyncIterator[tuple[Trace, RunLog]]:
     logs.unregister_log(trace.pk)
 
 
-async def test_an_ended_run_is_told_again() -> None:
+async def test_ended_run_is_followed_from_its_rows() -> None:
     trace = await ended()
-    told = [said async for said in follow(trace.pk)]
-    assert [(said.seq, said.type) for said in told] == [(1, "started"), (2, "chunk"), (3, "done")]
-    assert told[1].payload == {"content": "piece 2 "}
+    events = [said async for said in follow(trace.pk)]
+    assert [(said.seq, said.type) for said in events] == [(1, "started"), (2, "chunk"), (3, "done")]
+    assert events[1].payload == {"content": "piece 2 "}
 
 
 @pytest.mark.parametrize(
@@ -68,11 +68,11 @@ async def test_an_ended_run_is_told_again() -> None:
         pytest.param(10**19, [3], id="beyond all ends"),
     ],
 )
-async def test_an_ended_run_is_told_from_a_number_on(after: int, seqs: list[int]) -> None:
+async def test_ended_run_is_followed_after_a_number(after: int, seqs: list[int]) -> None:
     assert await seqs_of((await ended()).pk, after=after) == seqs
 
 
-async def test_a_live_run_is_told_as_it_goes_on(live: tuple[Trace, RunLog]) -> None:
+async def test_live_run_is_followed_as_it_goes_on(live: tuple[Trace, RunLog]) -> None:
     trace, log = live
     following = asyncio.create_task(seqs_of(trace.pk))
     await asyncio.sleep(0)
@@ -81,7 +81,7 @@ async def test_a_live_run_is_told_as_it_goes_on(live: tuple[Trace, RunLog]) -> N
     assert await following == [1, 2, 3]
 
 
-async def test_what_of_a_live_run_is_not_stored_yet_is_told_too(
+async def test_unstored_events_of_a_live_run_are_followed(
     live: tuple[Trace, RunLog],
 ) -> None:
     trace, log = live
@@ -93,7 +93,7 @@ async def test_what_of_a_live_run_is_not_stored_yet_is_told_too(
 
 
 @pytest.mark.parametrize("after", [3, 50])
-async def test_whoever_is_ahead_of_a_live_run_gets_its_end(
+async def test_follower_ahead_of_a_live_run_gets_its_terminal_event(
     live: tuple[Trace, RunLog], after: int
 ) -> None:
     trace, log = live
@@ -143,15 +143,15 @@ async def test_a_run_that_ends_between_two_reads_ends_once(monkeypatch: pytest.M
     assert asked == 1
 
 
-async def test_the_run_of_a_dead_process_is_ended_by_whoever_follows_it() -> None:
+async def test_follower_ends_the_run_of_a_dead_process() -> None:
     trace = await stored(event(1, "started"), event(2), owner=dead_owner())
-    told = [said async for said in follow(trace.pk)]
-    assert [(said.seq, said.type) for said in told] == [
+    events = [said async for said in follow(trace.pk)]
+    assert [(said.seq, said.type) for said in events] == [
         (1, "started"),
         (2, "chunk"),
         (2 + MAX_UNSTORED_EVENTS, "error"),
     ]
-    assert told[-1].payload["message"] == "interrupted"
+    assert events[-1].payload["message"] == "interrupted"
 
 
 @pytest.mark.parametrize("after", [2, 3, 40, 10_000])
@@ -167,41 +167,41 @@ async def test_client_of_a_dead_process_gets_the_terminal_event_after_any_sent_n
 
 
 @pytest.mark.parametrize("after", [2, 3])
-async def test_whoever_waits_for_a_process_that_dies_gets_the_end(
+async def test_follower_of_a_dying_process_gets_the_terminal_event(
     after: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It may know numbers that the dead process had told and not stored."""
     trace = await stored(event(1, "started"), event(2), owner="dying")
     is_over = partial(Trace.objects.filter(pk=trace.pk).update, owner=dead_owner())
-    ended, told = follow_module._has_ended, []
+    ended, events = follow_module._has_ended, []
 
     def dies_once_seen(trace_id: uuid.UUID) -> bool:
-        told.append(ended(trace_id))
+        events.append(ended(trace_id))
         is_over()
-        return told[-1]
+        return events[-1]
 
     monkeypatch.setattr(follow_module, "_has_ended", dies_once_seen)
     assert await seqs_of(trace.pk, after=after) == [2 + MAX_UNSTORED_EVENTS]
-    assert told == [False, True]
+    assert events == [False, True]
 
 
-async def test_a_run_that_is_not_there_cannot_be_followed() -> None:
+async def test_following_an_unknown_run_raises() -> None:
     with pytest.raises(Trace.DoesNotExist):
         await seqs_of(uuid.uuid4())
     with pytest.raises(Trace.DoesNotExist):
         await in_database(partial(terminal_number, uuid.uuid4()))
 
 
-async def test_where_an_ended_run_ended_can_be_asked() -> None:
+async def test_terminal_number_of_an_ended_run_is_its_last() -> None:
     assert await in_database(partial(terminal_number, (await ended()).pk)) == 3
 
 
-async def test_a_run_that_goes_on_has_not_ended_anywhere(live: tuple[Trace, RunLog]) -> None:
+async def test_live_run_has_no_terminal_number(live: tuple[Trace, RunLog]) -> None:
     assert await in_database(partial(terminal_number, live[0].pk)) is None
     elsewhere = await stored(event(1, "started"), owner="another")
     assert await in_database(partial(terminal_number, elsewhere.pk)) is None
 
 
-async def test_asking_where_a_dead_run_ended_ends_it() -> None:
+async def test_terminal_number_ends_a_dead_run() -> None:
     trace = await stored(event(1, "started"), owner=dead_owner())
     assert await in_database(partial(terminal_number, trace.pk)) == 1 + MAX_UNSTORED_EVENTS

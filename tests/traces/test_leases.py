@@ -36,11 +36,11 @@ def log(trace: Trace, *said: tuple[str, dict[str, object]]) -> None:
 
 
 @pytest.mark.django_db
-def test_a_lease_that_is_renewed_lasts_from_now_on() -> None:
+def test_renewed_lease_lasts_from_now() -> None:
     trace = make_trace(now=NOW)
-    told = renew_leases([trace.pk], now=LATER)
+    renewal = renew_leases([trace.pk], now=LATER)
     assert fresh(trace).lease_until == lease_end(LATER)
-    assert (told.lost, told.cancelled) == (frozenset(), frozenset())
+    assert (renewal.lost, renewal.cancelled) == (frozenset(), frozenset())
 
 
 @pytest.mark.django_db
@@ -54,7 +54,7 @@ def test_all_runs_of_a_process_are_renewed_with_one_update(
 
 
 @pytest.mark.django_db
-def test_whoever_renews_learns_what_is_to_be_cancelled() -> None:
+def test_renewal_reports_runs_to_be_cancelled() -> None:
     wanted, unwanted = make_trace(), make_trace(cancel_requested=True)
     assert renew_leases([wanted.pk, unwanted.pk], now=NOW).cancelled == {unwanted.pk}
 
@@ -63,7 +63,7 @@ def test_whoever_renews_learns_what_is_to_be_cancelled() -> None:
 @pytest.mark.parametrize(
     "columns", [{"status": Status.FAILED}, {"owner": "another"}], ids=["ended", "another's"]
 )
-def test_whoever_renews_learns_what_it_has_no_more(columns: dict[str, str]) -> None:
+def test_renewal_reports_lost_runs(columns: dict[str, str]) -> None:
     mine, lost = make_trace(now=NOW), make_trace(now=NOW, **columns)
     assert renew_leases([mine.pk, lost.pk], now=LATER).lost == {lost.pk}
     assert fresh(lost).lease_until == lease_end(NOW)
@@ -88,7 +88,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("jump", [-HOUR, timedelta(0), HOUR], ids=["back", "right", "ahead"])
-def test_a_run_lives_as_long_as_its_lease_moves(clock: Clock, jump: timedelta) -> None:
+def test_run_is_alive_while_its_lease_is_renewed(clock: Clock, jump: timedelta) -> None:
     """Whatever its process's wall clock says, and this one's."""
     trace = make_trace(now=NOW)
     assert end_dead_runs(now=NOW + jump) == 0
@@ -104,7 +104,7 @@ def test_a_run_lives_as_long_as_its_lease_moves(clock: Clock, jump: timedelta) -
 
 
 @pytest.mark.django_db
-def test_a_run_whose_process_is_known_to_be_dead_is_dead_at_once(clock: Clock) -> None:
+def test_run_of_a_dead_process_of_this_machine_is_ended_immediately(clock: Clock) -> None:
     ours, theirs = make_trace(now=NOW), make_trace(now=NOW, owner=dead_owner())
     elsewhere = make_trace(now=NOW, owner="one.of-another-machine.1.1")
     assert end_dead_runs(now=NOW) == 1
@@ -113,7 +113,7 @@ def test_a_run_whose_process_is_known_to_be_dead_is_dead_at_once(clock: Clock) -
 
 
 @pytest.mark.django_db
-def test_no_more_leases_are_watched_than_there_is_room_for(
+def test_number_of_watched_leases_is_limited(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(leases.lease_watch._seen, "max_items", 2)
@@ -163,7 +163,7 @@ def test_dead_run_without_stored_events_gets_a_terminal_event() -> None:
 
 
 @pytest.mark.django_db
-def test_what_a_dead_run_had_said_is_kept_as_a_failed_answer() -> None:
+def test_partial_answer_of_a_dead_run_is_stored_as_failed() -> None:
     trace = make_trace(
         now=NOW, owner=dead_owner(), provider_id="openai", model_id="gpt-4o", branch="b"
     )
@@ -193,7 +193,7 @@ def test_what_a_dead_run_had_said_is_kept_as_a_failed_answer() -> None:
 
 
 @pytest.mark.django_db
-def test_a_dead_run_that_had_said_nothing_leaves_no_answer() -> None:
+def test_dead_run_without_text_stores_no_answer() -> None:
     trace = make_trace(now=NOW, owner=dead_owner())
     log(trace, ("started", {"trace_id": "t"}))
     end_dead_runs(now=LATER)
@@ -202,7 +202,7 @@ def test_a_dead_run_that_had_said_nothing_leaves_no_answer() -> None:
 
 
 @pytest.mark.django_db
-def test_a_dead_run_is_counted_up() -> None:
+def test_totals_of_a_dead_run_are_stored() -> None:
     trace = make_trace(now=NOW, owner=dead_owner())
     for number in (1, 2):
         ModelCall.objects.create(trace=trace, number=number, input_tokens=10, output_tokens=number)
@@ -220,7 +220,7 @@ def test_a_dead_run_is_counted_up() -> None:
 
 
 @pytest.mark.django_db
-def test_only_the_runs_that_are_meant_are_ended() -> None:
+def test_only_selected_runs_are_ended() -> None:
     meant, other = (make_trace(now=NOW, owner=dead_owner()) for _ in range(2))
     assert end_dead_runs(Trace.objects.filter(pk=meant.pk), now=LATER) == 1
     assert (fresh(meant).status, fresh(other).status) == (Status.FAILED, Status.RUNNING)
@@ -234,7 +234,7 @@ def test_an_ended_run_is_left_as_it_is() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-async def test_of_many_who_find_a_dead_run_one_ends_it() -> None:
+async def test_concurrent_finders_end_a_dead_run_once() -> None:
     """Each in a thread of its own, as the readers of several processes would."""
     trace = await a_trace(now=NOW, owner=dead_owner())
     await rows(partial(log, trace, ("chunk", {"content": "Half"})))
@@ -245,7 +245,7 @@ async def test_of_many_who_find_a_dead_run_one_ends_it() -> None:
 
 
 @pytest.mark.django_db
-def test_an_answer_that_cannot_be_kept_does_not_keep_its_run_alive(
+def test_dead_run_ends_even_if_its_answer_cannot_be_stored(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     trace = make_trace(now=NOW, owner=dead_owner())

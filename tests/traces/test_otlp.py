@@ -100,7 +100,7 @@ def test_the_names_are_those_of_the_genai_conventions() -> None:
     assert tool["gen_ai.tool.call.id"] == "call_1"
 
 
-def test_what_failed_says_so() -> None:
+def test_failed_spans_have_the_error_status() -> None:
     failed = a_run(
         status="failed",
         code="RATE_LIMITED",

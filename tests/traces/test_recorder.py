@@ -21,7 +21,7 @@ A_MINUTE = 60.0
 
 
 class Losses:
-    """Who was told of which run, and why."""
+    """Record which runs were lost, and why."""
 
     def __init__(self) -> None:
         self.told: list[tuple[UUID, Exception | None]] = []
@@ -145,7 +145,7 @@ async def test_an_end_that_fails_half_way_leaves_no_trace_of_itself() -> None:
     assert await rows(lambda: seqs(trace)) == [1, 2]
 
 
-async def test_what_is_handed_over_is_in_no_batch() -> None:
+async def test_taken_records_are_in_no_batch() -> None:
     trace = await a_trace()
     recorder = Recorder(Losses(), batch_seconds=A_MINUTE)
     recorder.record(trace.pk, event(1))

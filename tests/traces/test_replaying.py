@@ -38,7 +38,7 @@ def api(live: Live) -> Api:
 
 
 def normalised(stream: Stream) -> list[Any]:
-    """What was said, whatever the borders of its pieces, ids of rows and times."""
+    """Return the events, independent of chunk borders, row ids and times."""
     said: list[Any] = []
     for event in stream.events:
         data = {
@@ -114,7 +114,7 @@ def test_an_id_of_nothing_is_an_error(live: Live) -> None:
         call_command("trace_scenario", str(UUID(int=7)))
 
 
-def test_what_cannot_be_replayed_is_an_error_of_the_command(live: Live, api: Api) -> None:
+def test_command_fails_for_a_run_that_cannot_be_replayed(live: Live, api: Api) -> None:
     live.load(scenario({"text": "Hi."}))
     stream = api.send()
     Trace.objects.update(status=Status.CANCELLED)

@@ -14,7 +14,7 @@ from tests.chat.tools.tool_servers import SCRIPT
 from tests.support import fork_server
 from tests.support.live_server import Live
 
-ASKED = "Use them all"
+QUESTION = "Use them all"
 # What differs between two runs of the same; a trace has the names of tools, not what descriptions
 # of them add to the estimate.
 NEW = {
@@ -50,13 +50,13 @@ ROUNDS = (
 )
 
 
-def told(value: Any) -> Any:
+def without_times(value: Any) -> Any:
     """A trace's record without ids and times."""
     match value:
         case dict():
-            return {key: told(inner) for key, inner in value.items() if key not in NEW}
+            return {key: without_times(inner) for key, inner in value.items() if key not in NEW}
         case list():
-            return [told(inner) for inner in value]
+            return [without_times(inner) for inner in value]
     return value
 
 
@@ -64,7 +64,7 @@ def ordered(record: dict[str, Any]) -> dict[str, Any]:
     """Calls of one round end in any order: their events by their ids; pieces of text are joined."""
     events: list[dict[str, Any]] = []
     for event in record["events"]:
-        kept = {key: value for key, value in told(event).items() if key != "seq"}
+        kept = {key: value for key, value in without_times(event).items() if key != "seq"}
         if events and event["type"] == "chunk" == events[-1]["type"]:
             events[-1]["content"] += kept["content"]
         else:
@@ -74,7 +74,7 @@ def ordered(record: dict[str, Any]) -> dict[str, Any]:
         key=lambda event: str(event["tool_call_id"]),
     )
     others = [event for event in events if "tool_call_id" not in event]
-    return {**told(record), "events": [others, by_call], "totals": None}
+    return {**without_times(record), "events": [others, by_call], "totals": None}
 
 
 def servers(folder: Path, **commands: list[str]) -> str:
@@ -102,7 +102,7 @@ def test_a_run_is_the_same_without_the_server_of_its_tools(
     settings.MCP_CALL_SECONDS = 3
     settings.MCP_SERVERS = servers(tmp_path, demo=[fork_server.python(), "-P", str(SCRIPT)])
     live.load(scenario(*ROUNDS, variables={"city": "Zürich", "open": "{{"}))
-    recorded = api.get(f"trace/{api.send(ASKED).trace_id}").json()
+    recorded = api.get(f"trace/{api.send(QUESTION).trace_id}").json()
     assert recorded["status"] == "completed"
     document = api.post(f"trace/{recorded['trace_id']}/scenario").json()
     Scenario.objects.all().delete()
@@ -110,7 +110,7 @@ def test_a_run_is_the_same_without_the_server_of_its_tools(
     settings.MCP_SERVERS = replaying(tmp_path, document)
     # Twice: what was recorded is not used up.
     for _ in range(2):
-        again = api.get(f"trace/{api.send(ASKED).trace_id}").json()
+        again = api.get(f"trace/{api.send(QUESTION).trace_id}").json()
         assert ordered(again) == ordered(recorded)
     outputs = {e["tool_call_id"]: e for e in again["events"] if e["type"] == "tool_output"}
     assert (outputs["i"]["output"], outputs["j"]["output"]) == ("1", "2")
@@ -127,7 +127,7 @@ def test_a_call_that_was_not_recorded_is_told_in_the_trace(
     )
     settings.MCP_SERVERS = replaying(tmp_path, document)
     live.load(document)
-    stream = api.send(ASKED)
+    stream = api.send(QUESTION)
     events = api.get(f"trace/{stream.trace_id}").json()["events"]
     outputs = {e["tool_call_id"]: e for e in events if e["type"] == "tool_output"}
     assert (outputs["a"]["output"], outputs["a"]["is_error"]) == ("3", False)

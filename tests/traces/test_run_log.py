@@ -10,15 +10,15 @@ from traces_app.log import RunLog
 @pytest.fixture
 def log() -> RunLog[str]:
     """`a` is passed on between two events, the second of which has a source."""
-    made: RunLog[str] = RunLog()
-    made.publish(made.next_event("started", {}))
-    made.publish_source("a")
-    made.publish(made.next_event("chunk", {"content": "b…"}), "b, whole")
-    made.publish(made.next_event("done", {}), "end")
-    return made
+    run_log: RunLog[str] = RunLog()
+    run_log.publish(run_log.next_event("started", {}))
+    run_log.publish_source("a")
+    run_log.publish(run_log.next_event("chunk", {"content": "b…"}), "b, whole")
+    run_log.publish(run_log.next_event("done", {}), "end")
+    return run_log
 
 
-async def test_what_is_passed_on_has_no_number(log: RunLog[str]) -> None:
+async def test_sources_without_an_event_get_no_number(log: RunLog[str]) -> None:
     events = [(event.seq, event.type) async for event in log.follow()]
     assert events == [(1, "started"), (2, "chunk"), (3, "done")]
 

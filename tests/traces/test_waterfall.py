@@ -8,13 +8,13 @@ from traces_app.otlp import ToolSpan
 from traces_app.pages import CHART_WIDTH, Bar, waterfall_bars
 
 
-def places(found: list[Bar]) -> list[tuple[str, int, int]]:
-    return [(bar.name, bar.started_ms, bar.duration_ms) for bar in found]
+def places(bars_found: list[Bar]) -> list[tuple[str, int, int]]:
+    return [(bar.name, bar.started_ms, bar.duration_ms) for bar in bars_found]
 
 
 def test_the_run_comes_first_then_what_happened_as_it_began() -> None:
-    found = waterfall_bars(a_run(), {})
-    assert places(found) == [
+    bars_found = waterfall_bars(a_run(), {})
+    assert places(bars_found) == [
         ("completed", 0, 900),
         ("model call 1", 10, 290),
         ("add", 300, 190),
@@ -29,9 +29,9 @@ def test_bars_share_the_charts_width_by_their_times() -> None:
 
 
 def test_the_first_token_is_a_mark_on_its_call() -> None:
-    found = {bar.name: bar.first for bar in waterfall_bars(a_run(), {1: at(90), 2: None})}
-    assert found["model call 1"] == "100.0"
-    assert found["model call 2"] == ""
+    bars_found = {bar.name: bar.first for bar in waterfall_bars(a_run(), {1: at(90), 2: None})}
+    assert bars_found["model call 1"] == "100.0"
+    assert bars_found["model call 2"] == ""
 
 
 def test_no_bar_is_too_short_to_see_and_none_leaves_the_chart() -> None:
@@ -41,13 +41,13 @@ def test_no_bar_is_too_short_to_see_and_none_leaves_the_chart() -> None:
     assert float(bar.left) + float(bar.width) <= CHART_WIDTH
 
 
-def test_what_is_said_of_a_call_is_its_end_and_its_tokens() -> None:
+def test_bar_of_a_call_shows_its_end_and_its_tokens() -> None:
     run = a_run()
     failed = replace(
         run.calls[0], code="RATE_LIMITED", finish_reason="", input_tokens=0, output_tokens=0
     )
-    found = waterfall_bars(replace(run, calls=(failed, run.calls[1])), {})
-    assert [(bar.detail, bar.failed) for bar in found if bar.kind == "call"] == [
+    bars_found = waterfall_bars(replace(run, calls=(failed, run.calls[1])), {})
+    assert [(bar.detail, bar.failed) for bar in bars_found if bar.kind == "call"] == [
         ("RATE_LIMITED", True),
         ("stop, 20 → 7 tokens", False),
     ]
@@ -59,7 +59,7 @@ def test_estimated_tokens_are_marked() -> None:
     assert waterfall_bars(replace(run, calls=(cut,)), {})[1].detail.endswith(" tokens (estimated)")
 
 
-def test_what_is_said_of_a_run_is_its_report() -> None:
+def test_bar_of_a_run_shows_its_report() -> None:
     said = [
         (bar.detail, bar.failed)
         for bar in (
@@ -70,5 +70,5 @@ def test_what_is_said_of_a_run_is_its_report() -> None:
 
 
 def test_a_run_of_no_time_and_clocks_that_go_back_still_make_a_chart() -> None:
-    found = waterfall_bars(a_run(ended=START - timedelta(seconds=1), calls=(), tools=()), {})
-    assert places(found) == [("completed", 0, 0)]
+    bars_found = waterfall_bars(a_run(ended=START - timedelta(seconds=1), calls=(), tools=()), {})
+    assert places(bars_found) == [("completed", 0, 0)]

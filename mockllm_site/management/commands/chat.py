@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from rich.console import Console
 
 from chat_app.errors import ChatError
-from chat_app.terminal import Screen, begin_talk, interruptible, typed_lines
+from chat_app.terminal import Screen, open_conversation, read_lines, run_interruptibly
 from mockllm_site.serve import database, lifespan
 from mockllm_site.serve import first_start as starting
 
@@ -34,13 +34,13 @@ class Command(BaseCommand):
             with asyncio.Runner() as runner:
                 runner.run(lifespan.start())
                 talk = runner.run(
-                    begin_talk(
+                    open_conversation(
                         options["profile"], options["conversation"], screen=Screen(answers, asides)
                     )
                 )
                 for line in _lines():
                     # The first Ctrl-C cancels the answer, the next one the wait for its end.
-                    interruptible(runner, talk.say(line))
+                    run_interruptibly(runner, talk.say(line))
                 talk.end()
         except ChatError as error:
             raise CommandError(error.message) from None
@@ -60,7 +60,7 @@ def _prepare() -> None:
 def _lines() -> Iterator[str]:
     """Return the messages to send: lines of a pipe or typed lines."""
     if sys.stdin.isatty():
-        lines = typed_lines()
+        lines = read_lines()
     else:
         # Bytes that are no text become a message that is refused, and not a traceback.
         sys.stdin.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]

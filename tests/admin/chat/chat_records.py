@@ -52,9 +52,9 @@ def records() -> Rows:
     """Every row of the chat and its traces, without the columns that staff may write."""
     models = [*apps.get_app_config("chat_app").get_models()]
     models += apps.get_app_config("traces_app").get_models()
-    found: Rows = {}
+    rows_found: Rows = {}
     for model in models:
         hidden = EDITABLE.get(model._meta.label, set())
         names = [field.attname for field in model._meta.concrete_fields if field.name not in hidden]
-        found[model._meta.label] = list(model._default_manager.order_by("pk").values(*names))
-    return found
+        rows_found[model._meta.label] = list(model._default_manager.order_by("pk").values(*names))
+    return rows_found

@@ -33,10 +33,10 @@ def talk(text: str = "words", *, preference: str = "") -> Conversation:
     conversation = create(text[:200], text[:200])
     conversation.tags = [text]
     conversation.save()
-    asked = append_message(conversation, Sender.USER, content=text)
+    question = append_message(conversation, Sender.USER, content=text)
     traces = {}
     for branch in ("a", "b"):
-        said = append_message(
+        answer_message = append_message(
             conversation,
             Sender.ASSISTANT,
             content=text,
@@ -51,8 +51,8 @@ def talk(text: str = "words", *, preference: str = "") -> Conversation:
         )
         trace = Trace.objects.create(
             conversation=conversation,
-            user_message=asked,
-            message=said,
+            user_message=question,
+            message=answer_message,
             branch=branch,
             profile_name=f"profile {MODEL}",
             provider_id="openai",
@@ -69,7 +69,7 @@ def talk(text: str = "words", *, preference: str = "") -> Conversation:
         traces[branch] = trace
     ABComparison.objects.create(
         conversation=conversation,
-        user_message=asked,
+        user_message=question,
         seed=1,
         profile_a_name=f"a {MODEL}",
         profile_b_name=f"b {MODEL}",

@@ -1,4 +1,4 @@
-"""What staff do to many records of the chat at once, and how they find them by their tags."""
+"""Admin actions on many chat records, and search by tags."""
 
 from typing import Any
 
@@ -7,7 +7,6 @@ from django.contrib.admin.models import LogEntry
 from django.db.models import Model
 from django.test import Client
 
-from chat_app.comparisons import leaderboard
 from chat_app.conversations import create
 from chat_app.models import (
     ABComparison,
@@ -24,7 +23,7 @@ pytestmark = pytest.mark.django_db
     ("model", "actions", "column"),
     [
         (Conversation, ("archive", "unarchive"), "archived"),
-        (ABComparison, ("leave_out", "take_back"), "excluded"),
+        (ABComparison, ("exclude_from_ranking", "include_in_ranking"), "excluded"),
     ],
 )
 def test_an_action_sets_a_column_and_says_so(
@@ -62,7 +61,7 @@ def test_an_excluded_comparison_is_out_of_the_ranking_at_once_and_back(
         return {rank.profile: (rank.wins, rank.score) for rank in leaderboard()}
 
     everything = scores()
-    shown = client.get("/api/ab/leaderboard").json()
+    leaderboard = client.get("/api/ab/leaderboard").json()
     assert "winner" in everything
     post(editor, two, excluded="on")
     without = scores()
@@ -70,10 +69,10 @@ def test_an_excluded_comparison_is_out_of_the_ranking_at_once_and_back(
     assert all(without[name] != everything[name] for name in without)
     for path in ("/api/ab/leaderboard", "/chat/leaderboard/"):
         assert "winner" not in client.get(path).content.decode()
-    posted = {"action": "take_back", "_selected_action": [two.pk]}
+    posted = {"action": "include_in_ranking", "_selected_action": [two.pk]}
     editor.post(LISTS["chat_app.abcomparison"], posted)
     assert scores() == everything
-    assert client.get("/api/ab/leaderboard").json() == shown
+    assert client.get("/api/ab/leaderboard").json() == leaderboard
 
 
 @pytest.mark.parametrize("name", ["chat_app.conversation", "traces_app.trace"])
@@ -86,17 +85,17 @@ def test_tags_are_filtered_and_searched_by(root: Client, name: str) -> None:
         row.tags = tags
         row.save()
 
-    def found(**asked: str) -> list[int]:
-        listed = root.get(LISTS[name], asked).context["cl"].queryset
+    def ids_found(**query: str) -> list[int]:
+        listed = root.get(LISTS[name], query).context["cl"].queryset
         return sorted(rows.index(row) for row in listed)
 
-    assert found(tag="smoke") == [0]
-    assert found(tag="nobody's") == []
-    assert found(q="smoke") == [0, 1]
-    assert found(q="SMOKE") == [0, 1]
-    assert found(q="Köln") == [0]
+    assert ids_found(tag="smoke") == [0]
+    assert ids_found(tag="nobody's") == []
+    assert ids_found(q="smoke") == [0, 1]
+    assert ids_found(q="SMOKE") == [0, 1]
+    assert ids_found(q="Köln") == [0]
     # What a list is stored with is no part of its names.
     for mark in ("[", "]", ",", "[]"):
-        assert found(q=mark) == [], mark
+        assert ids_found(q=mark) == [], mark
     html = root.get(LISTS[name]).content.decode()
     assert 'class="sc-tag">Köln</span>' in html and "?tag=smoke+test" in html

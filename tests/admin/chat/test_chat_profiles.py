@@ -34,7 +34,10 @@ def save(client: Client, url: str, **changes: str) -> Any:
 
 
 def errors(response: Any) -> dict[str, list[str]]:
-    return {name: list(told) for name, told in response.context["adminform"].form.errors.items()}
+    return {
+        name: list(error_list)
+        for name, error_list in response.context["adminform"].form.errors.items()
+    }
 
 
 def error_lines(response: HttpResponse) -> list[str]:
@@ -52,12 +55,20 @@ def test_a_profile_is_added(editor: Client) -> None:
         mcp_servers="demo",
         temperature="0.5",
     )
-    made = ModelProfile.objects.get()
-    assert (made.name, made.provider_id, made.model_id) == ("new", "anthropic", "claude")
-    assert (made.base_url, made.mcp_servers, made.temperature) == ("mock:", ["demo"], 0.5)
+    profile_row = ModelProfile.objects.get()
+    assert (profile_row.name, profile_row.provider_id, profile_row.model_id) == (
+        "new",
+        "anthropic",
+        "claude",
+    )
+    assert (profile_row.base_url, profile_row.mcp_servers, profile_row.temperature) == (
+        "mock:",
+        ["demo"],
+        0.5,
+    )
 
 
-def test_what_is_missing_is_said_in_the_words_of_the_service(editor: Client) -> None:
+def test_missing_fields_get_the_messages_of_the_service(editor: Client) -> None:
     found = errors(save(editor, ADD, name="new", provider_id=" ", model_id=""))
     assert found["provider_id"] == ["Provider is required"]
     assert found["model_id"] == ["Model is required"]

@@ -31,7 +31,7 @@ def test_both_roles_see_everything(request: pytest.FixtureRequest, role: str) ->
     assert {page: client.get(page).status_code for page in pages()} == dict.fromkeys(pages(), 200)
 
 
-def test_nobody_without_a_role_sees_anything() -> None:
+def test_staff_without_a_role_see_no_chat_page() -> None:
     talk()
     bare = Client()
     bare.force_login(User.objects.create_user("bare", is_staff=True))
@@ -57,7 +57,7 @@ def test_the_sidebar_offers_what_one_may_see(permission: str, link: str) -> None
     assert {name for name, url in LISTS.items() if f'href="{url}"' in html} == {link}
 
 
-def test_what_was_said_is_text_on_every_page(root: Client) -> None:
+def test_markup_in_messages_is_text_on_every_page(root: Client) -> None:
     text = " ".join(PAYLOADS)
     talk(text, preference="a")
     for page in pages():
@@ -79,7 +79,7 @@ def test_halves_of_surrogate_pairs_are_shown_somehow(root: Client, text: str) ->
 
 
 @pytest.mark.parametrize("preference", ["", "a", "tie"])
-def test_who_answered_is_hidden_until_the_vote(root: Client, preference: str) -> None:
+def test_profiles_of_a_comparison_are_hidden_until_the_vote(root: Client, preference: str) -> None:
     talk(preference=preference)
     told = [page for page in pages() if MODEL in root.get(page).content.decode()]
     assert bool(told) == bool(preference)
@@ -157,7 +157,7 @@ def test_trace_list_shows_and_finds_the_question(root: Client) -> None:
 
 
 @pytest.mark.parametrize("name", RECORDED)
-def test_nor_does_a_search_or_a_filter_tell(root: Client, name: str) -> None:
+def test_search_and_filters_do_not_reveal_profiles_before_the_vote(root: Client, name: str) -> None:
     talk()
     assert root.get(LISTS[name], {"q": MODEL}).context["cl"].result_count == 0
     for column in ("model_id", "profile_name", "profile_a_name", "trace__model_id"):
@@ -172,7 +172,7 @@ def test_programs_alone_make_records(root: Client, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", KEPT)
-def test_what_is_part_of_a_conversation_is_not_deleted_alone(root: Client, name: str) -> None:
+def test_parts_of_a_conversation_cannot_be_deleted_alone(root: Client, name: str) -> None:
     talk()
     row = next(page for page in pages() if page.startswith(LISTS[name]) and "change" in page)
     assert root.post(row.replace("/change/", "/delete/"), {"post": "yes"}).status_code == 403

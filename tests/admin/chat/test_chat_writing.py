@@ -1,4 +1,4 @@
-"""What staff write on conversations, messages, traces and comparisons, and nothing else."""
+"""Fields of conversations, messages, traces and comparisons that staff can edit."""
 
 from typing import Any
 
@@ -71,7 +71,7 @@ def test_a_summary_is_nobodys_to_write(root: Client) -> None:
     assert records() == before
 
 
-def test_what_a_program_writes_meanwhile_stays(
+def test_columns_written_by_a_program_meanwhile_are_not_overwritten(
     editor: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The run goes on between the reading of its row and the saving of the note."""
@@ -127,7 +127,9 @@ def test_a_trace_goes_with_its_events_and_leaves_the_answer_and_the_vote(editor:
 
 
 @pytest.mark.parametrize("model", [Trace, Conversation])
-def test_what_goes_along_is_counted_and_not_listed(root: Client, model: type[Model]) -> None:
+def test_deletion_counts_related_rows_without_listing_them(
+    root: Client, model: type[Model]
+) -> None:
     talk()
     page = f"{LISTS[model._meta.label_lower]}{model._default_manager.earliest('pk').pk}/delete/"
     context = root.get(page).context
@@ -142,7 +144,7 @@ def test_an_answer_whose_trace_is_gone_stays_blind_until_the_vote(editor: Client
     assert "the-model-that-nobody" not in editor.get(url_of(answer)).content.decode()
 
 
-def test_what_still_runs_is_not_deleted(root: Client) -> None:
+def test_running_traces_cannot_be_deleted(root: Client) -> None:
     conversation = talk()
     running, ended = conversation.traces.order_by("branch")
     later = "2999-01-01T00:00:00Z"

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from chat_app.comparisons import draw
+from chat_app.comparisons import assign_branches
 from chat_app.models import ModelProfile
 from scenarios_app.journal import journal
 from scenarios_app.models import ServedRequest
@@ -30,7 +30,7 @@ def seed_for(first: str) -> int:
     """A seed that calls this profile `a`."""
     profiles = {name: ModelProfile(name=name) for name in (ONE, TWO)}
     for seed in range(100):
-        drawn = draw(profiles[ONE], profiles[TWO], seed)["a"]
+        drawn = assign_branches(profiles[ONE], profiles[TWO], seed)["a"]
         if drawn is not None and drawn.name == first:
             return seed
     raise AssertionError(first)

@@ -15,7 +15,7 @@ from mockllm_site.roles import EDITOR, READER
 from tests.admin.chat.talks import talk
 from tests.chat.asking import Api, error_of
 from tests.chat.chatting import scenario
-from tests.chat.routes import Things, asked, routes
+from tests.chat.routes import Things, route_request, routes
 from tests.support.live_server import Live
 
 pytestmark = pytest.mark.django_db
@@ -45,7 +45,7 @@ def prod(settings: Any) -> None:
 
 def ask(client: Client, route: str, **headers: str) -> Any:
     """Any answer but 401 and 403 means that one is in."""
-    question = asked(route)
+    question = route_request(route)
     fields = {**question.fields_for(THINGS), "client_id": "reader"}
     if question.path in ("schema/", "docs/"):
         fields = {}

@@ -13,7 +13,7 @@ from tests.support.live_server import Live
 from traces_app.models import Trace
 
 
-def test_what_was_said_until_then_is_stored_as_it_was_sent(live: Live, api: Api) -> None:
+def test_partial_answer_of_a_cancelled_run_is_stored_as_sent(live: Live, api: Api) -> None:
     live.load(scenario({"reasoning": "I think.", **ENDLESS}))
     with opened(api) as stream:
         stream.until(5)
@@ -66,7 +66,7 @@ def test_afterwards_the_conversation_takes_messages_again(live: Live, api: Api) 
 
 
 @pytest.mark.parametrize("by", ["trace_id", "conversation_id"])
-def test_what_has_ended_cannot_be_cancelled(live: Live, api: Api, by: str) -> None:
+def test_ended_run_cannot_be_cancelled(live: Live, api: Api, by: str) -> None:
     live.load(scenario({"text": "Hi"}))
     stream = api.send()
     response = api.post("cancel_stream", **{by: getattr(stream, by)})
@@ -90,7 +90,7 @@ def test_of_many_who_cancel_at_once_one_does(live: Live, api: Api) -> None:
 
 @pytest.mark.parametrize("by", ["trace_id", "conversation_id"])
 @pytest.mark.parametrize("given", [NOBODYS, "nonsense", "", "\u0000"])
-def test_what_is_not_there_is_not_found(live: Live, api: Api, by: str, given: str) -> None:
+def test_cancelling_an_unknown_run_is_404(live: Live, api: Api, by: str, given: str) -> None:
     assert error_of(api.post("cancel_stream", **{by: given})) == (404, "NOT_FOUND", by)
 
 

@@ -64,7 +64,7 @@ def test_the_same_vote_again_is_fine_and_another_is_not(pair: None, api: Api) ->
     assert ABComparison.objects.get().preference == "tie"
 
 
-def test_nobody_else_sees_or_votes(pair: None, live: Live, api: Api) -> None:
+def test_comparison_is_hidden_from_other_clients(pair: None, live: Live, api: Api) -> None:
     comparison_id = compare(api).last["comparison_id"]
     other = Api(live.base_url, client_id="somebody else")
     assert error_of(voted(other, comparison_id, "a"))[0] == 404

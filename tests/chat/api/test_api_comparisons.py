@@ -13,8 +13,8 @@ from tests.support.live_server import Live
 from traces_app.models import Status, Trace
 
 
-def said(stream: Stream) -> dict[str, str]:
-    """What each branch said."""
+def texts_by_branch(stream: Stream) -> dict[str, str]:
+    """Return the text of each branch."""
     return {
         branch: "".join(e["content"] for e in stream.of("chunk") if e["branch"] == branch)
         for branch in "ab"
@@ -31,7 +31,7 @@ def test_create_a_b_comparison(pair: None, api: Api) -> None:
         "message_id_a": str(comparison.trace_a.message_id),
         "message_id_b": str(comparison.trace_b.message_id),
     }
-    assert sorted(said(stream).values()) == ["I am one.", "I am two."]
+    assert sorted(texts_by_branch(stream).values()) == ["I am one.", "I am two."]
     assert Message.objects.filter(sender=Sender.USER).count() == 1
 
 
@@ -50,7 +50,7 @@ def test_each_branch_is_a_run_with_its_own_start_and_end(pair: None, api: Api) -
 def test_the_seed_decides_who_is_called_a(pair: None, api: Api) -> None:
     for first in (ONE, TWO):
         stream = compare(api, seed=seed_for(first))
-        assert said(stream)["a"] == f"I am {first}."
+        assert texts_by_branch(stream)["a"] == f"I am {first}."
 
 
 def test_a_failing_branch_leaves_the_other_alone_and_gets_no_vote(
@@ -61,7 +61,7 @@ def test_a_failing_branch_leaves_the_other_alone_and_gets_no_vote(
     stream = compare(api, seed=seed_for(ONE))
     (error,) = stream.of("error")
     assert (error["branch"], error["code"]) == ("b", "UNAUTHORIZED")
-    assert said(stream)["a"] == "I am one."
+    assert texts_by_branch(stream)["a"] == "I am one."
     assert stream.last["message_id_b"] is None
     comparison_id = stream.last["comparison_id"]
     assert error_of(voted(api, comparison_id, "b")) == (409, "CONFLICT", "preference")
@@ -116,7 +116,7 @@ def test_sent_again_with_its_id_a_message_is_not_sent_again(pair: None, api: Api
     first = compare(api, client_message_id="m-1")
     again = compare(api, client_message_id="m-1")
     assert again.last == first.last
-    assert said(again) == said(first)
+    assert texts_by_branch(again) == texts_by_branch(first)
     assert Message.objects.filter(sender=Sender.USER).count() == 1
     assert error_of(api.post("ab/stream", message="other", client_message_id="m-1"))[0] == 409
 

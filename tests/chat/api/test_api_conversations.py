@@ -82,7 +82,7 @@ def test_search_leaves_out_archived_and_too_old_conversations(
     for number in range(4):
         api.post("new_conversation", title=f"talk {number}")
     Conversation.objects.filter(title="talk 3").update(archived=True)
-    monkeypatch.setattr("chat_app.conversations.MAX_SEARCHED", 2)
+    monkeypatch.setattr("chat_app.conversations.MAX_SEARCHED_CONVERSATIONS", 2)
     assert titles(api, q="talk") == ["talk 2", "talk 1"]
 
 
@@ -115,7 +115,7 @@ def test_a_loaded_answer_has_its_tool_calls(live: Live, api: Api) -> None:
 
 
 def test_a_run_that_goes_on_is_found_by_the_message_it_answers(live: Live, api: Api) -> None:
-    """Whoever reloads a page finds the way back into the stream."""
+    """A reloaded page finds the run to follow."""
     live.load(scenario(ENDLESS))
     with opened(api) as stream:
         (message,) = api.loaded(stream.conversation_id)

@@ -16,7 +16,7 @@ from chat_app.models import Conversation
 from mockllm_site.kit.api.errors import CODES
 from tests.chat.asking import Api, check, error_of
 from tests.chat.chatting import scenario
-from tests.chat.routes import Things, asked, routes
+from tests.chat.routes import Things, route_request, routes
 from tests.support.live_server import Live
 
 # They take no field at all, and so no unknown one is looked for.
@@ -33,7 +33,7 @@ def client(db: None) -> Client:
 
 
 def path_of(route: str) -> str:
-    return f"/api/{asked(route).path_for(NONE)}"
+    return f"/api/{route_request(route).path_for(NONE)}"
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])
@@ -48,7 +48,7 @@ def test_the_prefix_without_its_slash_is_not_found_either(client: Client) -> Non
     assert error_of(client.get("/api")) == (404, "NOT_FOUND", None)
 
 
-def test_what_pages_alone_need_is_not_done_for_it(
+def test_api_requests_skip_the_middleware_of_pages(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is answered where middleware is, once logins are known."""
@@ -62,7 +62,7 @@ def test_what_pages_alone_need_is_not_done_for_it(
         client.get("/chat/")
 
 
-def test_what_one_request_had_wrong_is_not_the_next_ones(client: Client) -> None:
+def test_errors_of_one_request_do_not_appear_in_the_next(client: Client) -> None:
     """The fields that check them are kept."""
     body = {"client_id": "c", "title": 3}
     for _ in range(2):
@@ -95,7 +95,7 @@ def test_a_method_that_is_not_there_is_named(client: Client, path: str, method: 
 
 @pytest.mark.parametrize("route", routes())
 def test_a_slash_at_the_end_changes_nothing(client: Client, route: str) -> None:
-    method, path = asked(route).method, path_of(route)
+    method, path = route_request(route).method, path_of(route)
     twin = path[:-1] if path.endswith("/") else f"{path}/"
     answers = [client.generic(method, one, b"{}", "application/json") for one in (path, twin)]
     assert len({answer.status_code for answer in answers}) == 1
@@ -164,7 +164,7 @@ def test_json_that_is_no_object_is_refused(client: Client, route: str, body: byt
 
 @pytest.mark.parametrize("route", ASKING)
 def test_an_unknown_key_is_refused_by_its_name(client: Client, route: str) -> None:
-    question = asked(route)
+    question = route_request(route)
     fields = {**question.fields_for(NONE), "client_id": "c", "clientid": "c"}
     if question.method == "GET":
         response = client.get(path_of(route), fields)
@@ -213,7 +213,7 @@ def test_a_host_that_is_not_ours_is_refused_in_the_same_form(client: Client) -> 
         (RuntimeError("a secret"), (500, "INTERNAL_ERROR", None)),
     ],
 )
-def test_what_breaks_inside_is_logged_and_not_told(
+def test_internal_errors_are_logged_and_hidden_from_clients(
     client: Client,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
@@ -238,7 +238,7 @@ def test_the_chats_errors_have_the_statuses_of_the_contract(code: str) -> None:
     assert json.loads(response.content) == {"code": code, "message": "why", "field": "message"}
 
 
-def test_what_is_ollamas_below_api_stays_ollamas(live: Live) -> None:
+def test_ollama_routes_below_api_keep_their_own_errors(live: Live) -> None:
     live.load(scenario({"text": "from the mock"}))
     body = {"model": "llama3", "messages": [{"role": "user", "content": "Hi"}], "stream": False}
     answer = httpx2.post(f"{live.base_url}/api/chat", json=body)

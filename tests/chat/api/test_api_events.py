@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from chat_app.models import Message, ModelProfile, Sender
-from chat_app.runs.log_entries import OUTPUT_LIMIT
+from chat_app.runs.log_entries import MAX_OUTPUT_CHARS
 from tests.chat.asking import Api
 from tests.chat.chatting import scenario
 from tests.chat.scripts import calls
@@ -62,7 +62,7 @@ def test_thinking_is_its_own_event_and_no_chunk(live: Live, api: Api) -> None:
     assert (kept["thinking"], kept["content"]) == (thought, stream.text)
 
 
-def test_what_is_said_before_a_call_is_a_chunk_before_it(live: Live, api: Api) -> None:
+def test_text_before_a_tool_call_is_a_chunk_before_tool_start(live: Live, api: Api) -> None:
     live.load(scenario({"text": "Let me see.", **calls("add", a=1, b=2)}, {"text": "Three."}))
     stream = api.send()
     order = [one for one in stream.types if one != "chunk"]
@@ -75,12 +75,12 @@ def test_what_is_said_before_a_call_is_a_chunk_before_it(live: Live, api: Api) -
 def test_a_large_result_is_cut_and_its_length_told(live: Live, api: Api) -> None:
     live.load(scenario(calls("long", length=20_000), {"text": "Long."}))
     (output,) = api.send().of("tool_output")
-    assert (len(output["output"]), output["truncated"]) == (OUTPUT_LIMIT, True)
+    assert (len(output["output"]), output["truncated"]) == (MAX_OUTPUT_CHARS, True)
     assert output["full_length"] == 20_000
 
 
 @pytest.mark.parametrize(
-    ("length", "cut"), [(0, False), (OUTPUT_LIMIT, False), (OUTPUT_LIMIT + 1, True)]
+    ("length", "cut"), [(0, False), (MAX_OUTPUT_CHARS, False), (MAX_OUTPUT_CHARS + 1, True)]
 )
 def test_the_border_of_the_cut(live: Live, api: Api, length: int, cut: bool) -> None:
     live.load(scenario(calls("long", length=length), {"text": "Long."}))
@@ -165,7 +165,7 @@ def test_every_provider_gives_the_same_events(live: Live, api: Api, provider: st
     ]  # fmt: skip
 
 
-def test_no_other_characters_than_those_of_the_answer_arrive(live: Live, api: Api) -> None:
+def test_chunks_contain_only_characters_of_the_answer(live: Live, api: Api) -> None:
     text = "Ünïcödé 中文 🎉 \u2028 line\nbreak\r\nid: 7\ndata: x\n\n: comment"
     live.load(scenario({"text": text}))
     stream = api.send()

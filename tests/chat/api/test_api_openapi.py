@@ -45,8 +45,8 @@ STREAMS = {
 def operations() -> dict[tuple[str, str], dict[str, Any]]:
     return {
         (method.upper(), path): operation
-        for path, found in document()["paths"].items()
-        for method, operation in found.items()
+        for path, path_item in document()["paths"].items()
+        for method, operation in path_item.items()
     }
 
 
@@ -66,10 +66,10 @@ def test_the_routes_are_those_of_the_contract() -> None:
 
 
 def test_every_operation_is_described() -> None:
-    found = operations()
-    names = [operation["operationId"] for operation in found.values()]
+    path_item = operations()
+    names = [operation["operationId"] for operation in path_item.values()]
     assert len(set(names)) == len(names)
-    for (method, path), operation in found.items():
+    for (method, path), operation in path_item.items():
         assert operation["description"], path
         assert operation["security"] == [{"token": []}, {"login": []}, {}]
         assert len(operation["tags"]) == 1
@@ -90,8 +90,8 @@ def test_streams_are_described_as_streams_of_events() -> None:
         content = operation["responses"]["200"]["content"]
         assert ("text/event-stream" in content) == (name in STREAMS)
         if name in STREAMS:
-            told = content["text/event-stream"]["schema"]
-            assert told["contentSchema"] == {"$ref": "#/components/schemas/Event"}
+            documented_fields = content["text/event-stream"]["schema"]
+            assert documented_fields["contentSchema"] == {"$ref": "#/components/schemas/Event"}
             assert "X-Conversation-Id" in operation["responses"]["200"]["headers"]
 
 
@@ -159,15 +159,17 @@ MANUAL = (Path(__file__).resolve().parents[3] / "docs" / "chat.md").read_text()
 
 def test_the_manual_has_every_event_with_its_fields() -> None:
     rows = re.findall(r"^\| `(\w+)` \| (`[^|]*`) \|", MANUAL, re.MULTILINE)
-    told = {name: set(re.findall(r"`(\w+)`", fields)) for name, fields in rows if name in EVENTS}
+    documented_fields = {
+        name: set(re.findall(r"`(\w+)`", fields)) for name, fields in rows if name in EVENTS
+    }
     needed = {
         name: {key for key, field in shape().fields.items() if field.required and key != "type"}
         for name, shape in EVENTS.items()
     }
-    assert told == needed | {"done": {"conversation_id", "message_id", "trace_id"}}
+    assert documented_fields == needed | {"done": {"conversation_id", "message_id", "trace_id"}}
 
 
 def test_the_manual_names_every_route() -> None:
     for method, path in CONTRACT - {("GET", "/api/ab/{comparison_id}")}:
-        shown = re.sub(r"\{\w+\}", lambda name: name[0][1:-1].upper(), path)
-        assert shown in MANUAL, (method, path)
+        shown_path = re.sub(r"\{\w+\}", lambda name: name[0][1:-1].upper(), path)
+        assert shown_path in MANUAL, (method, path)

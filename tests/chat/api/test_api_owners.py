@@ -11,7 +11,7 @@ from django.test import Client
 from chat_app.models import ABComparison
 from tests.chat.asking import SECONDS, Api
 from tests.chat.chatting import scenario
-from tests.chat.routes import ASKED, Things, asked, routes
+from tests.chat.routes import ROUTE_REQUESTS, Things, route_request, routes
 from tests.support.live_server import Live
 from traces_app.models import Status, Trace
 
@@ -67,15 +67,15 @@ def things(live: Live, api: Api) -> Things:
 
 
 def test_every_route_has_its_rows() -> None:
-    assert set(routes()) == set(MATRIX) == set(ASKED)
+    assert set(routes()) == set(MATRIX) == set(ROUTE_REQUESTS)
 
 
 @pytest.mark.parametrize("who", WHO)
 @pytest.mark.parametrize("route", MATRIX)
-def test_one_sees_what_is_ones_own(
+def test_clients_see_their_own_things(
     live: Live, api: Api, things: Things, route: str, who: str
 ) -> None:
-    question = asked(route)
+    question = route_request(route)
     fields: dict[str, Any] = question.fields_for(things)
     cookies: dict[str, str] = {}
     if who != "nobody":
@@ -99,17 +99,17 @@ def test_one_sees_what_is_ones_own(
     if who in ("other", "staff"):
         assert SECRET not in response.text
         # An id that is told is the one that was asked for.
-        told = {one for one in things.ids() if one in response.text}
-        assert told <= {one for one in things.ids() if one in path}
+        listed_ids = {one for one in things.ids() if one in response.text}
+        assert listed_ids <= {one for one in things.ids() if one in path}
 
 
 @pytest.mark.parametrize("who", ["other", "nobody"])
 @pytest.mark.parametrize("route", [name for name in MATRIX if name.startswith("POST")])
-def test_nobody_else_changes_anything(
+def test_other_clients_cannot_change_a_conversation(
     live: Live, api: Api, things: Things, route: str, who: str
 ) -> None:
     before = api.loaded(things.conversation), api.get("list_conversations").json()
-    question = asked(route)
+    question = route_request(route)
     fields = question.fields_for(things)
     if who == "other":
         fields["client_id"] = "somebody else"

@@ -25,7 +25,7 @@ def test_chunks_joined_are_what_is_stored(live: Live, api: Api) -> None:
     assert api.loaded(stream.conversation_id)[1]["content"] == stream.text == ADDED
 
 
-def test_who_comes_back_between_two_rounds_gets_the_blank_line(live: Live, api: Api) -> None:
+def test_stream_resumed_between_rounds_gets_the_blank_line(live: Live, api: Api) -> None:
     live.load(scenario(*ROUNDS))
     whole = api.send()
     tool_end = next(event.id for event in whole.events if event.type == "tool_end")

@@ -39,27 +39,27 @@ def test_a_client_that_leaves_stops_nothing(live: Live, api: Api) -> None:
     assert Trace.objects.get().status == "completed"
 
 
-def test_one_who_comes_back_gets_what_is_missing_and_then_the_rest(live: Live, api: Api) -> None:
+def test_resumed_stream_gets_the_missing_events_and_then_the_rest(live: Live, api: Api) -> None:
     live.load(scenario({"text": "one two three four five six", "pacing": SLOWLY}))
     with opened(api) as first:
-        known = first.until(3)
-    rest = api.follow(first.trace_id, after=known[-1].id)
-    assert rest.events[0].id == known[-1].id + 1
+        events_read = first.until(3)
+    rest = api.follow(first.trace_id, after=events_read[-1].id)
+    assert rest.events[0].id == events_read[-1].id + 1
     whole = api.follow(first.trace_id)
     assert first.raw + rest.raw == whole.raw
 
 
-def test_a_browser_says_its_last_event_by_itself(live: Live, api: Api) -> None:
+def test_last_event_id_header_takes_precedence_over_after(live: Live, api: Api) -> None:
     live.load(scenario({"text": "a b c d", "pacing": {"words_per_chunk": 1}}))
     whole = api.send()
     path = f"stream/{whole.trace_id}"
-    found = api.ask(
+    response = api.ask(
         "GET", path, params={"client_id": api.client_id}, headers={"Last-Event-ID": "2"}
     )
-    assert without_comments(found.content) == whole.raw.split(b"\n\n", 2)[2]
+    assert without_comments(response.content) == whole.raw.split(b"\n\n", 2)[2]
     both = {"client_id": api.client_id, "after": 4}
     again = api.ask("GET", path, params=both, headers={"Last-Event-ID": "2"})
-    assert again.content == found.content
+    assert again.content == response.content
 
 
 def test_several_may_follow_one_run(live: Live, api: Api) -> None:
@@ -70,7 +70,7 @@ def test_several_may_follow_one_run(live: Live, api: Api) -> None:
     assert first.raw == second.raw
 
 
-def test_when_nothing_is_left_there_is_no_content(live: Live, api: Api) -> None:
+def test_resuming_after_the_terminal_event_is_204(live: Live, api: Api) -> None:
     live.load(scenario({"text": "Hi"}))
     stream = api.send()
     last = stream.events[-1].id
@@ -97,14 +97,16 @@ def test_run_of_a_dead_process_gives_its_terminal_event_once(
 
 
 @pytest.mark.parametrize("beyond", [1, 10, 2**31, 2**63, 10**18])
-def test_a_number_beyond_the_last_gets_the_last_again(live: Live, api: Api, beyond: int) -> None:
+def test_resuming_beyond_the_end_gets_the_terminal_event_again(
+    live: Live, api: Api, beyond: int
+) -> None:
     live.load(scenario({"text": "Hi"}))
     stream = api.send()
     again = api.follow(stream.trace_id, after=stream.events[-1].id + beyond)
     assert again.events == stream.events[-1:]
 
 
-def test_a_number_beyond_what_a_run_has_said_so_far_gets_its_end(live: Live, api: Api) -> None:
+def test_resuming_beyond_a_live_run_gets_its_terminal_event(live: Live, api: Api) -> None:
     live.load(scenario(ENDLESS))
     with opened(api) as first:
         first.until(2)
@@ -126,7 +128,7 @@ def test_a_last_event_id_that_is_no_number_is_refused(live: Live, api: Api, give
 
 
 @pytest.mark.parametrize("given", ["x", "-1", "1.5", "9" * 5_000])
-def test_so_is_an_after_that_is_none(live: Live, api: Api, given: str) -> None:
+def test_invalid_after_is_refused(live: Live, api: Api, given: str) -> None:
     response = api.get(f"stream/{uuid4()}", after=given)
     assert error_of(response) == (400, "VALIDATION_ERROR", "after")
 
@@ -141,9 +143,7 @@ def test_the_client_has_to_say_who_it_is(live: Live, api: Api) -> None:
     assert error_of(response) == (400, "VALIDATION_ERROR", "client_id")
 
 
-def test_a_silent_run_gives_signs_of_life(
-    live: Live, api: Api, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_silent_run_sends_heartbeats(live: Live, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streaming, "HEARTBEAT_SECONDS", 0.05)
     live.load(scenario(calls("slow", seconds=600), {"text": "Not today."}))
     with opened(api) as stream:
@@ -171,17 +171,17 @@ def drop_and_resume(live: Live, api: Api, kind: str, *, seed: int) -> None:
     live.load(scenario(*first, answer))
     with opened(api) as stream:
         stream.until(chance.randint(1, 10))
-    pieces, known = [stream.raw], len(stream.events)
+    pieces, events_read = [stream.raw], len(stream.events)
     trace_id = stream.trace_id
     for _ in range(chance.randint(0, 2)):
-        if _ended(api, trace_id, after=known):
+        if _ended(api, trace_id, after=events_read):
             break
-        with opened(api, f"stream/{trace_id}", after=known) as stream:
+        with opened(api, f"stream/{trace_id}", after=events_read) as stream:
             stream.until(chance.randint(1, 10))
         pieces.append(stream.raw)
-        known += len(stream.events)
-    if not _ended(api, trace_id, after=known):
-        pieces.append(api.follow(trace_id, after=known).raw)
+        events_read += len(stream.events)
+    if not _ended(api, trace_id, after=events_read):
+        pieces.append(api.follow(trace_id, after=events_read).raw)
     whole = api.follow(trace_id)
     assert b"".join(pieces) == whole.raw
     assert (whole.text, whole.last["type"]) == (words, "done")
@@ -194,7 +194,7 @@ def _ended(api: Api, trace_id: str, *, after: int) -> bool:
         return response.status_code == 204
 
 
-def test_streams_that_were_left_leave_nothing_behind(live: Live, api: Api) -> None:
+def test_abandoned_streams_leave_no_tasks(live: Live, api: Api) -> None:
     live.load(scenario(ENDLESS))
     with opened(api) as first:
         first.until(1)
@@ -206,7 +206,7 @@ def test_streams_that_were_left_leave_nothing_behind(live: Live, api: Api) -> No
     api.post("cancel_stream", trace_id=first.trace_id)
 
 
-def test_a_run_that_cannot_be_read_breaks_off_and_does_not_seem_whole(
+def test_unreadable_run_cuts_the_connection(
     live: Live, api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def broken(*_: Any, **__: Any) -> AsyncIterator[LoggedEvent]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from chat_app.api.event_stream import HEARTBEAT, frames
+from chat_app.api.event_stream import HEARTBEAT, encode_stream
 from tests.chat.asking import Api, Event, read
 from tests.chat.chatting import scenario
 from tests.chat.open_streams import opened
@@ -23,7 +23,7 @@ def limit(settings: Any) -> Callable[[float], None]:
     return to
 
 
-def test_who_follows_again_at_the_limit_gets_every_event_once(
+def test_stream_resumed_after_its_time_limit_gets_each_event_once(
     live: Live, api: Api, limit: Callable[[float], None]
 ) -> None:
     live.load(scenario(ENDLESS))
@@ -65,9 +65,9 @@ def test_after_the_limit_of_a_comparison_each_run_is_followed_by_its_own_numbers
 
 
 async def test_a_silent_stream_ends_without_a_sign_of_life() -> None:
-    told = [piece async for piece in frames(silence(), heartbeat_seconds=60, most_seconds=0)]
+    told = [piece async for piece in encode_stream(silence(), heartbeat_seconds=60, max_seconds=0)]
     assert told == []
-    pieces = frames(silence(), heartbeat_seconds=0.01, most_seconds=60)
+    pieces = encode_stream(silence(), heartbeat_seconds=0.01, max_seconds=60)
     assert await anext(pieces) == HEARTBEAT
     await pieces.aclose()
 

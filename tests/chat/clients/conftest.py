@@ -1,21 +1,21 @@
-"""What a client makes of a stream that a test writes down."""
+"""Fixture that runs a client on a scripted stream."""
 
 from typing import Any
 
 import pytest
 
 from chat_app.errors import SERVICE_UNAVAILABLE
-from tests.chat.scripted import hear
-from tests.chat.ways import Told
+from tests.chat.scripted import read_answer
+from tests.chat.ways import ReceivedAnswer
 
 UNREADABLE = (SERVICE_UNAVAILABLE, "Failed to parse response")
 
 
 @pytest.fixture
-def told(settings: Any, provider: str) -> Any:
-    """What the client of the provider tells of a stream; who uses this says of which one."""
+def receive(settings: Any, provider: str) -> Any:
+    """Return a function that reads scripted events with the client of `provider`."""
 
-    def ask(*said: Any) -> Told:
-        return hear(settings, provider, *said)
+    def ask(*said: Any) -> ReceivedAnswer:
+        return read_answer(settings, provider, *said)
 
     return ask

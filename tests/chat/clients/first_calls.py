@@ -15,9 +15,9 @@ if __name__ == "__main__":
 
 from chat_app import loop
 from chat_app.clients.registry import get_client
-from chat_app.imports import imported
+from chat_app.imports import import_in_thread
 from chat_app.models import ModelProfile
-from chat_app.tools.toolbox import CONNECTION
+from chat_app.tools.toolbox import MCP_MODULE
 from chat_app.values.model_call import Finished, ModelRequest, UserTurn
 from mockllm_site.serve import lifespan
 
@@ -67,7 +67,7 @@ class Running:
 
 
 async def one_by_one(names: list[str]) -> dict[str, object]:
-    """What became of each one's first call, and of those that were running beside it."""
+    """Return the outcomes of each first call and of the calls that ran beside it."""
     running: list[Running] = []
     beside: dict[str, list[str]] = {}
     failed: list[str] = []
@@ -75,7 +75,7 @@ async def one_by_one(names: list[str]) -> dict[str, object]:
         beside[newcomer] = [one.provider for one in running]
         try:
             if newcomer == TOOLS:
-                await imported(CONNECTION)
+                await import_in_thread(MCP_MODULE)
             else:
                 await call(newcomer, newcomer)
         except Exception as error:

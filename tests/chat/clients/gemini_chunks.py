@@ -7,7 +7,7 @@ from typing import Any
 SEAL = b64encode(b"\xff\xfe seal").decode()
 
 
-def said(*parts: dict[str, Any], index: int = 0, finish: str | None = None) -> dict[str, Any]:
+def chunk_of(*parts: dict[str, Any], index: int = 0, finish: str | None = None) -> dict[str, Any]:
     candidate: dict[str, Any] = {"index": index}
     if parts:
         candidate["content"] = {"role": "model", "parts": list(parts)}
@@ -20,4 +20,4 @@ def called(name: str = "look", **fields: Any) -> dict[str, Any]:
     return {"functionCall": {"name": name, **fields}}
 
 
-STOP = said(finish="STOP")
+STOP = chunk_of(finish="STOP")

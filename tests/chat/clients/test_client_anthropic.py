@@ -6,7 +6,7 @@ import pytest
 
 from chat_app.values.model_call import (
     CallArguments,
-    CallBegun,
+    CallStarted,
     Finished,
     TextPiece,
     ThinkingPiece,
@@ -21,30 +21,32 @@ def provider() -> str:
     return "anthropic"
 
 
-def test_an_answer_is_its_blocks_and_its_tokens(told: Any) -> None:
-    heard = told(START, *text(0, "Hi"), *ends())
-    assert heard.events == [Usage(325, 1), TextPiece("Hi"), Finished("stop", 325, 9)]
+def test_an_answer_is_its_blocks_and_its_tokens(receive: Any) -> None:
+    received = receive(START, *text(0, "Hi"), *ends())
+    assert received.events == [Usage(325, 1), TextPiece("Hi"), Finished("stop", 325, 9)]
 
 
-def test_nothing_but_message_stop_ends_an_answer(told: Any) -> None:
-    heard = told(START, *text(0, "Hi"), *ends()[:-1])
-    assert (heard.text, heard.failed) == ("Hi", UNREADABLE)
-    assert told(END).finished == Finished("", 0, 0)
+def test_nothing_but_message_stop_ends_an_answer(receive: Any) -> None:
+    received = receive(START, *text(0, "Hi"), *ends()[:-1])
+    assert (received.text, received.failed) == ("Hi", UNREADABLE)
+    assert receive(END).finished == Finished("", 0, 0)
 
 
-def test_tokens_of_the_prompt_come_before_the_text_of_a_stream_that_breaks_off(told: Any) -> None:
-    heard = told(START, *text(0, "Hi"))
-    assert heard.events == [Usage(325, 1), TextPiece("Hi")]
-    assert heard.failed == UNREADABLE
+def test_tokens_of_the_prompt_come_before_the_text_of_a_stream_that_breaks_off(
+    receive: Any,
+) -> None:
+    received = receive(START, *text(0, "Hi"))
+    assert received.events == [Usage(325, 1), TextPiece("Hi")]
+    assert received.failed == UNREADABLE
 
 
-def test_what_follows_the_end_is_no_part_of_it(told: Any) -> None:
-    heard = told(START, *text(0, "Hi"), *ends(), *text(1, "more"), "{")
-    assert (heard.text, heard.finished.reason) == ("Hi", "stop")
+def test_events_after_message_stop_are_ignored(receive: Any) -> None:
+    received = receive(START, *text(0, "Hi"), *ends(), *text(1, "more"), "{")
+    assert (received.text, received.finished.reason) == ("Hi", "stop")
 
 
-def test_a_signature_closes_its_block(told: Any) -> None:
-    heard = told(
+def test_a_signature_closes_its_block(receive: Any) -> None:
+    received = receive(
         START,
         block(0, type="thinking", thinking="", signature=""),
         delta(0, type="thinking_delta", thinking="Hm"),
@@ -56,22 +58,22 @@ def test_a_signature_closes_its_block(told: Any) -> None:
         *text(2, "Hi"),
         *ends(),
     )
-    assert heard.thinking == [
+    assert received.thinking == [
         ThinkingPiece("Hm"),
         ThinkingPiece("."),
         ThinkingPiece(signature="sig-1"),
         ThinkingPiece(redacted="opaque"),
     ]
-    assert heard.text == "Hi"
+    assert received.text == "Hi"
 
 
-def test_thinking_may_have_no_signature(told: Any) -> None:
+def test_thinking_may_have_no_signature(receive: Any) -> None:
     begun = block(0, type="thinking", thinking="Hm.", signature="")
-    assert told(START, begun, stop(0), *ends()).thinking == [ThinkingPiece("Hm.")]
+    assert receive(START, begun, stop(0), *ends()).thinking == [ThinkingPiece("Hm.")]
 
 
-def test_arguments_come_in_pieces(told: Any) -> None:
-    heard = told(
+def test_arguments_come_in_pieces(receive: Any) -> None:
+    received = receive(
         START,
         block(0, type="tool_use", id="toolu_1", name="look", input={}),
         delta(0, type="input_json_delta", partial_json=""),
@@ -80,22 +82,22 @@ def test_arguments_come_in_pieces(told: Any) -> None:
         stop(0),
         *ends("tool_use"),
     )
-    assert heard.events == [
+    assert received.events == [
         Usage(325, 1),
-        CallBegun("toolu_1", "look"),
+        CallStarted("toolu_1", "look"),
         CallArguments("toolu_1", '{"a":'),
         CallArguments("toolu_1", "1}"),
         Finished("tool_calls", 325, 9),
     ]
 
 
-def test_a_call_without_an_id_gets_one(told: Any) -> None:
+def test_a_call_without_an_id_gets_one(receive: Any) -> None:
     begun = block(2, type="tool_use", id="", name="look", input={})
-    assert list(told(START, begun, stop(2), *ends("tool_use")).calls) == ["call_1_2"]
+    assert list(receive(START, begun, stop(2), *ends("tool_use")).calls) == ["call_1_2"]
 
 
-def test_tools_that_run_at_the_provider_are_passed_over(told: Any) -> None:
-    heard = told(
+def test_tools_that_run_at_the_provider_are_passed_over(receive: Any) -> None:
+    received = receive(
         START,
         block(0, type="server_tool_use", id="srvtoolu_1", name="web_search", input={}),
         delta(0, type="input_json_delta", partial_json='{"query":"x"}'),
@@ -112,10 +114,10 @@ def test_tools_that_run_at_the_provider_are_passed_over(told: Any) -> None:
         {"type": "ping"},
         *ends(),
     )
-    assert heard.events == [Usage(325, 1), TextPiece("Hi"), Finished("stop", 325, 9)]
+    assert received.events == [Usage(325, 1), TextPiece("Hi"), Finished("stop", 325, 9)]
 
 
-def test_tokens_may_be_missing(told: Any) -> None:
+def test_tokens_may_be_missing(receive: Any) -> None:
     start = {"type": "message_start", "message": {"id": "m", "role": "assistant"}}
     end = [{"type": "message_delta", "delta": {"stop_reason": "end_turn"}}, END]
-    assert told(start, *text(0, "Hi"), *end).finished == Finished("stop", 0, 0)
+    assert receive(start, *text(0, "Hi"), *end).finished == Finished("stop", 0, 0)

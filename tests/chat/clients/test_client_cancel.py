@@ -8,7 +8,7 @@ import pytest
 
 from chat_app.values.model_call import LlmClient, ProviderEvent, TextPiece, Usage
 from tests.chat.clients.test_client_sockets import left
-from tests.chat.ways import FAMILIES, Way, request, told
+from tests.chat.ways import FAMILIES, Way, receive, request
 from tests.serving.pipelines import scenario
 
 RunEnding = Callable[[LlmClient], Awaitable[None]]
@@ -36,14 +36,14 @@ async def close(client: LlmClient) -> None:
 
 
 async def cancel(client: LlmClient) -> None:
-    heard = asyncio.Event()
+    received = asyncio.Event()
 
     async def read() -> None:
         async for _ in client.stream(request()):
-            heard.set()
+            received.set()
 
     reader = asyncio.create_task(read())
-    await heard.wait()
+    await received.wait()
     reader.cancel()
     with pytest.raises(asyncio.CancelledError):
         await reader
@@ -77,7 +77,7 @@ def test_cancelling_before_the_answer_is_noticed_too(way: Way, family: str) -> N
 
     async def once() -> int:
         client = way.client(family)
-        reader = asyncio.create_task(told(client, request()))
+        reader = asyncio.create_task(receive(client, request()))
         while not await way.counters():
             await asyncio.sleep(0.001)
         reader.cancel()
@@ -96,19 +96,19 @@ def test_an_answer_that_is_there_whole_keeps_nobody_waiting(way: Way, family: st
 
     async def once() -> int:
         client = way.client(family)
-        heard: list[ProviderEvent] = []
+        received: list[ProviderEvent] = []
 
         async def read() -> None:
             async for event in client.stream(request()):
-                heard.append(event)
-                if len(heard) == 1:
+                received.append(event)
+                if len(received) == 1:
                     asyncio.get_running_loop().call_soon(reader.cancel)
 
         reader = asyncio.create_task(read())
         with pytest.raises(asyncio.CancelledError):
             await reader
         await client.aclose()
-        return len(heard)
+        return len(received)
 
     assert asyncio.run(once()) < words / 2
 
@@ -123,10 +123,10 @@ def test_calls_of_one_client_do_not_disturb_each_other(way: Way, family: str) ->
         client = way.client(family)
         stream = cast(AsyncGenerator[ProviderEvent, None], client.stream(request()))
         await anext(stream)
-        heard = await told(client, request(system_prompt="quick"))
+        received = await receive(client, request(system_prompt="quick"))
         await stream.aclose()
         await client.aclose()
-        return heard.text
+        return received.text
 
     assert asyncio.run(both()) == "quick"
 
@@ -137,7 +137,7 @@ def test_an_answer_leaves_nothing_behind(way: Way, family: str) -> None:
     async def once() -> int:
         client = way.client(family)
         for _ in range(3):
-            assert (await told(client, request())).text == "one two"
+            assert (await receive(client, request())).text == "one two"
         await client.aclose()
         return await left()
 

@@ -11,7 +11,7 @@ from chat_app.clients.anthropic import AnthropicClient
 from chat_app.clients.google import GoogleClient
 from chat_app.clients.openai import HarnessClient, OpenAIClient
 from chat_app.clients.registry import get_client
-from chat_app.clients.transports import Dialing
+from chat_app.clients.transports import EndpointTransport
 from chat_app.errors import (
     SERVICE_UNAVAILABLE,
     UNAUTHORIZED,
@@ -57,7 +57,7 @@ def test_ch_t10_each_provider_has_its_client(dev: Any, provider_id: str) -> None
     client = client_of(provider_id, api_key_env=KEY_VARIABLE)
     assert type(client) is kind
     assert client.route.base_url == base_url
-    assert isinstance(client.route.transport, Dialing)
+    assert isinstance(client.route.transport, EndpointTransport)
 
 
 def test_ch_t10_any_other_provider_speaks_openais_api_at_its_base_url(dev: Any) -> None:
@@ -118,7 +118,7 @@ def test_a_missing_key_is_told_before_any_call(dev: Any, provider_id: str, name:
 
 
 @pytest.mark.parametrize("value", ["with\nnewline", "schlüssel", "two words"])
-def test_what_cannot_be_a_key_is_not_sent(
+def test_invalid_key_value_is_not_sent(
     dev: Any, value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(KEY_VARIABLE, value)
@@ -160,7 +160,7 @@ def test_a_key_goes_to_no_host_that_is_not_allowed(dev: Any) -> None:
 
 
 def _not_there(name: str) -> None:
-    """What a module in a package that is missing is to `find_spec`; a plain one is None."""
+    """Raise like `find_spec` for a module in a missing package."""
     if "." in name:
         raise ModuleNotFoundError(name)
 

@@ -1,4 +1,4 @@
-"""What goes to each provider and what comes back: text, tools, thinking, from turn to turn."""
+"""Requests to each provider and their answers: text, tools, thinking, over several turns."""
 
 import json
 from typing import Any
@@ -8,19 +8,19 @@ import pytest
 from chat_app.values.events import ToolCall
 from chat_app.values.model_call import (
     AssistantTurn,
-    CallBegun,
+    CallStarted,
     Finished,
-    Result,
-    Text,
+    TextPart,
     TextPiece,
-    Thinking,
+    ThinkingPart,
     ThinkingPiece,
     Tool,
+    ToolOutput,
     ToolResults,
     Usage,
     UserTurn,
 )
-from tests.chat.ways import FAMILIES, Told, Way
+from tests.chat.ways import FAMILIES, ReceivedAnswer, Way
 from tests.engine.instructions.blocks import marked
 from tests.serving.pipelines import scenario
 
@@ -42,16 +42,16 @@ def matches(way: Way, *steps: dict[str, Any]) -> None:
     way.live.load(scenario("one", *[{"consume": False, **step} for step in steps]))
 
 
-def turn_of(told: Told) -> AssistantTurn:
+def turn_of(received: ReceivedAnswer) -> AssistantTurn:
     """The answer as the next prompt has it: text and thinking joined, then the calls."""
-    thinking = Thinking(
-        "".join(piece.text for piece in told.thinking),
-        "".join(piece.signature for piece in told.thinking),
+    thinking = ThinkingPart(
+        "".join(piece.text for piece in received.thinking),
+        "".join(piece.signature for piece in received.thinking),
     )
-    parts = [thinking] if thinking != Thinking() else []
-    said = [Text(told.text)] if told.text else []
-    calls = [ToolCall(call_id, *call) for call_id, call in told.calls.items()]
-    return AssistantTurn((*parts, *said, *calls))
+    parts = [thinking] if thinking != ThinkingPart() else []
+    text_parts = [TextPart(received.text)] if received.text else []
+    calls = [ToolCall(call_id, *call) for call_id, call in received.calls.items()]
+    return AssistantTurn((*parts, *text_parts, *calls))
 
 
 @each_family
@@ -62,10 +62,10 @@ def test_text_comes_in_pieces_and_ends_with_its_tokens(way: Way, family: str) ->
         pacing={"words_per_chunk": 1},
         usage={"input_tokens": 7, "output_tokens": 3},
     )
-    told = way.ask(family)
-    assert told.text == "one two three"
-    assert sum(isinstance(event, TextPiece) for event in told.events) == 3
-    assert told.finished == Finished("stop", 7, 3)
+    received = way.ask(family)
+    assert received.text == "one two three"
+    assert sum(isinstance(event, TextPiece) for event in received.events) == 3
+    assert received.finished == Finished("stop", 7, 3)
 
 
 @each_family
@@ -84,12 +84,12 @@ def test_the_reason_to_finish_is_the_chats_word(
 def test_a_tool_call_streams(way: Way, family: str) -> None:
     call = {"id": "call_1", "name": "get_weather", "arguments": {"city": "Paris"}}
     load(way, text="Let me look.", tool_calls=[call])
-    told = way.ask(family, tools=(WEATHER,))
-    name, arguments = told.calls["call_1"]
+    received = way.ask(family, tools=(WEATHER,))
+    name, arguments = received.calls["call_1"]
     assert (name, json.loads(arguments)) == ("get_weather", {"city": "Paris"})
-    kinds = [type(event) for event in told.events]
-    assert kinds.index(TextPiece) < kinds.index(CallBegun)
-    assert told.finished.reason == "tool_calls"
+    kinds = [type(event) for event in received.events]
+    assert kinds.index(TextPiece) < kinds.index(CallStarted)
+    assert received.finished.reason == "tool_calls"
 
 
 @each_family
@@ -100,8 +100,8 @@ def test_parallel_calls_stay_apart(way: Way, family: str) -> None:
         for city in cities
     ]
     load(way, tool_calls=calls)
-    told = way.ask(family, tools=(WEATHER,))
-    assert {key: json.loads(args) for key, (_, args) in told.calls.items()} == {
+    received = way.ask(family, tools=(WEATHER,))
+    assert {key: json.loads(args) for key, (_, args) in received.calls.items()} == {
         f"call_{city}": {"city": city} for city in cities
     }
 
@@ -112,8 +112,8 @@ def test_ch_t8_the_system_prompt_and_parameters_are_on_the_wire(way: Way, family
     expect = {"temperature": 0.25, "reasoning": "disabled"}
     messages = [{"role": "system", "equals": "Be brief."}]
     matches(way, {"match": {"messages": messages}, "expect": expect, "produce": {"text": "Yes."}})
-    told = way.ask(family, system_prompt="Be brief.", temperature=0.25, max_tokens=99)
-    assert told.text == "Yes."
+    received = way.ask(family, system_prompt="Be brief.", temperature=0.25, max_tokens=99)
+    assert received.text == "Yes."
     (row,) = way.rows()
     assert row.violations == []
     assert "99" in row.request_body
@@ -138,11 +138,11 @@ def test_thinking_is_asked_for_and_told_apart(way: Way, family: str) -> None:
         "produce": {"reasoning": reasoning, "text": "Four."},
     }
     matches(way, step)
-    told = way.ask(family, thinking_budget=2_000)
+    received = way.ask(family, thinking_budget=2_000)
     assert way.rows()[0].violations == []
-    assert "".join(piece.text for piece in told.thinking) == "Hm, let me see."
-    assert told.text == "Four."
-    kinds = [type(event) for event in told.events]
+    assert "".join(piece.text for piece in received.thinking) == "Hm, let me see."
+    assert received.text == "Four."
+    kinds = [type(event) for event in received.events]
     assert kinds.index(TextPiece) > max(i for i, k in enumerate(kinds) if k is ThinkingPiece)
 
 
@@ -160,21 +160,24 @@ def test_results_go_back_with_their_calls(way: Way, family: str) -> None:
         # The API has no word for a result that is an error.
         for result in results:
             del result["is_error"]
-    asked = [{"name": "get_weather", "arguments": {"city": "Paris"}}]
+    calls_sent = [{"name": "get_weather", "arguments": {"city": "Paris"}}]
     matches(
         way,
         {"turn": 1, "produce": {"tool_calls": calls}},
-        {"match": {"tool_results": results, "tool_calls": asked}, "produce": {"text": "Sunny."}},
+        {
+            "match": {"tool_results": results, "tool_calls": calls_sent},
+            "produce": {"text": "Sunny."},
+        },
     )
     question = UserTurn("The weather?")
     first = way.ask(family, question, tools=(WEATHER,))
-    given = ToolResults(
+    results = ToolResults(
         (
-            Result("call_1", "get_weather", "sunny"),
-            Result("call_2", "get_weather", "Error: no such city", is_error=True),
+            ToolOutput("call_1", "get_weather", "sunny"),
+            ToolOutput("call_2", "get_weather", "Error: no such city", is_error=True),
         )
     )
-    second = way.ask(family, question, turn_of(first), given, tools=(WEATHER,))
+    second = way.ask(family, question, turn_of(first), results, tools=(WEATHER,))
     assert second.text == "Sunny."
 
 
@@ -194,8 +197,8 @@ def test_thinking_goes_back_with_its_signature(way: Way, family: str) -> None:
     )
     first = way.ask(family, tools=(WEATHER,), thinking_budget=2_000)
     assert [piece.signature for piece in first.thinking if piece.signature] == ["c2VhbCAx"]
-    given = ToolResults((Result("call_1", "get_weather", "sunny"),))
-    turns = (UserTurn("The weather?"), turn_of(first), given)
+    results = ToolResults((ToolOutput("call_1", "get_weather", "sunny"),))
+    turns = (UserTurn("The weather?"), turn_of(first), results)
     second = way.ask(family, *turns, tools=(WEATHER,), thinking_budget=2_000)
     assert second.text == "Sunny."
     row = way.rows()[1]
@@ -207,7 +210,7 @@ def test_redacted_thinking_goes_back_as_it_came(way: Way) -> None:
     load(way, reasoning=[{"text": "", "redacted": "b3BhcXVl"}], text="Four.")
     first = way.ask("anthropic", thinking_budget=2_000)
     assert first.thinking == [ThinkingPiece(redacted="b3BhcXVl")]
-    turn = AssistantTurn((Thinking(redacted="b3BhcXVl"), Text("Four.")))
+    turn = AssistantTurn((ThinkingPart(redacted="b3BhcXVl"), TextPart("Four.")))
     way.ask("anthropic", UserTurn("2+2?"), turn, UserTurn("Sure?"), thinking_budget=2_000)
     sent = way.rows()[1].request_body
     assert "redacted_thinking" in sent and "b3BhcXVl" in sent
@@ -220,22 +223,24 @@ def test_the_messages_of_a_block_are_one_answer_in_their_order(way: Way, family:
         {"tool_call": [{"name": "get_weather", "args": {"city": "Paris"}}]},
         {"text": "Second."},
     ]
-    told = way.ask(family, UserTurn(marked({"id": "b1", "messages": messages})))
-    assert told.text.index("First.") < told.text.index("Second.")
-    ((name, arguments),) = told.calls.values()
+    received = way.ask(family, UserTurn(marked({"id": "b1", "messages": messages})))
+    assert received.text.index("First.") < received.text.index("Second.")
+    ((name, arguments),) = received.calls.values()
     assert (name, json.loads(arguments)) == ("get_weather", {"city": "Paris"})
-    kinds = [type(event) for event in told.events if not isinstance(event, ThinkingPiece | Usage)]
-    assert kinds.index(CallBegun) > kinds.index(TextPiece)
+    kinds = [
+        type(event) for event in received.events if not isinstance(event, ThinkingPiece | Usage)
+    ]
+    assert kinds.index(CallStarted) > kinds.index(TextPiece)
     assert kinds[-2] is TextPiece
-    assert told.finished.reason == "tool_calls"
+    assert received.finished.reason == "tool_calls"
 
 
 @pytest.mark.parametrize("family", ["openai", "google"])
 def test_choices_beside_one_another_are_one_answer(way: Way, family: str) -> None:
     load(way, choices=[{"text": "one two"}, {"text": "three four"}])
-    told = way.ask(family)
-    assert told.text == "one twothree four"
-    assert told.finished.reason == "stop"
+    received = way.ask(family)
+    assert received.text == "one twothree four"
+    assert received.finished.reason == "stop"
 
 
 def test_a_refusal_is_a_text(way: Way) -> None:

@@ -10,7 +10,7 @@ import pytest
 from chat_app.clients.registry import get_client
 from chat_app.errors import SERVICE_UNAVAILABLE
 from tests.chat.raw_provider import HEAD, RawProvider, raw_provider
-from tests.chat.ways import FAMILIES, KEY_VARIABLE, ask, profile, request, told
+from tests.chat.ways import FAMILIES, KEY_VARIABLE, ask, profile, receive, request
 from tests.sdk.test_test_mode_offline import Outbound
 from tests.serving.modes import CATCH_ALL
 from tests.support.live_server import Live
@@ -80,7 +80,7 @@ async def heads_of(family: str, settings: Any) -> RawProvider:
         settings.CHAT_ALLOWED_HOSTS = [provider.place]
         columns = {"base_url": f"http://{provider.place}", "api_key_env": KEY_VARIABLE}
         client = get_client(profile(family, **columns), session="chat-1")
-        await told(client, request())
+        await receive(client, request())
         await client.aclose()
     return provider
 
@@ -138,9 +138,9 @@ def test_a_key_that_is_said_back_is_in_no_message_and_no_log(
             hostile.CHAT_ALLOWED_HOSTS = [provider.place]
             columns = {"base_url": f"http://{provider.place}", "api_key_env": KEY_VARIABLE}
             client = get_client(profile(family, **columns), session="chat-1")
-            heard = await told(client, request())
+            received = await receive(client, request())
             await client.aclose()
-            return heard.failed
+            return received.failed
 
     with caplog.at_level("INFO"):
         code, found = asyncio.run(once())

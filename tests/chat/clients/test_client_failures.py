@@ -11,8 +11,8 @@ import openai
 import pytest
 from google.genai import errors as google
 
-from chat_app.clients.failures import KINDS, failure
-from chat_app.clients.sdk import legible
+from chat_app.clients.failures import KINDS, to_chat_error
+from chat_app.clients.sdk import unreadable_on_error
 from chat_app.errors import (
     NETWORK_ERROR,
     RATE_LIMITED,
@@ -45,7 +45,7 @@ def by_google(status: int, body: object) -> Exception:
     return google.ClientError(status, body, answered(status))
 
 
-def told(message: str) -> dict[str, Any]:
+def error_body(message: str) -> dict[str, Any]:
     return {"error": {"message": message}}
 
 
@@ -54,9 +54,9 @@ def caused(error: Exception, cause: Exception) -> Exception:
     return error
 
 
-def seen(error: Exception, **given: str) -> tuple[str, str]:
-    found = failure(error, **given)
-    return found.code, found.message
+def seen(error: Exception, **options: str) -> tuple[str, str]:
+    chat_error = to_chat_error(error, **options)
+    return chat_error.code, chat_error.message
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -101,7 +101,7 @@ def test_the_network(error: Exception) -> None:
     ],
 )
 def test_statuses(by: Any, status: int, expected: tuple[str, str]) -> None:
-    assert seen(by(status, told("Odd."))) == expected
+    assert seen(by(status, error_body("Odd."))) == expected
 
 
 @pytest.mark.parametrize(
@@ -113,8 +113,8 @@ def test_statuses(by: Any, status: int, expected: tuple[str, str]) -> None:
     ],
 )
 def test_google_has_other_statuses_for_a_key(status: int, message: str) -> None:
-    assert seen(by_google(status, told(message))) == INVALID
-    assert seen(by_openai(status, told(message))) == (SERVICE_UNAVAILABLE, message)
+    assert seen(by_google(status, error_body(message))) == INVALID
+    assert seen(by_openai(status, error_body(message))) == (SERVICE_UNAVAILABLE, message)
 
 
 @pytest.mark.parametrize(
@@ -142,12 +142,12 @@ def test_a_providers_own_words(body: object, message: str) -> None:
 
 @pytest.mark.parametrize("by", [by_openai, by_anthropic, by_google])
 def test_the_key_is_in_no_message(by: Any) -> None:
-    _, message = seen(by(500, told(f"Bearer {KEY} is not known, {KEY}!")), key=KEY)
+    _, message = seen(by(500, error_body(f"Bearer {KEY} is not known, {KEY}!")), key=KEY)
     assert message == "Bearer … is not known, …!"
 
 
 def test_a_key_that_is_a_word_takes_no_words_out() -> None:
-    assert seen(by_openai(500, told("a test key")), key="test")[1] == "a test key"
+    assert seen(by_openai(500, error_body("a test key")), key="test")[1] == "a test key"
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_a_key_that_is_a_word_takes_no_words_out() -> None:
         (openai.APIError("Odd.", REQUEST, body={"message": "Odd."}), "Odd."),
         (openai.APIError("Odd.", REQUEST, body=None), "Odd."),
         (by_anthropic(200, {"type": "error", "error": {"message": "Odd."}}), "Odd."),
-        (google.ClientError(429, told("Odd."), None), "Odd."),
+        (google.ClientError(429, error_body("Odd."), None), "Odd."),
     ],
 )
 def test_an_error_inside_a_stream(error: Exception, expected: str) -> None:
@@ -167,7 +167,7 @@ def test_the_first_cause_counts() -> None:
     """SDKs wrap whatever a transport raises as a broken connection."""
     wrapped = openai.APIConnectionError(request=REQUEST)
     own = ChatError(VALIDATION_ERROR, "Base URL: no", field="base_url")
-    assert failure(caused(wrapped, own)) is own
+    assert to_chat_error(caused(wrapped, own)) is own
     assert seen(caused(wrapped, httpx2.DecodingError("gzip"))) == UNREADABLE
     assert seen(caused(wrapped, OSError("reset"))) == FAILED
     assert seen(caused(ValueError("?"), caused(httpx2.ReadError("reset"), OSError()))) == FAILED
@@ -179,7 +179,7 @@ def test_an_error_that_causes_itself_is_no_loop() -> None:
     assert seen(first) == (SERVICE_UNAVAILABLE, "first")
 
 
-def test_what_nobody_expected_is_told_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_unexpected_error_is_reported_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     assert seen(RuntimeError(f"boom with {KEY}"), key=KEY) == (
         SERVICE_UNAVAILABLE,
         "boom with …",
@@ -205,13 +205,13 @@ def test_what_nobody_expected_is_told_and_logged(caplog: pytest.LogCaptureFixtur
     ids=lambda error: type(error).__name__,
 )
 def test_whatever_cannot_be_read(error: Exception) -> None:
-    with pytest.raises(ChatError) as raised, legible():
+    with pytest.raises(ChatError) as raised, unreadable_on_error():
         raise error
     assert (raised.value.code, raised.value.message) == UNREADABLE
     assert raised.value.__cause__ is error
 
 
-def test_what_is_no_matter_of_reading_passes() -> None:
+def test_errors_other_than_parse_errors_pass_unchanged() -> None:
     for error in (httpx2.ReadError("reset"), by_openai(500, None), RuntimeError("boom")):
-        with pytest.raises(type(error)), legible():
+        with pytest.raises(type(error)), unreadable_on_error():
             raise error

@@ -8,7 +8,7 @@ import pytest
 
 from chat_app.clients import failures
 from chat_app.errors import NETWORK_ERROR, RATE_LIMITED, SERVICE_UNAVAILABLE, UNAUTHORIZED
-from tests.chat.ways import FAMILIES, Told, Way, request, told
+from tests.chat.ways import FAMILIES, ReceivedAnswer, Way, receive, request
 from tests.serving.pipelines import scenario
 from tests.support.fake_clock import fast_clock
 
@@ -35,33 +35,33 @@ def load_alone(way: Way, kind: str, **fault: Any) -> None:
 
 def test_a_cut_after_two_chunks(way: Way, family: str) -> None:
     load(way, "disconnect")
-    told = way.ask(family)
-    assert (told.text.split(), told.failed) == (["one", "two"], FAILED)
+    received = way.ask(family)
+    assert (received.text.split(), received.failed) == (["one", "two"], FAILED)
     assert [row.outcome for row in way.rows()] == ["fault"]
 
 
 def test_a_clean_end_without_the_terminal_marker(way: Way, family: str) -> None:
     load(way, "truncate")
-    told = way.ask(family)
-    assert (told.text.split(), told.failed) == (["one", "two"], UNREADABLE)
+    received = way.ask(family)
+    assert (received.text.split(), received.failed) == (["one", "two"], UNREADABLE)
 
 
 def test_an_end_that_lacks_nothing_but_the_marker(way: Way, family: str) -> None:
     load(way, "truncate", after_chunks=5)
-    told = way.ask(family)
-    assert (told.text, told.failed) == (TEXT, UNREADABLE)
+    received = way.ask(family)
+    assert (received.text, received.failed) == (TEXT, UNREADABLE)
 
 
 def test_an_end_before_anything_was_said(way: Way, family: str) -> None:
     load(way, "truncate", after_chunks=0)
-    told = way.ask(family)
-    assert (told.text, told.failed) == ("", UNREADABLE)
+    received = way.ask(family)
+    assert (received.text, received.failed) == ("", UNREADABLE)
 
 
 def test_json_that_is_none(way: Way, family: str) -> None:
     load(way, "malformed_chunk")
-    told = way.ask(family)
-    assert (told.text.split(), told.failed) == (["one", "two"], UNREADABLE)
+    received = way.ask(family)
+    assert (received.text.split(), received.failed) == (["one", "two"], UNREADABLE)
 
 
 def test_an_answer_that_is_none(way: Way, family: str) -> None:
@@ -71,23 +71,23 @@ def test_an_answer_that_is_none(way: Way, family: str) -> None:
 
 def test_an_error_inside_the_stream(way: Way, family: str) -> None:
     load(way, "error_event", message="The model fell over.")
-    told = way.ask(family)
-    assert told.text.split() == ["one", "two"]
-    assert told.failed == (SERVICE_UNAVAILABLE, "The model fell over.")
+    received = way.ask(family)
+    assert received.text.split() == ["one", "two"]
+    assert received.failed == (SERVICE_UNAVAILABLE, "The model fell over.")
 
 
 def test_silence_for_longer_than_the_limit(way: Way, family: str) -> None:
     load(way, "stall", hold_ms=600_000)
-    found = Told()
+    received = ReceivedAnswer()
 
-    async def asked() -> None:
+    async def read_stream() -> None:
         client = way.client(family)
-        async with fast_clock(lambda: found.text.split() == ["one", "two"]):
-            await told(client, request(), found=found)
+        async with fast_clock(lambda: received.text.split() == ["one", "two"]):
+            await receive(client, request(), received=received)
         await client.aclose()
 
-    asyncio.run(asked())
-    assert (found.text.split(), found.failed) == (["one", "two"], FAILED)
+    asyncio.run(read_stream())
+    assert (received.text.split(), received.failed) == (["one", "two"], FAILED)
 
 
 def test_no_answer_for_longer_than_the_limit(way: Way, family: str) -> None:
@@ -98,8 +98,8 @@ def test_no_answer_for_longer_than_the_limit(way: Way, family: str) -> None:
 
 def test_a_silence_within_the_limit_is_none(way: Way, family: str) -> None:
     load(way, "stall", hold_ms=50)
-    told = way.ask(family)
-    assert (told.text, told.finished.reason) == (TEXT, "stop")
+    received = way.ask(family)
+    assert (received.text, received.finished.reason) == (TEXT, "stop")
 
 
 def test_a_connection_that_ends_without_an_answer(way: Way, family: str) -> None:
@@ -132,7 +132,7 @@ def test_an_unmatched_request_names_the_scenarios(way: Way, family: str) -> None
     assert message.startswith("no_scenario_matched: ") and "one" in message
 
 
-def test_what_people_are_not_told_is_logged(
+def test_details_hidden_from_clients_are_logged(
     way: Way, family: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     load(way, "disconnect")

@@ -31,9 +31,9 @@ def on_ollamas_port(live: Live, settings: Any, monkeypatch: pytest.MonkeyPatch) 
 def test_it_is_answered_without_a_key(on_ollamas_port: Live, base_url: str) -> None:
     on_ollamas_port.load(scenario("talk", {"produce": {"reasoning": "Hm.", "text": "Hi."}}))
     client = get_client(profile("ollama", base_url=base_url), session="none")
-    heard = ask(client, request())
-    assert heard.finished.reason == "stop"
-    assert (heard.text, [piece.text for piece in heard.thinking]) == ("Hi.", ["Hm."])
+    received = ask(client, request())
+    assert received.finished.reason == "stop"
+    assert (received.text, [piece.text for piece in received.thinking]) == ("Hi.", ["Hm."])
 
 
 def test_any_other_profile_is_too(on_ollamas_port: Live, settings: Any) -> None:

@@ -11,9 +11,9 @@ from chat_app.errors import SERVICE_UNAVAILABLE
 from tests.chat.clients.test_client_anthropic import START
 from tests.chat.clients.test_client_anthropic import block as anthropic_block
 from tests.chat.clients.test_client_anthropic import delta as anthropic_delta
-from tests.chat.clients.test_client_google import called, said
+from tests.chat.clients.test_client_google import called, chunk_of
 from tests.chat.clients.test_client_openai import call, chunk
-from tests.chat.scripted import hear
+from tests.chat.scripted import read_answer
 from tests.chat.ways import FAMILIES
 from tests.support.hypothesis_profiles import often
 
@@ -46,9 +46,9 @@ EVENTS: dict[str, list[Any]] = {
         {"type": "message_stop"},
     ],
     "google": [
-        said({"text": "a", "thought": True, "thoughtSignature": "YQ=="}),
-        said({**called(id="c1", args={"a": 1}), "thoughtSignature": "YQ=="}),
-        said(finish="STOP") | {"usageMetadata": {"promptTokenCount": 1}},
+        chunk_of({"text": "a", "thought": True, "thoughtSignature": "YQ=="}),
+        chunk_of({**called(id="c1", args={"a": 1}), "thoughtSignature": "YQ=="}),
+        chunk_of(finish="STOP") | {"usageMetadata": {"promptTokenCount": 1}},
     ],
 }
 
@@ -84,11 +84,11 @@ def test_an_answer_of_anything_is_read_or_refused(family: str, request: Any) -> 
     @settings(max_examples=often(50), suppress_health_check=[HealthCheck.too_slow])
     @given(broken(family))
     def check(events: list[Any]) -> None:
-        heard = hear(site, family, *events)
-        if heard.error is None:
-            assert heard.finished
+        received = read_answer(site, family, *events)
+        if received.error is None:
+            assert received.finished
         else:
-            assert heard.failed == UNREADABLE
+            assert received.failed == UNREADABLE
 
     check()
 
@@ -107,10 +107,10 @@ def test_an_answer_cut_anywhere_is_never_taken_for_whole(family: str, request: A
             {"type": "content_block_stop", "index": 0},
             {"type": "message_stop"},
         ],
-        "google": [said({"text": "one"}), said({"text": " two"}), said(finish="STOP")],
+        "google": [chunk_of({"text": "one"}), chunk_of({"text": " two"}), chunk_of(finish="STOP")],
     }[family]
     last = json.dumps(whole[-1])
     for length in range(0, len(last), 7):
-        heard = hear(site, family, *whole[:-1], last[:length])
-        assert (heard.text, heard.failed) == ("one two", UNREADABLE)
-    assert hear(site, family, *whole).finished
+        received = read_answer(site, family, *whole[:-1], last[:length])
+        assert (received.text, received.failed) == ("one two", UNREADABLE)
+    assert read_answer(site, family, *whole).finished

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from chat_app.clients.openai import effort
-from chat_app.clients.sdk import as_object
+from chat_app.clients.openai import reasoning_effort
+from chat_app.clients.sdk import to_object
 from chat_app.values.events import ToolCall
 from chat_app.values.model_call import (
     AssistantTurn,
-    Result,
-    Text,
-    Thinking,
+    TextPart,
+    ThinkingPart,
     Tool,
+    ToolOutput,
     ToolResults,
     UserTurn,
 )
@@ -25,8 +25,8 @@ LOOK = Tool("look", "Looks.", {"type": "object", "properties": {"at": {"type": "
 SEAL = b64encode(b"\xff\xfe seal").decode()
 USER = UserTurn("Look!")
 CALL = ToolCall("call_1", "look", '{"at":"it"}')
-ANSWER = AssistantTurn((Thinking("Hm.", SEAL), Text("I "), Text("look."), CALL))
-RESULTS = ToolResults((Result("call_1", "look", "seen"), Result("call_2", "x", "no", True)))
+ANSWER = AssistantTurn((ThinkingPart("Hm.", SEAL), TextPart("I "), TextPart("look."), CALL))
+RESULTS = ToolResults((ToolOutput("call_1", "look", "seen"), ToolOutput("call_2", "x", "no", True)))
 TALK = (USER, ANSWER, RESULTS)
 ALL: dict[str, Any] = {
     "system_prompt": "Be brief.",
@@ -110,7 +110,7 @@ def test_test_llm_is_named_in_the_model(settings: Any) -> None:
     ],
 )
 def test_a_budget_is_an_effort_to_openai(budget: int, expected: str) -> None:
-    assert effort(budget) == expected
+    assert reasoning_effort(budget) == expected
 
 
 @pytest.mark.parametrize("provider_id", ["openai", "openrouter", "ollama", "test-llm"])
@@ -167,10 +167,10 @@ def test_an_old_model_of_anthropics_is_asked_without_a_warning(settings: Any, mo
     assert sent(settings, "anthropic", model=model, thinking_budget=2_000)["model"] == model
 
 
-def test_what_anthropic_would_refuse_stays_out(settings: Any) -> None:
-    unsigned = AssistantTurn((Thinking("Hm."), Text(" \n"), Text("Hi")))
-    silent = AssistantTurn((Thinking("Hm."),))
-    redacted = AssistantTurn((Thinking(redacted="opaque"), Text("Ho")))
+def test_request_omits_fields_that_anthropic_refuses(settings: Any) -> None:
+    unsigned = AssistantTurn((ThinkingPart("Hm."), TextPart(" \n"), TextPart("Hi")))
+    silent = AssistantTurn((ThinkingPart("Hm."),))
+    redacted = AssistantTurn((ThinkingPart(redacted="opaque"), TextPart("Ho")))
     body = sent(settings, "anthropic", USER, unsigned, USER, silent, USER, redacted, USER)
     assert [m["content"] for m in body["messages"] if m["role"] == "assistant"] == [
         [{"type": "text", "text": "Hi"}],
@@ -224,10 +224,10 @@ def test_google_is_told_its_budget(settings: Any) -> None:
 @pytest.mark.parametrize(
     ("parts", "expected"),
     [
-        ((Thinking("", SEAL), CALL), ["functionCall"]),
-        ((Thinking("Hm.", SEAL), CALL), ["text", "functionCall"]),
-        ((Text("Hi"), Thinking("", SEAL)), ["text", "text"]),
-        ((Thinking("Hm.", SEAL),), ["text", "text"]),
+        ((ThinkingPart("", SEAL), CALL), ["functionCall"]),
+        ((ThinkingPart("Hm.", SEAL), CALL), ["text", "functionCall"]),
+        ((TextPart("Hi"), ThinkingPart("", SEAL)), ["text", "text"]),
+        ((ThinkingPart("Hm.", SEAL),), ["text", "text"]),
     ],
 )
 def test_googles_signature_stands_on_what_came_of_the_thinking(
@@ -243,7 +243,7 @@ def test_googles_signature_stands_on_what_came_of_the_thinking(
 
 @pytest.mark.parametrize("signature", ["", "no base64!"])
 def test_thinking_that_is_not_googles_stays_out(settings: Any, signature: str) -> None:
-    answer = AssistantTurn((Thinking("Hm.", signature), Text("Hi")))
+    answer = AssistantTurn((ThinkingPart("Hm.", signature), TextPart("Hi")))
     body = sent(settings, "google", USER, answer, USER)
     assert body["contents"][1]["parts"] == [{"text": "Hi"}]
 
@@ -270,11 +270,11 @@ def test_an_answer_of_nothing_is_no_error(settings: Any, family: str) -> None:
     ],
 )
 def test_arguments_become_an_object(text: str, expected: dict[str, Any]) -> None:
-    assert as_object(text) == expected
+    assert to_object(text) == expected
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_broken_arguments_of_an_earlier_call_can_be_sent(settings: Any, family: str) -> None:
     answer = AssistantTurn((ToolCall("call_1", "look", '{"at": oops'),))
-    results = ToolResults((Result("call_1", "look", "Error: no JSON", True),))
+    results = ToolResults((ToolOutput("call_1", "look", "Error: no JSON", True),))
     assert "oops" in json.dumps(sent(settings, family, USER, answer, results))

@@ -12,7 +12,7 @@ from chat_app.clients.registry import get_client
 from chat_app.errors import NETWORK_ERROR, SERVICE_UNAVAILABLE
 from chat_app.values.model_call import LlmClient, ProviderEvent, TextPiece
 from tests.chat.raw_provider import HEAD, RawProvider, raw_provider
-from tests.chat.ways import FAMILIES, KEY_VARIABLE, profile, request, told
+from tests.chat.ways import FAMILIES, KEY_VARIABLE, profile, receive, request
 
 UNREADABLE = (SERVICE_UNAVAILABLE, "Failed to parse response")
 # One event of each provider that says "one ", whole.
@@ -70,18 +70,18 @@ async def test_a_cut_inside_an_event(family: str, settings: Any) -> None:
     head = HEAD.replace(b"connection: close", b"content-length: 100000")
     async with raw_provider(head, SAYS[family], SAYS[family][:25]) as provider:
         client = client_of(provider, family, settings)
-        heard = await told(client, request())
+        received = await receive(client, request())
         await client.aclose()
-    assert (heard.text, heard.failed) == ("one ", (NETWORK_ERROR, "Connection failed"))
+    assert (received.text, received.failed) == ("one ", (NETWORK_ERROR, "Connection failed"))
 
 
 @each_family
-async def test_nobody_listens(family: str, settings: Any) -> None:
+async def test_refused_connection_is_a_network_error(family: str, settings: Any) -> None:
     async with raw_provider() as provider:
         client = client_of(provider, family, settings)
-    heard = await told(client, request())
+    received = await receive(client, request())
     await client.aclose()
-    assert heard.failed == (NETWORK_ERROR, "Connection failed")
+    assert received.failed == (NETWORK_ERROR, "Connection failed")
 
 
 @each_family
@@ -89,10 +89,10 @@ async def test_a_compressed_answer_is_not_unpacked(family: str, settings: Any) -
     head = HEAD.replace(b"\r\n\r\n", b"\r\ncontent-encoding: gzip\r\n\r\n")
     async with raw_provider(head, gzip.compress(SAYS[family] * 100_000)) as provider:
         client = client_of(provider, family, settings)
-        heard = await told(client, request())
+        received = await receive(client, request())
         await client.aclose()
         assert provider.headers()["accept-encoding"] == "identity"
-    assert (heard.text, heard.failed) == ("", UNREADABLE)
+    assert (received.text, received.failed) == ("", UNREADABLE)
 
 
 @each_family
@@ -107,7 +107,7 @@ async def test_calls_share_an_sdk_and_nothing_else(
         assert await anext(stream) == TextPiece("one ")
         monkeypatch.setenv(KEY_VARIABLE, "sk-of-another")
         second = client_of(provider, family, settings)
-        assert (await told(second, request())).text == "one "
+        assert (await receive(second, request())).text == "one "
         assert [event async for event in stream]
         await first.aclose()
         await second.aclose()
@@ -122,13 +122,13 @@ async def test_calls_share_an_sdk_and_nothing_else(
 async def test_an_answer_has_a_greatest_size(
     family: str, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gate, "MOST_BYTES", 2 * len(SAYS[family]))
+    monkeypatch.setattr(gate, "MAX_RESPONSE_BYTES", 2 * len(SAYS[family]))
     async with raw_provider(HEAD, *[SAYS[family]] * 3, hold=True) as provider:
         client = client_of(provider, family, settings)
-        heard = await told(client, request())
+        received = await receive(client, request())
         await client.aclose()
         await provider.gone.wait()
-    assert heard.failed == UNREADABLE
+    assert received.failed == UNREADABLE
 
 
 @each_family
@@ -137,10 +137,10 @@ async def test_a_page_in_place_of_an_error(family: str, settings: Any) -> None:
     head = b"HTTP/1.1 502 Bad Gateway\r\ncontent-type: text/html\r\ncontent-length: %d\r\n\r\n"
     async with raw_provider(head % len(page), page) as provider:
         client = client_of(provider, family, settings)
-        heard = await told(client, request())
+        received = await receive(client, request())
         await client.aclose()
         assert provider.connections == 1
-    assert heard.failed == (SERVICE_UNAVAILABLE, "The provider answered with HTTP 502")
+    assert received.failed == (SERVICE_UNAVAILABLE, "The provider answered with HTTP 502")
 
 
 @each_family
@@ -157,16 +157,16 @@ async def test_closing_the_stream_closes_the_socket(family: str, settings: Any) 
 
 @each_family
 async def test_cancelling_the_reader_closes_the_socket(family: str, settings: Any) -> None:
-    heard = asyncio.Event()
+    received = asyncio.Event()
 
     async def read(client: LlmClient) -> None:
         async for _ in client.stream(request()):
-            heard.set()
+            received.set()
 
     async with raw_provider(HEAD, SAYS[family], hold=True) as provider:
         client = client_of(provider, family, settings)
         reader = asyncio.create_task(read(client))
-        await heard.wait()
+        await received.wait()
         reader.cancel()
         with pytest.raises(asyncio.CancelledError):
             await reader
@@ -179,7 +179,7 @@ async def test_cancelling_the_reader_closes_the_socket(family: str, settings: An
 async def test_cancelling_before_the_answer_closes_the_socket(family: str, settings: Any) -> None:
     async with raw_provider(hold=True) as provider:
         client = client_of(provider, family, settings)
-        reader = asyncio.create_task(told(client, request()))
+        reader = asyncio.create_task(receive(client, request()))
         await provider.asked.wait()
         reader.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -196,8 +196,8 @@ async def test_the_rounds_of_an_answer_share_a_connection(family: str, settings:
     async with raw_provider(head % len(body), body, hold=True) as provider:
         client = client_of(provider, family, settings)
         for _ in range(2):
-            heard = await told(client, request())
-            assert (heard.text, heard.finished.reason) == ("one ", "stop")
+            received = await receive(client, request())
+            assert (received.text, received.finished.reason) == ("one ", "stop")
         assert (len(provider.heads), provider.connections) == (2, 1)
         await client.aclose()
         await provider.gone.wait()
@@ -210,8 +210,8 @@ async def test_an_ended_answer_does_not_wait_for_the_connection_to_end(
     """Google's API has no marker after which nothing may follow."""
     async with raw_provider(HEAD, SAYS[family], ENDS[family], hold=True) as provider:
         client = client_of(provider, family, settings)
-        heard = await told(client, request())
-        assert (heard.text, heard.finished.reason) == ("one ", "stop")
+        received = await receive(client, request())
+        assert (received.text, received.finished.reason) == ("one ", "stop")
         await client.aclose()
         await provider.gone.wait()
 
@@ -233,6 +233,6 @@ async def test_base_urls_are_taken_with_and_without_their_version(
 ) -> None:
     async with raw_provider(HEAD) as provider:
         client = client_of(provider, family, settings, path=path)
-        await told(client, request())
+        await receive(client, request())
         await client.aclose()
         assert provider.heads[0].split(" ")[1] == expected

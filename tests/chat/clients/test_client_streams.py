@@ -1,4 +1,4 @@
-"""What every provider's stream has: a reason to end, errors in its own words, and odd shapes."""
+"""Streams of all providers: finish reasons, error messages, unexpected shapes."""
 
 from typing import Any
 
@@ -8,13 +8,13 @@ from chat_app.errors import SERVICE_UNAVAILABLE
 from tests.chat.clients import claude_events, gemini_chunks, openai_chunks
 from tests.chat.clients.claude_events import block, delta, stop
 from tests.chat.clients.conftest import UNREADABLE
-from tests.chat.clients.gemini_chunks import called, said
+from tests.chat.clients.gemini_chunks import called, chunk_of
 from tests.chat.clients.openai_chunks import call, chunk
 
 # What says "Hi", and what ends it.
-SAID: dict[str, list[Any]] = {
+FIRST_EVENTS: dict[str, list[Any]] = {
     "anthropic": [claude_events.START, *claude_events.text(0, "Hi")],
-    "google": [said({"text": "Hi"})],
+    "google": [chunk_of({"text": "Hi"})],
     "openai": [chunk(content="Hi")],
 }
 END: dict[str, list[Any]] = {
@@ -75,11 +75,11 @@ STRANGE: dict[str, list[Any]] = {
         "{",
         {"candidates": 1},
         {"candidates": [{"index": "x"}]},
-        said({"text": 1}),
-        said({"text": "x", "thoughtSignature": "!"}),
-        said(called("")),
-        said({"functionCall": {"args": {}}}),
-        said(called(args=[])),
+        chunk_of({"text": 1}),
+        chunk_of({"text": "x", "thoughtSignature": "!"}),
+        chunk_of(called("")),
+        chunk_of({"functionCall": {"args": {}}}),
+        chunk_of(called(args=[])),
         {"usageMetadata": []},
     ],
     "openai": [
@@ -106,28 +106,30 @@ STRANGE: dict[str, list[Any]] = {
 def ended(provider: str, reason: str | None) -> list[Any]:
     """An answer that ends for a reason in the provider's words."""
     if provider == "google":
-        return [said({"text": "Hi"}, finish=reason)]
-    return [*SAID[provider], *claude_events.ends(reason)]
+        return [chunk_of({"text": "Hi"}, finish=reason)]
+    return [*FIRST_EVENTS[provider], *claude_events.ends(reason)]
 
 
 @pytest.mark.parametrize(
     ("provider", "reason", "expected"),
     [(name, *pair) for name, reasons in REASONS.items() for pair in reasons.items()],
 )
-def test_reasons_to_stop(told: Any, provider: str, reason: str | None, expected: str) -> None:
-    assert told(*ended(provider, reason)).finished.reason == expected
+def test_reasons_to_stop(receive: Any, provider: str, reason: str | None, expected: str) -> None:
+    assert receive(*ended(provider, reason)).finished.reason == expected
 
 
 @pytest.mark.parametrize(("provider", "error"), ERRORS)
-def test_an_error_in_the_stream_is_told_in_its_words(told: Any, provider: str, error: Any) -> None:
-    heard = told(*SAID[provider], error)
-    assert (heard.text, heard.failed) == ("Hi", (SERVICE_UNAVAILABLE, "No more."))
-    assert told(error).failed == (SERVICE_UNAVAILABLE, "No more.")
+def test_an_error_in_the_stream_is_told_in_its_words(
+    receive: Any, provider: str, error: Any
+) -> None:
+    received = receive(*FIRST_EVENTS[provider], error)
+    assert (received.text, received.failed) == ("Hi", (SERVICE_UNAVAILABLE, "No more."))
+    assert receive(error).failed == (SERVICE_UNAVAILABLE, "No more.")
 
 
 @pytest.mark.parametrize(
     ("provider", "strange"), [(name, one) for name, odd in STRANGE.items() for one in odd]
 )
-def test_what_has_another_shape_cannot_be_read(told: Any, provider: str, strange: Any) -> None:
-    heard = told(*SAID[provider], strange, *END[provider])
-    assert (heard.text, heard.failed) == ("Hi", UNREADABLE)
+def test_stream_of_another_shape_is_unreadable(receive: Any, provider: str, strange: Any) -> None:
+    received = receive(*FIRST_EVENTS[provider], strange, *END[provider])
+    assert (received.text, received.failed) == ("Hi", UNREADABLE)

@@ -36,11 +36,11 @@ def test_a_first_call_breaks_none_of_those_that_are_running(order: tuple[str, ..
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["failed"] == []
+    receive = json.loads(done.stdout)
+    assert receive["failed"] == []
     running = [name for name in order if name != TOOLS]
-    assert told["beside"] == {
+    assert receive["beside"] == {
         name: [one for one in running if one in order[:number]] for number, name in enumerate(order)
     }
-    assert told["answered"].keys() == set(running)
-    assert all(told["answered"].values())
+    assert receive["answered"].keys() == set(running)
+    assert all(receive["answered"].values())

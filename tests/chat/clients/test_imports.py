@@ -1,4 +1,4 @@
-"""What is imported when it is first wanted: one after the other, and what all look for before."""
+"""Lazy imports: one at a time, and httpx before all."""
 
 import asyncio
 import threading
@@ -37,20 +37,20 @@ def importer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Importer]:
     importer.may_end.set()
 
 
-async def test_what_sdks_look_for_at_each_call_comes_before_them(importer: Importer) -> None:
-    assert (await imports.imported("first")).__name__ == "first"
+async def test_httpx_is_imported_before_any_sdk(importer: Importer) -> None:
+    assert (await imports.import_in_thread("first")).__name__ == "first"
     assert importer.names == ["httpx", "first"]
 
 
 async def test_nothing_is_imported_twice(importer: Importer) -> None:
-    assert await imports.imported("first") is await imports.imported("first")
+    assert await imports.import_in_thread("first") is await imports.import_in_thread("first")
     assert importer.names.count("first") == 1
 
 
 async def test_one_waits_until_another_is_whole(importer: Importer) -> None:
-    late = asyncio.create_task(imports.imported("late"))
+    late = asyncio.create_task(imports.import_in_thread("late"))
     assert await asyncio.to_thread(importer.begun.wait, 60)
-    other = asyncio.create_task(imports.imported("other"))
+    other = asyncio.create_task(imports.import_in_thread("other"))
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(asyncio.shield(other), 0.1)
     assert "other" not in importer.names
@@ -59,6 +59,6 @@ async def test_one_waits_until_another_is_whole(importer: Importer) -> None:
     assert importer.names.index("late") < importer.names.index("other")
 
 
-async def test_what_is_missing_is_said(importer: Importer) -> None:
+async def test_missing_module_raises_import_error(importer: Importer) -> None:
     with pytest.raises(ImportError, match="missing"):
-        await imports.imported("missing")
+        await imports.import_in_thread("missing")

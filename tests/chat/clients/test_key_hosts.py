@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from chat_app.clients.registry import get_client
-from chat_app.clients.transports import OWN, is_listed
+from chat_app.clients.transports import PROVIDER_KEYS, is_listed
 from chat_app.errors import VALIDATION_ERROR, ChatError
 from tests.chat.raw_provider import HEAD, raw_provider
-from tests.chat.ways import profile, request, told
+from tests.chat.ways import profile, receive, request
 
 HOSTS = (
     "api.openai.com",
@@ -23,7 +23,7 @@ HOSTS = (
     "[::1]:8080",
 )
 NAMES = (
-    *(name for name, _ in OWN),
+    *(name for name, _ in PROVIDER_KEYS),
     *("MY_GATEWAY_KEY", "LOCAL_KEY", "AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID"),
     *("AWS_SESSION_TOKEN", "AZURE_OPENAI_API_KEY", "AZURE_CLIENT_SECRET", "GITHUB_TOKEN"),
     *("GITLAB_TOKEN", "NPM_TOKEN", "PYPI_TOKEN", "DOCKER_PASSWORD", "PGPASSWORD", "MYSQL_PWD"),
@@ -65,7 +65,7 @@ def test_only_listed_pairs_make_a_client(listed: Any) -> None:
             else:
                 assert client.route.key == f"canary-{name}"
                 sent.add((name, host))
-    assert sent == {*OWN, *LISTED}
+    assert sent == {*PROVIDER_KEYS, *LISTED}
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ async def test_a_variable_that_is_not_listed_reaches_no_socket(
         client = get_client(
             profile("mine", base_url=base_url, api_key_env="LOCAL_KEY"), session="none"
         )
-        await told(client, request())
+        await receive(client, request())
         await client.aclose()
         assert provider.headers()["authorization"] == "Bearer canary-LOCAL_KEY"
 

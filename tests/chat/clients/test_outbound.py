@@ -68,7 +68,7 @@ def test_a_custom_provider_needs_one() -> None:
         "https://xn--pi-7ia.openai.com/v1",
     ],
 )
-def test_no_other_place_is(base_url: str) -> None:
+def test_other_hosts_are_refused(base_url: str) -> None:
     assert "CHAT_ALLOWED_HOSTS" in refusal(base_url)
 
 
@@ -112,7 +112,7 @@ def test_no_other_place_is(base_url: str) -> None:
         "https://\x00/v1",
     ],
 )
-def test_what_is_no_plain_url_is_refused(base_url: str) -> None:
+def test_malformed_base_url_is_refused(base_url: str) -> None:
     refusal(base_url)
 
 

@@ -12,7 +12,7 @@ from mockllm_site.kit import dial as dialing
 from mockllm_site.kit.addresses import Reach, literal, reach
 from tests.chat.addresses import ADDRESSES, bracketed
 from tests.chat.raw_provider import raw_provider
-from tests.chat.ways import FAMILIES, Told, profile, request, told
+from tests.chat.ways import FAMILIES, ReceivedAnswer, profile, receive, request
 
 NAME = "llm.example:8443"
 URL = f"https://{NAME}/v1"
@@ -51,15 +51,15 @@ def resolving(monkeypatch: pytest.MonkeyPatch, *answers: tuple[str, ...]) -> lis
     return asked
 
 
-async def heard_at(base_url: str, *, calls: int = 1) -> list[Told]:
+async def heard_at(base_url: str, *, calls: int = 1) -> list[ReceivedAnswer]:
     client = get_client(profile("my-vllm", base_url=base_url), session="none")
-    heard = [await told(client, request()) for _ in range(calls)]
+    received = [await receive(client, request()) for _ in range(calls)]
     await client.aclose()
-    return heard
+    return received
 
 
 def failures(base_url: str, *, calls: int = 1) -> list[tuple[str, str]]:
-    return [heard.failed for heard in asyncio.run(heard_at(base_url, calls=calls))]
+    return [received.failed for received in asyncio.run(heard_at(base_url, calls=calls))]
 
 
 def test_the_table_is_long_enough() -> None:
@@ -67,7 +67,7 @@ def test_the_table_is_long_enough() -> None:
 
 
 @each_address
-def test_what_an_address_is(address: str, kind: Reach) -> None:
+def test_addresses_are_classified(address: str, kind: Reach) -> None:
     found = literal(address)
     assert found is not None and reach(found) is kind
 
@@ -130,9 +130,9 @@ async def test_redirects_are_not_followed(settings: Any, address: str, kind: Rea
     head = f"HTTP/1.1 307 Moved\r\nlocation: {target}\r\ncontent-length: 0\r\n\r\n".encode()
     async with raw_provider(head) as provider:
         settings.CHAT_ALLOWED_HOSTS = [provider.place]
-        [heard] = await heard_at(f"http://{provider.place}/v1")
+        [received] = await heard_at(f"http://{provider.place}/v1")
         assert provider.connections == 1
-    assert heard.failed == (SERVICE_UNAVAILABLE, "The provider answered with HTTP 307")
+    assert received.failed == (SERVICE_UNAVAILABLE, "The provider answered with HTTP 307")
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -147,10 +147,10 @@ async def test_no_client_follows_a_redirect_even_to_where_it_is(
         settings.CHAT_ALLOWED_HOSTS = [provider.place]
         asked = profile(family, base_url=f"http://{provider.place}", api_key_env="SOME_KEY")
         client = get_client(asked, session="none")
-        heard = await told(client, request())
+        received = await receive(client, request())
         await client.aclose()
         assert provider.connections == 1
-    assert heard.failed == (SERVICE_UNAVAILABLE, f"The provider answered with HTTP {status}")
+    assert received.failed == (SERVICE_UNAVAILABLE, f"The provider answered with HTTP {status}")
 
 
 def test_a_name_is_looked_up_once_and_kept(

@@ -10,14 +10,16 @@ import httpx2
 import pytest
 
 from chat_app.clients.registry import get_client
-from chat_app.clients.transports import Dialing
+from chat_app.clients.transports import EndpointTransport
 from chat_app.errors import NETWORK_ERROR
 from mockllm_site.kit import dial as dialing
 from tests.chat.raw_provider import HEAD, raw_provider
-from tests.chat.ways import Told, profile, request, told
+from tests.chat.ways import ReceivedAnswer, profile, receive, request
 from tests.support.required_services import require
 
-SAID = b'data: {"choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":"stop"}]}\n\n'
+ANSWER_BYTES = (
+    b'data: {"choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":"stop"}]}\n\n'
+)
 
 
 @pytest.fixture(autouse=True)
@@ -50,27 +52,27 @@ def resolves_to(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
     monkeypatch.setattr(dialing, "resolve", resolve)
 
 
-async def heard_at(base_url: str) -> Told:
+async def heard_at(base_url: str) -> ReceivedAnswer:
     client = get_client(profile("my-vllm", base_url=base_url), session="none")
-    heard = await told(client, request())
+    received = await receive(client, request())
     await client.aclose()
-    return heard
+    return received
 
 
 async def test_the_next_address_is_tried_where_one_is_dead(
     settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     resolves_to(monkeypatch, "127.0.0.2", "127.0.0.1")
-    async with raw_provider(HEAD, SAID) as provider:
+    async with raw_provider(HEAD, ANSWER_BYTES) as provider:
         place = f"localhost:{provider.port}"
         settings.CHAT_ALLOWED_HOSTS = [place]
-        heard = await heard_at(f"http://{place}/v1")
+        received = await heard_at(f"http://{place}/v1")
         assert provider.headers()["host"] == place
-    assert heard.text == "Hi"
+    assert received.text == "Hi"
 
 
 async def test_the_real_resolver_knows_this_machine(settings: Any) -> None:
-    async with raw_provider(HEAD, SAID) as provider:
+    async with raw_provider(HEAD, ANSWER_BYTES) as provider:
         place = f"localhost:{provider.port}"
         settings.CHAT_ALLOWED_HOSTS = [place]
         assert (await heard_at(f"http://{place}/v1")).text == "Hi"
@@ -91,15 +93,15 @@ async def test_tls_checks_the_name_and_not_the_address(
     context.sni_callback = lambda _, name, __: names.append(name)
     trusting = ssl.create_default_context(cafile=str(certificate))
     monkeypatch.setattr(dialing, "tls", lambda: trusting)
-    async with raw_provider(HEAD, SAID, tls=context) as provider:
+    async with raw_provider(HEAD, ANSWER_BYTES, tls=context) as provider:
         place = f"{host}:{provider.port}"
         settings.CHAT_ALLOWED_HOSTS = [place]
-        heard = await heard_at(f"https://{place}/v1")
+        received = await heard_at(f"https://{place}/v1")
     assert names == [seen]
     if seen:
-        assert heard.text == "Hi"
+        assert received.text == "Hi"
     else:
-        assert heard.failed == (NETWORK_ERROR, "Connection failed")
+        assert received.failed == (NETWORK_ERROR, "Connection failed")
 
 
 async def test_a_stranger_on_the_other_end_is_not_talked_to(
@@ -107,17 +109,17 @@ async def test_a_stranger_on_the_other_end_is_not_talked_to(
 ) -> None:
     """With this machine's own certificates, nobody vouches for that one."""
     resolves_to(monkeypatch, "127.0.0.1")
-    async with raw_provider(HEAD, SAID, tls=serving(certificate)) as provider:
+    async with raw_provider(HEAD, ANSWER_BYTES, tls=serving(certificate)) as provider:
         place = f"localhost:{provider.port}"
         settings.CHAT_ALLOWED_HOSTS = [place]
-        heard = await heard_at(f"https://{place}/v1")
+        received = await heard_at(f"https://{place}/v1")
         assert provider.heads == []
-    assert heard.failed == (NETWORK_ERROR, "Connection failed")
+    assert received.failed == (NETWORK_ERROR, "Connection failed")
 
 
 async def test_a_transport_speaks_to_its_own_place_alone(settings: Any) -> None:
     settings.CHAT_ALLOWED_HOSTS = ["127.0.0.1:1", "127.0.0.1:2"]
-    transport = Dialing("http://127.0.0.1:1/v1")
+    transport = EndpointTransport("http://127.0.0.1:1/v1")
     with pytest.raises(Exception, match=r"127\.0\.0\.1:2 is not"):
         await transport.handle_async_request(httpx2.Request("POST", "http://127.0.0.1:2/v1"))
     await transport.aclose()

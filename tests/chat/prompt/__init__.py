@@ -1,1 +1,1 @@
-"""What models are sent."""
+"""Tests of prompts."""

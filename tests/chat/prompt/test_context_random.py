@@ -1,4 +1,4 @@
-"""What holds for every conversation that is shortened."""
+"""Properties of all shortened conversations."""
 
 import json
 from collections.abc import Sequence
@@ -7,16 +7,22 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat_app.prompt.context import END, LEAST_RESULT, SUMMARY_PERCENT, ContextPlan, Summary
+from chat_app.prompt.context import (
+    MAX_END_MESSAGES,
+    MIN_RESULT_CHARS,
+    SUMMARY_PERCENT,
+    ContextPlan,
+    Summary,
+)
 from chat_app.prompt.length import estimate, texts_of
 from chat_app.prompt.messages import PromptMessage, turns_of
-from chat_app.prompt.summaries import INSTRUCTIONS, LEAST_TOKENS
+from chat_app.prompt.summaries import INSTRUCTIONS, MIN_TRANSCRIPT_TOKENS
 from chat_app.values.events import ToolCall
 from chat_app.values.model_call import (
     AssistantTurn,
-    Result,
-    Text,
+    TextPart,
     Tool,
+    ToolOutput,
     ToolResults,
     Turn,
     UserTurn,
@@ -42,8 +48,8 @@ def conversations(draw: st.DrawFn) -> list[PromptMessage]:
     return messages
 
 
-def made(found: ContextPlan, text: str = "a summary") -> ContextPlan:
-    return found.summarised(text) if found.task else found
+def with_made_summary(context_plan: ContextPlan, text: str = "a summary") -> ContextPlan:
+    return context_plan.with_summary(text) if context_plan.task else context_plan
 
 
 def tokens(turns: Sequence[Turn], tools: Sequence[Tool] = ()) -> int:
@@ -88,8 +94,12 @@ def test_it_keeps_to_the_limit_where_that_is_possible(
 ) -> None:
     """Nothing is so small as the last message alone, which is never cut."""
     possible = tokens(messages[-1].turns) <= limit
-    found = plan(messages, limit=limit)
-    for done in (found, made(found, ""), made(found, summary)):
+    context_plan = plan(messages, limit=limit)
+    for done in (
+        context_plan,
+        with_made_summary(context_plan, ""),
+        with_made_summary(context_plan, summary),
+    ):
         assert done.estimated_tokens == tokens(done.turns)
         assert done.estimated_tokens <= limit or not possible
 
@@ -98,17 +108,17 @@ def test_it_keeps_to_the_limit_where_that_is_possible(
 def test_with_a_summary_it_is_below_the_trigger_where_that_is_possible(
     messages: list[PromptMessage], limit: int, summary: str
 ) -> None:
-    found = plan(messages, limit=limit)
-    if found.task and tokens(messages[-1].turns) <= limit * (70 - SUMMARY_PERCENT) // 100:
-        assert made(found, summary).estimated_tokens <= limit * 70 // 100
+    context_plan = plan(messages, limit=limit)
+    if context_plan.task and tokens(messages[-1].turns) <= limit * (70 - SUMMARY_PERCENT) // 100:
+        assert with_made_summary(context_plan, summary).estimated_tokens <= limit * 70 // 100
 
 
 @given(conversations(), LIMITS)
 def test_order_is_kept_and_only_the_middle_is_left_out(
     messages: list[PromptMessage], limit: int
 ) -> None:
-    found = plan(messages, limit=limit)
-    for done in (found, made(found)):
+    context_plan = plan(messages, limit=limit)
+    for done in (context_plan, with_made_summary(context_plan)):
         places = [place for place, turn in enumerate(done.turns) if is_summary(turn)]
         head = done.turns[: places[0]] if places else done.turns
         tail = done.turns[places[0] + 1 :] if places else ()
@@ -124,16 +134,16 @@ def test_order_is_kept_and_only_the_middle_is_left_out(
 
 @given(conversations(), LIMITS)
 def test_every_call_is_followed_by_its_result(messages: list[PromptMessage], limit: int) -> None:
-    found = plan(messages, limit=limit)
-    check_pairs(found.turns)
-    check_pairs(made(found).turns)
+    context_plan = plan(messages, limit=limit)
+    check_pairs(context_plan.turns)
+    check_pairs(with_made_summary(context_plan).turns)
 
 
 @given(conversations(), LIMITS)
 def test_results_are_cut_only_where_they_must_be_and_say_so(
     messages: list[PromptMessage], limit: int
 ) -> None:
-    done = made(plan(messages, limit=limit))
+    done = with_made_summary(plan(messages, limit=limit))
     cut = [
         result.content
         for turn in done.turns
@@ -141,40 +151,47 @@ def test_results_are_cut_only_where_they_must_be_and_say_so(
         for result in turn.results
         if result.content.strip("x")
     ]
-    assert all(len(text) <= max(LEAST_RESULT, limit * 4) for text in cut)
+    assert all(len(text) <= max(MIN_RESULT_CHARS, limit * 4) for text in cut)
     assert all(" characters left out …]" in text for text in cut)
     if cut:
         assert tokens(turns_of(messages)) > limit * 70 // 100
         # No more was cut than the last token and what a mark takes.
-        assert done.estimated_tokens >= limit * 70 // 100 - 20 or max(map(len, cut)) <= LEAST_RESULT
+        assert (
+            done.estimated_tokens >= limit * 70 // 100 - 20
+            or max(map(len, cut)) <= MIN_RESULT_CHARS
+        )
 
 
 @given(conversations(), LIMITS)
 def test_short_enough_conversations_are_sent_as_they_are(
     messages: list[PromptMessage], limit: int
 ) -> None:
-    found = plan(messages, limit=limit)
+    context_plan = plan(messages, limit=limit)
     if tokens(turns_of(messages)) <= limit * 70 // 100:
-        assert (found.turns, found.task) == (turns_of(messages), None)
+        assert (context_plan.turns, context_plan.task) == (turns_of(messages), None)
 
 
 @given(conversations(), LIMITS)
 def test_of_more_than_ten_the_ends_are_five_each_where_they_fit(
     messages: list[PromptMessage], limit: int
 ) -> None:
-    done = made(plan(messages, limit=limit))
-    ends = (*turns_of(messages[:END]), *turns_of(messages[-END:]))
+    done = with_made_summary(plan(messages, limit=limit))
+    ends = (*turns_of(messages[:MAX_END_MESSAGES]), *turns_of(messages[-MAX_END_MESSAGES:]))
     if done.state and tokens(ends) <= limit * 60 // 100:
-        assert (*done.turns[: len(turns_of(messages[:END]))],) == turns_of(messages[:END])
-        assert done.turns[-len(turns_of(messages[-END:])) :] == turns_of(messages[-END:])
+        assert (*done.turns[: len(turns_of(messages[:MAX_END_MESSAGES]))],) == turns_of(
+            messages[:MAX_END_MESSAGES]
+        )
+        assert done.turns[-len(turns_of(messages[-MAX_END_MESSAGES:])) :] == turns_of(
+            messages[-MAX_END_MESSAGES:]
+        )
 
 
 @given(conversations(), LIMITS, SUMMARIES)
 def test_planning_again_with_the_summary_changes_nothing(
     messages: list[PromptMessage], limit: int, summary: str
 ) -> None:
-    done = made(plan(messages, limit=limit), summary)
-    assert done == made(plan(messages, limit=limit), summary)
+    done = with_made_summary(plan(messages, limit=limit), summary)
+    assert done == with_made_summary(plan(messages, limit=limit), summary)
     again = plan(messages, limit=limit, state=done.state)
     if done.state:
         assert again == done
@@ -188,7 +205,7 @@ def test_a_conversation_that_grows_loses_nothing(
     help, the limit alone decides."""
     state: Summary | None = None
     for length in sorted(data.draw(st.lists(st.integers(0, len(messages)), max_size=6))):
-        done = made(plan(messages[:length], limit=limit, state=state))
+        done = with_made_summary(plan(messages[:length], limit=limit, state=state))
         state = done.state
         if any("left out]" in text for turn in done.turns for text in texts_of("", (), [turn])):
             continue
@@ -200,28 +217,30 @@ def test_a_conversation_that_grows_loses_nothing(
 
 @given(conversations(), LIMITS)
 def test_a_request_for_a_summary_fits_the_limit(messages: list[PromptMessage], limit: int) -> None:
-    found = plan(messages, limit=limit)
-    if found.task:
-        asked = estimate((INSTRUCTIONS, found.task.transcript))
-        assert asked <= max(limit * 70 // 100, LEAST_TOKENS)
+    context_plan = plan(messages, limit=limit)
+    if context_plan.task:
+        request_tokens = estimate((INSTRUCTIONS, context_plan.task.transcript))
+        assert request_tokens <= max(limit * 70 // 100, MIN_TRANSCRIPT_TOKENS)
 
 
 @given(conversations(), LIMITS, st.lists(st.lists(SIZES, min_size=1, max_size=3), max_size=6))
 def test_an_answer_that_calls_tools_keeps_to_the_limit_where_that_is_possible(
     messages: list[PromptMessage], limit: int, rounds: list[list[int]]
 ) -> None:
-    done = made(plan(messages, limit=limit, tools=TOOLS))
+    done = with_made_summary(plan(messages, limit=limit, tools=TOOLS))
     own: list[Turn] = []
     for number, sizes in enumerate(rounds):
         ids = [f"own_{number}_{place}" for place in range(len(sizes))]
         calls = tuple(ToolCall(one, "weather", json.dumps({"n": number})) for one in ids)
-        results = (Result(one, "weather", "y" * size) for one, size in zip(ids, sizes, strict=True))
-        own += [AssistantTurn((Text("Wait."), *calls)), ToolResults(tuple(results))]
-        turns = done.going_on(own)
+        results = (
+            ToolOutput(one, "weather", "y" * size) for one, size in zip(ids, sizes, strict=True)
+        )
+        own += [AssistantTurn((TextPart("Wait."), *calls)), ToolResults(tuple(results))]
+        turns = done.turns_with(own)
         check_pairs(turns)
         assert is_part_of(turns, (*done.turns, *own))
         assert len(turns) == len(done.turns) + len(own)
-        bare = done.going_on([turn for turn in own if not isinstance(turn, ToolResults)])
+        bare = done.turns_with([turn for turn in own if not isinstance(turn, ToolResults)])
         marks = sum(map(len, rounds[: number + 1])) * 10
         assert tokens(turns, TOOLS) <= max(limit * 90 // 100, tokens(bare, TOOLS) + marks)
         if tokens((*done.turns, *own), TOOLS) <= limit * 70 // 100:

@@ -8,7 +8,14 @@ from chat_app.prompt.length import estimate
 from chat_app.prompt.messages import PromptMessage
 from chat_app.prompt.summaries import INSTRUCTIONS, SummaryTask, summary_request, transcript
 from chat_app.values.events import ToolCall
-from chat_app.values.model_call import AssistantTurn, Result, Text, Thinking, ToolResults, UserTurn
+from chat_app.values.model_call import (
+    AssistantTurn,
+    TextPart,
+    ThinkingPart,
+    ToolOutput,
+    ToolResults,
+    UserTurn,
+)
 from tests.chat.past import answer, looked_up, user
 
 ROOMY = 100_000
@@ -25,7 +32,7 @@ class Profile:
     thinking_budget: int | None = 5000
 
 
-def told(*messages: PromptMessage, so_far: str = "", tokens: int = ROOMY) -> str:
+def transcript_of(*messages: PromptMessage, so_far: str = "", tokens: int = ROOMY) -> str:
     return transcript(messages, so_far, tokens=tokens)
 
 
@@ -42,11 +49,11 @@ def test_everything_said_and_done_is_told_in_order() -> None:
     failed = PromptMessage(
         3,
         (
-            AssistantTurn((Thinking("hmm"), Text("I look."), ToolCall("b", "stock", "{}"))),
-            ToolResults((Result("b", "stock", "Error: closed", is_error=True),)),
+            AssistantTurn((ThinkingPart("hmm"), TextPart("I look."), ToolCall("b", "stock", "{}"))),
+            ToolResults((ToolOutput("b", "stock", "Error: closed", is_error=True),)),
         ),
     )
-    assert told(user(1), looked_up(2), failed, so_far="they met") == (
+    assert transcript_of(user(1), looked_up(2), failed, so_far="they met") == (
         "Summary of what came before: they met\n\n"
         "User: question 1\n\n"
         'Assistant called weather: {"city":"Paris"}\n\n'
@@ -59,7 +66,9 @@ def test_everything_said_and_done_is_told_in_order() -> None:
 
 
 def test_the_longest_are_cut_first_and_in_their_middles() -> None:
-    text = told(user(1), looked_up(2, result="a" * 5000 + "b" * 5000), answer(3), tokens=OWN + 100)
+    text = transcript_of(
+        user(1), looked_up(2, result="a" * 5000 + "b" * 5000), answer(3), tokens=OWN + 100
+    )
     assert text.startswith('User: question 1\n\nAssistant called weather: {"city":"Paris"}\n\n')
     assert text.endswith("\n\nAssistant: answer 2\n\nAssistant: answer 3")
     gave = text.split("\n\n")[2]
@@ -69,15 +78,15 @@ def test_the_longest_are_cut_first_and_in_their_middles() -> None:
     assert estimate((INSTRUCTIONS, text)) in range(OWN + 98, OWN + 101)
 
 
-def test_what_fits_exactly_is_not_cut() -> None:
-    whole = told(user(1), answer(2))
+def test_transcript_of_exactly_the_limit_is_not_cut() -> None:
+    whole = transcript_of(user(1), answer(2))
     tokens = estimate((INSTRUCTIONS, whole)) + 1
-    assert told(user(1), answer(2), tokens=tokens) == whole
+    assert transcript_of(user(1), answer(2), tokens=tokens) == whole
 
 
 def test_of_too_many_the_middle_ones_are_left_out() -> None:
     messages = [user(number, f"{number}: " + "x" * 100) for number in range(100, 200)]
-    lines = told(*messages, so_far="they met", tokens=OWN + 200).split("\n\n")
+    lines = transcript_of(*messages, so_far="they met", tokens=OWN + 200).split("\n\n")
     assert lines[0] == "Summary of what came before: they met"
     assert [line[:9] for line in lines[1:10]] == [f"User: {n}" for n in range(100, 109)]
     assert lines[10] == "[…]"
@@ -87,29 +96,29 @@ def test_of_too_many_the_middle_ones_are_left_out() -> None:
 
 def test_short_ones_are_not_left_out_where_nothing_is_cut() -> None:
     messages = [user(number, "x") for number in range(100)]
-    whole = told(*messages)
-    assert told(*messages, tokens=OWN + estimate([whole]) + 1) == whole
+    whole = transcript_of(*messages)
+    assert transcript_of(*messages, tokens=OWN + estimate([whole]) + 1) == whole
 
 
 @pytest.mark.parametrize("tokens", [100, 101, 120, 150, 400])
 def test_however_much_there_is_it_is_cut_to_fit(tokens: int) -> None:
     messages = [user(number, "x" * number) for number in range(300)]
-    text = told(*messages, so_far="s" * 1000, tokens=tokens)
+    text = transcript_of(*messages, so_far="s" * 1000, tokens=tokens)
     assert tokens - 10 <= estimate((INSTRUCTIONS, text)) <= tokens
 
 
 @pytest.mark.parametrize("tokens", [-1, 0, 1, OWN, 99])
 def test_a_tiny_limit_leaves_something_to_summarise(tokens: int) -> None:
     messages = [user(number, "x" * 1000) for number in range(50)]
-    text = told(*messages, tokens=tokens)
-    assert text == told(*messages, tokens=100) != ""
+    text = transcript_of(*messages, tokens=tokens)
+    assert text == transcript_of(*messages, tokens=100) != ""
     assert estimate((INSTRUCTIONS, text)) in range(95, 101)
 
 
 def test_nothing_is_told_as_nothing() -> None:
-    assert told(tokens=0) == ""
+    assert transcript_of(tokens=0) == ""
 
 
 def test_cutting_is_the_same_every_time() -> None:
     messages = [user(1, "abc" * 1000), looked_up(2, "xyz" * 900), answer(3, "é" * 50)]
-    assert len({told(*messages, tokens=OWN + 200) for _ in range(5)}) == 1
+    assert len({transcript_of(*messages, tokens=OWN + 200) for _ in range(5)}) == 1

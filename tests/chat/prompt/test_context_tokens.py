@@ -6,10 +6,10 @@ from chat_app.prompt import length
 from chat_app.values.events import ToolCall
 from chat_app.values.model_call import (
     AssistantTurn,
-    Result,
-    Text,
-    Thinking,
+    TextPart,
+    ThinkingPart,
     Tool,
+    ToolOutput,
     ToolResults,
     UserTurn,
 )
@@ -34,8 +34,10 @@ def test_the_estimate_is_a_token_for_four_characters(texts: list[str], expected:
 def test_every_text_that_is_sent_is_counted() -> None:
     turns = (
         UserTurn("question"),
-        AssistantTurn((Thinking("hmm", "sig", "c2Vj"), Text("I look."), ToolCall("a", "f", "{}"))),
-        ToolResults((Result("a", "f", "one"), Result("b", "g", "two"))),
+        AssistantTurn(
+            (ThinkingPart("hmm", "sig", "c2Vj"), TextPart("I look."), ToolCall("a", "f", "{}"))
+        ),
+        ToolResults((ToolOutput("a", "f", "one"), ToolOutput("b", "g", "two"))),
     )
     tool = Tool("f", "does it", {"type": "object", "title": "é"})
     assert list(length.texts_of("be kind", [tool], turns)) == [

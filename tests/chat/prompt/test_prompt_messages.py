@@ -10,17 +10,17 @@ from chat_app.prompt.messages import (
     PastMessage,
     PromptMessage,
     prompt_messages,
-    stored_parts,
-    stored_round,
+    to_stored_parts,
+    to_stored_round,
     turns_of,
 )
 from chat_app.values.events import ToolCall
 from chat_app.values.model_call import (
     AssistantPart,
     AssistantTurn,
-    Result,
-    Text,
-    Thinking,
+    TextPart,
+    ThinkingPart,
+    ToolOutput,
     ToolResults,
     Turn,
     UserTurn,
@@ -28,23 +28,23 @@ from chat_app.values.model_call import (
 
 CALL = ToolCall("a", "weather", '{"city": "Paris"}')
 OTHER = ToolCall("b", "stock", "{}")
-RESULT = Result("a", "weather", "Sunny")
-FAILED = Result("b", "stock", "Error: closed", is_error=True)
+RESULT = ToolOutput("a", "weather", "Sunny")
+FAILED = ToolOutput("b", "stock", "Error: closed", is_error=True)
 
 
 def user(number: int) -> PastMessage:
     return PastMessage(number, "user", f"question {number}")
 
 
-def said(number: int, *, branch: str = "", status: str = "complete") -> PastMessage:
+def assistant_message(number: int, *, branch: str = "", status: str = "complete") -> PastMessage:
     text = f"answer {number}"
-    rounds = [stored_round((Text(text),), ())]
+    rounds = [to_stored_round((TextPart(text),), ())]
     return PastMessage(number, "assistant", text, rounds, status, "openai", branch)
 
 
 def numbers(past: Sequence[PastMessage], preferences: Mapping[int, str] | None = None) -> list[int]:
-    found = prompt_messages(past, "openai", preferences=preferences or {})
-    return [message.number for message in found]
+    selected = prompt_messages(past, "openai", preferences=preferences or {})
+    return [message.number for message in selected]
 
 
 def answered(*rounds: dict[str, Any], provider: str = "openai") -> tuple[Turn, ...]:
@@ -55,16 +55,16 @@ def answered(*rounds: dict[str, Any], provider: str = "openai") -> tuple[Turn, .
 
 
 def test_messages_become_turns_in_order() -> None:
-    assert prompt_messages([user(1), said(2), user(3)], "openai", preferences={}) == (
+    assert prompt_messages([user(1), assistant_message(2), user(3)], "openai", preferences={}) == (
         PromptMessage(1, (UserTurn("question 1"),)),
-        PromptMessage(2, (AssistantTurn((Text("answer 2"),)),)),
+        PromptMessage(2, (AssistantTurn((TextPart("answer 2"),)),)),
         PromptMessage(3, (UserTurn("question 3"),)),
     )
 
 
 @pytest.mark.parametrize("status", ["failed", "cancelled"])
 def test_a_partial_answer_is_left_out_and_its_question_stays(status: str) -> None:
-    past = [user(1), said(2, status=status), user(3), user(4)]
+    past = [user(1), assistant_message(2, status=status), user(3), user(4)]
     assert numbers(past) == [1, 3, 4]
     assert turns_of(prompt_messages(past, "openai", preferences={})) == (
         UserTurn("question 1"),
@@ -74,16 +74,21 @@ def test_a_partial_answer_is_left_out_and_its_question_stays(status: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("preference", "kept"), [("a", 2), ("b", 3), ("tie", 2), ("", 2), (None, 2)]
+    ("preference", "expected_number"), [("a", 2), ("b", 3), ("tie", 2), ("", 2), (None, 2)]
 )
 @pytest.mark.parametrize("swapped", [False, True])
 def test_of_a_comparison_the_preferred_answer_is_kept(
-    preference: str | None, kept: int, swapped: bool
+    preference: str | None, expected_number: int, swapped: bool
 ) -> None:
     first, second = ("b", "a") if swapped else ("a", "b")
-    past = [user(1), said(2, branch=first), said(3, branch=second), user(4)]
+    past = [
+        user(1),
+        assistant_message(2, branch=first),
+        assistant_message(3, branch=second),
+        user(4),
+    ]
     preferences = {} if preference is None else {1: preference}
-    assert numbers(past, preferences) == [1, 5 - kept if swapped else kept, 4]
+    assert numbers(past, preferences) == [1, 5 - expected_number if swapped else expected_number, 4]
 
 
 @pytest.mark.parametrize("preference", ["a", "b", "tie", ""])
@@ -91,15 +96,19 @@ def test_of_a_comparison_the_preferred_answer_is_kept(
 def test_of_a_comparison_with_a_failed_branch_the_other_is_kept(
     preference: str, status: str
 ) -> None:
-    past = [user(1), said(2, branch="a", status=status), said(3, branch="b")]
+    past = [
+        user(1),
+        assistant_message(2, branch="a", status=status),
+        assistant_message(3, branch="b"),
+    ]
     assert numbers(past, {1: preference}) == [1, 3]
 
 
 def test_of_a_comparison_that_failed_nothing_is_kept() -> None:
     past = [
         user(1),
-        said(2, branch="a", status="failed"),
-        said(3, branch="b", status="failed"),
+        assistant_message(2, branch="a", status="failed"),
+        assistant_message(3, branch="b", status="failed"),
         user(4),
     ]
     assert numbers(past, {1: "a"}) == [1, 4]
@@ -107,64 +116,68 @@ def test_of_a_comparison_that_failed_nothing_is_kept() -> None:
 
 def test_every_comparison_has_its_own_vote() -> None:
     past = [
-        *(user(1), said(2, branch="a"), said(3, branch="b")),
-        *(user(4), said(5, branch="a"), said(6, branch="b")),
-        *(user(7), said(8)),
+        *(user(1), assistant_message(2, branch="a"), assistant_message(3, branch="b")),
+        *(user(4), assistant_message(5, branch="a"), assistant_message(6, branch="b")),
+        *(user(7), assistant_message(8)),
     ]
     assert numbers(past, {1: "b", 4: "a", 7: "b"}) == [1, 3, 4, 5, 7, 8]
 
 
 def test_rounds_become_turns_with_their_results() -> None:
     assert answered(
-        stored_round((Thinking("hmm", "sig"), Text("I look."), CALL, OTHER), (FAILED, RESULT)),
-        stored_round((Text("Sunny."),), ()),
+        to_stored_round(
+            (ThinkingPart("hmm", "sig"), TextPart("I look."), CALL, OTHER), (FAILED, RESULT)
+        ),
+        to_stored_round((TextPart("Sunny."),), ()),
     ) == (
-        AssistantTurn((Thinking("hmm", "sig"), Text("I look."), CALL, OTHER)),
+        AssistantTurn((ThinkingPart("hmm", "sig"), TextPart("I look."), CALL, OTHER)),
         ToolResults((RESULT, FAILED)),
-        AssistantTurn((Text("Sunny."),)),
+        AssistantTurn((TextPart("Sunny."),)),
     )
 
 
 def test_thinking_goes_back_to_its_provider_alone() -> None:
-    parts = (Thinking("hmm", "sig"), Thinking(redacted="c2VjcmV0"), Text("Hello"))
-    rounds = stored_round(parts, ())
+    parts = (ThinkingPart("hmm", "sig"), ThinkingPart(redacted="c2VjcmV0"), TextPart("Hello"))
+    rounds = to_stored_round(parts, ())
     assert answered(rounds) == (AssistantTurn(parts),)
-    assert answered(rounds, provider="anthropic") == (AssistantTurn((Text("Hello"),)),)
+    assert answered(rounds, provider="anthropic") == (AssistantTurn((TextPart("Hello"),)),)
 
 
 def test_an_answer_of_which_nothing_is_left_is_no_message() -> None:
-    assert answered(stored_round((Thinking("hmm"),), ()), provider="google") == ()
-    assert answered(stored_round((), ())) == ()
+    assert answered(to_stored_round((ThinkingPart("hmm"),), ()), provider="google") == ()
+    assert answered(to_stored_round((), ())) == ()
 
 
 def test_a_call_without_a_result_is_left_out() -> None:
-    assert answered(stored_round((CALL, OTHER), (RESULT,))) == (
+    assert answered(to_stored_round((CALL, OTHER), (RESULT,))) == (
         AssistantTurn((CALL,)),
         ToolResults((RESULT,)),
     )
-    assert answered(stored_round((Text("I look."), CALL), ())) == (
-        AssistantTurn((Text("I look."),)),
+    assert answered(to_stored_round((TextPart("I look."), CALL), ())) == (
+        AssistantTurn((TextPart("I look."),)),
     )
-    assert answered(stored_round((CALL,), ())) == ()
+    assert answered(to_stored_round((CALL,), ())) == ()
 
 
 def test_a_result_without_a_call_is_left_out() -> None:
-    assert answered(stored_round((Text("Hello"),), (RESULT,))) == (AssistantTurn((Text("Hello"),)),)
+    assert answered(to_stored_round((TextPart("Hello"),), (RESULT,))) == (
+        AssistantTurn((TextPart("Hello"),)),
+    )
 
 
 def test_an_answer_that_was_stored_without_rounds_is_its_text() -> None:
     past = [PastMessage(1, "assistant", "Hello"), PastMessage(2, "assistant", "")]
     assert prompt_messages(past, "openai", preferences={}) == (
-        PromptMessage(1, (AssistantTurn((Text("Hello"),)),)),
+        PromptMessage(1, (AssistantTurn((TextPart("Hello"),)),)),
     )
 
 
 @pytest.mark.parametrize(
     ("part", "stored"),
     [
-        (Text("Hello"), {"text": "Hello"}),
+        (TextPart("Hello"), {"text": "Hello"}),
         (
-            Thinking("hmm", "sig", "c2Vj"),
+            ThinkingPart("hmm", "sig", "c2Vj"),
             {"thinking": "hmm", "signature": "sig", "redacted": "c2Vj"},
         ),
         (
@@ -176,8 +189,8 @@ def test_an_answer_that_was_stored_without_rounds_is_its_text() -> None:
 def test_parts_are_stored_as_the_column_has_them(
     part: AssistantPart, stored: dict[str, Any]
 ) -> None:
-    assert stored_parts([part]) == [stored]
-    assert stored_round([part], [FAILED]) == {
+    assert to_stored_parts([part]) == [stored]
+    assert to_stored_round([part], [FAILED]) == {
         "parts": [stored],
         "results": [
             {

@@ -1,4 +1,4 @@
-"""What a budget takes of any events: the beginning of what was said, in whole characters."""
+"""Properties of the budget: it takes the beginning of the text, in whole characters."""
 
 from collections.abc import Iterator
 
@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chat_app.errors import ChatError
-from chat_app.runs.model_calls import Budget
+from chat_app.runs.model_calls import RunBudget
 from chat_app.values.model_call import (
     CallArguments,
-    CallBegun,
+    CallStarted,
     Finished,
     ProviderEvent,
     TextPiece,
@@ -27,39 +27,39 @@ PIECES: st.SearchStrategy[ProviderEvent] = st.one_of(
 )
 
 
-def kept(events: list[ProviderEvent]) -> Iterator[str]:
-    """What a budget of 20 bytes lets through."""
+def cut_texts(events: list[ProviderEvent]) -> Iterator[str]:
+    """Yield the texts that a budget of 20 bytes lets through."""
     with override_settings(CHAT_RUN_TEXT_BYTES=20):
-        budget = Budget()
+        budget = RunBudget()
     for event in events:
-        taken = budget.take(event)
-        assert not isinstance(taken, CallBegun | Finished)
-        yield taken.text
+        taken_event = budget.take(event)
+        assert not isinstance(taken_event, CallStarted | Finished)
+        yield taken_event.text
         budget.check()
 
 
 @settings(max_examples=often(200))
 @given(st.lists(PIECES, max_size=9))
-def test_what_is_taken_is_the_beginning_of_what_was_said(events: list[ProviderEvent]) -> None:
-    whole = "".join(e.text for e in events if not isinstance(e, CallBegun | Finished))
-    taken: list[str] = []
+def test_budget_takes_the_beginning_of_the_text(events: list[ProviderEvent]) -> None:
+    whole = "".join(e.text for e in events if not isinstance(e, CallStarted | Finished))
+    taken_event: list[str] = []
     try:
-        for text in kept(events):
-            taken.append(text)
+        for text in cut_texts(events):
+            taken_event.append(text)
     except ChatError:
         assert len(whole.encode()) > 20
         # As much of it as can be had of whole characters.
-        assert 17 <= len("".join(taken).encode()) <= 20
+        assert 17 <= len("".join(taken_event).encode()) <= 20
     else:
         assert len(whole.encode()) <= 20
-        assert "".join(taken) == whole
-    assert whole.startswith("".join(taken))
+        assert "".join(taken_event) == whole
+    assert whole.startswith("".join(taken_event))
 
 
 def test_a_final_report_is_no_tool_call() -> None:
     with override_settings(CHAT_RUN_TOOL_CALLS=1):
-        budget = Budget()
+        budget = RunBudget()
     for name in ("add", REPORT_TOOL, REPORT_TOOL):
-        budget.take(CallBegun("1", name))
+        budget.take(CallStarted("1", name))
     with pytest.raises(ChatError, match="more than 1 tools"):
-        budget.take(CallBegun("2", "add"))
+        budget.take(CallStarted("2", "add"))

@@ -10,7 +10,7 @@ from chat_app.clients.registry import get_client as client_of
 from chat_app.models import ModelProfile
 from chat_app.runs import answer as answers
 from chat_app.runs import registry as gate_module
-from chat_app.runs.registry import Gate, runs
+from chat_app.runs.registry import AnswerGate, run_registry
 from chat_app.values.model_call import LlmClient
 from tests.chat.chatting import Chat, log_of, scenario, text_of
 from traces_app.log import live_log
@@ -24,20 +24,20 @@ async def turns() -> None:
         await asyncio.sleep(0)
 
 
-async def waiting(gate: Gate) -> "asyncio.Task[None]":
-    """Somebody who waits at the gate."""
-    task = asyncio.create_task(gate.passed())
+async def waiting(gate: AnswerGate) -> "asyncio.Task[None]":
+    """Return a task that waits at the gate."""
+    task = asyncio.create_task(gate.wait_open())
     await turns()
     return task
 
 
-async def test_nobody_waits_where_nothing_comes() -> None:
-    assert (await waiting(Gate())).done()
+async def test_gate_is_open_without_messages() -> None:
+    assert (await waiting(AnswerGate())).done()
 
 
 async def test_an_answer_waits_while_a_message_comes_and_no_longer() -> None:
-    gate = Gate()
-    with gate.shut():
+    gate = AnswerGate()
+    with gate.hold():
         task = await waiting(gate)
         assert not task.done()
     await turns()
@@ -45,9 +45,9 @@ async def test_an_answer_waits_while_a_message_comes_and_no_longer() -> None:
 
 
 async def test_it_waits_for_all_that_come() -> None:
-    gate = Gate()
-    with gate.shut():
-        with gate.shut():
+    gate = AnswerGate()
+    with gate.hold():
+        with gate.hold():
             task = await waiting(gate)
         await turns()
         assert not task.done()
@@ -55,9 +55,9 @@ async def test_it_waits_for_all_that_come() -> None:
 
 
 async def test_after_some_of_many_it_waits_a_moment_for_more() -> None:
-    gate = Gate()
+    gate = AnswerGate()
     for _ in range(2):
-        with gate.shut():
+        with gate.hold():
             pass
     task = await waiting(gate)
     assert not task.done()
@@ -65,10 +65,10 @@ async def test_after_some_of_many_it_waits_a_moment_for_more() -> None:
 
 
 async def test_messages_apart_are_not_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gate_module, "BETWEEN_SECONDS", -1.0)
-    gate = Gate()
+    monkeypatch.setattr(gate_module, "BURST_GAP_SECONDS", -1.0)
+    gate = AnswerGate()
     for _ in range(2):
-        with gate.shut():
+        with gate.hold():
             pass
     assert (await waiting(gate)).done()
 
@@ -76,9 +76,9 @@ async def test_messages_apart_are_not_many(monkeypatch: pytest.MonkeyPatch) -> N
 async def test_messages_that_never_end_to_come_are_not_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(gate_module, "MOST_SECONDS", 0.0)
-    gate = Gate()
-    with gate.shut():
+    monkeypatch.setattr(gate_module, "MAX_HOLD_SECONDS", 0.0)
+    gate = AnswerGate()
+    with gate.hold():
         assert (await waiting(gate)).done()
 
 
@@ -86,24 +86,24 @@ async def test_messages_that_never_end_to_come_are_not_waited_for(
 async def test_a_run_has_begun_and_asks_nobody_while_messages_come(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[str] = []
+    model_calls: list[str] = []
 
     def get_client(profile: ModelProfile, *, session: str) -> LlmClient:
-        asked.append(session)
+        model_calls.append(session)
         return client_of(profile, session=session)
 
     monkeypatch.setattr(answers, "get_client", get_client)
     await chat.script(scenario({"text": "Hello."}))
 
     async def come() -> UUID:
-        with runs().gate.shut():
+        with run_registry().gate.hold():
             handle = await chat.send()
             await turns()
             log = live_log(handle.id)
-            assert log is not None and not asked
+            assert log is not None and not model_calls
             assert (await anext(log.follow())).type == "started"
         return handle.id
 
     trace_id = await loop.on_loop(come())
     assert text_of(await log_of(trace_id)) == "Hello."
-    assert asked
+    assert model_calls

@@ -63,15 +63,15 @@ def test_times_are_told_in_utc() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "shown"),
+    ("arguments", "displayed"),
     [
         ("{}", {}),
         (' {"b": 1, "a": [1.5, null, true, "é"]}\n', {"b": 1, "a": [1.5, None, True, "é"]}),
         (r'{"a\ud800": ["\ud83d\ude00", {"x": "\udc00y"}]}', {"a": ["😀", {"x": "y"}]}),
     ],
 )
-def test_arguments_are_shown_as_the_object_that_they_are(arguments: str, shown: Any) -> None:
-    assert mapping.shown_arguments(arguments) == shown
+def test_arguments_are_shown_as_the_object_that_they_are(arguments: str, displayed: Any) -> None:
+    assert mapping.display_arguments(arguments) == displayed
 
 
 @pytest.mark.parametrize(
@@ -93,25 +93,25 @@ def test_arguments_are_shown_as_the_object_that_they_are(arguments: str, shown: 
     ],
 )
 def test_other_arguments_are_shown_as_their_text(arguments: str) -> None:
-    assert mapping.shown_arguments(arguments) == arguments
+    assert mapping.display_arguments(arguments) == arguments
 
 
-def test_what_is_shown_can_be_stored_and_sent() -> None:
+def test_displayed_arguments_can_be_stored_and_encoded() -> None:
     for deepest in ('{"x": ' * 63 + "{}" + "}" * 63, '{"x": ' + "[" * 63 + "]" * 63 + "}"):
-        shown = mapping.shown_arguments(deepest)
-        assert json.dumps(shown, allow_nan=False) == deepest
+        displayed = mapping.display_arguments(deepest)
+        assert json.dumps(displayed, allow_nan=False) == deepest
 
 
 @pytest.mark.parametrize(
-    ("length", "shown", "truncated"),
+    ("length", "displayed", "truncated"),
     [(0, 0, False), (16_384, 16_384, False), (16_385, 16_384, True), (50_000, 16_384, True)],
 )
-def test_long_output_is_cut(length: int, shown: int, truncated: bool) -> None:
+def test_long_output_is_cut(length: int, displayed: int, truncated: bool) -> None:
     assert mapping.tool_output(ToolResult("a", "é" * length)) == (
         "tool_output",
         {
             "tool_call_id": "a",
-            "output": "é" * shown,
+            "output": "é" * displayed,
             "truncated": truncated,
             "full_length": length,
             "is_error": False,

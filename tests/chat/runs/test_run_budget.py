@@ -10,13 +10,13 @@ import pytest
 
 from chat_app import loop
 from chat_app.runs import registry as runs
-from chat_app.runs.begin import Begun
-from chat_app.runs.run import Run
+from chat_app.runs.accept import AcceptedMessage
+from chat_app.runs.run import ChatRun
 from chat_app.service import StreamHandle
 from chat_app.values.events import Complete, Error
 from chat_app.values.model_call import (
     CallArguments,
-    CallBegun,
+    CallStarted,
     TextPiece,
     ThinkingPiece,
 )
@@ -72,7 +72,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr(runs, "Run", partial(Run, later=made.later))
+    monkeypatch.setattr(runs, "ChatRun", partial(ChatRun, call_later=made.later))
     return made
 
 
@@ -133,7 +133,7 @@ async def test_the_arguments_of_calls_are_text_too(
     chat: Chat, monkeypatch: pytest.MonkeyPatch, small: None
 ) -> None:
     spaces = [CallArguments("1", " ")] * 12
-    scripted(monkeypatch, TextPiece("Wait."), CallBegun("1", "add"), *spaces)
+    scripted(monkeypatch, TextPiece("Wait."), CallStarted("1", "add"), *spaces)
     handle = await chat.send()
     await assert_ended(handle, TEXT_SPENT, text="Wait.")
     assert (await trace_of(handle)).tool_calls == 0
@@ -217,7 +217,7 @@ async def test_the_providers_socket_is_closed(
             await provider.gone.wait()
 
 
-async def ends(begun: Begun) -> list[tuple[str, str]]:
+async def ends(begun: AcceptedMessage) -> list[tuple[str, str]]:
     """How each branch ended."""
     for trace_id in begun.trace_ids:
         await log_of(trace_id)

@@ -17,8 +17,8 @@ from chat_app.conversations import delete
 from chat_app.errors import ChatError
 from chat_app.models import Conversation
 from chat_app.runs import registry as runs
-from chat_app.runs.registry import end_runs, end_within
-from chat_app.runs.run import Run
+from chat_app.runs.registry import end_runs, end_runs_within
+from chat_app.runs.run import ChatRun
 from chat_app.service import StreamHandle, cancel
 from chat_app.values.events import Complete, Error
 from mockllm_site.kit.database_thread import in_database
@@ -159,10 +159,10 @@ async def test_runs_may_finish_while_the_loop_is_stopped(chat: Chat) -> None:
     await asyncio.to_thread(loop.stop, 30.0)
     assert (await events_of(handle))[-1] == Complete(("word " * 10).strip())
     assert (await trace_of(handle)).status == Status.COMPLETED
-    assert not loop.running()
+    assert not loop.is_running()
 
 
-async def test_what_does_not_finish_in_time_is_interrupted(chat: Chat) -> None:
+async def test_run_that_exceeds_the_drain_time_is_interrupted(chat: Chat) -> None:
     handle = await talking(chat)
     await asyncio.to_thread(loop.stop, 0.1)
     assert (await events_of(handle))[-1] == INTERRUPTED
@@ -171,7 +171,7 @@ async def test_what_does_not_finish_in_time_is_interrupted(chat: Chat) -> None:
 
 async def test_no_run_begins_while_the_process_ends(chat: Chat) -> None:
     handle = await talking(chat)
-    end_within(0.0)
+    end_runs_within(0.0)
     await events_of(handle)
     with pytest.raises(ChatError) as caught:
         await chat.send()
@@ -185,10 +185,10 @@ async def test_no_run_begins_while_the_process_ends(chat: Chat) -> None:
 async def test_a_run_whose_machinery_breaks_still_ends(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def broken(_: Run) -> Status:
+    async def broken(_: ChatRun) -> Status:
         raise RuntimeError("a mistake")
 
-    monkeypatch.setattr(Run, "live", broken)
+    monkeypatch.setattr(ChatRun, "execute", broken)
     await chat.script(scenario(ENDLESS))
     handle = await chat.send()
     assert (await events_of(handle))[-1] == INTERRUPTED

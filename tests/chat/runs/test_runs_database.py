@@ -63,12 +63,12 @@ async def time_out(handle: StreamHandle) -> None:
     await in_database(partial(running.update, owner=dead_owner()))
 
 
-async def heard(handle: StreamHandle) -> list[LoggedEvent]:
+async def live_events(handle: StreamHandle) -> list[LoggedEvent]:
     return [event async for event in follow(handle.id)]
 
 
 async def check(handle: StreamHandle, fault: Fault, live: list[LoggedEvent]) -> Error | None:
-    """What holds after any failure; how the run ended."""
+    """Assert what holds after any failure; return how the run ended."""
     assert [event.is_terminal for event in live] == [False] * (len(live) - 1) + [True]
     if fault.down:
         await time_out(handle)
@@ -107,7 +107,7 @@ async def test_a_turn_whose_database_fails(
                 assert (error.code, error.message) == (GONE.code, GONE.message)
                 assert await in_database(Message.objects.count) == before
                 continue
-            live = await heard(handle)
+            live = await live_events(handle)
             fault.mended = True
         end = await check(handle, fault, live)
         ends.append(end)
@@ -132,7 +132,7 @@ async def test_a_cancellation_while_the_database_fails(
     profile = await chat.profile()
     for at in range(1, MOST_OPERATIONS):
         handle = await chat.send(profile=profile)
-        following = asyncio.create_task(heard(handle))
+        following = asyncio.create_task(live_events(handle))
         async for event in follow(handle.id):
             if event.type == "chunk":
                 break

@@ -8,8 +8,8 @@ import pytest
 
 from chat_app import loop
 from chat_app.errors import ChatError
-from chat_app.runs.begin import Begun, Sending, begin
-from chat_app.runs.registry import open_runs
+from chat_app.runs.accept import AcceptedMessage, IncomingMessage, accept_message
+from chat_app.runs.registry import accepting_registry
 from chat_app.service import StreamHandle, cancel
 from mockllm_site.kit.database_thread import in_database
 from tests.chat.chatting import (
@@ -23,15 +23,15 @@ from tests.chat.scripts import ENDLESS
 from traces_app.models import Status, Trace
 
 
-async def pair(chat: Chat, **options: Any) -> Begun:
+async def pair(chat: Chat, **options: Any) -> AcceptedMessage:
     """Two profiles answer one message."""
     profiles = {"a": await chat.profile(), "b": await chat.profile(model_id="gpt-4o-mini")}
 
-    async def start() -> Begun:
-        sending = Sending(None, "Hello", profiles, client_id="reader", **options)
-        begun = await in_database(partial(begin, sending))
+    async def start() -> AcceptedMessage:
+        sending = IncomingMessage(None, "Hello", profiles, client_id="reader", **options)
+        begun = await in_database(partial(accept_message, sending))
         for opened in begun.runs:
-            open_runs().start(opened)
+            accepting_registry().start(opened)
         return begun
 
     return await loop.on_loop(start())

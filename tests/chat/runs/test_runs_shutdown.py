@@ -34,7 +34,7 @@ def until(events: Iterator[dict[str, Any]], type: str) -> None:
 
 
 @pytest.mark.parametrize("saying", ["chunk", "tool_start"], ids=["the model", "a tool"])
-def test_what_does_not_finish_in_time_ends_as_interrupted(tmp_path: Path, saying: str) -> None:
+def test_run_that_exceeds_the_drain_time_ends_as_interrupted(tmp_path: Path, saying: str) -> None:
     answer = ENDLESS if saying == "chunk" else calls("slow", seconds=600)
     scenarios = written(tmp_path, scenario(answer))
     variables = {"MOCKLLM_SCENARIOS": scenarios, "MOCKLLM_DRAIN_SECONDS": "1"}
@@ -53,7 +53,7 @@ def test_what_does_not_finish_in_time_ends_as_interrupted(tmp_path: Path, saying
     assert "Traceback" not in err
 
 
-def test_what_finishes_in_time_is_complete(tmp_path: Path) -> None:
+def test_run_that_finishes_within_the_drain_time_is_complete(tmp_path: Path) -> None:
     paced = {"text": "word " * 20, "pacing": {"chunk_ms": 50, "words_per_chunk": 1}}
     with serving(
         tmp_path, warm=True, MOCKLLM_SCENARIOS=written(tmp_path, scenario(paced))

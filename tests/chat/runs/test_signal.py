@@ -1,4 +1,4 @@
-"""What processes tell one another of runs, over a channel layer."""
+"""Messages between processes about runs, over a channel layer."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -8,7 +8,7 @@ import pytest
 from channels.layers import InMemoryChannelLayer
 from redis.exceptions import RedisError
 
-from chat_app.runs import signal
+from chat_app.runs import cancel_channel as signal
 from traces_app.leases import current_owner
 
 SECONDS = 10.0
@@ -30,8 +30,8 @@ class Cancelling:
 @pytest.fixture
 async def cancelling(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Cancelling]:
     layer, cancelling = InMemoryChannelLayer(), Cancelling()
-    monkeypatch.setattr(signal, "_between_processes", lambda: layer)
-    hearing = asyncio.create_task(signal.hear(cancelling))
+    monkeypatch.setattr(signal, "_shared_layer", lambda: layer)
+    hearing = asyncio.create_task(signal.listen_for_cancels(cancelling))
     async with asyncio.timeout(SECONDS):
         while not layer.groups:
             await asyncio.sleep(0)
@@ -40,15 +40,15 @@ async def cancelling(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Cancellin
     await asyncio.wait({hearing})
 
 
-async def test_who_asks_is_told_once_the_run_has_ended(cancelling: Cancelling) -> None:
+async def test_requester_is_notified_after_the_run_has_ended(cancelling: Cancelling) -> None:
     mine, other = uuid4(), uuid4()
-    with signal.told_of_end(mine) as told, signal.told_of_end(other) as not_told:
-        await signal.ask_to_cancel(current_owner(), mine)
+    with signal.end_notification(mine) as notified, signal.end_notification(other) as not_notified:
+        await signal.request_cancel(current_owner(), mine)
         await cancelling.begun.wait()
-        assert not told.is_set()
+        assert not notified.is_set()
         cancelling.ends.set()
-        await told.wait()
-        assert not not_told.is_set()
+        await notified.wait()
+        assert not not_notified.is_set()
     assert cancelling.asked == [mine]
     assert not signal._waiting
 
@@ -67,22 +67,22 @@ async def test_layer_that_is_away_is_one_line_and_another_error_all_that_is_know
             await asyncio.sleep(SECONDS)
             return ""
 
-    monkeypatch.setattr(signal, "_between_processes", Away)
+    monkeypatch.setattr(signal, "_shared_layer", Away)
     monkeypatch.setattr(signal, "RETRY_SECONDS", 0)
-    hearing = asyncio.create_task(signal.hear(Cancelling()))
+    hearing = asyncio.create_task(signal.listen_for_cancels(Cancelling()))
     async with asyncio.timeout(SECONDS):
         await tried.wait()
     hearing.cancel()
     await asyncio.wait({hearing})
-    said = [(one.levelname, one.exc_info is not None) for one in caplog.records]
-    assert said == [("WARNING", False), ("ERROR", True)]
+    log_lines = [(one.levelname, one.exc_info is not None) for one in caplog.records]
+    assert log_lines == [("WARNING", False), ("ERROR", True)]
 
 
 async def test_one_run_that_ends_slowly_keeps_no_other_waiting(cancelling: Cancelling) -> None:
-    await signal.ask_to_cancel(current_owner(), uuid4())
+    await signal.request_cancel(current_owner(), uuid4())
     await cancelling.begun.wait()
     cancelling.begun.clear()
-    await signal.ask_to_cancel(current_owner(), uuid4())
+    await signal.request_cancel(current_owner(), uuid4())
     await cancelling.begun.wait()
     assert len(cancelling.asked) == 2
     cancelling.ends.set()

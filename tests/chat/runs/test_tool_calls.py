@@ -9,9 +9,9 @@ import pytest
 
 from chat_app.runs.tool_calls import ToolCalls
 from chat_app.stream import StreamPipeline
-from chat_app.tools import Outcome, failed
+from chat_app.tools import ToolOutcome, failed_outcome
 from chat_app.values.events import RunEvent, ToolCall, ToolEnded, ToolResult, ToolStarted
-from chat_app.values.model_call import Result, Tool
+from chat_app.values.model_call import Tool, ToolOutput
 
 SLOW, QUICK = ToolCall("s", "slow", "{}"), ToolCall("q", "quick", "{}")
 
@@ -28,15 +28,15 @@ class Tools:
 
     async def call(
         self, servers: Sequence[str], name: str, *, arguments: str | Mapping[str, Any]
-    ) -> Outcome:
+    ) -> ToolOutcome:
         if name != "slow":
-            return failed("no")
+            return failed_outcome("no")
         try:
             await self.let.wait()
         except asyncio.CancelledError:
             self.cancelled = True
             raise
-        return Outcome("yes")
+        return ToolOutcome("yes")
 
     async def close(self) -> None: ...
 
@@ -65,14 +65,14 @@ async def test_each_call_is_told_as_it_goes() -> None:
         *(("yes", "s"), ("success", "s")),
     ]
     assert calls.results((SLOW, QUICK)) == (
-        Result("s", "slow", "yes"),
-        Result("q", "quick", "Error: no", is_error=True),
+        ToolOutput("s", "slow", "yes"),
+        ToolOutput("q", "quick", "Error: no", is_error=True),
     )
-    assert list(calls.rest()) == []
+    assert list(calls.remaining_events()) == []
 
 
 @pytest.mark.parametrize("read", [1, 4])
-async def test_what_was_cut_short_is_told_to_its_end(read: int) -> None:
+async def test_cancelled_calls_get_their_remaining_events(read: int) -> None:
     """Also what happened while nobody read."""
     tools, calls = Tools(), ToolCalls(StreamPipeline(), [])
     seen = []
@@ -90,7 +90,7 @@ async def test_what_was_cut_short_is_told_to_its_end(read: int) -> None:
     task.cancel()
     await asyncio.wait({task})
     assert tools.cancelled
-    seen += map(short, calls.rest())
+    seen += map(short, calls.remaining_events())
     assert seen == [
         *(("started", "s"), ("started", "q"), ("Error: no", "q"), ("error", "q")),
         ("cancelled", "s"),

@@ -1,4 +1,4 @@
-"""What the first message would wait for is there before it; what cannot be had costs nothing."""
+"""Warm-up: SDKs and MCP servers are ready before the first message; failures are logged."""
 
 import asyncio
 import json
@@ -38,15 +38,15 @@ class Toolbox:
 
 @pytest.fixture
 def modules(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What is imported; nothing really is, and one of them cannot be."""
+    """Record imports instead of doing them; one of them fails."""
     found: list[str] = []
 
-    async def imported(module: str) -> None:
+    async def import_in_thread(module: str) -> None:
         found.append(module)
-        if module == ANTHROPIC.loads:
+        if module == ANTHROPIC.first_import:
             raise ModuleNotFoundError(module)
 
-    monkeypatch.setattr(warming, "imported", imported)
+    monkeypatch.setattr(warming, "import_in_thread", import_in_thread)
     return found
 
 
@@ -64,7 +64,7 @@ async def test_it_is_what_profiles_need(
     await chat.profile(provider_id="a custom one", mcp_servers={"not": "a list"})
     asked = tools(monkeypatch)
     await loop.on_loop(warming._warm_up())
-    assert modules == [ANTHROPIC.loads, OPENAI.loads]
+    assert modules == [ANTHROPIC.first_import, OPENAI.first_import]
     assert asked.asked == ["demo", "files"]
 
 

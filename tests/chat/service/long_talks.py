@@ -19,7 +19,7 @@ SMALL = {"context_limit": 550}
 
 
 def talk(conversation: Conversation, count: int) -> None:
-    """So many messages, of user and model by turns, each with its number."""
+    """Append alternating messages of user and model, each with its number."""
     for number in range(1, count + 1):
         sender = Sender.USER if number % 2 else Sender.ASSISTANT
         append_message(conversation, sender, content=f"{number}: {LONG}")
@@ -35,12 +35,12 @@ async def state_of(conversation: Conversation) -> ContextState | None:
     return await in_database(ContextState.objects.filter(conversation=conversation).first)
 
 
-def heard(monkeypatch: pytest.MonkeyPatch, *events: Any) -> list[ModelRequest]:
+def record_requests(monkeypatch: pytest.MonkeyPatch, *events: Any) -> list[ModelRequest]:
     """The requests that the answering client gets."""
     requests: list[ModelRequest] = []
 
-    async def asked(request: ModelRequest) -> None:
+    async def on_request(request: ModelRequest) -> None:
         requests.append(request)
 
-    scripted(monkeypatch, *(events or ("Fine.",)), asked=asked)
+    scripted(monkeypatch, *(events or ("Fine.",)), on_request=on_request)
     return requests

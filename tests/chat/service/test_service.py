@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 
 from chat_app.models import Conversation, Message
-from chat_app.runs.registry import Runs
+from chat_app.runs.registry import RunRegistry
 from chat_app.service import send_message
 from chat_app.values.events import Complete, TextDelta, ThinkingDelta
 from mockllm_site.kit.database_thread import in_database
@@ -62,7 +62,7 @@ async def test_the_log_begins_with_started_and_ends_with_done(chat: Chat) -> Non
     )
 
 
-async def test_what_was_told_live_is_what_is_stored(chat: Chat) -> None:
+async def test_live_events_equal_the_stored_ones(chat: Chat) -> None:
     await chat.says("One two three four five six.", reasoning="I count.")
     handle = await chat.send()
     live = await log_of(handle.id)
@@ -186,11 +186,11 @@ async def test_the_message_is_committed_before_the_provider_is_asked(
         with closing(connection):
             return Message.objects.count(), Trace.objects.count()
 
-    async def asked(_: Any) -> None:
+    async def on_request(_: Any) -> None:
         # From a thread, and so a connection, of its own.
         seen.append(await asyncio.to_thread(looked))
 
-    scripted(monkeypatch, "Hi.", asked=asked)
+    scripted(monkeypatch, "Hi.", on_request=on_request)
     handle = await chat.send()
     await events_of(handle)
     assert seen == [(1, 1)]
@@ -202,10 +202,10 @@ async def test_started_is_told_before_the_provider_is_asked(
     go = asyncio.Event()
     loop = asyncio.get_running_loop()
 
-    async def asked(_: Any) -> None:
+    async def on_request(_: Any) -> None:
         await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(go.wait(), loop))
 
-    scripted(monkeypatch, "Hi.", asked=asked)
+    scripted(monkeypatch, "Hi.", on_request=on_request)
     handle = await chat.send()
     async for event in follow(handle.id):
         assert event.type == "started"
@@ -242,10 +242,10 @@ async def test_an_answer_goes_on_when_its_request_is_gone(chat: Chat) -> None:
     assert (await events_of(handle))[-1] == Complete("Hi there.")
 
 
-async def test_whoever_leaves_while_sending_has_sent(
+async def test_cancelled_send_still_stores_the_message(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    start = Each(monkeypatch, Runs, "start")
+    start = Each(monkeypatch, RunRegistry, "start")
     await chat.says("Hi there.")
     profile = await chat.profile()
     conversation = await chat.conversation()

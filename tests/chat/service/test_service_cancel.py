@@ -60,7 +60,7 @@ async def test_ch_t5_cancel_emits_complete_with_what_there_is(chat: Chat) -> Non
     assert sent.startswith("word word")
 
 
-async def test_what_is_stored_is_what_was_sent(chat: Chat) -> None:
+async def test_cancelled_answer_is_stored_as_sent(chat: Chat) -> None:
     await chat.script(scenario({**ENDLESS, "reasoning": "Let me see."}))
     handle = await chat.send()
     await after(handle, 2)
@@ -162,7 +162,7 @@ async def test_a_failed_answer_cannot_be_cancelled(chat: Chat) -> None:
 
 
 @pytest.mark.parametrize("run", [uuid.UUID(int=7), "run-1", ""])
-async def test_what_is_not_there_cannot_be_cancelled(chat: Chat, run: Any) -> None:
+async def test_cancelling_an_unknown_run_is_not_found(chat: Chat, run: Any) -> None:
     assert await code_of(cancel(run)) == "NOT_FOUND"
 
 
@@ -216,19 +216,19 @@ async def test_the_providers_socket_is_closed(
 async def test_a_provider_that_does_not_let_go_is_left_behind(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chat_app.runs.run.LETTING_GO_SECONDS", 0.05)
+    monkeypatch.setattr("chat_app.runs.run.RELEASE_SECONDS", 0.05)
     stuck, over = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
     theirs: list[asyncio.AbstractEventLoop] = []
 
-    async def asked(_: Any) -> None:
+    async def on_request(_: Any) -> None:
         theirs.append(asyncio.get_running_loop())
         loop.call_soon_threadsafe(stuck.set)
         while not over.is_set():
             with contextlib.suppress(asyncio.CancelledError):
                 await over.wait()
 
-    scripted(monkeypatch, "Too late.", asked=asked)
+    scripted(monkeypatch, "Too late.", on_request=on_request)
     handle = await chat.send()
     await stuck.wait()
     await cancel(handle)
@@ -242,10 +242,10 @@ async def test_a_cancellation_that_nobody_asked_for_is_a_failure(
 ) -> None:
     """Libraries raise it for servers that went away."""
 
-    async def asked(_: Any) -> None:
+    async def on_request(_: Any) -> None:
         raise asyncio.CancelledError
 
-    scripted(monkeypatch, "Hi.", asked=asked)
+    scripted(monkeypatch, "Hi.", on_request=on_request)
     handle = await chat.send()
     assert (await events_of(handle))[-1] == Error("interrupted", "SERVICE_UNAVAILABLE")
     assert (await trace_of(handle)).status == Status.FAILED

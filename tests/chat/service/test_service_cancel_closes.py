@@ -11,7 +11,7 @@ from chat_app.loop import on_loop
 from chat_app.runs import run as runs
 from chat_app.runs.answer import AnswerEvent
 from chat_app.service import StreamHandle, cancel
-from chat_app.tools import Outcome
+from chat_app.tools import ToolOutcome
 from chat_app.tools.toolbox import McpToolbox
 from tests.chat.chatting import Chat, log_of, scenario, trace_of
 from tests.chat.clients.test_client_sockets import SAYS
@@ -33,9 +33,9 @@ class End(Gate):
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         super().__init__()
         self.order: list[str] = []
-        events, finish = runs.Answer.events, runs.finish
+        events, finish = runs.AnswerGenerator.events, runs.finish_run
 
-        async def answered(answer: runs.Answer) -> AsyncIterator[AnswerEvent]:
+        async def answered(answer: runs.AnswerGenerator) -> AsyncIterator[AnswerEvent]:
             try:
                 async for event in events(answer):
                     yield event
@@ -47,8 +47,8 @@ class End(Gate):
             await asyncio.to_thread(self.wait)
             return await finish(*given, **named)
 
-        monkeypatch.setattr(runs.Answer, "events", answered)
-        monkeypatch.setattr(runs, "finish", finished)
+        monkeypatch.setattr(runs.AnswerGenerator, "events", answered)
+        monkeypatch.setattr(runs, "finish_run", finished)
 
 
 @pytest.fixture
@@ -122,16 +122,16 @@ async def test_a_running_tool_sees_the_cancellation(
     # Nothing else is to end the call.
     settings.MCP_CALL_SECONDS = 600.0
 
-    async def seen(what: str) -> Outcome:
+    async def seen(what: str) -> ToolOutcome:
         return await on_loop(tools.call(SERVERS, "until", arguments={"what": what}))
 
     async def told() -> None:
-        assert await seen("cancelled") == Outcome("cancelled")
+        assert await seen("cancelled") == ToolOutcome("cancelled")
 
     await chat.script(scenario(calls("hang"), {"text": "never"}))
     handle = await chat.send(profile=await chat.profile(mcp_servers=SERVERS))
     await until(handle, "tool_start")
-    assert await seen("started") == Outcome("started")
+    assert await seen("started") == ToolOutcome("started")
     await cancelled(handle, end, told)
     ends = [event.payload for event in await log_of(handle.id) if event.type == "tool_end"]
     assert [tool_end["status"] for tool_end in ends] == ["cancelled"]

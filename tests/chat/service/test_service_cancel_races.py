@@ -49,7 +49,7 @@ async def race(chat: Chat, profile: ModelProfile, moment: int, *, double: bool) 
     """Cancel at that event; how the run ended, which all that can be seen of it must say."""
     handle = await chat.send(profile=profile)
     await reached(handle, moment)
-    told = await asyncio.gather(*(told_cancelled(handle) for _ in range(1 + double)))
+    cancel_results = await asyncio.gather(*(told_cancelled(handle) for _ in range(1 + double)))
     log, again = await log_of(handle.id), await log_of(handle.id)
     trace = await trace_of(handle)
     assert log == again
@@ -65,7 +65,7 @@ async def race(chat: Chat, profile: ModelProfile, moment: int, *, double: bool) 
     assert answer.content == text_of(log)
     assert TEXT.startswith(answer.content) if cancelled else answer.content == TEXT
     # Whoever was told that it is cancelled was told the truth, and so was whoever was refused.
-    assert set(told) == {cancelled}
+    assert set(cancel_results) == {cancelled}
     return trace.status
 
 

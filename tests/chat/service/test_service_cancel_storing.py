@@ -10,7 +10,7 @@ from django.db import OperationalError
 
 from chat_app.errors import ChatError
 from chat_app.runs import run as runs
-from chat_app.runs.endings import Stop
+from chat_app.runs.endings import StopReason
 from chat_app.service import StreamHandle, cancel
 from chat_app.values.events import Complete, Error
 from mockllm_site.kit.database_thread import in_database
@@ -21,24 +21,24 @@ from traces_app.recorder import Recorder
 
 
 @pytest.fixture
-async def asked(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+async def stop_requested(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
     """Set once a run was told to stop."""
-    told, loop = asyncio.Event(), asyncio.get_running_loop()
-    stop = runs.Run.stop
+    requested, loop = asyncio.Event(), asyncio.get_running_loop()
+    stop = runs.ChatRun.stop
 
-    def stopped(self: runs.Run, why: Stop) -> None:
+    def stopped(self: runs.ChatRun, why: StopReason) -> None:
         stop(self, why)
-        loop.call_soon_threadsafe(told.set)
+        loop.call_soon_threadsafe(requested.set)
 
-    monkeypatch.setattr(runs.Run, "stop", stopped)
-    return told
+    monkeypatch.setattr(runs.ChatRun, "stop", stopped)
+    return requested
 
 
-async def struck(handle: StreamHandle, gate: Gate, asked: asyncio.Event) -> bool:
+async def struck(handle: StreamHandle, gate: Gate, stop_requested: asyncio.Event) -> bool:
     """Cancel while the run waits at the gate: whether it was cancelled."""
     await gate.reached()
     cancelling = asyncio.create_task(cancel(handle))
-    await asyncio.wait_for(asked.wait(), GIVEN_UP_SECONDS)
+    await asyncio.wait_for(stop_requested.wait(), GIVEN_UP_SECONDS)
     assert not cancelling.done()
     gate.open()
     try:
@@ -67,29 +67,29 @@ async def ends_as(handle: StreamHandle, status: Status, message: str, last: Any)
 
 
 async def test_before_the_last_transaction_it_is_cancelled_though_nothing_is_missing(
-    chat: Chat, monkeypatch: pytest.MonkeyPatch, asked: asyncio.Event
+    chat: Chat, monkeypatch: pytest.MonkeyPatch, stop_requested: asyncio.Event
 ) -> None:
     gate = Gate()
     monkeypatch.setattr(Recorder, "take_pending", gate.before(Recorder.take_pending))
     await chat.says("Hi.")
     handle = await chat.send()
-    assert await struck(handle, gate, asked)
+    assert await struck(handle, gate, stop_requested)
     await ends_as(handle, Status.CANCELLED, "cancelled", Complete("Hi."))
 
 
 async def test_once_it_is_about_to_be_stored_it_is_complete(
-    chat: Chat, monkeypatch: pytest.MonkeyPatch, asked: asyncio.Event
+    chat: Chat, monkeypatch: pytest.MonkeyPatch, stop_requested: asyncio.Event
 ) -> None:
     gate = Gate()
-    monkeypatch.setattr(runs, "finish", gate.before(runs.finish))
+    monkeypatch.setattr(runs, "finish_run", gate.before(runs.finish_run))
     await chat.says("Hi.")
     handle = await chat.send()
-    assert not await struck(handle, gate, asked)
+    assert not await struck(handle, gate, stop_requested)
     await ends_as(handle, Status.COMPLETED, "complete", Complete("Hi."))
 
 
 async def test_in_the_last_transaction_it_is_complete(
-    chat: Chat, monkeypatch: pytest.MonkeyPatch, asked: asyncio.Event
+    chat: Chat, monkeypatch: pytest.MonkeyPatch, stop_requested: asyncio.Event
 ) -> None:
     gate = Gate()
     store = runs.store_answer
@@ -102,12 +102,12 @@ async def test_in_the_last_transaction_it_is_complete(
     monkeypatch.setattr(runs, "store_answer", stored)
     await chat.says("Hi.")
     handle = await chat.send()
-    assert not await struck(handle, gate, asked)
+    assert not await struck(handle, gate, stop_requested)
     await ends_as(handle, Status.COMPLETED, "complete", Complete("Hi."))
 
 
 async def test_in_a_last_transaction_that_fails_it_has_failed(
-    chat: Chat, monkeypatch: pytest.MonkeyPatch, asked: asyncio.Event
+    chat: Chat, monkeypatch: pytest.MonkeyPatch, stop_requested: asyncio.Event
 ) -> None:
     gate = Gate()
     store, tries = runs.store_answer, []
@@ -122,19 +122,19 @@ async def test_in_a_last_transaction_that_fails_it_has_failed(
     monkeypatch.setattr(runs, "store_answer", stored)
     await chat.says("Hi.")
     handle = await chat.send()
-    assert not await struck(handle, gate, asked)
+    assert not await struck(handle, gate, stop_requested)
     failed = Error("The database is not available", "SERVICE_UNAVAILABLE")
     await ends_as(handle, Status.FAILED, "failed", failed)
 
 
 async def test_after_the_last_transaction_it_is_complete(
-    chat: Chat, monkeypatch: pytest.MonkeyPatch, asked: asyncio.Event
+    chat: Chat, monkeypatch: pytest.MonkeyPatch, stop_requested: asyncio.Event
 ) -> None:
     gate = Gate()
-    monkeypatch.setattr(runs, "finish", gate.after(runs.finish))
+    monkeypatch.setattr(runs, "finish_run", gate.after(runs.finish_run))
     await chat.says("Hi.")
     handle = await chat.send()
-    assert not await struck(handle, gate, asked)
+    assert not await struck(handle, gate, stop_requested)
     await ends_as(handle, Status.COMPLETED, "complete", Complete("Hi."))
 
 

@@ -8,13 +8,13 @@ import pytest
 
 from chat_app.conversations import append_message
 from chat_app.models import Conversation, Sender
-from chat_app.prompt.context import END
+from chat_app.prompt.context import MAX_END_MESSAGES
 from chat_app.values.events import Complete
 from chat_app.values.model_call import (
     AssistantTurn,
     ModelRequest,
-    Result,
-    Text,
+    TextPart,
+    ToolOutput,
     ToolResults,
     Turn,
     UserTurn,
@@ -22,7 +22,7 @@ from chat_app.values.model_call import (
 from mockllm_site.kit.database_thread import in_database
 from tests.chat.chatting import Chat, events_of, messages_of, scenario
 from tests.chat.scripts import calls
-from tests.chat.service.long_talks import LONG, SMALL, heard, state_of, talked
+from tests.chat.service.long_talks import LONG, SMALL, record_requests, state_of, talked
 from traces_app.models import Trace
 
 
@@ -45,7 +45,7 @@ async def test_ch_t8_the_system_prompt_is_sent(chat: Chat) -> None:
 async def test_the_profiles_parameters_are_sent(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    requests = heard(monkeypatch)
+    requests = record_requests(monkeypatch)
     profile = await chat.profile(
         model_id="m-1", temperature=0.5, max_tokens=99, enable_thinking=True, thinking_budget=2_048
     )
@@ -60,7 +60,7 @@ async def test_the_profiles_parameters_are_sent(
 async def test_a_run_keeps_the_profile_that_it_began_with(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    requests = heard(monkeypatch)
+    requests = record_requests(monkeypatch)
     profile = await chat.profile(model_id="m-1")
     handle = await chat.send(profile=profile)
     profile.model_id = "m-2"
@@ -71,13 +71,13 @@ async def test_a_run_keeps_the_profile_that_it_began_with(
 async def test_ch_t7_a_short_conversation_is_sent_whole(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    requests = heard(monkeypatch)
+    requests = record_requests(monkeypatch)
     conversation = await talked(chat, 12)
     handle = await chat.send("And now?", conversation_id=conversation.pk)
     await events_of(handle)
     [request] = requests
     assert len(request.turns) == 13
-    assert request.turns[1] == AssistantTurn((Text(f"2: {LONG}"),))
+    assert request.turns[1] == AssistantTurn((TextPart(f"2: {LONG}"),))
     assert request.turns[-1] == UserTurn("And now?")
     assert await state_of(conversation) is None
 
@@ -85,7 +85,7 @@ async def test_ch_t7_a_short_conversation_is_sent_whole(
 async def test_ch_t7_a_long_conversation_is_sent_as_a_sandwich(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    requests = heard(monkeypatch)
+    requests = record_requests(monkeypatch)
     await chat.script(scenario({"text": "They spoke of this."}))
     conversation = await talked(chat, 12)
     profile = await chat.profile(**SMALL)
@@ -93,8 +93,8 @@ async def test_ch_t7_a_long_conversation_is_sent_as_a_sandwich(
     assert (await events_of(handle))[-1] == Complete("Fine.")
     [request] = requests
     turns = request.turns
-    assert len(turns) == END + 1 + END
-    assert "They spoke of this." in str(turns[END])
+    assert len(turns) == MAX_END_MESSAGES + 1 + MAX_END_MESSAGES
+    assert "They spoke of this." in str(turns[MAX_END_MESSAGES])
     assert turns[0] == UserTurn(f"1: {LONG}") and turns[-1] == UserTurn("And now?")
     state = await state_of(conversation)
     assert state is not None
@@ -105,7 +105,7 @@ async def test_ch_t7_a_long_conversation_is_sent_as_a_sandwich(
 async def test_the_full_strategy_sends_everything(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    requests = heard(monkeypatch)
+    requests = record_requests(monkeypatch)
     conversation = await talked(chat, 12)
     profile = await chat.profile(**SMALL, context_strategy="full")
     await events_of(await chat.send("And now?", profile=profile, conversation_id=conversation.pk))
@@ -129,7 +129,7 @@ def looked_up(conversation: Conversation, sizes: Sequence[int]) -> None:
         )
 
 
-def results_in(turns: Sequence[Turn]) -> list[Result]:
+def results_in(turns: Sequence[Turn]) -> list[ToolOutput]:
     return [result for turn in turns if isinstance(turn, ToolResults) for result in turn.results]
 
 
@@ -137,7 +137,7 @@ async def test_four_messages_with_long_results_keep_to_the_limit(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They stood at four times the limit."""
-    requests = heard(monkeypatch)
+    requests = record_requests(monkeypatch)
     conversation = await chat.conversation()
     await in_database(partial(looked_up, conversation, (8_000, 8_000)))
     profile = await chat.profile(context_limit=1_000)

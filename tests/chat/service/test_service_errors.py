@@ -139,7 +139,7 @@ async def test_ch_nt4_the_network_times_out_and_can_be_tried_again(
     assert [row.content for row in await messages_of(second)] == ["Hello", "Hello", "At last."]
 
 
-async def test_nobody_listens_at_the_address(
+async def test_refused_connection_fails_the_run(
     chat: Chat, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as bound:
@@ -169,11 +169,11 @@ async def test_a_failed_answer_is_no_part_of_the_next_prompt(chat: Chat) -> None
     await events_of(second)
     call = await in_database((await trace_of(second)).calls.get)
     assert call.request["turns"] == 2
-    shown = [(row.content, row.status) for row in await messages_of(second)]
-    assert ("one two", "failed") in shown
+    tool_events = [(row.content, row.status) for row in await messages_of(second)]
+    assert ("one two", "failed") in tool_events
 
 
-async def test_what_the_model_thought_before_it_failed_is_kept(chat: Chat) -> None:
+async def test_thinking_before_a_failure_is_stored(chat: Chat) -> None:
     await chat.script(
         scenario({**inside("truncate", after_chunks=4), "reasoning": "Let me think."})
     )
@@ -226,7 +226,7 @@ async def test_a_mistake_of_ours_is_an_internal_error(
     await failed(chat, handle, ("INTERNAL_ERROR", "Internal error"), "Half an")
 
 
-async def test_what_a_provider_says_is_cleaned_and_cut(
+async def test_provider_messages_are_cleaned_and_cut(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scripted(monkeypatch, ChatError("SERVICE_UNAVAILABLE", "\0\ud800bad ␄" + "x" * 10_000))

@@ -49,7 +49,7 @@ async def record(handle: StreamHandle) -> dict[str, Any]:
     return await in_database(lambda: trace_record(trace))
 
 
-async def told(handle: StreamHandle) -> list[StreamEvent]:
+async def public_events(handle: StreamHandle) -> list[StreamEvent]:
     """Its events, whose texts joined are those of its end, of its log and of what is stored."""
     said = await events_of(handle)
     last = said[-1]
@@ -65,16 +65,19 @@ async def told(handle: StreamHandle) -> list[StreamEvent]:
 async def test_a_report_is_the_answer(chat: Chat, provider_id: str) -> None:
     await chat.script(scenario(ANSWER))
     handle = await chat.send(profile=await chat.profile(provider_id=provider_id))
-    assert (await told(handle))[-1] == Complete(TEXT, "Was there anything?")
+    assert (await public_events(handle))[-1] == Complete(TEXT, "Was there anything?")
     assert [event.type for event in await log_of(handle.id)] == [
         "started",
         "thinking",
         *["chunk"] * 2,
         "done",
     ]
-    found = await record(handle)
-    assert (found["status"], found["report"]) == ("completed", {**REPORT, "messages": None})
-    assert (found["totals"]["model_calls"], found["totals"]["tool_calls"]) == (1, 0)
+    trace_json = await record(handle)
+    assert (trace_json["status"], trace_json["report"]) == (
+        "completed",
+        {**REPORT, "messages": None},
+    )
+    assert (trace_json["totals"]["model_calls"], trace_json["totals"]["tool_calls"]) == (1, 0)
 
 
 async def test_a_test_llm_profile_has_it_too(chat: Chat) -> None:
@@ -83,19 +86,19 @@ async def test_a_test_llm_profile_has_it_too(chat: Chat) -> None:
         | {"steps": [{"turn": 1, "produce": ANSWER}]}
     )
     handle = await chat.send("report", profile=await chat.profile(provider_id="test-llm"))
-    assert (await told(handle))[-1] == Complete(TEXT, "Was there anything?")
+    assert (await public_events(handle))[-1] == Complete(TEXT, "Was there anything?")
 
 
 async def test_a_report_alone_is_the_whole_text(chat: Chat) -> None:
     await chat.script(scenario({"final_report": {"report_content": " \n# All is well␄ dropped"}}))
     handle = await chat.send()
-    assert (await told(handle))[-1] == Complete("# All is well")
+    assert (await public_events(handle))[-1] == Complete("# All is well")
 
 
 async def test_an_empty_report_ends_the_answer_as_well(chat: Chat) -> None:
     await chat.script(scenario({"final_report": {"report_content": ""}}))
     handle = await chat.send()
-    assert await told(handle) == [Complete("")]
+    assert await public_events(handle) == [Complete("")]
     assert (await trace_of(handle)).model_calls == 1
 
 
@@ -113,7 +116,7 @@ async def test_the_next_prompt_has_it_as_the_assistants_text(chat: Chat) -> None
     }
     await chat.script(scenario(ANSWER), later)
     first = await chat.send()
-    await told(first)
+    await public_events(first)
     second = await chat.send("And?", conversation_id=first.conversation_id)
     assert (await events_of(second))[-1] == Complete("I know.")
 
@@ -121,7 +124,7 @@ async def test_the_next_prompt_has_it_as_the_assistants_text(chat: Chat) -> None
 async def test_a_failure_is_an_answer_that_says_so(chat: Chat) -> None:
     await chat.script(scenario({"final_report": {**REPORT, "status": "failure"}}))
     handle = await chat.send()
-    await told(handle)
+    await public_events(handle)
     assert (await trace_of(handle)).status == Status.COMPLETED
     assert (await record(handle))["report"]["status"] == "failure"
 
@@ -129,7 +132,7 @@ async def test_a_failure_is_an_answer_that_says_so(chat: Chat) -> None:
 async def test_calls_beside_it_run_first(chat: Chat) -> None:
     await chat.script(scenario({"text": "Adding.", **TOOL_CALL, "final_report": REPORT}))
     handle = await chat.send(profile=await chat.profile(mcp_servers=["demo"]))
-    said = await told(handle)
+    said = await public_events(handle)
     assert ToolResult("call_1", "3") in said
     assert said[-1] == Complete(
         f"Adding.\n\n{REPORT['report_content']}",
@@ -148,7 +151,7 @@ async def test_in_the_last_round_it_is_in_time(chat: Chat, settings: Any) -> Non
     settings.CHAT_MAX_ROUNDS = 2
     await chat.script(scenario(TOOL_CALL, {**TOOL_CALL, "final_report": REPORT}))
     handle = await chat.send(profile=await chat.profile(mcp_servers=["demo"]))
-    last = (await told(handle))[-1]
+    last = (await public_events(handle))[-1]
     assert isinstance(last, Complete) and last.text == REPORT["report_content"]
     assert (await trace_of(handle)).tool_calls == 2
 
@@ -157,7 +160,7 @@ async def test_a_call_without_a_report_in_it_may_be_tried_again(chat: Chat) -> N
     broken = {"id": "r", "name": REPORT_TOOL, "arguments": {"status": "success"}}
     await chat.script(scenario({"tool_calls": [broken]}, {"final_report": REPORT}))
     handle = await chat.send()
-    said = await told(handle)
+    said = await public_events(handle)
     call = ToolCall("r", REPORT_TOOL, '{"status":"success"}')
     assert ToolCallStart("r", REPORT_TOOL) in said
     [result] = [event for event in said if isinstance(event, ToolResult)]
@@ -168,9 +171,9 @@ async def test_a_call_without_a_report_in_it_may_be_tried_again(chat: Chat) -> N
     assert said[-1] == Complete(REPORT["report_content"], None, (call,))
 
 
-async def test_who_reads_the_log_hears_the_same_end(chat: Chat) -> None:
+async def test_log_of_a_reported_run_ends_like_its_events(chat: Chat) -> None:
     await chat.script(scenario(ANSWER), scenario(ANSWER, name="again"))
     handle = await chat.send(client_message_id="1")
-    ended = (await told(handle))[-1]
+    ended = (await public_events(handle))[-1]
     again = await chat.send(client_message_id="1")
     assert (again.replayed, (await events_of(again))[-1]) == (True, ended)

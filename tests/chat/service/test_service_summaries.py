@@ -7,7 +7,7 @@ import pytest
 
 from chat_app.errors import ChatError
 from chat_app.models import ContextState
-from chat_app.prompt.context import END
+from chat_app.prompt.context import MAX_END_MESSAGES
 from chat_app.service import cancel
 from chat_app.values.events import Complete, Error
 from chat_app.values.model_call import (
@@ -18,7 +18,7 @@ from chat_app.values.model_call import (
 from mockllm_site.kit.database_thread import in_database
 from tests.chat.chatting import Chat, events_of, messages_of, scenario, trace_of
 from tests.chat.scripts import ENDLESS
-from tests.chat.service.long_talks import SMALL, heard, state_of, talked
+from tests.chat.service.long_talks import SMALL, record_requests, state_of, talked
 
 
 async def test_the_summary_is_a_call_of_the_run(chat: Chat) -> None:
@@ -35,20 +35,20 @@ async def test_the_summary_is_a_call_of_the_run(chat: Chat) -> None:
 
 
 async def test_a_kept_summary_is_used_again(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = heard(monkeypatch)
+    requests = record_requests(monkeypatch)
     await chat.script(scenario({"text": "They spoke of this."}))
     conversation = await talked(chat, 12)
     profile = await chat.profile(**SMALL)
     for text in ("And now?", "And then?"):
         await events_of(await chat.send(text, profile=profile, conversation_id=conversation.pk))
     assert len(requests) == 2
-    assert "They spoke of this." in str(requests[1].turns[END])
+    assert "They spoke of this." in str(requests[1].turns[MAX_END_MESSAGES])
 
 
 async def test_a_summary_that_fits_no_longer_is_cleared(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    heard(monkeypatch)
+    record_requests(monkeypatch)
     conversation = await talked(chat, 12)
     old = {"strategy": "sandwich", "summary": "Old.", "first": 3, "last": 4, "message_count": 3}
     await in_database(partial(ContextState.objects.create, conversation=conversation, **old))
@@ -62,7 +62,7 @@ async def test_a_summary_that_fits_no_longer_is_cleared(
 async def test_a_summary_that_fails_costs_the_answer_nothing(
     chat: Chat, monkeypatch: pytest.MonkeyPatch, failing: dict[str, Any]
 ) -> None:
-    requests = heard(monkeypatch)
+    requests = record_requests(monkeypatch)
     await chat.script(scenario(failing))
     conversation = await talked(chat, 12)
     profile = await chat.profile(**SMALL)
@@ -75,7 +75,7 @@ async def test_a_summary_that_fails_costs_the_answer_nothing(
 async def test_beyond_the_limit_a_summary_that_fails_costs_the_middle(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    requests = heard(monkeypatch)
+    requests = record_requests(monkeypatch)
     await chat.script(scenario({"fault": {"kind": "rate_limit"}}))
     conversation = await talked(chat, 12)
     profile = await chat.profile(context_limit=400)
@@ -90,7 +90,7 @@ async def test_beyond_the_limit_a_summary_that_fails_costs_the_middle(
 async def test_a_summary_that_comes_as_a_report_is_its_content(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    heard(monkeypatch)
+    record_requests(monkeypatch)
     await chat.script(
         scenario({"text": "Here it is.", "final_report": {"report_content": "They spoke."}})
     )
@@ -105,7 +105,7 @@ async def test_a_report_of_a_failure_is_no_summary(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """That is what a harness answers to a message that is no scenario's id."""
-    requests = heard(monkeypatch)
+    requests = record_requests(monkeypatch)
     conversation = await talked(chat, 12)
     profile = await chat.profile(**SMALL, provider_id="test-llm")
     await events_of(await chat.send("And?", profile=profile, conversation_id=conversation.pk))
@@ -128,7 +128,7 @@ async def test_a_run_that_is_cancelled_while_it_summarises_says_nothing(chat: Ch
 async def test_a_summary_is_kept_by_answers_that_complete(
     chat: Chat, monkeypatch: pytest.MonkeyPatch, end: Any
 ) -> None:
-    heard(monkeypatch, TextPiece("Fine."), end)
+    record_requests(monkeypatch, TextPiece("Fine."), end)
     await chat.script(scenario({"text": "They spoke of this."}))
     conversation = await talked(chat, 12)
     profile = await chat.profile(**SMALL)

@@ -13,7 +13,7 @@ from chat_app.values.events import (
 )
 from tests.chat.chatting import Chat, events_of, log_of, messages_of, scenario, trace_of
 from tests.chat.scripts import calls
-from tests.chat.service.toolboxes import ADD, shown, tools, until
+from tests.chat.service.toolboxes import ADD, tool_events, tools, until
 from traces_app.models import Status
 
 
@@ -75,7 +75,7 @@ async def test_arguments_that_are_no_json_are_shown_as_they_came(
     made.go_on("add")
     await events_of(handle)
     assert made.called == [("add", '{"a": 1')]
-    assert ("tool_start", '{"a": 1') in shown(await log_of(handle.id))
+    assert ("tool_start", '{"a": 1') in tool_events(await log_of(handle.id))
 
 
 async def test_a_model_that_calls_tools_for_ever_is_stopped(chat: Chat, settings: Any) -> None:
@@ -89,7 +89,7 @@ async def test_a_model_that_calls_tools_for_ever_is_stopped(chat: Chat, settings
     handle = await chat.send(profile=await chat.profile(mcp_servers=["demo"]))
     said = await events_of(handle)
     assert said[-1] == Error(
-        "The model called tools 3 times and did not come to an end", "SERVICE_UNAVAILABLE"
+        "The model did not finish within 3 rounds (CHAT_MAX_ROUNDS)", "SERVICE_UNAVAILABLE"
     )
     trace = await trace_of(handle)
     # What could not be told to the model is not done either.

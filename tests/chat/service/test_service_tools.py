@@ -13,7 +13,7 @@ from chat_app.values.events import (
 )
 from mockllm_site.kit.database_thread import in_database
 from tests.chat.chatting import Chat, events_of, log_of, messages_of, scenario, trace_of
-from tests.chat.service.toolboxes import ADD, shown, tools, until
+from tests.chat.service.toolboxes import ADD, tool_events, tools, until
 
 
 async def test_ch_t9_the_profiles_tools_are_offered(chat: Chat) -> None:
@@ -67,7 +67,7 @@ async def test_the_log_keeps_true_order(chat: Chat) -> None:
     await chat.script(scenario({"text": "Let me add.", "tool_calls": [ADD]}, {"text": "Five."}))
     handle = await chat.send(profile=await chat.profile(mcp_servers=["demo"]))
     log = await log_of(handle.id)
-    assert shown(log) == [
+    assert tool_events(log) == [
         ("chunk", "Let me add."),
         ("tool_start", {"a": 2, "b": 3}),
         ("tool_output", "5"),
@@ -88,7 +88,7 @@ async def test_the_log_keeps_true_order(chat: Chat) -> None:
     assert end["tool_call_id"] == "call_1" and end["duration_ms"] >= 0
 
 
-async def test_what_was_called_is_stored_with_the_answer(chat: Chat) -> None:
+async def test_tool_calls_are_stored_with_the_answer(chat: Chat) -> None:
     await chat.script(scenario({"text": "Let me add.", "tool_calls": [ADD]}, {"text": "Five."}))
     handle = await chat.send(profile=await chat.profile(mcp_servers=["demo"]))
     await events_of(handle)

@@ -9,7 +9,7 @@ from django.core.management import call_command
 
 from chat_app.models import ModelProfile
 from chat_app.service import StreamHandle
-from chat_app.tools import Outcome
+from chat_app.tools import ToolOutcome
 from chat_app.values.events import Complete, Error
 from chat_app.values.model_call import Tool
 from mockllm_site.kit.database_thread import in_database
@@ -39,9 +39,9 @@ class OnCall:
     async def available(self, servers: Sequence[str]) -> tuple[Tool, ...]:
         return tuple(Tool(name, name, {"type": "object"}) for name in OFFERED)
 
-    async def call(self, servers: Sequence[str], name: str, *, arguments: Any) -> Outcome:
+    async def call(self, servers: Sequence[str], name: str, *, arguments: Any) -> ToolOutcome:
         self.called.append(name)
-        return Outcome("ok")
+        return ToolOutcome("ok")
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ async def test_a_thrown_failure_is_told_in_its_own_words(chat: Chat, profile: Mo
         ("nothing-yet", f"{FALLBACK}\n\n# Scenario Failure\n\nNo turn 1 in scenario nothing-yet"),
     ],
 )
-async def test_what_goes_wrong_is_a_report_of_it(
+async def test_failed_turn_script_answers_with_a_failure_report(
     chat: Chat, profile: ModelProfile, said: str, text: str
 ) -> None:
     handle = await chat.send(said, profile=profile)

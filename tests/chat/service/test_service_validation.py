@@ -1,4 +1,4 @@
-"""What cannot be sent: requirement 002's table, row by row, and nothing stored of it."""
+"""Refused messages: requirement 002's table, row by row; nothing is stored."""
 
 import uuid
 from collections.abc import Callable

@@ -8,7 +8,7 @@ import pytest
 
 from chat_app import loop
 from chat_app.service import StreamHandle
-from chat_app.tools import Outcome
+from chat_app.tools import ToolOutcome
 from chat_app.values.model_call import Tool
 from traces_app.follow import follow
 from traces_app.log import LoggedEvent
@@ -19,7 +19,7 @@ ADD = {"id": "call_1", "name": "add", "arguments": {"a": 2, "b": 3}}
 class Tools:
     """A toolbox whose calls end when the test says so."""
 
-    def __init__(self, outcomes: Mapping[str, Outcome]) -> None:
+    def __init__(self, outcomes: Mapping[str, ToolOutcome]) -> None:
         self.called: list[tuple[str, str]] = []
         self.cancelled: list[str] = []
         self._outcomes = outcomes
@@ -28,7 +28,7 @@ class Tools:
     async def available(self, servers: Sequence[str]) -> tuple[Tool, ...]:
         return tuple(Tool(name, f"{name} of {servers}", {}) for name in self._outcomes)
 
-    async def call(self, servers: Sequence[str], name: str, *, arguments: Any) -> Outcome:
+    async def call(self, servers: Sequence[str], name: str, *, arguments: Any) -> ToolOutcome:
         self.called.append((name, arguments))
         try:
             await self._going[name].wait()
@@ -42,10 +42,10 @@ class Tools:
             loop.call_later(0, self._going[name].set)
 
 
-def tools(monkeypatch: pytest.MonkeyPatch, **outcomes: str | Outcome) -> Tools:
+def tools(monkeypatch: pytest.MonkeyPatch, **outcomes: str | ToolOutcome) -> Tools:
     made = Tools(
         {
-            name: Outcome(value) if isinstance(value, str) else value
+            name: ToolOutcome(value) if isinstance(value, str) else value
             for name, value in outcomes.items()
         }
     )
@@ -65,8 +65,8 @@ async def until(handle: StreamHandle, *types: str) -> list[LoggedEvent]:
     return seen
 
 
-def shown(log: Sequence[LoggedEvent]) -> list[tuple[str, Any]]:
-    """What a log says of tools and text, without times."""
+def tool_events(log: Sequence[LoggedEvent]) -> list[tuple[str, Any]]:
+    """Return a log's events of tools and text, without times."""
     keys = {"chunk": "content", "tool_start": "tool_args", "tool_output": "output"}
     return [
         (event.type, event.payload[keys.get(event.type, "status")])

@@ -1,1 +1,1 @@
-"""What becomes of a provider's events."""
+"""Tests of the stream pipeline."""

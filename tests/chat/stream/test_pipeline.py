@@ -14,13 +14,13 @@ from chat_app.values.events import (
 )
 from chat_app.values.model_call import (
     CallArguments,
-    CallBegun,
+    CallStarted,
     ProviderEvent,
-    Text,
+    TextPart,
     TextPiece,
     ThinkingPiece,
 )
-from tests.chat.pipelines import END, fed, said, split
+from tests.chat.pipelines import END, fed, run_events, split
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_ch_t5_a_cancelled_answer_is_complete_with_what_was_shown() -> None:
         pipeline,
         ThinkingPiece("because"),
         "Hello wor \n<thi",
-        CallBegun("a", "f"),
+        CallStarted("a", "f"),
         CallArguments("a", '{"x'),
         " <",
     )
@@ -87,7 +87,7 @@ def test_ch_t5_what_is_held_back_was_not_shown_and_is_not_kept() -> None:
 
 
 def test_a_text_is_told_piece_by_piece() -> None:
-    assert said("Hel", "lo", " ", "world") == [
+    assert run_events("Hel", "lo", " ", "world") == [
         TextDelta("Hel"),
         TextDelta("lo"),
         TextDelta(" world"),
@@ -95,7 +95,7 @@ def test_a_text_is_told_piece_by_piece() -> None:
 
 
 def test_one_piece_may_be_told_in_several_kinds() -> None:
-    assert said("a<think>b</think>c") == [TextDelta("a"), ThinkingDelta("b"), TextDelta("c")]
+    assert run_events("a<think>b</think>c") == [TextDelta("a"), ThinkingDelta("b"), TextDelta("c")]
 
 
 @pytest.mark.parametrize("control", [*map(chr, range(32)), *map(chr, range(127, 160))])
@@ -110,19 +110,19 @@ def test_lone_surrogates_are_dropped() -> None:
 
 
 def test_a_pair_of_surrogates_becomes_its_character_wherever_it_is_cut() -> None:
-    assert said("a\ud83d", "\ude00b") == [TextDelta("a"), TextDelta("😀b")]
+    assert run_events("a\ud83d", "\ude00b") == [TextDelta("a"), TextDelta("😀b")]
     assert split(ThinkingPiece("\ud83d"), ThinkingPiece("\ude00")) == ("", "😀")
 
 
-@pytest.mark.parametrize("between", [ThinkingPiece("x"), CallBegun("a", "f")])
+@pytest.mark.parametrize("between", [ThinkingPiece("x"), CallStarted("a", "f")])
 def test_half_a_character_does_not_wait_for_what_comes_after_something_else(
     between: ProviderEvent,
 ) -> None:
     assert split("\ud83d", between, "\ude00")[0] == ""
 
 
-@pytest.mark.parametrize("between", [TextPiece("x"), CallBegun("a", "f")])
-def test_nor_does_half_a_character_of_thinking(between: ProviderEvent) -> None:
+@pytest.mark.parametrize("between", [TextPiece("x"), CallStarted("a", "f")])
+def test_half_a_character_of_thinking_is_dropped(between: ProviderEvent) -> None:
     assert split(ThinkingPiece("\ud83d"), between, ThinkingPiece("\ude00"))[1] == ""
 
 
@@ -148,7 +148,7 @@ def test_white_space_waits_for_more_text() -> None:
 
 def test_rounds_are_paragraphs() -> None:
     pipeline = StreamPipeline()
-    fed(pipeline, " Let me look. ", CallBegun("a", "f"), END)
+    fed(pipeline, " Let me look. ", CallStarted("a", "f"), END)
     pipeline.end_round()
     assert fed(pipeline, "\nSun", "ny. ", END) == [TextDelta("\n\nSun"), TextDelta("ny.")]
     pipeline.end_round()
@@ -158,14 +158,14 @@ def test_rounds_are_paragraphs() -> None:
 
 def test_thoughts_of_rounds_are_paragraphs() -> None:
     pipeline = StreamPipeline()
-    fed(pipeline, ThinkingPiece("Where?"), CallBegun("a", "f"), END)
+    fed(pipeline, ThinkingPiece("Where?"), CallStarted("a", "f"), END)
     pipeline.end_round()
     assert fed(pipeline, "<think> Here.</think>", END) == [ThinkingDelta("\n\nHere.")]
     assert pipeline.complete().thinking == "Where?\n\nHere."
 
 
-def test_what_is_said_after_a_call_is_another_paragraph() -> None:
-    assert split("First.", CallBegun("a", "f"), " Then ", "more.", CallBegun("b", "f")) == (
+def test_text_after_a_tool_call_starts_a_new_paragraph() -> None:
+    assert split("First.", CallStarted("a", "f"), " Then ", "more.", CallStarted("b", "f")) == (
         "First.\n\nThen more.",
         "",
     )
@@ -175,21 +175,21 @@ def test_what_is_said_after_a_call_is_another_paragraph() -> None:
 def test_a_round_without_a_text_leaves_no_blank_line(silent: tuple[ProviderEvent | str]) -> None:
     pipeline = StreamPipeline()
     for events in (silent, ("One.",), silent, silent, (" ", "Two."), silent):
-        fed(pipeline, *events, CallBegun("a", "f"), END)
+        fed(pipeline, *events, CallStarted("a", "f"), END)
         pipeline.end_round()
     assert pipeline.complete().text == "One.\n\nTwo."
 
 
 def test_the_next_prompt_has_the_rounds_without_blank_lines() -> None:
     pipeline = StreamPipeline()
-    fed(pipeline, "One.", CallBegun("a", "f"), END)
+    fed(pipeline, "One.", CallStarted("a", "f"), END)
     pipeline.end_round()
     fed(pipeline, "Two.", END)
-    assert pipeline.end_round().parts == (Text("Two."),)
+    assert pipeline.end_round().parts == (TextPart("Two."),)
 
 
 def test_thinking_has_edges_of_its_own() -> None:
-    assert said(ThinkingPiece(" a "), " b ", ThinkingPiece(" c "), " d ") == [
+    assert run_events(ThinkingPiece(" a "), " b ", ThinkingPiece(" c "), " d ") == [
         ThinkingDelta("a"),
         TextDelta("b"),
         ThinkingDelta("  c"),
@@ -198,11 +198,11 @@ def test_thinking_has_edges_of_its_own() -> None:
 
 
 def test_calls_are_told_as_they_come() -> None:
-    assert said(
+    assert run_events(
         "I look.",
-        CallBegun("a", "f"),
+        CallStarted("a", "f"),
         CallArguments("a", '{"x":'),
-        CallBegun("b", "g"),
+        CallStarted("b", "g"),
         CallArguments("a", " 1}"),
     ) == [
         TextDelta("I look."),
@@ -214,7 +214,7 @@ def test_calls_are_told_as_they_come() -> None:
 
 
 def test_half_a_tag_is_told_before_the_call_that_follows_it() -> None:
-    assert said("a <thi", CallBegun("a", "f")) == [
+    assert run_events("a <thi", CallStarted("a", "f")) == [
         TextDelta("a"),
         TextDelta(" <thi"),
         ToolCallStart("a", "f"),
@@ -228,9 +228,9 @@ def test_a_result_is_told_clean() -> None:
     ) == ToolResult("a", "Error: [1m no \n", is_error=True, code="NOT_FOUND")
 
 
-def test_what_follows_the_end_of_text_is_dropped_whatever_it_is() -> None:
+def test_all_events_after_end_of_text_are_dropped() -> None:
     pipeline = StreamPipeline()
-    assert fed(pipeline, "bye ␄", "x", ThinkingPiece("y"), CallBegun("a", "f"), END) == [
+    assert fed(pipeline, "bye ␄", "x", ThinkingPiece("y"), CallStarted("a", "f"), END) == [
         TextDelta("bye")
     ]
     assert pipeline.ended
@@ -250,7 +250,7 @@ def test_a_marker_in_thinking_does_not_end_the_answer() -> None:
 
 def test_the_round_after_one_that_ended_is_heard() -> None:
     pipeline = StreamPipeline()
-    fed(pipeline, CallBegun("a", "f"), "␄")
+    fed(pipeline, CallStarted("a", "f"), "␄")
     assert pipeline.ended
     assert pipeline.end_round().calls == (ToolCall("a", "f", "{}"),)
     assert not pipeline.ended

@@ -11,7 +11,7 @@ from chat_app.stream import StreamPipeline
 from chat_app.values.events import StreamEvent, TextDelta, ThinkingDelta, ToolCall
 from chat_app.values.model_call import (
     CallArguments,
-    CallBegun,
+    CallStarted,
     Finished,
     ProviderEvent,
     TextPiece,
@@ -58,7 +58,7 @@ def something(draw: random.Random) -> list[ProviderEvent]:
         case 2 | 3:
             call_id = draw.choice(["a", "b", "c", "a-2"])
             arguments = draw.choice(["", " ", '{"x": "␄\\n"}', '{"x": "\ud83d\ude00\x00é"}\n'])
-            return [CallBegun(call_id, "f"), CallArguments(call_id, arguments)]
+            return [CallStarted(call_id, "f"), CallArguments(call_id, arguments)]
         case 4:
             return [CallArguments(draw.choice("abc"), "{}")]
     return [TextPiece(text(draw))]

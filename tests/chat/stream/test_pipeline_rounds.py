@@ -1,4 +1,4 @@
-"""What a model call came to: its parts as the next prompt needs them, its calls as tools do."""
+"""Rounds: the parts of a model call for the next prompt, and its tool calls."""
 
 import json
 
@@ -8,11 +8,11 @@ from chat_app.values.events import Complete, TextDelta, ToolCall, ToolCallDelta,
 from chat_app.values.model_call import (
     AssistantPart,
     CallArguments,
-    CallBegun,
+    CallStarted,
     Finished,
     ProviderEvent,
-    Text,
-    Thinking,
+    TextPart,
+    ThinkingPart,
     ThinkingPiece,
 )
 from tests.chat.pipelines import END, fed
@@ -28,16 +28,16 @@ def test_parts_keep_their_order() -> None:
     assert parts(
         ThinkingPiece("a"),
         "b",
-        CallBegun("1", "f"),
+        CallStarted("1", "f"),
         "c",
         ThinkingPiece("d"),
-        CallBegun("2", "g"),
+        CallStarted("2", "g"),
     ) == (
-        Thinking("a"),
-        Text("b"),
+        ThinkingPart("a"),
+        TextPart("b"),
         ToolCall("1", "f", "{}"),
-        Text("c"),
-        Thinking("d"),
+        TextPart("c"),
+        ThinkingPart("d"),
         ToolCall("2", "g", "{}"),
     )
 
@@ -45,26 +45,26 @@ def test_parts_keep_their_order() -> None:
 def test_signed_thinking_is_kept_to_the_letter() -> None:
     raw = " h␄m\x00\r\n\ud83d"
     assert parts(ThinkingPiece(raw), ThinkingPiece("\ude00 "), ThinkingPiece(signature="s=")) == (
-        Thinking(" h␄m\x00\r\n😀 ", signature="s="),
+        ThinkingPart(" h␄m\x00\r\n😀 ", signature="s="),
     )
 
 
 def test_unsigned_thinking_is_kept_clean() -> None:
     assert parts(ThinkingPiece(" h␄m\x00m "), "<think> x␄y\n</think>") == (
-        Thinking("hmm"),
-        Thinking("xy"),
+        ThinkingPart("hmm"),
+        ThinkingPart("xy"),
     )
 
 
 def test_a_signature_closes_its_block() -> None:
     assert parts(
         ThinkingPiece("a"), ThinkingPiece("b", signature="1"), ThinkingPiece("c", signature="2")
-    ) == (Thinking("ab", "1"), Thinking("c", "2"))
+    ) == (ThinkingPart("ab", "1"), ThinkingPart("c", "2"))
 
 
 def test_a_signature_may_come_without_a_text() -> None:
-    assert parts(ThinkingPiece(signature="s"), CallBegun("a", "f")) == (
-        Thinking(signature="s"),
+    assert parts(ThinkingPiece(signature="s"), CallStarted("a", "f")) == (
+        ThinkingPart(signature="s"),
         ToolCall("a", "f", "{}"),
     )
 
@@ -74,44 +74,46 @@ def test_redacted_thinking_is_a_block_of_its_own_and_is_never_told() -> None:
     events = (ThinkingPiece("a"), ThinkingPiece(redacted="x"), ThinkingPiece(redacted="y"))
     fed(pipeline, *events, ThinkingPiece("b"), END)
     assert pipeline.end_round().parts == (
-        Thinking("a"),
-        Thinking(redacted="x"),
-        Thinking(redacted="y"),
-        Thinking("b"),
+        ThinkingPart("a"),
+        ThinkingPart(redacted="x"),
+        ThinkingPart(redacted="y"),
+        ThinkingPart("b"),
     )
     assert pipeline.complete() == Complete("", "ab")
 
 
 def test_empty_thinking_is_no_part() -> None:
-    assert parts("<think>\n\n</think>\n\nHello", ThinkingPiece(" "), " you") == (Text("Hello you"),)
+    assert parts("<think>\n\n</think>\n\nHello", ThinkingPiece(" "), " you") == (
+        TextPart("Hello you"),
+    )
 
 
 def test_a_round_has_edges_of_its_own() -> None:
     pipeline = StreamPipeline()
-    fed(pipeline, "\nLet me look. ", CallBegun("a", "f"), END)
-    assert pipeline.end_round().parts == (Text("Let me look."), ToolCall("a", "f", "{}"))
+    fed(pipeline, "\nLet me look. ", CallStarted("a", "f"), END)
+    assert pipeline.end_round().parts == (TextPart("Let me look."), ToolCall("a", "f", "{}"))
     fed(pipeline, " \nSunny.\n", END)
-    assert pipeline.end_round() == Round((Text("Sunny."),))
+    assert pipeline.end_round() == Round((TextPart("Sunny."),))
 
 
 def test_white_space_between_two_parts_of_text_is_kept() -> None:
     assert parts("Hello ", ThinkingPiece("a"), " ", ThinkingPiece("b"), " you ") == (
-        Text("Hello"),
-        Thinking("ab"),
-        Text("   you"),
+        TextPart("Hello"),
+        ThinkingPart("ab"),
+        TextPart("   you"),
     )
 
 
 def test_white_space_alone_is_no_part() -> None:
-    assert parts(" \n", CallBegun("a", "f"), "\n") == (ToolCall("a", "f", "{}"),)
+    assert parts(" \n", CallStarted("a", "f"), "\n") == (ToolCall("a", "f", "{}"),)
 
 
 def test_a_call_is_assembled_by_its_id() -> None:
     pipeline = StreamPipeline()
     fed(
         pipeline,
-        CallBegun("a", "f"),
-        CallBegun("b", "g"),
+        CallStarted("a", "f"),
+        CallStarted("b", "g"),
         CallArguments("a", '{"x": "'),
         CallArguments("b", "{}"),
         CallArguments("a", 'é"}'),
@@ -124,7 +126,7 @@ def test_a_call_is_assembled_by_its_id() -> None:
 
 
 def test_no_arguments_are_an_empty_object() -> None:
-    assert parts(CallBegun("a", "f"), CallBegun("b", "g"), CallArguments("b", " ")) == (
+    assert parts(CallStarted("a", "f"), CallStarted("b", "g"), CallArguments("b", " ")) == (
         ToolCall("a", "f", "{}"),
         ToolCall("b", "g", "{}"),
     )
@@ -134,10 +136,10 @@ def test_an_id_that_comes_again_gets_a_number() -> None:
     pipeline = StreamPipeline()
     assert fed(
         pipeline,
-        CallBegun("a", "f"),
+        CallStarted("a", "f"),
         CallArguments("a", "1"),
-        CallBegun("a-2", "g"),
-        CallBegun("a", "h"),
+        CallStarted("a-2", "g"),
+        CallStarted("a", "h"),
         CallArguments("a", "2"),
         END,
     ) == [
@@ -148,7 +150,7 @@ def test_an_id_that_comes_again_gets_a_number() -> None:
         ToolCallDelta("a-3", "2"),
     ]
     pipeline.end_round()
-    assert fed(pipeline, CallBegun("a", "f"), CallArguments("a", "3"), END) == [
+    assert fed(pipeline, CallStarted("a", "f"), CallArguments("a", "3"), END) == [
         ToolCallStart("a-4", "f"),
         ToolCallDelta("a-4", "3"),
     ]
@@ -157,7 +159,7 @@ def test_an_id_that_comes_again_gets_a_number() -> None:
 
 
 def test_an_empty_id_gets_one() -> None:
-    assert parts(CallBegun("", "f"), CallArguments("", "1"), CallBegun("\x00", "g")) == (
+    assert parts(CallStarted("", "f"), CallArguments("", "1"), CallStarted("\x00", "g")) == (
         ToolCall("call", "f", "1"),
         ToolCall("call-2", "g", "{}"),
     )
@@ -165,27 +167,29 @@ def test_an_empty_id_gets_one() -> None:
 
 def test_arguments_are_data_without_what_json_cannot_hold() -> None:
     written = '{"a": "␄ <think> \x7f\x85",\r\n\t"b": "\\u0000"}'
-    assert parts(CallBegun("a", "f"), CallArguments("a", f"\x00{written}\ud83d"))[0] == ToolCall(
+    assert parts(CallStarted("a", "f"), CallArguments("a", f"\x00{written}\ud83d"))[0] == ToolCall(
         "a", "f", written
     )
-    whole = parts(CallBegun("a", "f"), CallArguments("a", '"\ud83d'), CallArguments("a", '\ude00"'))
+    whole = parts(
+        CallStarted("a", "f"), CallArguments("a", '"\ud83d'), CallArguments("a", '\ude00"')
+    )
     assert json.loads(whole[0].arguments) == "😀"  # type: ignore[union-attr]
 
 
 def test_arguments_of_no_call_are_dropped() -> None:
     pipeline = StreamPipeline()
-    fed(pipeline, CallBegun("a", "f"), END)
+    fed(pipeline, CallStarted("a", "f"), END)
     pipeline.end_round()
     assert fed(pipeline, CallArguments("a", "{}"), CallArguments("b", "{}"), "x", END) == [
         TextDelta("x")
     ]
-    assert pipeline.end_round() == Round((Text("x"),))
+    assert pipeline.end_round() == Round((TextPart("x"),))
 
 
 def test_half_a_tag_that_was_not_told_is_no_part() -> None:
     pipeline = StreamPipeline()
     fed(pipeline, "a<thi")
-    assert pipeline.end_round().parts == (Text("a"),)
+    assert pipeline.end_round().parts == (TextPart("a"),)
     assert fed(pipeline, "nk>b") == [TextDelta("\n\nnk>b")]
 
 

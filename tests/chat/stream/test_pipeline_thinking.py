@@ -57,7 +57,7 @@ def test_thinking_is_split_off(text: str, expected: tuple[str, str]) -> None:
         "```\na ``` b\n<think>",
     ],
 )
-def test_what_is_no_tag_is_text(text: str) -> None:
+def test_partial_and_foreign_tags_are_text(text: str) -> None:
     assert split(text) == (text, "")
     assert split(*text) == (text, "")
 

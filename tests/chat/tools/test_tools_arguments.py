@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat_app.tools import DEEPEST, ArgumentsError, read_arguments
+from chat_app.tools import MAX_DEPTH, ArgumentsError, read_arguments
 
 JSON = st.recursive(
     st.none()
@@ -60,8 +60,8 @@ def test_blank_text_is_an_object_without_members(text: str) -> None:
         ('{"\\udc00": 1}', "not valid JSON"),
         ('{"a": "\ud800"}', "not valid JSON"),
         ('{"a": "\x00"}', "not valid JSON"),
-        (nested(DEEPEST + 1), "nested deeper"),
-        (lists(DEEPEST + 1), "nested deeper"),
+        (nested(MAX_DEPTH + 1), "nested deeper"),
+        (lists(MAX_DEPTH + 1), "nested deeper"),
         (nested(100_000), "nested deeper"),
         ("[" * 1_000_000, "nested deeper"),
     ],
@@ -80,7 +80,7 @@ def test_anything_else_is_refused_with_the_reason(text: str, reason: str) -> Non
         ({"\ud800": 1}, "surrogates not allowed"),
         ({"a": {1: 2}}, "1 is no key"),
         ({"a": b"bytes"}, "bytes is no type of JSON"),
-        (json.loads(nested(DEEPEST + 1)), "nested deeper"),
+        (json.loads(nested(MAX_DEPTH + 1)), "nested deeper"),
     ],
 )
 def test_an_object_that_json_cannot_say_is_refused(value: dict[str, Any], reason: str) -> None:
@@ -89,7 +89,7 @@ def test_an_object_that_json_cannot_say_is_refused(value: dict[str, Any], reason
 
 
 def test_the_deepest_that_is_allowed_is_read() -> None:
-    for text in (nested(DEEPEST), lists(DEEPEST)):
+    for text in (nested(MAX_DEPTH), lists(MAX_DEPTH)):
         assert read_arguments(text) == json.loads(text)
 
 

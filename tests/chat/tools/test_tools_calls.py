@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from chat_app.tools import Outcome, Toolbox
-from chat_app.tools.servers import Address
+from chat_app.tools import Toolbox, ToolOutcome
+from chat_app.tools.servers import HttpServer
 from tests.chat.tools.tool_servers import forked, http_server, in_process, refused, toolbox_of
 from tests.support.fake_clock import move_clock
 
@@ -28,23 +28,23 @@ async def tools(request: pytest.FixtureRequest) -> AsyncIterator[Toolbox]:
                 opened = toolbox_of({"demo": forked()})
             case _:
                 url = stack.enter_context(http_server()).url
-                opened = toolbox_of({"demo": Address(url)})
+                opened = toolbox_of({"demo": HttpServer(url)})
         yield await stack.enter_async_context(opened)
 
 
 async def test_a_call_gives_the_text_of_its_result(tools: Toolbox) -> None:
     outcome = await tools.call(SERVERS, "add", arguments='{"a": 20, "b": 22}')
-    assert outcome == Outcome("42")
+    assert outcome == ToolOutcome("42")
 
 
 async def test_a_tools_own_error_is_a_result_with_its_message(tools: Toolbox) -> None:
     outcome = await tools.call(SERVERS, "fail", arguments={"message": "no such city"})
-    assert outcome == Outcome("Error: Error executing tool fail: no such city", "error")
+    assert outcome == ToolOutcome("Error: Error executing tool fail: no such city", "error")
 
 
 async def test_any_other_exception_of_a_tool_is_a_result_without_details(tools: Toolbox) -> None:
     outcome = await tools.call(SERVERS, "explode", arguments="{}")
-    assert outcome == Outcome("Error: Error executing tool explode", "error")
+    assert outcome == ToolOutcome("Error: Error executing tool explode", "error")
 
 
 async def test_a_call_that_takes_too_long_times_out_and_is_cancelled_at_the_server(
@@ -55,7 +55,7 @@ async def test_a_call_that_takes_too_long_times_out_and_is_cancelled_at_the_serv
     call = asyncio.create_task(tools.call(SERVERS, "hang", arguments="{}"))
     assert (await tools.call(SERVERS, "until", arguments={"what": "started"})).text == "started"
     move_clock(asyncio.get_running_loop(), 40)
-    assert await call == Outcome(
+    assert await call == ToolOutcome(
         "Error: the tool hang did not answer within 40 s", "timeout", "SERVICE_UNAVAILABLE"
     )
     assert (await tools.call(SERVERS, "until", arguments={"what": "cancelled"})).text == "cancelled"
@@ -122,7 +122,7 @@ async def test_the_strangest_arguments_of_json_arrive(tools: Toolbox) -> None:
     assert outcome.text == str(large + 1)
 
 
-async def test_what_is_no_text_is_told_in_a_line(tools: Toolbox) -> None:
+async def test_non_text_blocks_become_one_line_each(tools: Toolbox) -> None:
     outcome = await tools.call(SERVERS, "pieces", arguments="")
     assert outcome.text.split("\n") == [
         "first",
@@ -136,12 +136,12 @@ async def test_what_is_no_text_is_told_in_a_line(tools: Toolbox) -> None:
 
 async def test_structured_content_stands_in_for_text_that_is_not_there(tools: Toolbox) -> None:
     outcome = await tools.call(SERVERS, "structured", arguments="{}")
-    assert outcome == Outcome('{"city":"Zürich","degrees":[1,2]}')
+    assert outcome == ToolOutcome('{"city":"Zürich","degrees":[1,2]}')
 
 
 async def test_an_unknown_tool_is_not_found(tools: Toolbox) -> None:
     outcome = await tools.call(SERVERS, "nothing", arguments="{}")
-    assert outcome == Outcome("Error: there is no tool nothing", "error", "NOT_FOUND")
+    assert outcome == ToolOutcome("Error: there is no tool nothing", "error", "NOT_FOUND")
 
 
 async def test_tools_are_described_in_the_servers_order(tools: Toolbox) -> None:

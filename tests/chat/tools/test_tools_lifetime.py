@@ -13,13 +13,13 @@ import mcp.client.stdio
 import pytest
 from mcp import Client
 
-from chat_app.tools import Outcome, Toolbox
+from chat_app.tools import Toolbox, ToolOutcome
 from chat_app.tools import mcp as connection
-from chat_app.tools.servers import Address, Command, Server
+from chat_app.tools.servers import CommandServer, HttpServer, Server
 from chat_app.tools.toolbox import McpToolbox
 from tests.chat.tools.tool_servers import (
     ANEW,
-    HttpServer,
+    HttpToolServer,
     children,
     eventually,
     forked,
@@ -32,7 +32,7 @@ from tests.support import fork_server
 from tests.support.fake_clock import move_clock
 
 SERVERS = ["demo"]
-GONE = Outcome("Error: the MCP server demo cannot be reached", "error", "SERVICE_UNAVAILABLE")
+GONE = ToolOutcome("Error: the MCP server demo cannot be reached", "error", "SERVICE_UNAVAILABLE")
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +44,7 @@ def no_process_is_left() -> Iterator[None]:
 
 
 @pytest.fixture
-def http() -> Iterator[HttpServer]:
+def http() -> Iterator[HttpToolServer]:
     with http_server() as server:
         yield server
 
@@ -58,7 +58,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @asynccontextmanager
 async def nothing_left() -> AsyncIterator[None]:
-    """What is done inside leaves no task, process, pipe or socket."""
+    """Assert that the block leaves no task, process, pipe or socket."""
     before, files = (asyncio.all_tasks(), children()), open_files()
     yield
     assert (asyncio.all_tasks(), children()) == before
@@ -66,11 +66,11 @@ async def nothing_left() -> AsyncIterator[None]:
     await eventually(lambda: open_files() <= files)
 
 
-async def added(tools: Toolbox) -> Outcome:
+async def added(tools: Toolbox) -> ToolOutcome:
     return await tools.call(SERVERS, "add", arguments={"a": 1, "b": 2})
 
 
-async def hanging(tools: Toolbox) -> "asyncio.Task[Outcome]":
+async def hanging(tools: Toolbox) -> "asyncio.Task[ToolOutcome]":
     """A call that is on at the server, and will be."""
     call = asyncio.create_task(tools.call(SERVERS, "hang", arguments="{}"))
     assert (await tools.call(SERVERS, "until", arguments={"what": "started"})).text == "started"
@@ -112,9 +112,9 @@ async def test_an_opening_goes_on_when_the_first_who_wanted_it_has_left() -> Non
 
 @pytest.mark.parametrize("kind", ["stdio", "http"])
 async def test_a_crash_ends_every_call_that_is_on_and_the_next_one_opens_anew(
-    kind: str, http: HttpServer
+    kind: str, http: HttpToolServer
 ) -> None:
-    server: Server = forked() if kind == "stdio" else Address(http.url)
+    server: Server = forked() if kind == "stdio" else HttpServer(http.url)
     async with toolbox_of({"demo": server}) as tools:
         other = await hanging(tools)
         assert await tools.call(SERVERS, "crash", arguments="{}") == GONE
@@ -140,11 +140,11 @@ async def test_a_process_that_was_killed_between_two_calls_is_started_again() ->
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_an_http_server_that_was_restarted_between_two_calls_is_met_again(
-    mode: str, http: HttpServer, monkeypatch: pytest.MonkeyPatch
+    mode: str, http: HttpToolServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The older protocol has sessions, which a restarted server knows nothing of.
     monkeypatch.setattr(connection, "Client", partial(Client, mode=mode))
-    async with toolbox_of({"demo": Address(http.url)}) as tools:
+    async with toolbox_of({"demo": HttpServer(http.url)}) as tools:
         assert (await added(tools)).text == "3"
         http.kill()
         with http_server(http.port):
@@ -155,12 +155,12 @@ async def test_an_http_server_that_was_restarted_between_two_calls_is_met_again(
 @pytest.mark.parametrize("kind", ["stdio", "http"])
 async def test_the_older_protocol_hears_of_timeouts_and_cancels_and_takes_large_results_too(
     kind: str,
-    http: HttpServer,
+    http: HttpToolServer,
     monkeypatch: pytest.MonkeyPatch,
     settings: Any,
 ) -> None:
     monkeypatch.setattr(connection, "Client", partial(Client, mode="legacy"))
-    server: Server = forked() if kind == "stdio" else Address(http.url)
+    server: Server = forked() if kind == "stdio" else HttpServer(http.url)
     async with nothing_left(), toolbox_of({"demo": server}) as tools:
         call = await hanging(tools)
         call.cancel()
@@ -181,9 +181,9 @@ async def test_the_older_protocol_hears_of_timeouts_and_cancels_and_takes_large_
 @pytest.mark.parametrize(
     "server",
     [
-        Command(("/nowhere/to/be/found",)),
-        Command((sys.executable, "-c", "print('no JSON, and gone')")),
-        Command((sys.executable, "-c", "import sys; sys.exit(3)")),
+        CommandServer(("/nowhere/to/be/found",)),
+        CommandServer((sys.executable, "-c", "print('no JSON, and gone')")),
+        CommandServer((sys.executable, "-c", "import sys; sys.exit(3)")),
         refused(),
     ],
     ids=["no program", "rubbish", "ends at once", "no listener"],
@@ -203,7 +203,7 @@ async def test_a_server_that_cannot_be_reached_has_no_tools_and_its_calls_fail(
 async def test_unknown_tool_is_not_found_while_another_server_cannot_be_reached() -> None:
     async with nothing_left(), toolbox_of({"demo": forked(), "gone": refused()}) as tools:
         outcome = await tools.call(["gone", "demo"], "nothing", arguments="{}")
-        assert outcome == Outcome("Error: there is no tool nothing", "error", "NOT_FOUND")
+        assert outcome == ToolOutcome("Error: there is no tool nothing", "error", "NOT_FOUND")
         assert (await tools.call(["gone"], "nothing", arguments="{}")).code == "SERVICE_UNAVAILABLE"
 
 
@@ -211,7 +211,7 @@ async def test_a_server_that_starts_too_slowly_holds_nobody_up_for_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("chat_app.tools.owner.WAIT_SECONDS", 0.05)
-    silent = Command((sys.executable, "-c", "import sys; sys.stdin.read()"))
+    silent = CommandServer((sys.executable, "-c", "import sys; sys.stdin.read()"))
     async with nothing_left(), toolbox_of({"demo": silent}) as tools:
         assert await tools.available(SERVERS) == ()
         assert await added(tools) == GONE
@@ -220,7 +220,7 @@ async def test_a_server_that_starts_too_slowly_holds_nobody_up_for_long(
 async def test_a_server_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("chat_app.tools.session.OPEN_SECONDS", 0.2)
     before = children()
-    silent = Command((sys.executable, "-c", "import sys; sys.stdin.read()"))
+    silent = CommandServer((sys.executable, "-c", "import sys; sys.stdin.read()"))
     async with toolbox_of({"demo": silent}) as tools:
         assert await added(tools) == GONE
         await eventually(lambda: children() == before)
@@ -236,8 +236,8 @@ async def test_closing_leaves_no_trace_of_a_process(
         assert await call == GONE
 
 
-async def test_closing_leaves_no_trace_of_an_http_connection(http: HttpServer) -> None:
-    async with nothing_left(), toolbox_of({"demo": Address(http.url)}) as tools:
+async def test_closing_leaves_no_trace_of_an_http_connection(http: HttpToolServer) -> None:
+    async with nothing_left(), toolbox_of({"demo": HttpServer(http.url)}) as tools:
         call = await hanging(tools)
         await tools.close()
         assert await call == GONE

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat_app.tools.toolbox import offered
+from chat_app.tools.toolbox import name_tools
 from chat_app.values.model_call import Tool
 
 
@@ -15,7 +15,7 @@ def tools(*names: str) -> tuple[Tool, ...]:
 
 
 def names(**listings: tuple[Tool, ...]) -> dict[str, tuple[str, str]]:
-    return {name: (o.server, o.name) for name, o in offered(listings).items()}
+    return {name: (o.server, o.name) for name, o in name_tools(listings).items()}
 
 
 def test_a_name_that_only_one_server_has_stays_as_it_is() -> None:
@@ -35,11 +35,11 @@ def test_a_name_that_another_server_has_too_is_called_after_its_server() -> None
 
 
 def test_the_offered_tool_bears_the_offered_name_and_nothing_else_new() -> None:
-    offer = offered({"a": tools("echo"), "b": tools("echo")})["b__echo"]
+    offer = name_tools({"a": tools("echo"), "b": tools("echo")})["b__echo"]
     assert offer.tool == Tool("b__echo", "about echo", {"type": "object"})
 
 
-def test_what_some_provider_refuses_in_a_name_is_replaced() -> None:
+def test_characters_that_a_provider_refuses_are_replaced() -> None:
     assert names(a=tools("files.read/all ü")) == {"files_read_all__": ("a", "files.read/all ü")}
 
 
@@ -83,7 +83,7 @@ def test_a_server_that_lists_a_name_twice_has_it_once() -> None:
 def test_every_tool_is_offered_once_under_a_name_that_all_providers_take(
     listings: Any,
 ) -> None:
-    found = offered({server: tools(*listed) for server, listed in listings.items()})
+    found = name_tools({server: tools(*listed) for server, listed in listings.items()})
     assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name) for name in found)
     assert all(offer.tool.name == name for name, offer in found.items())
     reached = {(offer.server, offer.name) for offer in found.values()}

@@ -10,9 +10,9 @@ from typing import Any
 import anyio
 import pytest
 
-from chat_app.tools import Outcome
-from chat_app.tools.owner import LONGEST_PAUSE_SECONDS, WAIT_SECONDS, Owner
-from chat_app.tools.servers import Command, Server
+from chat_app.tools import ToolOutcome
+from chat_app.tools.owner import MAX_PAUSE_SECONDS, WAIT_SECONDS, SessionOwner
+from chat_app.tools.servers import CommandServer, Server
 from chat_app.tools.session import Session, SessionEnded, SessionForgotten
 from chat_app.values.model_call import Tool
 
@@ -77,7 +77,7 @@ class Scripted:
         if self.tells:
             await asyncio.Event().wait()
 
-    async def call(self, name: str, arguments: Mapping[str, Any]) -> Outcome:
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolOutcome:
         self.calls.append(name)
         match name:
             case "forgets" if len(self.calls) == 1 or self.forgets:
@@ -88,7 +88,7 @@ class Scripted:
                 raise SessionEnded("broken")
             case "hangs":
                 await asyncio.Event().wait()
-        return Outcome(name)
+        return ToolOutcome(name)
 
 
 @pytest.fixture
@@ -97,22 +97,22 @@ async def script() -> Scripted:
 
 
 @pytest.fixture
-async def owner(script: Scripted) -> AsyncIterator[Owner]:
-    owner = Owner("demo", Command(("x",)), connect=script.connect, clock=script.clock)
+async def owner(script: Scripted) -> AsyncIterator[SessionOwner]:
+    owner = SessionOwner("demo", CommandServer(("x",)), connect=script.connect, clock=script.clock)
     yield owner
     script.may_close.set()
     await owner.close()
     assert script.open == 0
 
 
-async def fails(owner: Owner) -> str:
+async def fails(owner: SessionOwner) -> str:
     with pytest.raises(SessionEnded) as caught:
         await owner.call("echo", {}, seconds=5)
     return str(caught.value)
 
 
 async def test_failed_openings_are_followed_by_pauses_that_double(
-    owner: Owner, script: Scripted
+    owner: SessionOwner, script: Scripted
 ) -> None:
     script.refuses = True
     opened_at = []
@@ -123,12 +123,12 @@ async def test_failed_openings_are_followed_by_pauses_that_double(
             opened_at.append(script.now)
         script.now += 0.05
     pauses = [later - earlier for earlier, later in pairwise(opened_at)]
-    expected = [0.25, 0.5, 1, 2, 4, 8, 16, LONGEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS]
+    expected = [0.25, 0.5, 1, 2, 4, 8, 16, MAX_PAUSE_SECONDS, MAX_PAUSE_SECONDS]
     assert pauses[: len(expected)] == pytest.approx(expected, abs=0.06)
 
 
 async def test_a_pause_is_forgotten_once_an_opening_succeeds(
-    owner: Owner, script: Scripted
+    owner: SessionOwner, script: Scripted
 ) -> None:
     script.refuses = True
     for _ in range(3):
@@ -148,7 +148,9 @@ async def test_a_pause_is_forgotten_once_an_opening_succeeds(
     assert (await owner.call("echo", {}, seconds=5)).text == "echo"
 
 
-async def test_what_was_open_is_opened_again_at_once(owner: Owner, script: Scripted) -> None:
+async def test_ended_open_session_is_reopened_without_a_pause(
+    owner: SessionOwner, script: Scripted
+) -> None:
     for expected in (1, 2, 3):
         with pytest.raises(SessionEnded):
             await owner.call("ends", {}, seconds=5)
@@ -156,7 +158,7 @@ async def test_what_was_open_is_opened_again_at_once(owner: Owner, script: Scrip
 
 
 async def test_calls_that_are_on_are_told_when_the_connection_ends(
-    owner: Owner, script: Scripted
+    owner: SessionOwner, script: Scripted
 ) -> None:
     call = asyncio.create_task(owner.call("hangs", {}, seconds=100))
     while not script.calls:
@@ -167,7 +169,7 @@ async def test_calls_that_are_on_are_told_when_the_connection_ends(
 
 
 async def test_a_transport_that_breaks_is_left_behind_at_once_however_long_it_takes_to_close(
-    owner: Owner, script: Scripted, caplog: pytest.LogCaptureFixture
+    owner: SessionOwner, script: Scripted, caplog: pytest.LogCaptureFixture
 ) -> None:
     script.may_close.clear()
     call = asyncio.create_task(owner.call("hangs", {}, seconds=100))
@@ -187,21 +189,21 @@ async def test_a_transport_that_breaks_is_left_behind_at_once_however_long_it_ta
 
 
 async def test_a_call_that_met_a_forgotten_session_is_made_once_more(
-    owner: Owner, script: Scripted
+    owner: SessionOwner, script: Scripted
 ) -> None:
     assert (await owner.call("forgets", {}, seconds=5)).text == "forgets"
     assert (script.calls, script.openings) == (["forgets", "forgets"], 2)
 
 
-async def test_a_call_is_made_no_third_time(owner: Owner, script: Scripted) -> None:
+async def test_a_call_is_made_no_third_time(owner: SessionOwner, script: Scripted) -> None:
     script.forgets = True
     with pytest.raises(SessionForgotten):
         await owner.call("forgets", {}, seconds=5)
     assert script.calls == ["forgets", "forgets"]
 
 
-async def test_nobody_waits_longer_than_the_limit_from_the_begin_of_an_opening(
-    owner: Owner, script: Scripted
+async def test_callers_wait_at_most_the_limit_from_the_start_of_an_opening(
+    owner: SessionOwner, script: Scripted
 ) -> None:
     script.ready.clear()
     patient = asyncio.create_task(owner.call("echo", {}, seconds=5))
@@ -216,13 +218,13 @@ async def test_nobody_waits_longer_than_the_limit_from_the_begin_of_an_opening(
 
 
 async def test_a_session_that_is_closed_before_it_began_opens_nothing(script: Scripted) -> None:
-    session = Session("demo", Command(("x",)), connect=script.connect)
+    session = Session("demo", CommandServer(("x",)), connect=script.connect)
     await session.close()
     assert (session.ended, script.openings) == ("it was closed", 0)
 
 
 async def test_a_session_that_is_closed_while_it_opens_is_given_time_to_end_well(
-    owner: Owner, script: Scripted
+    owner: SessionOwner, script: Scripted
 ) -> None:
     script.ready.clear()
     call = asyncio.create_task(owner.call("echo", {}, seconds=5))
@@ -236,13 +238,15 @@ async def test_a_session_that_is_closed_while_it_opens_is_given_time_to_end_well
     assert (script.listings, script.open) == (1, 0)
 
 
-async def test_tools_are_listed_once_while_nothing_changes(owner: Owner, script: Scripted) -> None:
+async def test_tools_are_listed_once_while_nothing_changes(
+    owner: SessionOwner, script: Scripted
+) -> None:
     for _ in range(3):
         assert await owner.tools() == (ECHO,)
     assert script.listings == 1
 
 
-async def test_tools_are_listed_again_after_a_change(owner: Owner, script: Scripted) -> None:
+async def test_tools_are_listed_again_after_a_change(owner: SessionOwner, script: Scripted) -> None:
     await owner.tools()
     script.lists = ()
     script.changed()
@@ -252,7 +256,7 @@ async def test_tools_are_listed_again_after_a_change(owner: Owner, script: Scrip
 
 
 async def test_tools_are_listed_each_time_if_changes_are_not_told(
-    owner: Owner, script: Scripted
+    owner: SessionOwner, script: Scripted
 ) -> None:
     script.tells = False
     await owner.tools()

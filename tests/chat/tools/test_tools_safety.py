@@ -1,4 +1,4 @@
-"""Nobody but the operator says what is run or asked, and what runs learns nothing of ours."""
+"""Only the operator names commands and addresses of MCP servers, which get no secrets."""
 
 import ast
 import json
@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from django.apps import apps
 
-from chat_app.tools.servers import Address
+from chat_app.tools.servers import HttpServer
 from chat_app.tools.toolbox import toolbox
 from tests.chat.tools.tool_servers import forked, http_server, refused, toolbox_of
 
@@ -38,7 +38,7 @@ EXCEPT = {f"scenarios_app/testing/{name}.py" for name in OF_TESTS} | {
 
 
 def used(module: Path) -> Iterator[str]:
-    """What a module imports, and the dotted names that it uses."""
+    """Return a module's imports and the dotted names that it uses."""
     for node in ast.walk(ast.parse(module.read_text())):
         match node:
             case ast.Import(names=names):
@@ -151,7 +151,7 @@ async def test_a_redirect_to_elsewhere_is_not_followed(status: int) -> None:
         answering(200, {}) as (elsewhere, asked_there),
         answering(status, {"Location": elsewhere}) as (url, asked),
     ):
-        async with toolbox_of({"demo": Address(url)}) as tools:
+        async with toolbox_of({"demo": HttpServer(url)}) as tools:
             outcome = await tools.call(["demo"], "add", arguments="{}")
     assert outcome.code == "SERVICE_UNAVAILABLE"
     assert asked
@@ -161,7 +161,7 @@ async def test_a_redirect_to_elsewhere_is_not_followed(status: int) -> None:
 @pytest.mark.parametrize("status", [200, 202, 401, 404, 500])
 async def test_a_server_that_speaks_no_mcp_cannot_be_reached(status: int) -> None:
     with answering(status, {}) as (url, asked):
-        async with toolbox_of({"demo": Address(url)}) as tools:
+        async with toolbox_of({"demo": HttpServer(url)}) as tools:
             assert await tools.available(["demo"]) == ()
     assert asked
 
@@ -170,7 +170,7 @@ async def test_no_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPat
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, refused().url)
     with http_server() as server:
-        async with toolbox_of({"demo": Address(server.url)}) as tools:
+        async with toolbox_of({"demo": HttpServer(server.url)}) as tools:
             outcome = await tools.call(["demo"], "echo", arguments={"text": "direct"})
     assert outcome.text == "direct"
 
@@ -212,7 +212,7 @@ def test_without_the_sdk_there_are_no_tools_and_calls_name_the_extra() -> None:
         "no tools: MCP servers need one more package: pip install 'mockllm-server[chat]'",
         "()",
         "tool add: MCP servers need one more package: pip install 'mockllm-server[chat]'",
-        'Outcome(text="Error: MCP servers need one more package: '
+        'ToolOutcome(text="Error: MCP servers need one more package: '
         "pip install 'mockllm-server[chat]'\", "
         "status='error', code='SERVICE_UNAVAILABLE')",
     ]

@@ -76,7 +76,7 @@ def wait_until_ready(process: "subprocess.Popen[str]", port: int) -> None:
 
 
 def chat(port: int) -> str:
-    """What the chat streams for one message that calls a tool."""
+    """Return the stream of one message that calls a tool."""
     body = {"client_id": "reader", "message": MESSAGE, "profile": "demo"}
     request = urllib.request.Request(
         f"http://127.0.0.1:{port}/api/get_chat_response_stream",

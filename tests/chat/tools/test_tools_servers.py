@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from chat_app.tools.servers import (
-    Address,
-    Command,
+    CommandServer,
+    HttpServer,
     ServersError,
     check_servers_file,
     named_servers,
@@ -41,9 +41,9 @@ def test_servers_are_commands_or_addresses(file: Path) -> None:
         },
     )
     assert read_servers(path) == {
-        "files": Command(("npx", "-y", "server-files", ""), (("ROOT", "/srv"), ("A", ""))),
-        "Search.2_x-y": Address("https://mcp.example.com:8443/mcp?key=1"),
-        "here": Address("http://[::1]/mcp"),
+        "files": CommandServer(("npx", "-y", "server-files", ""), (("ROOT", "/srv"), ("A", ""))),
+        "Search.2_x-y": HttpServer("https://mcp.example.com:8443/mcp?key=1"),
+        "here": HttpServer("http://[::1]/mcp"),
     }
 
 
@@ -122,7 +122,7 @@ def test_a_file_that_is_no_text_is_refused(file: Path) -> None:
 def test_without_a_file_there_is_the_bundled_server(settings: Any, mode: str) -> None:
     settings.MCP_SERVERS, settings.MOCKLLM_ENV = "", mode
     assert named_servers() == {
-        "demo": Command((sys.executable, "-P", "-m", "chat_app.tools.demo_server"))
+        "demo": CommandServer((sys.executable, "-P", "-m", "chat_app.tools.demo_server"))
     }
 
 
@@ -134,14 +134,14 @@ def test_without_a_file_prod_has_no_server(settings: Any) -> None:
 def test_a_file_takes_the_place_of_the_bundled_server(settings: Any, file: Path) -> None:
     settings.MCP_SERVERS = written(file, {"mine": {"command": ["x"]}})
     check_servers_file()
-    assert named_servers() == {"mine": Command(("x",))}
+    assert named_servers() == {"mine": CommandServer(("x",))}
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8:80", "[::1]:8080", "localhost:9"])
 def test_test_mode_may_ask_this_machine(settings: Any, file: Path, host: str) -> None:
     settings.MOCKLLM_ENV = "test"
     settings.MCP_SERVERS = written(file, {"a": {"url": f"http://{host}/mcp"}})
-    assert named_servers() == {"a": Address(f"http://{host}/mcp")}
+    assert named_servers() == {"a": HttpServer(f"http://{host}/mcp")}
 
 
 @pytest.mark.parametrize("host", ["10.0.0.1", "example.com", "localhost.example.com", "[::2]"])

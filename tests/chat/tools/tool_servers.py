@@ -15,7 +15,7 @@ from pathlib import Path
 from mcp import Client
 
 from chat_app.tools.mcp import McpConnection
-from chat_app.tools.servers import Address, Command, Server
+from chat_app.tools.servers import CommandServer, HttpServer, Server
 from chat_app.tools.session import Connect
 from chat_app.tools.toolbox import McpToolbox
 from tests.chat.tools.tool_server import tool_server
@@ -23,17 +23,17 @@ from tests.support import fork_server
 
 SCRIPT = Path(__file__).with_name("tool_server.py")
 # Whatever of them is killed or held: the process itself.
-ANEW = Command((sys.executable, "-P", str(SCRIPT)))
+ANEW = CommandServer((sys.executable, "-P", str(SCRIPT)))
 READY_SECONDS = 60.0
 
 
-def forked(*options: str, environment: tuple[tuple[str, str], ...] = ()) -> Command:
+def forked(*options: str, environment: tuple[tuple[str, str], ...] = ()) -> CommandServer:
     """A server that is a process, forked from a warm one."""
-    return Command((fork_server.python(), "-P", str(SCRIPT), *options), environment)
+    return CommandServer((fork_server.python(), "-P", str(SCRIPT), *options), environment)
 
 
 @dataclass(frozen=True)
-class HttpServer:
+class HttpToolServer:
     """A server that has said where it is."""
 
     process: "subprocess.Popen[str]"
@@ -49,7 +49,7 @@ class HttpServer:
 
 
 @contextmanager
-def http_server(port: int = 0) -> Iterator[HttpServer]:
+def http_server(port: int = 0) -> Iterator[HttpToolServer]:
     """A process that speaks HTTP on a free port."""
     process = subprocess.Popen(
         [fork_server.python(), "-P", str(SCRIPT), "--http", "--port", str(port)],
@@ -64,7 +64,7 @@ def http_server(port: int = 0) -> Iterator[HttpServer]:
         line = process.stdout.readline()
         timer.cancel()
         assert line, "the server did not start"
-        yield HttpServer(process, line.split()[-1])
+        yield HttpToolServer(process, line.split()[-1])
     finally:
         timer.cancel()
         process.kill()
@@ -92,9 +92,9 @@ async def toolbox_of(
         await tools.close()
 
 
-def refused() -> Address:
+def refused() -> HttpServer:
     """An address at which nobody answers."""
-    return Address("http://127.0.0.1:1/mcp")
+    return HttpServer("http://127.0.0.1:1/mcp")
 
 
 def children() -> set[int]:

@@ -1,0 +1,227 @@
+"""Accepts a message: checks it and stores it with its runs in one transaction, before any provider
+is called."""
+
+import copy
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from chat_app.conversations import append_message, create_with_message, to_uuid
+from chat_app.errors import CONFLICT, NOT_FOUND, VALIDATION_ERROR, ChatError
+from chat_app.models import Conversation, Message, ModelProfile, Sender
+from chat_app.profiles import ProfileName, check_profile, find_profile
+from chat_app.runs import log_entries as log_entries
+from mockllm_site.kit.rows import add
+from traces_app.leases import current_owner, end_dead_runs, lease_end
+from traces_app.log import LoggedEvent
+from traces_app.models import Status, Trace
+from traces_app.recorder import insert_events
+
+_UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")
+_MAX_ID_CHARS: Final = 200
+_ATTEMPTS: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class IncomingMessage:
+    """A message as a client sends it; `profiles` maps each branch to the profile that answers.
+
+    The branch of an ordinary message is empty; those of a comparison are `a` and `b`. Without a
+    conversation, one is created for `client_id`; with both, it must be that client's.
+    """
+
+    conversation_id: Any
+    text: str
+    profiles: Mapping[str, ModelProfile | ProfileName | None]
+    client_id: str | None = None
+    client_message_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedRun:
+    """A run that is stored but not started yet; `started` is its first event."""
+
+    trace_id: UUID
+    conversation_id: UUID
+    user_message_id: UUID
+    user_message_number: int
+    text: str
+    client_id: str
+    profile: ModelProfile
+    branch: str
+    started: LoggedEvent
+
+    @property
+    def session(self) -> str:
+        """The session of its calls to the mock."""
+        suffix = f"-{self.branch}" if self.branch else ""
+        return f"chat-{self.conversation_id}{suffix}"
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedMessage:
+    """A stored message and its runs, in the order of their branches.
+
+    `runs` are those to be started now; empty if the message was sent before.
+    """
+
+    conversation_id: UUID
+    user_message_id: UUID
+    trace_ids: tuple[UUID, ...]
+    runs: tuple[OpenedRun, ...] = ()
+
+
+def accept_message(
+    incoming: IncomingMessage, *, store_more: Callable[[AcceptedMessage], None] = lambda _: None
+) -> AcceptedMessage:
+    """Check a message and store it with its runs in one transaction.
+
+    `store_more` stores related rows in the same transaction. Raises ChatError; nothing is stored
+    then.
+    """
+    _check_message_id(incoming.client_message_id)
+    if key := to_uuid(incoming.conversation_id):
+        end_dead_runs(Trace.objects.filter(conversation_id=key))
+    for _ in range(_ATTEMPTS):
+        try:
+            with transaction.atomic():
+                return _accept(incoming, store_more)
+        except IntegrityError:
+            # The same message was stored concurrently: the next attempt finds it.
+            if incoming.client_message_id is None:
+                raise
+    raise ChatError(CONFLICT, "The message is being sent already", field="client_message_id")
+
+
+def _accept(
+    incoming: IncomingMessage, store_more: Callable[[AcceptedMessage], None]
+) -> AcceptedMessage:
+    conversation = _lock_conversation(incoming)
+    if sent := _find_sent_before(incoming, conversation):
+        return sent
+    if conversation is None and incoming.conversation_id is not None:
+        raise ChatError(NOT_FOUND, "Conversation not found", field="conversation_id")
+    _check_text(incoming.text)
+    profiles = {branch: _checked_profile(profile) for branch, profile in incoming.profiles.items()}
+    if conversation is not None and conversation.traces.filter(status=Status.RUNNING).exists():
+        raise ChatError(
+            CONFLICT, "The conversation is still being answered", field="conversation_id"
+        )
+    message = _store_user_message(incoming, conversation)
+    runs = tuple(_open_run(message, profile, branch=branch) for branch, profile in profiles.items())
+    accepted = AcceptedMessage(
+        message.conversation_id, message.pk, tuple(run.trace_id for run in runs), runs
+    )
+    store_more(accepted)
+    return accepted
+
+
+def _store_user_message(incoming: IncomingMessage, conversation: Conversation | None) -> Message:
+    """Store the user's message, in a new conversation if there is none."""
+    client_message_id = incoming.client_message_id
+    if conversation is None:
+        assert incoming.client_id is not None
+        return create_with_message(
+            incoming.client_id, incoming.text, client_message_id=client_message_id
+        )
+    return append_message(
+        conversation, Sender.USER, content=incoming.text, client_message_id=client_message_id
+    )
+
+
+def _lock_conversation(incoming: IncomingMessage) -> Conversation | None:
+    """Return the conversation, locked against other senders, or None."""
+    key = to_uuid(incoming.conversation_id)
+    if key is None:
+        return None
+    rows = Conversation.objects.select_for_update(no_key=True).filter(pk=key)
+    if incoming.client_id is not None:
+        rows = rows.filter(client_id=incoming.client_id)
+    return rows.first()
+
+
+def _find_sent_before(
+    incoming: IncomingMessage, conversation: Conversation | None
+) -> AcceptedMessage | None:
+    client_id = incoming.client_id or (conversation and conversation.client_id)
+    if incoming.client_message_id is None or not client_id:
+        return None
+    message = Message.objects.filter(
+        client_id=client_id, client_message_id=incoming.client_message_id
+    ).first()
+    if message is None:
+        return None
+    runs = dict(message.traces.order_by("branch").values_list("branch", "pk"))
+    if message.content != incoming.text or list(runs) != sorted(incoming.profiles):
+        raise ChatError(
+            CONFLICT, "This client_message_id belongs to another message", field="client_message_id"
+        )
+    return AcceptedMessage(message.conversation_id, message.pk, tuple(runs.values()))
+
+
+def _open_run(message: Message, profile: ModelProfile, *, branch: str) -> OpenedRun:
+    now = timezone.now()
+    trace = Trace(
+        conversation_id=message.conversation_id,
+        user_message=message,
+        branch=branch,
+        profile_name=profile.name,
+        provider_id=profile.provider_id,
+        model_id=profile.model_id,
+        started_at=now,
+        owner=current_owner(),
+        lease_until=lease_end(now),
+    )
+    add(trace)
+    started = LoggedEvent(
+        1, *log_entries.started(message.conversation_id, trace.pk, message_id=message.pk), now
+    )
+    insert_events({trace.pk: [started]})
+    return OpenedRun(
+        trace_id=trace.pk,
+        conversation_id=message.conversation_id,
+        user_message_id=message.pk,
+        user_message_number=message.number,
+        text=message.content,
+        client_id=message.client_id,
+        # A copy, because the caller may change the profile during the run.
+        profile=copy.copy(profile),
+        branch=branch,
+        started=started,
+    )
+
+
+def _check_text(text: str) -> None:
+    if not text.strip():
+        raise ChatError(VALIDATION_ERROR, "Message cannot be empty", field="user_message")
+    if _UNSTORABLE.search(text):
+        raise ChatError(
+            VALIDATION_ERROR,
+            "Message cannot hold a NUL character or half a surrogate pair",
+            field="user_message",
+        )
+
+
+def _check_message_id(client_message_id: str | None) -> None:
+    if client_message_id is not None and (
+        len(client_message_id) > _MAX_ID_CHARS or _UNSTORABLE.search(client_message_id)
+    ):
+        raise ChatError(
+            VALIDATION_ERROR,
+            f"client_message_id: at most {_MAX_ID_CHARS} characters, without NUL",
+            field="client_message_id",
+        )
+
+
+def _checked_profile(profile: ModelProfile | ProfileName | None) -> ModelProfile:
+    if isinstance(profile, ProfileName):
+        profile = find_profile(profile.name)
+    elif profile is None or not ModelProfile.objects.filter(pk=profile.pk).exists():
+        raise ChatError(NOT_FOUND, "Profile not found", field="profile.id")
+    check_profile(profile)
+    return profile
