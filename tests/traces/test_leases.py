@@ -113,9 +113,7 @@ def test_run_of_a_dead_process_of_this_machine_is_ended_immediately(clock: Clock
 
 
 @pytest.mark.django_db
-def test_number_of_watched_leases_is_limited(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_number_of_watched_leases_is_limited(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leases.lease_watch._seen, "max_items", 2)
     for _ in range(3):
         make_trace(now=NOW)

@@ -7,6 +7,7 @@ from django.contrib.admin.models import LogEntry
 from django.db.models import Model
 from django.test import Client
 
+from chat_app.comparisons import leaderboard
 from chat_app.conversations import create
 from chat_app.models import (
     ABComparison,
@@ -61,7 +62,7 @@ def test_an_excluded_comparison_is_out_of_the_ranking_at_once_and_back(
         return {rank.profile: (rank.wins, rank.score) for rank in leaderboard()}
 
     everything = scores()
-    leaderboard = client.get("/api/ab/leaderboard").json()
+    ranking = client.get("/api/ab/leaderboard").json()
     assert "winner" in everything
     post(editor, two, excluded="on")
     without = scores()
@@ -72,7 +73,7 @@ def test_an_excluded_comparison_is_out_of_the_ranking_at_once_and_back(
     posted = {"action": "include_in_ranking", "_selected_action": [two.pk]}
     editor.post(LISTS["chat_app.abcomparison"], posted)
     assert scores() == everything
-    assert client.get("/api/ab/leaderboard").json() == leaderboard
+    assert client.get("/api/ab/leaderboard").json() == ranking
 
 
 @pytest.mark.parametrize("name", ["chat_app.conversation", "traces_app.trace"])
