@@ -27,7 +27,7 @@ from scenarios_app.engine.document import load_documents  # noqa: E402
 from scenarios_app.serving import sync_transport, transport  # noqa: E402
 from scenarios_app.serving.services import running_pipeline  # noqa: E402
 from scenarios_app.store.documents import load  # noqa: E402
-from scenarios_app.testing.documents import Source, documents_of  # noqa: E402
+from scenarios_app.testing.documents import Source, to_documents  # noqa: E402
 
 _lock = Lock()
 
@@ -53,7 +53,7 @@ class SyncMockTransport(sync_transport.SyncMockTransport):
 
 
 def _prepare(scenarios: Source | Iterable[Source]) -> None:
-    documents = documents_of(scenarios)
+    documents = to_documents(scenarios)
 
     def work() -> None:
         if _is_own and prepare_in_memory():

@@ -1,5 +1,4 @@
-"""Cassettes: one test's from its beginning to its end, and as files: where a test's stands, how it
-is read, and how it is written at once."""
+"""Cassettes of tests: their paths, reading and atomic writing, and recording during a test."""
 
 import hashlib
 import json
@@ -13,30 +12,31 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 from scenarios_app.testing.control import ServerFailed
+from scenarios_app.testing.stubs import Mockllm
 from scenarios_app.testing.variables import real_keys
-from scenarios_app.testing.words import Mockllm
 
 Mode: TypeAlias = Literal["none", "once", "new", "all"]
 MODES: Final[tuple[Mode, ...]] = ("none", "once", "new", "all")
 FOLDER: Final = "cassettes"
 _UNSAFE: Final = re.compile(r"[^\w.,=+@\[\]-]+")
-# File systems take 255 bytes for a name.
-_LONGEST: Final = 120
+# File systems allow 255 bytes for a name.
+_MAX_NAME_CHARS: Final = 120
 
 
 def path_of_test(file: Path, test: str) -> Path:
-    """Where the cassette of a test stands: `cassettes/MODULE/TEST.json` beside its file. `test` is
-    what its id says after the file."""
+    """Return `cassettes/MODULE/TEST.json` beside a test's file; `test` is its id after the file."""
     name = _UNSAFE.sub("_", test).strip("_")
-    if name != test or len(name) > _LONGEST:
-        # Two tests whose names become one by that still have two cassettes.
-        name = f"{name[:_LONGEST]}-{hashlib.sha256(test.encode()).hexdigest()[:8]}"
+    if name != test or len(name) > _MAX_NAME_CHARS:
+        # The hash separates tests whose cleaned names are equal.
+        name = f"{name[:_MAX_NAME_CHARS]}-{hashlib.sha256(test.encode()).hexdigest()[:8]}"
     return file.parent / FOLDER / file.stem / f"{name}.json"
 
 
 def read_cassette(path: Path) -> dict[str, Any] | None:
-    """The scenario document in a file, None where there is no file; raises ServerFailed for what is
-    none."""
+    """Return the scenario document of a file, or None if the file is missing.
+
+    Raises ServerFailed for an invalid file.
+    """
     try:
         document = json.loads(path.read_bytes())
     except FileNotFoundError:
@@ -52,30 +52,30 @@ def read_cassette(path: Path) -> dict[str, Any] | None:
 
 
 def write_cassette(path: Path, document: Mapping[str, Any]) -> None:
-    """Put a document in the place of what a file holds, all of it at once; raises ServerFailed."""
+    """Replace a file atomically; raises ServerFailed."""
     text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
-    aside = ""
+    temporary = ""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Beside it: what is renamed has to be on the same disk.
-        handle, aside = tempfile.mkstemp(
+        # In the same folder, since a rename must stay on one disk.
+        handle, temporary = tempfile.mkstemp(
             prefix=f".{path.stem[:60]}-", suffix=".json", dir=path.parent
         )
         with open(handle, "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(aside, 0o666 & ~_umask())
-        os.replace(aside, path)
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
     except OSError as error:
-        if aside:
+        if temporary:
             with suppress(OSError):
-                os.unlink(aside)
+                os.unlink(temporary)
         raise ServerFailed(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def check_writable(path: Path) -> None:
-    """Raises ServerFailed where a file cannot be written, before anything is asked that costs."""
+    """Raise ServerFailed if a file cannot be written, before requests cost money."""
     folder = path.parent
     while not folder.exists():
         folder = folder.parent
@@ -91,77 +91,84 @@ def _umask() -> int:
     return mask
 
 
-def cassette_path(given: Any, *, file: Path, node: str) -> Path:
-    """Where the cassette of a test stands by what its marker says: True is beside its file, and a
-    path is from there. Raises ServerFailed for anything else."""
-    match given:
+def cassette_path(argument: Any, *, file: Path, node: str) -> Path:
+    """Return the path of a test's cassette by the marker's argument.
+
+    True stands for the default path; another path is relative to the test's file. Raises
+    ServerFailed for any other value.
+    """
+    match argument:
         case True:
             return path_of_test(file, node.partition("::")[2] or node)
         case str() | os.PathLike():
-            return file.parent / given
+            return file.parent / argument
         case _:
-            raise ServerFailed(f"the marker's cassette is True or a path, not {given!r}")
+            raise ServerFailed(f"the marker's cassette is True or a path, not {argument!r}")
 
 
 @dataclass
-class Tape:
-    """A cassette as a test uses it. `shown` is what people call it."""
+class TestCassette:
+    """The cassette of one test; `label` is its name in messages."""
+
+    # pytest would collect the class in a test module that imports it.
+    __test__ = False
 
     session: Mockllm
     path: Path
     mode: str
-    shown: str
-    _ended: Mapping[str, Any] = field(default_factory=dict)
+    label: str
+    _recording: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def records(self) -> bool:
+    def is_recording(self) -> bool:
         return self.mode != "none"
 
     def begin(self, environment: Mapping[str, str]) -> None:
-        """Have the session recorded, or answered from what is recorded; the real keys are those of
-        the environment. Raises ServerFailed."""
+        """Start to record or replay; real keys are read from the environment.
+
+        Raises ServerFailed.
+        """
         cassette = read_cassette(self.path)
         if self.mode == "once":
             self.mode = "all" if cassette is None else "none"
-        if cassette is None and not self.records:
+        if cassette is None and not self.is_recording:
             raise ServerFailed(
-                f"there is no cassette {self.shown}: record one with --mockllm-record=once"
+                f"there is no cassette {self.label}: record one with --mockllm-record=once"
             )
-        if self.records:
+        if self.is_recording:
             check_writable(self.path)
         try:
             self.session.record(
                 self.mode,
                 name=cassette["name"] if cassette else self._name(),
                 cassette=None if self.mode == "all" else cassette,
-                keys=real_keys(environment) if self.records else {},
+                keys=real_keys(environment) if self.is_recording else {},
             )
         except ServerFailed as error:
-            raise ServerFailed(f"{self.shown}: {error}") from None
+            raise ServerFailed(f"{self.label}: {error}") from None
 
     def end(self) -> Mapping[str, Any]:
-        """End the recording; what of it stands in reports."""
-        self._ended = self.session.end_recording()
-        told = {key: self._ended[key] for key in ("drift", "unreached")}
-        return {"cassette": self.shown, **told}
+        """Stop recording or replaying; return the part for reports."""
+        self._recording = self.session.end_recording()
+        differences = {key: self._recording[key] for key in ("drift", "unreached")}
+        return {"cassette": self.label, **differences}
 
-    def keep(self) -> list[str]:
-        """Write what was recorded, if anything was to be; what to tell of it. Raises
-        ServerFailed."""
-        if not self.records:
+    def save(self) -> list[str]:
+        """Write the recorded cassette; return warnings. Raises ServerFailed."""
+        if not self.is_recording:
             return []
-        write_cassette(self.path, self._ended["document"])
-        told = (*self._ended["problems"], *self._ended["notes"])
-        return [f"{self.shown}: {line}" for line in told]
+        write_cassette(self.path, self._recording["document"])
+        warnings = (*self._recording["problems"], *self._recording["notes"])
+        return [f"{self.label}: {line}" for line in warnings]
 
     @property
-    def drift(self) -> list[str]:
-        """What was not asked as it was recorded, in lines for people."""
-        lines = [line for one in self._ended["drift"] for line in one["text"].splitlines()]
+    def drift_lines(self) -> list[str]:
+        """Lines that describe the requests that differ from the recorded ones."""
+        lines = [line for one in self._recording["drift"] for line in one["text"].splitlines()]
         if not lines:
             return []
         renew = "--mockllm-record=all records it anew, new adds to it"
-        return [f"{self.shown} is not what is asked today ({renew}):", *lines]
+        return [f"{self.label} is not what is asked today ({renew}):", *lines]
 
     def _name(self) -> str:
         return f"{self.path.parent.name}/{self.path.stem}"

@@ -1,4 +1,4 @@
-"""The control API of a server, as tests use it: each failure is one line that names the server."""
+"""A client of the control API; each error is one line that names the server."""
 
 from typing import Any
 from urllib.parse import quote
@@ -7,16 +7,16 @@ import httpx2
 
 TIMEOUT_SECONDS = 30.0
 TOKEN = "MOCKLLM_CONTROL_TOKEN"
-_CLOSED = (401, 403)
+_UNAUTHORIZED = (401, 403)
 
 
 class ServerFailed(Exception):
-    """The server did not start, has gone, or refused what it was asked; the message says why."""
+    """The server did not start, is gone, or rejected a call; the message gives the reason."""
 
 
-# In a test's traceback (`__tracebackhide__`) stands the test's own line, not ours.
+# `__tracebackhide__` keeps these frames out of the tracebacks of tests.
 class Control:
-    """One server's control API. `token` is its MOCKLLM_CONTROL_TOKEN, where it wants one."""
+    """The control API of one server; `token` is its MOCKLLM_CONTROL_TOKEN, if it has one."""
 
     def __init__(self, base_url: str, *, token: str = "") -> None:
         self.base_url = base_url
@@ -26,21 +26,23 @@ class Control:
         )
 
     def send(self, method: str, path: str, body: Any = None, **query: str | None) -> Any:
-        """The JSON of an answer below `/control/`; raises ServerFailed for any error."""
+        """Call a path below `/control/` and return the JSON; raises ServerFailed for any error."""
         __tracebackhide__ = True
         response = self.response(method, path, body, **query)
         if response.is_error:
-            raise ServerFailed(f"{method} {response.request.url.path}: {self._said(response)}")
+            raise ServerFailed(
+                f"{method} {response.request.url.path}: {self._error_message(response)}"
+            )
         return response.json() if response.content else None
 
     def response(
         self, method: str, path: str, body: Any = None, **query: str | None
     ) -> httpx2.Response:
-        """The answer, an error too; raises ServerFailed where there is none."""
+        """Return the response, also an error; raises ServerFailed if there is none."""
         __tracebackhide__ = True
-        given = {name: value for name, value in query.items() if value is not None}
+        params = {name: value for name, value in query.items() if value is not None}
         try:
-            return self._http.request(method, f"/control/{path}", json=body, params=given)
+            return self._http.request(method, f"/control/{path}", json=body, params=params)
         except httpx2.TimeoutException:
             raise ServerFailed(
                 f"the mockllm server at {self.base_url} has not answered {method} /control/{path} "
@@ -52,28 +54,28 @@ class Control:
             ) from None
 
     def requests(self, session: str | None = None) -> list[dict[str, Any]]:
-        """The journal of a session, or of all, in the order in which answers ended."""
-        found: list[dict[str, Any]] = []
+        """Return the journal of a session, or of all, in the order in which responses ended."""
+        entries: list[dict[str, Any]] = []
         after: str | None = ""
         while after is not None:
             page = self.send("GET", "requests", session=session, after=after or None)
-            found += page["requests"]
+            entries += page["requests"]
             after = page["next"]
-        return found
+        return entries
 
     def close(self) -> None:
         self._http.close()
 
-    def _said(self, response: httpx2.Response) -> str:
+    def _error_message(self, response: httpx2.Response) -> str:
         try:
             message = str(response.json()["message"])
         except (ValueError, KeyError, TypeError):
             return f"{self.base_url} answers {response.status_code}, and not as a mockllm server"
-        if response.status_code in _CLOSED:
+        if response.status_code in _UNAUTHORIZED:
             return f"{message} Tests read the token from {TOKEN}."
         return message
 
 
 def scenario_path(name: str, *rest: str) -> str:
-    """The route of a scenario below `/control/`."""
+    """Return the path of a scenario below `/control/`."""
     return "/".join(("scenarios", quote(name, safe=""), *rest))

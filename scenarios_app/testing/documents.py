@@ -1,4 +1,4 @@
-"""Scenarios in any form in which tests give them: documents, builders, paths of files."""
+"""Converts scenarios of tests to documents: documents, builders, paths of files."""
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,47 +11,47 @@ from scenarios_app.testing.control import ServerFailed
 
 
 @runtime_checkable
-class Builds(Protocol):
-    """A builder, finished or not."""
+class Builder(Protocol):
+    """A scenario or step builder."""
 
     def build(self) -> Any: ...
 
 
-Document: TypeAlias = ScenarioDocument | Builds | Mapping[str, Any]
+Document: TypeAlias = ScenarioDocument | Builder | Mapping[str, Any]
 # A file or a directory of documents.
 Source: TypeAlias = Document | str | Path
-SINGLE = (ScenarioDocument, Builds, Mapping, str, Path)
+SINGLE = (ScenarioDocument, Builder, Mapping, str, Path)
 
 
-def documents_of(given: Source | Iterable[Source]) -> list[dict[str, Any]]:
-    """The scenario documents of one source or several; raises ServerFailed for what is none."""
-    several = [given] if isinstance(given, SINGLE) else given
-    return [document for one in several for document in _documents(one)]
+def to_documents(sources: Source | Iterable[Source]) -> list[dict[str, Any]]:
+    """Return the scenario documents of one or more sources; raises ServerFailed."""
+    all_sources = [sources] if isinstance(sources, SINGLE) else sources
+    return [document for source in all_sources for document in _documents(source)]
 
 
-def steps_of(given: Document) -> Iterator[Any]:
-    """The steps of a document, or the one step that it is."""
-    if isinstance(given, Mapping) and "steps" not in given:
-        yield dict(given)
+def to_steps(document: Document) -> Iterator[Any]:
+    """Yield the steps of a scenario document; a step document is yielded itself."""
+    if isinstance(document, Mapping) and "steps" not in document:
+        yield dict(document)
     else:
-        for document in _documents(given):
-            yield from document["steps"]
+        for scenario in _documents(document):
+            yield from scenario["steps"]
 
 
-def _documents(given: Source) -> Iterator[dict[str, Any]]:
-    match given:
+def _documents(source: Source) -> Iterator[dict[str, Any]]:
+    match source:
         case str() | Path():
-            yield from map(dump, _read(given))
+            yield from map(dump, _read(source))
         case ScenarioDocument():
-            yield dump(given)
-        case {"scenarios": [*several]}:
-            yield from several
+            yield dump(source)
+        case {"scenarios": [*scenarios]}:
+            yield from scenarios
         case Mapping():
-            yield dict(given)
-        case Builds():
-            yield from _documents(given.build())
+            yield dict(source)
+        case Builder():
+            yield from _documents(source.build())
         case _:
-            raise ServerFailed(f"expected a scenario or a path, got {given!r:.80}")
+            raise ServerFailed(f"expected a scenario or a path, got {source!r:.80}")
 
 
 def _read(path: str | Path) -> list[ScenarioDocument]:

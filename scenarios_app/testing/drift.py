@@ -1,4 +1,4 @@
-"""`mockllm drift`: what is asked today, or answered, beside what cassettes hold."""
+"""`mockllm drift`: compares current requests or responses with those in cassettes."""
 
 import asyncio
 import json
@@ -12,8 +12,8 @@ from typing import Any, Final
 from scenarios_app.recording.drift import drift_json
 from scenarios_app.recording.upstreams import read_upstreams
 from scenarios_app.testing.control import Control, ServerFailed
-from scenarios_app.testing.documents import documents_of
-from scenarios_app.testing.process import Start, server_process
+from scenarios_app.testing.documents import to_documents
+from scenarios_app.testing.process import ServerOptions, server_process
 from scenarios_app.testing.record import PATHS, SETTING, upstream_settings
 from scenarios_app.testing.run import API_KEY, CannotRun, run_command
 from scenarios_app.testing.variables import real_keys, sdk_variables, unset_variables
@@ -24,9 +24,9 @@ HELP = (
     "The exit code is 0 without drift, 1 with drift, 2 if the check could not be run."
 )
 DRIFTED: Final = 1
-UNTOLD: Final = 2
-# One cassette's file, and what drifted of it.
-Found = dict[str, list[dict[str, Any]]]
+NOT_COMPARED: Final = 2
+# Drifts by cassette file.
+DriftsByFile = dict[str, list[dict[str, Any]]]
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -52,7 +52,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The exit code of `mockllm drift` with these arguments."""
+    """Run `mockllm drift` with these arguments; return its exit code."""
     parser = ArgumentParser(prog="mockllm drift", description=HELP)
     add_arguments(parser)
     own, command = split(arguments)
@@ -60,44 +60,48 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Our own arguments, and the command after `--`."""
+    """Return the arguments before `--` and the command after it."""
     given = list(arguments)
     at = given.index("--") if "--" in given else len(given)
     return given[:at], given[at + 1 :]
 
 
 def drift(options: Namespace, command: Sequence[str]) -> int:
-    """Compare, and tell what drifted."""
+    """Compare, print the drifts, and return the exit code."""
     if sum((bool(command), bool(options.report), bool(options.live))) != 1:
-        return _untold("expected one of: a command after --, --report FILE, --live")
+        return _fail("expected one of: a command after --, --report FILE, --live")
     try:
         files = {str(file): _cassette(file) for file in _files(options.cassettes)}
-        told: list[str] = []
+        notes: list[str] = []
         if options.live:
-            found = _live(files)
+            drifts_by_file = _live_drifts(files)
         elif options.report:
-            found, told = _of_report(options.report, files)
+            drifts_by_file, notes = _drifts_in_report(options.report, files)
         else:
-            found, told = _of_command(command, files)
-        text = _text(found, told)
+            drifts_by_file, notes = _drifts_of_command(command, files)
+        text = _text(drifts_by_file, notes)
         if options.junit:
-            _write(options.junit, junit("mockllm drift", _cases(found)))
+            _write(options.junit, junit("mockllm drift", _cases(drifts_by_file)))
     except CannotRun as error:
-        return _untold(error.args[1])
+        return _fail(error.args[1])
     except ServerFailed as error:
-        return _untold(str(error))
-    body = {"drifted": any(found.values()), "cassettes": _listed(found), "notes": told}
+        return _fail(str(error))
+    body = {
+        "drifted": any(drifts_by_file.values()),
+        "cassettes": _to_json(drifts_by_file),
+        "notes": notes,
+    }
     print(json.dumps(body, indent=1, ensure_ascii=False) if options.json else text)
-    return DRIFTED if any(found.values()) else 0
+    return DRIFTED if any(drifts_by_file.values()) else 0
 
 
-def _of_command(
+def _drifts_of_command(
     command: Sequence[str], files: Mapping[str, dict[str, Any]]
-) -> tuple[Found, list[str]]:
-    """What drifts while a command runs that is answered from the cassettes alone."""
-    # Cassettes of different folders may have one name.
+) -> tuple[DriftsByFile, list[str]]:
+    """Run a command against the cassettes; return the drifts and notes."""
+    # Cassettes in different folders may have equal names.
     documents = [{**document, "name": file} for file, document in files.items()]
-    with server_process(Start()) as (base_url, _):
+    with server_process(ServerOptions()) as (base_url, _):
         control = Control(base_url)
         try:
             control.send("PUT", "recording", {"mode": "none", "cassettes": documents})
@@ -106,62 +110,68 @@ def _of_command(
             code = run_command(command, variables, unset=unset_variables(), output=sys.stderr)
             ended = control.response("DELETE", "recording")
             if ended.status_code == 404:
-                # Tests with cassettes of their own.
+                # Tests have ended this replay and loaded their own cassettes.
                 reports = control.send("GET", "drift")["recordings"]
-                found, told = _of_reports((one for one in reports if one["session"]), files)
+                drifts_by_file, notes = _drifts_of_tests(
+                    (one for one in reports if one["session"]), files
+                )
             else:
                 body = ended.json()
-                found, told = _collected(files, body["drift"]), _unreached(body)
+                drifts_by_file, notes = _group_by_file(files, body["drift"]), _unreached_notes(body)
         finally:
             control.close()
-    if code and not any(found.values()):
+    if code and not any(drifts_by_file.values()):
         raise ServerFailed(f"the command failed (exit code {code}), and not for what drifted")
-    return found, told
+    return drifts_by_file, notes
 
 
-def _of_report(report: str, files: Mapping[str, dict[str, Any]]) -> tuple[Found, list[str]]:
+def _drifts_in_report(
+    report: str, files: Mapping[str, dict[str, Any]]
+) -> tuple[DriftsByFile, list[str]]:
     try:
         tests = json.loads(Path(report).read_bytes())["tests"]
-        reports = [{**test, "cassettes": [test["cassette"]]} for test in tests if _has(test)]
+        reports = [
+            {**test, "cassettes": [test["cassette"]]} for test in tests if _has_cassette(test)
+        ]
     except OSError as error:
         raise ServerFailed(f"{report}: cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ServerFailed(f"{report}: expected what --mockllm-report=FILE.json writes") from None
-    return _of_reports(reports, files)
+    return _drifts_of_tests(reports, files)
 
 
-def _has(test: Mapping[str, Any]) -> bool:
-    """Whether a test was answered from a cassette."""
+def _has_cassette(test: Mapping[str, Any]) -> bool:
+    """True if a test replayed a cassette."""
     return bool(test.get("cassette"))
 
 
-def _of_reports(
+def _drifts_of_tests(
     reports: Iterable[Mapping[str, Any]], files: Mapping[str, dict[str, Any]]
-) -> tuple[Found, list[str]]:
-    """What tests with cassettes of their own say, as far as it is about these files."""
-    found: Found = {}
-    told: list[str] = []
+) -> tuple[DriftsByFile, list[str]]:
+    """Return the drifts that tests found in these files, and notes."""
+    drifts_by_file: DriftsByFile = {}
+    notes: list[str] = []
     for one in reports:
         for label in one["cassettes"]:
             file = _file_of(label, files)
             if file is not None:
-                found.setdefault(file, []).extend(one["drift"])
-                told += _unreached(one, file)
-    unasked = [file for file in files if file not in found]
-    told += [f"{file}: no test asked for it" for file in unasked]
-    return {file: found.get(file, []) for file in files}, told
+                drifts_by_file.setdefault(file, []).extend(one["drift"])
+                notes += _unreached_notes(one, file)
+    unasked = [file for file in files if file not in drifts_by_file]
+    notes += [f"{file}: no test asked for it" for file in unasked]
+    return {file: drifts_by_file.get(file, []) for file in files}, notes
 
 
 def _file_of(label: str, files: Mapping[str, dict[str, Any]]) -> str | None:
-    """The file of a cassette that is called by its name or by its path."""
+    """Return the file of a cassette by its scenario name or the end of its path."""
     for file, document in files.items():
         if document["name"] == label or Path(file).resolve().as_posix().endswith(f"/{label}"):
             return file
     return None
 
 
-def _live(files: Mapping[str, dict[str, Any]]) -> Found:
-    # Only here: this asks others, which nothing else does.
+def _live_drifts(files: Mapping[str, dict[str, Any]]) -> DriftsByFile:
+    # Imported here because only this mode sends requests to providers.
     from scenarios_app.testing.live import live_drift
 
     settings = upstream_settings(os.environ)
@@ -170,59 +180,60 @@ def _live(files: Mapping[str, dict[str, Any]]) -> Found:
     keys = real_keys(os.environ)
     paths = [path for path in settings.get(PATHS, "").split(",") if path]
     drifted = asyncio.run(live_drift(documents, upstreams=upstreams, keys=keys, paths=paths))
-    return _collected(files, map(drift_json, drifted))
+    return _group_by_file(files, map(drift_json, drifted))
 
 
-def _collected(files: Iterable[str], drifts: Iterable[dict[str, Any]]) -> Found:
-    found: Found = {file: [] for file in files}
+def _group_by_file(files: Iterable[str], drifts: Iterable[dict[str, Any]]) -> DriftsByFile:
+    drifts_by_file: DriftsByFile = {file: [] for file in files}
     for one in drifts:
-        found.setdefault(one["cassette"], []).append(one)
-    return found
+        drifts_by_file.setdefault(one["cassette"], []).append(one)
+    return drifts_by_file
 
 
-def _unreached(body: Mapping[str, Any], file: str = "") -> list[str]:
-    """What is not known of recorded steps, since something before them drifted."""
+def _unreached_notes(body: Mapping[str, Any], file: str = "") -> list[str]:
+    """Return a note for each step that was not requested after an earlier drift."""
     after = "not asked after what drifted"
     steps = [name.rpartition("/") for name in body["unreached"]]
     return [f"{file or cassette}, step {step}: {after}" for cassette, _, step in steps]
 
 
-def _files(given: Iterable[str]) -> list[Path]:
-    found: dict[Path, None] = {}
-    for text in given:
+def _files(arguments: Iterable[str]) -> list[Path]:
+    paths: dict[Path, None] = {}
+    for text in arguments:
         path = Path(text)
         if not path.exists():
             raise ServerFailed(f"{path}: there is no such cassette")
-        found |= dict.fromkeys(sorted(path.rglob("*.json")) if path.is_dir() else [path])
-    kept = [path for path in found if not path.name.startswith(".")]
-    if not kept:
-        raise ServerFailed(f"{', '.join(given)}: there is no cassette in it")
-    return kept
+        paths |= dict.fromkeys(sorted(path.rglob("*.json")) if path.is_dir() else [path])
+    cassettes = [path for path in paths if not path.name.startswith(".")]
+    if not cassettes:
+        raise ServerFailed(f"{', '.join(arguments)}: there is no cassette in it")
+    return cassettes
 
 
 def _cassette(file: Path) -> dict[str, Any]:
-    documents = documents_of([file])
+    documents = to_documents([file])
     if len(documents) != 1:
         raise ServerFailed(f"{file}: expected one scenario, got {len(documents)}")
     return documents[0]
 
 
-def _listed(found: Found) -> list[dict[str, Any]]:
-    return [{"cassette": file, "drift": drifts} for file, drifts in found.items()]
+def _to_json(drifts_by_file: DriftsByFile) -> list[dict[str, Any]]:
+    return [{"cassette": file, "drift": drifts} for file, drifts in drifts_by_file.items()]
 
 
-def _text(found: Found, told: Iterable[str]) -> str:
-    drifted = sum(bool(drifts) for drifts in found.values())
-    lines = [f"{_number(len(found), 'cassette')}, {drifted or 'none'} drifted"]
-    for file, drifts in found.items():
+def _text(drifts_by_file: DriftsByFile, notes: Iterable[str]) -> str:
+    drifted = sum(bool(drifts) for drifts in drifts_by_file.values())
+    lines = [f"{_number(len(drifts_by_file), 'cassette')}, {drifted or 'none'} drifted"]
+    for file, drifts in drifts_by_file.items():
         if drifts:
             lines += [file, *(f"  {line}" for one in drifts for line in one["text"].splitlines())]
-    return "\n".join((*lines, *told))
+    return "\n".join((*lines, *notes))
 
 
-def _cases(found: Found) -> list[Case]:
+def _cases(drifts_by_file: DriftsByFile) -> list[Case]:
     return [
-        Case("drift", file, tuple(one["text"] for one in drifts)) for file, drifts in found.items()
+        Case("drift", file, tuple(one["text"] for one in drifts))
+        for file, drifts in drifts_by_file.items()
     ]
 
 
@@ -237,6 +248,6 @@ def _write(path: str, text: str) -> None:
         raise ServerFailed(f"{path}: cannot be written: {error.strerror}") from None
 
 
-def _untold(message: str) -> int:
+def _fail(message: str) -> int:
     print(f"mockllm drift: {message}", file=sys.stderr)
-    return UNTOLD
+    return NOT_COMPARED

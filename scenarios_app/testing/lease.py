@@ -1,5 +1,5 @@
-"""One server for all workers of a test run: the process that leads them starts it for the first
-worker that asks, and it ends with that process."""
+"""One server for all workers of a test run: the controlling process starts it when the first worker
+needs it, and stops it at its own end."""
 
 import json
 import secrets
@@ -12,35 +12,39 @@ from threading import Lock, Thread
 from typing import Any
 
 from scenarios_app.testing.control import ServerFailed
-from scenarios_app.testing.process import Start, server_process
+from scenarios_app.testing.process import ServerOptions, server_process
 
-# What tells a configuration from a mistyped one.
-CONFIGURED = ("scenarios", "fixtures", "settings", "catch_all", "timeout")
+# The keys of `mockllm_config`.
+CONFIG_KEYS = ("scenarios", "fixtures", "settings", "catch_all", "timeout")
 
 
 @contextmanager
 def server_for(
     config: Mapping[str, Any], *, url: str | None = None, lease: tuple[str, str] | None = None
 ) -> Iterator[str]:
-    """The base URL of a server: the one at `url`, the one that a `lease` gives, or one of this
-    process's own with what `config` holds: arguments of `running_server`. Raises ServerFailed."""
-    if unknown := [name for name in config if name not in CONFIGURED]:
-        known = ", ".join(CONFIGURED)
+    """Yield the base URL of a server: `url`, that of a `lease`, or a new one.
+
+    `config` has the arguments of `running_server`. Raises ServerFailed.
+    """
+    if unknown := [name for name in config if name not in CONFIG_KEYS]:
+        known = ", ".join(CONFIG_KEYS)
         raise ServerFailed(f"mockllm_config: no {unknown[0]!r} is known, expected some of {known}")
     if url is not None:
         yield url.rstrip("/")
         return
-    start = _given(config)
+    options = _to_json_options(config)
     if lease is not None:
-        yield _leased(lease, start)
+        yield _lease_server(lease, options)
         return
-    with server_process(Start(**start)) as (base_url, _):
+    with server_process(ServerOptions(**options)) as (base_url, _):
         yield base_url
 
 
-class Lease:
-    """Starts servers, one for each configuration, until it is closed. `address` is where a worker
-    asks for one, with the secret that it has to know."""
+class ServerLease:
+    """Starts one server per configuration on request, and stops all when it is closed.
+
+    `address` is the socket for requests, with the secret that authenticates workers.
+    """
 
     def __init__(self) -> None:
         secret = secrets.token_hex()
@@ -53,12 +57,12 @@ class Lease:
         self._thread.start()
 
     def base_urls(self) -> list[str]:
-        """Those of the servers that run."""
+        """Return the base URLs of the running servers."""
         with self._lock:
             return [one["base_url"] for one in self._started.values() if "base_url" in one]
 
     def close(self) -> None:
-        """End every server."""
+        """Stop all servers."""
         self._listener.close()
         with self._lock:
             self._running.close()
@@ -71,51 +75,51 @@ class Lease:
                 continue
             except OSError:
                 return
-            # One that takes long to start keeps no other worker from asking.
+            # In a thread, so that a slow start does not block other workers.
             Thread(target=self._answer, args=[connection], daemon=True).start()
 
     def _answer(self, connection: Connection) -> None:
         with connection:
-            asked = connection.recv_bytes().decode()
+            options = connection.recv_bytes().decode()
             with self._lock:
-                if asked not in self._started:
-                    self._started[asked] = self._start(json.loads(asked))
-                answer = self._started[asked]
-            connection.send_bytes(json.dumps(answer).encode())
+                if options not in self._started:
+                    self._started[options] = self._start(json.loads(options))
+                reply = self._started[options]
+            connection.send_bytes(json.dumps(reply).encode())
 
-    def _start(self, asked: Mapping[str, Any]) -> dict[str, str]:
-        with warnings.catch_warnings(record=True) as told:
+    def _start(self, options: Mapping[str, Any]) -> dict[str, str]:
+        with warnings.catch_warnings(record=True) as messages:
             warnings.simplefilter("always")
             try:
-                base_url, _ = self._running.enter_context(server_process(Start(**asked)))
+                base_url, _ = self._running.enter_context(server_process(ServerOptions(**options)))
             except Exception as error:
                 return {"failed": str(error)}
-        return {"base_url": base_url, "told": "\n".join(str(one.message) for one in told)}
+        return {"base_url": base_url, "warnings": "\n".join(str(one.message) for one in messages)}
 
 
-def _leased(lease: tuple[str, str], start: Mapping[str, Any]) -> str:
+def _lease_server(lease: tuple[str, str], options: Mapping[str, Any]) -> str:
     address, secret = lease
     try:
         with Client(address, authkey=secret.encode()) as connection:
-            connection.send_bytes(json.dumps(start, sort_keys=True).encode())
-            answer = json.loads(connection.recv_bytes())
+            connection.send_bytes(json.dumps(options, sort_keys=True).encode())
+            reply = json.loads(connection.recv_bytes())
     except (OSError, EOFError, AuthenticationError) as error:
-        said = f"{type(error).__name__}: {error}"
-        raise ServerFailed(f"the process that starts the server is gone ({said})") from None
-    if "failed" in answer:
-        raise ServerFailed(answer["failed"])
-    for line in answer["told"].splitlines():
+        reason = f"{type(error).__name__}: {error}"
+        raise ServerFailed(f"the process that starts the server is gone ({reason})") from None
+    if "failed" in reply:
+        raise ServerFailed(reply["failed"])
+    for line in reply["warnings"].splitlines():
         warnings.warn(line, stacklevel=3)
-    base_url: str = answer["base_url"]
+    base_url: str = reply["base_url"]
     return base_url
 
 
-def _given(config: Mapping[str, Any]) -> dict[str, Any]:
-    """What a server is started with, as JSON has it."""
-    given = dict(config)
-    if scenarios := given.pop("scenarios", None):
-        # Only here: to read files and builders takes all of the engine.
-        from scenarios_app.testing.documents import documents_of
+def _to_json_options(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return server options as JSON values."""
+    options = dict(config)
+    if scenarios := options.pop("scenarios", None):
+        # Imported here because it imports the whole engine.
+        from scenarios_app.testing.documents import to_documents
 
-        given["documents"] = documents_of(scenarios)
-    return given
+        options["documents"] = to_documents(scenarios)
+    return options

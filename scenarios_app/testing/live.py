@@ -1,4 +1,4 @@
-"""What providers answer today to requests that were recorded, beside what they answered then."""
+"""Compares the shape of providers' current responses with the recorded ones."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,8 +29,8 @@ from scenarios_app.testing.control import ServerFailed
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.registry import upstreams as provider_upstreams
 
-SECONDS: Final = 120.0
-MOST_BYTES: Final = 10_000_000
+TIMEOUT_SECONDS: Final = 120.0
+MAX_BODY_BYTES: Final = 10_000_000
 
 
 async def live_drift(
@@ -40,23 +40,26 @@ async def live_drift(
     keys: Mapping[str, str],
     paths: Sequence[str] = (),
 ) -> list[Drift]:
-    """How today's answers differ from the recorded ones by their shape. Raises ServerFailed where
-    a provider gives none. `paths` are forwarded beside this server's own routes."""
-    found: list[Drift] = []
+    """Send the recorded requests to their providers; return the responses of another shape.
+
+    `paths` are forwarded besides the server's own routes. Raises ServerFailed if a provider does
+    not respond.
+    """
+    drifts: list[Drift] = []
     for document in documents:
         for step in recorded_steps(document):
-            answer = _recorded(step)
-            if answer is None:
+            recorded_response = _recorded_response(step)
+            if recorded_response is None:
                 continue
-            today = await _shape_today(_outgoing(step, upstreams, keys, paths=paths))
-            told = shape_differences(_shape(answer), today)
-            if told:
+            current = await _current_shape(_outgoing(step, upstreams, keys, paths=paths))
+            differences = shape_differences(_recorded_shape(recorded_response), current)
+            if differences:
                 request = f"the answer to {step.line}"
-                found.append(Drift("changed", step.cassette, step.step, request, told))
-    return found
+                drifts.append(Drift("changed", step.cassette, step.step, request, differences))
+    return drifts
 
 
-def _recorded(step: RecordedStep) -> RecordedAnswer | None:
+def _recorded_response(step: RecordedStep) -> RecordedAnswer | None:
     produce = step.document.get("produce") or {}
     if "recorded" not in produce:
         return None
@@ -67,7 +70,7 @@ def _recorded(step: RecordedStep) -> RecordedAnswer | None:
         raise ServerFailed(f"{step.cassette}, step {step.step}: {reason}") from None
 
 
-def _shape(answer: RecordedAnswer) -> Shape:
+def _recorded_shape(answer: RecordedAnswer) -> Shape:
     return shape_of(answer.status, dict(answer.headers).get("content-type", ""), answer.body)
 
 
@@ -78,7 +81,7 @@ def _outgoing(
     *,
     paths: Sequence[str],
 ) -> Outgoing:
-    """The recorded request, with a real key again."""
+    """Return the recorded request with a real key."""
     match, request = step.document["match"], step.request
     path = step.path.replace("{model}", str(match.get("model", "")))
     known = provider_upstreams()
@@ -99,9 +102,9 @@ def _outgoing(
     if body:
         headers["content-type"] = "application/json"
     headers["accept-encoding"] = "identity"
-    asked_for = f"?{query}" if query else ""
+    query_string = f"?{query}" if query else ""
     return Outgoing(
-        name, request.method, url + asked_for, tuple(headers.items()), body, path + asked_for
+        name, request.method, url + query_string, tuple(headers.items()), body, path + query_string
     )
 
 
@@ -109,10 +112,10 @@ def _body(body: Json) -> bytes:
     return (body if isinstance(body, str) else json.dumps(body)).encode()
 
 
-async def _shape_today(out: Outgoing) -> Shape:
+async def _current_shape(out: Outgoing) -> Shape:
     try:
-        async with open_response(out, seconds=SECONDS) as response:
-            body = await read_whole(response, out, most=MOST_BYTES)
+        async with open_response(out, seconds=TIMEOUT_SECONDS) as response:
+            body = await read_whole(response, out, most=MAX_BODY_BYTES)
             media_type = response.headers.get("content-type", "")
             return shape_of(response.status_code, media_type, body)
     except UpstreamFailed as failed:

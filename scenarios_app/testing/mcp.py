@@ -1,5 +1,4 @@
-"""`mockllm mcp PATH…`: the tools of scenarios and recordings, served over MCP in place of the
-servers that had them. Needs no Django."""
+"""`mockllm mcp PATH…`: serves the tools of scenarios and recordings over MCP. Imports no Django."""
 
 import sys
 from argparse import ArgumentParser, Namespace
@@ -29,14 +28,14 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The exit code of `mockllm mcp` with these arguments."""
+    """Run `mockllm mcp` with these arguments; return its exit code."""
     parser = ArgumentParser(prog="mockllm mcp", description=HELP)
     add_arguments(parser)
     return mcp(parser.parse_args(arguments))
 
 
 def mcp(options: Namespace) -> int:
-    """Serve until the client, or a signal, ends it."""
+    """Serve until the client closes the connection or a signal arrives; return the exit code."""
     if find_spec("mcp") is None:
         return _refused(MISSING)
     try:
@@ -48,10 +47,10 @@ def mcp(options: Namespace) -> int:
     tools = RecordedTools(files.documents)
     if not tools.offered:
         return _refused("these scenarios have no tools")
-    # The SDK takes a second to import, and nothing else here wants it.
+    # Imported late: the MCP SDK takes a second to import.
     from scenarios_app.testing import mcp_server
 
-    server = mcp_server.of(tools, pace=options.pace)
+    server = mcp_server.build_server(tools, pace=options.pace)
     try:
         if options.port is None:
             mcp_server.serve_pipes(server)

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from scenarios_app.testing.cassettes import Tape
-    from scenarios_app.testing.lease import Lease
+    from scenarios_app.testing.cassettes import TestCassette
+    from scenarios_app.testing.lease import ServerLease
     from scenarios_app.testing.sessions import SharedServer
-    from scenarios_app.testing.words import Mockllm
+    from scenarios_app.testing.stubs import Mockllm
 
 MARKER = "mockllm"
-MARKED = ("scenario", "strict", "allow_unserved", "cassette")
+MARKER_ARGUMENTS = ("scenario", "strict", "allow_unserved", "cassette")
 MODES = ("none", "once", "new", "all")
 URL = "MOCKLLM_URL"
 RECORD = "MOCKLLM_RECORD"
-# Set by `mockllm drift` for what it runs.
+# Set by `mockllm drift` for its command.
 DRIFT = "MOCKLLM_DRIFT"
 TOKEN = "MOCKLLM_CONTROL_TOKEN"
 OPTIONS = {
@@ -35,14 +35,14 @@ OPTIONS = {
 }
 METAVARS = {"--mockllm-url": "URL", "--mockllm-record": "MODE"}
 
-_judging: pytest.StashKey["Judging"] = pytest.StashKey()
+_judge: pytest.StashKey["TestJudge"] = pytest.StashKey()
 
 
 class MockllmWarning(UserWarning):
-    """Something that a client did and that may be meant."""
+    """Behaviour of a client that may be intended."""
 
 
-_lease: pytest.StashKey["Lease"] = pytest.StashKey()
+_lease: pytest.StashKey["ServerLease"] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -79,21 +79,21 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _mode(config: pytest.Config) -> str:
-    """How cassettes are used in this run: without being told, nothing is asked of a provider."""
+    """Return the mode of cassettes in this run; by default no provider is called."""
     mode: str = config.getoption("--mockllm-record") or os.environ.get(RECORD) or MODES[0]
     return mode
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """xdist's: its workers share one server, which this process starts for the first that asks."""
-    from scenarios_app.testing.lease import Lease
+    """Share one server among the workers of pytest-xdist, started by this process on demand."""
+    from scenarios_app.testing.lease import ServerLease
 
     config = node.config
-    # The same tests in every worker would have the same sessions.
+    # With `--dist=each` every worker runs all tests, so their sessions would collide.
     if config.getoption("dist", "no") != "each":
         if _lease not in config.stash:
-            config.stash[_lease] = Lease()
+            config.stash[_lease] = ServerLease()
         lease = config.stash[_lease]
         node.workerinput[MARKER] = lease.address
 
@@ -102,12 +102,12 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     lease = config.stash.get(_lease, None)
     if lease is not None:
         for base_url in lease.base_urls():
-            _cover(config, base_url)
+            _write_coverage_report(config, base_url)
         lease.close()
 
 
-def _cover(config: pytest.Config, base_url: str) -> None:
-    """Write the coverage of a run whose server is there as yet, if it is asked for."""
+def _write_coverage_report(config: pytest.Config, base_url: str) -> None:
+    """Write the coverage of the run to the file of the option, while the server still runs."""
     file = config.getoption("--mockllm-coverage")
     if file is None or hasattr(config, "workerinput"):
         return
@@ -123,7 +123,7 @@ def _cover(config: pytest.Config, base_url: str) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """A test with the marker has the fixture, named or not."""
+    """Add the fixture to tests with the marker."""
     names = getattr(item, "fixturenames", None)
     if names is not None and MARKER not in names and item.get_closest_marker(MARKER):
         names.append(MARKER)
@@ -131,11 +131,11 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """A test that has passed is judged as a part of it, so that it is the test that fails."""
+    """Judge a passed test within its call phase, so that its verdict can fail it."""
     result = yield
-    # What a unittest class raises is kept there.
-    if (judging := item.stash.get(_judging, None)) and not getattr(item, "_excinfo", None):
-        judging.judge()
+    # Exceptions of unittest classes are stored in `_excinfo`.
+    if (judge := item.stash.get(_judge, None)) and not getattr(item, "_excinfo", None):
+        judge.judge()
     return result
 
 
@@ -144,18 +144,18 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    if call.when == "teardown" and (judging := item.stash.get(_judging, None)):
-        del item.stash[_judging]
-        # Through xdist a report keeps what JSON has.
-        if judging.verdict:
-            vars(report)[MARKER] = judging.verdict
+    if call.when == "teardown" and (judge := item.stash.get(_judge, None)):
+        del item.stash[_judge]
+        # pytest-xdist transfers attributes of reports that are JSON.
+        if judge.verdict:
+            vars(report)[MARKER] = judge.verdict
     return report
 
 
 @pytest.fixture(scope="session")
 def mockllm_config() -> dict[str, Any]:
-    """Override this for a server with `scenarios`, `fixtures`, `settings`, `catch_all` or a
-    `timeout` to start: the arguments of `running_server`."""
+    """Override to start the server with `scenarios`, `fixtures`, `settings`, `catch_all` or a
+    `timeout`: the arguments of `running_server`."""
     return {}
 
 
@@ -168,26 +168,26 @@ def mockllm_server(
     from scenarios_app.testing.lease import server_for
     from scenarios_app.testing.sessions import SharedServer
 
-    given = dict(mockllm_config)
-    elsewhere = pytestconfig.getoption("--mockllm-url") or os.environ.get(URL) or None
+    options = dict(mockllm_config)
+    external_url = pytestconfig.getoption("--mockllm-url") or os.environ.get(URL) or None
     worker = getattr(pytestconfig, "workerinput", {})
     try:
-        if _mode(pytestconfig) != MODES[0] and not elsewhere:
+        if _mode(pytestconfig) != MODES[0] and not external_url:
             from scenarios_app.testing.record import upstream_settings
 
-            settings = given.get("settings") or {}
-            given["settings"] = {**settings, **upstream_settings({**os.environ, **settings})}
-        with server_for(given, url=elsewhere, lease=worker.get(MARKER)) as base_url:
-            token = os.environ.get(TOKEN, "") if elsewhere else ""
-            server = SharedServer(Control(base_url, token=token), alone=not elsewhere)
+            settings = options.get("settings") or {}
+            options["settings"] = {**settings, **upstream_settings({**os.environ, **settings})}
+        with server_for(options, url=external_url, lease=worker.get(MARKER)) as base_url:
+            token = os.environ.get(TOKEN, "") if external_url else ""
+            server = SharedServer(Control(base_url, token=token), exclusive=not external_url)
             try:
-                if elsewhere:
+                if external_url:
                     server.control.send("GET", "state", session="any")
                 if os.environ.get(DRIFT):
-                    # Of programs that are no tests: these bring cassettes of their own.
+                    # End the replay for programs without the plugin; tests have cassettes.
                     server.control.response("DELETE", "recording")
                 yield server
-                _cover(pytestconfig, base_url)
+                _write_coverage_report(pytestconfig, base_url)
             finally:
                 server.close()
     except ServerFailed as error:
@@ -196,131 +196,143 @@ def mockllm_server(
 
 @pytest.fixture
 def mockllm(request: pytest.FixtureRequest, mockllm_server: "SharedServer") -> Iterator["Mockllm"]:
-    """This test's session, to which every SDK's environment variables point."""
+    """The session of this test; the environment variables of all SDKs point to it."""
     from scenarios_app.testing.variables import (
-        clients_made_at_import,
+        refreshed_clients,
         sdk_variables,
         unset_variables,
     )
 
     item = request.node
-    marked = _marked(item)
-    with _told(), pytest.MonkeyPatch.context() as patch, ExitStack() as stack:
+    marker = _read_markers(item)
+    with fail_on_server_errors(), pytest.MonkeyPatch.context() as patch, ExitStack() as stack:
         session = mockllm_server.session(item.nodeid)
-        # With the real keys in it.
-        before = dict(os.environ)
+        # This copy still contains the real keys.
+        original_environment = dict(os.environ)
         variables = sdk_variables(session.base_url, session.api_key, environment=os.environ)
         for name, value in variables.items():
             patch.setenv(name, value)
         for name in unset_variables():
             patch.delenv(name, raising=False)
-        stack.enter_context(clients_made_at_import())
-        named = _load(session, marked["scenario"], item)
-        tape = _taped(session, marked["cassette"], item, before) if marked["cassette"] else None
-        judging = Judging(item, session, marked, tape, named)
-        item.stash[_judging] = judging
+        stack.enter_context(refreshed_clients())
+        named = _load_scenarios(session, marker["scenario"], item)
+        cassette = (
+            _open_cassette(session, marker["cassette"], item, original_environment)
+            if marker["cassette"]
+            else None
+        )
+        judge = TestJudge(item, session, marker, cassette, named)
+        item.stash[_judge] = judge
         yield session
-        judging.close(mockllm_server)
+        judge.close(mockllm_server)
 
 
 @dataclass
-class Judging:
-    """The verdict on one test: as the last part of a test that has passed, which it may fail, else
-    told below what the test itself failed of. `marked` is what markers say, `named` are scenarios
-    of all tests that have to answer in this one."""
+class TestJudge:
+    """Judges one test: a passed test may fail by its verdict; a failed one shows it in a section.
+
+    `marker` has the merged arguments of the markers, `named` the shared scenarios that have to
+    answer in this test.
+    """
+
+    # pytest would collect the class in a test module that imports it.
+    __test__ = False
 
     item: pytest.Item
     session: "Mockllm"
-    marked: Mapping[str, Any]
-    tape: "Tape | None"
+    marker: Mapping[str, Any]
+    cassette: "TestCassette | None"
     named: Sequence[str]
     verdict: dict[str, Any] | None = None
 
     def judge(self) -> None:
-        """Fail the test if its verdict does; a cassette is written where it does not."""
-        with _told():
-            told = self._told_of()
-        if told and self.marked["strict"]:
-            pytest.fail(f"mockllm: {told}", pytrace=False)
-        if told:
-            self.item.add_report_section("call", "mockllm", told)
+        """Fail the test if its verdict failed; otherwise write its cassette."""
+        with fail_on_server_errors():
+            failures = self._failure_text()
+        if failures and self.marker["strict"]:
+            pytest.fail(f"mockllm: {failures}", pytrace=False)
+        if failures:
+            self.item.add_report_section("call", "mockllm", failures)
         for finding in self.verdict["findings"] if self.verdict else ():
             if finding["level"] == "warning":
                 self._warn(f"{finding['rule']}: {finding['message']}")
-        # A test that fails leaves its cassette as it was.
-        with _told():
-            for line in self.tape.keep() if self.tape else ():
+        # A failed test leaves its cassette unchanged.
+        with fail_on_server_errors():
+            for line in self.cassette.save() if self.cassette else ():
                 self._warn(line)
 
     def close(self, server: "SharedServer") -> None:
-        """Have the test forgotten; one that failed by itself has its verdict told."""
+        """End the session; the verdict of a failed test becomes a section of its report."""
         from scenarios_app.testing.control import ServerFailed
 
-        told = ""
+        failures = ""
         try:
             if self.verdict is None:
-                told = self._told_of()
-            server.end(self.session)
+                failures = self._failure_text()
+            server.end_session(self.session)
         except ServerFailed as error:
-            told = str(error)
-        if told:
-            self.item.add_report_section("teardown", "mockllm", told)
+            failures = str(error)
+        if failures:
+            self.item.add_report_section("teardown", "mockllm", failures)
 
-    def _told_of(self) -> str:
-        """What the verdict says against the test, and what else does; empty if nothing."""
+    def _failure_text(self) -> str:
+        """Return the reasons that fail the test, or an empty string."""
         lines = [
             f"{name} has no answer: add .reply(…), .tool_call(…) or .fail(…)"
-            for name in self.session.unsaid()
+            for name in self.session.empty_stubs()
         ]
-        ended = self.tape.end() if self.tape else {}
-        # What is being recorded anew may have changed.
-        unserved = self.marked["allow_unserved"] or bool(self.tape and self.tape.records)
+        recording = self.cassette.end() if self.cassette else {}
+        # While recording, steps of the old cassette need not answer.
+        is_recording = bool(self.cassette and self.cassette.is_recording)
+        unserved = self.marker["allow_unserved"] or is_recording
         verdict = self.session.verdict(allow_unserved=unserved, scenarios=self.named)
-        self.verdict = verdict | ended
+        self.verdict = verdict | recording
         if not verdict["passed"]:
-            lines += [*(self.tape.drift if self.tape else ()), verdict["text"]]
+            lines += [*(self.cassette.drift_lines if self.cassette else ()), verdict["text"]]
         return "\n".join(lines)
 
     def _warn(self, line: str) -> None:
         self.item.warn(MockllmWarning(line))
 
 
-def _taped(
-    session: "Mockllm", given: Any, item: pytest.Item, environment: Mapping[str, str]
-) -> "Tape":
-    from scenarios_app.testing.cassettes import Tape, cassette_path
+def _open_cassette(
+    session: "Mockllm", argument: Any, item: pytest.Item, environment: Mapping[str, str]
+) -> "TestCassette":
+    from scenarios_app.testing.cassettes import TestCassette, cassette_path
 
-    path = cassette_path(given, file=item.path, node=item.nodeid)
-    tape = Tape(session, path, _mode(item.config), os.path.relpath(path, item.config.rootpath))
-    tape.begin(environment)
-    return tape
+    path = cassette_path(argument, file=item.path, node=item.nodeid)
+    label = os.path.relpath(path, item.config.rootpath)
+    cassette = TestCassette(session, path, _mode(item.config), label)
+    cassette.begin(environment)
+    return cassette
 
 
-def _marked(item: pytest.Item) -> dict[str, Any]:
-    """What the markers of a test say, the nearest one first; scenarios of all of them count."""
-    found: dict[str, Any] = dict.fromkeys(MARKED) | {
+def _read_markers(item: pytest.Item) -> dict[str, Any]:
+    """Return the arguments of a test's markers; the nearest marker wins, scenarios are joined."""
+    merged: dict[str, Any] = dict.fromkeys(MARKER_ARGUMENTS) | {
         "scenario": [],
         "strict": True,
         "allow_unserved": False,
     }
     markers = list(item.iter_markers(MARKER))
     for marker in reversed(markers):
-        given = {**dict(zip(MARKED, marker.args, strict=False)), **marker.kwargs}
-        unknown = [name for name in given if name not in MARKED]
+        arguments = {**dict(zip(MARKER_ARGUMENTS, marker.args, strict=False)), **marker.kwargs}
+        unknown = [name for name in arguments if name not in MARKER_ARGUMENTS]
         if unknown or len(marker.args) > 1:
             wrong = repr(unknown[0]) if unknown else f"{len(marker.args)} values without a name"
             pytest.fail(
-                f"mockllm: the marker takes {', '.join(MARKED)}, not {wrong}", pytrace=False
+                f"mockllm: the marker takes {', '.join(MARKER_ARGUMENTS)}, not {wrong}",
+                pytrace=False,
             )
-        scenario = given.pop("scenario", [])
-        several = scenario if isinstance(scenario, list | tuple) else [scenario]
-        found["scenario"] = [*found["scenario"], *several]
-        found |= given
-    return found
+        scenario = arguments.pop("scenario", [])
+        scenarios = scenario if isinstance(scenario, list | tuple) else [scenario]
+        merged["scenario"] = [*merged["scenario"], *scenarios]
+        merged |= arguments
+    return merged
 
 
-def _load(session: "Mockllm", scenarios: list[Any], item: pytest.Item) -> list[str]:
-    """Give a test the scenarios of its markers; the names of those that the server has already."""
+def _load_scenarios(session: "Mockllm", scenarios: list[Any], item: pytest.Item) -> list[str]:
+    """Load the scenarios of a test's markers; return the names of those shared on the server."""
     named = []
     for one in scenarios:
         if not isinstance(one, str | os.PathLike):
@@ -349,8 +361,8 @@ def _check_names(session: "Mockllm", named: list[str], item: pytest.Item) -> Non
 
 
 @contextmanager
-def _told() -> Iterator[None]:
-    """What a server refuses or fails at is one line, at the test."""
+def fail_on_server_errors() -> Iterator[None]:
+    """Turn a ServerFailed into a failure of the test, with one line."""
     from scenarios_app.testing.control import ServerFailed
 
     try:

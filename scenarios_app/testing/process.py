@@ -1,4 +1,4 @@
-"""A server as a child process: on a free port, in test mode, gone when its parent is."""
+"""Runs a server in test mode as a child process that ends with its parent."""
 
 import json
 import os
@@ -17,10 +17,10 @@ from typing import Any
 from scenarios_app.testing.control import ServerFailed
 
 READY = "mockllm ready on "
-SAYS = "mockllm: "
+MESSAGE_PREFIX = "mockllm: "
 START_SECONDS = 60.0
 STOP_SECONDS = 15.0
-# What this process's environment must not decide for the server.
+# Variables of this process that the server does not inherit.
 NOT_INHERITED = {
     "ALLOWED_HOSTS",
     "DATABASE_URL",
@@ -32,9 +32,9 @@ NOT_INHERITED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
-    """How a server is started: with which scenario documents, fixtures (`serve --fixture`) and
-    settings (environment variables), and how many seconds that may take."""
+class ServerOptions:
+    """Scenario documents, fixtures (`serve --fixture`) and settings (environment variables) of a
+    server; `timeout` is the maximum time to start, in seconds."""
 
     documents: Sequence[Mapping[str, Any]] = ()
     fixtures: Sequence[str] = ()
@@ -44,11 +44,13 @@ class Start:
 
 
 @contextmanager
-def server_process(start: Start) -> Iterator[tuple[str, int]]:
-    """The base URL and the process id of a server. Raises ServerFailed if it does not start; what
-    it says of its settings while it does is a warning."""
+def server_process(options: ServerOptions) -> Iterator[tuple[str, int]]:
+    """Run a server; yield its base URL and process id.
+
+    Raises ServerFailed if it does not start; its messages about settings become warnings.
+    """
     with TemporaryDirectory(prefix="mockllm-") as directory:
-        process, base_url = _start(Path(directory), start)
+        process, base_url = _start(Path(directory), options)
         finalizer = weakref.finalize(process, _stop, process)
         try:
             yield base_url, process.pid
@@ -56,44 +58,44 @@ def server_process(start: Start) -> Iterator[tuple[str, int]]:
             finalizer()
 
 
-def _start(directory: Path, start: Start) -> tuple["subprocess.Popen[str]", str]:
-    # `-P`: a folder of the user's that is called as one of ours is not imported in its place.
+def _start(directory: Path, options: ServerOptions) -> tuple["subprocess.Popen[str]", str]:
+    # `-P`: a folder of the user named like one of our packages is not imported instead.
     command = [sys.executable, "-P", "-m", "mockllm_site", "serve", "--port", "0"]
     command += ["--parent", str(os.getpid())]
-    for fixture in start.fixtures:
+    for fixture in options.fixtures:
         command += ["--fixture", str(Path(fixture).absolute()) if _is_file(fixture) else fixture]
-    if not start.catch_all:
+    if not options.catch_all:
         command.append("--no-catch-all")
-    settings = start.settings
-    if start.documents:
+    settings = options.settings
+    if options.documents:
         file = directory / "scenarios.json"
-        file.write_text(json.dumps({"scenarios": list(start.documents)}), encoding="utf-8")
+        file.write_text(json.dumps({"scenarios": list(options.documents)}), encoding="utf-8")
         settings = {"MOCKLLM_SCENARIOS": str(file), **settings}
     with open(directory / "stderr", "w+", encoding="utf-8") as log:
         process = subprocess.Popen(
             command,
-            # An empty directory: neither its `.env` nor its packages are the user's.
+            # An empty directory, so that no `.env` or package of the user is read.
             cwd=directory,
             env=_environment(settings),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,
-            # Ctrl-C is its parent's alone, which asks for the verdict before it ends the server.
+            # Ctrl-C goes only to the parent, which reads the verdict before it stops the server.
             start_new_session=True,
         )
         try:
-            line = _first_line(process, start.timeout)
+            line = _first_line(process, options.timeout)
         except BaseException:
             _stop(process)
             raise
         if not line.startswith(READY):
             _stop(process)
             log.seek(0)
-            raise ServerFailed(_reason(log.read(), start.timeout))
-    for said in (directory / "stderr").read_text(encoding="utf-8").splitlines():
-        if said.startswith(SAYS):
-            warnings.warn(said.removeprefix(SAYS), stacklevel=2)
+            raise ServerFailed(_reason(log.read(), options.timeout))
+    for message in (directory / "stderr").read_text(encoding="utf-8").splitlines():
+        if message.startswith(MESSAGE_PREFIX):
+            warnings.warn(message.removeprefix(MESSAGE_PREFIX), stacklevel=2)
     return process, line.removeprefix(READY).strip()
 
 
@@ -102,17 +104,17 @@ def _is_file(fixture: str) -> bool:
 
 
 def _environment(settings: Mapping[str, str]) -> dict[str, str]:
-    kept = {
+    inherited = {
         name: value
         for name, value in os.environ.items()
         if name not in NOT_INHERITED and not name.startswith("MOCKLLM_")
     }
-    return {**kept, "MOCKLLM_ENV": "test", "MOCKLLM_DRAIN_SECONDS": "1", **settings}
+    return {**inherited, "MOCKLLM_ENV": "test", "MOCKLLM_DRAIN_SECONDS": "1", **settings}
 
 
 def _first_line(process: "subprocess.Popen[str]", timeout: float) -> str:
     assert process.stdout is not None
-    # Killing it ends its output, and with it the wait for a line.
+    # Killing the process closes its output, which ends the wait for a line.
     timer = threading.Timer(timeout, process.kill)
     timer.start()
     try:
@@ -135,5 +137,7 @@ def _stop(process: "subprocess.Popen[str]") -> None:
 def _reason(log: str, timeout: float) -> str:
     lines = [line for line in log.splitlines() if line.strip()]
     return (
-        lines[-1].removeprefix(SAYS) if lines else f"the server was not ready after {timeout:g} s"
+        lines[-1].removeprefix(MESSAGE_PREFIX)
+        if lines
+        else f"the server was not ready after {timeout:g} s"
     )

@@ -1,5 +1,5 @@
-"""`mockllm record -- COMMAND`: what a command says to real providers and hears from them, kept in a
-cassette, or answered from one; and the setting that tells a server where those providers are."""
+"""`mockllm record -- COMMAND`: records the requests of a command to real providers in a cassette,
+or replays one. Also builds the settings of a recording server."""
 
 import os
 import sys
@@ -17,14 +17,14 @@ from scenarios_app.recording.upstreams import (
 )
 from scenarios_app.testing.cassettes import MODES, check_writable, read_cassette, write_cassette
 from scenarios_app.testing.control import Control, ServerFailed
-from scenarios_app.testing.process import Start, server_process
+from scenarios_app.testing.process import ServerOptions, server_process
 from scenarios_app.testing.run import (
     API_KEY,
     VERDICT_FAILED,
     CannotRun,
-    judged,
+    print_verdict,
     run_command,
-    without_mark,
+    strip_separator,
 )
 from scenarios_app.testing.variables import (
     base_urls,
@@ -40,8 +40,8 @@ HELP = (
 CASSETTE = "cassette.json"
 SETTING: Final = "MOCKLLM_UPSTREAMS"
 PATHS: Final = "MOCKLLM_UPSTREAM_PATHS"
-# Settings of the server's that its user may have for it.
-_PASSED_ON: Final = (PATHS, "MOCKLLM_UPSTREAM_SECONDS", "MOCKLLM_RECORD_BYTES")
+# Settings of the environment that the server inherits.
+_INHERITED_SETTINGS: Final = (PATHS, "MOCKLLM_UPSTREAM_SECONDS", "MOCKLLM_RECORD_BYTES")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -72,15 +72,15 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The exit code of `mockllm record` with these arguments."""
+    """Run `mockllm record` with these arguments; return its exit code."""
     parser = ArgumentParser(prog="mockllm record", description=HELP)
     add_arguments(parser)
     return record(parser.parse_args(arguments))
 
 
 def record(options: Namespace) -> int:
-    """Start a server, run the command through it and write what came of it."""
-    command = without_mark(options.command)
+    """Start a server, run the command with it, and write the cassette."""
+    command = strip_separator(options.command)
     if not command:
         return _refused("no command: give one after --", code=2)
     try:
@@ -94,8 +94,8 @@ def record(options: Namespace) -> int:
                 raise ServerFailed(f"{path}: there is no such cassette, and nothing is recorded")
             return _replay(cassette, command)
         check_writable(path)
-        given = {name: url for name in upstream_names() if (url := getattr(options, name))}
-        settings = upstream_settings(os.environ, given)
+        urls = {name: url for name in upstream_names() if (url := getattr(options, name))}
+        settings = upstream_settings(os.environ, urls)
         before = cassette if mode == "new" else None
         return _record(path, before, command, mode=mode, settings=settings)
     except CannotRun as error:
@@ -112,44 +112,46 @@ def _record(
     mode: str,
     settings: Mapping[str, str],
 ) -> int:
-    with server_process(Start(settings=settings)) as (base_url, _):
+    with server_process(ServerOptions(settings=settings)) as (base_url, _):
         control = Control(base_url)
         try:
-            begun = {"name": before["name"] if before else path.stem, "mode": mode}
-            control.send("PUT", "recording", {**begun, "cassettes": [before] if before else []})
+            options = {"name": before["name"] if before else path.stem, "mode": mode}
+            control.send("PUT", "recording", {**options, "cassettes": [before] if before else []})
             variables = recorded_variables(base_url, environment=os.environ)
             code = run_command(command, variables)
-            ended = control.send("DELETE", "recording")
+            recording = control.send("DELETE", "recording")
         finally:
             control.close()
-    told = [*ended["problems"], *ended["notes"]]
+    messages = [*recording["problems"], *recording["notes"]]
     if code:
-        told.append(f"the command failed, so {path} is left as it was")
+        messages.append(f"the command failed, so {path} is left as it was")
     else:
-        write_cassette(path, ended["document"])
-        told.append(f"{_interactions(ended['interactions'])} recorded, {path} written")
-    tell("record", told)
+        write_cassette(path, recording["document"])
+        messages.append(f"{_interactions(recording['interactions'])} recorded, {path} written")
+    print_messages("record", messages)
     return code
 
 
 def _replay(cassette: Mapping[str, Any], command: Sequence[str]) -> int:
-    """Answer from a cassette alone: its exit code is the command's or else the verdict's."""
-    with server_process(Start()) as (base_url, _):
+    """Replay a cassette; return the command's exit code or, if it is 0, that of the verdict."""
+    with server_process(ServerOptions()) as (base_url, _):
         control = Control(base_url)
         try:
             control.send("PUT", "recording", {"mode": "none", "cassettes": [cassette]})
             variables = sdk_variables(base_url, API_KEY, environment=os.environ)
             code = run_command(command, variables, unset=unset_variables())
-            ended = control.send("DELETE", "recording")
+            recording = control.send("DELETE", "recording")
         finally:
             control.close()
-        tell("record", [line for one in ended["drift"] for line in one["text"].splitlines()])
-        passed = judged(base_url)
-    return code or (0 if passed and not ended["drifted"] else VERDICT_FAILED)
+        print_messages(
+            "record", [line for one in recording["drift"] for line in one["text"].splitlines()]
+        )
+        passed = print_verdict(base_url)
+    return code or (0 if passed and not recording["drifted"] else VERDICT_FAILED)
 
 
-def tell(command: str, lines: Iterable[str]) -> None:
-    """Say something on standard error, after what the command has said."""
+def print_messages(command: str, lines: Iterable[str]) -> None:
+    """Print lines to standard error, after the output of the command."""
     sys.stdout.flush()
     for line in lines:
         print(f"mockllm {command}: {line}", file=sys.stderr)
@@ -160,24 +162,27 @@ def _interactions(number: int) -> str:
 
 
 def _refused(message: str, *, code: int) -> int:
-    tell("record", [message])
+    print_messages("record", [message])
     return code
 
 
 def upstream_settings(
-    environment: Mapping[str, str], given: Mapping[str, str] | None = None
+    environment: Mapping[str, str], urls: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """The settings of a server that records; `given` are base URLs by provider, which win. Raises
-    ServerFailed for one that no call may be sent to."""
-    named = [part for part in environment.get(SETTING, "").split(",") if part.strip()]
-    known = {**public_upstreams(), **base_urls(environment)}
+    """Return the settings of a recording server.
+
+    Base URLs in `urls` (by provider) win over those of the environment. Raises ServerFailed for
+    one that no call may be sent to.
+    """
+    entries = [part for part in environment.get(SETTING, "").split(",") if part.strip()]
+    upstreams = {**public_upstreams(), **base_urls(environment)}
     try:
-        known |= read_upstreams(named)
-        for name, url in (given or {}).items():
-            known[name] = check_base_url(name, url)
-        for name, url in known.items():
+        upstreams |= read_upstreams(entries)
+        for name, url in (urls or {}).items():
+            upstreams[name] = check_base_url(name, url)
+        for name, url in upstreams.items():
             check_base_url(name, url)
     except UpstreamError as error:
         raise ServerFailed(f"upstream {error}") from None
-    kept = {name: environment[name] for name in _PASSED_ON if environment.get(name)}
-    return {**kept, SETTING: ",".join(f"{name}={url}" for name, url in known.items())}
+    inherited = {name: environment[name] for name in _INHERITED_SETTINGS if environment.get(name)}
+    return {**inherited, SETTING: ",".join(f"{name}={url}" for name, url in upstreams.items())}

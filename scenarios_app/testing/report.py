@@ -1,4 +1,4 @@
-"""Every test's verdict in one file, in the form that its name asks for."""
+"""Writes the verdicts of all tests, or the coverage, to a file; its suffix selects the format."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -8,12 +8,12 @@ from typing import Any, TypeAlias
 from scenarios_app.verdict.reports import Case, coverage_cases, junit
 
 MARKER = "mockllm"
-# Tests by their ids, with the verdict that each got.
+# Test ids with their verdicts.
 Verdicts: TypeAlias = Sequence[tuple[str, Mapping[str, Any]]]
 
 
 class Report:
-    """A plugin of pytest's that hears of every test: JSON (`.json`), JUnit XML (`.xml`) or text."""
+    """A pytest plugin that collects verdicts: JSON (`.json`), JUnit XML (`.xml`) or text."""
 
     def __init__(self, file: str) -> None:
         self._path = Path(file)
@@ -46,7 +46,7 @@ def as_json(verdicts: Verdicts) -> str:
 
 
 def as_junit(verdicts: Verdicts) -> str:
-    """A test case for each test; what its verdict says is its failure."""
+    """Return a JUnit case for each test; a failed verdict is its failure."""
     cases = []
     for test, verdict in verdicts:
         file, _, name = test.partition("::")
@@ -55,19 +55,19 @@ def as_junit(verdicts: Verdicts) -> str:
     return junit(MARKER, cases)
 
 
-def write_coverage(file: str, found: Mapping[str, Any]) -> None:
-    """What `/control/coverage` gives, as JSON, JUnit XML or text."""
+def write_coverage(file: str, coverage: Mapping[str, Any]) -> None:
+    """Write the JSON of `/control/coverage` as JSON, JUnit XML or text."""
 
-    def as_cases(found: Mapping[str, Any]) -> str:
-        return junit(f"{MARKER} coverage", coverage_cases(found))
+    def as_cases(coverage: Mapping[str, Any]) -> str:
+        return junit(f"{MARKER} coverage", coverage_cases(coverage))
 
-    def as_text(found: Mapping[str, Any]) -> str:
-        return f"{found['text']}\n"
+    def as_text(coverage: Mapping[str, Any]) -> str:
+        return f"{coverage['text']}\n"
 
-    def as_json(found: Mapping[str, Any]) -> str:
-        return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+    def as_json(coverage: Mapping[str, Any]) -> str:
+        return json.dumps(coverage, indent=1, ensure_ascii=False) + "\n"
 
     path = Path(file)
     path.parent.mkdir(parents=True, exist_ok=True)
     write = {".json": as_json, ".xml": as_cases}.get(path.suffix.lower(), as_text)
-    path.write_text(write(found), encoding="utf-8")
+    path.write_text(write(coverage), encoding="utf-8")

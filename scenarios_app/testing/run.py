@@ -1,5 +1,5 @@
-"""`mockllm run -- COMMAND`: a server for the length of a command, whose SDKs all point at it, and a
-verdict at its end. Needs no Django: the command's own settings are nothing to it."""
+"""`mockllm run -- COMMAND`: runs a command with all SDKs pointed at a temporary server, then prints
+the verdict. Imports no Django, whose settings may be the command's own."""
 
 import json
 import os
@@ -13,8 +13,8 @@ from types import FrameType
 from typing import IO
 
 from scenarios_app.testing.control import Control, ServerFailed
-from scenarios_app.testing.documents import documents_of
-from scenarios_app.testing.process import Start, server_process
+from scenarios_app.testing.documents import to_documents
+from scenarios_app.testing.process import ServerOptions, server_process
 from scenarios_app.testing.variables import sdk_variables, unset_variables
 
 HELP = (
@@ -22,16 +22,16 @@ HELP = (
     "is the command's. If that is 0, it is the verdict's: 1 if it failed."
 )
 API_KEY = "mockllm-run"
-# What shells report of a command that is not there, that cannot be run, and that a signal ended.
-NOT_FOUND, NOT_RUN, BY_SIGNAL = 127, 126, 128
+# Exit codes of shells for a missing command, one that cannot run, and one ended by a signal.
+NOT_FOUND, NOT_RUN, SIGNAL_BASE = 127, 126, 128
 VERDICT_FAILED = 1
-# A terminal sends these to the command itself, with all of its group.
-FROM_A_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
-PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+# A terminal sends these to the whole process group, so to the command too.
+TERMINAL_SIGNALS = (signal.SIGINT, signal.SIGQUIT)
+FORWARDED_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
 
 class CannotRun(Exception):
-    """The command cannot be started: the exit code and the reason."""
+    """The command cannot be started; the arguments are the exit code and the reason."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -60,7 +60,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The exit code of `mockllm run` with these arguments."""
+    """Run `mockllm run` with these arguments; return its exit code."""
     parser = ArgumentParser(prog="mockllm run", description=HELP)
     add_arguments(parser)
     options = parser.parse_args(arguments)
@@ -70,17 +70,17 @@ def main(arguments: Sequence[str]) -> int:
 def run(
     scenarios: Sequence[str], fixtures: Sequence[str], command: Sequence[str], *, strict: bool
 ) -> int:
-    """Start a server, run the command and say what the verdict is."""
-    command = without_mark(command)
+    """Start a server, run the command and print the verdict."""
+    command = strip_separator(command)
     if not command:
         return _refused("no command: give one after --", code=2)
     try:
-        documents = documents_of(scenarios)
-        with server_process(Start(documents, fixtures)) as (base_url, _):
+        documents = to_documents(scenarios)
+        with server_process(ServerOptions(documents, fixtures)) as (base_url, _):
             variables = sdk_variables(base_url, API_KEY, environment=os.environ)
             code = run_command(command, variables, unset=unset_variables())
             required = [document["name"] for document in documents] if strict else []
-            passed = judged(base_url, strict=strict, required=required)
+            passed = print_verdict(base_url, strict=strict, required=required)
             return code or (0 if passed else VERDICT_FAILED)
     except CannotRun as error:
         return _refused(error.args[1], code=error.args[0])
@@ -93,8 +93,8 @@ def _refused(message: str, *, code: int) -> int:
     return code
 
 
-def without_mark(command: Sequence[str]) -> Sequence[str]:
-    """A command without the `--` before it."""
+def strip_separator(command: Sequence[str]) -> Sequence[str]:
+    """Return the command without a leading `--`."""
     return command[1:] if command[:1] == ["--"] else command
 
 
@@ -105,12 +105,13 @@ def run_command(
     unset: Sequence[str] = (),
     output: IO[str] | None = None,
 ) -> int:
-    """Run a command in this environment, with these variables and without those; its exit code, as
-    a shell reports it. Signals are passed on to it; what it says goes where our own output goes, or
-    to another one. Raises CannotRun."""
+    """Run a command with changed environment variables; return its exit code as a shell does.
+
+    Signals are forwarded to it. Its standard output goes to `output`, or to ours. Raises CannotRun.
+    """
     environment = {name: value for name, value in os.environ.items() if name not in unset}
     environment |= variables
-    with _signals_for() as started:
+    with _forward_signals() as started:
         try:
             process = subprocess.Popen(command, env=environment, stdout=output)
         except FileNotFoundError:
@@ -119,17 +120,17 @@ def run_command(
             raise CannotRun(NOT_RUN, f"{command[0]}: {error.strerror}") from None
         started(process)
         code = process.wait()
-    return code if code >= 0 else BY_SIGNAL - code
+    return code if code >= 0 else SIGNAL_BASE - code
 
 
 @contextmanager
-def _signals_for() -> Iterator[Callable[["subprocess.Popen[bytes]"], None]]:
-    """Signals are the command's, from now on; the function is told which process that is."""
+def _forward_signals() -> Iterator[Callable[["subprocess.Popen[bytes]"], None]]:
+    """Forward signals to the process that the yielded function gets; earlier ones are queued."""
     processes: list[subprocess.Popen[bytes]] = []
     early: list[int] = []
 
     def pass_on(number: int, frame: FrameType | None) -> None:
-        if number in FROM_A_TERMINAL and _in_the_foreground():
+        if number in TERMINAL_SIGNALS and _is_in_foreground():
             return
         if not processes:
             early.append(number)
@@ -141,7 +142,9 @@ def _signals_for() -> Iterator[Callable[["subprocess.Popen[bytes]"], None]]:
         for number in early:
             process.send_signal(number)
 
-    before = {number: signal.signal(number, pass_on) for number in PASSED_ON + FROM_A_TERMINAL}
+    before = {
+        number: signal.signal(number, pass_on) for number in FORWARDED_SIGNALS + TERMINAL_SIGNALS
+    }
     try:
         yield started
     finally:
@@ -149,8 +152,8 @@ def _signals_for() -> Iterator[Callable[["subprocess.Popen[bytes]"], None]]:
             signal.signal(number, handler)
 
 
-def _in_the_foreground() -> bool:
-    """Whether a terminal's own signals come to this process and to the command alike."""
+def _is_in_foreground() -> bool:
+    """True if this process group is the foreground one of its terminal."""
     try:
         terminal = os.open("/dev/tty", os.O_RDONLY)
     except OSError:
@@ -161,9 +164,8 @@ def _in_the_foreground() -> bool:
         os.close(terminal)
 
 
-def judged(base_url: str, *, strict: bool = False, required: Sequence[str] = ()) -> bool:
-    """Print the verdict on all that was asked, and give it. It goes where it is not taken for what
-    the command says."""
+def print_verdict(base_url: str, *, strict: bool = False, required: Sequence[str] = ()) -> bool:
+    """Print the verdict on all sessions to standard error; return whether it passed."""
     control = Control(base_url)
     try:
         verdict = control.send(

@@ -1,4 +1,4 @@
-"""A server for the length of a test, without pytest and without Django in the test's process.
+"""Runs a server for the duration of a test, without pytest or Django in the test's process.
 
 with running_server(scenarios=[…]) as server:
     client = openai.OpenAI(base_url=server.openai_base_url, api_key=server.api_key)
@@ -9,18 +9,18 @@ from contextlib import contextmanager
 from typing import Any
 
 from scenarios_app.testing.control import Control, ServerFailed, scenario_path
-from scenarios_app.testing.documents import Document, Source, documents_of, steps_of
-from scenarios_app.testing.process import START_SECONDS, Start, server_process
+from scenarios_app.testing.documents import Document, Source, to_documents, to_steps
+from scenarios_app.testing.process import START_SECONDS, ServerOptions, server_process
 
 __all__ = ["Document", "RunningServer", "ServerFailed", "Source", "running_server"]
 
 API_KEY = "mockllm-test"
-# Where steps are pushed when it does not go without saying.
+# The scenario of pushed steps unless the server has exactly one.
 PUSHED = "pushed"
 
 
 class RunningServer:
-    """One server, all of it for one test: reset and read it as you like."""
+    """A server of one test."""
 
     def __init__(self, base_url: str, names: Sequence[str], *, pid: int) -> None:
         self.base_url = base_url
@@ -31,9 +31,9 @@ class RunningServer:
         self._control = Control(base_url)
 
     def push(self, step: Document, *, scenario: str | None = None) -> None:
-        """Add a step at the end of a scenario: of the only one there is unless it is named."""
+        """Append a step to the named scenario, or to the only one."""
         name = scenario or (self._names[0] if len(self._names) == 1 else PUSHED)
-        for one in steps_of(step):
+        for one in to_steps(step):
             pushed = self._control.response("POST", scenario_path(name, "steps"), one)
             if pushed.status_code == 404:
                 path, document = scenario_path(name), {"name": name, "steps": [one]}
@@ -42,12 +42,12 @@ class RunningServer:
                 raise ServerFailed(f"POST {pushed.request.url.path}: {pushed.text}")
 
     def reset(self) -> None:
-        """Forget what was consumed, counted and journalled, in every session. Scenarios stay."""
+        """Reset consumed steps, counters and the journal of every session; scenarios stay."""
         self._control.send("POST", "reset", {"session": None, "scenarios": False})
 
     @property
     def state(self) -> dict[str, Any]:
-        """What the session of `api_key` has consumed, attempted, counted and violated."""
+        """The state of the session of `api_key`: consumed steps, attempts, counters, violations."""
         state: dict[str, Any] = self._control.send("GET", "state", session=self.api_key)
         return state
 
@@ -59,7 +59,7 @@ class RunningServer:
 
     @property
     def requests(self) -> list[dict[str, Any]]:
-        """The journal: every request in every session, in the order in which answers ended."""
+        """The journal of all sessions, in the order in which responses ended."""
         return self._control.requests()
 
     def close(self) -> None:
@@ -75,14 +75,14 @@ def running_server(
     catch_all: bool = False,
     timeout: float = START_SECONDS,
 ) -> Iterator[RunningServer]:
-    """A server in test mode on a free port, with these scenarios and nothing else.
+    """Run a server in test mode on a free port, with only these scenarios.
 
-    A scenario is a document, a builder, or the path of a file or a directory of documents; a
-    fixture is what `serve --fixture` loads. `settings` are environment variables for it. Raises
-    ServerFailed if it does not start; what it says of its settings while it does is a warning.
+    A scenario is a document, a builder, or the path of a file or directory of documents. Fixtures
+    are those of `serve --fixture`, `settings` environment variables. Raises ServerFailed if the
+    server does not start; its messages about settings become warnings.
     """
-    documents = documents_of(scenarios)
-    start = Start(documents, fixtures, settings or {}, catch_all=catch_all, timeout=timeout)
+    documents = to_documents(scenarios)
+    start = ServerOptions(documents, fixtures, settings or {}, catch_all=catch_all, timeout=timeout)
     with server_process(start) as (base_url, pid):
         server = RunningServer(base_url, [d["name"] for d in documents if "name" in d], pid=pid)
         try:

@@ -1,52 +1,52 @@
-"""The sessions of tests on one server, and what they are called."""
+"""The sessions of tests on one server."""
 
 import hashlib
 import secrets
 from contextlib import suppress
 
 from scenarios_app.testing.control import Control, ServerFailed
-from scenarios_app.testing.words import Mockllm
+from scenarios_app.testing.stubs import Mockllm
 
-# So many sessions are forgotten in one request.
-AT_ONCE = 25
+# Sessions that are reset in one request.
+RESET_BATCH = 25
 
 
 class SharedServer:
-    """A server that many tests use, each with a session of its own. Where it is not this run's
-    `alone`, no other run has the same sessions."""
+    """A server that many tests use, each with its own session.
 
-    def __init__(self, control: Control, *, alone: bool) -> None:
+    Unless the server is `exclusive` to this run, session names have a random prefix.
+    """
+
+    def __init__(self, control: Control, *, exclusive: bool) -> None:
         self.control = control
         self.base_url = control.base_url
         self.openai_base_url = f"{control.base_url}/v1"
-        self._prefix = "" if alone else secrets.token_hex(8)
+        self._prefix = "" if exclusive else secrets.token_hex(8)
         self._ended: list[str] = []
 
     def session(self, test: str) -> Mockllm:
-        """The session of a test, the same one in each run that has the server alone, so that the
-        answers are."""
+        """Return the session of a test; on an exclusive server its key is the same in each run."""
         key = f"mockllm-{hashlib.sha256((self._prefix + test).encode()).hexdigest()[:24]}"
         session = Mockllm(self.control, key)
         if session.session in self._ended:
-            # The same test once more.
-            self.forget()
+            # The test is repeated.
+            self.reset_ended()
         return session
 
-    def end(self, session: Mockllm) -> None:
-        """Have a test's session forgotten, its steps too, with those of others: a request for each
-        would take longer than the forgetting."""
+    def end_session(self, session: Mockllm) -> None:
+        """Schedule a session for reset; sessions are reset in batches to save requests."""
         self._ended.append(session.session)
-        if len(self._ended) >= AT_ONCE:
-            self.forget()
+        if len(self._ended) >= RESET_BATCH:
+            self.reset_ended()
 
-    def forget(self) -> None:
-        """Forget all there is of the sessions that have ended."""
+    def reset_ended(self) -> None:
+        """Reset the ended sessions, with their steps."""
         ended, self._ended = self._ended, []
         if ended:
             self.control.send("POST", "reset", {"sessions": ended, "scenarios": True})
 
     def close(self) -> None:
-        """The last sessions are forgotten, as far as the server is there to do it."""
+        """Reset the last sessions if the server still runs, and close the connection."""
         with suppress(ServerFailed):
-            self.forget()
+            self.reset_ended()
         self.control.close()

@@ -44,7 +44,7 @@ def _add_local_hosts(hosts: str) -> str:
 
 
 @contextmanager
-def clients_made_at_import() -> Iterator[None]:
+def refreshed_clients() -> Iterator[None]:
     """Replace clients that SDKs create at import, so that they use the current variables."""
     # The functions of ollama's module (`ollama.chat`) are methods of such a client.
     client: Any = getattr(sys.modules.get("ollama"), "_client", None)

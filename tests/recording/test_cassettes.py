@@ -10,7 +10,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from scenarios_app.testing.process import Start, server_process
+from scenarios_app.testing.process import ServerOptions, server_process
 from tests.replay.__main__ import main
 from tests.replay.replaying import Cassette, cassettes_of, replay
 
@@ -24,7 +24,7 @@ def http() -> Iterator[httpx.Client]:
     settings = {"MOCKLLM_SCENARIOS": str(OURS)}
     with (
         pytest.warns(UserWarning, match="Bedrock"),
-        server_process(Start(settings=settings)) as (url, _),
+        server_process(ServerOptions(settings=settings)) as (url, _),
         httpx.Client(base_url=url, timeout=60) as client,
     ):
         yield client

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpx
 
-from scenarios_app.testing.process import Start, server_process
+from scenarios_app.testing.process import ServerOptions, server_process
 from tests.replay.replaying import cassettes_of, replay
 
 
@@ -17,7 +17,7 @@ def main(paths: list[str]) -> int:
         return 2
     cassettes = cassettes_of([Path(path) for path in paths])
     settings = {"MOCKLLM_SCENARIOS": os.pathsep.join(map(os.path.abspath, paths))}
-    start = Start(settings=settings, timeout=300)
+    start = ServerOptions(settings=settings, timeout=300)
     sent, wrong = 0, 0
     with server_process(start) as (url, _), httpx.Client(base_url=url, timeout=60) as http:
         for cassette in cassettes:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from scenarios_app.testing.process import Start, server_process
+from scenarios_app.testing.process import ServerOptions, server_process
 from tests.support import fork_server
 from tests.testing.conftest import Run
 
@@ -77,7 +77,7 @@ def upstream() -> Iterator[str]:
     with ExitStack() as running:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(sys, "executable", fork_server.python())
-            base_url, _ = running.enter_context(server_process(Start([SAYS])))
+            base_url, _ = running.enter_context(server_process(ServerOptions([SAYS])))
         yield base_url
 
 

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from scenarios_app.testing.process import Start, server_process
+from scenarios_app.testing.process import ServerOptions, server_process
 from tests.project import processes
 from tests.support import fork_server
 
@@ -85,7 +85,7 @@ def upstream() -> Iterator[str]:
     with ExitStack() as running:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(sys, "executable", fork_server.python())
-            base_url, _ = running.enter_context(server_process(Start([SAYS])))
+            base_url, _ = running.enter_context(server_process(ServerOptions([SAYS])))
         yield base_url
 
 

@@ -6,8 +6,8 @@ import httpx2
 import pytest
 
 from scenarios_app.testing.control import Control
-from scenarios_app.testing.sessions import AT_ONCE, SharedServer
-from scenarios_app.testing.words import Mockllm
+from scenarios_app.testing.sessions import RESET_BATCH, SharedServer
+from scenarios_app.testing.stubs import Mockllm
 
 
 class Resets(Control):
@@ -31,22 +31,22 @@ def ended(server: SharedServer, *tests: str) -> list[str]:
     """The sessions of tests that have begun and ended."""
     sessions: list[Mockllm] = [server.session(test) for test in tests]
     for session in sessions:
-        server.end(session)
+        server.end_session(session)
     return [session.session for session in sessions]
 
 
 def test_so_many_are_forgotten_in_one_request_and_the_rest_at_the_end() -> None:
     control = Resets()
-    server = SharedServer(control, alone=True)
-    names = ended(server, *map(str, range(AT_ONCE + 2)))
-    assert control.forgotten == [names[:AT_ONCE]]
+    server = SharedServer(control, exclusive=True)
+    names = ended(server, *map(str, range(RESET_BATCH + 2)))
+    assert control.forgotten == [names[:RESET_BATCH]]
     server.close()
-    assert control.forgotten == [names[:AT_ONCE], names[AT_ONCE:]]
+    assert control.forgotten == [names[:RESET_BATCH], names[RESET_BATCH:]]
 
 
 def test_a_test_that_runs_again_begins_as_new() -> None:
     control = Resets()
-    server = SharedServer(control, alone=True)
+    server = SharedServer(control, exclusive=True)
     names = ended(server, "one", "two")
     assert server.session("other").session not in names
     assert control.forgotten == []
@@ -57,7 +57,7 @@ def test_a_test_that_runs_again_begins_as_new() -> None:
 @pytest.mark.parametrize("tests", [0, 1])
 def test_a_server_that_has_gone_is_not_asked_twice(tests: int) -> None:
     control = Resets(status=500)
-    server = SharedServer(control, alone=True)
+    server = SharedServer(control, exclusive=True)
     ended(server, *map(str, range(tests)))
     server.close()
     assert len(control.forgotten) == tests

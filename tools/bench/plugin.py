@@ -14,7 +14,7 @@ from http.client import HTTPConnection
 
 from scenarios_app.testing.control import Control
 from scenarios_app.testing.sessions import SharedServer
-from scenarios_app.testing.words import Mockllm
+from scenarios_app.testing.stubs import Mockllm
 from tools.bench.cpu import spent
 from tools.bench.servers import ROOT, SERVE, Running, running
 
@@ -49,7 +49,7 @@ def costs(server: Running, number: int) -> dict[str, tuple[float, float]]:
     """Return the cost of each part of a test, in the server and in this process."""
     control = Control(f"http://127.0.0.1:{server.port}")
     connection = HTTPConnection("127.0.0.1", server.port)
-    shared = SharedServer(control, alone=True)
+    shared = SharedServer(control, exclusive=True)
     tests = [shared.session(f"{number}-{test}") for test in range(TESTS)]
     reply_cost = measured(server, lambda test: test.on("weather").reply("Sunny."), tests)
     for test in tests:

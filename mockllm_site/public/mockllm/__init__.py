@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from scenarios_app.engine.document import DocumentError
     from scenarios_app.testing.control import ServerFailed
     from scenarios_app.testing.server import RunningServer, running_server
-    from scenarios_app.testing.words import Mockllm
+    from scenarios_app.testing.stubs import Mockllm
 
 __all__ = [
     "DocumentError",
@@ -51,7 +51,7 @@ __all__ = [
 _ELSEWHERE = {
     "DocumentError": "scenarios_app.engine.document",
     "MockTransport": "mockllm_site.serve.in_process",
-    "Mockllm": "scenarios_app.testing.words",
+    "Mockllm": "scenarios_app.testing.stubs",
     "RunningServer": "scenarios_app.testing.server",
     "ServerFailed": "scenarios_app.testing.control",
     "SyncMockTransport": "mockllm_site.serve.in_process",

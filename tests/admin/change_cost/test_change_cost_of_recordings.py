@@ -74,11 +74,11 @@ async def test_live_drift_sends_the_key_in_the_header_of_an_installed_wire(
 ) -> None:
     sent: list[Any] = []
 
-    async def shape_today(request: Any) -> dict[str, Any]:
+    async def current_shape(request: Any) -> dict[str, Any]:
         sent.append(request)
         return {}
 
-    monkeypatch.setattr("scenarios_app.testing.live._shape_today", shape_today)
+    monkeypatch.setattr("scenarios_app.testing.live._current_shape", current_shape)
     await live_drift([recorded_document()], upstreams={"acme": BASE_URL}, keys={"acme": KEY})
     assert sent[0].url == f"{BASE_URL}/acme/chat"
     assert dict(sent[0].headers)["x-acme"] == KEY

@@ -1,4 +1,4 @@
-"""What a test says of its server in short words: on this, answer that.
+"""The `mockllm` object of a test: stubs of responses, requests, verification and recording.
 
 mockllm.on("weather").tool_call("get_weather", city="Paris")
 mockllm.on(tool_result="sunny").reply("It is sunny in Paris.")
@@ -12,14 +12,17 @@ from typing import Any, Self
 from scenarios_app.engine.state import key_session
 from scenarios_app.testing.control import Control, scenario_path
 
-# What is said of a step in a message about it is cut after so many characters.
-SHOWN = 60
+# Conditions in the name of a step are cut after this.
+MAX_NAME_CHARS = 60
 
 
 @dataclass
-class On:
-    """A step of a test's own: what it answers, said with one word or several. Failures come first,
-    each once; what the other words add is one answer, which comes every time, or `once`."""
+class Stub:
+    """A step of a test, begun with `mockllm.on(…)`.
+
+    Failures come first, each once. The other methods add to one response, which is repeated unless
+    `once` was given.
+    """
 
     _mockllm: "Mockllm"
     _name: str
@@ -30,45 +33,46 @@ class On:
     _answer: dict[str, Any] = field(default_factory=dict)
 
     def reply(self, text: str, **answer: Any) -> Self:
-        """A text; the keywords are further keys of `produce`, such as `latency_ms` or `usage`."""
+        """Respond with a text; keywords are further keys of `produce`, e.g. `latency_ms`."""
         __tracebackhide__ = True
         return self.respond({"text": text, **answer})
 
     def tool_call(self, name: str, /, **arguments: Any) -> Self:
-        """A call of a tool, beside what was said before it."""
+        """Add a tool call to the response."""
         __tracebackhide__ = True
         call = {"name": name, "arguments": arguments}
         return self.respond({"tool_calls": [*self._answer.get("tool_calls", ()), call]})
 
     def fail(self, status: int, times: int = 1, retry_after_ms: int | None = None) -> Self:
-        """An HTTP error in the provider's envelope, so many times before there is an answer."""
+        """Respond with an HTTP error in the provider's envelope, this many times, first."""
         __tracebackhide__ = True
         fault = {"kind": "http", "status": status}
         if retry_after_ms is not None:
             fault["retry_after_ms"] = retry_after_ms
         self._failures += [{"fault": fault}] * times
-        return self._sent()
+        return self._push()
 
     def respond(self, produce: Mapping[str, Any]) -> Self:
-        """An answer as a step's `produce` has it; what was said before stays beside it."""
+        """Add keys of a step's `produce` to the response."""
         __tracebackhide__ = True
         self._answer |= produce
-        return self._sent()
+        return self._push()
 
     @property
-    def says_nothing(self) -> bool:
+    def is_empty(self) -> bool:
         return not self._failures and not self._answer
 
     @property
     def name(self) -> str:
         return self._name
 
-    def _sent(self) -> Self:
+    def _push(self) -> Self:
+        """Load the steps so far into the test's session."""
         __tracebackhide__ = True
         steps = [self._step(produce, consume=True) for produce in self._failures]
         if self._answer:
             steps.append(self._step(self._answer, consume=self._once))
-        self._mockllm._put({"name": self._name, "steps": steps})
+        self._mockllm._load({"name": self._name, "steps": steps})
         return self
 
     def _step(self, produce: Mapping[str, Any], *, consume: bool) -> dict[str, Any]:
@@ -77,9 +81,9 @@ class On:
 
 
 class Mockllm:
-    """One test's session on a server: its steps, its requests, and no other test's.
+    """The session of one test on a server, which no other test shares.
 
-    Raises ServerFailed, which names the place, for what the server refuses.
+    Methods raise ServerFailed if the server rejects a call; the message names the path.
     """
 
     def __init__(self, control: Control, api_key: str) -> None:
@@ -87,9 +91,9 @@ class Mockllm:
         self.openai_base_url = f"{control.base_url}/v1"
         self.api_key = api_key
         self._control = control
-        # As the control API and the journal name it.
+        # The name in the control API and the journal.
         self.session = key_session(api_key)
-        self._on: list[On] = []
+        self._stubs: list[Stub] = []
 
     def on(
         self,
@@ -101,13 +105,15 @@ class Mockllm:
         tools: Sequence[str] | None = None,
         turn: int | None = None,
         once: bool = False,
-    ) -> On:
-        """A step that answers where all of this holds: the user says `text` (a part of it, in any
-        letter case) or a tool's result has `tool_result` in it, since the model's last answer; the
-        model and the provider, by name; tools that are offered; the number of the answer. Of steps
-        that could answer, the one that was written first does."""
-        match = match_of(text, tool_result, model=model, provider=provider, tools=tools)
-        said = {
+    ) -> Stub:
+        """Begin a stub that responds if all of these conditions hold.
+
+        Since the last response a user message contains `text`, or a tool result `tool_result`
+        (ignoring case); `model` and `provider` are equal; all `tools` are offered; the response
+        is number `turn`. Of several matching stubs the first one responds.
+        """
+        match = build_match(text, tool_result, model=model, provider=provider, tools=tools)
+        conditions = {
             "": text,
             "tool_result": tool_result,
             "model": model,
@@ -115,42 +121,42 @@ class Mockllm:
             "tools": tools,
             "turn": turn,
         }
-        given = [
+        arguments = [
             f"{key}={value!r}" if key else repr(value)
-            for key, value in said.items()
+            for key, value in conditions.items()
             if value is not None
         ]
-        name = f"{len(self._on) + 1:02} on({', '.join(given)[:SHOWN]})"
-        self._on.append(On(self, name, match, turn, once))
-        return self._on[-1]
+        name = f"{len(self._stubs) + 1:02} on({', '.join(arguments)[:MAX_NAME_CHARS]})"
+        self._stubs.append(Stub(self, name, match, turn, once))
+        return self._stubs[-1]
 
     def scenario(self, *documents: Mapping[str, Any] | Any) -> None:
-        """Scenarios of this test alone: documents, builders, or paths of files."""
+        """Load scenarios for this test only: documents, builders, or paths of files."""
         __tracebackhide__ = True
         if not all(isinstance(one, Mapping) and "steps" in one for one in documents):
-            # Only here: to read files and builders takes all of the engine.
-            from scenarios_app.testing.documents import documents_of
+            # Imported here because it imports the whole engine.
+            from scenarios_app.testing.documents import to_documents
 
-            documents = tuple(documents_of(documents))
+            documents = tuple(to_documents(documents))
         for document in documents:
-            self._put(document)
+            self._load(document)
 
     @property
     def requests(self) -> list[dict[str, Any]]:
-        """This test's requests with what was sent and answered, as `/control/requests/ID` has
-        them, in the order in which answers ended."""
+        """This test's requests with their responses, as in `/control/requests/ID`, in the order in
+        which responses ended."""
         lines = self._control.requests(self.session)
         return [self._control.send("GET", f"requests/{line['id']}") for line in lines]
 
     @property
     def counters(self) -> dict[str, int]:
-        """The counters that this test's requests have moved."""
+        """The counters of this test's session."""
         state = self._control.send("GET", "state", session=self.session)
         counters: dict[str, int] = state["counters"]
         return counters
 
     def reset(self) -> None:
-        """Forget this test's requests, counters, and what was used up. Steps stay."""
+        """Reset this test's requests, counters and consumed steps; the steps stay."""
         self._control.send("POST", "reset", {"session": self.session, "scenarios": False})
 
     def verify(
@@ -162,15 +168,17 @@ class Mockllm:
         at_most: int | None = None,
         **match: Any,
     ) -> None:
-        """Raise AssertionError unless there were so many requests with these conditions, those of
-        `on`: without a number, one or more."""
+        """Raise AssertionError unless this many requests match; without a number, at least one.
+
+        Conditions are those of `on`.
+        """
         __tracebackhide__ = True
         counts = {"equals": times, "at_least": at_least, "at_most": at_most}
         count = {key: number for key, number in counts.items() if number is not None}
-        body = {"session": self.session, "match": match_of(text, **match)}
+        body = {"session": self.session, "match": build_match(text, **match)}
         verified = self._control.send("POST", "verify", {**body, "count": count or {"at_least": 1}})
         if not verified["passed"]:
-            raise AssertionError("\n".join(_unverified(count or {"at_least": 1}, verified)))
+            raise AssertionError("\n".join(_mismatch_lines(count or {"at_least": 1}, verified)))
 
     def record(
         self,
@@ -180,23 +188,27 @@ class Mockllm:
         cassette: Mapping[str, Any] | None,
         keys: Mapping[str, str],
     ) -> None:
-        """Have what no step answers passed on and kept, or with mode `none` answered from the
-        cassette alone. `keys` are sent upstream in place of `api_key`."""
-        begun = {"session": self.session, "mode": mode, "name": name, "keys": dict(keys)}
+        """Start recording requests that no step answers; mode `none` only replays the cassette.
+
+        `keys` are sent upstream in place of `api_key`.
+        """
+        options = {"session": self.session, "mode": mode, "name": name, "keys": dict(keys)}
         cassettes = [] if cassette is None else [cassette]
-        self._control.send("PUT", "recording", {**begun, "cassettes": cassettes})
+        self._control.send("PUT", "recording", {**options, "cassettes": cassettes})
 
     def end_recording(self) -> Any:
-        """What was recorded since then, as DELETE `/control/recording` has it."""
+        """Stop recording; return the result of DELETE `/control/recording`."""
         return self._control.send("DELETE", "recording", session=self.session)
 
-    def unsaid(self) -> list[str]:
-        """Steps that were begun with `on` and have no answer."""
-        return [one.name for one in self._on if one.says_nothing]
+    def empty_stubs(self) -> list[str]:
+        """Return the names of stubs without a response."""
+        return [stub.name for stub in self._stubs if stub.is_empty]
 
     def verdict(self, *, allow_unserved: bool = False, scenarios: Iterable[str] = ()) -> Any:
-        """The verdict on this test as `/control/verdict` has it. Its own steps have to answer, and
-        those of the common `scenarios` that are named."""
+        """Return the verdict on this test (`/control/verdict`).
+
+        Its own steps have to answer, and those of the common `scenarios`.
+        """
         return self._control.send(
             "GET",
             "verdict",
@@ -206,17 +218,17 @@ class Mockllm:
         )
 
     def common_names(self) -> list[str]:
-        """The scenarios of the server that all tests have."""
-        listed = self._control.send("GET", "scenarios")
-        return [str(one["name"]) for one in listed["scenarios"]]
+        """Return the names of the server's scenarios, which all tests share."""
+        scenarios = self._control.send("GET", "scenarios")["scenarios"]
+        return [str(scenario["name"]) for scenario in scenarios]
 
-    def _put(self, document: Mapping[str, Any]) -> None:
+    def _load(self, document: Mapping[str, Any]) -> None:
         __tracebackhide__ = True
         name = document.get("name") or "unnamed"
         self._control.send("PUT", scenario_path(str(name)), document, session=self.session)
 
 
-def match_of(
+def build_match(
     text: str | None = None,
     tool_result: str | None = None,
     *,
@@ -224,24 +236,24 @@ def match_of(
     provider: str | None = None,
     tools: Sequence[str] | None = None,
 ) -> dict[str, Any]:
-    """The `match` of a step for what is given."""
-    said = {"user": text, "tool": tool_result}
+    """Return the `match` of a step for these conditions."""
+    texts = {"user": text, "tool": tool_result}
     messages = [
         {"role": role, "which": "new", "contains": part, "ignore_case": True}
-        for role, part in said.items()
+        for role, part in texts.items()
         if part is not None
     ]
-    listed = [tools] if isinstance(tools, str) else list(tools or ())
-    match = {"messages": messages, "model": model, "provider": provider, "tools": listed}
+    names = [tools] if isinstance(tools, str) else list(tools or ())
+    match = {"messages": messages, "model": model, "provider": provider, "tools": names}
     return {key: value for key, value in match.items() if value}
 
 
-def _unverified(count: Mapping[str, int], verified: Mapping[str, Any]) -> Iterable[str]:
-    ((how, number),) = count.items()
-    wanted = f"{how.replace('_', ' ').replace('equals', 'exactly')} {number}"
-    yield f"expected {wanted} such requests, there were {verified['count']}"
+def _mismatch_lines(count: Mapping[str, int], verified: Mapping[str, Any]) -> Iterable[str]:
+    ((operator, number),) = count.items()
+    expected = f"{operator.replace('_', ' ').replace('equals', 'exactly')} {number}"
+    yield f"expected {expected} such requests, there were {verified['count']}"
     for near in verified["nearest"]:
         for one in near["mismatches"]:
             yield f"  {near['path']}: {one['field']} wants {one['expected']}, got {one['actual']}"
     for one in verified["unjudged"]:
-        yield f"  {one['id']}: cannot be told: {one['reason']}"
+        yield f"  {one['id']}: cannot be judged: {one['reason']}"
