@@ -6,7 +6,7 @@ import pytest
 
 from mockllm_site.kit.api.locality import VARIABLE
 from tests.conftest import forget
-from tests.control.asking import Control
+from tests.control.control_client import Control
 
 
 @pytest.fixture

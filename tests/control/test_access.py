@@ -14,7 +14,7 @@ from mockllm_site.kit.api.locality import (
     set_listening_address,
 )
 from scenarios_app.control.urls import urlpatterns
-from tests.control.asking import Control, error_of
+from tests.control.control_client import Control, error_of
 
 TOKEN = "the-token-of-this-test"
 OPEN_HOSTS = ["localhost", "localhost:8000", "LOCALHOST", "127.0.0.1", "127.0.0.1:1", "127.8.9.1"]

@@ -8,7 +8,7 @@ from scenarios_app.admin.journal.sessions import reset_session
 from scenarios_app.engine.state import key_session
 from scenarios_app.journal import journal
 from scenarios_app.models import ServedRequest
-from tests.control.asking import KEY, Control, chat, error_of, says, scenario
+from tests.control.control_client import KEY, Control, chat, error_of, says, scenario
 
 GREETING = scenario(
     "greeting",

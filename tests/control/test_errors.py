@@ -14,7 +14,7 @@ from mockllm_site.pages.errors import complete_error_responses
 from scenarios_app.control.kit import ControlError, answer_error
 from scenarios_app.engine.document import DocumentError, Problem
 from scenarios_app.journal import journal
-from tests.control.asking import Control, chat, error_of, scenario
+from tests.control.control_client import Control, chat, error_of, scenario
 
 WRITING = [
     ("POST", "scenarios"),

@@ -11,7 +11,7 @@ from django.test import Client
 from scenarios_app.journal import journal
 from scenarios_app.models import ServedRequest
 from scenarios_app.serving.services import services
-from tests.control.asking import KEY, Control, chat, error_of, says, scenario
+from tests.control.control_client import KEY, Control, chat, error_of, says, scenario
 
 HEADERS = {"Authorization": f"Bearer {KEY}"}
 CHAT = "/v1/chat/completions"

@@ -6,7 +6,7 @@ from typing import Any
 from django.test import Client
 
 from scenarios_app.journal import journal
-from tests.control.asking import KEY, Control, says, scenario
+from tests.control.control_client import KEY, Control, says, scenario
 
 HELLO = {"contents": [{"parts": [{"text": "Hello"}]}]}
 NAMED = {"provider": "gemini", "path": "/v1beta/models/{model}:generateContent"}

@@ -8,7 +8,7 @@ from django.test import Client
 
 from scenarios_app.journal import journal
 from scenarios_app.journal.dropped import DroppedRows
-from tests.control.asking import Control, chat, says, scenario
+from tests.control.control_client import Control, chat, says, scenario
 
 
 def test_losses_are_counted_by_session() -> None:

@@ -10,7 +10,7 @@ from django.test import Client
 from scenarios_app.engine.state import key_session
 from scenarios_app.journal import journal
 from scenarios_app.serving.services import services
-from tests.control.asking import KEY, Control, says, scenario
+from tests.control.control_client import KEY, Control, says, scenario
 
 PATH = "/v1/responses"
 HEADERS = {"Authorization": f"Bearer {KEY}"}

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from mockllm_site.kit.api.locality import VARIABLE
-from tests.control.asking import error_of, says, scenario
+from tests.control.control_client import error_of, says, scenario
 from tests.support.live_server import Live
 
 

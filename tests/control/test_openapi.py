@@ -9,7 +9,7 @@ from drf_spectacular.validation import validate_schema
 from jsonschema import Draft202012Validator
 
 from scenarios_app.control.urls import urlpatterns
-from tests.control.asking import Control, scenario
+from tests.control.control_client import Control, scenario
 
 METHODS = ("get", "post", "put", "delete")
 

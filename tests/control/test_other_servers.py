@@ -5,7 +5,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.control.asking import error_of, scenario
+from tests.control.control_client import error_of, scenario
 from tests.serving.processes.serve_process import serving as serve
 from tests.serving.processes.servers import serving
 

@@ -10,7 +10,7 @@ from scenarios_app.control.stores import SessionScenarios
 from scenarios_app.engine.state import key_session
 from scenarios_app.models import Scenario
 from scenarios_app.serving.services import services
-from tests.control.asking import Control, chat, error_of, said, says, scenario
+from tests.control.control_client import Control, chat, error_of, reply_text, says, scenario
 
 MINE = "sk-mine"
 OTHER = "sk-other"
@@ -19,7 +19,7 @@ OTHER = "sk-other"
 def test_a_sessions_own_scenario_answers_in_that_session_alone(control: Control) -> None:
     response = control.post("scenarios", scenario("own", says("Mine.")), session=MINE)
     assert (response.status_code, response.json()) == (201, scenario("own", says("Mine.")))
-    assert said(chat(key=MINE)) == "Mine."
+    assert reply_text(chat(key=MINE)) == "Mine."
     assert chat(key=OTHER).status_code == 404
     assert not Scenario.objects.exists()
 
@@ -28,15 +28,15 @@ def test_private_scenario_hides_the_common_one(control: Control) -> None:
     control.post("scenarios", scenario("greeting", says("Common.", consume=False)))
     own = scenario("greeting", says("Mine.", consume=False))
     assert control.post("scenarios", own, session=MINE).status_code == 201
-    assert (said(chat(key=MINE)), said(chat(key=OTHER))) == ("Mine.", "Common.")
+    assert (reply_text(chat(key=MINE)), reply_text(chat(key=OTHER))) == ("Mine.", "Common.")
     assert control.delete("scenarios/greeting", session=MINE).status_code == 204
-    assert said(chat(key=MINE)) == "Common."
+    assert reply_text(chat(key=MINE)) == "Common."
 
 
 def test_sessions_may_have_scenarios_of_one_name(control: Control) -> None:
     for key in (MINE, OTHER):
         control.post("scenarios", scenario("own", says(key)), session=key)
-    assert [said(chat(key=key)) for key in (MINE, OTHER)] == [MINE, OTHER]
+    assert [reply_text(chat(key=key)) for key in (MINE, OTHER)] == [MINE, OTHER]
 
 
 def test_routes_of_a_session_see_its_own_scenarios_alone(control: Control) -> None:
@@ -66,12 +66,12 @@ def test_a_name_that_the_session_has_is_a_conflict_and_nothing_is_added(control:
 def test_replacing_a_private_scenario_resets_its_session_only(control: Control) -> None:
     control.post("scenarios", scenario("once", says("Common.")))
     control.put("scenarios/once", scenario("once", says("first")), session=MINE)
-    assert said(chat(key=OTHER)) == "Common."
-    assert said(chat(key=MINE)) == "first"
+    assert reply_text(chat(key=OTHER)) == "Common."
+    assert reply_text(chat(key=MINE)) == "first"
     replaced = control.put("scenarios/once", scenario("once", says("second")), session=MINE)
     assert replaced.status_code == 200
     assert control.get("state", session=MINE).json()["consumed"] == []
-    assert said(chat(key=MINE)) == "second"
+    assert reply_text(chat(key=MINE)) == "second"
     assert chat(key=OTHER).status_code == 404
 
 
@@ -80,23 +80,23 @@ def test_deleted_private_scenario_leaves_no_consumed_steps(control: Control) -> 
         assert control.put(
             "scenarios/once", scenario("once", says(text)), session=MINE
         ).status_code in (201,)
-        assert said(chat(key=MINE)) == text
+        assert reply_text(chat(key=MINE)) == text
         control.delete("scenarios/once", session=MINE)
 
 
 def test_pushing_keeps_what_the_session_knows(control: Control) -> None:
     control.post("scenarios", scenario("queue", says("one")), session=MINE)
-    assert said(chat(key=MINE)) == "one"
+    assert reply_text(chat(key=MINE)) == "one"
     response = control.post("scenarios/queue/steps", says("two"), session=MINE)
     assert (response.status_code, len(response.json()["steps"])) == (201, 2)
-    assert said(chat(key=MINE)) == "two"
+    assert reply_text(chat(key=MINE)) == "two"
 
 
 def test_disabled_private_scenario_hides_the_common_one(control: Control) -> None:
     control.post("scenarios", scenario("greeting", says("Common.", consume=False)))
     control.post("scenarios", scenario("greeting", enabled=False), session=MINE)
     assert chat(key=MINE).status_code == 404
-    assert said(chat(key=OTHER)) == "Common."
+    assert reply_text(chat(key=OTHER)) == "Common."
 
 
 def test_documents_are_checked_as_common_ones_are(control: Control) -> None:
@@ -112,8 +112,8 @@ def test_a_session_that_has_not_begun_is_named_by_key_or_by_name(
 ) -> None:
     """Who pushes first cannot be asked whether `alpha` is a header or a key."""
     control.post("scenarios", scenario("own", says("Mine.", consume=False)), session=given)
-    assert said(chat(key="alpha")) == "Mine."
-    assert said(chat(key="other", headers={"x-mockllm-session": "alpha"})) == "Mine."
+    assert reply_text(chat(key="alpha")) == "Mine."
+    assert reply_text(chat(key="other", headers={"x-mockllm-session": "alpha"})) == "Mine."
 
 
 def test_a_key_whose_session_has_not_begun_is_shown_nowhere(control: Control) -> None:

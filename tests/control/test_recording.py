@@ -10,7 +10,7 @@ from scenarios_app.engine.state import key_session
 from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
 from scenarios_app.serving.recorder.recordings import MissedRequest, Recording, recording_of
 from scenarios_app.serving.services import services
-from tests.control.asking import KEY, Control
+from tests.control.control_client import KEY, Control
 
 pytestmark = pytest.mark.django_db
 ASKED = RecordedRequest(

@@ -8,7 +8,7 @@ from django.test import Client
 
 from scenarios_app.engine.state import key_session
 from scenarios_app.models import ServedRequest
-from tests.control.asking import KEY, Control, chat, error_of, says, scenario
+from tests.control.control_client import KEY, Control, chat, error_of, says, scenario
 
 LINE = {
     "id",

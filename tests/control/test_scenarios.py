@@ -9,7 +9,7 @@ from django.db import IntegrityError
 from scenarios_app.control.stores import append_step
 from scenarios_app.engine.document import DocumentError, load_documents
 from scenarios_app.models import Scenario, Step
-from tests.control.asking import Control, chat, error_of, said, says, scenario
+from tests.control.control_client import Control, chat, error_of, reply_text, says, scenario
 
 WEATHER = scenario(
     "weather",
@@ -25,7 +25,7 @@ BROKEN = scenario("broken", {"produce": {"text": "x", "pacing": {"jitter": 2}}},
 def test_a_posted_scenario_is_answered_with_by_the_next_request(control: Control) -> None:
     response = control.post("scenarios", WEATHER)
     assert (response.status_code, response.json()) == (201, WEATHER)
-    assert said(chat("the weather")) == "Look Paris."
+    assert reply_text(chat("the weather")) == "Look Paris."
 
 
 def test_the_document_that_comes_back_is_the_one_that_was_sent(control: Control) -> None:
@@ -71,7 +71,7 @@ def test_put_creates_then_replaces(control: Control) -> None:
     other = scenario("weather", says("Rain."))
     second = control.put("scenarios/weather", other)
     assert (second.status_code, second.json()) == (200, other)
-    assert said(chat("the weather")) == "Rain."
+    assert reply_text(chat("the weather")) == "Rain."
 
 
 @pytest.mark.parametrize("name", ["other", "%0Aweather", "weather%0A", "a/b"])
@@ -91,19 +91,19 @@ def test_replacing_makes_every_session_forget_the_scenario(control: Control) -> 
     control.post("scenarios", scenario("once", says("first")))
     control.post("scenarios", scenario("other", says("other"), priority=-1))
     for key in ("sk-one", "sk-two"):
-        assert [said(chat(key=key)) for _ in range(2)] == ["first", "other"]
+        assert [reply_text(chat(key=key)) for _ in range(2)] == ["first", "other"]
     control.put("scenarios/once", scenario("once", says("again")))
     for key in ("sk-one", "sk-two"):
         consumed = control.get("state", session=key).json()["consumed"]
         assert consumed == [{"scenario": "other", "step": "1"}]
-        assert said(chat(key=key)) == "again"
+        assert reply_text(chat(key=key)) == "again"
 
 
 def test_replacing_by_the_same_document_makes_sessions_forget_too(control: Control) -> None:
     once = scenario("once", says("first"))
     control.put("scenarios/once", once)
     for _ in range(2):
-        assert said(chat()) == "first"
+        assert reply_text(chat()) == "first"
         assert control.put("scenarios/once", once).status_code == 200
 
 
@@ -128,12 +128,12 @@ def test_a_scenario_that_is_not_there_is_not_found(
 
 def test_a_pushed_step_comes_last_and_sessions_keep_what_they_know(control: Control) -> None:
     control.post("scenarios", scenario("queue", says("one"), says("two", name="second")))
-    assert said(chat()) == "one"
+    assert reply_text(chat()) == "one"
     response = control.post("scenarios/queue/steps", says("three"))
     longer = scenario("queue", says("one"), says("two", name="second"), says("three"))
     assert (response.status_code, response.json()) == (201, longer)
     assert control.get("scenarios/queue").json() == longer
-    assert [said(chat()) for _ in range(2)] == ["two", "three"]
+    assert [reply_text(chat()) for _ in range(2)] == ["two", "three"]
     consumed = control.get("state", session="sk-of-this-test").json()["consumed"]
     assert [step["step"] for step in consumed] == ["1", "second", "3"]
 
@@ -149,7 +149,7 @@ def test_a_pushed_step_follows_steps_whose_order_has_gaps(control: Control) -> N
 def test_a_first_step_is_pushed_into_an_empty_scenario(control: Control) -> None:
     control.put("scenarios/empty", {"name": "empty"})
     assert control.post("scenarios/empty/steps", says("one")).status_code == 201
-    assert said(chat()) == "one"
+    assert reply_text(chat()) == "one"
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from scenarios_app.engine.state import key_session
-from tests.control.asking import KEY, Control, chat, error_of, said, says, scenario
+from tests.control.control_client import KEY, Control, chat, error_of, reply_text, says, scenario
 
 WHOLE = {"complete": True, "lost": 0}
 EMPTY = {
@@ -22,7 +22,7 @@ EVERYTHING = scenario(
 def test_state_has_consumed_attempts_counters_and_violations(control: Control) -> None:
     control.post("scenarios", EVERYTHING)
     texts = [chat(text) for text in ("go", "go", "go", "go", "go")]
-    assert [said(r) for r in (texts[0], texts[1], texts[4])] == ["one", "two", "three"]
+    assert [reply_text(r) for r in (texts[0], texts[1], texts[4])] == ["one", "two", "three"]
     assert [r.status_code for r in texts[2:4]] == [429, 429]
     chat("strict")
     assert control.get("state", session=KEY).json() == {
@@ -88,7 +88,7 @@ def test_reset_makes_a_session_new_and_leaves_the_others(control: Control) -> No
     assert control.get("requests", session="sk-one").json()["requests"] == []
     assert control.get("state", session="sk-two").json()["counters"] == {"calls": 1}
     assert len(control.get("requests").json()["requests"]) == 1
-    assert said(chat("go", key="sk-one")) == "one"
+    assert reply_text(chat("go", key="sk-one")) == "one"
 
 
 def test_reset_restarts_ordinals(control: Control) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.control.asking import KEY, Control, chat, error_of, said
+from tests.control.control_client import KEY, Control, chat, error_of, reply_text
 from tests.engine.turn_scripts import reports, says, script, turn, written
 
 TWO = script(turn(says("one"), expectedTemperature=0.5), turn(says("two"), 2), id="run-test-1")
@@ -15,10 +15,10 @@ def test_put_takes_a_document_in_turns_and_gives_it_back_in_our_form(control: Co
     response = control.put(PATH, TWO)
     assert (response.status_code, response.json()) == (201, written(TWO))  # type: ignore[attr-defined]
     assert control.get(PATH).json() == written(TWO)  # type: ignore[attr-defined]
-    assert said(chat("run-test-1", temperature=0.5)) == "one"
+    assert reply_text(chat("run-test-1", temperature=0.5)) == "one"
     again = script(turn(says("anew")), id="run-test-1")
     assert control.put(PATH, again).status_code == 200
-    assert said(chat("run-test-1")) == "anew"
+    assert reply_text(chat("run-test-1")) == "anew"
 
 
 def test_post_takes_one_or_several_of_both_forms(control: Control) -> None:
@@ -52,8 +52,8 @@ def test_a_session_may_have_a_script_of_its_own(control: Control) -> None:
     control.put(PATH, TWO)
     own = script(turn(says("mine")), id="run-test-1")
     assert control.put(PATH, own, session=KEY).status_code == 201
-    assert said(chat("run-test-1")) == "mine"
-    assert said(chat("run-test-1", key="another", temperature=0.5)) == "one"
+    assert reply_text(chat("run-test-1")) == "mine"
+    assert reply_text(chat("run-test-1", key="another", temperature=0.5)) == "one"
 
 
 def test_violations_mark_the_session_unsuccessful(control: Control) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from scenarios_app.engine.scenario import CATCH_ALL
 from scenarios_app.engine.state import key_session
-from tests.control.asking import KEY, Control, chat, error_of, said, says, scenario
+from tests.control.control_client import KEY, Control, chat, error_of, reply_text, says, scenario
 
 OTHER = "sk-of-another-test"
 TWO = scenario("two", says("one", match={"messages": ["first"]}), says("two", name="last"))
@@ -182,7 +182,7 @@ def test_ending_a_session_returns_its_verdict_and_resets_it(control: Control) ->
     own = scenario("own", says("own", match={"messages": ["never"]}))
     for key in (KEY, OTHER):
         control.put("scenarios/own", own, session=key_session(key))
-        assert [said(chat(text, key=key)) for text in ("first", "then")] == ["one", "two"]
+        assert [reply_text(chat(text, key=key)) for text in ("first", "then")] == ["one", "two"]
     judged = verdict(control, session=KEY, allow_unserved="own")
     others = verdict(control, session=OTHER)
     assert judged["passed"] and not others["passed"]
@@ -191,7 +191,7 @@ def test_ending_a_session_returns_its_verdict_and_resets_it(control: Control) ->
     left = verdict(control, session=KEY)
     assert (left["requests"], left["unserved"], left["passed"]) == (0, [], True)
     assert control.get("scenarios", session=KEY).json()["scenarios"] == []
-    assert said(chat("first")) == "one"
+    assert reply_text(chat("first")) == "one"
     assert verdict(control, session=OTHER) == others
 
 

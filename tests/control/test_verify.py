@@ -8,7 +8,7 @@ import pytest
 from scenarios_app.engine.state import key_session
 from scenarios_app.journal import journal
 from scenarios_app.models import ServedRequest
-from tests.control.asking import KEY, Control, chat, error_of, says, scenario
+from tests.control.control_client import KEY, Control, chat, error_of, says, scenario
 
 ANYTHING = scenario("anything", says("Hi.", consume=False))
 HELLO = {"messages": [{"role": "user", "contains": "Hello"}]}

@@ -9,7 +9,7 @@ from django.test import Client
 from scenarios_app.journal import journal
 from scenarios_app.models import ServedRequest
 from scenarios_app.serving.sync_transport import SyncMockTransport
-from tests.control.asking import Control
+from tests.control.control_client import Control
 
 
 def sent(path: str, body: Any, headers: dict[str, str], *, through_django: bool) -> int:

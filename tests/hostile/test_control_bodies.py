@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mockllm_site.kit.api.locality import VARIABLE
 from tests.conftest import forget
-from tests.control.asking import Control, says, scenario
+from tests.control.control_client import Control, says, scenario
 from tests.support.hypothesis_profiles import often
 
 METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "HEAD", "TRACE", "PROPFIND", "X")

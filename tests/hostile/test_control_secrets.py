@@ -12,7 +12,7 @@ import pytest
 from mockllm_site.kit.api.locality import VARIABLE
 from scenarios_app.models import ServedRequest
 from tests.conftest import forget
-from tests.control.asking import Control, says, scenario
+from tests.control.control_client import Control, says, scenario
 from tests.hostile.shown import everything_kept, everything_shown, sent
 
 REQUESTS = 1_000

@@ -15,7 +15,7 @@ import pytest
 from mockllm_site.kit.api.locality import VARIABLE
 from scenarios_app.serving.services import services
 from tests.conftest import forget
-from tests.control.asking import Control
+from tests.control.control_client import Control
 from tests.hostile.shown import everything_kept, everything_shown, sent
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"

@@ -14,7 +14,7 @@ import pytest
 from mockllm_site.kit.api.locality import VARIABLE
 from scenarios_app.serving.sync_transport import SyncMockTransport
 from tests.conftest import forget
-from tests.control.asking import Control, chat, says, scenario
+from tests.control.control_client import Control, chat, says, scenario
 from tests.engine.test_secrets import SECRET_NAMES
 from tests.hostile.shown import everything_kept, everything_shown, sent
 

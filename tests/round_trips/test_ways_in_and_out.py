@@ -17,8 +17,8 @@ from scenarios_app.store import document_of
 from scenarios_app.store.documents import load
 from tests.admin.drafting import edit_as_draft, publish, save_draft
 from tests.admin.pages import IMPORT, LIST, fields, save
-from tests.control.asking import Control
 from tests.control.conftest import control
+from tests.control.control_client import Control
 from tests.round_trips.generated import generated, keys_of, keys_of_the_format, short
 
 __all__ = ["control"]

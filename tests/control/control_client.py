@@ -1,5 +1,4 @@
-"""Asks the control API as a client on this machine does, and holds every answer against the
-OpenAPI document: an undocumented status or a body of another form fails the test."""
+"""A client of the control API that checks every response against the OpenAPI document."""
 
 import json
 import re
@@ -44,7 +43,7 @@ class Control:
         content_type: str = "application/json",
         headers: dict[str, str] | None = None,
     ) -> Any:
-        """`body` is bytes as they are sent, or else JSON."""
+        """Send a request; `body` is raw bytes or a JSON value."""
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         url = f"/control/{path}" + (f"?{urlencode(query)}" if query else "")
         # Without a body the client would leave its type out.
@@ -56,7 +55,7 @@ class Control:
 
 
 def check(method: str, path: str, response: Any) -> None:
-    """The answer is one that the OpenAPI document knows."""
+    """Fail unless the OpenAPI document describes the response's status and body."""
     kind = response.headers.get("Content-Type", "")
     operation = _operation(method, path)
     if operation is None:
@@ -96,7 +95,7 @@ def _operation(method: str, path: str) -> dict[str, Any] | None:
 
 
 def error_of(response: Any) -> tuple[int, str, str | None]:
-    """Status, code and field of an error."""
+    """Return the status, code and field of an error."""
     body = response.json()
     assert set(body) == {"code", "message", "field"}
     assert body["message"]
@@ -115,7 +114,7 @@ def says(text: str, **keys: Any) -> dict[str, Any]:
 def chat(
     text: str = "Hello", *, key: str = KEY, headers: dict[str, str] | None = None, **fields: Any
 ) -> Any:
-    """An OpenAI chat call through Django's door."""
+    """Send an OpenAI chat request through the Django view."""
     body = {"model": "gpt-4o", "messages": [{"role": "user", "content": text}], **fields}
     return Client().post(
         "/v1/chat/completions",
@@ -125,8 +124,8 @@ def chat(
     )
 
 
-def said(response: Any) -> str:
-    """The text of a chat answer, or the error's message."""
+def reply_text(response: Any) -> str:
+    """Return the text of a chat response, or the message of its error."""
     body = response.json()
     if response.status_code != 200:
         return str(body["error"]["message"])
