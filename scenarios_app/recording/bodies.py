@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Mapping
 from typing import Final, Protocol
 
-MOST_BYTES: Final = 20_000_000
+MAX_BODY_BYTES: Final = 20_000_000
 _GZIP: Final = b"\x1f\x8b"
 # What zlib is told so that it finds out by itself whether it is gzip or zlib.
 _EITHER: Final = 32 + zlib.MAX_WBITS
@@ -51,11 +51,11 @@ def from_base64(text: str) -> bytes:
 def _inflated(body: bytes, *, wbits: int) -> bytes:
     inflater = zlib.decompressobj(wbits=wbits)
     try:
-        out = inflater.decompress(body, MOST_BYTES)
+        out = inflater.decompress(body, MAX_BODY_BYTES)
     except zlib.error as error:
         raise Unreadable(f"its body cannot be decompressed: {error}") from None
     if inflater.unconsumed_tail:
-        raise Unreadable(f"its body is larger than {MOST_BYTES} bytes once it is decompressed")
+        raise Unreadable(f"its body is larger than {MAX_BODY_BYTES} bytes once it is decompressed")
     if not inflater.eof:
         raise Unreadable("its body ends in the middle of what was compressed")
     return out

@@ -20,21 +20,21 @@ from scenarios_app.recording.places import Placed, placed, unspoken
 from scenarios_app.recording.redaction import redacted
 from scenarios_app.wire.decoded import DecodedResponse
 
-# Tells recordings from what people wrote.
+# The tag of recorded scenarios.
 TAG: Final = "recording"
-# A document is no deeper than 64, a recorded body stands a few levels below its top.
-_DEEPEST: Final = 48
-# Headers that are sent again: what the body is, and what clients act on.
-_KEPT: Final = frozenset(
+# Documents have at most 64 levels, and a recorded body begins a few levels down.
+_MAX_BODY_DEPTH: Final = 48
+# Replayed headers: the content type, and those on which clients act.
+_REPLAYED_HEADERS: Final = frozenset(
     {"content-type", "retry-after", "retry-after-ms", "x-should-retry", "x-request-id"}
     | {"request-id", "openai-version", "openai-model", "openai-processing-ms"}
 )
-_KEPT_WITHIN: Final = "ratelimit"
+_REPLAYED_HEADER_PART: Final = "ratelimit"
 _PRINTABLE: Final = frozenset(map(chr, (*range(0x20, 0x7F), *range(0xA0, 0x100))))
 # As servers of the field accept; decoding a longer one again and again takes seconds.
 MAX_URL_CHARS: Final = 8_192
-# A larger body cannot be edited.
-_EDITABLE: Final = 1_000_000
+# Larger bodies are not made editable.
+_MAX_EDITABLE_BYTES: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ def _recorded(where: Placed) -> dict[str, Any]:
         recorded["query"] = query
     body = decode_body(call.body)
     if body is not None:
-        deep = not isinstance(body, str) and depth_of(body) > _DEEPEST
+        deep = not isinstance(body, str) and depth_of(body) > _MAX_BODY_DEPTH
         recorded["body"] = call.body.decode() if deep else body
     return recorded
 
@@ -203,9 +203,9 @@ def _raw(response: RecordedResponse) -> dict[str, Json]:
     if headers := _headers(response):
         raw["headers"] = headers
     body = response.body
-    if body and len(body) <= _EDITABLE:
+    if body and len(body) <= _MAX_EDITABLE_BYTES:
         value = decode_body(body)
-        if isinstance(value, str) or depth_of(value) > _DEEPEST:
+        if isinstance(value, str) or depth_of(value) > _MAX_BODY_DEPTH:
             value = body.decode(errors="replace")
         raw["body"] = value
     return raw
@@ -217,7 +217,9 @@ def _headers(response: RecordedResponse) -> dict[str, Json]:
         kept["content-type"] = "text/event-stream"
     for name, value in response.headers:
         lower, bare = name.lower(), value.strip()
-        if (lower in _KEPT or _KEPT_WITHIN in lower) and set(bare) <= _PRINTABLE:
+        if (lower in _REPLAYED_HEADERS or _REPLAYED_HEADER_PART in lower) and set(
+            bare
+        ) <= _PRINTABLE:
             kept[lower] = bare
     return kept
 
@@ -252,7 +254,7 @@ def conversation_match(
 
 
 def turn_of(turns: Sequence[Turn]) -> int:
-    """Which answer comes next."""
+    """Return the number of the next response."""
     return 1 + sum(turn.role == "assistant" for turn in turns)
 
 

@@ -23,8 +23,8 @@ from scenarios_app.recording.places import placed
 Document: TypeAlias = Mapping[str, Any]
 # The names of a scenario and of one of its steps.
 StepName: TypeAlias = tuple[str, str]
-# What is less alike is no change of the other but something else.
-_ALIKE: Final = 0.2
+# Requests that are less similar count as new, not as changed.
+_MIN_LIKENESS: Final = 0.2
 # The types that stand at a place, by its path.
 Shape: TypeAlias = Mapping[str, Set[str]]
 _STREAM: Final = "text/event-stream"
@@ -142,7 +142,7 @@ def _pair(
     line = f"{miss.request.method} {miss.path}"
     there = [step for step in left if step.path == miss.path]
     likely = max(there, key=lambda step: _likeness(step, miss), default=None)
-    if likely is None or _likeness(likely, miss) < _ALIKE:
+    if likely is None or _likeness(likely, miss) < _MIN_LIKENESS:
         cassette = (left or steps)[0].cassette if steps else ""
         return Drift("new", cassette, "", line, times=miss.times), None
     asked = replace(miss.request, exact=likely.request.exact)

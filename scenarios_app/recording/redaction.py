@@ -14,10 +14,10 @@ from scenarios_app.engine.redaction import redact_body
 from scenarios_app.engine.secrets import MASK, MIN_SECRET_CHARS, is_secret, mask, secrets_of
 from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
 
-# So many characters of a secret in a row say which it is.
+# This many characters of a secret identify it.
 _PIECE: Final = 12
 MAX_SECRET_CHARS: Final = 50_000
-_LEAST: Final = 16
+_MIN_KEY_CHARS: Final = 16
 # What stands in the place of a key that somebody else took out, or that was never one.
 _PLACEHOLDER: Final = re.compile(
     r"(?i)[^0-9]{0,40}?(?:test|mock|fake|dummy|scrub|redact|filter|placeholder|example|your|\*\*\*)"
@@ -149,7 +149,11 @@ def _keys_in(body: bytes) -> Iterator[str]:
             for name, text in value.items():
                 if isinstance(text, str) and _KEYS.search(name):
                     bare = text.rpartition(" ")[2]
-                    if len(bare) >= _LEAST and len(bare) < 1_000 and _RANDOM.fullmatch(bare):
+                    if (
+                        len(bare) >= _MIN_KEY_CHARS
+                        and len(bare) < 1_000
+                        and _RANDOM.fullmatch(bare)
+                    ):
                         yield bare
 
 

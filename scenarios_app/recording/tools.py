@@ -17,8 +17,8 @@ from scenarios_app.engine.producing.templates import TemplateFiller, variable_va
 from scenarios_app.recording import RecordedRequest
 from scenarios_app.recording.places import placed
 
-# So many calls are named to one that asks for another, and so much of their arguments.
-_TOLD, _SHOWN = 3, 200
+# Calls listed in an error, and characters of each.
+_MAX_LISTED_CALLS, _MAX_CALL_CHARS = 3, 200
 
 
 class NotRecorded(Exception):
@@ -60,9 +60,9 @@ class RecordedTools:
         known = self._results.get(name, {})
         asked = _written(arguments)
         if asked not in known:
-            calls = [*map(_short, list(known)[:_TOLD])]
-            if len(known) > _TOLD:
-                calls.append(f"{len(known) - _TOLD} more")
+            calls = [*map(_short, list(known)[:_MAX_LISTED_CALLS])]
+            if len(known) > _MAX_LISTED_CALLS:
+                calls.append(f"{len(known) - _MAX_LISTED_CALLS} more")
             told = f"recorded are {', '.join(calls)}" if calls else "no call of it was"
             raise NotRecorded(f"{name} with {_short(asked)} was not recorded: {told}")
         return known[asked].take()
@@ -113,7 +113,7 @@ def _written(arguments: Json) -> str:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    return text if len(text) <= _MAX_CALL_CHARS else f"{text[:_MAX_CALL_CHARS]}…"
 
 
 def _calls(produce: ProduceDocument) -> Iterator[ToolCallDocument]:

@@ -86,7 +86,7 @@ def test_what_cannot_be_decompressed_is_refused(kind: str, data: bytes, error: s
 
 
 def test_a_bomb_is_refused_before_it_bursts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scenarios_app.recording.bodies.MOST_BYTES", 1_000)
+    monkeypatch.setattr("scenarios_app.recording.bodies.MAX_BODY_BYTES", 1_000)
     body = {"base64_string": base64.b64encode(gzip.compress(b"0" * 100_000)).decode()}
     assert "larger than 1000 bytes" in refused(vcr(body=body, headers={"content-encoding": "gzip"}))
 
@@ -155,13 +155,13 @@ def test_yaml_is_plain_values() -> None:
 
 
 def test_files_beyond_the_limits_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importers, "MOST_INTERACTIONS", 1)
+    monkeypatch.setattr(importers, "MAX_INTERACTIONS", 1)
     twice = vcr()
     twice["interactions"] *= 2
     assert "holds more than 1 interactions" in refused(twice)
     fixtures = [{"match": {}, "response": {"content": "x"}}] * 2
     assert "holds more than 1 interactions" in refused({"fixtures": fixtures})
-    monkeypatch.setattr(importers, "MOST_BYTES", 10)
+    monkeypatch.setattr(importers, "MAX_FILE_BYTES", 10)
     assert "is larger than" in refused(b"a: " + b"x" * 20, "a.yaml")
     assert recording(b" " * 20, source="a.json") is None
 

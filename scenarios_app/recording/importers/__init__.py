@@ -15,12 +15,12 @@ from scenarios_app.recording.document import Made, to_document
 from scenarios_app.recording.importers import aimock, har, jsonl, otlp, traces, vcr, wiremock
 
 MAX_DEPTH: Final = 100
-MOST_BYTES: Final = 20_000_000
-MOST_INTERACTIONS: Final = 5_000
+MAX_FILE_BYTES: Final = 20_000_000
+MAX_INTERACTIONS: Final = 5_000
 YAML: Final = frozenset({".yaml", ".yml"})
 LINES: Final = frozenset({".jsonl", ".ndjson"})
 SUFFIXES: Final = YAML | LINES | {".har"}
-"""How files are called that hold recordings, and nothing else that is read here."""
+"""Suffixes of files that can only be recordings."""
 
 Interactions: TypeAlias = Callable[..., Iterable[Interaction | str]]
 
@@ -59,7 +59,7 @@ class Recording:
         """The scenario document of this name; raises DocumentError."""
         if self.format.read is not None:
             made = self.format.read(name, self.value, source=self.source)
-            if made.steps > MOST_INTERACTIONS:
+            if made.steps > MAX_INTERACTIONS:
                 raise self._too_many()
             return made
         document = to_document(name, self.interactions())
@@ -69,8 +69,8 @@ class Recording:
     def interactions(self) -> list[Interaction]:
         """What it holds, none where it tells no bytes; raises DocumentError."""
         held = (one for one in self._held() if isinstance(one, Interaction))
-        found = list(islice(held, MOST_INTERACTIONS + 1))
-        if len(found) > MOST_INTERACTIONS:
+        found = list(islice(held, MAX_INTERACTIONS + 1))
+        if len(found) > MAX_INTERACTIONS:
             raise self._too_many()
         return found
 
@@ -79,7 +79,7 @@ class Recording:
         return iter(() if holds is None else holds(self.value, source=self.source))
 
     def _too_many(self) -> DocumentError:
-        return _error(self.source, f"holds more than {MOST_INTERACTIONS} interactions")
+        return _error(self.source, f"holds more than {MAX_INTERACTIONS} interactions")
 
 
 def recording(data: bytes, *, source: str) -> Recording | None:
@@ -88,10 +88,10 @@ def recording(data: bytes, *, source: str) -> Recording | None:
     Raises DocumentError for a file that cannot be read at all.
     """
     suffix = PurePath(source).suffix.lower()
-    if len(data) > MOST_BYTES:
+    if len(data) > MAX_FILE_BYTES:
         if suffix == ".json":
             return None
-        raise _error(source, f"is larger than {MOST_BYTES // 1_000_000} MB")
+        raise _error(source, f"is larger than {MAX_FILE_BYTES // 1_000_000} MB")
     value = _decoded(data, suffix, source)
     found = next((form for form in FORMATS if form.fits(value)), None)
     return None if found is None else Recording(found, value, source)
