@@ -102,7 +102,7 @@ def drift_of(
     served: Set[StepName],
     missed: Sequence[RecordedRequest],
 ) -> Drifted:
-    """What drifted of the cassettes that these requests were asked of: `served` are the steps that
+    """Return the drift of cassettes: `served` are the steps that
     answered, `missed` the requests that none did, in their order and without their secrets.
 
     A request that none answered is the change of the one most like it that was not asked either.
@@ -121,7 +121,7 @@ def drift_of(
 
 
 def _misses(missed: Sequence[RecordedRequest]) -> list[_Miss]:
-    """Each request once, however often it was tried."""
+    """Return each request once, with the number of its repetitions."""
     found: dict[tuple[str, str], _Miss] = {}
     for request in missed:
         where = placed(request)
@@ -138,7 +138,7 @@ def _misses(missed: Sequence[RecordedRequest]) -> list[_Miss]:
 def _pair(
     miss: _Miss, left: Sequence[RecordedStep], steps: Sequence[RecordedStep]
 ) -> tuple[Drift, RecordedStep | None]:
-    """What a request that was not answered is, and the recorded one that it has become of."""
+    """Return the drift of an unmatched request, and the recorded step that it replaces, if any."""
     line = f"{miss.request.method} {miss.path}"
     there = [step for step in left if step.path == miss.path]
     likely = max(there, key=lambda step: _likeness(step, miss), default=None)
@@ -155,7 +155,7 @@ def _likeness(step: RecordedStep, miss: _Miss) -> float:
 
 
 def drift_json(drift: Drift) -> dict[str, Any]:
-    """A drift as reports have it."""
+    """Return a drift as JSON for reports."""
     return {
         "kind": drift.kind,
         "cassette": drift.cassette,
@@ -171,7 +171,7 @@ def drift_json(drift: Drift) -> dict[str, Any]:
 
 
 def lines_of(drift: Drift) -> Iterator[str]:
-    """A drift as people read it."""
+    """Yield the lines that describe a drift."""
     often = f" ({drift.times} times)" if drift.times > 1 else ""
     match drift.kind:
         case "new":
@@ -196,7 +196,7 @@ def shape_of(status: int, media_type: str, body: bytes) -> Shape:
 
 
 def shape_differences(recorded: Shape, today: Shape) -> tuple[Difference, ...]:
-    """What is new, gone or of another type. Null says nothing of the type of a field."""
+    """Return new, removed and retyped fields; null is compatible with every type."""
     found: list[Difference] = []
     for place in sorted({*recorded, *today}):
         before, now = sorted(recorded.get(place, ())), sorted(today.get(place, ()))

@@ -33,7 +33,7 @@ def told(found: Drifted) -> list[str]:
     return [line for one in found.found for line in lines_of(one)]
 
 
-def test_what_is_asked_as_it_was_recorded_drifted_nowhere() -> None:
+def test_equal_requests_have_no_drift() -> None:
     assert drifted(cassette(asked("a"), asked("b")), served=(1, 2)) == Drifted()
 
 
@@ -49,13 +49,13 @@ def test_a_changed_prompt_is_that_change_and_nothing_else() -> None:
     assert found.unreached == ()
 
 
-def test_what_comes_after_a_change_is_not_known() -> None:
+def test_steps_after_a_change_are_unreached() -> None:
     found = drifted(cassette(asked("a", "x"), asked("a", "x", "b")), asked("c", "x"))
     assert [one.kind for one in found.found] == ["changed"]
     assert [step.step for step in found.unreached] == ["2"]
 
 
-def test_what_nobody_asks_any_more_is_removed() -> None:
+def test_unrequested_step_is_removed() -> None:
     found = drifted(cassette(asked("a"), asked("b")), served=(1,))
     assert told(found) == ["removed: POST /v1/chat/completions (step 2) is not asked any more"]
 

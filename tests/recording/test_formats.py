@@ -79,7 +79,7 @@ def test_compressed_bodies_are_had_as_they_were(kind: str, data: bytes) -> None:
         ("gzip", gzip.compress(b"x" * 99, mtime=0)[:-9], "ends in the middle"),
     ],
 )
-def test_what_cannot_be_decompressed_is_refused(kind: str, data: bytes, error: str) -> None:
+def test_invalid_compression_is_rejected(kind: str, data: bytes, error: str) -> None:
     body = {"base64_string": base64.b64encode(data).decode()}
     told = refused(vcr(body=body, headers={"Content-Encoding": kind}))
     assert told.startswith("file.json: interactions[0].response: its body ") and error in told
@@ -111,7 +111,7 @@ def test_a_cassette_of_ruby_s_is_one_too() -> None:
         (vcr(body={"base64_string": "%"}), "said to be Base64 and is not"),
     ],
 )
-def test_what_is_wrong_with_a_cassette_names_its_place(value: Any, error: str) -> None:
+def test_invalid_cassette_is_rejected_with_its_path(value: Any, error: str) -> None:
     assert f"file.json: {error}" in refused(value) or error in refused(value)
 
 
@@ -133,7 +133,7 @@ def test_hostile_yaml_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> 
     from scenarios_app.recording.importers import safe_yaml
 
     if " 12 values" in YAML_ERRORS[text]:
-        monkeypatch.setattr(safe_yaml, "MOST_NODES", 12)
+        monkeypatch.setattr(safe_yaml, "MAX_NODES", 12)
     data = text.encode("utf-8", "surrogatepass")
     with pytest.raises(DocumentError) as raised:
         recording(data, source="a.yaml")

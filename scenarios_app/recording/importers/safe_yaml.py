@@ -10,7 +10,7 @@ import yaml
 from scenarios_app.engine.shapes import DocumentError, Problem
 
 MAX_DEPTH: Final = 100
-MOST_NODES: Final = 2_000_000
+MAX_NODES: Final = 2_000_000
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 # Resolved otherwise than as text: not merge keys, by which a small file may name endless pairs.
 _RESOLVED: Final = frozenset(
@@ -72,8 +72,8 @@ def _check_events(text: str, source: str) -> None:
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         nodes += isinstance(event, yaml.NodeEvent)
-        if nodes > MOST_NODES:
-            raise _error(source, f"holds more than {MOST_NODES} values")
+        if nodes > MAX_NODES:
+            raise _error(source, f"holds more than {MAX_NODES} values")
 
 
 def _check_size(value: Any, source: str) -> None:
@@ -90,11 +90,11 @@ def _check_size(value: Any, source: str) -> None:
         known = sizes.get(id(value))
         if known is None:
             # One that is met while it is being counted stands within itself.
-            sizes[id(value)] = MOST_NODES
+            sizes[id(value)] = MAX_NODES
             items = [*value, *value.values()] if isinstance(value, dict) else value
             known = sizes[id(value)] = 1 + sum(map(size, items))
-        if known > MOST_NODES:
-            raise _error(source, f"unfolds to more than {MOST_NODES} values")
+        if known > MAX_NODES:
+            raise _error(source, f"unfolds to more than {MAX_NODES} values")
         return known
 
     size(value)
