@@ -26,15 +26,15 @@ LINKS = (
     ("/admin/", "Scenarios, sessions and the journal: everything QA edits"),
     ("/chat/", "A playground to talk to models, scripted or real"),
     ("/chat/leaderboard/", "Who wins when answers are compared"),
-    ("/journal/", "The requests as they come in"),
+    ("/journal/", "Requests as they arrive"),
     ("/docs/", "The documentation"),
     ("/control/docs/", "The control API, documented"),
     ("/api/docs/", "The chat API, documented"),
     ("/control/schema/scenario.json", "The JSON Schema of scenario documents"),
-    ("/healthz", "Whether a scripted answer and the database work"),
-    ("/livez", "Whether a scripted answer works"),
-    ("/readyz", "Whether new requests are welcome"),
-    ("/metrics", "Figures for Prometheus"),
+    ("/healthz", "Health check of scripted answers and the database"),
+    ("/livez", "Health check of scripted answers alone"),
+    ("/readyz", "Readiness check: can this server take requests?"),
+    ("/metrics", "Metrics for Prometheus"),
 )
 # How many scenarios with unused steps are listed.
 MAX_UNUSED_SHOWN = 8

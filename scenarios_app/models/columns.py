@@ -78,7 +78,7 @@ class ScenarioColumns(models.Model):
     )
     select = at(
         "select",
-        models.CharField("chosen by", max_length=32, choices=Select, default=Select.MATCH),
+        models.CharField("selected by", max_length=32, choices=Select, default=Select.MATCH),
         label="Selected by",
     )
     tags = at("tags", NamesField(blank=True, default=list))

@@ -39,8 +39,8 @@ class ScriptFormField(forms.CharField):
 
 
 class Select(TextChoices):
-    MATCH = "match", "what the request holds"
-    FIRST_USER_MESSAGE = "first_user_message", "its name as the first user message"
+    MATCH = "match", "request content"
+    FIRST_USER_MESSAGE = "first_user_message", "scenario name in the first user message"
 
 
 class TextMode(TextChoices):
@@ -65,6 +65,6 @@ class FinishReason(TextChoices):
 
 class Outcome(TextChoices):
     COMPLETE = "complete", "complete"
-    CLIENT_GONE = "client_gone", "client gone"
+    CLIENT_GONE = "client_gone", "client disconnected"
     FAULT = "fault", "fault"
     UNMATCHED = "unmatched", "unmatched"

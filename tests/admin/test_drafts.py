@@ -71,7 +71,7 @@ def test_new_scenario_is_saved_as_a_draft_from_its_page(editor: Client) -> None:
 def test_refused_draft_shows_errors_at_their_fields(editor: Client) -> None:
     draft = edit_as_draft(editor, a_scenario("weather", {}))
     response = save_draft(editor, draft, **{"steps-0-answer_text": ""})
-    assert error_lines(response) == ["Step 1, Answer text: say what to answer with"]
+    assert error_lines(response) == ["Step 1, Answer text: enter an answer"]
     assert draft.steps.get().answer_text == "answer 1"
 
 

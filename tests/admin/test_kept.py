@@ -64,7 +64,7 @@ def test_reset_of_all_sessions_clears_the_coverage(root: Client) -> None:
 def test_session_gets_and_loses_a_display_name(editor: Client) -> None:
     served(session="key-2744", asked="sun")
     page = editor.post(RENAME, {"session": "key-2744", "name": "  Anna's  laptop "}, follow=True)
-    assert "The session is called “Anna's laptop”." in message_text(page)
+    assert "The display name is “Anna's laptop”." in message_text(page)
     for url in (SESSIONS, JOURNAL, f"{SESSION}?name=key-2744", f"{JOURNAL}?q=laptop"):
         text = editor.get(url).content.decode()
         assert "Anna&#x27;s laptop" in text and "key-2744" in text
@@ -75,7 +75,7 @@ def test_session_gets_and_loses_a_display_name(editor: Client) -> None:
 @pytest.mark.parametrize("session", ["", "x" * 256, "a\0"])
 def test_invalid_session_gets_no_display_name(editor: Client, session: str) -> None:
     page = editor.post(RENAME, {"session": session, "name": "n"}, follow=True)
-    assert "the name of no session" in message_text(page)
+    assert "There is no such session." in message_text(page)
     assert not SessionName.objects.exists()
 
 

@@ -88,7 +88,7 @@ def test_draft_and_unsaved_edits_are_played(root: Client) -> None:
 def test_edits_with_errors_list_the_errors(root: Client) -> None:
     url = page_of(a_scenario("weather", STEP))
     page = root.post(url.replace("/change/", "/play/"), fields_at(root, url) | {"name": ""})
-    assert "can be tried once this is right" in page.content.decode()
+    assert "Fix this first:" in page.content.decode()
 
 
 def test_play_page_starts_with_a_request_for_the_first_step(root: Client) -> None:

@@ -70,7 +70,7 @@ def test_step_without_an_answer_is_an_error_at_the_answer_text() -> None:
     for message in ("missing", 'says nothing: give it an answer (text "" for an empty one)'):
         assert step_problem("produce", message, Step()) == (
             "answer_text",
-            "say what to answer with",
+            "enter an answer",
         )
 
 

@@ -107,7 +107,7 @@ def test_draft_with_errors_is_not_published_and_lists_them(editor: Client) -> No
     draft.steps.filter(order=2).update(answer_text="")
     response = publish(editor, draft)
     assert [f"{line.where}: {line.message}" for line in response.context["wrong"]] == [
-        "Step 2, Answer text: say what to answer with"
+        "Step 2, Answer text: enter an answer"
     ]
     assert texts(Scenario.objects.get()) == ["answer 1", "answer 2"]
     assert Draft.objects.exists()

@@ -62,7 +62,10 @@ def test_one_session_or_all_are_recorded_into_a_draft(
     draft = Draft.objects.get()
     assert draft.name == f"Recording of {name or 'all sessions'}"
     assert draft.steps.count() == 1 and draft.published is None
-    assert "1 step recorded. Nothing answers from a draft yet." in answer.content.decode()
+    assert (
+        "1 step recorded. A draft answers no requests until you publish it."
+        in answer.content.decode()
+    )
     assert services().pipeline.recordings == {}
 
 
@@ -241,7 +244,7 @@ def test_recording_stops_after_an_hour_and_keeps_its_answers(root: Client) -> No
     begun.ends_at = time.monotonic()
     page = text_of(root.get(SESSION, {"name": "s"}))
     assert "Recording has stopped: 1 answer so far." in page
-    assert "Nothing is sent anywhere any more." in page
+    assert "No more requests are sent to providers." in page
     root.post(RECORD, {"name": "s", "end": "1"})
     assert Draft.objects.get().steps.count() == 1
 

@@ -1,6 +1,7 @@
 """The list of scenarios: what it shows, its filters and search, its switches and actions."""
 
 import json
+import re
 from html import unescape
 
 import pytest
@@ -89,7 +90,7 @@ def test_duplicate_has_a_free_name_new_keys_and_is_disabled(root: Client) -> Non
     one = a_scenario("one", {"answer_text": "a", "match_user": "x"}, {}, tags=["t"], priority=5)
     a_scenario("one copy", {})
     said_so = messages_of(act(root, "duplicate", one))
-    assert said_so == ["Made “one copy 2”, switched off until you enable them."]
+    assert said_so == ["Created “one copy 2”, disabled until you enable them."]
     copy = Scenario.objects.get(name="one copy 2")
     assert (copy.enabled, copy.tags, copy.priority) == (False, ["t"], 5)
     assert texts(copy) == texts(one) and copy.steps.first().match_user == "x"
@@ -176,3 +177,11 @@ def test_errors_and_warnings_have_separate_filters(root: Client) -> None:
     a_scenario("doubtful", {"consume": False})
     assert names(root, problems="yes") == ["broken"]
     assert names(root, problems="warnings") == ["doubtful"]
+
+
+def test_filters_are_titled_by_their_field(root: Client) -> None:
+    a_scenario("weather", {})
+    html = root.get(LIST).content.decode()
+    titles = re.findall(r"<h3[^>]*>\s*(.*?)\s*</h3>", html)
+    assert {"Enabled", "Selected by", "Draft"} <= set(titles)
+    assert not [title for title in titles if title.startswith("By ")]

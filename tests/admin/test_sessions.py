@@ -74,7 +74,7 @@ def test_reset_clears_session_and_journal(root: Client, busy: str) -> None:
     posted = fields(page.content.decode(), "reset_form")
     assert posted["name"] == busy
     response = root.post(RESET, posted, follow=True)
-    assert "is as new" in response.content.decode()
+    assert "is reset" in response.content.decode()
     assert state_of(busy) == SessionState(busy)
     assert list(ServedRequest.objects.values_list("session", flat=True)) == ["quiet"]
     assert async_to_sync(services().state.scenarios_of)(busy)[1] != {}

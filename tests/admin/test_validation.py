@@ -21,7 +21,7 @@ def pair(db: None) -> Scenario:
             {"answer_text": "{{ cty }}"},
             "Step 2, Answer text: unknown name in {{ cty }}",
         ),
-        ({"answer_text": ""}, "Step 2, Answer text: say what to answer with"),
+        ({"answer_text": ""}, "Step 2, Answer text: enter an answer"),
         (
             {"match_model": "(", "match_model_mode": "regex"},
             "Step 2, Model: this pattern cannot be used: missing ): (",
@@ -157,7 +157,7 @@ def test_one_kind_of_error_hides_no_other(root: Client, pair: Scenario) -> None:
 def test_error_names_the_current_position_of_the_step(root: Client, pair: Scenario) -> None:
     places = {"steps-0-order": "2", "steps-1-order": "1"}
     response = save(root, pair, **places, **{"steps-1-answer_text": ""})
-    assert error_lines(response) == ["Step 1, Answer text: say what to answer with"]
+    assert error_lines(response) == ["Step 1, Answer text: enter an answer"]
     assert [row.step.pk for row in response.context["rows"]] == [
         pair.steps.get(answer_text="b").pk,
         pair.steps.get(answer_text="a").pk,
@@ -166,7 +166,7 @@ def test_error_names_the_current_position_of_the_step(root: Client, pair: Scenar
 
 def test_step_numbers_skip_deleted_steps(root: Client, pair: Scenario) -> None:
     response = save(root, pair, **{"steps-0-DELETE": "on", "steps-1-answer_text": ""})
-    assert error_lines(response) == ["Step 1, Answer text: say what to answer with"]
+    assert error_lines(response) == ["Step 1, Answer text: enter an answer"]
 
 
 def test_refused_save_keeps_the_typed_values(root: Client, pair: Scenario) -> None:
@@ -226,7 +226,7 @@ def test_new_scenario_is_validated(root: Client) -> None:
     modes = ("match_model_mode", "match_user_mode", "match_system_mode", "match_tool_result_mode")
     posted |= {f"steps-0-{mode}": "contains" for mode in modes} | {"steps-0-order": "1"}
     response = root.post(ADD, posted)
-    assert error_lines(response) == ["Step 1, Answer text: say what to answer with"]
+    assert error_lines(response) == ["Step 1, Answer text: enter an answer"]
     assert not Scenario.objects.exists()
 
 

@@ -62,7 +62,7 @@ def test_untouched_page_shows_no_error(admin: Admin) -> None:
     step.get_by_label("Answer text").fill("{{ city }}")
     expect(step.locator(".sc-wrong > .sc-error")).to_have_text("unknown name in {{ city }}")
     step.get_by_label("Answer text").fill("")
-    expect(step.locator(".sc-wrong > .sc-error")).to_have_text("say what to answer with")
+    expect(step.locator(".sc-wrong > .sc-error")).to_have_text("enter an answer")
     expect(page.locator(".sc-wrong")).to_have_count(1)
     admin.save()
     expect(page.locator("#told")).to_contain_text("Name: This field is required.")

@@ -141,7 +141,7 @@ def test_session_is_reset_by_one_button(admin: Admin) -> None:
     admin.go("scenarios_app/servedrequest/sessions/")
     admin.page.get_by_role("link", name="nightly").click()
     admin.page.get_by_role("button", name="Reset this session").click()
-    expect(admin.page.get_by_text("Session “nightly” is as new.")).to_be_visible()
+    expect(admin.page.get_by_text("Session “nightly” is reset.")).to_be_visible()
     expect(admin.page.get_by_role("link", name="nightly")).to_have_count(0)
 
 

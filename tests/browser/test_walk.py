@@ -309,7 +309,7 @@ def test_operator_completes_the_first_hour(
     form.get_by_role("button", name="Stop and make a draft").click()
     expect(form.get_by_role("button", name="Stop")).to_have_count(0)
     page.get_by_role("button", name="Reset this session").click()
-    expect(page.get_by_text("is as new.")).to_be_visible()
+    expect(page.get_by_text("is reset.")).to_be_visible()
 
     # What the chat keeps.
     menu(page, "Traces").click()

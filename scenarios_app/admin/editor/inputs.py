@@ -19,7 +19,7 @@ from scenarios_app.engine.document.json_text import decode, plain
 from scenarios_app.engine.document.load import validate
 from scenarios_app.engine.shapes import DocumentError
 from scenarios_app.models import AnyStep
-from scenarios_app.models.fields import JsonField, LinesField, NamesField, ScriptField, Select
+from scenarios_app.models.fields import JsonField, LinesField, NamesField, ScriptField
 from scenarios_app.store.translate import step_object
 
 # Labels of the empty choice.
@@ -29,8 +29,6 @@ _BLANK = {
 }
 # Names in the page's scripts of the choices that show or hide other fields.
 _KINDS = {"failures_kind": "failing", "fault_kind": "fault"}
-_SELECTS = [(Select.MATCH.value, "request content")]
-_SELECTS += [(Select.FIRST_USER_MESSAGE.value, "scenario name in the first user message")]
 # Short labels, because the choice stands before its text.
 _MODES = [("contains", "contains"), ("equals", "is exactly"), ("startswith", "starts with")]
 _MODES += [("regex", "matches regex")]
@@ -147,8 +145,6 @@ def form_field(db_field: "models.Field[Any, Any]", cell: Cell) -> forms.Field:
     if db_field.choices:
         blank = [("", _BLANK[db_field.name])] if db_field.blank else []
         choices = _MODES if db_field.name == cell.how else [*blank, *db_field.choices]
-        if db_field.name == "select":
-            choices = _SELECTS
         field = db_field.formfield(choices=choices, widget=forms.Select(_SELECT), **texts)
     elif db_field.name == "answer_recorded":
         area = forms.Textarea(_CODE)

@@ -205,10 +205,12 @@ class ScenarioPage(ModelAdmin):
             time = parse_time(request.POST.get("at", ""))
             self.restore_version(scenario, time)
         except (ValueError, DocumentError) as error:
-            messages.error(request, f"“{scenario}” cannot be brought back to that: {error}")
+            messages.error(request, f"“{scenario}” cannot be restored to that version: {error}")
             return redirect(f"admin:{self._route('history')}", scenario.pk)
-        self.log_change(request, scenario, f"Brought back to {time:%Y-%m-%d %H:%M:%S}.")
-        messages.success(request, f"“{scenario}” is what it was at {time:%Y-%m-%d %H:%M:%S} UTC.")
+        self.log_change(request, scenario, f"Restored the version of {time:%Y-%m-%d %H:%M:%S}.")
+        messages.success(
+            request, f"“{scenario}” has the version of {time:%Y-%m-%d %H:%M:%S} UTC again."
+        )
         return redirect(self.url_of(scenario))
 
     def step_fields(self, request: HttpRequest, object_id: str, step_id: int) -> HttpResponse:

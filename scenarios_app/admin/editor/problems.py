@@ -15,7 +15,7 @@ from scenarios_app.models.fields import JsonField, NamesField
 from scenarios_app.store.columns import EXTRAS, MESSAGE_COLUMNS, VALUES, Place, empty_value
 from scenarios_app.store.translate import column_at
 
-NO_ANSWER = "say what to answer with"
+NO_ANSWER = "enter an answer"
 REQUIRED = "required"
 
 # The column for a problem of a whole section in which nothing is set.

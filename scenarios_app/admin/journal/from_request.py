@@ -41,7 +41,7 @@ def request_of(served: ServedRequest) -> CanonicalRequest:
         raise CannotRead("The journal kept only the beginning of this request's body.")
     request = parse_row(served, services().pipeline.options)
     if request is None:
-        raise CannotRead("This request is none that a step could answer.")
+        raise CannotRead("No step can answer this kind of request.")
     return request
 
 

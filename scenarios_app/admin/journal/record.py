@@ -143,7 +143,7 @@ def _chosen_upstreams(form: QueryDict) -> tuple[dict[str, str], dict[str, str]]:
     for name in form.getlist("upstream"):
         choice = choices.get(name)
         if choice is None:
-            message = f"“{name}” is no provider that this server may record from."
+            message = f"This server cannot record from “{name}”."
             raise ControlError(400, message, field="upstream")
         with_own_key = form.get(f"key-{name}") == SERVERS_KEY
         if with_own_key and not choice.variable:
@@ -189,7 +189,7 @@ def _end(request: HttpRequest, name: str | None, subject: str) -> HttpResponse:
     for told in (*result.problems, *result.notes):
         messages.warning(request, told)
     if result.document is None or not result.document["steps"]:
-        messages.warning(request, f"Nothing of {subject} was recorded, so there is no draft.")
+        messages.warning(request, f"No answers of {subject} were recorded: no draft was created.")
         return redirect(_record_page(name))
     (document,) = load_documents(result.document, limits=limits())
     try:
@@ -199,8 +199,8 @@ def _end(request: HttpRequest, name: str | None, subject: str) -> HttpResponse:
         services().pipeline.recordings.setdefault(recording.session, recording)
         raise
     steps = len(document.steps)
-    told = f"{steps} step{'' if steps == 1 else 's'} recorded. Nothing answers from a draft yet."
-    messages.success(request, told)
+    recorded = f"{steps} step{'' if steps == 1 else 's'} recorded."
+    messages.success(request, f"{recorded} The draft answers no requests until you publish it.")
     return redirect("admin:scenarios_app_draft_change", draft.pk)
 
 

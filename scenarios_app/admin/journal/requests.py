@@ -249,7 +249,7 @@ class JournalAdmin(ModelAdmin):
     def answered_by(self, served: ServedRequest) -> str:
         if served.is_unmatched:
             near = nearest(served.near_misses)
-            return format_html('–<span class="sc-under">{}</span>', near and f"nearest: {near}")
+            return format_html('–<span class="sc-under">{}</span>', near and f"closest: {near}")
         return format_html('{}<span class="sc-under">step {}</span>', served.scenario, served.step)
 
     @admin.display(description="Result", ordering="outcome")

@@ -137,14 +137,14 @@ def rename(request: HttpRequest) -> HttpResponse:
     session = request.POST.get("session", "")
     name = " ".join(request.POST.get("name", "").split())[:100]
     if not session or len(session) > 255 or "\0" in session + name:
-        messages.error(request, "This is the name of no session.")
+        messages.error(request, "There is no such session.")
         return redirect("admin:scenarios_app_sessions")
     if name:
         SessionName.objects.update_or_create(session=session, defaults={"name": name})
-        messages.success(request, f"The session is called “{name}”.")
+        messages.success(request, f"The display name is “{name}”.")
     else:
         SessionName.objects.filter(session=session).delete()
-        messages.success(request, "The session has no other name any more.")
+        messages.success(request, "The display name is removed.")
     return redirect(session_url(session))
 
 
@@ -155,7 +155,7 @@ def reset(request: HttpRequest) -> HttpResponse:
     require(request, "scenarios_app.change_scenario")
     name = request.POST.get("name")
     reset_session(name, scenarios="scenarios" in request.POST)
-    told = "Every session is as new." if name is None else f"Session “{name}” is as new."
+    told = "All sessions are reset." if name is None else f"Session “{name}” is reset."
     messages.success(request, told)
     return redirect("admin:scenarios_app_sessions")
 

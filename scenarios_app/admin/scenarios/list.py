@@ -205,7 +205,7 @@ class ScenarioList(ModelAdmin):
         for copy in copies:
             self.log_addition(request, copy, "Duplicated.")
         names = ", ".join(f"“{copy}”" for copy in copies)
-        messages.success(request, f"Made {names}, switched off until you enable them.")
+        messages.success(request, f"Created {names}, disabled until you enable them.")
         return None
 
     @admin.action(description="Export as documents (JSON)", permissions=["view"])

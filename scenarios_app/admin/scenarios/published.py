@@ -151,7 +151,7 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
             actions.report_document_error(request, error, f"“{scenario}” cannot be duplicated")
             return redirect(self.url_of(scenario))
         self.log_addition(request, copy, f"Duplicated “{scenario}”.")
-        messages.success(request, f"This is “{copy}”, switched off until you enable it.")
+        messages.success(request, f"This is “{copy}”, disabled until you enable it.")
         return redirect(self.url_of(copy))
 
     def import_documents(self, request: HttpRequest) -> HttpResponse:

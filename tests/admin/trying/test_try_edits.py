@@ -70,7 +70,7 @@ def test_edits_with_errors_list_the_errors(root: Client) -> None:
     page = edited(root, page_of(scenario), **{"steps-0-answer_tool_calls": "[", "name": ""})
     text = page.content.decode()
     assert {line.where for line in page.context["wrong"]} == {"Name", "Step 1, Tool calls"}
-    assert "can be tried once this is right" in text and 'id="try_form"' not in text
+    assert "Fix this first:" in text and 'id="try_form"' not in text
 
 
 def test_try_page_says_that_the_scenario_is_disabled(root: Client) -> None:
@@ -78,7 +78,7 @@ def test_try_page_says_that_the_scenario_is_disabled(root: Client) -> None:
     changes = fields_at(root, page_of(scenario))
     del changes["enabled"]
     page = root.post(f"{LIST}{scenario.pk}/try/", changes)
-    assert "It is not enabled, so no request sees it." in page.content.decode()
+    assert "The scenario is disabled, so it answers no requests." in page.content.decode()
     assert page.context["answer"] == "none"
 
 
