@@ -62,10 +62,7 @@ def test_one_session_or_all_are_recorded_into_a_draft(
     draft = Draft.objects.get()
     assert draft.name == f"Recording of {name or 'all sessions'}"
     assert draft.steps.count() == 1 and draft.published is None
-    assert (
-        "1 step recorded. A draft answers no requests until you publish it."
-        in answer.content.decode()
-    )
+    assert "1 step recorded. The draft answers no requests" in answer.content.decode()
     assert services().pipeline.recordings == {}
 
 
@@ -104,7 +101,7 @@ def test_recording_is_kept_when_its_draft_cannot_be_stored(
 def test_empty_recording_makes_no_draft(root: Client) -> None:
     root.post(RECORD)
     answer = root.post(RECORD, {"end": "1"}, follow=True)
-    assert "Nothing of all sessions was recorded" in answer.content.decode()
+    assert "No answers of all sessions were recorded" in answer.content.decode()
     assert not Draft.objects.exists()
 
 
@@ -170,7 +167,7 @@ def test_other_modes_offer_only_configured_upstreams(
     assert choices(chooser) == {"openai": "https://upstream.example"}
     posted = {"name": "s", "choose": "1", "upstream": "anthropic"}
     answer = chooser.post(RECORD, posted, follow=True)
-    assert "“anthropic” is no provider that this server may record from" in text_of(answer)
+    assert "This server cannot record from “anthropic”" in text_of(answer)
     assert recording() is None
 
 
@@ -193,7 +190,7 @@ def test_recording_forwards_only_to_chosen_providers(chooser: Client) -> None:
 def test_unknown_provider_is_refused(chooser: Client, upstream: str) -> None:
     posted = {"name": "s", "choose": "1", **({"upstream": upstream} if upstream else {})}
     answer = chooser.post(RECORD, posted, follow=True)
-    wanted = "is no provider that" if upstream else "Choose at least one provider"
+    wanted = "This server cannot record from" if upstream else "Choose at least one provider"
     assert wanted in text_of(answer) and recording() is None
 
 
