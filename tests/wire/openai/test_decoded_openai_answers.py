@@ -97,20 +97,15 @@ def test_a_chat_stream_in_parts() -> None:
         delta("tool_calls"),
         {"choices": [], "usage": {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3}},
     )
-    assert (
-        parts_of(CHAT, body + b"data: [DONE]\n\n", body_=None)
-        if False
-        else parts_of(CHAT, body + b"data: [DONE]\n\n")
-        == {
-            "reasoning": [{"text": "Hm."}],
-            "text": "Hi you",
-            "tool_calls": [
-                {"id": "call_1", "name": "f", "arguments": {"a": 1}},
-                {"id": "call_2", "name": "g"},
-            ],
-            "usage": {"input_tokens": 1, "output_tokens": 2},
-        }
-    )
+    assert parts_of(CHAT, body + b"data: [DONE]\n\n") == {
+        "reasoning": [{"text": "Hm."}],
+        "text": "Hi you",
+        "tool_calls": [
+            {"id": "call_1", "name": "f", "arguments": {"a": 1}},
+            {"id": "call_2", "name": "g"},
+        ],
+        "usage": {"input_tokens": 1, "output_tokens": 2},
+    }
 
 
 def test_calls_without_an_index_are_told_apart_by_their_ids() -> None:
