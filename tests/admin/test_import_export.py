@@ -164,7 +164,7 @@ def test_scenario_is_duplicated_from_its_page(root: Client) -> None:
     assert root.get(url).status_code == 405
     response = root.post(url, follow=True)
     assert response.context["original"].name == "one copy"
-    assert "switched off until you enable it" in response.content.decode()
+    assert "disabled until you enable it" in response.content.decode()
 
 
 def test_preview_counts_scenarios_and_steps_from_one(root: Client) -> None:

@@ -123,7 +123,7 @@ def test_unmatched_request_is_reported(root: Client) -> None:
     a_scenario("weather", {"match_user": "rain"})
     page = tried(root, user="hello")
     assert page.context["answer"] == "none"
-    assert b"No step matches this request. The nearest: weather, step 1." in page.content
+    assert b"No step matches this request. The closest: weather, step 1." in page.content
 
 
 def test_try_page_can_be_limited_to_one_scenario(root: Client) -> None:
