@@ -225,7 +225,7 @@ def test_author_writes_a_draft_and_a_reviewer_publishes_it(
     open_row(page, 0).get_by_label("Answer text").fill("new")
     page.get_by_role("button", name="Save", exact=True).click()
     expect(banner).to_contain_text('Answer text from "old" to "new"')
-    expect(banner).to_contain_text("Somebody with the permission “Can publish draft” has to")
+    expect(banner).to_contain_text("Only users with the permission “Can publish draft” can")
     expect(page.get_by_text(re.compile("Publish…|publish…"))).to_have_count(0)
     draft = page.url
     page.goto(draft.replace("/change/", "/publish/"))
