@@ -69,7 +69,7 @@ async def readyz(request: HttpRequest) -> JsonResponse:
     if shared := redis_connections():
         checks["state"] = problem = await asyncio.to_thread(shared.problem)
         ready = ready and problem is None
-    body = {"ready": ready, "checks": {name: found or "ok" for name, found in checks.items()}}
+    body = {"ready": ready, "checks": {name: text or "ok" for name, text in checks.items()}}
     headers = {} if ready else {"Retry-After": "1"}
     return JsonResponse(body, status=200 if ready else 503, headers=headers)
 

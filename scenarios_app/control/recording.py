@@ -103,8 +103,8 @@ def end_recording(name_or_key: str | None) -> tuple[Recording, RecordingResult]:
 def drift_body(drifted: Drifted) -> dict[str, Any]:
     """Return the drift report as JSON values."""
     return {
-        "drifted": bool(drifted.found),
-        "drift": [drift_json(drift) for drift in drifted.found],
+        "drifted": bool(drifted.drifts),
+        "drift": [drift_json(drift) for drift in drifted.drifts],
         "unreached": [f"{step.cassette}/{step.step}" for step in drifted.unreached],
     }
 

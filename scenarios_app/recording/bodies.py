@@ -103,12 +103,12 @@ def reader_of(encoding: str, *, most: int) -> Reader:
 
 def acceptable(accepted: str) -> str:
     """What of the encodings that a client takes is asked for in its place."""
-    taken = {
+    content_codings = {
         name.strip().lower()
         for name, _, weight in (part.partition(";") for part in accepted.split(","))
         if weight.replace(" ", "") not in ("q=0", "q=0.0")
     }
-    return ", ".join(name for name in READABLE if name in taken) or IDENTITY
+    return ", ".join(name for name in READABLE if name in content_codings) or IDENTITY
 
 
 class _Plain:
@@ -118,11 +118,11 @@ class _Plain:
         self._left = most
 
     def read(self, piece: bytes) -> bytes:
-        kept = piece[: self._left]
-        self._left -= len(kept)
-        if len(kept) < len(piece):
-            raise TooLong(kept)
-        return kept
+        data = piece[: self._left]
+        self._left -= len(data)
+        if len(data) < len(piece):
+            raise TooLong(data)
+        return data
 
 
 class _Inflated:
@@ -144,11 +144,11 @@ class _Inflated:
             if self._inflate.eof:
                 self._inflate = zlib.decompressobj(_EITHER)
             # One more than there is room for tells a body that is too long.
-            found = self._inflated(piece)
-            out += found[: self._left]
-            if len(found) > self._left:
+            data = self._inflated(piece)
+            out += data[: self._left]
+            if len(data) > self._left:
                 raise TooLong(out)
-            self._left -= len(found)
+            self._left -= len(data)
             piece = self._inflate.unused_data if self._inflate.eof else b""
         return out
 
@@ -160,14 +160,14 @@ class _Inflated:
                 return b""
             piece, self._head = self._head, b""
         try:
-            found = self._inflate.decompress(piece, self._left + 1)
+            data = self._inflate.decompress(piece, self._left + 1)
         except zlib.error as error:
             if self._begun:
                 raise Unreadable(f"it cannot be decompressed: {error}") from None
             self._inflate = zlib.decompressobj(-zlib.MAX_WBITS)
             try:
-                found = self._inflate.decompress(piece, self._left + 1)
+                data = self._inflate.decompress(piece, self._left + 1)
             except zlib.error as again:
                 raise Unreadable(f"it cannot be decompressed: {again}") from None
         self._begun = True
-        return found
+        return data

@@ -38,7 +38,7 @@ _MAX_EDITABLE_BYTES: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class Conversion:
     """The document of a cassette, and in words for people what could not be carried over."""
 
     document: dict[str, Any]
@@ -49,7 +49,7 @@ class Made:
         return len(self.document["steps"])
 
 
-def to_document(name: str, interactions: Sequence[Interaction]) -> Made:
+def to_document(name: str, interactions: Sequence[Interaction]) -> Conversion:
     """The scenario document that replays these interactions in their order.
 
     Secrets are taken out first. What is for an API that this server does not speak is left out, and
@@ -62,30 +62,30 @@ def to_document(name: str, interactions: Sequence[Interaction]) -> Made:
         if len(interaction.request.url) > MAX_URL_CHARS:
             notes[f"left out: a request with a URL of more than {MAX_URL_CHARS:,} characters"] += 1
             continue
-        kept = redacted(interaction)
-        where = placed(kept.request)
+        clean = redacted(interaction)
+        where = placed(clean.request)
         if where is None:
-            api = unspoken(kept.request)
+            api = unspoken(clean.request)
             notes[f"left out: {api} is an API that this server does not speak"] += 1
             continue
-        answer = produced(where, kept.response)
+        answer = produced(where, clean.response)
         braces = braces or answer.braces
         steps.append({"match": _match(where), "produce": answer.document})
-        notes.update(f"step {len(steps)}: {note}" for note in kept.notes)
+        notes.update(f"step {len(steps)}: {note}" for note in clean.notes)
         if answer.lost:
             notes[f"once edited, an answer is without {', '.join(answer.lost)}"] += 1
     document: dict[str, Any] = {"name": name, "tags": [TAG]}
     if braces:
         document["variables"] = {BRACES: OPENING}
-    told = (f"{note} ({n} interactions)" if n > 1 else note for note, n in notes.items())
-    return Made({**document, "steps": steps}, tuple(told))
+    note_lines = (f"{note} ({n} interactions)" if n > 1 else note for note, n in notes.items())
+    return Conversion({**document, "steps": steps}, tuple(note_lines))
 
 
 def step_of(interaction: Interaction) -> dict[str, Any] | None:
     """The step of one interaction, for those who change what it matches; None where it is for an
     API that this server does not speak."""
-    made = to_document("step", [interaction])
-    return made.document["steps"][0] if made.steps else None
+    conversion = to_document("step", [interaction])
+    return conversion.document["steps"][0] if conversion.steps else None
 
 
 def _match(where: Placed) -> dict[str, Json]:
@@ -212,16 +212,16 @@ def _raw(response: RecordedResponse) -> dict[str, Json]:
 
 
 def _headers(response: RecordedResponse) -> dict[str, Json]:
-    kept: dict[str, Json] = {}
+    headers: dict[str, Json] = {}
     if response.body.startswith((b"data:", b"event:", b":")):
-        kept["content-type"] = "text/event-stream"
+        headers["content-type"] = "text/event-stream"
     for name, value in response.headers:
         lower, bare = name.lower(), value.strip()
         if (lower in _REPLAYED_HEADERS or _REPLAYED_HEADER_PART in lower) and set(
             bare
         ) <= _PRINTABLE:
-            kept[lower] = bare
-    return kept
+            headers[lower] = bare
+    return headers
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,9 +243,9 @@ def conversation_match(
     if model:
         match["model"] = model
     messages: list[Json] = []
-    asked = next((turn.text for turn in reversed(turns) if turn.role == "user"), "")
-    if asked:
-        messages.append({"role": "user", "which": "last", "equals": asked})
+    question = next((turn.text for turn in reversed(turns) if turn.role == "user"), "")
+    if question:
+        messages.append({"role": "user", "which": "last", "equals": question})
     if turns and turns[-1].role == "tool" and turns[-1].text:
         messages.append({"role": "tool", "which": "last", "equals": turns[-1].text})
     if messages:
@@ -264,10 +264,10 @@ def expected_tools(names: Sequence[str]) -> Json:
     return {"tools": list(names), "allow_missing_tools": True}
 
 
-def made(name: str, steps: Sequence[dict[str, Any]], notes: Sequence[str]) -> Made:
+def make_conversion(name: str, steps: Sequence[dict[str, Any]], notes: Sequence[str]) -> Conversion:
     """The document of such steps, whose answers are said as they stand."""
     written = [{**step, "produce": as_said(step["produce"])} for step in steps]
     document: dict[str, Any] = {"name": name, "tags": [TAG]}
     if written != list(steps):
         document["variables"] = {BRACES: OPENING}
-    return Made({**document, "steps": written}, tuple(notes))
+    return Conversion({**document, "steps": written}, tuple(notes))

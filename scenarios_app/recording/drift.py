@@ -67,7 +67,7 @@ class Drifted:
     """All that drifted of one recording, and the steps of which nothing is known: what was asked
     before them was not answered, so nobody came as far."""
 
-    found: tuple[Drift, ...] = ()
+    drifts: tuple[Drift, ...] = ()
     unreached: tuple[RecordedStep, ...] = ()
 
 
@@ -109,30 +109,30 @@ def drift_of(
     """
     steps = [step for document in documents for step in recorded_steps(document)]
     left = [step for step in steps if (step.cassette, step.step) not in served]
-    found: list[Drift] = []
+    drifts: list[Drift] = []
     for miss in _misses(missed):
-        drift, taken = _pair(miss, left, steps)
-        found.append(drift)
-        if taken is not None:
-            left.remove(taken)
-    if found:
-        return Drifted(tuple(found), tuple(left))
+        drift, likely_step = _pair(miss, left, steps)
+        drifts.append(drift)
+        if likely_step is not None:
+            left.remove(likely_step)
+    if drifts:
+        return Drifted(tuple(drifts), tuple(left))
     return Drifted(tuple(Drift("removed", s.cassette, s.step, s.line) for s in left))
 
 
 def _misses(missed: Sequence[RecordedRequest]) -> list[_Miss]:
     """Return each request once, with the number of its repetitions."""
-    found: dict[tuple[str, str], _Miss] = {}
+    misses: dict[tuple[str, str], _Miss] = {}
     for request in missed:
         where = placed(request)
         url = request.url_parts
         path = where.path if where else url.path
         query = dict(parse_qsl(url.query, keep_blank_values=True))
         one = _Miss(path, compared_request(request.method, query, request.body))
-        known = found.setdefault((path, one.request.digest), one)
-        if known is not one:
-            known.times += 1
-    return list(found.values())
+        first = misses.setdefault((path, one.request.digest), one)
+        if first is not one:
+            first.times += 1
+    return list(misses.values())
 
 
 def _pair(
@@ -145,9 +145,9 @@ def _pair(
     if likely is None or _likeness(likely, miss) < _MIN_LIKENESS:
         cassette = (left or steps)[0].cassette if steps else ""
         return Drift("new", cassette, "", line, times=miss.times), None
-    asked = replace(miss.request, exact=likely.request.exact)
-    found = differences(likely.request, asked)
-    return Drift("changed", likely.cassette, likely.step, line, found, miss.times), likely
+    request = replace(miss.request, exact=likely.request.exact)
+    changes = differences(likely.request, request)
+    return Drift("changed", likely.cassette, likely.step, line, changes, miss.times), likely
 
 
 def _likeness(step: RecordedStep, miss: _Miss) -> float:
@@ -187,31 +187,31 @@ def shape_of(status: int, media_type: str, body: bytes) -> Shape:
     """The shape of an answer. Of a stream each kind of event has its own; what is no JSON has one
     of which no more is known."""
     kind = media_type.partition(";")[0].strip().lower()
-    found: dict[str, set[str]] = {"status": {str(status)}, "content-type": {kind}}
+    shape: dict[str, set[str]] = {"status": {str(status)}, "content-type": {kind}}
     text = body.decode(errors="replace")
     for name, value in _events(text) if kind == _STREAM else _lines(text):
         for place, type_name in _places(value, name):
-            found.setdefault(place, set()).add(type_name)
-    return found
+            shape.setdefault(place, set()).add(type_name)
+    return shape
 
 
 def shape_differences(recorded: Shape, today: Shape) -> tuple[Difference, ...]:
     """Return new, removed and retyped fields; null is compatible with every type."""
-    found: list[Difference] = []
+    changes: list[Difference] = []
     for place in sorted({*recorded, *today}):
         before, now = sorted(recorded.get(place, ())), sorted(today.get(place, ()))
         if not before:
-            found.append(Difference("new", place, None, " or ".join(now)))
+            changes.append(Difference("new", place, None, " or ".join(now)))
         elif not now:
-            found.append(Difference("removed", place, " or ".join(before), None))
+            changes.append(Difference("removed", place, " or ".join(before), None))
         elif _other(before, now):
-            found.append(Difference("changed", place, " or ".join(before), " or ".join(now)))
-    return tuple(found)
+            changes.append(Difference("changed", place, " or ".join(before), " or ".join(now)))
+    return tuple(changes)
 
 
 def _other(before: list[str], now: list[str]) -> bool:
-    known, new = set(before) - {_NULL}, set(now) - {_NULL}
-    return bool(known and new and known.isdisjoint(new))
+    old, new = set(before) - {_NULL}, set(now) - {_NULL}
+    return bool(old and new and old.isdisjoint(new))
 
 
 def _lines(text: str) -> Iterator[tuple[str, Json]]:

@@ -13,7 +13,7 @@ from scenarios_app.engine.document.json_text import plain
 from scenarios_app.engine.document.load import LoadedDocument, read_documents
 from scenarios_app.engine.document.scenario import ScenarioDocument
 from scenarios_app.engine.shapes import DocumentError, Problem
-from scenarios_app.recording.document import Made
+from scenarios_app.recording.document import Conversion
 from scenarios_app.recording.importers import SUFFIXES, recording, stem_of, unique
 
 _NO_FORM: Final = f"passed over, {NOT_JSON}"
@@ -32,30 +32,30 @@ def read_paths(
     paths: str | Iterable[str | Path],
     *,
     limits: DocumentLimits = LIMITS,
-    taken: Collection[str] = (),
+    names: Collection[str] = (),
 ) -> Files:
     """The scenarios of all files, merged by name; each recording is a scenario that is called as
-    its file without the suffix, made unique among them and what is `taken`. Raises DocumentError,
+    its file without the suffix, made unique among them and what are `names`. Raises DocumentError,
     and then nothing is loaded."""
     listed = paths.split(os.pathsep) if isinstance(paths, str) else list(paths)
     listed = [path for path in listed if str(path)]
-    recordings = _Recordings(set(map(str, listed)), taken)
+    recordings = _Recordings(set(map(str, listed)), names)
     documents = read_files(listed, limits=limits, others=recordings)
     over = find_ignored_files(listed, others=SUFFIXES)
     return Files(documents, (*recordings.notes, *over))
 
 
 def read_upload(
-    data: bytes, *, source: str, taken: Collection[str] = (), limits: DocumentLimits = LIMITS
+    data: bytes, *, source: str, names: Collection[str] = (), limits: DocumentLimits = LIMITS
 ) -> Files | None:
     """The one scenario of a recording that came in as bytes under a file's name; None where it is
     no recording. Raises DocumentError."""
-    found = recording(data, source=source)
-    if found is None:
+    source_recording = recording(data, source=source)
+    if source_recording is None:
         return None
-    made = found.made(unique(stem_of(source), taken))
-    notes = tuple(_notes(made, source))
-    return Files([read.document for read in _reads(made, source)], notes)
+    conversion = source_recording.convert(unique(stem_of(source), names))
+    notes = tuple(_notes(conversion, source))
+    return Files([read.document for read in _reads(conversion, source)], notes)
 
 
 @dataclass(slots=True)
@@ -64,44 +64,44 @@ class _Recordings:
     are `taken` are for others."""
 
     named: set[str]
-    taken: Collection[str]
+    used_names: Collection[str]
     notes: list[Problem] = field(default_factory=list)
     suffixes: Collection[str] = SUFFIXES
 
     def find_reader(
         self, file: Path, data: bytes
     ) -> Callable[[Collection[str]], LoadedDocument | None] | None:
-        found = recording(data, source=str(file))
-        if found is None:
+        source_recording = recording(data, source=str(file))
+        if source_recording is None:
             if file.suffix.lower() in SUFFIXES and str(file) not in self.named:
                 self.notes.append(Problem("", _NO_FORM, str(file)))
             return None
-        # Made now, so that what is wrong with it is told with all else that is.
-        made = found.made(stem_of(str(file)))
-        reads = _reads(made, str(file))
-        self.notes += _notes(made, str(file))
+        # Conversion now, so that what is wrong with it is told with all else that is.
+        conversion = source_recording.convert(stem_of(str(file)))
+        reads = _reads(conversion, str(file))
+        self.notes += _notes(conversion, str(file))
 
-        def named(taken: Collection[str]) -> LoadedDocument | None:
+        def named(names: Collection[str]) -> LoadedDocument | None:
             for read in reads:
-                name = unique(read.document.name, {*taken, *self.taken})
+                name = unique(read.document.name, {*names, *self.used_names})
                 return LoadedDocument(read.document.model_copy(update={"name": name}), read.source)
             return None
 
         return named
 
 
-def _reads(made: Made, source: str) -> list[LoadedDocument]:
+def _reads(conversion: Conversion, source: str) -> list[LoadedDocument]:
     """The checked document of what was made, if it has a step."""
-    if not made.steps:
+    if not conversion.steps:
         return []
     try:
-        return read_documents(plain(made.document), source=source)
+        return read_documents(plain(conversion.document), source=source)
     except DocumentError as error:
         raise DocumentError.of(
             Problem(problem.place, problem.message, source) for problem in error.problems
         ) from None
 
 
-def _notes(made: Made, source: str) -> list[Problem]:
-    told = [*made.notes, *([] if made.steps else [_NOTHING])]
-    return [Problem("", note, source) for note in told]
+def _notes(conversion: Conversion, source: str) -> list[Problem]:
+    note_lines = [*conversion.notes, *([] if conversion.steps else [_NOTHING])]
+    return [Problem("", note, source) for note in note_lines]

@@ -39,7 +39,7 @@ def redacted(interaction: Interaction, *, keys: Iterable[str] = ()) -> Interacti
     """
     request, response = interaction.request, interaction.response
     secrets = SecretMask((*keys, *_named_secrets(request), *_keys_in(response.body)))
-    kept = RecordedRequest(
+    clean_request = RecordedRequest(
         method=request.method,
         url=secrets.text(_redacted_url(request)),
         headers=_redacted_headers(request.headers, secrets),
@@ -56,7 +56,7 @@ def redacted(interaction: Interaction, *, keys: Iterable[str] = ()) -> Interacti
         ),
         cut=response.cut,
     )
-    return replace(interaction, request=kept, response=answer, notes=notes)
+    return replace(interaction, request=clean_request, response=answer, notes=notes)
 
 
 class SecretMask:
@@ -96,12 +96,12 @@ class SecretMask:
         spans = list(self._spans(whole))
         if not spans:
             return pieces
-        kept, start = [], 0
+        parts, start = [], 0
         for piece in pieces:
             end = start + len(piece)
-            kept.append(_covered(whole, spans, start=start, end=end))
+            parts.append(_covered(whole, spans, start=start, end=end))
             start = end
-        return kept
+        return parts
 
     def _spans(self, whole: bytes) -> Iterator[tuple[int, int]]:
         """The places of secrets, joined where they touch."""
@@ -162,8 +162,8 @@ def _redacted_url(request: RecordedRequest) -> str:
     pairs = parse_qsl(parts.query, keep_blank_values=True)
     query = parts.query
     if any(is_secret(name) for name, _ in pairs):
-        shown = [(name, mask(value) if is_secret(name) else value) for name, value in pairs]
-        query = urlencode(shown, safe="*", quote_via=quote, errors="replace")
+        masked = [(name, mask(value) if is_secret(name) else value) for name, value in pairs]
+        query = urlencode(masked, safe="*", quote_via=quote, errors="replace")
     place = parts.netloc.rpartition("@")[2]
     return urlunsplit(parts._replace(netloc=place, query=query))
 

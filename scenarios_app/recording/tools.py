@@ -29,12 +29,12 @@ class NotRecorded(Exception):
 class _Results:
     """The results of equal calls, in order; after the last comes the first, for who asks anew."""
 
-    given: list[ToolResultDocument] = field(default_factory=list)
+    results: list[ToolResultDocument] = field(default_factory=list)
     _next: int = 0
 
     def take(self) -> ToolResultDocument:
-        result = self.given[self._next]
-        self._next = (self._next + 1) % len(self.given)
+        result = self.results[self._next]
+        self._next = (self._next + 1) % len(self.results)
         return result
 
 
@@ -57,21 +57,23 @@ class RecordedTools:
         """What this call gives back; raises NotRecorded."""
         if name not in self._offered:
             raise NotRecorded(f"no tool {_short(name)} was recorded")
-        known = self._results.get(name, {})
-        asked = _written(arguments)
-        if asked not in known:
-            calls = [*map(_short, list(known)[:_MAX_LISTED_CALLS])]
-            if len(known) > _MAX_LISTED_CALLS:
-                calls.append(f"{len(known) - _MAX_LISTED_CALLS} more")
-            told = f"recorded are {', '.join(calls)}" if calls else "no call of it was"
-            raise NotRecorded(f"{name} with {_short(asked)} was not recorded: {told}")
-        return known[asked].take()
+        results = self._results.get(name, {})
+        arguments_text = _written(arguments)
+        if arguments_text not in results:
+            calls = [*map(_short, list(results)[:_MAX_LISTED_CALLS])]
+            if len(results) > _MAX_LISTED_CALLS:
+                calls.append(f"{len(results) - _MAX_LISTED_CALLS} more")
+            recorded_calls = f"recorded are {', '.join(calls)}" if calls else "no call of it was"
+            raise NotRecorded(
+                f"{name} with {_short(arguments_text)} was not recorded: {recorded_calls}"
+            )
+        return results[arguments_text].take()
 
     def _read(self, document: ScenarioDocument) -> None:
         values = variable_values(document.variables)
         filling = TemplateFiller(lambda: values, sys.maxsize)
         scripted: set[tuple[str, str]] = set()
-        heard: set[tuple[ToolCallPart, ToolResultPart]] = set()
+        seen: set[tuple[ToolCallPart, ToolResultPart]] = set()
         for step in document.steps:
             request = _recorded_request(step)
             for tool in request.tools if request else ():
@@ -92,10 +94,12 @@ class RecordedTools:
             for one in _answered(request) if request else ():
                 part, result = one
                 # Later requests repeat what earlier ones said.
-                if one not in heard and (part.id, part.name) not in scripted:
-                    heard.add(one)
-                    given = ToolResultDocument(text=result.content, is_error=result.is_error)
-                    self._add(part.name, part.arguments, result=given)
+                if one not in seen and (part.id, part.name) not in scripted:
+                    seen.add(one)
+                    result_document = ToolResultDocument(
+                        text=result.content, is_error=result.is_error
+                    )
+                    self._add(part.name, part.arguments, result=result_document)
 
     def _add(self, name: str, arguments: str, *, result: ToolResultDocument) -> None:
         try:
@@ -104,8 +108,8 @@ class RecordedTools:
             # No server has ever seen them.
             return
         self._offered.setdefault(name, Tool(name))
-        known = self._results.setdefault(name, {})
-        known.setdefault(_written(read), _Results()).given.append(result)
+        results = self._results.setdefault(name, {})
+        results.setdefault(_written(read), _Results()).results.append(result)
 
 
 def _written(arguments: Json) -> str:

@@ -44,18 +44,18 @@ def read_upstreams(entries: Iterable[str]) -> dict[str, str]:
 
     Raises UpstreamError.
     """
-    known, base_urls = upstreams(), dict[str, str]()
+    default_urls, base_urls = upstreams(), dict[str, str]()
     for entry in entries:
         name, equals, url = (part.strip() for part in entry.partition("="))
         name = name.lower()
-        if name not in known:
-            names = ", ".join(known)
+        if name not in default_urls:
+            names = ", ".join(default_urls)
             raise UpstreamError(f"there is no provider {name!r}, expected one of {names}")
         if name in base_urls:
             raise UpstreamError(f"{name} is given twice")
-        if not equals and not known[name].base_url:
+        if not equals and not default_urls[name].base_url:
             raise UpstreamError(f"{name} has no address of its own, expected {name}=URL")
-        base_urls[name] = check_base_url(name, url if equals else known[name].base_url)
+        base_urls[name] = check_base_url(name, url if equals else default_urls[name].base_url)
     return base_urls
 
 

@@ -92,12 +92,12 @@ class _DocumentWriter:
     changed: list[Scenario] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     removed: list[Step] = field(default_factory=list)
-    kept: list[Scenario] = field(default_factory=list)
+    documents_kept: list[Scenario] = field(default_factory=list)
 
     def take(self, document: ScenarioDocument, stored: Scenario | None) -> Scenario:
         before = list(stored.steps.all()) if stored else []
         if stored and _stored_object(stored, before) == dump(document):
-            self.kept.append(stored)
+            self.documents_kept.append(stored)
             return stored
         scenario, steps = rows_of(document)
         if stored is None:
@@ -123,7 +123,7 @@ class _DocumentWriter:
             Step.objects.filter(scenario__in=part).discard()
         Step.objects.bulk_create(self.steps)
         add_history("+", self.steps, reason)
-        for part in batches([scenario.pk for scenario in self.kept]):
+        for part in batches([scenario.pk for scenario in self.documents_kept]):
             Step.objects.filter(scenario__in=part).renew_keys()
 
 

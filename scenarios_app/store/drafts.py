@@ -81,8 +81,8 @@ def get_or_create_draft(scenario: Scenario) -> tuple[Draft, bool]:
     with transaction.atomic():
         # A concurrent call waits here, and then finds this draft.
         published = Scenario.objects.select_for_update().get(pk=scenario.pk)
-        if found := Draft.objects.filter(published=published).first():
-            return found, False
+        if existing := Draft.objects.filter(published=published).first():
+            return existing, False
         state = _state_of(published)
         base = {"scenario": state.scenario, "steps": state.steps}
         draft = Draft(published=published, base=base, **_column_values(published, _SCENARIO))
@@ -110,13 +110,13 @@ def append_step(scenario: AnyScenario, step: Step) -> None:
     save_steps(new=[model(scenario=scenario, key=new_key(), **values)])
 
 
-def free_name(name: str, *, drafts: bool = True, taken: Collection[str] = ()) -> str:
+def free_name(name: str, *, drafts: bool = True, names: Collection[str] = ()) -> str:
     """Return the name, with a number if a scenario, a draft or `taken` has it already."""
     kinds: tuple[Any, ...] = (Scenario, Draft) if drafts else (Scenario,)
     for number in count(1):
         suffix = f" ({number})" if number > 1 else ""
         free = f"{name[: NAME_LENGTH - len(suffix)]}{suffix}"
-        if free not in taken and not any(
+        if free not in names and not any(
             model.objects.filter(name=free).exists() for model in kinds
         ):
             break

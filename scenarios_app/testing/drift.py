@@ -61,9 +61,9 @@ def main(arguments: Sequence[str]) -> int:
 
 def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the arguments before `--` and the command after it."""
-    given = list(arguments)
-    at = given.index("--") if "--" in given else len(given)
-    return given[:at], given[at + 1 :]
+    words = list(arguments)
+    at = words.index("--") if "--" in words else len(words)
+    return words[:at], words[at + 1 :]
 
 
 def drift(options: Namespace, command: Sequence[str]) -> int:

@@ -27,8 +27,8 @@ def server_for(
     `config` has the arguments of `running_server`. Raises ServerFailed.
     """
     if unknown := [name for name in config if name not in CONFIG_KEYS]:
-        known = ", ".join(CONFIG_KEYS)
-        raise ServerFailed(f"mockllm_config: no {unknown[0]!r} is known, expected some of {known}")
+        keys = ", ".join(CONFIG_KEYS)
+        raise ServerFailed(f"mockllm_config: no {unknown[0]!r} is known, expected some of {keys}")
     if url is not None:
         yield url.rstrip("/")
         return

@@ -84,8 +84,8 @@ def _outgoing(
     """Return the recorded request with a real key."""
     match, request = step.document["match"], step.request
     path = step.path.replace("{model}", str(match.get("model", "")))
-    known = provider_upstreams()
-    provider = known.get(str(match.get("provider", "")))
+    defaults = provider_upstreams()
+    provider = defaults.get(str(match.get("provider", "")))
     headers = dict(provider.headers) if provider else {}
     query = urlencode(dict(request.query))
     body = b"" if request.body is None else _body(request.body)
@@ -97,7 +97,7 @@ def _outgoing(
     if not url:
         raise ServerFailed(f"{step.cassette}, step {step.step}: no upstream of {name} is named")
     if key := keys.get(name, ""):
-        header = known[name].key_header
+        header = defaults[name].key_header
         headers[header or "authorization"] = key if header else f"Bearer {key}"
     if body:
         headers["content-type"] = "application/json"

@@ -349,10 +349,10 @@ def _load_scenarios(session: "Mockllm", scenarios: list[Any], item: pytest.Item)
 
 
 def _check_names(session: "Mockllm", named: list[str], item: pytest.Item) -> None:
-    known = session.common_names()
+    names = session.common_names()
     for name in named:
-        if name not in known:
-            listed = ", ".join(known) or "none"
+        if name not in names:
+            listed = ", ".join(names) or "none"
             pytest.fail(
                 f"mockllm: the marker names {name!r}: there is no such file beside "
                 f"{item.path.name}, and no such scenario on the server (it has {listed})",

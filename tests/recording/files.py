@@ -7,15 +7,15 @@ import pytest
 
 from scenarios_app.engine.document import DocumentError, load_documents
 from scenarios_app.recording import Interaction
-from scenarios_app.recording.document import Made
+from scenarios_app.recording.document import Conversion
 from scenarios_app.recording.importers import recording
 
 
-def read(value: Any, source: str = "file.json") -> Made:
+def read(value: Any, source: str = "file.json") -> Conversion:
     data = value if isinstance(value, bytes) else json.dumps(value).encode()
     found = recording(data, source=source)
     assert found is not None
-    made = found.made("name")
+    made = found.convert("name")
     if made.steps:
         load_documents(made.document)
     return made

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
-from scenarios_app.recording.document import Made, to_document
+from scenarios_app.recording.document import Conversion, to_document
 
 CHAT = "https://api.openai.com/v1/chat/completions"
 MESSAGES = "https://api.anthropic.com/v1/messages"
@@ -38,7 +38,7 @@ def events(*values: Any) -> bytes:
     return b"".join(b"data: %s\n\n" % json.dumps(value).encode() for value in values)
 
 
-def made(url: str, body: Any, **keys: Any) -> Made:
+def made(url: str, body: Any, **keys: Any) -> Conversion:
     """The document of one answer from a URL."""
     asked = keys.pop("asked", None)
     return to_document("one", [Interaction(request(url, asked, **keys), response(body))])

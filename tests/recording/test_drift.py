@@ -30,7 +30,7 @@ def drifted(
 
 
 def told(found: Drifted) -> list[str]:
-    return [line for one in found.found for line in lines_of(one)]
+    return [line for one in found.drifts for line in lines_of(one)]
 
 
 def test_equal_requests_have_no_drift() -> None:
@@ -40,7 +40,7 @@ def test_equal_requests_have_no_drift() -> None:
 def test_a_changed_prompt_is_that_change_and_nothing_else() -> None:
     document = cassette(asked("You are terse.", "The weather?"), asked("Bye."))
     found = drifted(document, asked("You are kind.", "The weather?"), served=(2,))
-    (one,) = found.found
+    (one,) = found.drifts
     assert (one.kind, one.step, one.request) == ("changed", "1", "POST /v1/chat/completions")
     assert told(found) == [
         "changed: POST /v1/chat/completions (step 1)",
@@ -51,7 +51,7 @@ def test_a_changed_prompt_is_that_change_and_nothing_else() -> None:
 
 def test_steps_after_a_change_are_unreached() -> None:
     found = drifted(cassette(asked("a", "x"), asked("a", "x", "b")), asked("c", "x"))
-    assert [one.kind for one in found.found] == ["changed"]
+    assert [one.kind for one in found.drifts] == ["changed"]
     assert [step.step for step in found.unreached] == ["2"]
 
 
@@ -69,24 +69,24 @@ def test_another_endpoint_is_new_and_no_change() -> None:
 
 def test_the_same_once_more_is_new() -> None:
     found = drifted(cassette(asked("a")), asked("a"), served=(1,))
-    assert [(one.kind, one.cassette) for one in found.found] == [("new", "c")]
+    assert [(one.kind, one.cassette) for one in found.drifts] == [("new", "c")]
 
 
 def test_a_change_is_of_the_one_most_like_it() -> None:
     tools = [{"type": "function", "function": {"name": "get_weather"}}]
     document = cassette(asked("a"), asked("a", tools=tools))
     found = drifted(document, asked("b", tools=tools))
-    assert found.found[0].step == "2"
+    assert found.drifts[0].step == "2"
 
 
 def test_a_try_that_is_repeated_is_one_change() -> None:
     found = drifted(cassette(asked("a")), asked("b"), asked("b"), asked("b"))
-    (one,) = found.found
+    (one,) = found.drifts
     assert one.times == 3 and "(3 times)" in told(found)[0]
 
 
 def test_without_a_cassette_all_is_new() -> None:
-    assert [one.kind for one in drift_of([], set(), [asked("a")]).found] == ["new"]
+    assert [one.kind for one in drift_of([], set(), [asked("a")]).drifts] == ["new"]
 
 
 def test_steps_without_a_recorded_request_are_not_compared() -> None:
@@ -99,5 +99,5 @@ def test_every_step_is_served_missed_or_told_of(texts: list[str]) -> None:
     document = cassette(*map(asked, texts))
     for number in range(len(texts) + 1):
         found = drifted(document, served=tuple(range(1, number + 1)))
-        assert len(found.found) + number == len(texts)
-        json.dumps([drift_json(one) for one in found.found])
+        assert len(found.drifts) + number == len(texts)
+        json.dumps([drift_json(one) for one in found.drifts])

@@ -101,25 +101,25 @@ class Layers:
 
         def read() -> tuple[Any, Any]:
             exchange = pipeline.exchange(call_after(), head)
-            known = pipeline._requests.get(head, exchange.call.body)
-            run_eagerly(pipeline._request(exchange, run_inline, known))
-            return exchange, known
+            cached = pipeline._requests.get(head, exchange.call.body)
+            run_eagerly(pipeline._request(exchange, run_inline, cached))
+            return exchange, cached
 
         async def chosen() -> Any:
             arrival = await self.playing.state.arrive(head.session)
             index = self.playing.catalog.index_for(arrival.documents, arrival.revision)
             consumed, state = arrival.consumed, self.playing.state
             return await StepSelection(
-                index, parsed, head.session, consumed, state, run_inline, (), known
+                index, parsed, head.session, consumed, state, run_inline, (), cached_request
             ).choose()
 
         read()
-        exchange, known = read()
+        exchange, cached_request = read()
         parsed = exchange.request
         decision = run_eagerly(chosen())
         exchange.ordinal = 1
 
-        def made() -> Any:
+        def produce_bytes() -> Any:
             exchange.decide(decision)
             reply = pipeline._responses.get(exchange, decision, parsed)
             reply = reply or respond(exchange, decision, parsed, pipeline._responses)
@@ -136,7 +136,7 @@ class Layers:
         self.parts: dict[str, Callable[[], Any]] = {
             "reading and admission": read,
             "choosing": lambda: run_eagerly(chosen()),
-            "producing and encoding": made,
+            "producing and encoding": produce_bytes,
         }
         self.answered = answered
 

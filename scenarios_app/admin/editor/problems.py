@@ -99,8 +99,8 @@ def _label_of(name: str) -> str:
     """Return the page's label of a document key or a failure type; anything else unchanged."""
     if kind := fault_kinds().get(name):
         return f"“{kind.label}”"
-    found = next((column for column, place in VALUES.items() if place[-1] == name), "")
-    return f"“{STEP_CELLS[found].label}”" if found in STEP_CELLS else name
+    column_name = next((column for column, place in VALUES.items() if place[-1] == name), "")
+    return f"“{STEP_CELLS[column_name].label}”" if column_name in STEP_CELLS else name
 
 
 def join_keys(keys: list[str]) -> str:
@@ -118,7 +118,7 @@ def _column(place: str, keys: Place, row: StepColumns) -> str:
     if inside and isinstance(extra, dict) and inside[0] in extra:
         return column
     # A missing key belongs to the field in which one would type it.
-    if exact := next((name for name, known in VALUES.items() if known == keys), None):
+    if exact := next((name for name, column_keys in VALUES.items() if column_keys == keys), None):
         return exact
     if keys and not extra:
         return next(_set_columns(keys, row), _DEFAULT_COLUMNS.get(keys[0], column))

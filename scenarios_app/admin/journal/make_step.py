@@ -127,16 +127,16 @@ class Preview:
 
     answers: bool
     first: str
-    taken: list[ServedRequest]
+    answered_elsewhere: list[ServedRequest]
     others: list[ServedRequest]
 
     @property
-    def shown(self) -> list[ServedRequest]:
-        return [*self.taken, *self.others][:SHOWN_REQUESTS]
+    def shown_requests(self) -> list[ServedRequest]:
+        return [*self.answered_elsewhere, *self.others][:SHOWN_REQUESTS]
 
     @property
     def left_out(self) -> int:
-        return max(len(self.taken) + len(self.others) - SHOWN_REQUESTS, 0)
+        return max(len(self.answered_elsewhere) + len(self.others) - SHOWN_REQUESTS, 0)
 
 
 def make_step_page(request: HttpRequest, owner: Any, served: ServedRequest) -> HttpResponse:
@@ -311,7 +311,7 @@ def _preview(form: MakeStepForm, served: ServedRequest, parsed: CanonicalRequest
     return Preview(
         answers=first is not None and first.step is step,
         first=first.scenario.name if first else "",
-        taken=[row for row in rows if not row.is_unmatched],
+        answered_elsewhere=[row for row in rows if not row.is_unmatched],
         others=[row for row in rows if row.is_unmatched],
     )
 

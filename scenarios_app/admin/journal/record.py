@@ -186,8 +186,8 @@ def _begin(request: HttpRequest, name: str | None) -> None:
 
 def _end(request: HttpRequest, name: str | None, subject: str) -> HttpResponse:
     recording, result = end_recording(name)
-    for told in (*result.problems, *result.notes):
-        messages.warning(request, told)
+    for message in (*result.problems, *result.notes):
+        messages.warning(request, message)
     if result.document is None or not result.document["steps"]:
         messages.warning(request, f"No answers of {subject} were recorded: no draft was created.")
         return redirect(_record_page(name))

@@ -155,8 +155,8 @@ def reset(request: HttpRequest) -> HttpResponse:
     require(request, "scenarios_app.change_scenario")
     name = request.POST.get("name")
     reset_session(name, scenarios="scenarios" in request.POST)
-    told = "All sessions are reset." if name is None else f"Session “{name}” is reset."
-    messages.success(request, told)
+    message = "All sessions are reset." if name is None else f"Session “{name}” is reset."
+    messages.success(request, message)
     return redirect("admin:scenarios_app_sessions")
 
 
@@ -170,8 +170,8 @@ def reset_session(name: str | None, *, scenarios: bool) -> None:
 
 def warn_of_losses(request: HttpRequest, session: str | None) -> None:
     """Show a warning if the journal lacks requests of a session, or of any."""
-    if told := journal.dropped_rows.warning(session):
-        messages.warning(request, told)
+    if warning := journal.dropped_rows.warning(session):
+        messages.warning(request, warning)
 
 
 def _page(

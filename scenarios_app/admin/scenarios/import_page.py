@@ -140,7 +140,7 @@ def _read(data: bytes, filename: str) -> tuple[list[ScenarioDocument], tuple[Pro
     Raises DocumentError.
     """
     source = filename or PASTED
-    files = read_upload(data, source=source, taken=authored_names(), limits=limits())
+    files = read_upload(data, source=source, names=authored_names(), limits=limits())
     if files is None:
         return load_text(data, limits=limits()), ()
     if not files.documents:
@@ -164,7 +164,7 @@ def _rename_taken(
     renamed = []
     for document in documents:
         if document.name in taken_names:
-            name = free_name(document.name, taken={*imported_names, *names})
+            name = free_name(document.name, names={*imported_names, *names})
             names[name] = document.name
             renamed.append(document.model_copy(update={"name": name, "enabled": False}))
         else:

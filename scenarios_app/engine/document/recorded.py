@@ -90,8 +90,8 @@ class RecordedAnswerDocument(Document):
 
 def digest_of_answer(produce: Mapping[str, Any]) -> str:
     """Return the digest of a step's answer in its shortest form, without the recording."""
-    kept: Json = {key: value for key, value in produce.items() if key not in _NOT_DIGESTED}
-    return digest_of(normalize_body(kept, exact=RULE_NAMES))
+    digested: Json = {key: value for key, value in produce.items() if key not in _NOT_DIGESTED}
+    return digest_of(normalize_body(digested, exact=RULE_NAMES))
 
 
 def chunk_document(at: float, data: bytes) -> Json:

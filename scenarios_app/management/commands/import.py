@@ -26,7 +26,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            files = read_paths(options["paths"], limits=limits(), taken=authored_names())
+            files = read_paths(options["paths"], limits=limits(), names=authored_names())
             replaced: tuple[str, ...] = ()
             if not options["dry_run"]:
                 replaced = load(files.documents).replaced

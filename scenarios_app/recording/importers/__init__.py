@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 from scenarios_app.engine.recorded.requests import depth_of
 from scenarios_app.engine.shapes import DocumentError, Problem
 from scenarios_app.recording import Interaction
-from scenarios_app.recording.document import Made, to_document
+from scenarios_app.recording.document import Conversion, to_document
 from scenarios_app.recording.importers import aimock, har, jsonl, otlp, traces, vcr, wiremock
 
 MAX_DEPTH: Final = 100
@@ -33,7 +33,7 @@ class Format:
     title: str
     fits: Callable[[Any], bool]
     holds: Interactions | None = None
-    read: Callable[..., Made] | None = None
+    read: Callable[..., Conversion] | None = None
 
 
 FORMATS: Final[tuple[Format, ...]] = (
@@ -55,24 +55,24 @@ class Recording:
     value: Any
     source: str
 
-    def made(self, name: str) -> Made:
+    def convert(self, name: str) -> Conversion:
         """The scenario document of this name; raises DocumentError."""
         if self.format.read is not None:
-            made = self.format.read(name, self.value, source=self.source)
-            if made.steps > MAX_INTERACTIONS:
+            conversion = self.format.read(name, self.value, source=self.source)
+            if conversion.steps > MAX_INTERACTIONS:
                 raise self._too_many()
-            return made
+            return conversion
         document = to_document(name, self.interactions())
         notes = [one for one in self._held() if isinstance(one, str)]
-        return Made(document.document, (*notes, *document.notes))
+        return Conversion(document.document, (*notes, *document.notes))
 
     def interactions(self) -> list[Interaction]:
         """What it holds, none where it tells no bytes; raises DocumentError."""
         held = (one for one in self._held() if isinstance(one, Interaction))
-        found = list(islice(held, MAX_INTERACTIONS + 1))
-        if len(found) > MAX_INTERACTIONS:
+        limited = list(islice(held, MAX_INTERACTIONS + 1))
+        if len(limited) > MAX_INTERACTIONS:
             raise self._too_many()
-        return found
+        return limited
 
     def _held(self) -> Iterator[Interaction | str]:
         holds = self.format.holds
@@ -93,8 +93,8 @@ def recording(data: bytes, *, source: str) -> Recording | None:
             return None
         raise _error(source, f"is larger than {MAX_FILE_BYTES // 1_000_000} MB")
     value = _decoded(data, suffix, source)
-    found = next((form for form in FORMATS if form.fits(value)), None)
-    return None if found is None else Recording(found, value, source)
+    matching_format = next((form for form in FORMATS if form.fits(value)), None)
+    return None if matching_format is None else Recording(matching_format, value, source)
 
 
 def stem_of(source: str) -> str:
@@ -104,15 +104,15 @@ def stem_of(source: str) -> str:
     return bare or "recording"
 
 
-def unique(name: str, taken: Iterable[str]) -> str:
+def unique(name: str, names: Iterable[str]) -> str:
     """The name, or where that is taken with the first number behind it that is free."""
-    known = set(taken)
-    number, made = 2, name
-    while made in known:
+    used = set(names)
+    number, candidate = 2, name
+    while candidate in used:
         end = f"-{number}"
-        made = name[: 200 - len(end)] + end
+        candidate = name[: 200 - len(end)] + end
         number += 1
-    return made
+    return candidate
 
 
 def _decoded(data: bytes, suffix: str, source: str) -> Any:

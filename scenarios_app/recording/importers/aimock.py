@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.recording.document import Made, made
+from scenarios_app.recording.document import Conversion, make_conversion
 from scenarios_app.recording.importers.reader import Place
 
 _FINISHES: Final = ("stop", "length", "tool_calls", "content_filter")
@@ -30,7 +30,7 @@ def fits(value: Any) -> bool:
     )
 
 
-def read(name: str, value: Any, *, source: str = "") -> Made:
+def read(name: str, value: Any, *, source: str = "") -> Conversion:
     """The document of the fixtures; raises DocumentError."""
     steps: list[dict[str, Any]] = []
     notes: list[str] = []
@@ -40,24 +40,24 @@ def read(name: str, value: Any, *, source: str = "") -> Made:
         if answer is None:
             notes.append(f"left out: fixture {number}: an answer that is no text, call or error")
             continue
-        left = sorted({*match.object()} - _CARRIED) if match.given else []
+        left = sorted({*match.object()} - _CARRIED) if match.is_present else []
         left += sorted(_PHYSICS & {*fixture.object()})
         notes += [f"fixture {number}: {key} is not carried over" for key in left]
         step: dict[str, Any] = {"match": dict(_match(match)), "produce": answer}
         if isinstance(latency := fixture.maybe("latency").value, int) and latency > 0:
             answer["pacing"] = {"first_ms": latency, "chunk_ms": latency}
         turn = match.maybe("turnIndex")
-        if turn.given:
+        if turn.is_present:
             step["turn"] = turn.whole() + 1
-        if not match.maybe("sequenceIndex").given:
+        if not match.maybe("sequenceIndex").is_present:
             # Those with an index answer one after another, each once.
             step["consume"] = False
         steps.append(step)
-    return made(name, steps, notes)
+    return make_conversion(name, steps, notes)
 
 
 def _match(match: Place) -> Iterator[tuple[str, Json]]:
-    if not match.given:
+    if not match.is_present:
         return
     messages: list[Json] = []
     for key, role in (("systemMessage", "system"), ("userMessage", "user")):
@@ -71,12 +71,12 @@ def _match(match: Place) -> Iterator[tuple[str, Json]]:
         messages.append({"role": "tool", "which": "last", "contains": contained})
     if messages:
         yield "messages", messages
-    if match.at("model").given:
+    if match.at("model").is_present:
         yield "model", match.at("model").text()
-    if match.at("toolName").given:
+    if match.at("toolName").is_present:
         yield "tools", [match.at("toolName").text()]
     results: list[Json] = []
-    if match.at("toolCallId").given:
+    if match.at("toolCallId").is_present:
         results.append({"tool_call_id": match.at("toolCallId").text()})
     elif match.at("hasToolResult").value is True:
         results.append({"regex": "^"})
@@ -92,26 +92,28 @@ def _produce(response: Place) -> dict[str, Any] | None:
             data = [{"object": "embedding", "index": 0, "embedding": numbers}]
             return {"raw": {"body": {"object": "list", "data": data, "model": "", "usage": {}}}}
         case {"blocks": list()}:
-            said: dict[str, Any] = {"parts": [_block(one) for one in response.at("blocks").items()]}
+            produce: dict[str, Any] = {
+                "parts": [_block(one) for one in response.at("blocks").items()]
+            }
         case {"content": _} | {"toolCalls": _}:
-            said = dict(_said(response))
+            produce = dict(_produce_items(response))
         case _:
             return None
     reason = response.at("finishReason").value
     if reason in _FINISHES:
-        said["finish_reason"] = reason
+        produce["finish_reason"] = reason
     usage = response.at("usage").value
     counted = {
         key: next((usage[n] for n in names if isinstance(usage.get(n), int)), None)
         for key, names in _USAGE.items()
         if isinstance(usage, dict)
     }
-    if known := {key: count for key, count in counted.items() if count is not None}:
-        said["usage"] = known
-    return said
+    if known_counts := {key: count for key, count in counted.items() if count is not None}:
+        produce["usage"] = known_counts
+    return produce
 
 
-def _said(response: Place) -> Iterator[tuple[str, Json]]:
+def _produce_items(response: Place) -> Iterator[tuple[str, Json]]:
     reasoning, signature = response.at("reasoning").value, response.at("reasoningSignature").value
     if isinstance(reasoning, str) and reasoning:
         signed = {"signature": signature} if isinstance(signature, str) else {}
@@ -134,10 +136,10 @@ def _call(call: Place) -> dict[str, Json]:
         except (ValueError, RecursionError):
             read = arguments
         arguments = read if isinstance(read, dict) else arguments
-    said: dict[str, Json] = {"name": call.at("name").text()}
+    tool_call: dict[str, Json] = {"name": call.at("name").text()}
     if isinstance(call.at("id").value, str):
-        said["id"] = call.at("id").text()
-    return {**said, "arguments": {} if arguments is None else arguments}
+        tool_call["id"] = call.at("id").text()
+    return {**tool_call, "arguments": {} if arguments is None else arguments}
 
 
 def _block(block: Place) -> dict[str, Json]:

@@ -21,30 +21,30 @@ def fits(value: Any) -> bool:
 def read(value: Any, *, source: str = "") -> Iterator[Interaction | str]:
     """The interactions, and a note for each entry that is none; raises DocumentError."""
     for entry in Place(value, source).at("log").at("entries").items():
-        asked, answered = entry.at("request"), entry.at("response")
-        method, url = asked.at("method").text().upper(), asked.at("url").text()
-        status = answered.at("status")
+        request, response = entry.at("request"), entry.at("response")
+        method, url = request.at("method").text().upper(), request.at("url").text()
+        status = response.at("status")
         if status.value in (0, 204) and method == "OPTIONS":
             continue
         if status.value == 0:
             yield f"left out: {method} {url}: {_NO_ANSWER}"
             continue
         try:
-            yield _interaction(method, url, asked=asked, answered=answered, entry=entry)
+            yield _interaction(method, url, request=request, response=response, entry=entry)
         except Unreadable as error:
             raise entry.error(str(error)) from None
 
 
 def _interaction(
-    method: str, url: str, *, asked: Place, answered: Place, entry: Place
+    method: str, url: str, *, request: Place, response: Place, entry: Place
 ) -> Interaction:
-    posted = asked.maybe("postData").maybe("text")
-    content = answered.maybe("content")
+    posted = request.maybe("postData").maybe("text")
+    content = response.maybe("content")
     text = content.maybe("text")
     if content.maybe("encoding").value == "base64":
-        body = from_base64(text.text()) if text.given else b""
+        body = from_base64(text.text()) if text.is_present else b""
     else:
-        body = text.data() if text.given else b""
+        body = text.data() if text.is_present else b""
     size = content.maybe("size").value
     notes = (_CUT,) if not body and isinstance(size, int) and size > 0 else ()
     # What is before the answer's first byte is what a client waits for.
@@ -52,11 +52,14 @@ def _interaction(
     at = float(waited) if isinstance(waited, int | float) and waited > 0 else 0.0
     return Interaction(
         RecordedRequest(
-            method, url, headers_of(asked.maybe("headers")), posted.data() if posted.given else b""
+            method,
+            url,
+            headers_of(request.maybe("headers")),
+            posted.data() if posted.is_present else b"",
         ),
         RecordedResponse(
-            status=answered.at("status").status(),
-            headers=headers_of(answered.maybe("headers")),
+            status=response.at("status").status(),
+            headers=headers_of(response.maybe("headers")),
             chunks=((round(at, 3), body),) if body else (),
         ),
         notes,

@@ -26,7 +26,7 @@ def fits(value: Any) -> bool:
 
 def read(value: Sequence[Any], *, source: str = "") -> Iterator[Interaction | str]:
     """The interactions, and notes for lines that are none; raises DocumentError."""
-    asked: dict[str, tuple[int, Place]] = {}
+    requests: dict[str, tuple[int, Place]] = {}
     answered: dict[str, tuple[int, Place]] = {}
     for number, line in enumerate(value, start=1):
         place = Place(line, source, (f"line {number}",))
@@ -36,16 +36,16 @@ def read(value: Sequence[Any], *, source: str = "") -> Iterator[Interaction | st
             case "conversation":
                 yield from _conversation(place)
             case "asked":
-                asked[str(line["custom_id"])] = number, place
+                requests[str(line["custom_id"])] = number, place
             case _:
                 answered[str(line.get("custom_id"))] = number, place
-    for name, (number, place) in asked.items():
+    for name, (number, place) in requests.items():
         if name in answered:
             yield _of_batch(place, answered[name][1])
         else:
             yield _NO_ANSWER.format(number)
     for name, (number, _) in answered.items():
-        if name not in asked:
+        if name not in requests:
             yield _NO_REQUEST.format(number)
 
 
@@ -63,7 +63,7 @@ def _kind(line: dict[str, Any]) -> str:
 def _call(place: Place) -> Interaction:
     """A request with its answer, each as a body or with what stands around one."""
     request = place.at("request")
-    answer = place.at("response") if place.maybe("response").given else place.at("answer")
+    answer = place.at("response") if place.maybe("response").is_present else place.at("answer")
     around = request.value if isinstance(request.value, dict) and "body" in request.value else {}
     body = request.at("body") if around else request
     url = _first(around, place.value, "url", "uri", "path", "endpoint") or _url_of(body.value)
@@ -120,8 +120,8 @@ def _conversation(place: Place) -> Iterator[Interaction]:
             continue
         request: dict[str, Any] = {"model": model, "messages": messages[:number], **others}
         reason = "tool_calls" if message.get("tool_calls") else "stop"
-        said = {key: value for key, value in message.items() if key != "weight"}
-        message = {"content": None, **said}
+        message_fields = {key: value for key, value in message.items() if key != "weight"}
+        message = {"content": None, **message_fields}
         choice = {"index": 0, "message": message, "finish_reason": reason}
         answer: dict[str, Any] = {
             "id": f"chatcmpl-{number}",
@@ -137,19 +137,19 @@ def _conversation(place: Place) -> Iterator[Interaction]:
         )
 
 
-def _of_batch(asked: Place, answered: Place) -> Interaction:
-    if asked.maybe("params").given:
-        result = answered.at("result")
+def _of_batch(request: Place, response_line: Place) -> Interaction:
+    if request.maybe("params").is_present:
+        result = response_line.at("result")
         body, status = result.maybe("message").value, 200
         if body is None:
             body, status = result.maybe("error").value, 400
-        url, sent = f"{_ANTHROPIC}/v1/messages", asked.at("params").value
+        url, sent = f"{_ANTHROPIC}/v1/messages", request.at("params").value
     else:
-        response = answered.at("response")
+        response = response_line.at("response")
         code = response.maybe("status_code").value
         body, status = response.maybe("body").value, code if _is_status(code) else 200
-        url = f"{_OPENAI}{asked.at('url').text()}"
-        sent = asked.at("body").value
+        url = f"{_OPENAI}{request.at('url').text()}"
+        sent = request.at("body").value
     return Interaction(
         RecordedRequest("POST", url, (), _bytes(sent)),
         RecordedResponse(status, (), ((0.0, _bytes(body)),)),
@@ -160,8 +160,8 @@ def _of_batch(asked: Place, answered: Place) -> Interaction:
 def _first(*holders_and_keys: Any) -> str:
     holders = [one for one in holders_and_keys if isinstance(one, dict)]
     keys = [one for one in holders_and_keys if isinstance(one, str)]
-    found = (holder[key] for holder in holders for key in keys if isinstance(holder.get(key), str))
-    return next(found, "")
+    texts = (holder[key] for holder in holders for key in keys if isinstance(holder.get(key), str))
+    return next(texts, "")
 
 
 def _url_of(body: Any) -> str:

@@ -7,11 +7,11 @@ from typing import Any, Final
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document.compile import encode
 from scenarios_app.recording.document import (
-    Made,
+    Conversion,
     Turn,
     conversation_match,
     expected_tools,
-    made,
+    make_conversion,
     turn_of,
 )
 from scenarios_app.recording.importers.reader import Place
@@ -27,7 +27,7 @@ _PROVIDERS: Final = {
     "mistral_ai": "mistral",
     "x_ai": "xai",
 }
-_KNOWN: Final = frozenset(
+_SUPPORTED_ATTRIBUTES: Final = frozenset(
     {"openai", "anthropic", "gemini", "ollama", "groq", "mistral", "deepseek", "xai", "openrouter"}
 )
 # Of a number of 64 bits.
@@ -50,7 +50,7 @@ def fits(value: Any) -> bool:
     return isinstance(value, dict) and isinstance(value.get("resourceSpans"), list)
 
 
-def read(name: str, value: Any, *, source: str = "") -> Made:
+def read(name: str, value: Any, *, source: str = "") -> Conversion:
     """The document of the spans of models, in the order in which they began; raises
     DocumentError."""
     traces = value if isinstance(value, list) else [value]
@@ -60,30 +60,30 @@ def read(name: str, value: Any, *, source: str = "") -> Made:
     steps: list[dict[str, Any]] = []
     notes: list[str] = []
     for span in spans:
-        known = _attributes(span)
-        if known.get("gen_ai.operation.name", "chat") not in _OPERATIONS:
+        attributes = _attributes(span)
+        if attributes.get("gen_ai.operation.name", "chat") not in _OPERATIONS:
             continue
-        if not any(key.startswith("gen_ai.") for key in known):
+        if not any(key.startswith("gen_ai.") for key in attributes):
             continue
-        said = _said(known, results)
-        if said is None:
+        decoded = _decode_response(attributes, results)
+        if decoded is None:
             notes.append(_NO_CONTENT.format(span.maybe("name").value or len(steps) + 1))
             continue
-        turns = list(_turns(known))
-        system = known.get("gen_ai.provider.name") or known.get("gen_ai.system") or ""
+        turns = list(_turns(attributes))
+        system = attributes.get("gen_ai.provider.name") or attributes.get("gen_ai.system") or ""
         provider = _PROVIDERS.get(str(system), str(system))
         match = conversation_match(
             turns,
-            provider=provider if provider in _KNOWN else "",
-            model=str(known.get("gen_ai.request.model") or ""),
+            provider=provider if provider in _SUPPORTED_ATTRIBUTES else "",
+            model=str(attributes.get("gen_ai.request.model") or ""),
         )
-        step: dict[str, Any] = {"match": match, "produce": said.document()}
-        if offered := _offered(known):
+        step: dict[str, Any] = {"match": match, "produce": decoded.document()}
+        if offered := _offered(attributes):
             step["expect"] = expected_tools(offered)
         if turns:
             step["turn"] = turn_of(turns)
         steps.append(step)
-    return made(name, steps, notes)
+    return make_conversion(name, steps, notes)
 
 
 def _spans(trace: Place) -> Iterator[Place]:
@@ -105,24 +105,27 @@ def _results(spans: Iterable[Place]) -> dict[str, Json]:
     """What tools gave back, by the ids of their calls: as later requests repeat it, and as a span
     of the call says it, which knows how long it took."""
     repeated: dict[str, Json] = {}
-    told: dict[str, Json] = {}
+    results: dict[str, Json] = {}
     for span in spans:
-        known = _attributes(span)
-        for message in _messages(known, "gen_ai.input.messages"):
+        attributes = _attributes(span)
+        for message in _messages(attributes, "gen_ai.input.messages"):
             for part in dict_items(message.get("parts")):
                 text = _response(part)
                 if text is not None and isinstance(part.get("id"), str):
                     repeated.setdefault(part["id"], text)
-        id, result = known.get("gen_ai.tool.call.id"), known.get("gen_ai.tool.call.result")
+        id, result = (
+            attributes.get("gen_ai.tool.call.id"),
+            attributes.get("gen_ai.tool.call.result"),
+        )
         if isinstance(id, str) and result is not None:
             lasted = _nanoseconds(span, "endTimeUnixNano") - _began(span)
-            failed = {"is_error": True} if known.get("error.type") else {}
-            told[id] = {
+            failed = {"is_error": True} if attributes.get("error.type") else {}
+            results[id] = {
                 "text": result if isinstance(result, str) else encode(result),
                 **failed,
                 "ms": max(0, round(lasted / 1_000_000)),
             }
-    return repeated | told
+    return repeated | results
 
 
 def _response(part: Mapping[str, Any]) -> str | None:
@@ -133,19 +136,19 @@ def _response(part: Mapping[str, Any]) -> str | None:
     return result if isinstance(result, str) or result is None else encode(result)
 
 
-def _offered(known: Mapping[str, Any]) -> list[str]:
+def _offered(attributes: Mapping[str, Any]) -> list[str]:
     """The names of the tools that a model was offered."""
-    value = known.get("gen_ai.tool.definitions")
+    value = attributes.get("gen_ai.tool.definitions")
     listed = dict_items(parse_json(value) if isinstance(value, str) else value)
     return [one["name"] for one in listed if isinstance(one.get("name"), str) and one["name"]]
 
 
 def _attributes(span: Place) -> dict[str, Any]:
     """The attributes of a span, and those of its events that hold messages."""
-    known = dict(_pairs(span.at("attributes")))
+    attributes = dict(_pairs(span.at("attributes")))
     for event in span.at("events").items():
-        known |= {k: v for k, v in _pairs(event.at("attributes")) if k.startswith("gen_ai.")}
-    return known
+        attributes |= {k: v for k, v in _pairs(event.at("attributes")) if k.startswith("gen_ai.")}
+    return attributes
 
 
 def _pairs(attributes: Place) -> Iterator[tuple[str, Any]]:
@@ -179,28 +182,28 @@ def _whole_number(value: Any) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def _messages(known: dict[str, Any], *keys: str) -> list[dict[str, Any]]:
+def _messages(attributes: dict[str, Any], *keys: str) -> list[dict[str, Any]]:
     """The messages under the first of some attributes, which may be the text of JSON."""
     for key in keys:
-        value = known.get(key)
+        value = attributes.get(key)
         value = parse_json(value) if isinstance(value, str) else value
-        if found := dict_items(value):
-            return list(found)
+        if messages := dict_items(value):
+            return list(messages)
     # As some instrumentations number them: gen_ai.prompt.0.role.
     stem = "gen_ai.completion" if "gen_ai.output.messages" in keys else "gen_ai.prompt"
     numbered = (
         {
-            field: known[f"{stem}.{number}.{field}"]
+            field: attributes[f"{stem}.{number}.{field}"]
             for field in ("role", "content", "finish_reason")
-            if f"{stem}.{number}.{field}" in known
+            if f"{stem}.{number}.{field}" in attributes
         }
         for number in range(_WIDEST)
     )
     return [message for message in numbered if message]
 
 
-def _turns(known: dict[str, Any]) -> Iterator[Turn]:
-    for message in _messages(known, "gen_ai.input.messages"):
+def _turns(attributes: dict[str, Any]) -> Iterator[Turn]:
+    for message in _messages(attributes, "gen_ai.input.messages"):
         texts: list[str] = []
         role = str(message.get("role") or "user")
         content = message.get("content")
@@ -215,16 +218,18 @@ def _turns(known: dict[str, Any]) -> Iterator[Turn]:
         yield Turn(role, "\n".join(filter(None, texts)))
 
 
-def _said(known: dict[str, Any], results: Mapping[str, Json]) -> DecodedResponse | None:
-    choices = [_content(one, results) for one in _messages(known, "gen_ai.output.messages")]
+def _decode_response(
+    attributes: dict[str, Any], results: Mapping[str, Json]
+) -> DecodedResponse | None:
+    choices = [_content(one, results) for one in _messages(attributes, "gen_ai.output.messages")]
     if not choices:
         return None
-    reasons = known.get("gen_ai.response.finish_reasons")
+    reasons = attributes.get("gen_ai.response.finish_reasons")
     for choice, reason in zip(choices, reasons if isinstance(reasons, list) else (), strict=False):
         choice.finish = choice.finish or _FINISHES.get(str(reason), "")
     usage: dict[str, Json] = {
-        "input_tokens": known.get("gen_ai.usage.input_tokens"),
-        "output_tokens": known.get("gen_ai.usage.output_tokens"),
+        "input_tokens": attributes.get("gen_ai.usage.input_tokens"),
+        "output_tokens": attributes.get("gen_ai.usage.output_tokens"),
     }
     return DecodedResponse(tuple(choices), usage)
 

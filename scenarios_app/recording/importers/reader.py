@@ -26,7 +26,7 @@ class Place:
         return Place(value, self.source, (*self.loc, key))
 
     @property
-    def given(self) -> bool:
+    def is_present(self) -> bool:
         return self.value is not None
 
     def object(self) -> dict[str, Any]:

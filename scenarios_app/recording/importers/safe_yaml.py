@@ -87,14 +87,14 @@ def _check_size(value: Any, source: str) -> None:
             if isinstance(value, str | bytes | bool | int | float | date | None):
                 return 1
             raise _error(source, f"holds a value of type {type(value).__name__}")
-        known = sizes.get(id(value))
-        if known is None:
+        cached = sizes.get(id(value))
+        if cached is None:
             # One that is met while it is being counted stands within itself.
             sizes[id(value)] = MAX_NODES
             items = [*value, *value.values()] if isinstance(value, dict) else value
-            known = sizes[id(value)] = 1 + sum(map(size, items))
-        if known > MAX_NODES:
+            cached = sizes[id(value)] = 1 + sum(map(size, items))
+        if cached > MAX_NODES:
             raise _error(source, f"unfolds to more than {MAX_NODES} values")
-        return known
+        return cached
 
     size(value)

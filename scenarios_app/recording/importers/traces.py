@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.recording.document import Made, expected_tools, made
+from scenarios_app.recording.document import Conversion, expected_tools, make_conversion
 from scenarios_app.recording.importers.reader import Place
 from scenarios_app.wire.decoded import DecodedChoice, DecodedResponse, dict_items, get_nested
 
@@ -19,34 +19,36 @@ def fits(value: Any) -> bool:
     return isinstance(value, dict) and {"trace_id", "model_calls", "events"} <= value.keys()
 
 
-def read(name: str, value: Any, *, source: str = "") -> Made:
+def read(name: str, value: Any, *, source: str = "") -> Conversion:
     """The document of the calls that answered; raises DocumentError."""
     trace = Place(value, source)
     results = _results(dict_items(trace.at("events").value))
     steps: list[dict[str, Any]] = []
     notes = [_NO_TEXT]
-    heard: list[str] = []
+    results_text: list[str] = []
     for call in trace.at("model_calls").items():
         if call.at("purpose").value != "answer":
             continue
-        if call.at("code").given:
+        if call.at("code").is_present:
             notes.append(_FAILED.format(call.at("number").value, call.at("code").value))
             continue
         match: dict[str, Json] = {}
-        if heard:
-            match["messages"] = [{"role": "tool", "which": "any", "equals": text} for text in heard]
-        said = _said(call, results)
-        step: dict[str, Any] = {"match": match, "produce": said.document()}
+        if results_text:
+            match["messages"] = [
+                {"role": "tool", "which": "any", "equals": text} for text in results_text
+            ]
+        decoded = _decode_response(call, results)
+        step: dict[str, Any] = {"match": match, "produce": decoded.document()}
         if offered := [tool.text() for tool in call.at("tools").items()]:
             step["expect"] = expected_tools(offered)
         steps.append(step)
         called = [
             get_nested(part, "tool_call", "id") for part in dict_items(call.at("parts").value)
         ]
-        known = [results[id] for id in called if isinstance(id, str) and id in results]
-        heard = [one.text for one in known if one.text is not None]
-        notes += [_CUT.format(one.id) for one in known if one.text is None]
-    return made(name, steps, notes)
+        call_results = [results[id] for id in called if isinstance(id, str) and id in results]
+        results_text = [one.text for one in call_results if one.text is not None]
+        notes += [_CUT.format(one.id) for one in call_results if one.text is None]
+    return make_conversion(name, steps, notes)
 
 
 @dataclass(slots=True)
@@ -90,7 +92,7 @@ def _results(events: Iterable[dict[str, Any]]) -> dict[str, _Result]:
     return results
 
 
-def _said(call: Place, results: Mapping[str, _Result]) -> DecodedResponse:
+def _decode_response(call: Place, results: Mapping[str, _Result]) -> DecodedResponse:
     content = DecodedChoice(finish=str(call.at("finish_reason").value or ""))
     for part in dict_items(call.at("parts").value):
         if isinstance(part.get("tool_call"), dict):

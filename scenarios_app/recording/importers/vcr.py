@@ -26,21 +26,25 @@ def read(value: Any, *, source: str = "") -> Iterator[Interaction]:
 
 
 def _interaction(place: Place) -> Interaction:
-    asked, answered = place.at("request"), place.at("response")
-    headers = headers_of(asked.maybe("headers"))
-    url = asked.at("uri") if asked.maybe("uri").given else asked.at("url")
+    request_place, response = place.at("request"), place.at("response")
+    headers = headers_of(request_place.maybe("headers"))
+    url = (
+        request_place.at("uri")
+        if request_place.maybe("uri").is_present
+        else request_place.at("url")
+    )
     try:
-        body = decompressed(_body(asked), by_name(headers))
+        body = decompressed(_body(request_place), by_name(headers))
     except Unreadable as error:
-        raise asked.error(str(error)) from None
-    request = RecordedRequest(asked.at("method").text().upper(), url.text(), headers, body)
-    return Interaction(request, _response(answered))
+        raise request_place.error(str(error)) from None
+    request = RecordedRequest(request_place.at("method").text().upper(), url.text(), headers, body)
+    return Interaction(request, _response(response))
 
 
 def _response(place: Place) -> RecordedResponse:
     status = place.maybe("status")
     code = status.maybe("code") if isinstance(status.value, dict) else status
-    if not code.given:
+    if not code.is_present:
         code = place.maybe("status_code")
     headers = headers_of(place.maybe("headers"))
     try:
@@ -48,7 +52,7 @@ def _response(place: Place) -> RecordedResponse:
     except Unreadable as error:
         raise place.error(str(error)) from None
     return RecordedResponse(
-        status=code.status() if code.given else 200,
+        status=code.status() if code.is_present else 200,
         headers=headers,
         chunks=((0.0, body),) if body else (),
     )
@@ -58,14 +62,14 @@ def _body(place: Place) -> bytes:
     """The body of a request or an answer. One that the recorder parsed is written again as Python
     writes JSON, which is what it plays back itself."""
     parsed = place.maybe("parsed_body")
-    if parsed.given:
+    if parsed.is_present:
         return json.dumps(parsed.value, default=str).encode()
     held = place.maybe("body")
-    if not held.given:
+    if not held.is_present:
         held = place.maybe("content")
     if isinstance(held.value, dict):
         encoded = held.maybe("base64_string")
-        if encoded.given:
+        if encoded.is_present:
             return from_base64(encoded.text())
         held = held.at("string")
-    return held.data() if held.given else b""
+    return held.data() if held.is_present else b""

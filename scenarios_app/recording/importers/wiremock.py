@@ -10,7 +10,7 @@ import re2
 from scenarios_app.engine.canonical import Json
 from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
 from scenarios_app.recording.bodies import Unreadable, from_base64
-from scenarios_app.recording.document import TAG, Made, step_of
+from scenarios_app.recording.document import TAG, Conversion, step_of
 from scenarios_app.recording.importers.reader import Place, headers_of
 
 _URLS: Final = ("url", "urlPath", "urlPattern", "urlPathPattern", "urlPathTemplate")
@@ -39,14 +39,14 @@ def _is_mapping(value: Any) -> bool:
     )
 
 
-def read(name: str, value: Any, *, source: str = "") -> Made:
+def read(name: str, value: Any, *, source: str = "") -> Conversion:
     """The document of the mappings; raises DocumentError."""
     place = Place(value, source)
     mappings = list(place.at("mappings").items()) if "mappings" in value else [place]
     steps: list[Json] = []
     notes: list[str] = []
     for number, mapping in enumerate(sorted(mappings, key=_priority), start=1):
-        told = [f"mapping {number}: {text}" for text in _left(mapping)]
+        problems = [f"mapping {number}: {text}" for text in _left(mapping)]
         request = _request(mapping.at("request"))
         step = step_of(Interaction(request, _response(mapping.at("response"))))
         if step is None:
@@ -64,8 +64,8 @@ def read(name: str, value: Any, *, source: str = "") -> Made:
         if isinstance(delay, int) and delay > 0:
             step["produce"]["latency_ms"] = delay
         steps.append({**step, "consume": False})
-        notes += told
-    return Made({"name": name, "tags": [TAG], "steps": steps}, tuple(notes))
+        notes += problems
+    return Conversion({"name": name, "tags": [TAG], "steps": steps}, tuple(notes))
 
 
 def _priority(mapping: Place) -> int:
@@ -96,7 +96,7 @@ def _plain_url(pattern: Place) -> str:
 
 def _equal_to(expected: Place) -> dict[str, str]:
     """The values that an object of conditions names with `equalTo`."""
-    conditions = expected.object() if expected.given else {}
+    conditions = expected.object() if expected.is_present else {}
     return {
         name: value["equalTo"]
         for name, value in conditions.items()
@@ -121,17 +121,17 @@ def _contained(request: Place) -> Iterator[str]:
 
 def _response(response: Place) -> RecordedResponse:
     status = response.maybe("status")
-    if response.maybe("jsonBody").given:
+    if response.maybe("jsonBody").is_present:
         body = json.dumps(response.at("jsonBody").value, separators=(",", ":")).encode()
-    elif response.maybe("base64Body").given:
+    elif response.maybe("base64Body").is_present:
         try:
             body = from_base64(response.at("base64Body").text())
         except Unreadable as error:
             raise response.error(str(error)) from None
     else:
-        body = response.at("body").data() if response.maybe("body").given else b""
+        body = response.at("body").data() if response.maybe("body").is_present else b""
     return RecordedResponse(
-        status=status.status() if status.given else 200,
+        status=status.status() if status.is_present else 200,
         headers=headers_of(response.maybe("headers")),
         chunks=((0.0, body),) if body else (),
     )

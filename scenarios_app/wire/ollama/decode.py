@@ -21,11 +21,11 @@ def decode_body(body: Any) -> DecodedResponse | None:
 def decode_stream(events: list[Any]) -> DecodedResponse | None:
     """Decode the lines of a stream."""
     content = DecodedChoice()
-    reasoning_text, usage, known = "", {}, False
+    reasoning_text, usage, is_response = "", {}, False
     calls: list[dict[str, Any]] = []
     for event in events:
         message = event.get("message") if isinstance(event.get("message"), dict) else event
-        known = known or "response" in event or "message" in event
+        is_response = is_response or "response" in event or "message" in event
         reasoning_text += message.get("thinking") or ""
         content.text(message.get("content") or event.get("response"))
         calls += dict_items(message.get("tool_calls"))
@@ -37,7 +37,7 @@ def decode_stream(events: list[Any]) -> DecodedResponse | None:
     for call in calls:
         function = call.get("function")
         content.call(get_nested(function, "name"), get_nested(function, "arguments"))
-    return DecodedResponse((content,), usage) if known else None
+    return DecodedResponse((content,), usage) if is_response else None
 
 
 def _usage(event: dict[str, Any]) -> dict[str, Any]:

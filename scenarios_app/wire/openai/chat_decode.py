@@ -57,10 +57,10 @@ def _content(choice: dict[str, Any], message: Any) -> DecodedChoice:
         content.lost.add("logprobs")
     content.lost.update(name for name in _UNSAID if message.get(name))
     content.reasoning(message.get("reasoning") or message.get("reasoning_content"))
-    said = message.get("content")
-    if isinstance(said, str):
-        content.text(said)
-    for part in dict_items(said):
+    message_content = message.get("content")
+    if isinstance(message_content, str):
+        content.text(message_content)
+    for part in dict_items(message_content):
         _part(content, part)
     for call in dict_items(message.get("tool_calls")):
         function = call.get("function")

@@ -150,7 +150,7 @@ def test_preview_separates_answered_from_unmatched_requests(root: Client) -> Non
     page = make(root, unmatched(), target="new", preview="1")
     preview = page.context["preview"]
     assert preview.answers
-    assert [row.pk for row in preview.taken] == [answered.pk]
+    assert [row.pk for row in preview.answered_elsewhere] == [answered.pk]
     assert [row.pk for row in preview.others] == [lost.pk]
     assert "answered by low" in page.content.decode()
     assert not Scenario.objects.filter(name__contains="refund").exists()

@@ -33,10 +33,10 @@ def decode_stream(events: list[Any]) -> DecodedResponse | None:
             return decode_body(event["response"])
     items = [e["item"] for e in events if e.get("type") == "response.output_item.done"]
     begun = [e.get("delta") for e in events if e.get("type") == "response.output_text.delta"]
-    said = decode_body({"output": items})
-    if said is not None and not any("text" in part for part in said.choices[0].parts):
-        said.choices[0].text("".join(text for text in begun if isinstance(text, str)))
-    return said
+    decoded = decode_body({"output": items})
+    if decoded is not None and not any("text" in part for part in decoded.choices[0].parts):
+        decoded.choices[0].text("".join(text for text in begun if isinstance(text, str)))
+    return decoded
 
 
 def _item(content: DecodedChoice, item: dict[str, Any]) -> None:
