@@ -27,7 +27,7 @@ print(json.dumps({
     "signals": [repr(signal.getsignal(number)) for number in numbers],
     "threads": threading.active_count(),
     "files": sorted(os.listdir("/proc/self/fd")),
-    "settings": settings.configured or "mockllm_site" in sys.modules,
+    "settings": settings.configured or "mockllm_site.settings" in sys.modules,
 }))
 print("größer", file=sys.stderr)
 sys.exit(3)

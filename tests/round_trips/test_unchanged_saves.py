@@ -60,7 +60,7 @@ def test_duplicates_are_saved_unchanged(admin: Admin) -> None:
     for scenario in Scenario.objects.all():
         page = open_page(admin, scenario)
         page.get_by_role("button", name="Duplicate").click()
-        expect(page.get_by_text("switched off until you enable it")).to_be_visible()
+        expect(page.get_by_text("disabled until you enable it")).to_be_visible()
         copy = Scenario.objects.latest("pk")
         open_everything(page)
         save(page)

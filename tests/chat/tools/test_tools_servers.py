@@ -148,7 +148,7 @@ def test_test_mode_may_ask_this_machine(settings: Any, file: Path, host: str) ->
 def test_test_mode_asks_no_other_machine(settings: Any, file: Path, host: str) -> None:
     settings.MCP_SERVERS = written(file, {"a": {"url": f"http://{host}/mcp"}})
     settings.MOCKLLM_ENV = "test"
-    with pytest.raises(ServersError, match=r"a\.url: in test mode only this machine"):
+    with pytest.raises(ServersError, match=r"a\.url: in test mode, only servers of this machine"):
         check_servers_file()
     settings.MOCKLLM_ENV = "dev"
     check_servers_file()

@@ -45,7 +45,7 @@ async def test_more_text_than_the_limit_names_the_key() -> None:
     assert status == 400
     assert json.loads(body)["error"]["message"] == (
         "instruction block: messages[3].text_message.length: "
-        "more text than the limit of 2000000 bytes"
+        "more text than the limit of 2097152 bytes"
     )
 
 
