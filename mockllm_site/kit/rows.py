@@ -132,7 +132,7 @@ def _adapter(field: "Field[Any, Any]", json: Adapt) -> Adapt | None:
         case UUIDField():
             return _key
         case DateTimeField():
-            return _time
+            return _adapt_datetime
         case _:
             return None
 
@@ -158,7 +158,7 @@ def _key(value: UUID | None, here: BaseDatabaseWrapper) -> UUID | str | None:
     return value.hex
 
 
-def _time(value: datetime | None, here: BaseDatabaseWrapper) -> Any:
+def _adapt_datetime(value: datetime | None, here: BaseDatabaseWrapper) -> Any:
     if here.vendor == "sqlite" and value is not None and value.tzinfo is here.timezone:
         # As its backend has it, which looks up settings and zones first.
         return str(value.replace(tzinfo=None))

@@ -58,11 +58,11 @@ def at_import(request: HttpRequest) -> bool:
     return request.path == f"{_LIST}/scenario/import/"
 
 
-def at_journal(request: HttpRequest) -> bool:
-    return request.path.startswith(f"{_LIST}/servedrequest/") and not at_sessions(request)
+def is_journal_page(request: HttpRequest) -> bool:
+    return request.path.startswith(f"{_LIST}/servedrequest/") and not is_sessions_page(request)
 
 
-def at_sessions(request: HttpRequest) -> bool:
+def is_sessions_page(request: HttpRequest) -> bool:
     return request.path.startswith(f"{_LIST}/servedrequest/session")
 
 

@@ -72,7 +72,7 @@ class Connections:
         # Who waits for a connection waits in line.
         self._free = asyncio.Semaphore(CONNECTIONS)
         self._sync = redis.Redis.from_url(
-            url, retry=Retry(NoBackoff(), 0), redis_connect_func=self._connected, **_settings()
+            url, retry=Retry(NoBackoff(), 0), redis_connect_func=self._on_connect, **_settings()
         )
 
     @property
@@ -100,7 +100,7 @@ class Connections:
         pool = redis.asyncio.ConnectionPool.from_url(
             self._url,
             retry=AsyncRetry(NoBackoff(), 0),
-            redis_connect_func=self._connected_async,
+            redis_connect_func=self._on_connect_async,
             **_settings(),
         )
         self._async = redis.asyncio.Redis(connection_pool=pool)
@@ -187,13 +187,13 @@ class Connections:
             self.moment = 0
             log.error(LOST)
 
-    def _connected(self, connection: Any) -> None:
+    def _on_connect(self, connection: Any) -> None:
         connection.on_connect()
         if self._prefix:
             connection.send_command(*self._question())
             self._answered(connection.read_response())
 
-    async def _connected_async(self, connection: Any) -> None:
+    async def _on_connect_async(self, connection: Any) -> None:
         await connection.on_connect()
         if self._prefix:
             await connection.send_command(*self._question())

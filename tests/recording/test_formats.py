@@ -177,7 +177,7 @@ def test_files_beyond_the_limits_are_refused(monkeypatch: pytest.MonkeyPatch) ->
         (b'{"a": 1}\n{broken\n', "a.jsonl", "line 2 is not valid JSON"),
     ],
 )
-def test_what_is_no_json_is_refused(data: bytes, source: str, error: str) -> None:
+def test_invalid_json_is_refused_with_its_place(data: bytes, source: str, error: str) -> None:
     with pytest.raises(DocumentError, match=error):
         recording(data, source=source)
 
@@ -193,7 +193,7 @@ def test_what_is_no_json_is_refused(data: bytes, source: str, error: str) -> Non
         (b"7", "a.json"),
     ],
 )
-def test_what_is_no_recording_is_none(data: bytes, source: str) -> None:
+def test_other_file_is_no_recording(data: bytes, source: str) -> None:
     assert recording(data, source=source) is None
 
 

@@ -52,7 +52,7 @@ def test_a_cassette_is_imported_from_a_file(admin_client: Client) -> None:
     assert Scenario.objects.count() == 1
 
 
-def test_what_nothing_can_be_made_of_is_no_import(admin_client: Client) -> None:
+def test_recording_without_a_usable_interaction_imports_nothing(admin_client: Client) -> None:
     request = {"method": "GET", "uri": "https://example.com/x", "headers": {}}
     value = {"interactions": [{"request": request, "response": {"status": {"code": 200}}}]}
     sent = SimpleUploadedFile("a.json", json.dumps(value).encode())

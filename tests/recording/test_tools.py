@@ -76,7 +76,7 @@ def test_variables_are_filled_in_results_and_arguments() -> None:
         ("let", {}, "no tool let was recorded"),
     ],
 )
-def test_what_was_not_recorded_is_told_with_what_was(
+def test_unrecorded_call_error_lists_recorded_calls(
     name: str, arguments: dict[str, Any], told: str
 ) -> None:
     document: dict[str, Any] = {

@@ -87,7 +87,7 @@ def test_azure_goes_to_its_own_address_where_it_has_one() -> None:
         ("http://[::1]:80", "/a%2Fb", "http://[::1]:80/a%2Fb"),
     ],
 )
-def test_what_base_and_path_have_in_common_is_said_once(base_url: str, path: str, url: str) -> None:
+def test_joined_url_contains_a_shared_prefix_once(base_url: str, path: str, url: str) -> None:
     assert join_url(base_url, path) == url
 
 

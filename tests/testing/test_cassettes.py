@@ -31,7 +31,7 @@ def test_two_tests_never_share_a_file_and_none_leaves_its_folder(names: list[str
         assert len(path.name.encode()) < 600 and "/" not in path.name and "\0" not in path.name
 
 
-def test_what_is_written_is_read(tmp_path: Path) -> None:
+def test_written_cassette_is_read_back(tmp_path: Path) -> None:
     path = tmp_path / "a" / "b.json"
     write_cassette(path, {"name": "ü", "steps": []})
     assert read_cassette(path) == {"name": "ü", "steps": []}
@@ -53,7 +53,7 @@ def test_a_cassette_without_a_name_has_its_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"steps": [', "\xff", "[" * 100_000])
-def test_what_is_no_cassette_is_named(tmp_path: Path, text: str) -> None:
+def test_invalid_cassette_error_names_the_file(tmp_path: Path, text: str) -> None:
     path = tmp_path / "x.json"
     path.write_text(text, encoding="latin-1")
     with pytest.raises(ServerFailed, match=r"x\.json: is no cassette"):
@@ -76,7 +76,7 @@ def test_a_write_that_fails_leaves_what_was_there(
     assert read_cassette(path) == {"name": "old", "steps": []}
 
 
-def test_who_reads_while_others_write_sees_a_whole_one(tmp_path: Path) -> None:
+def test_reader_during_writes_sees_a_complete_cassette(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     documents = [{"name": str(n), "steps": [], "description": str(n) * 20_000} for n in range(4)]
     write_cassette(path, documents[0])

@@ -167,7 +167,7 @@ def refused(*arguments: str) -> str:
     return done.stderr
 
 
-def test_what_cannot_be_served_is_one_line(tmp_path: Path) -> None:
+def test_unservable_scenarios_are_one_error_line(tmp_path: Path) -> None:
     missing = str(tmp_path / "nowhere.json")
     said = refused(missing)
     assert said == f"mockllm mcp: {missing}: cannot be read: No such file or directory\n"

@@ -174,7 +174,7 @@ def test_a_path_names_the_cassette(run: Run, pytester: pytest.Pytester, known: N
     run(test_one=one(marked=marked)).assert_outcomes(passed=1)
 
 
-def test_what_is_wrong_is_one_line_at_the_test(
+def test_wrong_cassette_is_one_line_at_its_test(
     run: Run, pytester: pytest.Pytester, known: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (pytester.path / "broken.json").write_text('{"steps": [')

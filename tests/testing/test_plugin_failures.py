@@ -83,7 +83,7 @@ def test_the_environment_is_as_before():
 """
 
 
-def test_what_is_wrong_is_told_at_its_test(
+def test_error_is_reported_at_its_test(
     run: Run, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "mine")

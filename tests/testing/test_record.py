@@ -131,7 +131,7 @@ def test_the_replay_is_the_same_bytes_and_no_socket_leaves(folder: Path, upstrea
     assert upstream.rpartition(":")[2] not in next(iter(addresses))
 
 
-def test_what_is_asked_otherwise_is_told(folder: Path, upstream: str) -> None:
+def test_changed_request_is_reported_as_drift(folder: Path, upstream: str) -> None:
     recorded(folder, upstream)
     same = mockllm(folder, "drift", "cassette.json", "--", fork_server.python(), "ask.py", "tool")
     assert (same.returncode, same.stdout) == (0, "1 cassette, none drifted\n"), same.stderr
@@ -210,7 +210,7 @@ def test_a_command_that_fails_leaves_the_cassette_as_it_was(folder: Path, upstre
         (("drift", "ask.py", "--", "true"), 2, "ask.py: "),
     ],
 )
-def test_what_is_wrong_is_one_line(
+def test_wrong_arguments_are_one_error_line(
     folder: Path, arguments: tuple[str, ...], code: int, said: str
 ) -> None:
     done = mockllm(folder, *arguments)

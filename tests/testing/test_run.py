@@ -91,7 +91,7 @@ def test_the_commands_own_exit_code_comes_first(folder: Path) -> None:
         ),
     ],
 )
-def test_what_cannot_be_run_is_one_line(
+def test_command_that_cannot_run_is_one_error_line(
     folder: Path, arguments: tuple[str, ...], code: int, said: str
 ) -> None:
     done = run(folder, *arguments)

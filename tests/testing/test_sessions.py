@@ -35,7 +35,7 @@ def ended(server: SharedServer, *tests: str) -> list[str]:
     return [session.session for session in sessions]
 
 
-def test_so_many_are_forgotten_in_one_request_and_the_rest_at_the_end() -> None:
+def test_sessions_are_reset_in_batches_and_the_rest_at_the_end() -> None:
     control = Resets()
     server = SharedServer(control, exclusive=True)
     names = ended(server, *map(str, range(RESET_BATCH + 2)))

@@ -27,22 +27,22 @@ def model_info(model: str) -> dict[str, Any]:
         "max_tokens": 64_000,
         "allowed_fallback_models": [],
         "capabilities": {
-            "batch": _supported(),
-            "citations": _supported(),
-            "code_execution": _supported(),
-            "compaction": _supported("summarize"),
-            "context_management": _supported(
+            "batch": _list_supported(),
+            "citations": _list_supported(),
+            "code_execution": _list_supported(),
+            "compaction": _list_supported("summarize"),
+            "context_management": _list_supported(
                 "clear_thinking_20251015", "clear_tool_uses_20250919", "compact_20260112"
             ),
-            "effort": _supported("low", "medium", "high", "xhigh", "max"),
-            "image_input": _supported(),
-            "pdf_input": _supported(),
-            "server_tools": _supported("code_execution", "web_search"),
-            "structured_outputs": _supported(),
+            "effort": _list_supported("low", "medium", "high", "xhigh", "max"),
+            "image_input": _list_supported(),
+            "pdf_input": _list_supported(),
+            "server_tools": _list_supported("code_execution", "web_search"),
+            "structured_outputs": _list_supported(),
             "thinking": {
                 "supported": True,
                 "types": {
-                    kind: _supported()
+                    kind: _list_supported()
                     for kind in ("adaptive", "between_tools", "disabled", "enabled")
                 },
             },
@@ -85,5 +85,5 @@ def render_page(entries: Mapping[str, dict[str, Any]], wanted: CursorPage) -> di
     }
 
 
-def _supported(*abilities: str) -> dict[str, Any]:
+def _list_supported(*abilities: str) -> dict[str, Any]:
     return {"supported": True, **{ability: {"supported": True} for ability in abilities}}

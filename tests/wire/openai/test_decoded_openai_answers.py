@@ -59,7 +59,7 @@ def test_an_empty_answer_says_nothing() -> None:
     assert parts_of(CHAT, completion()) == {"text": ""}
 
 
-def test_what_parts_cannot_say_is_told() -> None:
+def test_lost_fields_are_named_in_a_note() -> None:
     body = completion(content="x", annotations=[{"type": "url_citation"}], audio={"id": "a"})
     body["choices"][0]["logprobs"] = {"content": []}
     (note,) = made(CHAT, body).notes
