@@ -82,7 +82,10 @@ class Bus:
                 works = True
             except (RedisError, OSError) as error:
                 if works:
-                    log.warning("other processes are not heard: Redis does not answer (%s)", error)
+                    log.warning(
+                        "Changes by other processes are not received: Redis does not answer (%s)",
+                        error,
+                    )
                 works = False
                 self._stopping.wait(RETRY_SECONDS)
 

@@ -37,7 +37,8 @@ def test_runs_go_on_and_sessions_keep_their_place(tmp_path: Path, away: int) -> 
     assert code == 0
     assert "Traceback" not in server.said
     # One line a process and outage.
-    assert 1 <= server.said.count("Other processes cannot be heard: Redis does not answer") <= 2
+    line = "Changes by other processes are not received: Redis does not answer"
+    assert 1 <= server.said.count(line) <= 2
 
 
 async def _attack(server: Serving, engine: redis.Own, away: int) -> None:

@@ -206,8 +206,8 @@ WRITES: tuple[Write, ...] = (
     *delete(CONVERSATION),
     change(MESSAGE, feedback="like", feedback_comment="new"),
     change(COMPARISON, comment="new", excluded="on"),
-    act(COMPARISON, "leave_out", CHANGE),
-    act(COMPARISON, "take_back", CHANGE, row="excluded"),
+    act(COMPARISON, "exclude_from_ranking", CHANGE),
+    act(COMPARISON, "include_in_ranking", CHANGE, row="excluded"),
     change(TRACE, note="new", tags="new"),
     *delete(TRACE),
     # ── Accounts; who adds a user has to be able to change it too ──
