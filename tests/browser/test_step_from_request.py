@@ -68,6 +68,8 @@ def test_selecting_text_in_a_row_does_not_open_its_request(admin: Admin) -> None
     page, live = admin.page, admin.live
     ask(live)
     page.goto(f"{live.base_url}/journal/")
+    # The page replaces its rows once when its WebSocket connects.
+    page.wait_for_load_state("networkidle")
     message = page.locator("#result_list tbody .sc-said").first
     expect(message).to_be_visible()
     box = message.bounding_box()
