@@ -117,3 +117,10 @@ def test_mappings_of_wiremock() -> None:
     )
     assert read(mapping(response={"jsonBody": None, "base64Body": "aGk="})).steps == 1
     assert "Base64" in refused(mapping(response={"jsonBody": None, "base64Body": "%"}))
+
+
+def test_wiremock_body_with_a_lone_surrogate_is_imported() -> None:
+    request = {"method": "POST", "url": "/v1/chat/completions"}
+    request |= {"bodyPatterns": [{"equalTo": "\ud800"}]}
+    mapping = {"request": request, "response": {"status": 200, "body": "x"}}
+    assert len(read({"mappings": [mapping]}).document["steps"]) == 1

@@ -109,7 +109,9 @@ def _body(request: Place) -> bytes:
         for key in ("equalToJson", "equalTo"):
             value = pattern.maybe(key).value
             if value is not None:
-                return (value if isinstance(value, str) else json.dumps(value)).encode()
+                return (value if isinstance(value, str) else json.dumps(value)).encode(
+                    "utf-8", "surrogatepass"
+                )
     return b""
 
 
