@@ -2,6 +2,7 @@
 every provider accepts."""
 
 import asyncio
+import atexit
 import hashlib
 import logging
 import re
@@ -226,11 +227,22 @@ class McpToolbox:
 
 @cache
 def toolbox() -> Toolbox:
-    """Return the toolbox of this process. The chat's event loop closes its servers when it stops;
-    on other loops, call `close`."""
+    """Return the toolbox of this process. The chat's event loop closes its servers when it stops
+    or the process exits; on other loops, call `close`."""
     tools = McpToolbox()
     loop.register_closer(tools.close)
+    atexit.register(_close_at_exit, tools)
     return tools
+
+
+def _close_at_exit(tools: McpToolbox) -> None:
+    """Close the servers under daphne and runserver, which do not announce their end."""
+    if not loop.is_running():
+        return
+    try:
+        loop.submit(tools.close()).result(loop.STOP_SECONDS)
+    except Exception as error:
+        log.warning("MCP servers were not closed: %s", type(error).__name__)
 
 
 def _unique_names(servers: Sequence[str]) -> Names:
