@@ -15,8 +15,8 @@ from scenarios_app.recording.drift import (
     RecordedStep,
     Shape,
     recorded_steps,
+    response_shape,
     shape_differences,
-    shape_of,
 )
 from scenarios_app.recording.upstreams import NotForwarded, upstream_of
 from scenarios_app.serving.recorder.upstream import (
@@ -71,7 +71,7 @@ def _recorded_response(step: RecordedStep) -> RecordedAnswer | None:
 
 
 def _recorded_shape(answer: RecordedAnswer) -> Shape:
-    return shape_of(answer.status, dict(answer.headers).get("content-type", ""), answer.body)
+    return response_shape(answer.status, dict(answer.headers).get("content-type", ""), answer.body)
 
 
 def _outgoing(
@@ -117,6 +117,6 @@ async def _current_shape(out: Outgoing) -> Shape:
         async with open_response(out, seconds=TIMEOUT_SECONDS) as response:
             body = await read_whole(response, out, most=MAX_BODY_BYTES)
             media_type = response.headers.get("content-type", "")
-            return shape_of(response.status_code, media_type, body)
+            return response_shape(response.status_code, media_type, body)
     except UpstreamFailed as failed:
         raise ServerFailed(failed.error.message) from None

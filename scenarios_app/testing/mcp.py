@@ -50,12 +50,11 @@ def mcp(options: Namespace) -> int:
     # Imported late: the MCP SDK takes a second to import.
     from scenarios_app.testing import mcp_server
 
-    server = mcp_server.build_server(tools, pace=options.pace)
     try:
         if options.port is None:
-            mcp_server.serve_pipes(server)
+            mcp_server.serve_pipes(tools, pace=options.pace)
         else:
-            mcp_server.serve_http(server, options.port)
+            mcp_server.serve_http(mcp_server.build_server(tools, pace=options.pace), options.port)
     except OSError as error:
         return _refused(f"port {options.port}: {error.strerror}")
     except OverflowError:

@@ -1,6 +1,8 @@
 """An MCP server of recorded tools, over pipes or HTTP. Requires the extra `chat`."""
 
 import socket
+from collections import Counter
+from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 import anyio
@@ -8,10 +10,15 @@ import uvicorn
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
 from mcp.types import (
     CONNECTION_CLOSED,
     CallToolRequestParams,
     CallToolResult,
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
     ListToolsResult,
     TextContent,
     Tool,
@@ -24,12 +31,19 @@ from scenarios_app.recording.tools import NotRecorded, RecordedTools
 # Clients add this prefix to errors, so recorded results contain it already.
 _ERROR_PREFIX: Final = "Error: "
 _DISCONNECT_MESSAGE: Final = "the connection ended here when this was recorded"
+# For the answers that are missing when the input ends; with `--pace` a call can take minutes.
+MAX_DRAIN_SECONDS: Final = 60.0
 
 ToolServer: TypeAlias = Server[Any]
 
 
-def build_server(tools: RecordedTools, *, pace: bool = False) -> ToolServer:
-    """Build the server of these tools; with `pace` each call takes its recorded time."""
+def build_server(
+    tools: RecordedTools, *, pace: bool = False, leave_open: Callable[[Any], None] = lambda _: None
+) -> ToolServer:
+    """Build the server of these tools; with `pace` each call takes its recorded time.
+
+    `leave_open` is called with the id of a request that is never answered.
+    """
 
     async def list_tools(context: Any, params: Any) -> ListToolsResult:
         return ListToolsResult(tools=[_to_mcp_tool(tool) for tool in tools.offered])
@@ -41,6 +55,7 @@ def build_server(tools: RecordedTools, *, pace: bool = False) -> ToolServer:
             return _text_result(str(error), is_error=True)
         if result.fault == "timeout":
             # The client's timeout ends the call.
+            leave_open(context.request_id)
             await anyio.sleep_forever()
         if pace:
             await anyio.sleep(result.ms / 1000)
@@ -52,14 +67,76 @@ def build_server(tools: RecordedTools, *, pace: bool = False) -> ToolServer:
     return Server("mockllm", version=__version__, on_list_tools=list_tools, on_call_tool=call_tool)
 
 
-def serve_pipes(server: ToolServer) -> None:
-    """Serve on standard input and output until the input ends."""
+class OpenRequests:
+    """The requests that were read and not answered yet, by id."""
+
+    def __init__(self) -> None:
+        self._ids: Counter[str] = Counter()
+        self._closed = anyio.Event()
+
+    def open(self, id: Any) -> None:
+        self._ids[str(id)] += 1
+
+    def close(self, id: Any) -> None:
+        """Note that a request was answered, or never will be."""
+        self._ids[str(id)] -= 1
+        if self._ids[str(id)] <= 0:
+            del self._ids[str(id)]
+        self._closed.set()
+
+    def track(self, message: SessionMessage | Exception) -> None:
+        """Open or close what a message that came in or went out begins, cancels or answers."""
+        match getattr(message, "message", None):
+            case JSONRPCRequest(id=id):
+                self.open(id)
+            case JSONRPCResponse(id=id) | JSONRPCError(id=id):
+                self.close(id)
+            case JSONRPCNotification(method="notifications/cancelled", params={"requestId": id}):
+                self.close(id)
+
+    async def wait_until_closed(self) -> None:
+        while self._ids:
+            self._closed = anyio.Event()
+            await self._closed.wait()
+
+
+def serve_pipes(tools: RecordedTools, *, pace: bool = False) -> None:
+    """Serve on standard input and output until the input has ended and its requests are answered,
+    or the client reads no more.
+
+    The SDK ends calls under way when its input ends, so its input ends only afterwards.
+    """
 
     async def run() -> None:
-        async with stdio_server() as (incoming, outgoing):
-            await server.run(incoming, outgoing, server.create_initialization_options())
+        requests = OpenRequests()
+        server = build_server(tools, pace=pace, leave_open=requests.close)
+        to_server, from_client = anyio.create_memory_object_stream[SessionMessage | Exception]()
+        to_client, from_server = anyio.create_memory_object_stream[SessionMessage]()
 
-    anyio.run(run)
+        async def receive() -> None:
+            async with to_server:
+                async for message in incoming:
+                    requests.track(message)
+                    await to_server.send(message)
+                with anyio.move_on_after(MAX_DRAIN_SECONDS):
+                    await requests.wait_until_closed()
+
+        async def send() -> None:
+            async with outgoing:
+                async for message in from_server:
+                    await outgoing.send(message)
+                    requests.track(message)
+
+        async with stdio_server() as (incoming, outgoing), anyio.create_task_group() as group:
+            group.start_soon(receive)
+            group.start_soon(send)
+            await server.run(from_client, to_client, server.create_initialization_options())
+
+    try:
+        anyio.run(run)
+    except* (BrokenPipeError, anyio.BrokenResourceError):
+        # The client has closed its end.
+        pass
 
 
 def serve_http(server: ToolServer, port: int) -> None:

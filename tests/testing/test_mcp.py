@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -99,6 +99,70 @@ def call(name: Any, arguments: bytes) -> bytes:
     """A call with arguments as they are written."""
     params = b'{"name": %b, "arguments": %b}' % (json.dumps(name).encode(), arguments)
     return b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": %b}' % params
+
+
+def piped(lines: Sequence[bytes], *arguments: str) -> dict[Any, Any]:
+    """The answers, by id, of a server whose input ends after these lines."""
+    who = {"protocolVersion": "2025-06-18", "capabilities": {}}
+    start = rpc("initialize", {**who, "clientInfo": {"name": "x", "version": "1"}}, id="start")
+    done = subprocess.run(
+        [fork_server.python(), *COMMAND, *arguments],
+        input=b"\n".join([start, rpc("notifications/initialized"), *lines]),
+        capture_output=True,
+        env=ENVIRONMENT,
+        timeout=SECONDS,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    by_id = {answer["id"]: answer for answer in answers if answer["id"] != "start"}
+    assert len(answers) == len(by_id) + 1
+    return by_id
+
+
+def get(n: int, id: Any) -> bytes:
+    return rpc("tools/call", {"name": "get", "arguments": {"n": n}}, id=id)
+
+
+@pytest.mark.parametrize("options", [[], ["--pace"]], ids=["at_once", "paced"])
+def test_calls_under_way_when_the_input_ends_are_answered(
+    options: list[str], tmp_path: Path
+) -> None:
+    slow = {"text": "18", "ms": 300}
+    lines = [get(0, n) for n in range(20)] + [get(1, "fast"), rpc("tools/list", id=99)]
+    answers = piped(lines, written(tmp_path, slow, "19"), *options)
+    texts = [answers[id]["result"]["content"][0]["text"] for id in (*range(20), "fast")]
+    assert texts == ["18"] * 20 + ["19"]
+    assert [tool["name"] for tool in answers[99]["result"]["tools"]] == ["get"]
+
+
+def test_input_end_waits_neither_for_recorded_timeouts_nor_for_cancelled_calls(
+    tmp_path: Path,
+) -> None:
+    never, slow = {"fault": "timeout"}, {"text": "18", "ms": 500_000}
+    cancelled = rpc("notifications/cancelled", {"requestId": 2})
+    # Either would be waited for longer than the test waits for the process.
+    answers = piped([get(0, 1), get(1, 2), cancelled], written(tmp_path, never, slow), "--pace")
+    assert {id: one["error"]["code"] for id, one in answers.items()} == {1: CONNECTION_CLOSED}
+
+
+def test_server_whose_client_reads_no_more_ends_without_a_traceback(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [fork_server.python(), *COMMAND, written(tmp_path, "18")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=ENVIRONMENT,
+    )
+    try:
+        assert process.stdout is not None
+        process.stdout.close()
+        process.stdout = None
+        requests = rpc("ping", {}, id=1) + b"\n" + rpc("tools/list", {}, id=2) + b"\n"
+        _, errors = process.communicate(requests, SECONDS)
+        assert (process.returncode, errors) == (0, b"")
+    finally:
+        process.kill()
+        process.wait()
 
 
 HOSTILE = (
