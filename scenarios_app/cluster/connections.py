@@ -29,8 +29,8 @@ PAUSE_SECONDS: Final = 0.25
 CONNECTIONS: Final = 32
 AWAY: Final = "What this server shares with others (REDIS_URL) cannot be reached; try again."
 LOST: Final = (
-    "Redis has lost what it held of sessions, so consumed steps may answer again: let it write "
-    "down what it is told (appendonly yes)"
+    "Redis has lost data of sessions, so consumed steps may answer again: make it persist its data "
+    "(appendonly yes)"
 )
 
 
@@ -146,7 +146,7 @@ class Connections:
         try:
             self.run_here(_CHANGED, self.channel)
         except StateUnavailable:
-            log.warning("other processes are not told of a change: they look for it by themselves")
+            log.warning("other processes were not notified of a change; they poll for it")
 
     def name(self) -> str:
         """Return an id of this Redis and key prefix."""

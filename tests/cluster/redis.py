@@ -26,10 +26,10 @@ def machine() -> str:
 
 
 class Own:
-    """A Redis of the test's own, in a folder of its own. `writes_down`: it keeps what it was told
-    when it is killed."""
+    """A Redis of the test's own, in a folder of its own; with `persists` it keeps all its data when
+    it is killed."""
 
-    def __init__(self, folder: Path, *, writes_down: bool = True) -> None:
+    def __init__(self, folder: Path, *, persists: bool = True) -> None:
         require(shutil.which("redis-server") is not None, "there is no redis-server")
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port: int = free.getsockname()[1]
@@ -37,7 +37,9 @@ class Own:
         self._arguments = [
             *("redis-server", "--port", str(self.port), "--bind", "127.0.0.1"),
             *("--dir", str(folder), "--save", "", "--daemonize", "no"),
-            *("--appendonly", "yes" if writes_down else "no"),
+            *("--appendonly", "yes" if persists else "no"),
+            # By default it delays writes while the disk is busy, for up to two seconds.
+            *("--appendfsync", "always"),
         ]
         self.process = self.start()
 

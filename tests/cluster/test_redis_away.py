@@ -100,7 +100,7 @@ async def test_a_redis_that_comes_back_without_what_it_had_is_told_of(
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    engine = Own(tmp_path, writes_down=False)
+    engine = Own(tmp_path, persists=False)
     state = fresh_state(url=engine.url)
     other = same_state(state)
     state._connections.stay()
