@@ -20,7 +20,7 @@ from scenarios_app.control.stores import read_documents
 from scenarios_app.engine.document import DocumentError, dump
 from scenarios_app.engine.state import alias
 from scenarios_app.recording.document import to_document
-from scenarios_app.recording.drift import Drifted, drift_json, drift_of
+from scenarios_app.recording.drift import DriftReport, drift_json, find_drift
 from scenarios_app.serving.recorder.recordings import MODES, RecordedSession, Recording
 from scenarios_app.serving.services import services
 
@@ -42,7 +42,7 @@ class RecordingResult:
     document: dict[str, Any] | None
     notes: tuple[str, ...]
     problems: tuple[str, ...]
-    drifted: Drifted
+    drifted: DriftReport
 
 
 def resolve_recorded_session(name_or_key: str | None) -> str | None:
@@ -91,16 +91,16 @@ def end_recording(name_or_key: str | None) -> tuple[Recording, RecordingResult]:
     ended = recording.ended()
     if recording.records:
         document, notes = _merge_document(recording, ended)
-        return recording, RecordingResult(document, notes, ended.problems, Drifted())
+        return recording, RecordingResult(document, notes, ended.problems, DriftReport())
     missed_requests = [miss.request for miss in ended.missed]
-    drifted = drift_of(recording.cassettes, ended.served, missed_requests)
+    drifted = find_drift(recording.cassettes, ended.served, missed_requests)
     names = [document["name"] for document in recording.cassettes]
     report = {"session": recording.session, "cassettes": names, **drift_body(drifted)}
     services().drifts.append(report)
     return recording, RecordingResult(None, (), ended.problems, drifted)
 
 
-def drift_body(drifted: Drifted) -> dict[str, Any]:
+def drift_body(drifted: DriftReport) -> dict[str, Any]:
     """Return the drift report as JSON values."""
     return {
         "drifted": bool(drifted.drifts),

@@ -1,5 +1,5 @@
-"""Recordings of real traffic: interactions, read from many formats, made into scenarios. One is a
-request to a provider, and what came back piece by piece."""
+"""Interactions: recorded requests with their responses, which importers read and which become
+scenarios."""
 
 from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
@@ -7,11 +7,11 @@ from urllib.parse import SplitResult, urlsplit
 
 @dataclass(frozen=True, slots=True)
 class RecordedRequest:
-    """A request as it went out; keys are taken out before one of these is made."""
+    """A request as it was sent, without its keys."""
 
     method: str
     url: str
-    """With scheme and host where they are known, else the path alone; query included."""
+    """With scheme and host if known, else the path alone; query included."""
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
 
@@ -27,13 +27,13 @@ class RecordedRequest:
 
 @dataclass(frozen=True, slots=True)
 class RecordedResponse:
-    """An answer as it came in, decompressed."""
+    """A response as it was received, decompressed."""
 
     status: int
     headers: tuple[tuple[str, str], ...] = ()
     chunks: tuple[tuple[float, bytes], ...] = ()
-    """Each piece with the milliseconds from the request's end to it; one piece at 0 where no times
-    were kept."""
+    """Pieces with the milliseconds since the end of the request; one piece at 0 if no times are
+    known."""
     cut: bool = False
     """The connection ended before the answer did."""
 
@@ -44,9 +44,9 @@ class RecordedResponse:
 
 @dataclass(frozen=True, slots=True)
 class Interaction:
-    """A request with its answer."""
+    """A request with its response."""
 
     request: RecordedRequest
     response: RecordedResponse
     notes: tuple[str, ...] = ()
-    """What a foreign file said that could not be carried over, in words for people."""
+    """Notes for people on content of a foreign file that could not be converted."""

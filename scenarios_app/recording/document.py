@@ -1,6 +1,5 @@
-"""A cassette is a scenario: interactions become the steps of one document, each with the request
-that it answers, the answer in parts that people can edit, and the answer as it came; recordings
-that tell a conversation and not its bytes become ordinary conditions on what was asked."""
+"""Converts interactions to the steps of one scenario, a cassette: the recorded request, the answer
+in editable parts, and its bytes. Recordings without bytes become ordinary conditions."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -16,8 +15,8 @@ from scenarios_app.engine.recorded.requests import decode_body, depth_of
 from scenarios_app.engine.secrets import is_secret
 from scenarios_app.engine.shapes import DocumentError
 from scenarios_app.recording import Interaction, RecordedResponse
-from scenarios_app.recording.places import Placed, placed, unspoken
-from scenarios_app.recording.redaction import redacted
+from scenarios_app.recording.places import PlacedRequest, describe_unsupported_api, place_request
+from scenarios_app.recording.redaction import redact_interaction
 from scenarios_app.wire.decoded import DecodedResponse
 
 # The tag of recorded scenarios.
@@ -31,7 +30,7 @@ _REPLAYED_HEADERS: Final = frozenset(
 )
 _REPLAYED_HEADER_PART: Final = "ratelimit"
 _PRINTABLE: Final = frozenset(map(chr, (*range(0x20, 0x7F), *range(0xA0, 0x100))))
-# As servers of the field accept; decoding a longer one again and again takes seconds.
+# The usual limit of HTTP servers; decoding longer URLs repeatedly takes seconds.
 MAX_URL_CHARS: Final = 8_192
 # Larger bodies are not made editable.
 _MAX_EDITABLE_BYTES: Final = 1_000_000
@@ -39,7 +38,7 @@ _MAX_EDITABLE_BYTES: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """The document of a cassette, and in words for people what could not be carried over."""
+    """The document of a cassette, and notes for people on what could not be converted."""
 
     document: dict[str, Any]
     notes: tuple[str, ...] = ()
@@ -50,10 +49,10 @@ class Conversion:
 
 
 def to_document(name: str, interactions: Sequence[Interaction]) -> Conversion:
-    """The scenario document that replays these interactions in their order.
+    """Return the scenario document that replays these interactions in order.
 
-    Secrets are taken out first. What is for an API that this server does not speak is left out, and
-    a note says so; without any left the document has no steps.
+    Secrets are removed first. Requests to an API that this server does not support are left out,
+    with a note; the document may then have no steps.
     """
     steps: list[Json] = []
     notes: Counter[str] = Counter()
@@ -62,15 +61,15 @@ def to_document(name: str, interactions: Sequence[Interaction]) -> Conversion:
         if len(interaction.request.url) > MAX_URL_CHARS:
             notes[f"left out: a request with a URL of more than {MAX_URL_CHARS:,} characters"] += 1
             continue
-        clean = redacted(interaction)
-        where = placed(clean.request)
+        clean = redact_interaction(interaction)
+        where = place_request(clean.request)
         if where is None:
-            api = unspoken(clean.request)
+            api = describe_unsupported_api(clean.request)
             notes[f"left out: {api} is an API that this server does not speak"] += 1
             continue
-        answer = produced(where, clean.response)
+        answer = build_produce(where, clean.response)
         braces = braces or answer.braces
-        steps.append({"match": _match(where), "produce": answer.document})
+        steps.append({"match": _recorded_match(where), "produce": answer.document})
         notes.update(f"step {len(steps)}: {note}" for note in clean.notes)
         if answer.lost:
             notes[f"once edited, an answer is without {', '.join(answer.lost)}"] += 1
@@ -81,24 +80,24 @@ def to_document(name: str, interactions: Sequence[Interaction]) -> Conversion:
     return Conversion({**document, "steps": steps}, tuple(note_lines))
 
 
-def step_of(interaction: Interaction) -> dict[str, Any] | None:
-    """The step of one interaction, for those who change what it matches; None where it is for an
-    API that this server does not speak."""
+def to_step(interaction: Interaction) -> dict[str, Any] | None:
+    """Return the step of one interaction, for callers that change its match; None for an API that
+    this server does not support."""
     conversion = to_document("step", [interaction])
     return conversion.document["steps"][0] if conversion.steps else None
 
 
-def _match(where: Placed) -> dict[str, Json]:
+def _recorded_match(where: PlacedRequest) -> dict[str, Json]:
     match: dict[str, Json] = {}
     if where.target.endpoint is not None:
         match["provider"] = where.provider
     match["path"] = where.path
     if where.model:
         match["model"] = where.model
-    return {**match, "recorded": _recorded(where)}
+    return {**match, "recorded": _recorded_request(where)}
 
 
-def _recorded(where: Placed) -> dict[str, Any]:
+def _recorded_request(where: PlacedRequest) -> dict[str, Any]:
     call = where.call
     recorded: dict[str, Any] = {}
     if call.method != "POST":
@@ -114,25 +113,25 @@ def _recorded(where: Placed) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Produced:
-    """The `produce` of a step. `lost` is what of the answer its parts do not say; with `braces` a
-    text of them says braces by the variable of that name."""
+class BuiltProduce:
+    """The `produce` of a step. `lost` lists content of the answer that its parts cannot hold. With
+    `braces` a text uses the variable that stands for literal braces."""
 
     document: dict[str, Any]
     lost: tuple[str, ...] = ()
     braces: bool = False
 
 
-def produced(where: Placed, response: RecordedResponse) -> Produced:
-    """What a step answers with."""
+def build_produce(where: PlacedRequest, response: RecordedResponse) -> BuiltProduce:
+    """Return what a step needs to replay a recorded response."""
     decoded_response = _decode_response(where, response)
-    parts = None if decoded_response is None else _loadable(decoded_response.document())
+    parts = None if decoded_response is None else _loadable_parts(decoded_response.document())
     if decoded_response is None or parts is None:
-        parts = {"raw": _raw(response)}
+        parts = {"raw": _raw_answer(response)}
     lost = decoded_response.lost if decoded_response and "raw" not in parts else ()
-    written = as_said(parts)
-    if response.cut and "raw" not in written:
-        written["fault"] = {"kind": "disconnect", "after_chunks": _chunks_of(parts)}
+    escaped = escape_produce(parts)
+    if response.cut and "raw" not in escaped:
+        escaped["fault"] = {"kind": "disconnect", "after_chunks": _count_streamed_chunks(parts)}
     request, endpoint = where.request, where.target.endpoint
     recorded: dict[str, Json] = {"status": response.status}
     if headers := _headers(response):
@@ -143,11 +142,11 @@ def produced(where: Placed, response: RecordedResponse) -> Produced:
     recorded["path"] = where.path
     if request is not None and endpoint is not None and endpoint.generates:
         recorded["stream"] = request.stream
-    recorded["of"] = digest_of_answer(_shortest(written))
-    return Produced({**written, "recorded": recorded}, lost, braces=written != parts)
+    recorded["of"] = digest_of_answer(_without_defaults(escaped))
+    return BuiltProduce({**escaped, "recorded": recorded}, lost, braces=escaped != parts)
 
 
-def _decode_response(where: Placed, response: RecordedResponse) -> DecodedResponse | None:
+def _decode_response(where: PlacedRequest, response: RecordedResponse) -> DecodedResponse | None:
     """Return the decoded response; None for an error, or one of an unknown format."""
     endpoint = where.target.endpoint
     if endpoint is None or endpoint.decoder is None or response.status != 200:
@@ -155,48 +154,48 @@ def _decode_response(where: Placed, response: RecordedResponse) -> DecodedRespon
     return endpoint.decoder.decode(response.body)
 
 
-def _loadable(parts: dict[str, Any]) -> dict[str, Any] | None:
-    """The parts, None where a document cannot hold them."""
+def _loadable_parts(parts: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the parts, or None if a document cannot hold them."""
     try:
-        _shortest(parts)
+        _without_defaults(parts)
     except DocumentError:
         return None
     return parts
 
 
-def as_said(produce: dict[str, Any]) -> dict[str, Any]:
-    """A `produce` whose texts say what they said, also where that looks like a template. What is
-    raw is no template."""
+def escape_produce(produce: dict[str, Any]) -> dict[str, Any]:
+    """Return a `produce` whose texts are literal, even if they look like templates. Raw bodies are
+    not templates and stay unchanged."""
     return {
-        key: value if key in ("raw", "recorded") else _written(value)
+        key: value if key in ("raw", "recorded") else _escape_values(value)
         for key, value in produce.items()
     }
 
 
-def _written(value: Any) -> Any:
+def _escape_values(value: Any) -> Any:
     match value:
         case str():
             return escape_templates(value)
         case dict():
-            return {key: _written(item) for key, item in value.items()}
+            return {key: _escape_values(item) for key, item in value.items()}
         case list():
-            return [_written(item) for item in value]
+            return [_escape_values(item) for item in value]
         case _:
             return value
 
 
-def _chunks_of(parts: dict[str, Any]) -> int:
-    """About so many chunks a text is streamed in: a cut comes after the last that there was."""
+def _count_streamed_chunks(parts: dict[str, Any]) -> int:
+    """Return about how many chunks the text is streamed in; a recorded cut comes after the last."""
     words = len(str(parts.get("text") or "").split())
     return max(1, words // PacingDocument().words_per_chunk)
 
 
-def _shortest(parts: dict[str, Any]) -> dict[str, Any]:
+def _without_defaults(parts: dict[str, Any]) -> dict[str, Any]:
     document = validate(ProduceDocument, parts, loc=("produce",))
     return document.model_dump(by_alias=True, exclude_defaults=True)
 
 
-def _raw(response: RecordedResponse) -> dict[str, Json]:
+def _raw_answer(response: RecordedResponse) -> dict[str, Json]:
     raw: dict[str, Json] = {}
     if response.status != 200:
         raw["status"] = response.status
@@ -226,7 +225,7 @@ def _headers(response: RecordedResponse) -> dict[str, Json]:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One message of a conversation; `text` is what it says, or a tool's result."""
+    """One message of a conversation; `text` is its text, or a tool's result."""
 
     role: str
     text: str = ""
@@ -235,8 +234,8 @@ class Turn:
 def conversation_match(
     turns: Sequence[Turn], *, provider: str = "", model: str = ""
 ) -> dict[str, Json]:
-    """What a request must be that goes on with these messages: its last user message, and the
-    result after that, if one came."""
+    """Return conditions for a request that continues these messages: its last user message, and the
+    tool result after it, if there is one."""
     match: dict[str, Json] = {}
     if provider:
         match["provider"] = provider
@@ -259,15 +258,15 @@ def turn_of(turns: Sequence[Turn]) -> int:
 
 
 def expected_tools(names: Sequence[str]) -> Json:
-    """The `expect` of a step that was offered these tools: who serves them again offers them, and
-    other clients may have others."""
+    """Return the `expect` of a step whose client offered these tools. A client that replays it may
+    offer others."""
     return {"tools": list(names), "allow_missing_tools": True}
 
 
 def make_conversion(name: str, steps: Sequence[dict[str, Any]], notes: Sequence[str]) -> Conversion:
-    """The document of such steps, whose answers are said as they stand."""
-    written = [{**step, "produce": as_said(step["produce"])} for step in steps]
+    """Return the conversion with these steps, with the texts of their answers made literal."""
+    escaped = [{**step, "produce": escape_produce(step["produce"])} for step in steps]
     document: dict[str, Any] = {"name": name, "tags": [TAG]}
-    if written != list(steps):
+    if escaped != list(steps):
         document["variables"] = {BRACES: OPENING}
-    return Conversion({**document, "steps": written}, tuple(notes))
+    return Conversion({**document, "steps": escaped}, tuple(notes))

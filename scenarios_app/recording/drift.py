@@ -1,5 +1,5 @@
-"""What is asked and answered today beside what was recorded: requests that are new, gone or
-changed, and what two answers of one endpoint have in common beside what they say."""
+"""Compares today's requests and responses with recorded ones: requests that are new, removed or
+changed, and differences in the shape of responses."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -18,14 +18,14 @@ from scenarios_app.engine.recorded.requests import (
     differences,
 )
 from scenarios_app.recording import RecordedRequest
-from scenarios_app.recording.places import placed
+from scenarios_app.recording.places import place_request
 
 Document: TypeAlias = Mapping[str, Any]
 # The names of a scenario and of one of its steps.
 StepName: TypeAlias = tuple[str, str]
 # Requests that are less similar count as new, not as changed.
 _MIN_LIKENESS: Final = 0.2
-# The types that stand at a place, by its path.
+# The JSON types found at each path of a response.
 Shape: TypeAlias = Mapping[str, Set[str]]
 _STREAM: Final = "text/event-stream"
 _DONE: Final = "[DONE]"
@@ -42,7 +42,7 @@ class RecordedStep:
     path: str
     request: ComparedRequest
     document: Document = field(compare=False, repr=False)
-    """All of the step."""
+    """The whole step."""
 
     @property
     def line(self) -> str:
@@ -51,8 +51,8 @@ class RecordedStep:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """One thing that is not as it was recorded. `step` is empty for what is new, `request` reads
-    `POST /v1/messages`; `times` is how often it was asked."""
+    """One difference from the recording. `step` is empty for a new request; `request` reads `POST
+    /v1/messages`; `times` counts its repetitions."""
 
     kind: DifferenceKind
     cassette: str
@@ -63,23 +63,25 @@ class Drift:
 
 
 @dataclass(frozen=True, slots=True)
-class Drifted:
-    """All that drifted of one recording, and the steps of which nothing is known: what was asked
-    before them was not answered, so nobody came as far."""
+class DriftReport:
+    """The drifts of a recording, and the steps that were not reached: an earlier request was not
+    answered, so the client did not get that far."""
 
     drifts: tuple[Drift, ...] = ()
     unreached: tuple[RecordedStep, ...] = ()
 
 
 @dataclass(slots=True)
-class _Miss:
+class _MissedRequest:
+    """A request that no recorded step answered, with the number of its repetitions."""
+
     path: str
     request: ComparedRequest
     times: int = field(default=1)
 
 
 def recorded_steps(document: Document) -> Iterator[RecordedStep]:
-    """The recorded requests of a cassette, in their order."""
+    """Yield the recorded requests of a cassette in order."""
     for number, step in enumerate(document.get("steps", ()), 1):
         match = step.get("match") or {}
         recorded = match.get("recorded")
@@ -97,11 +99,11 @@ def recorded_steps(document: Document) -> Iterator[RecordedStep]:
         yield RecordedStep(document.get("name", ""), label, path, request, step)
 
 
-def drift_of(
+def find_drift(
     documents: Iterable[Document],
     served: Set[StepName],
     missed: Sequence[RecordedRequest],
-) -> Drifted:
+) -> DriftReport:
     """Return the drift of cassettes: `served` are the steps that
     answered, `missed` the requests that none did, in their order and without their secrets.
 
@@ -110,25 +112,25 @@ def drift_of(
     steps = [step for document in documents for step in recorded_steps(document)]
     left = [step for step in steps if (step.cassette, step.step) not in served]
     drifts: list[Drift] = []
-    for miss in _misses(missed):
+    for miss in _unique_misses(missed):
         drift, likely_step = _pair(miss, left, steps)
         drifts.append(drift)
         if likely_step is not None:
             left.remove(likely_step)
     if drifts:
-        return Drifted(tuple(drifts), tuple(left))
-    return Drifted(tuple(Drift("removed", s.cassette, s.step, s.line) for s in left))
+        return DriftReport(tuple(drifts), tuple(left))
+    return DriftReport(tuple(Drift("removed", s.cassette, s.step, s.line) for s in left))
 
 
-def _misses(missed: Sequence[RecordedRequest]) -> list[_Miss]:
+def _unique_misses(missed: Sequence[RecordedRequest]) -> list[_MissedRequest]:
     """Return each request once, with the number of its repetitions."""
-    misses: dict[tuple[str, str], _Miss] = {}
+    misses: dict[tuple[str, str], _MissedRequest] = {}
     for request in missed:
-        where = placed(request)
+        where = place_request(request)
         url = request.url_parts
         path = where.path if where else url.path
         query = dict(parse_qsl(url.query, keep_blank_values=True))
-        one = _Miss(path, compared_request(request.method, query, request.body))
+        one = _MissedRequest(path, compared_request(request.method, query, request.body))
         first = misses.setdefault((path, one.request.digest), one)
         if first is not one:
             first.times += 1
@@ -136,7 +138,7 @@ def _misses(missed: Sequence[RecordedRequest]) -> list[_Miss]:
 
 
 def _pair(
-    miss: _Miss, left: Sequence[RecordedStep], steps: Sequence[RecordedStep]
+    miss: _MissedRequest, left: Sequence[RecordedStep], steps: Sequence[RecordedStep]
 ) -> tuple[Drift, RecordedStep | None]:
     """Return the drift of an unmatched request, and the recorded step that it replaces, if any."""
     line = f"{miss.request.method} {miss.path}"
@@ -150,7 +152,7 @@ def _pair(
     return Drift("changed", likely.cassette, likely.step, line, changes, miss.times), likely
 
 
-def _likeness(step: RecordedStep, miss: _Miss) -> float:
+def _likeness(step: RecordedStep, miss: _MissedRequest) -> float:
     return step.request.likeness(replace(miss.request, exact=step.request.exact))
 
 
@@ -166,11 +168,11 @@ def drift_json(drift: Drift) -> dict[str, Any]:
             {"kind": d.kind, "place": d.place, "recorded": d.recorded, "asked": d.received}
             for d in drift.differences
         ],
-        "text": "\n".join(lines_of(drift)),
+        "text": "\n".join(describe_drift(drift)),
     }
 
 
-def lines_of(drift: Drift) -> Iterator[str]:
+def describe_drift(drift: Drift) -> Iterator[str]:
     """Yield the lines that describe a drift."""
     often = f" ({drift.times} times)" if drift.times > 1 else ""
     match drift.kind:
@@ -183,14 +185,14 @@ def lines_of(drift: Drift) -> Iterator[str]:
             yield from (f"  {describe_difference(one)}" for one in drift.differences)
 
 
-def shape_of(status: int, media_type: str, body: bytes) -> Shape:
-    """The shape of an answer. Of a stream each kind of event has its own; what is no JSON has one
-    of which no more is known."""
+def response_shape(status: int, media_type: str, body: bytes) -> Shape:
+    """Return the JSON types at each path of a response. Each kind of stream event has a separate
+    path; a response without JSON has only status and content type."""
     kind = media_type.partition(";")[0].strip().lower()
     shape: dict[str, set[str]] = {"status": {str(status)}, "content-type": {kind}}
     text = body.decode(errors="replace")
-    for name, value in _events(text) if kind == _STREAM else _lines(text):
-        for place, type_name in _places(value, name):
+    for name, value in _parse_events(text) if kind == _STREAM else _parse_lines(text):
+        for place, type_name in _iter_types(value, name):
             shape.setdefault(place, set()).add(type_name)
     return shape
 
@@ -204,18 +206,19 @@ def shape_differences(recorded: Shape, today: Shape) -> tuple[Difference, ...]:
             changes.append(Difference("new", place, None, " or ".join(now)))
         elif not now:
             changes.append(Difference("removed", place, " or ".join(before), None))
-        elif _other(before, now):
+        elif _types_conflict(before, now):
             changes.append(Difference("changed", place, " or ".join(before), " or ".join(now)))
     return tuple(changes)
 
 
-def _other(before: list[str], now: list[str]) -> bool:
+def _types_conflict(before: list[str], now: list[str]) -> bool:
+    """True if two lists of types have none in common besides null."""
     old, new = set(before) - {_NULL}, set(now) - {_NULL}
     return bool(old and new and old.isdisjoint(new))
 
 
-def _lines(text: str) -> Iterator[tuple[str, Json]]:
-    """A body of JSON, or of a line of JSON each."""
+def _parse_lines(text: str) -> Iterator[tuple[str, Json]]:
+    """Yield the value of a JSON body, or one for each line of JSON."""
     try:
         yield "body", json.loads(text)
         return
@@ -223,23 +226,23 @@ def _lines(text: str) -> Iterator[tuple[str, Json]]:
         pass
     for line in text.splitlines():
         if line.strip():
-            yield "line", _read(line)
+            yield "line", _parse_or_none(line)
 
 
-def _events(text: str) -> Iterator[tuple[str, Json]]:
-    """The data of server-sent events, each under its name or its type."""
+def _parse_events(text: str) -> Iterator[tuple[str, Json]]:
+    """Yield the data of server-sent events with the event's name or type."""
     for block in text.replace("\r\n", "\n").split("\n\n"):
         fields = [line.partition(":") for line in block.split("\n")]
         name = next((value.strip() for key, _, value in fields if key == "event"), "")
         data = "\n".join(value.removeprefix(" ") for key, _, value in fields if key == "data")
         if not data or data == _DONE:
             continue
-        value = _read(data)
+        value = _parse_or_none(data)
         kind = value.get("type") if isinstance(value, dict) else None
         yield f"event {name or (kind if isinstance(kind, str) else 'data')}", value
 
 
-def _read(text: str) -> Json:
+def _parse_or_none(text: str) -> Json:
     try:
         value: Json = json.loads(text)
     except (ValueError, RecursionError):
@@ -247,16 +250,17 @@ def _read(text: str) -> Json:
     return value
 
 
-def _places(value: Json, place: str) -> Iterator[tuple[str, str]]:
+def _iter_types(value: Json, place: str) -> Iterator[tuple[str, str]]:
+    """Yield the path and the type of a value and of all values in it."""
     match value:
         case dict():
             yield place, "object"
             for key, item in value.items():
-                yield from _places(item, f"{place}.{key}")
+                yield from _iter_types(item, f"{place}.{key}")
         case list():
             yield place, "list"
             for item in value:
-                yield from _places(item, f"{place}[]")
+                yield from _iter_types(item, f"{place}[]")
         case None:
             yield place, _NULL
         case _:

@@ -1,4 +1,4 @@
-"""Scenario documents and recordings from files and directories, as MOCKLLM_SCENARIOS and the
+"""Loads scenario documents and recordings from files and directories, as MOCKLLM_SCENARIOS and the
 commands name them."""
 
 import os
@@ -14,7 +14,7 @@ from scenarios_app.engine.document.load import LoadedDocument, read_documents
 from scenarios_app.engine.document.scenario import ScenarioDocument
 from scenarios_app.engine.shapes import DocumentError, Problem
 from scenarios_app.recording.document import Conversion
-from scenarios_app.recording.importers import SUFFIXES, recording, stem_of, unique
+from scenarios_app.recording.importers import SUFFIXES, decode_recording, scenario_name, unique_name
 
 _NO_FORM: Final = f"passed over, {NOT_JSON}"
 _NOTHING: Final = "nothing of it can be carried over"
@@ -22,7 +22,7 @@ _NOTHING: Final = "nothing of it can be carried over"
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The scenarios of some files, and what could not be carried over or was passed over."""
+    """The scenarios of some files, with notes on skipped files and content."""
 
     documents: list[ScenarioDocument]
     notes: tuple[Problem, ...] = ()
@@ -34,9 +34,8 @@ def read_paths(
     limits: DocumentLimits = LIMITS,
     names: Collection[str] = (),
 ) -> Files:
-    """The scenarios of all files, merged by name; each recording is a scenario that is called as
-    its file without the suffix, made unique among them and what are `names`. Raises DocumentError,
-    and then nothing is loaded."""
+    """Return the scenarios of all files, merged by name. A recording is named after its file, made
+    unique_name among `names`. Raises DocumentError, and then nothing is loaded."""
     listed = paths.split(os.pathsep) if isinstance(paths, str) else list(paths)
     listed = [path for path in listed if str(path)]
     recordings = _Recordings(set(map(str, listed)), names)
@@ -48,22 +47,22 @@ def read_paths(
 def read_upload(
     data: bytes, *, source: str, names: Collection[str] = (), limits: DocumentLimits = LIMITS
 ) -> Files | None:
-    """The one scenario of a recording that came in as bytes under a file's name; None where it is
-    no recording. Raises DocumentError."""
-    source_recording = recording(data, source=source)
+    """Return the scenario of an uploaded recording, or None if the file is none. Raises
+    DocumentError."""
+    source_recording = decode_recording(data, source=source)
     if source_recording is None:
         return None
-    conversion = source_recording.convert(unique(stem_of(source), names))
+    conversion = source_recording.convert(unique_name(scenario_name(source), names))
     notes = tuple(_notes(conversion, source))
-    return Files([read.document for read in _reads(conversion, source)], notes)
+    return Files([read.document for read in _checked_documents(conversion, source)], notes)
 
 
 @dataclass(slots=True)
 class _Recordings:
-    """Reads recordings beside documents of ours. What was `named` is meant to be read, names that
-    are `taken` are for others."""
+    """Reads recordings among other documents. Files in `listed_paths` were named explicitly, so
+    skipping them needs no note."""
 
-    named: set[str]
+    listed_paths: set[str]
     used_names: Collection[str]
     notes: list[Problem] = field(default_factory=list)
     suffixes: Collection[str] = SUFFIXES
@@ -71,27 +70,29 @@ class _Recordings:
     def find_reader(
         self, file: Path, data: bytes
     ) -> Callable[[Collection[str]], LoadedDocument | None] | None:
-        source_recording = recording(data, source=str(file))
+        """Return the function that makes a file's document under a free name, or None if the file
+        is no recording."""
+        source_recording = decode_recording(data, source=str(file))
         if source_recording is None:
-            if file.suffix.lower() in SUFFIXES and str(file) not in self.named:
+            if file.suffix.lower() in SUFFIXES and str(file) not in self.listed_paths:
                 self.notes.append(Problem("", _NO_FORM, str(file)))
             return None
-        # Conversion now, so that what is wrong with it is told with all else that is.
-        conversion = source_recording.convert(stem_of(str(file)))
-        reads = _reads(conversion, str(file))
+        # Convert now, so that its problems are reported together with those of other files.
+        conversion = source_recording.convert(scenario_name(str(file)))
+        documents = _checked_documents(conversion, str(file))
         self.notes += _notes(conversion, str(file))
 
-        def named(names: Collection[str]) -> LoadedDocument | None:
-            for read in reads:
-                name = unique(read.document.name, {*names, *self.used_names})
+        def with_unique_name(names: Collection[str]) -> LoadedDocument | None:
+            for read in documents:
+                name = unique_name(read.document.name, {*names, *self.used_names})
                 return LoadedDocument(read.document.model_copy(update={"name": name}), read.source)
             return None
 
-        return named
+        return with_unique_name
 
 
-def _reads(conversion: Conversion, source: str) -> list[LoadedDocument]:
-    """The checked document of what was made, if it has a step."""
+def _checked_documents(conversion: Conversion, source: str) -> list[LoadedDocument]:
+    """Return the validated document of a conversion; empty if it has no steps."""
     if not conversion.steps:
         return []
     try:

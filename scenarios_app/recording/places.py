@@ -1,5 +1,4 @@
-"""Where on this server a recorded request belongs: which wire and endpoint answer it, by the host
-that it went to and its path."""
+"""Finds the wire and endpoint of a recorded request on this server, by its host and path."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,9 +25,9 @@ _TITLES: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
-    """A recorded request as this server would get it. `request` is what its wire reads in it, None
-    where it would not take it or has no such endpoint."""
+class PlacedRequest:
+    """A recorded request as this server would receive it. `request` is the parsed form, None if its
+    wire rejects it or has no such endpoint."""
 
     call: Call
     target: Target
@@ -36,7 +35,7 @@ class Placed:
 
     @property
     def path(self) -> str:
-        """The path by which a step names the endpoint."""
+        """The path that a step's match uses for the endpoint."""
         endpoint = self.target.endpoint
         if endpoint is None:
             return self.call.path
@@ -45,7 +44,7 @@ class Placed:
 
     @property
     def model(self) -> str:
-        """The model where the body does not name it."""
+        """The model, or "" if the body names it."""
         if isinstance(body := decode_body(self.call.body), dict) and body.get("model"):
             return ""
         named = self.request.model if self.request is not None else ""
@@ -56,8 +55,9 @@ class Placed:
         return self.target.wire.provider
 
 
-def placed(recorded: RecordedRequest) -> Placed | None:
-    """Where a request belongs, None where this server does not speak the API that it is for."""
+def place_request(recorded: RecordedRequest) -> PlacedRequest | None:
+    """Return the request with its endpoint here, or None if this server does not support its
+    API."""
     url = recorded.url_parts
     host = (url.hostname or "").lower()
     upstream = _find_upstream(host)
@@ -74,7 +74,7 @@ def placed(recorded: RecordedRequest) -> Placed | None:
     target = find_target(call)
     if target is None or target.endpoint is None:
         if target is not None and (not host or upstream is not None):
-            return Placed(call, target, None)
+            return PlacedRequest(call, target, None)
         likely = find_intended_path(call.method, path)
         if likely is None:
             return None
@@ -82,7 +82,7 @@ def placed(recorded: RecordedRequest) -> Placed | None:
         target = find_target(call)
         if target is None or target.endpoint is None:
             return None
-    return Placed(call, target, _read(call, target))
+    return PlacedRequest(call, target, _read(call, target))
 
 
 def _find_upstream(host: str) -> Upstream | None:
@@ -94,8 +94,8 @@ def _find_upstream(host: str) -> Upstream | None:
     return None
 
 
-def unspoken(recorded: RecordedRequest) -> str:
-    """What API a request that belongs nowhere here is for, as people call it."""
+def describe_unsupported_api(recorded: RecordedRequest) -> str:
+    """Return the name of the API that a request is for, such as `Bedrock (HOST)`."""
     url = recorded.url_parts
     host = (url.hostname or "").lower()
     title = next((name for end, name in _TITLES.items() if f".{host}".endswith(end)), "")
@@ -103,6 +103,7 @@ def unspoken(recorded: RecordedRequest) -> str:
 
 
 def _read(call: Call, target: Target) -> CanonicalRequest | None:
+    """Parse the request as its wire does, or return None if the wire rejects it."""
     endpoint = target.endpoint
     assert endpoint is not None
     try:

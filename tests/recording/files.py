@@ -8,12 +8,12 @@ import pytest
 from scenarios_app.engine.document import DocumentError, load_documents
 from scenarios_app.recording import Interaction
 from scenarios_app.recording.document import Conversion
-from scenarios_app.recording.importers import recording
+from scenarios_app.recording.importers import decode_recording
 
 
 def read(value: Any, source: str = "file.json") -> Conversion:
     data = value if isinstance(value, bytes) else json.dumps(value).encode()
-    found = recording(data, source=source)
+    found = decode_recording(data, source=source)
     assert found is not None
     made = found.convert("name")
     if made.steps:
@@ -22,7 +22,7 @@ def read(value: Any, source: str = "file.json") -> Conversion:
 
 
 def interactions(value: Any, source: str = "file.json") -> list[Interaction]:
-    found = recording(json.dumps(value).encode(), source=source)
+    found = decode_recording(json.dumps(value).encode(), source=source)
     assert found is not None
     return found.interactions()
 

@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 
 from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
 from scenarios_app.recording.document import to_document
-from scenarios_app.recording.drift import Drifted, drift_json, drift_of, lines_of, recorded_steps
+from scenarios_app.recording.drift import (
+    DriftReport,
+    describe_drift,
+    drift_json,
+    find_drift,
+    recorded_steps,
+)
 
 ANSWER = RecordedResponse(200, chunks=((1.0, b'{"choices": []}'),))
 
@@ -25,16 +31,16 @@ def cassette(*requests: RecordedRequest, name: str = "c") -> dict[str, Any]:
 
 def drifted(
     document: dict[str, Any], *missed: RecordedRequest, served: tuple[int, ...] = ()
-) -> Drifted:
-    return drift_of([document], {(document["name"], str(n)) for n in served}, missed)
+) -> DriftReport:
+    return find_drift([document], {(document["name"], str(n)) for n in served}, missed)
 
 
-def told(found: Drifted) -> list[str]:
-    return [line for one in found.drifts for line in lines_of(one)]
+def told(found: DriftReport) -> list[str]:
+    return [line for one in found.drifts for line in describe_drift(one)]
 
 
 def test_equal_requests_have_no_drift() -> None:
-    assert drifted(cassette(asked("a"), asked("b")), served=(1, 2)) == Drifted()
+    assert drifted(cassette(asked("a"), asked("b")), served=(1, 2)) == DriftReport()
 
 
 def test_a_changed_prompt_is_that_change_and_nothing_else() -> None:
@@ -86,7 +92,7 @@ def test_a_try_that_is_repeated_is_one_change() -> None:
 
 
 def test_without_a_cassette_all_is_new() -> None:
-    assert [one.kind for one in drift_of([], set(), [asked("a")]).drifts] == ["new"]
+    assert [one.kind for one in find_drift([], set(), [asked("a")]).drifts] == ["new"]
 
 
 def test_steps_without_a_recorded_request_are_not_compared() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.recording import importers
-from scenarios_app.recording.importers import recording, stem_of, unique
+from scenarios_app.recording.importers import decode_recording, scenario_name, unique_name
 from tests.recording.files import interactions, read, refused
 from tests.recording.interactions import CHAT, SAID
 
@@ -66,7 +66,7 @@ def test_compressed_bodies_are_had_as_they_were(kind: str, data: bytes) -> None:
         f"  response:\n    status: {{code: 200}}\n    headers: {{content-encoding: [{kind}]}}\n"
         f"    body: {{string: !!binary {base64.b64encode(data).decode()}}}\n"
     )
-    found = recording(yaml.encode(), source="a.yaml")
+    found = decode_recording(yaml.encode(), source="a.yaml")
     assert found is not None
     assert found.interactions()[0].response.body == b"body"
 
@@ -136,7 +136,7 @@ def test_hostile_yaml_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setattr(safe_yaml, "MAX_NODES", 12)
     data = text.encode("utf-8", "surrogatepass")
     with pytest.raises(DocumentError) as raised:
-        recording(data, source="a.yaml")
+        decode_recording(data, source="a.yaml")
     assert str(raised.value).startswith("a.yaml: ") and YAML_ERRORS[text] in str(raised.value)
 
 
@@ -163,7 +163,7 @@ def test_files_beyond_the_limits_are_refused(monkeypatch: pytest.MonkeyPatch) ->
     assert "holds more than 1 interactions" in refused({"fixtures": fixtures})
     monkeypatch.setattr(importers, "MAX_FILE_BYTES", 10)
     assert "is larger than" in refused(b"a: " + b"x" * 20, "a.yaml")
-    assert recording(b" " * 20, source="a.json") is None
+    assert decode_recording(b" " * 20, source="a.json") is None
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_files_beyond_the_limits_are_refused(monkeypatch: pytest.MonkeyPatch) ->
 )
 def test_invalid_json_is_refused_with_its_place(data: bytes, source: str, error: str) -> None:
     with pytest.raises(DocumentError, match=error):
-        recording(data, source=source)
+        decode_recording(data, source=source)
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_invalid_json_is_refused_with_its_place(data: bytes, source: str, error:
     ],
 )
 def test_other_file_is_no_recording(data: bytes, source: str) -> None:
-    assert recording(data, source=source) is None
+    assert decode_recording(data, source=source) is None
 
 
 @pytest.mark.parametrize(
@@ -207,14 +207,14 @@ def test_other_file_is_no_recording(data: bytes, source: str) -> None:
     ],
 )
 def test_a_scenario_is_called_as_its_file(source: str, stem: str) -> None:
-    assert stem_of(source) == stem
+    assert scenario_name(source) == stem
 
 
 def test_names_are_made_unique() -> None:
-    assert unique("a", []) == "a"
-    assert unique("a", ["a", "a-2"]) == "a-3"
+    assert unique_name("a", []) == "a"
+    assert unique_name("a", ["a", "a-2"]) == "a-3"
     long = "x" * 200
-    assert unique(long, [long]) == "x" * 198 + "-2"
+    assert unique_name(long, [long]) == "x" * 198 + "-2"
 
 
 def test_every_format_has_a_title() -> None:

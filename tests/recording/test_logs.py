@@ -2,7 +2,10 @@
 
 import json
 
-from scenarios_app.recording.importers import recording
+import pytest
+
+from scenarios_app.engine.document import DocumentError
+from scenarios_app.recording.importers import decode_recording
 from tests.recording.files import read
 from tests.recording.interactions import ANSWER, MESSAGES, SAID
 
@@ -27,7 +30,7 @@ def test_a_log_of_calls() -> None:
         {"request": SAID, "response": ANSWER, "query": "a=b", "headers": {"x-request-id": "r"}},
     ]
     text = "\n".join(map(json.dumps, lines)) + "\n\u2028\n".strip()
-    found = recording(text.encode(), source="log.jsonl")
+    found = decode_recording(text.encode(), source="log.jsonl")
     assert found is not None
     places = [one.request.url.rpartition("/")[2] for one in found.interactions()]
     assert places == [
@@ -73,3 +76,10 @@ def test_conversations_that_models_are_tuned_with() -> None:
     first, second = made.document["steps"]
     assert first["produce"]["text"] == "Hello" and second["produce"]["text"] == "Bye"
     assert len(second["match"]["recorded"]["body"]["messages"]) == 3
+
+
+def test_long_conversation_is_refused_before_its_requests_fill_the_memory() -> None:
+    turns = [{"role": role, "content": "a" * 1_000} for role in ("user", "assistant")]
+    line = json.dumps({"messages": turns * 500})
+    with pytest.raises(DocumentError, match=r"line 2.*: the requests of .* more than 20 MB"):
+        read(f'{{"messages": []}}\n{line}'.encode(), "tuning.jsonl")

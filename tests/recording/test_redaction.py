@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
 from scenarios_app.recording.document import to_document
-from scenarios_app.recording.redaction import redacted
+from scenarios_app.recording.redaction import redact_interaction
 from tests.recording.interactions import CHAT, SAID
 
 CANARY = "sk-canary-7f3a91b2c4d5e6f708192a3b"
@@ -75,7 +75,11 @@ PLACES = {
 def test_a_key_is_kept_nowhere(place: str) -> None:
     made = to_document("canary", [PLACES[place]])
     assert made.steps == 1
-    for text in (json.dumps(made.document), repr(redacted(PLACES[place])), repr(made.notes)):
+    for text in (
+        json.dumps(made.document),
+        repr(redact_interaction(PLACES[place])),
+        repr(made.notes),
+    ):
         for start in range(len(CANARY) - 12):
             assert CANARY[start : start + 12] not in text
 
@@ -92,7 +96,7 @@ def test_a_placeholder_is_looked_for_nowhere(key: str) -> None:
     given = interaction(
         headers=(("authorization", f"Bearer {key}"),), pieces=(b"this " + key.encode(),)
     )
-    assert redacted(given).response == given.response
+    assert redact_interaction(given).response == given.response
 
 
 def test_a_signature_of_thinking_is_no_key() -> None:
@@ -101,7 +105,7 @@ def test_a_signature_of_thinking_is_no_key() -> None:
         body={**SAID, "messages": [{"role": "assistant", "content": [block]}]},
         pieces=(json.dumps(block).encode(),),
     )
-    assert redacted(given) == given
+    assert redact_interaction(given) == given
 
 
 @given(st.lists(st.integers(0, len(CANARY) + 8), max_size=6), st.binary(max_size=4))
@@ -110,7 +114,7 @@ def test_however_an_answer_is_torn_apart_only_the_key_is_lost(cuts: list[int], e
     places = sorted({0, len(whole), *(cut for cut in cuts if cut < len(whole))})
     pieces = tuple(whole[a:b] for a, b in pairwise(places))
     given = interaction(headers=(("x-api-key", CANARY),), pieces=pieces)
-    kept = redacted(given).response
+    kept = redact_interaction(given).response
     assert kept.body == b"say ***" + end
     assert [at for at, _ in kept.chunks] == [float(n) for n in range(len(pieces))]
 
@@ -119,7 +123,7 @@ def test_many_secrets_in_a_large_body_are_masked_in_linear_time() -> None:
     keys = {f"api_key_{n}": f"{n:04}-{'a1' * 400}" for n in range(3_000)}
     given = interaction(body={**SAID, **keys}, pieces=(b"x1" * 1_000_000,))
     started = time.process_time()
-    kept = redacted(given)
+    kept = redact_interaction(given)
     # It took minutes when each piece of each secret was looked for by itself.
     assert time.process_time() - started < 10
     assert "a1a1a1a1a1a1" not in kept.request.body.decode()

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios_app.recording.drift import Shape, shape_differences, shape_of
+from scenarios_app.recording.drift import Shape, response_shape, shape_differences
 
 STREAM = "text/event-stream; charset=utf-8"
 
 
 def whole(value: object) -> Shape:
-    return shape_of(200, "application/json", json.dumps(value).encode())
+    return response_shape(200, "application/json", json.dumps(value).encode())
 
 
 def told(recorded: Shape, today: Shape) -> list[tuple[str, str]]:
@@ -42,18 +42,20 @@ def test_fields_are_new_gone_or_of_another_type(
 
 
 def test_a_status_and_a_media_type_are_of_the_shape() -> None:
-    page = shape_of(500, "text/html", b"<p>")
+    page = response_shape(500, "text/html", b"<p>")
     assert ("changed", "status") in told(whole({}), page)
     assert ("changed", "content-type") in told(whole({}), page)
 
 
 def test_each_kind_of_event_has_its_own_shape() -> None:
     body = b'event: start\ndata: {"a": 1}\n\ndata: {"type": "x", "b": 1}\n\ndata: [DONE]\n\n'
-    shape = shape_of(200, STREAM, body)
+    shape = response_shape(200, STREAM, body)
     assert shape["event start.a"] == {"number"} and shape["event x.b"] == {"number"}
     again = body.replace(b"\n", b"\r\n") + b'data: {"type": "x", "b": 2}\r\n\r\n'
-    assert told(shape, shape_of(200, STREAM, again)) == []
-    assert told(shape, shape_of(200, STREAM, body.replace(b"event: start", b"event: begin"))) == [
+    assert told(shape, response_shape(200, STREAM, again)) == []
+    assert told(
+        shape, response_shape(200, STREAM, body.replace(b"event: start", b"event: begin"))
+    ) == [
         ("new", "event begin"),
         ("new", "event begin.a"),
         ("removed", "event start"),
@@ -63,10 +65,10 @@ def test_each_kind_of_event_has_its_own_shape() -> None:
 
 def test_lines_of_json_are_one_shape() -> None:
     kind = "application/x-ndjson"
-    assert shape_of(200, kind, b'{"a": 1}\n{"b": 2}\n')["line.b"] == {"number"}
+    assert response_shape(200, kind, b'{"a": 1}\n{"b": 2}\n')["line.b"] == {"number"}
 
 
 @given(st.binary(max_size=200), st.sampled_from([STREAM, "application/json", "x"]))
 def test_anything_has_a_shape_and_is_like_itself(body: bytes, media_type: str) -> None:
-    shape = shape_of(200, media_type, body)
+    shape = response_shape(200, media_type, body)
     assert shape_differences(shape, shape) == ()

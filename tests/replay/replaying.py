@@ -8,8 +8,8 @@ from urllib.parse import quote
 import httpx
 
 from scenarios_app.recording import Interaction
-from scenarios_app.recording.importers import SUFFIXES, recording, stem_of, unique
-from scenarios_app.recording.places import Placed, placed
+from scenarios_app.recording.importers import SUFFIXES, decode_recording, scenario_name, unique_name
+from scenarios_app.recording.places import PlacedRequest, place_request
 
 # What a client makes itself, or what only a connection means.
 _OWN = {"host", "content-length", "connection", "accept-encoding", "transfer-encoding"}
@@ -23,7 +23,7 @@ class Cassette:
 
     path: Path
     name: str
-    interactions: tuple[tuple[Interaction, Placed | None], ...]
+    interactions: tuple[tuple[Interaction, PlacedRequest | None], ...]
 
     @property
     def replayable(self) -> int:
@@ -50,12 +50,12 @@ def cassettes_of(paths: Sequence[Path]) -> list[Cassette]:
     ]
     found: list[Cassette] = []
     for file in files:
-        read = recording(file.read_bytes(), source=str(file))
+        read = decode_recording(file.read_bytes(), source=str(file))
         if read is None:
             continue
-        interactions = tuple((one, placed(one.request)) for one in read.interactions())
+        interactions = tuple((one, place_request(one.request)) for one in read.interactions())
         if any(where for _, where in interactions):
-            name = unique(stem_of(str(file)), [one.name for one in found])
+            name = unique_name(scenario_name(str(file)), [one.name for one in found])
             found.append(Cassette(file, name, interactions))
     return found
 
@@ -68,7 +68,7 @@ def replay(http: httpx.Client, cassette: Cassette) -> Iterator[Outcome]:
             yield Outcome(cassette.name, number, wrong)
 
 
-def _wrong(http: httpx.Client, name: str, interaction: Interaction, where: Placed) -> str:
+def _wrong(http: httpx.Client, name: str, interaction: Interaction, where: PlacedRequest) -> str:
     call, recorded = where.call, interaction.response
     url = f"{call.path}?{call.raw_query}" if call.raw_query else call.path
     headers = {k: v for k, v in call.headers.items() if k not in _OWN}

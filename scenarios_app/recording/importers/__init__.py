@@ -1,10 +1,9 @@
-"""Recordings of other tools, read as interactions, one module a format: every format that is read,
-and which of them a file is in."""
+"""Importers of other tools' recordings, one module per format, and the detection of a file's
+format."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import PurePath
 from typing import Any, Final, TypeAlias
 
@@ -27,23 +26,23 @@ Interactions: TypeAlias = Callable[..., Iterable[Interaction | str]]
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """`title` is what people call it. A decoded file of it `holds` interactions, or is `read` as a
-    document right away, where it tells conversations and not bytes."""
+    """A file format with its `title` for people. `fits` recognizes a decoded file. The file is read
+    as interactions, or as a document if it has conversations but no bytes."""
 
     title: str
     fits: Callable[[Any], bool]
-    holds: Interactions | None = None
-    read: Callable[..., Conversion] | None = None
+    read_interactions: Interactions | None = None
+    read_document: Callable[..., Conversion] | None = None
 
 
 FORMATS: Final[tuple[Format, ...]] = (
-    Format("vcrpy", vcr.fits, holds=vcr.read),
-    Format("HAR", har.fits, holds=har.read),
-    Format("OTLP", otlp.fits, read=otlp.read),
-    Format("trace", traces.fits, read=traces.read),
-    Format("aimock", aimock.fits, read=aimock.read),
-    Format("WireMock", wiremock.fits, read=wiremock.read),
-    Format("JSONL", jsonl.fits, holds=jsonl.read),
+    Format("vcrpy", vcr.fits, read_interactions=vcr.read),
+    Format("HAR", har.fits, read_interactions=har.read),
+    Format("OTLP", otlp.fits, read_document=otlp.read),
+    Format("trace", traces.fits, read_document=traces.read),
+    Format("aimock", aimock.fits, read_document=aimock.read),
+    Format("WireMock", wiremock.fits, read_document=wiremock.read),
+    Format("JSONL", jsonl.fits, read_interactions=jsonl.read),
 )
 
 
@@ -56,34 +55,41 @@ class Recording:
     source: str
 
     def convert(self, name: str) -> Conversion:
-        """The scenario document of this name; raises DocumentError."""
-        if self.format.read is not None:
-            conversion = self.format.read(name, self.value, source=self.source)
+        """Return the scenario document under this name; raises DocumentError."""
+        if self.format.read_document is not None:
+            conversion = self.format.read_document(name, self.value, source=self.source)
             if conversion.steps > MAX_INTERACTIONS:
                 raise self._too_many()
             return conversion
-        document = to_document(name, self.interactions())
-        notes = [one for one in self._held() if isinstance(one, str)]
+        notes: list[str] = []
+        document = to_document(name, self._interactions(notes))
         return Conversion(document.document, (*notes, *document.notes))
 
     def interactions(self) -> list[Interaction]:
-        """What it holds, none where it tells no bytes; raises DocumentError."""
-        held = (one for one in self._held() if isinstance(one, Interaction))
-        limited = list(islice(held, MAX_INTERACTIONS + 1))
-        if len(limited) > MAX_INTERACTIONS:
-            raise self._too_many()
-        return limited
+        """Return the interactions, empty for a format without bytes; raises DocumentError."""
+        return self._interactions([])
 
-    def _held(self) -> Iterator[Interaction | str]:
-        holds = self.format.holds
-        return iter(() if holds is None else holds(self.value, source=self.source))
+    def _interactions(self, notes: list[str]) -> list[Interaction]:
+        interactions: list[Interaction] = []
+        for entry in self._entries():
+            if isinstance(entry, str):
+                notes.append(entry)
+                continue
+            interactions.append(entry)
+            if len(interactions) > MAX_INTERACTIONS:
+                raise self._too_many()
+        return interactions
+
+    def _entries(self) -> Iterator[Interaction | str]:
+        read = self.format.read_interactions
+        return iter(() if read is None else read(self.value, source=self.source))
 
     def _too_many(self) -> DocumentError:
         return _error(self.source, f"holds more than {MAX_INTERACTIONS} interactions")
 
 
-def recording(data: bytes, *, source: str) -> Recording | None:
-    """A file as a recording; None where it is none that is known. `source` is its path or name.
+def decode_recording(data: bytes, *, source: str) -> Recording | None:
+    """Decode a file; return None if its format is unknown. `source` is its path or name.
 
     Raises DocumentError for a file that cannot be read at all.
     """
@@ -92,20 +98,20 @@ def recording(data: bytes, *, source: str) -> Recording | None:
         if suffix == ".json":
             return None
         raise _error(source, f"is larger than {MAX_FILE_BYTES // 1_000_000} MB")
-    value = _decoded(data, suffix, source)
+    value = _decode_file(data, suffix, source)
     matching_format = next((form for form in FORMATS if form.fits(value)), None)
     return None if matching_format is None else Recording(matching_format, value, source)
 
 
-def stem_of(source: str) -> str:
-    """What a scenario is called that is made of this file."""
+def scenario_name(source: str) -> str:
+    """Return the name for the scenario of a file: its name without the suffix."""
     stem = PurePath(source).stem
     bare = "".join(letter if letter.isprintable() else " " for letter in stem).strip()[:200].strip()
     return bare or "recording"
 
 
-def unique(name: str, names: Iterable[str]) -> str:
-    """The name, or where that is taken with the first number behind it that is free."""
+def unique_name(name: str, names: Iterable[str]) -> str:
+    """Return the name, or if it is taken the name with the first free number."""
     used = set(names)
     number, candidate = 2, name
     while candidate in used:
@@ -115,21 +121,23 @@ def unique(name: str, names: Iterable[str]) -> str:
     return candidate
 
 
-def _decoded(data: bytes, suffix: str, source: str) -> Any:
+def _decode_file(data: bytes, suffix: str, source: str) -> Any:
     if suffix in YAML:
-        # Its library is loaded where there is some.
+        # PyYAML is imported only if a file needs it.
         from scenarios_app.recording.importers.safe_yaml import read_yaml
 
         return read_yaml(data, source=source)
     if suffix in LINES:
         return _lines(data, source)
     try:
-        return _plain(json.loads(_text(data, source), parse_constant=_refused), source)
+        return _check_depth(
+            json.loads(_text(data, source), parse_constant=_reject_constant), source
+        )
     except RecursionError:
         raise _error(source, f"nested deeper than {MAX_DEPTH} levels") from None
     except ValueError as error:
         if suffix == ".json":
-            # What is wrong with it says who reads it as a document of ours.
+            # It may be a scenario document, whose reader reports the error.
             return None
         raise _error(source, f"not valid JSON: {error}") from None
 
@@ -147,20 +155,21 @@ def _lines(data: bytes, source: str) -> list[Any]:
         if not line.strip():
             continue
         try:
-            values.append(json.loads(line, parse_constant=_refused))
+            values.append(json.loads(line, parse_constant=_reject_constant))
         except (ValueError, RecursionError):
             raise _error(source, f"line {number} is not valid JSON") from None
-    return list(_plain(values, source))
+    return list(_check_depth(values, source))
 
 
-def _plain(value: Any, source: str) -> Any:
+def _check_depth(value: Any, source: str) -> Any:
+    """Return the value; raises DocumentError if it is nested too deep."""
     if depth_of(value) > MAX_DEPTH:
         raise _error(source, f"nested deeper than {MAX_DEPTH} levels")
     return value
 
 
-def _refused(text: str) -> Any:
-    raise ValueError(f"{text} is no JSON")
+def _reject_constant(text: str) -> Any:
+    raise ValueError(f"{text} is not JSON")
 
 
 def _error(source: str, message: str) -> DocumentError:

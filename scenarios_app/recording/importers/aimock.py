@@ -1,4 +1,4 @@
-"""Fixtures of aimock (npm): `{"fixtures": [{"match", "response"}]}`, where the first that matches
+"""Reads fixtures of aimock (npm): `{"fixtures": [{"match", "response"}]}`; the first match
 answers."""
 
 import json
@@ -7,15 +7,15 @@ from typing import Any, Final
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.recording.document import Conversion, make_conversion
-from scenarios_app.recording.importers.reader import Place
+from scenarios_app.recording.importers.reader import FileValue
 
 _FINISHES: Final = ("stop", "length", "tool_calls", "content_filter")
-_CARRIED: Final = frozenset(
+_SUPPORTED_KEYS: Final = frozenset(
     {"userMessage", "systemMessage", "toolName", "toolCallId", "toolResultContains", "model"}
     | {"sequenceIndex", "turnIndex", "hasToolResult", "endpoint"}
 )
-# What shapes a stream there.
-_PHYSICS: Final = frozenset({"chunkSize", "truncateAfterChunks", "disconnectAfterMs", "chaos"})
+# Keys that shape a stream in aimock.
+_STREAM_KEYS: Final = frozenset({"chunkSize", "truncateAfterChunks", "disconnectAfterMs", "chaos"})
 _USAGE: Final = {
     "input_tokens": ("input_tokens", "prompt_tokens", "promptTokenCount"),
     "output_tokens": ("output_tokens", "completion_tokens", "candidatesTokenCount"),
@@ -23,7 +23,7 @@ _USAGE: Final = {
 
 
 def fits(value: Any) -> bool:
-    """Whether a decoded file holds such fixtures."""
+    """True if a decoded file has fixtures of aimock."""
     fixtures = value.get("fixtures") if isinstance(value, dict) else None
     return isinstance(fixtures, list) and all(
         isinstance(one, dict) and "response" in one for one in fixtures
@@ -31,24 +31,24 @@ def fits(value: Any) -> bool:
 
 
 def read(name: str, value: Any, *, source: str = "") -> Conversion:
-    """The document of the fixtures; raises DocumentError."""
+    """Return the document of the fixtures; raises DocumentError."""
     steps: list[dict[str, Any]] = []
     notes: list[str] = []
-    for number, fixture in enumerate(Place(value, source).at("fixtures").items(), start=1):
+    for number, fixture in enumerate(FileValue(value, source).at("fixtures").items(), start=1):
         match = fixture.maybe("match")
         answer = _produce(fixture.at("response"))
         if answer is None:
             notes.append(f"left out: fixture {number}: an answer that is no text, call or error")
             continue
-        left = sorted({*match.object()} - _CARRIED) if match.is_present else []
-        left += sorted(_PHYSICS & {*fixture.object()})
+        left = sorted({*match.object()} - _SUPPORTED_KEYS) if match.is_present else []
+        left += sorted(_STREAM_KEYS & {*fixture.object()})
         notes += [f"fixture {number}: {key} is not carried over" for key in left]
         step: dict[str, Any] = {"match": dict(_match(match)), "produce": answer}
         if isinstance(latency := fixture.maybe("latency").value, int) and latency > 0:
             answer["pacing"] = {"first_ms": latency, "chunk_ms": latency}
         turn = match.maybe("turnIndex")
         if turn.is_present:
-            step["turn"] = turn.whole() + 1
+            step["turn"] = turn.integer() + 1
         if not match.maybe("sequenceIndex").is_present:
             # Those with an index answer one after another, each once.
             step["consume"] = False
@@ -56,7 +56,7 @@ def read(name: str, value: Any, *, source: str = "") -> Conversion:
     return make_conversion(name, steps, notes)
 
 
-def _match(match: Place) -> Iterator[tuple[str, Json]]:
+def _match(match: FileValue) -> Iterator[tuple[str, Json]]:
     if not match.is_present:
         return
     messages: list[Json] = []
@@ -84,7 +84,7 @@ def _match(match: Place) -> Iterator[tuple[str, Json]]:
         yield "tool_results", results
 
 
-def _produce(response: Place) -> dict[str, Any] | None:
+def _produce(response: FileValue) -> dict[str, Any] | None:
     match response.value:
         case {"error": dict(error)}:
             return {"fault": dict(_fault(error, response.at("status").value))}
@@ -113,7 +113,7 @@ def _produce(response: Place) -> dict[str, Any] | None:
     return produce
 
 
-def _produce_items(response: Place) -> Iterator[tuple[str, Json]]:
+def _produce_items(response: FileValue) -> Iterator[tuple[str, Json]]:
     reasoning, signature = response.at("reasoning").value, response.at("reasoningSignature").value
     if isinstance(reasoning, str) and reasoning:
         signed = {"signature": signature} if isinstance(signature, str) else {}
@@ -128,7 +128,7 @@ def _produce_items(response: Place) -> Iterator[tuple[str, Json]]:
         yield "tool_calls", calls
 
 
-def _call(call: Place) -> dict[str, Json]:
+def _call(call: FileValue) -> dict[str, Json]:
     arguments = call.at("arguments").value
     if isinstance(arguments, str):
         try:
@@ -142,7 +142,7 @@ def _call(call: Place) -> dict[str, Json]:
     return {**tool_call, "arguments": {} if arguments is None else arguments}
 
 
-def _block(block: Place) -> dict[str, Json]:
+def _block(block: FileValue) -> dict[str, Json]:
     if block.at("type").value == "toolCall":
         return {"tool_call": _call(block)}
     return {"text": block.at("text").text()}

@@ -1,26 +1,26 @@
-"""HTTP archives (HAR 1.2), as browsers and proxies save them."""
+"""Reads HTTP archives (HAR 1.2), as browsers and proxies save them."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
-from scenarios_app.recording.bodies import Unreadable, from_base64
-from scenarios_app.recording.importers.reader import Place, headers_of
+from scenarios_app.recording.bodies import UnreadableBody, decode_base64
+from scenarios_app.recording.importers.reader import FileValue, read_headers
 
 _NO_ANSWER = "it has no answer"
 _CUT = "its answer is not whole: the archive has no body for it"
 
 
 def fits(value: Any) -> bool:
-    """Whether a decoded file is such an archive."""
+    """True if a decoded file is an HTTP archive."""
     return (
         isinstance(value, dict) and isinstance(value.get("log"), dict) and "entries" in value["log"]
     )
 
 
 def read(value: Any, *, source: str = "") -> Iterator[Interaction | str]:
-    """The interactions, and a note for each entry that is none; raises DocumentError."""
-    for entry in Place(value, source).at("log").at("entries").items():
+    """Yield the interactions, and a note for each entry that is left out; raises DocumentError."""
+    for entry in FileValue(value, source).at("log").at("entries").items():
         request, response = entry.at("request"), entry.at("response")
         method, url = request.at("method").text().upper(), request.at("url").text()
         status = response.at("status")
@@ -31,35 +31,35 @@ def read(value: Any, *, source: str = "") -> Iterator[Interaction | str]:
             continue
         try:
             yield _interaction(method, url, request=request, response=response, entry=entry)
-        except Unreadable as error:
+        except UnreadableBody as error:
             raise entry.error(str(error)) from None
 
 
 def _interaction(
-    method: str, url: str, *, request: Place, response: Place, entry: Place
+    method: str, url: str, *, request: FileValue, response: FileValue, entry: FileValue
 ) -> Interaction:
     posted = request.maybe("postData").maybe("text")
     content = response.maybe("content")
     text = content.maybe("text")
     if content.maybe("encoding").value == "base64":
-        body = from_base64(text.text()) if text.is_present else b""
+        body = decode_base64(text.text()) if text.is_present else b""
     else:
         body = text.data() if text.is_present else b""
     size = content.maybe("size").value
     notes = (_CUT,) if not body and isinstance(size, int) and size > 0 else ()
-    # What is before the answer's first byte is what a client waits for.
+    # `wait` is the time until the first byte of the response.
     waited = entry.maybe("timings").maybe("wait").value
     at = float(waited) if isinstance(waited, int | float) and waited > 0 else 0.0
     return Interaction(
         RecordedRequest(
             method,
             url,
-            headers_of(request.maybe("headers")),
+            read_headers(request.maybe("headers")),
             posted.data() if posted.is_present else b"",
         ),
         RecordedResponse(
             status=response.at("status").status(),
-            headers=headers_of(response.maybe("headers")),
+            headers=read_headers(response.maybe("headers")),
             chunks=((round(at, 3), body),) if body else (),
         ),
         notes,

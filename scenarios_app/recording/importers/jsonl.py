@@ -1,85 +1,102 @@
-"""Logs of calls, a JSON object on each line: requests with their answers as people and gateways
-log them, OpenAI's and Anthropic's batches, and conversations as models are tuned with."""
+"""Reads logs with one JSON object per line: calls as people and gateways log them, OpenAI's and
+Anthropic's batches, and conversations for fine-tuning."""
 
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
-from scenarios_app.recording.importers.reader import Place, headers_of
+from scenarios_app.recording.importers.reader import FileValue, read_headers
 
+# Each answer becomes a request that repeats all messages before it, so a small file can expand
+# to very many bytes.
+MAX_CONVERSATION_BYTES: Final = 20_000_000
 _OPENAI: Final = "https://api.openai.com"
 _ANTHROPIC: Final = "https://api.anthropic.com"
-_WRITTEN: Final = "the log has no bytes of the answer: it is written anew"
+_ENCODED_AGAIN: Final = "the log has no bytes of the answer: it is written anew"
 _NO_REQUEST: Final = "left out: line {}: an answer whose request is not in the file"
 _NO_ANSWER: Final = "left out: line {}: a request whose answer is not in the file"
 
+_TOO_LARGE: Final = (
+    "the requests of the conversations up to here have more than "
+    f"{MAX_CONVERSATION_BYTES // 1_000_000} MB, since each repeats the messages before it: "
+    "import a part of them"
+)
+
 
 def fits(value: Any) -> bool:
-    """Whether these lines are such a log."""
+    """True if all these lines are of known kinds."""
     return (
         isinstance(value, list)
         and bool(value)
-        and all(isinstance(line, dict) and _kind(line) for line in value)
+        and all(isinstance(line, dict) and _kind_of_line(line) for line in value)
     )
 
 
 def read(value: Sequence[Any], *, source: str = "") -> Iterator[Interaction | str]:
-    """The interactions, and notes for lines that are none; raises DocumentError."""
-    requests: dict[str, tuple[int, Place]] = {}
-    answered: dict[str, tuple[int, Place]] = {}
+    """Yield the interactions, and notes on lines that are left out; raises DocumentError."""
+    requests: dict[str, tuple[int, FileValue]] = {}
+    responses: dict[str, tuple[int, FileValue]] = {}
+    conversation_bytes = 0
     for number, line in enumerate(value, start=1):
-        place = Place(line, source, (f"line {number}",))
-        match _kind(line):
+        place = FileValue(line, source, (f"line {number}",))
+        match _kind_of_line(line):
             case "call":
-                yield _call(place)
+                yield _logged_call(place)
             case "conversation":
-                yield from _conversation(place)
-            case "asked":
+                for interaction in _conversation(place):
+                    conversation_bytes += len(interaction.request.body)
+                    if conversation_bytes > MAX_CONVERSATION_BYTES:
+                        raise place.error(_TOO_LARGE)
+                    yield interaction
+            case "batch request":
                 requests[str(line["custom_id"])] = number, place
             case _:
-                answered[str(line.get("custom_id"))] = number, place
+                responses[str(line.get("custom_id"))] = number, place
     for name, (number, place) in requests.items():
-        if name in answered:
-            yield _of_batch(place, answered[name][1])
+        if name in responses:
+            yield _batch_interaction(place, responses[name][1])
         else:
             yield _NO_ANSWER.format(number)
-    for name, (number, _) in answered.items():
+    for name, (number, _) in responses.items():
         if name not in requests:
             yield _NO_REQUEST.format(number)
 
 
-def _kind(line: dict[str, Any]) -> str:
-    """What a line holds, empty where that is nothing known."""
+def _kind_of_line(line: dict[str, Any]) -> str:
+    """Return the kind of a line, empty if it is unknown."""
     if "custom_id" in line:
         if "body" in line or "params" in line:
-            return "asked"
-        return "answered" if "response" in line or "result" in line else ""
+            return "batch request"
+        return "batch response" if "response" in line or "result" in line else ""
     if "request" in line and ("response" in line or "answer" in line):
         return "call"
     return "conversation" if isinstance(line.get("messages"), list) else ""
 
 
-def _call(place: Place) -> Interaction:
-    """A request with its answer, each as a body or with what stands around one."""
+def _logged_call(place: FileValue) -> Interaction:
+    """Return a logged request with its response; each is a body, or an object with the body in
+    it."""
     request = place.at("request")
     answer = place.at("response") if place.maybe("response").is_present else place.at("answer")
     around = request.value if isinstance(request.value, dict) and "body" in request.value else {}
     body = request.at("body") if around else request
-    url = _first(around, place.value, "url", "uri", "path", "endpoint") or _url_of(body.value)
+    url = _first_text(around, place.value, "url", "uri", "path", "endpoint") or _default_url(
+        body.value
+    )
     query = place.maybe("query").value
     if isinstance(query, str) and query and "?" not in url:
         url = f"{url}?{query}"
-    method = _first(around, place.value, "method") or "POST"
-    headers = headers_of(request.at("headers")) if around else ()
+    method = _first_text(around, place.value, "method") or "POST"
+    headers = read_headers(request.at("headers")) if around else ()
     return Interaction(
-        RecordedRequest(method.upper(), url, headers, _bytes(body.value)),
+        RecordedRequest(method.upper(), url, headers, _encode(body.value)),
         _response(answer, place),
-        (_WRITTEN,) if not isinstance(answer.value, str) else (),
+        (_ENCODED_AGAIN,) if not isinstance(answer.value, str) else (),
     )
 
 
-def _response(answer: Place, place: Place) -> RecordedResponse:
+def _response(answer: FileValue, place: FileValue) -> RecordedResponse:
     around = answer.value if isinstance(answer.value, dict) else {}
     body = answer.value
     if "body" in around and not {"id", "object", "choices", "candidates"} & {*around}:
@@ -94,11 +111,11 @@ def _response(answer: Place, place: Place) -> RecordedResponse:
         200,
     )
     headers = (
-        headers_of(answer.at("headers")) if isinstance(around.get("headers"), dict | list) else ()
+        read_headers(answer.at("headers")) if isinstance(around.get("headers"), dict | list) else ()
     )
     if not headers:
-        headers = headers_of(place.maybe("headers"))
-    data = _bytes(body)
+        headers = read_headers(place.maybe("headers"))
+    data = _encode(body)
     return RecordedResponse(int(status), headers, ((0.0, data),) if data else ())
 
 
@@ -109,8 +126,8 @@ def _is_status(value: Any) -> bool:
     return isinstance(value, int) and 200 <= value <= 599
 
 
-def _conversation(place: Place) -> Iterator[Interaction]:
-    """Each answer of a conversation, to the messages before it."""
+def _conversation(place: FileValue) -> Iterator[Interaction]:
+    """Yield one interaction for each answer in a conversation."""
     line = place.object()
     messages = [message.object() for message in place.at("messages").items()]
     others: dict[str, Any] = {key: line[key] for key in ("tools", "functions") if key in line}
@@ -129,15 +146,15 @@ def _conversation(place: Place) -> Iterator[Interaction]:
             "created": 0,
         }
         yield Interaction(
-            RecordedRequest("POST", f"{_OPENAI}/v1/chat/completions", (), _bytes(request)),
+            RecordedRequest("POST", f"{_OPENAI}/v1/chat/completions", (), _encode(request)),
             RecordedResponse(
-                200, (), ((0.0, _bytes({**answer, "model": model, "choices": [choice]})),)
+                200, (), ((0.0, _encode({**answer, "model": model, "choices": [choice]})),)
             ),
-            (_WRITTEN,),
+            (_ENCODED_AGAIN,),
         )
 
 
-def _of_batch(request: Place, response_line: Place) -> Interaction:
+def _batch_interaction(request: FileValue, response_line: FileValue) -> Interaction:
     if request.maybe("params").is_present:
         result = response_line.at("result")
         body, status = result.maybe("message").value, 200
@@ -151,21 +168,22 @@ def _of_batch(request: Place, response_line: Place) -> Interaction:
         url = f"{_OPENAI}{request.at('url').text()}"
         sent = request.at("body").value
     return Interaction(
-        RecordedRequest("POST", url, (), _bytes(sent)),
-        RecordedResponse(status, (), ((0.0, _bytes(body)),)),
-        (_WRITTEN,),
+        RecordedRequest("POST", url, (), _encode(sent)),
+        RecordedResponse(status, (), ((0.0, _encode(body)),)),
+        (_ENCODED_AGAIN,),
     )
 
 
-def _first(*holders_and_keys: Any) -> str:
+def _first_text(*holders_and_keys: Any) -> str:
+    """Return the first text that one of the objects has at one of the keys, or ""."""
     holders = [one for one in holders_and_keys if isinstance(one, dict)]
     keys = [one for one in holders_and_keys if isinstance(one, str)]
     texts = (holder[key] for holder in holders for key in keys if isinstance(holder.get(key), str))
     return next(texts, "")
 
 
-def _url_of(body: Any) -> str:
-    """Where a body goes to that is logged without its place."""
+def _default_url(body: Any) -> str:
+    """Return the URL for a body that was logged without one, judged by its keys."""
     match body:
         case {"contents": _, "model": str(model)}:
             name = model.removeprefix("models/")
@@ -180,7 +198,7 @@ def _url_of(body: Any) -> str:
             return f"{_OPENAI}/v1/chat/completions"
 
 
-def _bytes(value: Any) -> bytes:
+def _encode(value: Any) -> bytes:
     if value is None:
         return b""
     if isinstance(value, str):

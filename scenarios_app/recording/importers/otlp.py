@@ -1,5 +1,5 @@
-"""OTLP traces in JSON, of spans with the attributes of OpenTelemetry's GenAI conventions: what was
-said to models and what they said, without the bytes."""
+"""Reads OTLP traces in JSON whose spans have attributes of OpenTelemetry's GenAI conventions:
+conversations with models, without the bytes."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
@@ -14,11 +14,11 @@ from scenarios_app.recording.document import (
     make_conversion,
     turn_of,
 )
-from scenarios_app.recording.importers.reader import Place
+from scenarios_app.recording.importers.reader import FileValue
 from scenarios_app.wire.decoded import DecodedChoice, DecodedResponse, dict_items, parse_json
 
 _OPERATIONS: Final = ("chat", "generate_content", "text_completion")
-# What the conventions call the providers that go by another name here.
+# Our names of providers whose names in the conventions differ.
 _PROVIDERS: Final = {
     "gcp.gemini": "gemini",
     "gcp.gen_ai": "gemini",
@@ -30,7 +30,7 @@ _PROVIDERS: Final = {
 _SUPPORTED_ATTRIBUTES: Final = frozenset(
     {"openai", "anthropic", "gemini", "ollama", "groq", "mistral", "deepseek", "xai", "openrouter"}
 )
-# Of a number of 64 bits.
+# The digits of a 64-bit number.
 _MAX_DIGITS: Final = 19
 _FINISHES: Final = {
     "stop": "stop",
@@ -40,22 +40,21 @@ _FINISHES: Final = {
     "content_filter": "content_filter",
 }
 _NO_CONTENT: Final = "left out: span {}: it does not say what the model answered"
-_WIDEST: Final = 64
+_MAX_NUMBERED_MESSAGES: Final = 64
 
 
 def fits(value: Any) -> bool:
-    """Whether a decoded file is such a trace, or a list of them."""
+    """True if a decoded file is an OTLP trace or a list of them."""
     if isinstance(value, list):
         return bool(value) and all(map(fits, value))
     return isinstance(value, dict) and isinstance(value.get("resourceSpans"), list)
 
 
 def read(name: str, value: Any, *, source: str = "") -> Conversion:
-    """The document of the spans of models, in the order in which they began; raises
-    DocumentError."""
+    """Return the document of the model spans, ordered by their start; raises DocumentError."""
     traces = value if isinstance(value, list) else [value]
-    spans = [span for trace in traces for span in _spans(Place(trace, source))]
-    spans.sort(key=_began)
+    spans = [span for trace in traces for span in _spans(FileValue(trace, source))]
+    spans.sort(key=_start_time)
     results = _results(spans)
     steps: list[dict[str, Any]] = []
     notes: list[str] = []
@@ -78,7 +77,7 @@ def read(name: str, value: Any, *, source: str = "") -> Conversion:
             model=str(attributes.get("gen_ai.request.model") or ""),
         )
         step: dict[str, Any] = {"match": match, "produce": decoded.document()}
-        if offered := _offered(attributes):
+        if offered := _offered_tools(attributes):
             step["expect"] = expected_tools(offered)
         if turns:
             step["turn"] = turn_of(turns)
@@ -86,31 +85,31 @@ def read(name: str, value: Any, *, source: str = "") -> Conversion:
     return make_conversion(name, steps, notes)
 
 
-def _spans(trace: Place) -> Iterator[Place]:
+def _spans(trace: FileValue) -> Iterator[FileValue]:
     for resource in trace.at("resourceSpans").items():
         for scope in resource.at("scopeSpans").items():
             yield from scope.at("spans").items()
 
 
-def _began(span: Place) -> int:
+def _start_time(span: FileValue) -> int:
     return _nanoseconds(span, "startTimeUnixNano")
 
 
-def _nanoseconds(span: Place, key: str) -> int:
+def _nanoseconds(span: FileValue, key: str) -> int:
     number = _whole_number(span.maybe(key).value)
     return max(number, 0) if number is not None else 0
 
 
-def _results(spans: Iterable[Place]) -> dict[str, Json]:
-    """What tools gave back, by the ids of their calls: as later requests repeat it, and as a span
-    of the call says it, which knows how long it took."""
+def _results(spans: Iterable[FileValue]) -> dict[str, Json]:
+    """Return tool results by call id. Those of spans of tool calls, which have a duration, are
+    preferred to those that later requests repeat."""
     repeated: dict[str, Json] = {}
     results: dict[str, Json] = {}
     for span in spans:
         attributes = _attributes(span)
         for message in _messages(attributes, "gen_ai.input.messages"):
             for part in dict_items(message.get("parts")):
-                text = _response(part)
+                text = _result_text(part)
                 if text is not None and isinstance(part.get("id"), str):
                     repeated.setdefault(part["id"], text)
         id, result = (
@@ -118,46 +117,46 @@ def _results(spans: Iterable[Place]) -> dict[str, Json]:
             attributes.get("gen_ai.tool.call.result"),
         )
         if isinstance(id, str) and result is not None:
-            lasted = _nanoseconds(span, "endTimeUnixNano") - _began(span)
+            duration = _nanoseconds(span, "endTimeUnixNano") - _start_time(span)
             failed = {"is_error": True} if attributes.get("error.type") else {}
             results[id] = {
                 "text": result if isinstance(result, str) else encode(result),
                 **failed,
-                "ms": max(0, round(lasted / 1_000_000)),
+                "ms": max(0, round(duration / 1_000_000)),
             }
     return repeated | results
 
 
-def _response(part: Mapping[str, Any]) -> str | None:
-    """The result in a part of a message, None where it holds none."""
+def _result_text(part: Mapping[str, Any]) -> str | None:
+    """Return the tool result in a part of a message, or None."""
     if part.get("type") != "tool_call_response":
         return None
     result = part.get("response", part.get("result"))
     return result if isinstance(result, str) or result is None else encode(result)
 
 
-def _offered(attributes: Mapping[str, Any]) -> list[str]:
-    """The names of the tools that a model was offered."""
+def _offered_tools(attributes: Mapping[str, Any]) -> list[str]:
+    """Return the names of the tools that a model was offered."""
     value = attributes.get("gen_ai.tool.definitions")
     listed = dict_items(parse_json(value) if isinstance(value, str) else value)
     return [one["name"] for one in listed if isinstance(one.get("name"), str) and one["name"]]
 
 
-def _attributes(span: Place) -> dict[str, Any]:
-    """The attributes of a span, and those of its events that hold messages."""
+def _attributes(span: FileValue) -> dict[str, Any]:
+    """Return the attributes of a span, with those of its events that hold messages."""
     attributes = dict(_pairs(span.at("attributes")))
     for event in span.at("events").items():
         attributes |= {k: v for k, v in _pairs(event.at("attributes")) if k.startswith("gen_ai.")}
     return attributes
 
 
-def _pairs(attributes: Place) -> Iterator[tuple[str, Any]]:
+def _pairs(attributes: FileValue) -> Iterator[tuple[str, Any]]:
     for attribute in attributes.items():
         yield attribute.at("key").text(), _value(attribute.at("value").value)
 
 
 def _value(value: Any) -> Any:
-    """A value of OTLP as plain data."""
+    """Return an OTLP value as plain data."""
     match value:
         case {"stringValue": text}:
             return text
@@ -175,7 +174,7 @@ def _value(value: Any) -> Any:
 
 
 def _whole_number(value: Any) -> int | None:
-    """The 64-bit number that an int or a string of digits stands for."""
+    """Return the 64-bit number in an int or a string of digits, or None."""
     digits = value.removeprefix("-") if isinstance(value, str) else ""
     if digits.isdecimal() and len(digits) <= _MAX_DIGITS:
         return int(value)
@@ -183,13 +182,14 @@ def _whole_number(value: Any) -> int | None:
 
 
 def _messages(attributes: dict[str, Any], *keys: str) -> list[dict[str, Any]]:
-    """The messages under the first of some attributes, which may be the text of JSON."""
+    """Return the messages of the first of these attributes that has any; a value may be JSON
+    text."""
     for key in keys:
         value = attributes.get(key)
         value = parse_json(value) if isinstance(value, str) else value
         if messages := dict_items(value):
             return list(messages)
-    # As some instrumentations number them: gen_ai.prompt.0.role.
+    # Some instrumentations use numbered attributes: gen_ai.prompt.0.role.
     stem = "gen_ai.completion" if "gen_ai.output.messages" in keys else "gen_ai.prompt"
     numbered = (
         {
@@ -197,7 +197,7 @@ def _messages(attributes: dict[str, Any], *keys: str) -> list[dict[str, Any]]:
             for field in ("role", "content", "finish_reason")
             if f"{stem}.{number}.{field}" in attributes
         }
-        for number in range(_WIDEST)
+        for number in range(_MAX_NUMBERED_MESSAGES)
     )
     return [message for message in numbered if message]
 

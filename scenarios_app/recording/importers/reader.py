@@ -1,5 +1,4 @@
-"""Foreign JSON and YAML read place by place: what is not as it should be is an error that names
-where."""
+"""Reads foreign JSON and YAML value by value; errors name the location in the file."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -9,21 +8,21 @@ from scenarios_app.engine.shapes import DocumentError, Loc, Problem, format_loca
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A value and where it stands in the file `source`. A missing key is a value of None."""
+class FileValue:
+    """A value in the file `source`, with its location `loc`. A missing key has the value None."""
 
     value: Any
     source: str
     loc: Loc = ()
 
-    def at(self, key: str) -> "Place":
-        """What an object has at a key."""
-        return Place(self.object().get(key), self.source, (*self.loc, key))
+    def at(self, key: str) -> "FileValue":
+        """Return the member of an object; raises DocumentError for any other value."""
+        return FileValue(self.object().get(key), self.source, (*self.loc, key))
 
-    def maybe(self, key: str) -> "Place":
-        """The same where this may be no object."""
+    def maybe(self, key: str) -> "FileValue":
+        """Return the member of an object; missing for any other value."""
         value = self.value.get(key) if isinstance(self.value, dict) else None
-        return Place(value, self.source, (*self.loc, key))
+        return FileValue(value, self.source, (*self.loc, key))
 
     @property
     def is_present(self) -> bool:
@@ -32,89 +31,90 @@ class Place:
     def object(self) -> dict[str, Any]:
         if isinstance(self.value, dict):
             return self.value
-        raise self.wrong("an object")
+        raise self.type_error("an object")
 
-    def items(self) -> Iterator["Place"]:
-        """What a list holds; nothing where it is missing."""
+    def items(self) -> Iterator["FileValue"]:
+        """Return the items of a list; none if it is missing."""
         if self.value is None:
             return iter(())
         if not isinstance(self.value, list):
-            raise self.wrong("a list")
-        return (Place(item, self.source, (*self.loc, n)) for n, item in enumerate(self.value))
+            raise self.type_error("a list")
+        return (FileValue(item, self.source, (*self.loc, n)) for n, item in enumerate(self.value))
 
     def text(self) -> str:
         if isinstance(self.value, str):
             return self.value
-        raise self.wrong("a text")
+        raise self.type_error("a text")
 
     def data(self) -> bytes:
-        """A text or bytes."""
+        """Return a text or bytes as bytes."""
         match self.value:
             case str(text):
                 return text.encode("utf-8", "surrogatepass")
             case bytes(data):
                 return data
             case _:
-                raise self.wrong("a text or bytes")
+                raise self.type_error("a text or bytes")
 
-    def whole(self) -> int:
+    def integer(self) -> int:
         if isinstance(self.value, int) and not isinstance(self.value, bool):
             return self.value
-        raise self.wrong("a whole number")
+        raise self.type_error("a whole number")
 
     def status(self) -> int:
-        """The status of an HTTP answer."""
+        """Return the status of an HTTP response."""
         text = self.value
         # Not `isdecimal` alone: Python converts no number of more than 4,300 digits.
         is_number = isinstance(text, str) and len(text) == 3 and text.isdecimal()
-        status = int(text) if is_number else self.whole()
+        status = int(text) if is_number else self.integer()
         if 200 <= status <= 599:
             return status
-        raise self.wrong("an HTTP status from 200 to 599")
+        raise self.type_error("an HTTP status from 200 to 599")
 
-    def wrong(self, wanted: str) -> DocumentError:
+    def type_error(self, wanted: str) -> DocumentError:
+        """Return the error that something else is `wanted` here."""
         return self.error(f"expected {wanted}")
 
     def error(self, message: str) -> DocumentError:
         return DocumentError.of([Problem(format_location(self.loc), message, self.source)])
 
 
-def headers_of(place: Place) -> tuple[tuple[str, str], ...]:
-    """Headers as name and value, from an object of values or of lists of them, or from a list of
-    pairs or of objects with name and value."""
+def read_headers(place: FileValue) -> tuple[tuple[str, str], ...]:
+    """Return headers as pairs of name and value. They may be an object of values or lists, a list
+    of pairs, or a list of objects with name and value."""
     match place.value:
         case None:
             return ()
         case dict():
-            return tuple(_of_object(place))
+            return tuple(_headers_of_object(place))
         case list():
-            return tuple(_of_pair(item) for item in place.items())
+            return tuple(_header_of_pair(item) for item in place.items())
         case _:
-            raise place.wrong("headers: an object or a list")
+            raise place.type_error("headers: an object or a list")
 
 
-def by_name(headers: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
-    """The first value of each header by its lower-case name."""
+def headers_by_name(headers: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
+    """Return the first value of each header by its lower-case name."""
     return {name.lower(): value for name, value in reversed(headers)}
 
 
-def _of_object(place: Place) -> Iterator[tuple[str, str]]:
+def _headers_of_object(place: FileValue) -> Iterator[tuple[str, str]]:
     for name, value in place.object().items():
         for one in value if isinstance(value, list) else [value]:
-            yield str(name), _text(one, place)
+            yield str(name), _header_text(one, place)
 
 
-def _of_pair(place: Place) -> tuple[str, str]:
+def _header_of_pair(place: FileValue) -> tuple[str, str]:
     match place.value:
         case [name, value]:
-            return _text(name, place), _text(value, place)
+            return _header_text(name, place), _header_text(value, place)
         case {"name": name, "value": value}:
-            return _text(name, place), _text(value, place)
+            return _header_text(name, place), _header_text(value, place)
         case _:
-            raise place.wrong("a header: its name and its value")
+            raise place.type_error("a header: its name and its value")
 
 
-def _text(value: Any, place: Place) -> str:
+def _header_text(value: Any, place: FileValue) -> str:
     match value:
         case str():
             return value
@@ -123,4 +123,4 @@ def _text(value: Any, place: Place) -> str:
         case bool() | int() | float():
             return str(value)
         case _:
-            raise place.wrong("texts as headers")
+            raise place.type_error("texts as headers")

@@ -1,4 +1,4 @@
-"""YAML of strangers: plain values alone, bounded before they are built."""
+"""Reads untrusted YAML: only plain values, with limits that are checked before values are built."""
 
 import math
 import re
@@ -12,14 +12,14 @@ from scenarios_app.engine.shapes import DocumentError, Problem
 MAX_DEPTH: Final = 100
 MAX_NODES: Final = 2_000_000
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-# Resolved otherwise than as text: not merge keys, by which a small file may name endless pairs.
+# Types other than text. Merge keys are left out: with them a small file expands without limit.
 _RESOLVED: Final = frozenset(
     f"tag:yaml.org,2002:{kind}" for kind in ("bool", "float", "int", "null")
 )
 
 
-class _Plain(_Loader):
-    """Text, numbers, lists and objects; what looks like a date stays a text."""
+class _PlainLoader(_Loader):
+    """Loads only text, numbers, lists and objects; dates stay text."""
 
     yaml_implicit_resolvers: ClassVar[dict[str | None, list[tuple[str, re.Pattern[str]]]]] = {
         first: [(tag, pattern) for tag, pattern in resolvers if tag in _RESOLVED]
@@ -27,23 +27,23 @@ class _Plain(_Loader):
     }
 
 
-# How Python 2 wrote a text.
-_Plain.add_constructor(
+# The tag with which Python 2 wrote texts.
+_PlainLoader.add_constructor(
     "tag:yaml.org,2002:python/unicode", lambda loader, node: loader.construct_scalar(node)
 )
 
 
 def read_yaml(data: bytes, *, source: str = "") -> Any:
-    """The values of a YAML file: texts, numbers, bytes, lists and objects. Raises DocumentError for
-    what is no YAML, makes objects of a program, nests too deep or unfolds to too much."""
+    """Return the values of a YAML file: texts, numbers, bytes, lists and objects. Raises
+    DocumentError for invalid YAML, tags of Python objects, deep nesting and too many values."""
     try:
         text = data.decode("utf-8-sig")
         _check_events(text, source)
-        value = yaml.load(text, Loader=_Plain)
+        value = yaml.load(text, Loader=_PlainLoader)
     except UnicodeDecodeError as error:
         raise _error(source, f"expected UTF-8 text, byte {error.start + 1} is not") from None
     except yaml.MarkedYAMLError as error:
-        raise _error(source, _worded(error)) from None
+        raise _error(source, _describe_error(error)) from None
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         raise _error(source, f"not valid YAML: {str(error)[:200]}") from None
     _check_size(value, source)
@@ -54,15 +54,15 @@ def _error(source: str, message: str) -> DocumentError:
     return DocumentError.of([Problem("", message, source)])
 
 
-def _worded(error: yaml.MarkedYAMLError) -> str:
+def _describe_error(error: yaml.MarkedYAMLError) -> str:
     mark = error.problem_mark
     place = f", line {mark.line + 1} column {mark.column + 1}" if mark else ""
     return f"not valid YAML{place}: {str(error.problem or error.context)[:200]}"
 
 
 def _check_events(text: str, source: str) -> None:
-    """The builder of values calls itself for each level, in C: what is too deep would end the
-    process."""
+    """Check depth and number of nodes first: the C loader recurses once per level, so deep nesting
+    would crash the process."""
     depth = nodes = 0
     for event in yaml.parse(text, Loader=_Loader):
         if isinstance(event, yaml.CollectionStartEvent):
@@ -77,7 +77,7 @@ def _check_events(text: str, source: str) -> None:
 
 
 def _check_size(value: Any, source: str) -> None:
-    """What aliases stand for counts each time."""
+    """Check the number of values, with the target of each alias counted every time."""
     sizes: dict[int, int] = {}
 
     def size(value: Any) -> int:
@@ -89,7 +89,7 @@ def _check_size(value: Any, source: str) -> None:
             raise _error(source, f"holds a value of type {type(value).__name__}")
         cached = sizes.get(id(value))
         if cached is None:
-            # One that is met while it is being counted stands within itself.
+            # A value that is met again while it is counted contains itself.
             sizes[id(value)] = MAX_NODES
             items = [*value, *value.values()] if isinstance(value, dict) else value
             cached = sizes[id(value)] = 1 + sum(map(size, items))

@@ -1,4 +1,4 @@
-"""Traces of this server's own chat, as `GET /api/trace/ID` gives them."""
+"""Reads traces of this server's own chat, as `GET /api/trace/ID` returns them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.recording.document import Conversion, expected_tools, make_conversion
-from scenarios_app.recording.importers.reader import Place
+from scenarios_app.recording.importers.reader import FileValue
 from scenarios_app.wire.decoded import DecodedChoice, DecodedResponse, dict_items, get_nested
 
 _NO_TEXT: Final = "a trace does not hold what the user said: the steps answer in their order"
@@ -15,14 +15,14 @@ _CUT: Final = "left out: the result of {}: the trace holds only its beginning"
 
 
 def fits(value: Any) -> bool:
-    """Whether a decoded file is such a trace."""
+    """True if a decoded file is such a trace."""
     return isinstance(value, dict) and {"trace_id", "model_calls", "events"} <= value.keys()
 
 
 def read(name: str, value: Any, *, source: str = "") -> Conversion:
-    """The document of the calls that answered; raises DocumentError."""
-    trace = Place(value, source)
-    results = _results(dict_items(trace.at("events").value))
+    """Return the document of the successful model calls; raises DocumentError."""
+    trace = FileValue(value, source)
+    results = _tool_outcomes(dict_items(trace.at("events").value))
     steps: list[dict[str, Any]] = []
     notes = [_NO_TEXT]
     results_text: list[str] = []
@@ -52,9 +52,9 @@ def read(name: str, value: Any, *, source: str = "") -> Conversion:
 
 
 @dataclass(slots=True)
-class _Result:
-    """What the events tell of a call of a tool; `text` is None where they hold only its beginning,
-    `code` says why there was no result of the tool's own."""
+class _ToolOutcome:
+    """The outcome of a tool call in the events. `text` is None if they have only its beginning;
+    `code` says why the tool gave no result."""
 
     id: str
     text: str | None
@@ -64,7 +64,7 @@ class _Result:
     ms: int = 0
 
     def document(self) -> Json:
-        """As it stands beside its call; None where a tool's server had no part in it."""
+        """Return the result for a scripted call; None if no MCP server took part in it."""
         ms: dict[str, Json] = {"ms": self.ms} if self.ms else {}
         if self.status == "timeout":
             return {"fault": "timeout", **ms}
@@ -76,23 +76,23 @@ class _Result:
         return {"text": self.text, **failed, **ms}
 
 
-def _results(events: Iterable[dict[str, Any]]) -> dict[str, _Result]:
-    results: dict[str, _Result] = {}
+def _tool_outcomes(events: Iterable[dict[str, Any]]) -> dict[str, _ToolOutcome]:
+    results: dict[str, _ToolOutcome] = {}
     for event in events:
         id, text = event.get("tool_call_id"), event.get("output")
         if not isinstance(id, str):
             continue
         if event.get("type") == "tool_output" and isinstance(text, str):
             whole = None if event.get("truncated") else text
-            results[id] = _Result(id, whole, event.get("is_error") is True, event.get("code"))
+            results[id] = _ToolOutcome(id, whole, event.get("is_error") is True, event.get("code"))
         elif event.get("type") == "tool_end" and id in results:
             results[id].status = event.get("status")
-            lasted = event.get("duration_ms")
-            results[id].ms = max(lasted, 0) if type(lasted) is int else 0
+            duration = event.get("duration_ms")
+            results[id].ms = max(duration, 0) if type(duration) is int else 0
     return results
 
 
-def _decode_response(call: Place, results: Mapping[str, _Result]) -> DecodedResponse:
+def _decode_response(call: FileValue, results: Mapping[str, _ToolOutcome]) -> DecodedResponse:
     content = DecodedChoice(finish=str(call.at("finish_reason").value or ""))
     for part in dict_items(call.at("parts").value):
         if isinstance(part.get("tool_call"), dict):

@@ -1,4 +1,4 @@
-"""WireMock's stub mappings for paths of providers, one or a list of them."""
+"""Reads stub mappings of WireMock for paths of providers, one or a list of them."""
 
 import json
 from collections.abc import Iterator
@@ -9,22 +9,22 @@ import re2
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
-from scenarios_app.recording.bodies import Unreadable, from_base64
-from scenarios_app.recording.document import TAG, Conversion, step_of
-from scenarios_app.recording.importers.reader import Place, headers_of
+from scenarios_app.recording.bodies import UnreadableBody, decode_base64
+from scenarios_app.recording.document import TAG, Conversion, to_step
+from scenarios_app.recording.importers.reader import FileValue, read_headers
 
 _URLS: Final = ("url", "urlPath", "urlPattern", "urlPathPattern", "urlPathTemplate")
-# What of an answer is done here in another way or not at all.
-_UNCARRIED: Final = ("proxyBaseUrl", "transformers", "bodyFileName", "fault")
+# Keys of a response without an equivalent here.
+_UNSUPPORTED_RESPONSE_KEYS: Final = ("proxyBaseUrl", "transformers", "bodyFileName", "fault")
 _NOT_CARRIED: Final = "{} is not carried over"
-# What of a pattern may be anything. RE2, since Python's `re` takes hours for hostile patterns.
+# Wildcards of URL patterns. RE2, since Python's `re` takes hours for hostile patterns.
 _WILDCARD: Final = re2.compile(r"\[\^/\]\+|\.\*|\.\+|^\^|\$$|\(\?[^)]*\)")
 _ESCAPED: Final = re2.compile(r"(?s)\\(.)")
-_STATES: Final = ("scenarioName", "requiredScenarioState", "newScenarioState")
+_STATE_KEYS: Final = ("scenarioName", "requiredScenarioState", "newScenarioState")
 
 
 def fits(value: Any) -> bool:
-    """Whether a decoded file holds such mappings."""
+    """True if a decoded file has stub mappings."""
     mappings = value.get("mappings") if isinstance(value, dict) else None
     return all(map(_is_mapping, mappings)) if isinstance(mappings, list) else _is_mapping(value)
 
@@ -40,15 +40,15 @@ def _is_mapping(value: Any) -> bool:
 
 
 def read(name: str, value: Any, *, source: str = "") -> Conversion:
-    """The document of the mappings; raises DocumentError."""
-    place = Place(value, source)
+    """Return the document of the mappings; raises DocumentError."""
+    place = FileValue(value, source)
     mappings = list(place.at("mappings").items()) if "mappings" in value else [place]
     steps: list[Json] = []
     notes: list[str] = []
     for number, mapping in enumerate(sorted(mappings, key=_priority), start=1):
-        problems = [f"mapping {number}: {text}" for text in _left(mapping)]
+        problems = [f"mapping {number}: {text}" for text in _unsupported_keys(mapping)]
         request = _request(mapping.at("request"))
-        step = step_of(Interaction(request, _response(mapping.at("response"))))
+        step = to_step(Interaction(request, _response(mapping.at("response"))))
         if step is None:
             notes.append(
                 f"left out: mapping {number}: {request.url[:200]} is no path of a provider here"
@@ -56,9 +56,9 @@ def read(name: str, value: Any, *, source: str = "") -> Conversion:
             continue
         match = step["match"]
         if not request.body:
-            # It says nothing of the body, so any will do.
+            # A mapping without body patterns accepts any body.
             match.pop("recorded", None)
-        if texts := list(_contained(mapping.at("request"))):
+        if texts := list(_contained_texts(mapping.at("request"))):
             match["messages"] = [{"which": "any", "contains": text} for text in texts]
         delay = mapping.at("response").maybe("fixedDelayMilliseconds").value
         if isinstance(delay, int) and delay > 0:
@@ -68,34 +68,34 @@ def read(name: str, value: Any, *, source: str = "") -> Conversion:
     return Conversion({"name": name, "tags": [TAG], "steps": steps}, tuple(notes))
 
 
-def _priority(mapping: Place) -> int:
+def _priority(mapping: FileValue) -> int:
     priority = mapping.maybe("priority").value
     return priority if isinstance(priority, int) else 5
 
 
-def _request(request: Place) -> RecordedRequest:
+def _request(request: FileValue) -> RecordedRequest:
     key = next(key for key in _URLS if key in request.object())
     url = _plain_url(request.at(key)) if "Pattern" in key else request.at(key).text()
-    query = _equal_to(request.maybe("queryParameters"))
+    query = _equal_to_values(request.maybe("queryParameters"))
     method = request.maybe("method").value
     return RecordedRequest(
         method=method if isinstance(method, str) and method != "ANY" else "POST",
         url=f"{url}?{urlencode(query, errors='replace')}" if query and "?" not in url else url,
-        headers=tuple(_equal_to(request.maybe("headers")).items()),
+        headers=tuple(_equal_to_values(request.maybe("headers")).items()),
         body=_body(request),
     )
 
 
-def _plain_url(pattern: Place) -> str:
-    """The literal characters of a URL pattern."""
+def _plain_url(pattern: FileValue) -> str:
+    """Return the literal characters of a URL pattern."""
     try:
         return str(_ESCAPED.sub(r"\1", _WILDCARD.sub("", pattern.text())))
     except UnicodeEncodeError:
-        raise pattern.wrong("a pattern without half a surrogate pair") from None
+        raise pattern.type_error("a pattern without half a surrogate pair") from None
 
 
-def _equal_to(expected: Place) -> dict[str, str]:
-    """The values that an object of conditions names with `equalTo`."""
+def _equal_to_values(expected: FileValue) -> dict[str, str]:
+    """Return the values that an object of conditions requires with `equalTo`."""
     conditions = expected.object() if expected.is_present else {}
     return {
         name: value["equalTo"]
@@ -104,7 +104,7 @@ def _equal_to(expected: Place) -> dict[str, str]:
     }
 
 
-def _body(request: Place) -> bytes:
+def _body(request: FileValue) -> bytes:
     for pattern in request.maybe("bodyPatterns").items():
         for key in ("equalToJson", "equalTo"):
             value = pattern.maybe(key).value
@@ -115,35 +115,37 @@ def _body(request: Place) -> bytes:
     return b""
 
 
-def _contained(request: Place) -> Iterator[str]:
+def _contained_texts(request: FileValue) -> Iterator[str]:
     for pattern in request.maybe("bodyPatterns").items():
         if isinstance(text := pattern.maybe("contains").value, str):
             yield text
 
 
-def _response(response: Place) -> RecordedResponse:
+def _response(response: FileValue) -> RecordedResponse:
     status = response.maybe("status")
     if response.maybe("jsonBody").is_present:
         body = json.dumps(response.at("jsonBody").value, separators=(",", ":")).encode()
     elif response.maybe("base64Body").is_present:
         try:
-            body = from_base64(response.at("base64Body").text())
-        except Unreadable as error:
+            body = decode_base64(response.at("base64Body").text())
+        except UnreadableBody as error:
             raise response.error(str(error)) from None
     else:
         body = response.at("body").data() if response.maybe("body").is_present else b""
     return RecordedResponse(
         status=status.status() if status.is_present else 200,
-        headers=headers_of(response.maybe("headers")),
+        headers=read_headers(response.maybe("headers")),
         chunks=((0.0, body),) if body else (),
     )
 
 
-def _left(mapping: Place) -> Iterator[str]:
-    """What of a mapping is not carried over."""
+def _unsupported_keys(mapping: FileValue) -> Iterator[str]:
+    """Yield a note for each key of a mapping that is not converted."""
     request, response = mapping.at("request"), mapping.at("response")
     for pattern in request.maybe("bodyPatterns").items():
         others = {*pattern.object()} - {"equalToJson", "equalTo", "contains"}
         yield from map(_NOT_CARRIED.format, sorted(others))
-    left = {*response.object()} & {*_UNCARRIED} | {*mapping.object()} & {*_STATES}
+    left = {*response.object()} & {*_UNSUPPORTED_RESPONSE_KEYS} | {*mapping.object()} & {
+        *_STATE_KEYS
+    }
     yield from map(_NOT_CARRIED.format, sorted(left))

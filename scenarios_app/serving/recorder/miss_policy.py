@@ -6,7 +6,7 @@ from typing import Final
 from scenarios_app.engine.matching.near_misses import unmatched_message
 from scenarios_app.engine.matching.select import Decision
 from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
-from scenarios_app.recording.redaction import redacted
+from scenarios_app.recording.redaction import redact_interaction
 from scenarios_app.recording.upstreams import NotForwarded, provider_of, upstream_of
 from scenarios_app.serving.exchange import Exchange
 from scenarios_app.serving.recorder.proxy import UpstreamCall
@@ -80,4 +80,4 @@ def _request(call: Call) -> RecordedRequest:
     """Return the request without secrets."""
     url = f"{call.path}?{call.raw_query}" if call.raw_query else call.path
     request = RecordedRequest(call.method, url, tuple(call.headers.items()), call.body)
-    return redacted(Interaction(request, RecordedResponse(0))).request
+    return redact_interaction(Interaction(request, RecordedResponse(0))).request

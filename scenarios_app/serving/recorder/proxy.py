@@ -11,8 +11,8 @@ import httpx2
 from msgspec.structs import replace
 
 from scenarios_app.recording import Interaction, RecordedResponse
-from scenarios_app.recording.bodies import Reader, TooLong, Unreadable, reader_of
-from scenarios_app.recording.redaction import redacted
+from scenarios_app.recording.bodies import BodyReader, BodyTooLong, UnreadableBody, make_body_reader
+from scenarios_app.recording.redaction import redact_interaction
 from scenarios_app.serving.exchange import Exchange
 from scenarios_app.serving.executor import run_in_thread
 from scenarios_app.serving.playback import Answer, ReplyObserver
@@ -54,7 +54,7 @@ class Tape:
         self._status = 0
         self._headers: Headers = ()
         self._chunks: list[tuple[float, bytes]] = []
-        self._reader: Reader | None = None
+        self._reader: BodyReader | None = None
         self._notes: list[str] = []
         self.cut = False
         self.problem = ""
@@ -65,8 +65,8 @@ class Tape:
         self._status = status
         self._headers = tuple(header for header in headers if header[0] not in _FRAMING)
         try:
-            self._reader = reader_of(encoding, most=self._most)
-        except Unreadable as error:
+            self._reader = make_body_reader(encoding, max_bytes=self._most)
+        except UnreadableBody as error:
             self.problem = str(error)
 
     def piece(self, data: bytes) -> None:
@@ -75,11 +75,11 @@ class Tape:
             return
         try:
             decoded = self._reader.read(data)
-        except TooLong as more:
+        except BodyTooLong as more:
             decoded, self._reader = more.beginning, None
             self.cut = True
             self.note(f"the answer is longer than the {self._most:,} bytes that are kept of one")
-        except Unreadable as error:
+        except UnreadableBody as error:
             decoded, self._reader = b"", None
             self.problem = str(error)
         if decoded:
@@ -88,7 +88,7 @@ class Tape:
 
     def end(self) -> None:
         """Record the end of the response."""
-        if self._reader is not None and not self._reader.whole:
+        if self._reader is not None and not self._reader.is_complete:
             self.cut = True
             self.note(HALF)
 
@@ -98,7 +98,7 @@ class Tape:
 
     def interaction(self) -> Interaction:
         """Return the recorded interaction without secrets."""
-        return redacted(
+        return redact_interaction(
             Interaction(
                 self._out.recorded,
                 RecordedResponse(self._status, self._headers, tuple(self._chunks), cut=self.cut),

@@ -13,7 +13,12 @@ from mockllm_site.kit.dial import Dial
 from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.engine.secrets import secrets_of
 from scenarios_app.recording import RecordedRequest
-from scenarios_app.recording.bodies import TooLong, Unreadable, acceptable, reader_of
+from scenarios_app.recording.bodies import (
+    BodyTooLong,
+    UnreadableBody,
+    make_body_reader,
+    readable_encodings,
+)
 from scenarios_app.recording.redaction import SecretMask
 from scenarios_app.recording.upstreams import DIALECT_HEADER
 from scenarios_app.wire.base import Call, Headers
@@ -80,7 +85,7 @@ def outgoing(call: Call, *, name: str, url: str, key: str | None, real: str | No
         for name, value in call.headers.items()
         if name not in _HOP_BY_HOP | _OURS | named and not name.startswith(_PREFIX)
     )
-    encoding = acceptable(call.headers.get("accept-encoding", ""))
+    encoding = readable_encodings(call.headers.get("accept-encoding", ""))
     query = with_real(call.raw_query)
     asked_for = f"?{query}" if query else ""
     return Outgoing(
@@ -176,16 +181,16 @@ async def read_whole(response: httpx2.Response, out: Outgoing, *, most: int) -> 
     encoding = response.headers.get("content-encoding", "")
     pieces: list[bytes] = []
     try:
-        reader = reader_of(encoding, most=most)
+        reader = make_body_reader(encoding, max_bytes=most)
         assert isinstance(response.stream, httpx2.AsyncByteStream)
         async for piece in response.stream:
             pieces.append(reader.read(piece))
     except httpx2.TransportError as error:
         reason = str(error) or type(error).__name__
         raise _failed(out, 502, f"ended its answer too soon: {reason}") from None
-    except Unreadable as error:
+    except UnreadableBody as error:
         raise _failed(out, 502, f"gives an answer that cannot be read: {error}") from None
-    except TooLong:
+    except BodyTooLong:
         raise _failed(out, 502, f"gives an answer of more than {most:,} bytes") from None
     return b"".join(pieces)
 

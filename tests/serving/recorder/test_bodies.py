@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios_app.recording.bodies import TooLong, Unreadable, acceptable, reader_of
+from scenarios_app.recording.bodies import (
+    BodyTooLong,
+    UnreadableBody,
+    make_body_reader,
+    readable_encodings,
+)
 
 
 def raw_deflate(data: bytes) -> bytes:
@@ -36,13 +41,13 @@ def test_a_body_reads_the_same_however_it_is_cut(
 ) -> None:
     packed = PACKED[encoding](data)
     places = [0, *sorted(min(cut, len(packed)) for cut in cuts), len(packed)]
-    reader = reader_of(encoding, most=2_000)
+    reader = make_body_reader(encoding, max_bytes=2_000)
     read = [reader.read(packed[a:b]) for a, b in pairwise(places)]
     assert b"".join(read) == data
 
 
 def test_members_of_gzip_follow_one_another() -> None:
-    reader = reader_of("gzip", most=100)
+    reader = make_body_reader("gzip", max_bytes=100)
     assert reader.read(gzip.compress(b"a") + gzip.compress(b"b")) == b"ab"
     assert reader.read(gzip.compress(b"c")) == b"c"
 
@@ -50,28 +55,28 @@ def test_members_of_gzip_follow_one_another() -> None:
 @pytest.mark.parametrize("encoding", ["", "gzip"])
 def test_more_than_there_is_room_for_is_not_kept(encoding: str) -> None:
     """A bomb is a few bytes that read as millions."""
-    reader = reader_of(encoding, most=10)
-    with pytest.raises(TooLong) as raised:
+    reader = make_body_reader(encoding, max_bytes=10)
+    with pytest.raises(BodyTooLong) as raised:
         reader.read(PACKED[encoding](b"x" * 5_000_000))
     assert raised.value.beginning == b"x" * 10
 
 
 def test_just_as_much_as_there_is_room_for_is_kept() -> None:
-    assert reader_of("gzip", most=10).read(gzip.compress(b"x" * 10)) == b"x" * 10
+    assert make_body_reader("gzip", max_bytes=10).read(gzip.compress(b"x" * 10)) == b"x" * 10
 
 
 def test_body_with_wrong_encoding_header_is_unreadable() -> None:
-    with pytest.raises(Unreadable):
-        reader_of("gzip", most=10).read(b"not gzip at all")
-    broken = reader_of("gzip", most=1_000_000)
+    with pytest.raises(UnreadableBody):
+        make_body_reader("gzip", max_bytes=10).read(b"not gzip at all")
+    broken = make_body_reader("gzip", max_bytes=1_000_000)
     packed = gzip.compress(b"x" * 400)
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableBody):
         broken.read(packed[:-8] + bytes(8))
 
 
 def test_an_unknown_encoding_is_named() -> None:
-    with pytest.raises(Unreadable, match="compressed as zstd"):
-        reader_of("zstd", most=10)
+    with pytest.raises(UnreadableBody, match="compressed as zstd"):
+        make_body_reader("zstd", max_bytes=10)
 
 
 @pytest.mark.parametrize(
@@ -85,4 +90,4 @@ def test_an_unknown_encoding_is_named() -> None:
     ],
 )
 def test_accepted_encodings_are_readable_here_and_by_the_client(accepted: str, asked: str) -> None:
-    assert acceptable(accepted) == asked
+    assert readable_encodings(accepted) == asked
