@@ -32,6 +32,17 @@ STEPS = (
 MOST_TABS = 6
 # A test each, so that none takes long.
 PARTS = 4
+# The suite checks the two that differ most; `make test-long` checks all.
+THEMES_AND_WIDTHS = [
+    pytest.param(
+        dark,
+        width,
+        id=f"{'dark' if dark else 'light'}_{width}",
+        marks=() if (dark, width) in {(False, 1280), (True, 420)} else pytest.mark.long,
+    )
+    for dark in (False, True)
+    for width in (1280, 640, 420)
+]
 
 
 @pytest.fixture
@@ -77,7 +88,7 @@ def paths(live: Live) -> list[str]:
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-@pytest.mark.parametrize(("dark", "width"), [(False, 1280), (True, 420)], ids=["light", "dark"])
+@pytest.mark.parametrize(("dark", "width"), THEMES_AND_WIDTHS)
 def test_axe_finds_nothing_and_pages_fit(
     log_in: Callable[..., Admin], paths: list[str], live: Live, dark: bool, width: int, part: int
 ) -> None:
