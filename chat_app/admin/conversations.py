@@ -98,7 +98,7 @@ class ConversationAdmin(RecordAdmin):
     def tag_list(self, conversation: Conversation) -> str:
         return chips(conversation.tags)
 
-    @admin.display(description="MessageInline", ordering="count")
+    @admin.display(description="Messages", ordering="count")
     def messages_count(self, conversation: Any) -> int:
         count: int = conversation.count
         return count

@@ -245,7 +245,7 @@ class JournalAdmin(ModelAdmin):
             served.answered,
         )
 
-    @admin.display(description="AnswerCount by", ordering="scenario")
+    @admin.display(description="Answered by", ordering="scenario")
     def answered_by(self, served: ServedRequest) -> str:
         if served.is_unmatched:
             near = nearest(served.near_misses)
