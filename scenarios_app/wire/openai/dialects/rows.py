@@ -302,7 +302,7 @@ XAI = Dialect(
 
 OLLAMA = Dialect(
     name="ollama",
-    title="Ollama's OpenAI face",
+    title="Ollama (OpenAI-compatible)",
     provider=PROVIDER,
     path_prefixes=("/v1/",),
     owned_prefixes=("/v1/",),
