@@ -73,6 +73,28 @@ class MemoryState:
             own = self._scenarios_for(session) if self._scenarios else _NO_SCENARIOS
             return Arrival(state.ordinal, state.consumed.keys(), own.revision, own.documents)
 
+    def peek(self, session: str) -> Arrival:
+        """Return what a request of this session would find, without counting it."""
+        with self._lock:
+            state = self._states.get(session)
+            own = self._scenarios_for(session) if self._scenarios else _NO_SCENARIOS
+            if state is None:
+                return Arrival(0, (), own.revision, own.documents)
+            return Arrival(state.ordinal, state.consumed.keys(), own.revision, own.documents)
+
+    def arrive_and_consume(self, session: str, step: StepRef | None) -> int | None:
+        """Count a request in its session and consume a step, if one is given. Return the request's
+        number; without any change None if the step is consumed already."""
+        with self._lock:
+            state = self._state(session)
+            if step is not None:
+                ref = step.scenario, step.key
+                if ref in state.consumed:
+                    return None
+                state.consumed[ref] = step
+            state.ordinal += 1
+            return state.ordinal
+
     async def consume(self, session: str, step: StepRef) -> bool:
         with self._lock:
             consumed = self._state(session).consumed

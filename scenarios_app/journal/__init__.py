@@ -8,11 +8,12 @@ import atexit
 import logging
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, repeat
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
+from typing import Protocol
 
 import msgspec
 from django.db import (
@@ -29,7 +30,7 @@ from mockllm_site.kit.testcase import Scope, running_connection, running_scope, 
 from scenarios_app.conf import setting
 from scenarios_app.journal import table
 from scenarios_app.journal.dropped import DroppedRows
-from scenarios_app.journal.entry import JournalEntry, Row, held_bytes, row_of, size_of
+from scenarios_app.journal.entry import JournalEntry, Row, row_of, size_of
 
 log = logging.getLogger(__name__)
 
@@ -46,8 +47,20 @@ UNREAD_BYTES = 256_000_000
 TRIM_PART = 20
 
 
+class AnswerRecord(Protocol):
+    """What an answer leaves behind. `held_bytes` are those of its bodies in memory."""
+
+    @property
+    def session(self) -> str: ...
+    @property
+    def held_bytes(self) -> int: ...
+
+    def entry(self) -> JournalEntry:
+        """Return the journal entry."""
+
+
 class _Waiting(msgspec.Struct, frozen=True, gc=False):
-    entry: JournalEntry
+    record: AnswerRecord
     size: int
     scope: Scope
 
@@ -73,6 +86,8 @@ class Journal:
 
     def __init__(self, *, waiting_bytes: int = WAITING_BYTES) -> None:
         self.unread = False
+        # Called before anything is read or written to the end.
+        self.before_reading: Callable[[], object] = bool
         self.dropped = 0
         self.failed = 0
         self.problem: str | None = None
@@ -97,30 +112,37 @@ class Journal:
 
     def record(self, entry: JournalEntry) -> None:
         """Take an entry over; it is in the database a moment later."""
-        size = len(entry.request_body) + held_bytes(entry.response_body)
-        if size > setting("MOCKLLM_JOURNAL_BODY_BYTES"):
-            entry, size = _cut(entry, setting("MOCKLLM_JOURNAL_BODY_BYTES"))
-        size += ENTRY_BYTES
+        if entry.held_bytes > setting("MOCKLLM_JOURNAL_BODY_BYTES"):
+            entry = _cut(entry, setting("MOCKLLM_JOURNAL_BODY_BYTES"))
+        self.record_all((entry,))
+
+    def record_all(self, records: Iterable[AnswerRecord]) -> None:
+        """Take records over whose bodies are no longer than the journal keeps."""
+        scope = running_scope()
+        waiting = [_Waiting(one, one.held_bytes + ENTRY_BYTES, scope) for one in records]
         if self.unread:
-            self._leave(_Waiting(entry, size, running_scope()))
+            self._leave(waiting)
             return
         with self._lock:
-            if self._waiting_bytes + size > self._most_bytes:
-                self.dropped += 1
-                self.dropped_rows.add(entry.session)
-                return
-            self._waiting_bytes += size
-        self._queue.put(_Waiting(entry, size, running_scope()))
+            for item in waiting:
+                if self._waiting_bytes + item.size > self._most_bytes:
+                    self.dropped += 1
+                    self.dropped_rows.add(item.record.session)
+                else:
+                    self._waiting_bytes += item.size
+                    self._queue.put(item)
         if self._thread is None:
             self.start()
 
-    def _leave(self, item: _Waiting) -> None:
-        """Keep an entry until it is read, and drop the oldest beyond the table's limit."""
+    def _leave(self, waiting: Sequence[_Waiting]) -> None:
+        """Keep records until they are read, and drop the oldest beyond the table's limit."""
+        most = setting("MOCKLLM_JOURNAL_ROWS")
         with self._lock:
-            self._unread.append(item)
-            self._unread_bytes += item.size
-            if len(self._unread) > setting("MOCKLLM_JOURNAL_ROWS"):
-                self._unread_bytes -= self._unread.popleft().size
+            for item in waiting:
+                self._unread.append(item)
+                self._unread_bytes += item.size
+                if len(self._unread) > most:
+                    self._unread_bytes -= self._unread.popleft().size
             crowded = self._unread_bytes > UNREAD_BYTES
         if crowded:
             self._write_unread()
@@ -147,6 +169,7 @@ class Journal:
 
     def flush(self, timeout: float = FLUSH_SECONDS) -> bool:
         """Wait until all that was recorded can be read; false if that takes too long."""
+        self.before_reading()
         self._write_unread()
         done = self._pass(_Barrier(), timeout)
         if not done:
@@ -160,6 +183,7 @@ class Journal:
 
     def stop(self, timeout: float = FLUSH_SECONDS) -> bool:
         """Write what is left and end the thread; false if that takes too long."""
+        self.before_reading()
         self._stopping.set()
         thread = self._thread
         done = self._pass(_Barrier(last=True), timeout)
@@ -220,9 +244,10 @@ class Journal:
         rows: list[Row] = []
         for item in waiting:
             try:
-                row = row_of(item.entry, body_bytes=setting("MOCKLLM_JOURNAL_BODY_BYTES"))
+                entry = item.record.entry()
+                row = row_of(entry, body_bytes=setting("MOCKLLM_JOURNAL_BODY_BYTES"))
             except Exception:
-                self._give_up([item.entry.session])
+                self._give_up([item.record.session])
                 continue
             if item.scope:
                 self._keep_for_test(row, item.scope)
@@ -289,19 +314,18 @@ class Journal:
         log.exception("journal: %d of its rows could not be written", len(sessions))
 
 
-def _cut(entry: JournalEntry, most: int) -> tuple[JournalEntry, int]:
-    """An entry whose bodies hold no more than the journal keeps, and their size."""
+def _cut(entry: JournalEntry, most: int) -> JournalEntry:
+    """Return an entry whose bodies hold no more than the journal keeps."""
     request = entry.request_body[:most]
     response = b"".join(entry.response_body)
     prefix = response[:most]
-    cut = replace(
+    return replace(
         entry,
         request_body=request,
         request_bytes=size_of(entry.request_bytes, entry.request_body),
         response_body=(prefix,),
         response_bytes=len(response),
     )
-    return cut, len(request) + len(prefix)
 
 
 journal = Journal()

@@ -61,6 +61,14 @@ class JournalEntry(msgspec.Struct, frozen=True, gc=False):
     response_bytes: int | None = None
     response_plain: bool = False
 
+    @property
+    def held_bytes(self) -> int:
+        return len(self.request_body) + held_bytes(self.response_body)
+
+    def entry(self) -> "JournalEntry":
+        """Return the entry itself, as other records of an answer return theirs."""
+        return self
+
 
 class Row(NamedTuple):
     """A row of the journal's table but for its number: each field is a column of that name."""

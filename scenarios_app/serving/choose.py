@@ -17,7 +17,7 @@ from scenarios_app.engine.matching.expectations import (
     violated_message,
     violations_of,
 )
-from scenarios_app.engine.matching.index import Candidate, Index
+from scenarios_app.engine.matching.index import NO_EXPECTATIONS, Candidate, Index
 from scenarios_app.engine.matching.near_misses import (
     NearMiss,
     near_misses,
@@ -33,17 +33,14 @@ from scenarios_app.engine.matching.select import (
 )
 from scenarios_app.engine.producing.produce import scripted_answer
 from scenarios_app.engine.redaction import redact_headers, redact_query, redact_text
-from scenarios_app.engine.scenario import Expect, GeneratedAnswer, Scenario, Step
+from scenarios_app.engine.scenario import GeneratedAnswer, Scenario, Step
 from scenarios_app.engine.secrets import is_secret, secrets_of, without_pieces
 from scenarios_app.engine.state import AnswerState, AttemptRef, StepRef
-from scenarios_app.serving.cache.requests import CachedRequest
 from scenarios_app.serving.executor import Work, run_inline
 from scenarios_app.serving.options import Options
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.errors import WireError
 
-# What a step expects that expects nothing.
-NO_EXPECTATIONS = Expect()
 # So many steps are tried at once where others take them.
 CLAIM_BATCH = 64
 
@@ -69,14 +66,10 @@ class StepSelection(msgspec.Struct, frozen=True):
     work: Work = run_inline
     # None of these is remembered.
     secrets: tuple[str, ...] = ()
-    # The request, if it came before.
-    cached_request: CachedRequest | None = None
 
     async def choose(self) -> Decision:
         """Return the decision for the request."""
-        decision_or_candidates: Decision | Candidates | None = self._from_cache()
-        if decision_or_candidates is None:
-            decision_or_candidates = await self.work(self._lookup)
+        decision_or_candidates = await self.work(self._lookup)
         if not isinstance(decision_or_candidates, Decision):
             return await self._decide_by_match(decision_or_candidates)
         if decision_or_candidates.way == "match":
@@ -87,23 +80,6 @@ class StepSelection(msgspec.Struct, frozen=True):
         chosen = await self._try_candidate(only, "by_id")
         assert chosen is not None
         return chosen
-
-    def _from_cache(self) -> Candidates | None:
-        """Return the candidates after the cached first match, or None if that is absent or
-        consumed."""
-        first = self.cached_request.first_match(self.index) if self.cached_request else None
-        if first is None:
-            return None
-        step = first.step
-        if step.consume and (first.scenario.name, step.key) in self.consumed:
-            return None
-        return Candidates(None, first, self._fallbacks(first))
-
-    def _fallbacks(self, first: Candidate) -> Iterator[Candidate]:
-        """Yield the candidates after the first one."""
-        for candidate in self.index.candidates(self.request, consumed=self.consumed):
-            if candidate.step is not first.step:
-                yield candidate
 
     def _lookup(self) -> Decision | Candidates:
         """Return a decision made by name, or the candidates. Reads no state, so it may run in a

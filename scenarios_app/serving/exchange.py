@@ -1,9 +1,11 @@
 """Holds one call from its arrival to its journal entry."""
 
 import time
+from functools import lru_cache
 from operator import itemgetter
 from os import urandom
 from typing import Literal, TypeAlias
+from urllib.parse import quote
 
 import msgspec
 from msgspec.structs import replace
@@ -14,16 +16,17 @@ from scenarios_app.engine.matching.select import Decision
 from scenarios_app.engine.producing.produce import Seed, make_seed
 from scenarios_app.engine.state import is_key_session, key_session
 from scenarios_app.journal.entry import JournalEntry
-from scenarios_app.serving.cache.requests import CachedRequest, RequestHead
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.reply import SentReply
-from scenarios_app.wire.base import Call, Wire
+from scenarios_app.wire.base import Call, Headers, Wire
 from scenarios_app.wire.registry import Target, find_misplaced_target, find_target, wires
 
 Outcome: TypeAlias = Literal["complete", "client_gone", "fault", "unmatched"]
 
 SESSION_HEADER = "x-mockllm-session"
 DEFAULT_SESSION = "default"
+# Marks an answer to a request that no scenario matched.
+UNMATCHED_HEADER = ("x-mockllm-unmatched", "1")
 # So much is kept of what was said; the journal shows less, once no secret is left in it.
 MAX_PREVIEW_CHARS = 1_000
 # A longer name is refused; until then it is called by its beginning.
@@ -57,6 +60,16 @@ def session_of(call: Call, key: str | None) -> str:
     return key_session(key) if key else DEFAULT_SESSION
 
 
+class RequestHead(msgspec.Struct, eq=False):
+    """The parsed head of a request: its endpoint, its session and whether it has an API key.
+    `is_admitted` is set once the head has passed all checks."""
+
+    target: Target
+    session: str
+    has_api_key: bool
+    is_admitted: bool = False
+
+
 def head_of(call: Call) -> RequestHead:
     """Return the parsed head of a call."""
     # Who calls a door with a path that no provider owns means the last of them.
@@ -69,9 +82,9 @@ class Exchange(msgspec.Struct):
     """One call with its decision and results.
 
     `ordinal` is 0 until the request is counted in its session. `created` is the time in the
-    response, in Unix seconds. `cached_request` is set for a repeated request that names no stored
-    response. `passed` is true if the upstream answers. After `forget`, only `model` and `stream`
-    remain of the request.
+    response, in Unix seconds. `is_context_free` is true once the request was parsed and found to
+    refer to no earlier response. `passed` is true if the upstream answers. After `forget`, only
+    `model` and `stream` remain of the request.
     """
 
     call: Call
@@ -80,7 +93,7 @@ class Exchange(msgspec.Struct):
     created: int
     ordinal: int = 0
     request: CanonicalRequest | None = None
-    cached_request: CachedRequest | None = None
+    is_context_free: bool = False
     model: str = ""
     stream: bool = False
     decision: Decision | None = None
@@ -132,11 +145,18 @@ class Exchange(msgspec.Struct):
         """Return the beginning of the last user message, or of a tool result after it."""
         if self._request_preview is not None or self.request is None:
             return self._request_preview or ""
-        request = self.request
-        last = request.messages[-1] if request.messages else None
-        if last is not None and last.role == "tool" and request.tool_results:
-            return request.tool_results[-1].content[:MAX_PREVIEW_CHARS]
-        return request.last_user_text[:MAX_PREVIEW_CHARS]
+        return preview_of(self.request)
+
+    def mockllm_headers(self, uid: str) -> Headers:
+        """Return the headers that name the scenario, the step and the request, and mark a request
+        that was not matched."""
+        scenario, step = self.answered_by
+        headers = (
+            ("x-mockllm-scenario", _percent(scenario)),
+            ("x-mockllm-step", _percent(step)),
+            ("x-mockllm-request", uid),
+        )
+        return (*headers, UNMATCHED_HEADER) if self.unmatched else headers
 
     def forget(self, *, beyond: int) -> None:
         """Release the parsed request and the body beyond `beyond` bytes."""
@@ -177,7 +197,7 @@ class Exchange(msgspec.Struct):
             path=call.path,
             status=reply.status,
             outcome=self._outcome(sent, fault),
-            duration_ms=_ms(time.monotonic() - self.began),
+            duration_ms=_ms(sent.ended_at - self.began),
             provider=self.head.target.wire.provider,
             query=call.query,
             model=self.model,
@@ -225,6 +245,14 @@ class Exchange(msgspec.Struct):
         return step.produce.fault.kind if step and step.produce.fault else ""
 
 
+def preview_of(request: CanonicalRequest) -> str:
+    """Return the beginning of the last user message, or of a tool result after it."""
+    last = request.messages[-1] if request.messages else None
+    if last is not None and last.role == "tool" and request.tool_results:
+        return request.tool_results[-1].content[:MAX_PREVIEW_CHARS]
+    return request.last_user_text[:MAX_PREVIEW_CHARS]
+
+
 def _plain(near: tuple[NearMiss, ...]) -> list[Json]:
     return [
         {
@@ -237,6 +265,11 @@ def _plain(near: tuple[NearMiss, ...]) -> list[Json]:
         }
         for miss in near
     ]
+
+
+@lru_cache(maxsize=1024)
+def _percent(name: str) -> str:
+    return quote(name, safe="")
 
 
 def _ms(seconds: float) -> float:

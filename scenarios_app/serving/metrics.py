@@ -2,11 +2,11 @@
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 from operator import add
 from threading import RLock
-from typing import Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
 from prometheus_client.metrics_core import (
     CounterMetricFamily,
@@ -19,6 +19,9 @@ from prometheus_client.registry import Collector
 from scenarios_app.journal import Journal
 from scenarios_app.journal.entry import JournalEntry
 from scenarios_app.serving.playback import Streams
+
+if TYPE_CHECKING:
+    from scenarios_app.serving.short_path import PlainAnswer
 
 Match: TypeAlias = Literal["matched", "fallback", "unmatched", "refused"]
 
@@ -83,18 +86,33 @@ class Tally:
         # middle of counting another: the lock lets its own thread in again.
         self._lock = RLock()
         # By the fields of `Served`: making one for each answer would cost each.
-        self._counted: dict[tuple[str, str, int, Match, bool, str], Counted] = {}
+        self._counted: defaultdict[tuple[str, str, int, Match, bool, str], Counted] = defaultdict(
+            Counted
+        )
+        # Called before anything is read.
+        self.before_reading: Callable[[], object] = bool
 
     def count(self, entry: JournalEntry) -> None:
         """Count an answer that has ended."""
         head_ms, hundreds = entry.timings.get("head_ms"), entry.status // 100
         key = entry.provider, entry.outcome, hundreds, match_of(entry), entry.streamed, entry.fault
         with self._lock:
-            if (counted := self._counted.get(key)) is None:
-                counted = self._counted[key] = Counted()
+            counted = self._counted[key]
             counted.answers.add(entry.duration_ms / 1000)
             if head_ms is not None:
                 counted.heads.add(head_ms / 1000)
+
+    def count_plain(self, answers: Iterable["PlainAnswer"]) -> None:
+        """Count answers of the short path."""
+        with self._lock:
+            for answer in answers:
+                http, provider = answer.http, answer.head.target.wire.provider
+                key: tuple[str, str, int, Match, bool, str]
+                key = provider, "complete", http.status // 100, "matched", http.chunked, ""
+                counted = self._counted[key]
+                seconds = answer.ended_at - answer.began
+                counted.answers.add(seconds)
+                counted.heads.add(seconds)
 
     def served(self) -> dict[Served, int]:
         return {served: counted.answers.count for served, counted in self._all()}
@@ -114,6 +132,7 @@ class Tally:
         return {provider: heads for provider, heads in durations.items() if heads.count}
 
     def _all(self) -> list[tuple[Served, Counted]]:
+        self.before_reading()
         with self._lock:
             return [(Served(*key), counted) for key, counted in self._counted.items()]
 

@@ -3,23 +3,22 @@
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Protocol, TypeAlias
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from scenarios_app.engine.canonical import CanonicalRequest, ErrorAnswer, Json
+from scenarios_app.engine.canonical import CanonicalRequest, ErrorAnswer
 from scenarios_app.engine.matching.index import Index
 from scenarios_app.engine.matching.select import Decision
+from scenarios_app.engine.memory import MemoryState
 from scenarios_app.engine.secrets import secrets_of
 from scenarios_app.engine.state import AnswerState, StateUnavailable
 from scenarios_app.journal.entry import JournalEntry
 from scenarios_app.serving.archive import recall_archived, store
-from scenarios_app.serving.cache.requests import CachedRequest, RequestCache, RequestHead
-from scenarios_app.serving.cache.responses import ResponseCache
 from scenarios_app.serving.choose import StepSelection, choose_in_band, with_cancel
 from scenarios_app.serving.cors import preflight_headers, shared_headers
-from scenarios_app.serving.exchange import Exchange, head_of
+from scenarios_app.serving.exchange import Exchange, RequestHead, head_of
 from scenarios_app.serving.executor import (
     Work,
     run_cooperatively,
@@ -44,10 +43,11 @@ from scenarios_app.serving.respond import (
     error_reply,
     is_generated_for_schemas,
     is_long_script,
-    ours,
     respond,
     with_headers,
 )
+from scenarios_app.serving.short_path import Catalog, PlainAnswer
+from scenarios_app.serving.templates import TemplateCache
 from scenarios_app.wire.base import Call, ComputeContext, Headers, SubResponse, Wire
 from scenarios_app.wire.errors import WireError
 
@@ -58,15 +58,10 @@ MAX_WARNED_SESSIONS = 100
 # The owner of models that no provider ships.
 MODEL_OWNER = "mockllm"
 
+# What an answer leaves for the journal.
+Record: TypeAlias = JournalEntry | PlainAnswer
 # Has the catalog show the change of that name, which another process may have made.
 CatchUp: TypeAlias = Callable[[int], Awaitable[None]]
-
-
-class Catalog(Protocol):
-    """The compiled scenarios."""
-
-    def index_for(self, documents: Mapping[str, Json], version: int) -> Index:
-        """Return the common scenarios, overridden by a session's own documents."""
 
 
 class Pipeline:
@@ -78,21 +73,21 @@ class Pipeline:
         catalog: Catalog,
         state: AnswerState,
         options: Options,
-        record: Callable[[JournalEntry], None] | None = None,
+        record: Callable[[Record], None] | None = None,
         drain_at: Callable[[], float] = never,
         catch_up: CatchUp | None = None,
     ) -> None:
         self.options = options
         self.streams = Streams(options.max_streams)
-        self._catalog = catalog
+        self.catalog = catalog
         self._state = state
+        self.local_state = state if isinstance(state, MemoryState) else None
         self._record = record
         self.drain_at = drain_at
         # Whether every answer waits for a state that is not in this process.
         self.waits = catch_up is not None
         self._catch_up = catch_up
-        self._responses = ResponseCache()
-        self._requests = RequestCache()
+        self.templates = TemplateCache()
         self.recordings: Recordings = {}
         self._warned: set[str] = set()
 
@@ -116,8 +111,9 @@ class Pipeline:
             exchange.forget(beyond=self.options.journal_body_bytes)
             return ProxiedResponse(forward.upstream_call, exchange, self)
         except asyncio.CancelledError:
+            reply = Reply(499, started=False)
             self.record_reply(
-                exchange, SentReply(Reply(499, started=False), (), 0, True, False, None)
+                exchange, SentReply(reply, (), 0, True, False, None, time.monotonic())
             )
             raise
         for violation in exchange.violations:
@@ -174,15 +170,12 @@ class Pipeline:
         work, session = work_for(size=len(call.body)), head.session
         if recording is not None:
             await recording.give_cassettes(session)
-        cached = self._requests.get(head, call.body)
         try:
-            request = await self._request(exchange, work, cached)
+            request = await self._request(exchange, work)
         except WireError:
             if (reply := await self._unread(exchange, work, recording)) is None:
                 raise
             return reply
-        if cached is not None and cached.context_free:
-            exchange.cached_request = cached
         endpoint = head.target.endpoint
         assert endpoint is not None
         if request.stream and not self._take_stream(exchange):
@@ -192,16 +185,9 @@ class Pipeline:
         exchange.ordinal = arrival.ordinal
         if arrival.changes and self._catch_up is not None:
             await self._catch_up(arrival.changes)
-        index = self._catalog.index_for(arrival.documents, arrival.revision)
+        index = self.catalog.index_for(arrival.documents, arrival.revision)
         selection = StepSelection(
-            index,
-            request,
-            session,
-            arrival.consumed,
-            self._state,
-            work,
-            self._secrets(call),
-            exchange.cached_request,
+            index, request, session, arrival.consumed, self._state, work, self._secrets(call)
         )
         decision: Decision | None
         if request.computed or endpoint.always_computed:
@@ -217,42 +203,28 @@ class Pipeline:
                 return await self._computed(exchange, index, recording)
         return await self._responded(exchange, decision, work, recording)
 
-    async def _request(
-        self, exchange: Exchange, work: Work, cached: CachedRequest | None
-    ) -> CanonicalRequest:
+    async def _request(self, exchange: Exchange, work: Work) -> CanonicalRequest:
         """Return the parsed request with the stored responses that it names; raises WireError."""
         call, head, options = exchange.call, exchange.head, self.options
         if not head.is_admitted:
             admit_head(call, head.target, options, has_api_key=head.has_api_key)
             head.is_admitted = True
-        if cached is not None and cached.context_free:
-            exchange.request = cached.request
-            return cached.request
-        request = cached.request if cached else await work(read, call, head.target, options)
-        exchange.request = resolved = request
-        endpoint, context_free = head.target.endpoint, True
+        request = await work(read, call, head.target, options)
+        exchange.request, exchange.is_context_free = request, True
+        endpoint = head.target.endpoint
         assert endpoint is not None
         if (archival := endpoint.archival) is not None:
             there = await recall_archived(request, archival, head.session, archive=self._state)
-            exchange.request = resolved = archival.resolve(request, there)
-            check_size(resolved, options.limits)
-            context_free = not there and not archival.prefix
-        if cached is None:
-            cacheable = resolved if context_free else request
-            self._requests.add(head, call.body, cacheable, context_free=context_free)
-        return resolved
+            exchange.request = request = archival.resolve(request, there)
+            check_size(request, options.limits)
+            exchange.is_context_free = not there and not archival.prefix
+        return request
 
     async def _in_band(
         self, exchange: Exchange, request: CanonicalRequest, work: Work
     ) -> Decision | None:
         """Return the decision of an instruction block in the request, or None."""
-        cached = exchange.cached_request
-        if cached is not None and not cached.has_inline_script:
-            return None
-        decision = await work(choose_in_band, exchange.call, request, self.options)
-        if cached is not None:
-            cached.has_inline_script = decision is not None
-        return decision
+        return await work(choose_in_band, exchange.call, request, self.options)
 
     async def _unread(
         self, exchange: Exchange, work: Work, recording: Recording | None
@@ -266,7 +238,7 @@ class Pipeline:
             version, documents = await self._state.scenarios_of(exchange.session)
         except StateUnavailable:
             return None
-        index = self._catalog.index_for(documents, version)
+        index = self.catalog.index_for(documents, version)
         if not index.recorded:
             return None
         try:
@@ -293,15 +265,11 @@ class Pipeline:
         if recording is not None:
             decision = replay_or_forward(exchange, recording, decision)
         exchange.decide(decision)
-        responses, reply = self._responses, None
-        if decision.kind == "step":
-            reply = responses.get(exchange, decision, request)
-        if reply is None:
-            if is_generated_for_schemas(decision, request):
-                work = run_in_thread
-            elif work is run_inline and is_long_script(decision, stream=request.stream):
-                work = run_cooperatively
-            reply = await work(respond, exchange, decision, request, responses)
+        if is_generated_for_schemas(decision, request):
+            work = run_in_thread
+        elif work is run_inline and is_long_script(decision, stream=request.stream):
+            work = run_cooperatively
+        reply = await work(respond, exchange, decision, request, self.templates)
         if reply.stored:
             stored = reply.stored
             stored = stored if isinstance(stored, tuple) else await run_in_thread(stored)
@@ -371,6 +339,11 @@ class Pipeline:
         if self._record is not None:
             self._record(exchange.entry(sent))
 
+    def record(self, answer: PlainAnswer) -> None:
+        """Record an answer of the short path, whose entry is made later."""
+        if self._record is not None:
+            self._record(answer)
+
     def _warn_of_default_answer(self, exchange: Exchange, decision: Decision) -> None:
         """Log the first default answer of each session; later ones are only in the journal."""
         session = exchange.session
@@ -394,9 +367,7 @@ class Pipeline:
 
     def with_mockllm_headers(self, exchange: Exchange, reply: Reply) -> Reply:
         """Return the reply with mockllm's headers, and without a body for HEAD."""
-        scenario, step = exchange.answered_by
-        unmatched = exchange.unmatched
-        reply = with_headers(reply, ours(scenario, step, exchange.uid, unmatched=unmatched))
+        reply = with_headers(reply, exchange.mockllm_headers(exchange.uid))
         call = exchange.call
         if "origin" in call.headers:
             shared = shared_headers(call, self.options.origins, reply.headers)

@@ -323,5 +323,7 @@ class Answer:
             return
         self._over = True
         body, early = self._beginning(), early or self._replaced
-        sent = SentReply(self.reply, body, self._size, gone, early, self._first_at)
+        sent = SentReply(
+            self.reply, body, self._size, gone, early, self._first_at, time.monotonic()
+        )
         self._observer.record_reply(self._exchange, sent)

@@ -1,5 +1,7 @@
 """Reads a request off a call, or refuses it: limits, key, version, JSON, fields, in this order."""
 
+from contextlib import suppress
+
 from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest, Message, SentRequest, as_sent
@@ -7,10 +9,11 @@ from scenarios_app.engine.parts import ReasoningPart, ToolCallPart
 from scenarios_app.engine.state import is_key_session, key_session
 from scenarios_app.serving.exchange import MAX_SESSION_CHARS, SESSION_HEADER
 from scenarios_app.serving.options import Options
-from scenarios_app.wire.base import Call
+from scenarios_app.wire.base import Call, Endpoint, Params
 from scenarios_app.wire.body import Limits, Node, read_body
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.registry import Target
+from scenarios_app.wire.typed import Unsure
 
 # What stands around a name and a value in a header line.
 _AROUND = len(": \r\n")
@@ -26,14 +29,21 @@ def read(call: Call, target: Target, options: Options) -> CanonicalRequest:
     """Return the parsed request of a call whose head is admitted; raises WireError."""
     endpoint, limits = target.endpoint, options.limits
     assert endpoint is not None
-    bodiless = endpoint.bodiless or call.method != "POST"
-    body = Node({}) if bodiless else read_body(call.body, limits)
-    request = endpoint.read(call, endpoint, target.params, body)
+    request = _read(call, endpoint, target.params, limits)
     as_sent(request, SentRequest(call.method, call.query, call.body))
     check_size(request, limits)
     if target.wire.signs_reasoning and endpoint.generates:
         return without_unsigned(request)
     return request
+
+
+def _read(call: Call, endpoint: Endpoint, params: Params, limits: Limits) -> CanonicalRequest:
+    if endpoint.bodiless or call.method != "POST":
+        return endpoint.read(call, endpoint, params, Node({}))
+    if endpoint.read_typed is not None:
+        with suppress(Unsure):
+            return endpoint.read_typed(call, endpoint, params, limits)
+    return endpoint.read(call, endpoint, params, read_body(call.body, limits))
 
 
 def admit_unread(call: Call, target: Target, options: Options) -> CanonicalRequest:

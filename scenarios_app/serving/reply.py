@@ -13,6 +13,7 @@ from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.engine.producing.faults import fault_error, kind_of, silence_ms
 from scenarios_app.engine.producing.plan import FaultMark, TimedEvent
 from scenarios_app.engine.scenario import Fault
+from scenarios_app.serving.slots import Slotted
 from scenarios_app.wire.base import ArchiveWrite, Headers, StreamEncoder, Wire
 
 # What the answer's bytes decide, and no script.
@@ -51,28 +52,23 @@ class LongFrames:
 
 
 class TemplateFrame(msgspec.Struct, frozen=True):
-    """A frame of a cached response. The response's main id goes between the pieces; placeholders of
-    other ids are inside them."""
+    """A frame of a response template."""
 
     at: float
-    pieces: tuple[bytes, ...]
+    data: Slotted
 
 
 class RenderedFrames(msgspec.Struct, frozen=True, gc=False):
-    """The frames of a cached response with its ids, rendered at each iteration instead of held in
-    memory. `plain` is true if they contain no secret."""
+    """The frames of a template with the values of one answer, rendered at each iteration instead of
+    held in memory. `plain` is true if they contain no secret."""
 
     frames: tuple[TemplateFrame, ...]
-    id: bytes
-    others: tuple[tuple[bytes, bytes], ...]
+    values: tuple[bytes, ...]
     plain: bool
 
     def __iter__(self) -> Iterator[Frame]:
         for frame in self.frames:
-            data = self.id.join(frame.pieces)
-            for hole, value in self.others:
-                data = data.replace(hole, value)
-            yield Frame(frame.at, data)
+            yield Frame(frame.at, frame.data.fill(self.values))
 
 
 Frames: TypeAlias = tuple[Frame, ...] | RenderedFrames | LongFrames
@@ -159,7 +155,8 @@ class SentReply(msgspec.Struct, frozen=True):
     each iteration; `size` counts all of them.
 
     `gone`: the client disconnected before the end. `early`: the server ended or replaced the reply.
-    `first_at` is when the head was sent, on the clock of `time.monotonic`.
+    `first_at` is when the head was sent and `ended_at` when the reply ended, on the clock of
+    `time.monotonic`.
     """
 
     reply: Reply
@@ -168,6 +165,7 @@ class SentReply(msgspec.Struct, frozen=True):
     gone: bool
     early: bool
     first_at: float | None
+    ended_at: float
 
 
 def whole(

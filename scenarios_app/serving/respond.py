@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from urllib.parse import quote
 
 from msgspec.structs import replace
@@ -37,7 +37,6 @@ from scenarios_app.engine.scenario import (
     Step,
 )
 from scenarios_app.engine.secrets import is_secret, mask, secrets_of, without_pieces
-from scenarios_app.serving.cache.responses import ResponseCache
 from scenarios_app.serving.exchange import MAX_PREVIEW_CHARS, Exchange
 from scenarios_app.serving.recorder.replay import replay
 from scenarios_app.serving.reply import (
@@ -51,11 +50,10 @@ from scenarios_app.serving.reply import (
     streamed_long,
     whole,
 )
+from scenarios_app.serving.templates import TemplateCache
 from scenarios_app.wire.base import ArchiveHooks, ArchiveWrite, Headers, StreamEncoder
 
 UNPACED = Pacing()
-# Marks an answer to a request that no scenario matched.
-UNMATCHED_HEADER = ("x-mockllm-unmatched", "1")
 UNMATCHED_METADATA = {"mockllm_unmatched": "1"}
 # Everything a header value may hold as it is; the rest of what a client sent is percent-encoded.
 PRINTABLE = "".join(chr(code) for code in range(0x20, 0x7F))
@@ -93,9 +91,9 @@ def respond(
     exchange: Exchange,
     decision: Decision,
     request: CanonicalRequest,
-    responses: ResponseCache | None = None,
+    templates: TemplateCache | None = None,
 ) -> Reply:
-    """Return the reply of a decision, from the response cache if one is given."""
+    """Return the reply of a decision, from its template if templates are given."""
     match decision.kind:
         case "unmatched":
             error = ErrorAnswer(404, decision.text, code="no_scenario_matched")
@@ -113,10 +111,10 @@ def respond(
             return _unscripted(exchange, decision.scripted, request, pacing=pacing, fault=fault)
         case "failure":
             return _struck(exchange, decision, request, decision.fault, delay=0.0)
-        case "step" if responses is None or _is_recorded(decision):
+        case "step" if templates is None:
             return _scripted(exchange, decision, request)
         case "step":
-            return responses.encode(exchange, decision, request, _scripted)
+            return templates.encode(exchange, decision, request, _scripted)
 
 
 def _scripted(exchange: Exchange, decision: Decision, request: CanonicalRequest) -> Reply:
@@ -156,17 +154,6 @@ def is_generated_for_schemas(decision: Decision, request: CanonicalRequest) -> b
     scripted = scripted_answer(step.produce, stream=request.stream) if step else None
     fitted = bool(request.tools) or request.json is not None
     return isinstance(scripted, GeneratedAnswer) and scripted.kind == "auto" and fitted
-
-
-def ours(scenario: str, step: str, request: str, *, unmatched: bool) -> Headers:
-    """Return the headers that name the scenario, the step and the request, and mark an unmatched
-    request."""
-    headers = (
-        ("x-mockllm-scenario", _percent(scenario)),
-        ("x-mockllm-step", _percent(step)),
-        ("x-mockllm-request", request),
-    )
-    return (*headers, UNMATCHED_HEADER) if unmatched else headers
 
 
 def with_headers(reply: Reply, *more: Headers) -> Reply:
@@ -254,10 +241,6 @@ def produced(
         groups=decision.groups,
         max_text_bytes=exchange.options.max_text_bytes,
     )
-
-
-def _is_recorded(decision: Decision) -> bool:
-    return decision.step is not None and decision.step.produce.recorded is not None
 
 
 def _pacing(exchange: Exchange, step: Step, *, stream: bool) -> Pacing:
@@ -382,8 +365,3 @@ def _with(reply: Reply, scripted: Headers) -> Reply:
     return with_headers(
         reply, tuple((k.lower(), v) for k, v in scripted if k.lower() not in FRAMING)
     )
-
-
-@lru_cache(maxsize=1024)
-def _percent(name: str) -> str:
-    return quote(name, safe="")

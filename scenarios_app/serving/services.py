@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
+from threading import RLock
 from typing import TYPE_CHECKING
 
 from mockllm_site.kit.testcase import running_connection
@@ -23,13 +24,14 @@ from scenarios_app.engine.matching.index import Index, build_index
 from scenarios_app.engine.memory import MemoryState
 from scenarios_app.engine.parts import TextPart
 from scenarios_app.engine.scenario import Produce, Scenario, ScriptedAnswer, ScriptedChoice, Step
-from scenarios_app.journal import journal
+from scenarios_app.journal import BATCH_ROWS, BATCH_SECONDS, journal
 from scenarios_app.journal.entry import JournalEntry
 from scenarios_app.recording.upstreams import read_upstreams
 from scenarios_app.serving.cluster import Cluster
 from scenarios_app.serving.metrics import Tally
 from scenarios_app.serving.options import Options
-from scenarios_app.serving.pipeline import Pipeline
+from scenarios_app.serving.pipeline import Pipeline, Record
+from scenarios_app.serving.short_path import PlainAnswer
 from scenarios_app.verdict.metrics import StepCounts
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.body import Limits
@@ -64,6 +66,12 @@ class Services:
         )
         self.started = False
         self._drain_at = math.inf
+        # Answers of the short path that are not counted yet.
+        self._answers: list[PlainAnswer] = []
+        # Reentrant: an answer that was never sent is recorded when it is garbage-collected.
+        self._deriving = RLock()
+        for reader in (self.tally, self.steps, journal):
+            reader.before_reading = self.derive
 
     @property
     def ready(self) -> bool:
@@ -86,6 +94,7 @@ class Services:
         """Write what the journal still holds."""
         self.started = False
         catalog.stop()
+        self.derive()
         journal.stop()
         self.cluster.stop()
 
@@ -103,7 +112,33 @@ class Services:
         """Give running answers this many seconds to finish."""
         self._drain_at = min(self._drain_at, time.monotonic() + seconds)
 
-    def _record(self, entry: JournalEntry) -> None:
+    def _record(self, record: Record) -> None:
+        if isinstance(record, JournalEntry):
+            self.derive()
+            self._count(record)
+            journal.record(record)
+            return
+        self._answers.append(record)
+        waiting = len(self._answers)
+        if waiting >= BATCH_ROWS:
+            self.derive()
+        elif waiting == 1:
+            asyncio.get_running_loop().call_later(BATCH_SECONDS, self.derive)
+
+    def derive(self) -> None:
+        """Count the answers of the short path so far, and hand them to the journal."""
+        answers = self._answers
+        # Held to the end, so that no other reader goes on before all is counted.
+        with self._deriving:
+            if not answers:
+                return
+            batch = answers[:]
+            del answers[: len(batch)]
+            self.tally.count_plain(batch)
+            self.steps.count_answers((answer.session, answer.chosen.ref) for answer in batch)
+            journal.record_all(batch)
+
+    def _count(self, entry: JournalEntry) -> None:
         self.tally.count(entry)
         self.steps.count_answer(
             entry.session,
@@ -111,7 +146,6 @@ class Services:
             fault=entry.fault,
             refused=bool(entry.violations) and entry.status == 400,
         )
-        journal.record(entry)
 
 
 def _state(shared: "Connections | None") -> "MemoryState | RedisState":

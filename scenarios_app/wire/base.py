@@ -8,7 +8,7 @@ from msgspec.structs import force_setattr
 
 from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, ErrorAnswer
 from scenarios_app.engine.parts import StreamEvent
-from scenarios_app.wire.body import Node
+from scenarios_app.wire.body import Limits, Node
 from scenarios_app.wire.decoded import ResponseDecoder
 from scenarios_app.wire.samples import SampleCall, SampleRequest, SdkSetup
 from scenarios_app.wire.upstream import Upstream
@@ -69,6 +69,8 @@ class StreamEncoder(Protocol):
 Params: TypeAlias = Mapping[str, str]
 # Parses a call; raises WireError, and nothing else, for an invalid body.
 RequestReader: TypeAlias = "Callable[[Call, Endpoint, Params, Node], CanonicalRequest]"
+# Parses a usual call from typed values; raises Unsure, and nothing else, for any other.
+TypedReader: TypeAlias = "Callable[[Call, Endpoint, Params, Limits], CanonicalRequest]"
 # Renders a response as one body, or as a stream.
 BodyRenderer: TypeAlias = Callable[[CanonicalRequest, CanonicalResponse], bytes]
 EncoderFactory: TypeAlias = Callable[[CanonicalRequest, CanonicalResponse], StreamEncoder]
@@ -125,17 +127,20 @@ class Endpoint(msgspec.Struct, frozen=True):
     one. `alias_of` is the pattern by which steps name this endpoint, if it is another's. A
     `bodiless` endpoint takes no JSON. `media_type` is that of a computed response.
 
-    `cache_key` returns the part of a request that, beside its model and token count, decides the
-    bytes of the response, apart from ids: responses with equal keys are encoded once. Without it
-    responses are cached by the request's bytes if `cacheable_by_body` is true and the request
-    refers to no earlier response, and never otherwise. `sub_requests` returns calls that are
-    answered first, each as if it had been sent by itself. `decoder` decodes recorded responses;
+    `read_typed` reads usual bodies in the same way as `read`, only faster.
+
+    `cache_key` returns the part of a request that, beside its model, decides the bytes of the
+    response, apart from ids, input tokens and time: responses with equal keys are encoded once.
+    Without it responses are cached by the request's bytes if `cacheable_by_body` is true and the
+    request refers to no earlier response, and never otherwise. `sub_requests` returns calls that
+    are answered first, each as if it had been sent by itself. `decoder` decodes recorded responses;
     without it recordings are replayed byte for byte, but cannot be edited.
     """
 
     method: str
     pattern: str
     read: RequestReader
+    read_typed: "TypedReader | None" = None
     render: BodyRenderer | None = None
     encode: EncoderFactory | None = None
     compute: BodyComputer | None = None

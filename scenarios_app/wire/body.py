@@ -113,7 +113,7 @@ class Node(msgspec.Struct, frozen=True):
 
 def read_body(body: bytes, limits: Limits) -> Node:
     """Decode a request body, which must be one JSON object within the limits."""
-    commas, openings = _counts(body)
+    commas, openings = count_separators(body)
     if max(commas, openings) > limits.nodes and more_values_than(limits.nodes, body):
         raise _too_many(limits)
     try:
@@ -184,18 +184,18 @@ def _kind(value: Json) -> str:
 def more_values_than(most: int, data: bytes) -> bool:
     """Return whether JSON surely has more values than `most`; if false, only decoding can tell. The
     result for invalid JSON is undefined."""
-    if max(_counts(data)) <= most:
+    if max(count_separators(data)) <= most:
         return False
     commas = openings = 0
     for outside in _outside_strings(data):
-        more_commas, more_openings = _counts(outside)
+        more_commas, more_openings = count_separators(outside)
         commas, openings = commas + more_commas, openings + more_openings
         if max(commas, openings) > most:
             return True
     return False
 
 
-def _counts(data: bytes) -> tuple[int, int]:
+def count_separators(data: bytes) -> tuple[int, int]:
     """Return the number of commas (each separates two values) and of opening brackets."""
     return data.count(b","), data.count(b"[") + data.count(b"{")
 

@@ -42,7 +42,7 @@ class Playing:
             catalog=self.catalog,
             state=self.state,
             options=self.options,
-            record=self.journal.append,
+            record=lambda record: self.journal.append(record.entry()),
         )
 
     async def ask(self, call: Call) -> tuple[int, dict[str, str], bytes]:

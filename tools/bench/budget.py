@@ -2,10 +2,10 @@
 own: `python -m tools.bench.budget`. What a live server takes beyond their sum is what the operating
 system takes, and that code which runs once per answer finds its data in no cache.
 
-Scenario and answer are those of `make bench-peers`, to the same request again and again and to some
-that differ; of several rounds the best counts. Below stands how many bytecodes of Python an answer
-takes, from its bytes to its bytes, and the functions with the most of them: a number that is the
-same however busy the machine is.
+Scenario and answer are those of `make bench-peers`, to the same request again and again, to some
+that differ and to mixed ones; of several rounds the best counts. Below stands how many bytecodes of
+Python an answer takes, from its bytes to its bytes, through how many functions and files it goes,
+and the functions with the most bytecodes: numbers that are the same however busy the machine is.
 """
 
 import asyncio
@@ -22,19 +22,21 @@ from types import CodeType, FrameType
 from typing import Any
 
 import uvloop
+from msgspec.structs import replace
+
+from tools.bench.traffic import TRAFFIC, Traffic, requests
 
 ROUNDS, ROUND_SECONDS = 7, 0.2
-ROWS, MAX_ROWS = 500, 10_000
-# Of a whole answer and of a stream.
-GOALS: dict[str, tuple[int, int] | None] = {
-    "HTTP": (17, 17),
-    "reading and admission": (7, 7),
-    "choosing": (7, 7),
-    "producing and encoding": (10, 14),
-    "the pipeline around these three": None,
-    "the record, on the loop": (4, 4),
-    "the journal's thread": (65, 135),
-}
+MAX_ROWS = 10_000
+LAYERS = (
+    "HTTP",
+    "reading",
+    "choosing",
+    "filling the template",
+    "the rest of the short path",
+    "counting and the journal's ring",
+    "the journal's thread",
+)
 MAX_FUNCTIONS = 12
 
 
@@ -48,118 +50,103 @@ def main() -> None:
 
         django.setup()
         call_command("migrate", verbosity=0)
-        for differ in (False, True):
-            tell(*(Layers(stream=stream, differ=differ) for stream in (False, True)), differ=differ)
+        for traffic in TRAFFIC:
+            tell(*(Layers(traffic, stream=stream) for stream in (False, True)), traffic=traffic)
 
 
-def tell(*layers: "Layers", differ: bool) -> None:
-    title = f"µs of CPU per answer, hot, {'requests differ' if differ else 'the same request'}"
-    print(f"{title:<46}{'whole':>8}{'goal':>6}{'stream':>8}{'goal':>6}")
+def tell(*layers: "Layers", traffic: Traffic) -> None:
+    print(f"{f'µs of CPU per answer, hot, {traffic} requests':<50}{'whole':>8}{'stream':>8}")
     counts = [uvloop.run(each.bytecodes()) for each in layers]
     costs = [each.costs() for each in layers]
-    for name, goals in GOALS.items():
-        cells = zip((cost[name] for cost in costs), goals or ("", ""), strict=True)
-        print(f"{name:<46}" + "".join(f"{cost:>8.0f}{goal:>6}" for cost, goal in cells))
-    whole, stream = (count.total() for count in counts)
-    print(f"{'bytecodes of Python':<46}{whole:>8}{'':>6}{stream:>8}")
+    for name in LAYERS:
+        print(f"{name:<50}" + "".join(f"{cost[name]:>8.1f}" for cost in costs))
+    files = [len({code.co_filename for code in count}) for count in counts]
+    for name, numbers in (
+        ("bytecodes of Python", [count.total() for count in counts]),
+        ("functions", [len(count) for count in counts]),
+        ("files", files),
+    ):
+        print(f"{name:<50}" + "".join(f"{number:>8}" for number in numbers))
     for code, count in counts[0].most_common(MAX_FUNCTIONS):
         print(f"{count:>8}  {code.co_qualname}")
 
 
 class Layers:
-    """Runs one request, or different ones, through each layer."""
+    """Runs the requests of one kind of traffic through each layer."""
 
-    def __init__(self, *, stream: bool, differ: bool) -> None:
+    def __init__(self, traffic: Traffic, *, stream: bool) -> None:
         from scenarios_app.journal import journal
-        from scenarios_app.journal.entry import JournalEntry
-        from scenarios_app.serving.choose import StepSelection
         from scenarios_app.serving.exchange import head_of
-        from scenarios_app.serving.executor import run_eagerly, run_inline
-        from scenarios_app.serving.playback import Answer
-        from scenarios_app.serving.respond import respond
+        from scenarios_app.serving.read import read
         from scenarios_app.serving.services import services
+        from scenarios_app.serving.short_path import PlainAnswer, answer_now
         from scenarios_app.serving.transports.asgi_scope import make_call
         from tests.serving.pipelines import Playing
-        from tools.bench.peers import DIFFERENT, document, request
+        from tools.bench.peers import document
 
-        numbers = range(DIFFERENT if differ else 1)
-        every = [request(80, stream=stream, number=number) for number in numbers]
-        first, _, _ = every[0].partition(b"\r\n\r\n")
-        headers = [tuple(line.split(b": ", 1)) for line in first.split(b"\r\n")[1:]]
+        every = list(requests(80, traffic, stream=stream))
         self.data = cycle(every)
-        self.entry: JournalEntry
         self.playing = Playing(document(), clock=None)
         pipeline = self.pipeline = self.playing.pipeline
-        # In test mode's way: the journal takes entries as they are, and writes none.
+        self.services = services()
+        # In test mode's way: the journal takes records as they are, and writes none.
         journal.unread = True
-        pipeline._record = services()._record
-        bodies = [data.partition(b"\r\n\r\n")[2] for data in every]
-        path = "/v1/chat/completions"
-        calls = [make_call("POST", path, query=b"", headers=headers, body=body) for body in bodies]
-        head, call_after = head_of(calls[0]), cycle(calls).__next__
-        head.is_cached = True
+        calls = []
+        for data in every:
+            head, _, body = data.partition(b"\r\n\r\n")
+            lines = (line.split(b": ", 1) for line in head.split(b"\r\n")[1:])
+            headers = [(name, value) for name, value in lines]
+            calls.append(
+                make_call("POST", "/v1/chat/completions", query=b"", headers=headers, body=body)
+            )
+        head_of_all, options = head_of(calls[0]), pipeline.options
 
-        def read() -> tuple[Any, Any]:
-            exchange = pipeline.exchange(call_after(), head)
-            cached = pipeline._requests.get(head, exchange.call.body)
-            run_eagerly(pipeline._request(exchange, run_inline, cached))
-            return exchange, cached
+        async def warm() -> None:
+            """Answer all twice: a template is made at the second answer."""
+            for call in calls * 2:
+                if answer_now(pipeline, head_of_all, call) is None:
+                    (await pipeline.answer(call, head_of_all)).finish()
 
-        async def chosen() -> Any:
-            arrival = await self.playing.state.arrive(head.session)
-            index = self.playing.catalog.index_for(arrival.documents, arrival.revision)
-            consumed, state = arrival.consumed, self.playing.state
-            return await StepSelection(
-                index, parsed, head.session, consumed, state, run_inline, (), cached_request
-            ).choose()
+        uvloop.run(warm())
+        pipeline._record = None
+        plain = [call for call in calls if answer_now(pipeline, head_of_all, call)]
+        call_after = cycle(plain).__next__
+        parsed = cycle([read(call, head_of_all.target, options) for call in plain]).__next__
+        index = self.playing.catalog.index
+        self.records: list[PlainAnswer] = []
+        given = [answer_now(pipeline, head_of_all, call) for call in plain[:500]]
+        self.records = [answer for answer in given if answer is not None]
+        record_after = cycle(self.records).__next__
+        self.answered = lambda: answer_now(pipeline, head_of_all, call_after())
 
-        read()
-        exchange, cached_request = read()
-        parsed = exchange.request
-        decision = run_eagerly(chosen())
-        exchange.ordinal = 1
-
-        def produce_bytes() -> Any:
-            exchange.decide(decision)
-            reply = pipeline._responses.get(exchange, decision, parsed)
-            reply = reply or respond(exchange, decision, parsed, pipeline._responses)
-            return Answer(
-                pipeline.with_mockllm_headers(exchange, reply), exchange, pipeline
-            ).immediate_body()
-
-        def answered() -> Answer:
-            answer = run_eagerly(pipeline.answer(call_after(), head))
-            assert isinstance(answer, Answer) and answer.is_immediate
-            answer.immediate_body()
-            return answer
+        def filled() -> None:
+            record = record_after()
+            for piece in (*record.http.head, record.http.body):
+                piece.fill(record.filled)
 
         self.parts: dict[str, Callable[[], Any]] = {
-            "reading and admission": read,
-            "choosing": lambda: run_eagerly(chosen()),
-            "producing and encoding": produce_bytes,
+            "reading": lambda: read(call_after(), head_of_all.target, options),
+            "choosing": lambda: index.first(parsed(), ()),
+            "filling the template": filled,
         }
-        self.answered = answered
 
     def costs(self) -> dict[str, float]:
-        cost_by_layer = {name: measured(part) for name, part in self.parts.items()}
-        record, self.pipeline._record = self.pipeline._record, None
-        pipeline = measured(lambda: self.answered().finish())
-        cost_by_layer["the pipeline around these three"] = pipeline - sum(cost_by_layer.values())
-        cost_by_layer["HTTP"] = uvloop.run(self.http()) - pipeline
-        self.pipeline._record = record
-        cost_by_layer["the record, on the loop"] = self.recorded()
-        cost_by_layer["the journal's thread"] = self.rows()
-        return cost_by_layer
+        cost = {name: measured(part) for name, part in self.parts.items()}
+        cost["the rest of the short path"] = measured(self.answered) - sum(cost.values())
+        cost["HTTP"] = uvloop.run(self.http()) - sum(cost.values())
+        cost["counting and the journal's ring"] = self.recorded()
+        cost["the journal's thread"] = self.rows()
+        return cost
 
     def recorded(self) -> float:
-        """Answers that have been given, and come to their end."""
+        """Answers that have been given, and are derived from in batches."""
         best = float("inf")
+        services = self.services
         for _ in range(ROUNDS):
-            answers = [self.answered() for _ in range(MAX_ROWS // 5)]
             start = time.process_time()
-            for answer in answers:
-                answer.finish()
-            best = min(best, (time.process_time() - start) / len(answers) * 1e6)
+            services._answers.extend(self.records)
+            services.derive()
+            best = min(best, (time.process_time() - start) / len(self.records) * 1e6)
         return best
 
     async def http(self) -> float:
@@ -213,26 +200,24 @@ class Layers:
     def rows(self) -> float:
         """Rows in a table that is full: each that is written has the oldest deleted."""
         from scenarios_app.journal import table
-        from scenarios_app.journal.entry import row_of
+        from scenarios_app.journal.entry import Row, row_of
+        from scenarios_app.serving.exchange import random_uid
 
-        table.insert([row_of(self.fresh(), body_bytes=65_536) for _ in range(MAX_ROWS)])
+        def rows() -> list[Row]:
+            entries = [record.entry() for record in self.records]
+            fresh = (replace(entry, uid=random_uid()) for entry in entries)
+            return [row_of(entry, body_bytes=65_536) for entry in fresh]
+
+        for _ in range(MAX_ROWS // len(self.records)):
+            table.insert(rows())
         best = float("inf")
         for _ in range(ROUNDS):
-            entries = [self.fresh() for _ in range(ROWS)]
             start = time.thread_time()
-            table.insert([row_of(entry, body_bytes=65_536) for entry in entries])
+            made = rows()
+            table.insert(made)
             table.trim(MAX_ROWS)
-            best = min(best, (time.thread_time() - start) / ROWS * 1e6)
+            best = min(best, (time.thread_time() - start) / len(made) * 1e6)
         return best
-
-    def record(self, entry: Any) -> None:
-        self.entry = entry
-
-    def fresh(self) -> Any:
-        """The entry of one more answer."""
-        self.pipeline._record = self.record
-        self.answered().finish()
-        return self.entry
 
 
 class Unheard(asyncio.Transport):

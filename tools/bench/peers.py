@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scenarios_app.serving.cache.requests import MAX_REQUESTS
 from tools.bench.cpu import Spent, spent
 from tools.bench.load import ask
 from tools.bench.peer_servers import AIMOCK, NEEDLES, PYTHON, TEXT, Peer, can_install, serving
@@ -32,7 +31,7 @@ MODES = ("test mode", "every row in SQLite")
 # Of a processor, by servers that do nothing.
 IDLE_SHARE = 0.05
 # So many requests that differ are asked in turn: more than our server remembers.
-DIFFERENT = 4 * MAX_REQUESTS
+DIFFERENT = 4_096
 # Of the fastest peer by mode and kind, of those of Python by kind.
 GOALS = {
     ("test mode", "whole"): 1.3,

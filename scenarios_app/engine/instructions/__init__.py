@@ -69,6 +69,11 @@ def build_instructed_answer(
         return ErrorAnswer(400, str(error), param="messages")
 
 
+def may_hold_block(request: CanonicalRequest) -> bool:
+    """Return whether the text of the last user message has the mark of a block."""
+    return START in _last_user_text(request)[0]
+
+
 def find_block(message: str) -> JsonCursor | None:
     """Return the JSON of the first block in a message, or None if it is invalid or not closed.
 

@@ -16,8 +16,10 @@ from scenarios_app.engine.conditions.recorded import RecordedCondition
 from scenarios_app.engine.conditions.request import SelectCondition
 from scenarios_app.engine.conditions.subjects import RequestReader
 from scenarios_app.engine.matching.lookup import StepLookup, WordIndex
-from scenarios_app.engine.scenario import RawAnswer, Scenario, Select, Step
+from scenarios_app.engine.scenario import Expect, RawAnswer, Scenario, Select, Step
 
+# What a step expects that expects nothing.
+NO_EXPECTATIONS = Expect()
 # A scenario with at most this many steps is tried step by step, without the lookup.
 _MAX_TRIED_STEPS = 32
 # Beyond this number, near misses are sought only among steps that share words with the request.
@@ -45,7 +47,8 @@ class Rank(NamedTuple):
 
 class Entry(msgspec.Struct, frozen=True):
     """One step with its rank and all its conditions. `ref` is scenario and key, by which sessions
-    remember consumed steps. `recorded` marks a step for a recorded request."""
+    remember consumed steps. `recorded` marks a step for a recorded request. A `plain` step has
+    neither expectations nor failures, faults, latency or effects on the session."""
 
     rank: Rank
     scenario: Scenario
@@ -53,6 +56,7 @@ class Entry(msgspec.Struct, frozen=True):
     match: Match
     ref: tuple[str, str]
     recorded: bool = False
+    plain: bool = False
 
 
 class Layer:
@@ -109,6 +113,17 @@ class Layer:
                     if _comes_before(default, entry)
                 ):
                     yield entry
+
+    def first(self, reader: RequestReader, eligible: Callable[[Entry], bool]) -> Entry | None:
+        """Return the first of `offers` over all scenarios, or None."""
+        if self._defaults:
+            return next(self.offers(reader, eligible), None)
+        matching = self._matching
+        for position in self._lookup.positions(reader):
+            entry = matching[position]
+            if eligible(entry) and entry.match.holds(reader):
+                return entry
+        return None
 
     @property
     def has_blocking_defaults(self) -> bool:
@@ -169,7 +184,23 @@ def entries_of(scenarios: Sequence[Scenario], select: Select) -> Iterator[Entry]
                 match = step.match.with_turn(step.turn)
                 rank = Rank(-scenario.priority, _particularity(match), scenario.name, number)
                 recorded = bool(match.of(RecordedCondition))
-                yield Entry(rank, scenario, step, match, (scenario.name, step.key), recorded)
+                ref, plain = (scenario.name, step.key), _is_plain(scenario, step)
+                yield Entry(rank, scenario, step, match, ref, recorded, plain)
+
+
+def _is_plain(scenario: Scenario, step: Step) -> bool:
+    produced, effects = step.produce, step.side_effects
+    return not (
+        scenario.catch_all
+        or scenario.system_prompt_must_include
+        or step.expect != NO_EXPECTATIONS
+        or step.failures is not None
+        or produced.fault is not None
+        or produced.latency_ms
+        or produced.recorded is not None
+        or effects.counter is not None
+        or effects.asserts
+    )
 
 
 def _blocking_defaults(steps: Sequence[Entry]) -> list[Entry]:
@@ -254,15 +285,24 @@ class Index(msgspec.Struct, frozen=True, eq=False, weakref=True):
         """Yield only candidates that replay a recording, for requests nothing else can answer."""
         return self._candidates(request, scenario, consumed, allowed=_replays_recording)
 
+    def first(
+        self, request: CanonicalRequest, consumed: Container[tuple[str, str]]
+    ) -> Entry | None:
+        """Return the entry of the first of `candidates`, or None. A recorded step may not be the
+        best one."""
+        reader = RequestReader(request)
+
+        def eligible(entry: Entry) -> bool:
+            return not (entry.step.consume and entry.ref in consumed)
+
+        if len(self.layers) == 1:
+            return self.layers[0][0].first(reader, eligible)
+        return next(self._offers(reader, eligible, None), None)
+
     @property
     def recorded(self) -> bool:
         """True if there are steps for recorded requests."""
         return any(layer.recorded for layer, _ in self.layers)
-
-    @property
-    def order_is_stateless(self) -> bool:
-        """True if consuming a step cannot change which other step matches first."""
-        return not self.recorded and not self._has_blocking_defaults
 
     @property
     def _has_blocking_defaults(self) -> bool:

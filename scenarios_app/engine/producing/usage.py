@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from zlib import crc32
 
+from msgspec.structs import replace
+
 from scenarios_app.engine.canonical import CanonicalRequest, Choice, Tool, Usage
 from scenarios_app.engine.parts import (
     AnswerPart,
@@ -38,12 +40,27 @@ def count_tokens(characters: int) -> int:
     return -(-characters // CHARACTERS_PER_TOKEN)
 
 
+_INPUT_TOKENS = "input_tokens"
+
+
 def count_input(request: CanonicalRequest) -> int:
-    """Return the tokens of a request, at least 1: the text of all messages and the tools."""
-    characters = sum(map(_count_tool_characters, request.tools))
-    for message in request.messages:
-        characters += sum(map(_count_characters, message.parts))
-    return max(1, count_tokens(characters))
+    """Return the tokens of a request, at least 1: the text of all messages and the tools. They are
+    counted once."""
+    tokens: int | None = request.__dict__.get(_INPUT_TOKENS)
+    if tokens is None:
+        characters = sum(map(_count_tool_characters, request.tools)) if request.tools else 0
+        for message in request.messages:
+            for part in message.parts:
+                characters += _count_characters(part)
+        tokens = request.__dict__[_INPUT_TOKENS] = max(1, count_tokens(characters))
+    return tokens
+
+
+def with_input_tokens(request: CanonicalRequest, tokens: int) -> CanonicalRequest:
+    """Return a copy of a request that counts as this number of tokens."""
+    copy = replace(request)
+    copy.__dict__[_INPUT_TOKENS] = tokens
+    return copy
 
 
 def count_output(choices: Iterable[Choice]) -> int:

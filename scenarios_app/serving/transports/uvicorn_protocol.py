@@ -5,6 +5,7 @@ Everything else goes through uvicorn's cycle, as on any server. So does everythi
 state, since each answer waits for Redis, which takes a task.
 """
 
+import re
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from functools import lru_cache
@@ -12,12 +13,12 @@ from typing import ClassVar, NamedTuple
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from scenarios_app.serving.cache.requests import RequestHead
-from scenarios_app.serving.exchange import head_of
+from scenarios_app.serving.exchange import RequestHead, head_of
 from scenarios_app.serving.executor import run_eagerly
 from scenarios_app.serving.pipeline import Pipeline
 from scenarios_app.serving.playback import Answer
 from scenarios_app.serving.reply import Reply
+from scenarios_app.serving.short_path import PlainAnswer, answer_now, is_plain_head
 from scenarios_app.serving.transports.asgi import send_answer
 from scenarios_app.serving.transports.asgi_scope import (
     App,
@@ -34,13 +35,25 @@ from scenarios_app.wire.registry import is_provider_path
 
 
 class PlainHead(NamedTuple):
-    """The head of a request that may be answered inside the protocol: a call without body, the
-    declared body length and the parsed head."""
+    """The head of a request that may be answered inside the protocol: a call without body, and the
+    parsed head. The body may have `max_length` bytes. `plain` requests may take the short path."""
 
     pipeline: Pipeline
     call: Call
-    length: int
     head: RequestHead
+    max_length: int
+    plain: bool
+
+    def call_with(self, body: bytes) -> Call:
+        """Return the call with a body."""
+        call = self.call
+        headers = call.headers
+        if headers["content-length"] != (length := str(len(body))):
+            headers = {**headers, "content-length": length}
+        return Call(call.method, call.path, call.query, headers, body, call.raw_query)
+
+
+NO_HEAD = (None, 0)
 
 
 class UvicornProtocol(HttpToolsProtocol):
@@ -48,8 +61,8 @@ class UvicornProtocol(HttpToolsProtocol):
     connection."""
 
     running: ClassVar[tuple[Callable[[], Pipeline | None], ...]] = ()
-    # What heads say that came last, by their bytes.
-    _cached_heads: ClassVar[OrderedDict[bytes | None, PlainHead]] = OrderedDict()
+    # The latest heads by their bytes without the digits of the content length.
+    _cached_heads: ClassVar[OrderedDict[bytes, PlainHead]] = OrderedDict()
     # The body so far of a request that may be answered here, and what is known of its head.
     _pieces: list[bytes] | None = None
     _plain: PlainHead
@@ -68,8 +81,8 @@ class UvicornProtocol(HttpToolsProtocol):
             self._parse(data)
             return
         raw, end, body = data.partition(HEAD_END)
-        plain = self._cached_head(raw) if end else None
-        if plain is not None and len(body) == plain.length and self._can_answer_now(plain):
+        plain, length = self._cached_head(raw) if end else NO_HEAD
+        if plain is not None and length == len(body) and self._can_answer_now(plain):
             self._answer_cached(plain, body, data)
         else:
             self._raw = raw if end else None
@@ -86,7 +99,13 @@ class UvicornProtocol(HttpToolsProtocol):
         """Answer a request whose head is cached, without parsing it."""
         self._unset_keepalive_if_required()
         self._begin()
-        answer = _start_answer(plain, body)
+        call = plain.call_with(body)
+        may_be_short = plain.plain and not self.flow.write_paused
+        short = answer_now(plain.pipeline, plain.head, call) if may_be_short else None
+        if short is not None:
+            self._send_short(short)
+            return
+        answer = _start_answer(plain, call)
         if not (isinstance(answer, Answer) and self._try_send(answer)):
             # It is played out by a cycle, which begins with what the parser says.
             self._early_answer = answer
@@ -105,7 +124,8 @@ class UvicornProtocol(HttpToolsProtocol):
         # Armed by the answer before this request, if both came in one packet.
         self._unset_keepalive_if_required()
         raw, self._raw = self._raw, None
-        plain = self._cached_head(raw) or self._read_plain_head()
+        plain, _ = NO_HEAD if raw is None else self._cached_head(raw)
+        plain = plain or self._read_plain_head()
         if plain is not None and self.is_free():
             self._pieces, self._plain = [], plain
             self._cache_head(raw, plain)
@@ -130,7 +150,7 @@ class UvicornProtocol(HttpToolsProtocol):
             self._answer_through_cycle(early)
             return
         body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        answer = _start_answer(self._plain, body)
+        answer = _start_answer(self._plain, self._plain.call_with(body))
         if not (isinstance(answer, Answer) and self._try_send(answer)):
             self._answer_through_cycle(answer)
 
@@ -177,31 +197,46 @@ class UvicornProtocol(HttpToolsProtocol):
         headers = read_headers(self.headers)
         length = headers.get("content-length", "")
         # So many digits are too many already.
-        if not length.isdecimal() or len(length) > 6 or "transfer-encoding" in headers:
+        if (
+            not length.isdecimal()
+            or len(length) > MAX_LENGTH_DIGITS
+            or "transfer-encoding" in headers
+        ):
             return None
         pipeline, raw = self._pipeline(), path.decode("ascii")
         if pipeline is None or not is_provider_path(raw):
             return None
-        if int(length) > min(SMALL_BODY, pipeline.options.max_body_bytes):
+        max_length = min(SMALL_BODY, pipeline.options.max_body_bytes)
+        if int(length) > max_length:
             return None
         call = call_of("POST", raw, query=query, headers=headers, body=b"")
-        return PlainHead(pipeline, call, int(length), head_of(call))
+        head = head_of(call)
+        return PlainHead(pipeline, call, head, max_length, is_plain_head(head, call))
 
     def _pipeline(self) -> Pipeline | None:
         return self.running[0]() if self.running else None
 
-    def _cached_head(self, raw: bytes | None) -> PlainHead | None:
-        plain = self._cached_heads.get(raw)
-        return plain if plain is not None and plain.pipeline is self._pipeline() else None
+    def _cached_head(self, raw: bytes) -> tuple[PlainHead | None, int]:
+        """Return the cached head with these bytes, or None, and the length that it declares."""
+        declared = CONTENT_LENGTH.search(raw)
+        if declared is None:
+            return NO_HEAD
+        plain = self._cached_heads.get(raw[: declared.start(1)] + raw[declared.end(1) :])
+        length = int(declared[1])
+        if plain is None or plain.pipeline is not self._pipeline() or length > plain.max_length:
+            return NO_HEAD
+        return plain, length
 
     def _cache_head(self, raw: bytes | None, plain: PlainHead) -> None:
         """Cache a head whose bytes belong to one request: one line per header after the first, each
         ended properly."""
-        if raw is None or plain.head.is_cached or len(raw) > MAX_HEAD_BYTES:
+        # With the longest content length it must still be short enough.
+        most = min(MAX_HEAD_BYTES, plain.pipeline.options.max_header_bytes) - MAX_LENGTH_DIGITS
+        if raw is None or len(raw) > most:
             return
-        if raw.startswith(b"POST ") and _count_lines(raw) == len(self.headers):
-            plain.head.is_cached = True
-            self._cached_heads[raw] = plain
+        declared = CONTENT_LENGTH.search(raw)
+        if declared and raw.startswith(b"POST ") and _count_lines(raw) == len(self.headers):
+            self._cached_heads[raw[: declared.start(1)] + raw[declared.end(1) :]] = plain
             if len(self._cached_heads) > MAX_HEADS:
                 self._cached_heads.popitem(last=False)
 
@@ -228,6 +263,19 @@ class UvicornProtocol(HttpToolsProtocol):
         else:
             self._play(answer, headers)
         return True
+
+    def _send_short(self, answer: PlainAnswer) -> None:
+        """Send an answer of the short path."""
+        http, filled = answer.http, answer.filled
+        body = http.body.fill(filled)
+        head = (b"%d" % len(body)).join([piece.fill(filled) for piece in http.head])
+        end = b"\r\n"
+        if http.chunked:
+            end, body = CHUNKED, _chunk(body) + LAST_CHUNK
+        status = STATUS_LINE[http.status]
+        lines = _header_lines(*self.server_state.default_headers)
+        self.transport.write(b"".join((status, lines, head, end, body)))
+        self._end(last=False)
 
     def _play(self, answer: Answer, headers: str) -> None:
         transport = self.transport
@@ -287,6 +335,10 @@ HEAD_END = b"\r\n\r\n"
 MAX_HEADS = 1_024
 MAX_HEAD_BYTES = 4_096
 LAST_CHUNK = b"0\r\n\r\n"
+CHUNKED = b"transfer-encoding: chunked\r\n\r\n"
+# A head is known by all but these digits. More are too many already.
+MAX_LENGTH_DIGITS = 6
+CONTENT_LENGTH = re.compile(rb"\r\ncontent-length: *(\d{1,6})(?=\r\n|\Z)", re.IGNORECASE)
 
 
 def _count_lines(raw: bytes) -> int | None:
@@ -305,16 +357,7 @@ def _chunk(data: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(data), data) if data else b""
 
 
-def _start_answer(plain: PlainHead, body: bytes) -> Answer | Awaitable[Answer]:
+def _start_answer(plain: PlainHead, call: Call) -> Answer | Awaitable[Answer]:
     """Start the answer to a request with this head."""
-    pipeline, head_call, _, head = plain
-    call = Call(
-        head_call.method,
-        head_call.path,
-        head_call.query,
-        head_call.headers,
-        body,
-        head_call.raw_query,
-    )
-    answering = pipeline.answer(call, head)
-    return answering if pipeline.waits else run_eagerly(answering)
+    answering = plain.pipeline.answer(call, plain.head)
+    return answering if plain.pipeline.waits else run_eagerly(answering)

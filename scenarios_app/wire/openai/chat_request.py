@@ -186,7 +186,7 @@ class ChatFields(msgspec.Struct, frozen=True):
 
 
 # The other provider names by which steps match requests in a dialect.
-_STEP_PROVIDERS: Mapping[str, tuple[str, ...]] = {
+STEP_PROVIDERS: Mapping[str, tuple[str, ...]] = {
     name: (name,) if name in PROVIDERS or name == "azure" else () for name in DIALECTS
 }
 
@@ -201,11 +201,11 @@ def read_chat(
     """Return a request for a chat completion, in the dialect of the path, else in that of the
     model's prefix."""
     model = read_model(body, params.get(DEPLOYMENT))
-    also = PROVIDERS if dialect is OPENAI else _STEP_PROVIDERS[dialect.name]
+    also = PROVIDERS if dialect is OPENAI else STEP_PROVIDERS[dialect.name]
     if dialect is OPENAI and "/" in model:
         named = DIALECTS.get(model.partition("/")[0])
         if named is not None and named is not OPENAI:
-            dialect, also = named, _STEP_PROVIDERS[named.name]
+            dialect, also = named, STEP_PROVIDERS[named.name]
     if dialect.provider_tools:
         body = add_default_types(body)
     messages = read_messages(body.need("messages"))

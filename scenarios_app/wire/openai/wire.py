@@ -23,6 +23,7 @@ from scenarios_app.wire.openai.chat_answer import render_completion
 from scenarios_app.wire.openai.chat_decode import DECODER
 from scenarios_app.wire.openai.chat_request import read_chat
 from scenarios_app.wire.openai.chat_stream import ChunkEncoder
+from scenarios_app.wire.openai.chat_typed import read_typed_chat
 from scenarios_app.wire.openai.dialects.dialect import Dialect
 from scenarios_app.wire.openai.dialects.rows import DIALECTS, HEADER, OLLAMA, OPENAI
 from scenarios_app.wire.openai.sample import clients, sample
@@ -45,6 +46,7 @@ _ENDPOINTS = (
         "POST",
         "/v1/chat/completions",
         read_chat,
+        read_typed=read_typed_chat,
         render=_render,
         encode=ChunkEncoder,
         cache_key=lambda request: request.own,
@@ -108,7 +110,7 @@ def _in_dialect(endpoint: Endpoint, dialect: Dialect) -> Endpoint:
         # Only ids with the whole hex id can be replaced in a cached response.
         form = endpoint.cache_key if dialect.id.endswith("{hex}") else None
         read = _with_provider(partial(read_chat, dialect=dialect), dialect)
-        return replace(endpoint, read=read, cache_key=form)
+        return replace(endpoint, read=read, read_typed=None, cache_key=form)
     return replace(endpoint, read=_with_provider(endpoint.read, dialect))
 
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from scenarios_app.serving.cache.requests import RequestHead
-from scenarios_app.serving.exchange import head_of
+from scenarios_app.serving.exchange import RequestHead, head_of
 from scenarios_app.serving.reply import RenderedFrames
 from scenarios_app.wire.base import Call
 from tests.serving.pipelines import Playing, chat, says, scenario
@@ -29,12 +28,6 @@ def responses(text: str, **fields: Any) -> Call:
 def generate(text: str, **fields: Any) -> Call:
     body = {"model": "llama3.2", "prompt": text, **fields}
     return Call("POST", "/api/generate", {}, chat().headers, json.dumps(body).encode())
-
-
-def kept(call: Call) -> RequestHead:
-    head = head_of(call)
-    head.is_cached = True
-    return head
 
 
 async def asked(playing: Playing, call: Call, head: RequestHead | None) -> tuple[Any, bytes, type]:
@@ -62,20 +55,20 @@ async def test_answers_are_those_that_are_encoded_each_time(
     step: dict[str, Any], call: Call
 ) -> None:
     known, fresh = Playing(scenario("s", step)), Playing(scenario("s", step))
-    head, kinds = kept(call), []
+    head, kinds = head_of(call), []
     for _ in range(6):
         *got, kind = await asked(known, call, head)
         *wanted, _ = await asked(fresh, call, None)
         assert got == wanted
         kinds.append(kind)
-    assert kinds == [tuple, tuple, tuple, RenderedFrames, RenderedFrames, RenderedFrames]
+    assert kinds == [tuple, tuple, *[RenderedFrames] * 4]
     for name, state in known.state._states.items():
         assert state.responses == fresh.state._states[name].responses
 
 
 async def test_another_request_of_the_same_length_has_its_own_answer() -> None:
     playing, first, second = Playing(scenario("s", SAYS)), responses("Hello"), responses("Jello")
-    head = kept(first)
+    head = head_of(first)
     for _ in range(5):
         await asked(playing, first, head)
         _, body, _ = await asked(playing, second, head)
@@ -88,7 +81,7 @@ async def test_another_request_of_the_same_length_has_its_own_answer() -> None:
 
 async def test_a_prepared_answer_can_be_gone_on_with() -> None:
     playing, call = Playing(scenario("s", SAYS)), responses("Hello")
-    head = kept(call)
+    head = head_of(call)
     for _ in range(5):
         _, body, kind = await asked(playing, call, head)
         again = responses("More", previous_response_id=json.loads(body)["id"])
@@ -101,19 +94,14 @@ async def test_response_in_a_conversation_is_encoded_each_time() -> None:
     playing = Playing(scenario("s", SAYS))
     _, body, _ = await asked(playing, responses("Hello"), None)
     again = responses("More", previous_response_id=json.loads(body)["id"])
-    head = kept(again)
+    head = head_of(again)
     assert [(await asked(playing, again, head))[2] for _ in range(6)] == [tuple] * 6
-
-
-async def test_without_a_head_that_is_known_nothing_is_prepared() -> None:
-    playing, call = Playing(scenario("s", SAYS)), responses("Hello")
-    assert [(await asked(playing, call, None))[2] for _ in range(6)] == [tuple] * 6
 
 
 async def test_response_that_transforms_an_id_is_encoded_each_time() -> None:
     known, fresh = Playing(scenario("s", THINKS)), Playing(scenario("s", THINKS))
     call = responses("Hello", include=["reasoning.encrypted_content"])
-    head = kept(call)
+    head = head_of(call)
     for _ in range(6):
         *got, kind = await asked(known, call, head)
         *wanted, _ = await asked(fresh, call, None)

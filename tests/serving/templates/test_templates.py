@@ -1,6 +1,7 @@
 """Answers that are encoded once: to the byte those that are encoded each time."""
 
 import asyncio
+import json
 from contextlib import aclosing
 from typing import Any
 
@@ -10,8 +11,8 @@ from hypothesis import strategies as st
 
 from scenarios_app.engine.producing.produce import Seed
 from scenarios_app.journal.entry import held_bytes, row_of
-from scenarios_app.serving.cache.responses import MAX_RESPONSES, ResponseCache
 from scenarios_app.serving.reply import Frame, RenderedFrames, Reply
+from scenarios_app.serving.templates import MAX_RESPONSES, TemplateCache
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.registry import wires
 from tests.serving.pipelines import Playing, chat, claude, gemini, llama, says, scenario
@@ -103,9 +104,8 @@ EFFECTS: tuple[dict[str, Any], ...] = (
 
 
 def each_time(playing: Playing) -> Playing:
-    """The same pipeline, where nothing is prepared."""
-    playing.pipeline._responses.get = lambda *_: None  # type: ignore[method-assign]
-    playing.pipeline._responses.encode = (  # type: ignore[method-assign]
+    """The same pipeline without templates."""
+    playing.pipeline.templates.encode = (  # type: ignore[method-assign]
         lambda exchange, decision, request, encode: encode(exchange, decision, request)
     )
     return playing
@@ -154,7 +154,7 @@ async def test_third_equal_request_is_not_encoded_again(
 ) -> None:
     playing = Playing(scenario("s", says("Hi! " * 20)))
     made: list[Seed] = []
-    reply = ResponseCache.encode
+    reply = TemplateCache.encode
 
     def watched(self: Any, exchange: Any, decision: Any, request: Any, make: Any) -> Reply:
         def counted(exchange: Any, *rest: Any) -> Reply:
@@ -164,13 +164,13 @@ async def test_third_equal_request_is_not_encoded_again(
 
         return reply(self, exchange, decision, request, counted)
 
-    monkeypatch.setattr(ResponseCache, "encode", watched)
+    monkeypatch.setattr(TemplateCache, "encode", watched)
     for _ in range(2):
         await playing.ask(asked)
-    assert len(made) == 3
+    assert len(made) == 4
     for _ in range(5):
         await playing.ask(asked)
-    assert len(made) == 3
+    assert len(made) == 4
 
 
 async def test_delayed_frames_are_rendered_when_sent() -> None:
@@ -226,24 +226,26 @@ async def test_an_edited_step_answers_with_its_new_text() -> None:
         assert b"new" in (await playing.ask(chat()))[2]
 
 
-async def test_the_clock_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_template_has_the_time_of_each_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     playing = Playing(scenario("s", says("Hi!")), clock=None)
-    at = iter(range(1_800_000_000, 1_800_000_100))
-    for _ in range(6):
-        monkeypatch.setattr(playing.pipeline, "exchange", _at(playing, next(at) // 3 * 3))
-        _, _, body = await playing.ask(chat())
-    assert b'"created":1800000003' in body
-
-
-async def test_entry_of_another_second_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    playing = Playing(scenario("s", says("Hi!")), clock=None)
-    for second in range(1_800_000_000, 1_800_000_003):
+    kinds = []
+    for second in range(1_800_000_000, 1_800_000_004):
         monkeypatch.setattr(playing.pipeline, "exchange", _at(playing, second))
-        answers = [await playing.pipeline.answer(chat()) for _ in range(4)]
-        kinds = [type(answer.reply.frames) for answer in answers]
-        assert kinds == [tuple, tuple, RenderedFrames, RenderedFrames]
-        assert all(b'"created":%d' % second in answer.reply.body for answer in answers)
-    assert len(playing.pipeline._responses._entries) == 1
+        answer = await playing.pipeline.answer(chat())
+        kinds.append(type(answer.reply.frames))
+        assert b'"created":%d' % second in answer.reply.body
+    assert kinds == [tuple, tuple, RenderedFrames, RenderedFrames]
+
+
+async def test_template_counts_the_tokens_of_each_request() -> None:
+    playing = Playing(scenario("s", says("Hi!")))
+    for length in (4, 40, 400, 4_000, 40_000):
+        _, headers, body = await playing.ask(chat("a" * length))
+        usage = json.loads(body)["usage"]
+        assert usage["prompt_tokens"] == length // 4
+        assert usage["total_tokens"] == length // 4 + usage["completion_tokens"]
+        assert headers["content-length"] == str(len(body))
+    assert len(playing.pipeline.templates._entries) == 1
 
 
 def _at(playing: Playing, now: int) -> Any:
@@ -257,21 +259,21 @@ def _at(playing: Playing, now: int) -> Any:
 
 async def test_only_so_many_bytes_of_answers_are_kept() -> None:
     playing = Playing(scenario("s", says("Hi! " * 500)))
-    cache = playing.pipeline._responses = ResponseCache(max_bytes=10_000)
+    cache = playing.pipeline.templates = TemplateCache(max_bytes=10_000)
     for number in range(10):
         for _ in range(4):
-            await playing.ask(chat("a" * 4 * number))
+            await playing.ask(chat(model=f"m{number}"))
         assert 0 < cache._bytes <= 10_000
         assert cache._bytes == sum(entry.size for entry in cache._entries.values())
 
 
 async def test_only_so_many_answers_are_kept() -> None:
     playing = Playing(scenario("s", says("Hi!")))
-    playing.pipeline._responses = ResponseCache(max_responses=3)
+    playing.pipeline.templates = TemplateCache(max_responses=3)
     for number in range(10):
         for _ in range(3):
             await playing.ask(chat(model=f"m{number}"))
-        assert len(playing.pipeline._responses._entries) <= 3
+        assert len(playing.pipeline.templates._entries) <= 3
     assert MAX_RESPONSES > 3
 
 

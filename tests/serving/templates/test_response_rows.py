@@ -5,6 +5,7 @@ import pytest
 from scenarios_app.journal.entry import row_of
 from scenarios_app.serving.playback import Answer
 from tests.serving.pipelines import Playing, chat, says, scenario
+from tests.serving.templates.test_templates import each_time
 
 NAMED = '{"api_key": "sk-abcdefghijklmnop"}'
 
@@ -23,7 +24,7 @@ async def test_rows_are_those_of_answers_that_are_encoded_each_time(
     text: str, stream: bool
 ) -> None:
     prepared, fresh = Playing(scenario("s", says(text))), Playing(scenario("s", says(text)))
-    fresh.pipeline._responses.get = lambda *_: None  # type: ignore[method-assign]
+    each_time(fresh)
     assert await rows(prepared, stream=stream) == await rows(fresh, stream=stream)
     assert [entry.response_plain for entry in fresh.journal] == [False] * 5
     plain = [False, False, *[NAMED not in text] * 3]

@@ -1,1 +1,0 @@
-"""Caches of parsed requests and of encoded responses, one of each per pipeline."""

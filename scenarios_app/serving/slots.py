@@ -1,0 +1,188 @@
+"""Finds in encoded bytes what differs from one answer of a step to the next, and fills it in anew.
+
+A step is encoded twice with sample values: ids of a seed that no request has, a moment far in the
+future, and two counts of input tokens. Where these values stand in the bytes are the slots.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from functools import cache, partial
+from typing import Final, NamedTuple, TypeAlias
+
+import msgspec
+
+from scenarios_app.engine.producing.produce import Seed
+
+SAMPLE_SEED: Final = Seed("sample")
+SAMPLE_UID: Final = "00000000-0000-4000-8000-73616d706c65"
+# The two counts differ by one, so that what grows with the count shows by how much. Like the time
+# they have ten digits.
+SAMPLE_TOKENS: Final = 2_000_000_011
+# In the year 2096.
+SAMPLE_CREATED: Final = 4_000_000_000
+# A time is at most this far from that of the response: 100 days.
+_MAX_SECONDS: Final = 8_640_000
+# Ids of this many tool calls get slots.
+MAX_TOOL_CALLS: Final = 32
+_ISO: Final = "%Y-%m-%dT%H:%M:%S"
+
+
+class Values(NamedTuple):
+    """The values of one answer."""
+
+    seed: Seed
+    input_tokens: int
+    created: int
+    uid: str
+
+
+# Returns the bytes of one slot.
+Filler: TypeAlias = Callable[[Values], bytes]
+
+
+class SamplesDiffer(Exception):
+    """Two samples differ in more than numbers, so that they are no template."""
+
+
+class Slotted(msgspec.Struct, frozen=True):
+    """Bytes with slots. `pieces` has an empty place for each of the `slots`, which pair the place
+    with the number of its filler."""
+
+    pieces: list[bytes]
+    slots: tuple[tuple[int, int], ...]
+
+    def fill(self, values: Sequence[bytes]) -> bytes:
+        """Return the bytes with the values of the fillers, by their number."""
+        pieces = self.pieces.copy()
+        for place, number in self.slots:
+            pieces[place] = values[number]
+        return b"".join(pieces)
+
+    def length(self, values: Sequence[bytes]) -> int:
+        """Return the number of bytes with these values."""
+        return self.size + sum([len(values[number]) for _, number in self.slots])
+
+    @property
+    def size(self) -> int:
+        """The bytes between the slots."""
+        return sum(map(len, self.pieces))
+
+
+def join_slotted(several: Iterable[Slotted]) -> Slotted:
+    """Return several one after the other."""
+    pieces: list[bytes] = []
+    slots: list[tuple[int, int]] = []
+    for each in several:
+        slots += [(len(pieces) + place, number) for place, number in each.slots]
+        pieces += each.pieces
+    return Slotted(pieces or [b""], tuple(slots))
+
+
+class SlotFinder:
+    """Finds slots in several bytes of one response, and numbers their `fillers`."""
+
+    def __init__(self) -> None:
+        self.fillers: list[Filler] = []
+        self._numbers: dict[object, int] = {}
+
+    def find(self, data: bytes, more_tokens: bytes) -> Slotted:
+        """Return the bytes of a sample response with slots; `more_tokens` are those of the same
+        response with one more token of input. Raises SamplesDiffer."""
+        matches, others = list(_PATTERN.finditer(data)), list(_PATTERN.finditer(more_tokens))
+        if _between(data, matches) != _between(more_tokens, others):
+            raise SamplesDiffer
+        pieces: list[bytes] = []
+        slots: list[tuple[int, int]] = []
+        begin = 0
+        for match, other in zip(matches, others, strict=True):
+            number = self._number(match[0], other[0])
+            if number is not None:
+                slots.append((len(pieces) + 1, number))
+                pieces += (data[begin : match.start()], b"")
+                begin = match.end()
+        pieces.append(data[begin:])
+        return Slotted(pieces, tuple(slots))
+
+    def find_text(self, text: str) -> Slotted:
+        """Return a text with slots that holds no count of tokens."""
+        data = text.encode("utf-8", "surrogatepass")
+        return self.find(data, data)
+
+    def _number(self, sample: bytes, with_more_tokens: bytes) -> int | None:
+        """Return the number of the filler of a sample, or None if it is the same in all answers."""
+        key, filler = self._filler(sample, with_more_tokens)
+        if filler is None:
+            return None
+        if key not in self._numbers:
+            self._numbers[key] = len(self.fillers)
+            self.fillers.append(filler)
+        return self._numbers[key]
+
+    def _filler(self, sample: bytes, with_more_tokens: bytes) -> tuple[object, Filler | None]:
+        if (filler := _id_fillers().get(sample)) is not None:
+            return sample, filler
+        if not sample.isdigit():
+            offset = _seconds_of(sample) - SAMPLE_CREATED
+            near = abs(offset) <= _MAX_SECONDS
+            return (_ISO, offset), partial(_time, offset) if near else None
+        number = int(sample)
+        if growth := int(with_more_tokens) - number:
+            offset = number - growth * SAMPLE_TOKENS
+            return (growth, offset), partial(_tokens, growth, offset)
+        offset = number - SAMPLE_CREATED
+        near = abs(offset) <= _MAX_SECONDS
+        return offset, partial(_created, offset) if near else None
+
+
+# Everything that may be a slot: ids, times and numbers of so many digits as the samples have. All
+# begin alike, since the search is fast then.
+_PATTERN: Final = re.compile(
+    rb"[0-9a-f](?:[0-9a-f-]{35}|[0-9a-f]{31}|[0-9a-f]{23}|\d{9,}"
+    rb"|\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d)"
+)
+
+
+def _between(data: bytes, matches: Sequence[re.Match[bytes]]) -> list[bytes]:
+    """Return what stands around the matches."""
+    ends = [0, *(match.end() for match in matches)]
+    starts = [*(match.start() for match in matches), len(data)]
+    return [data[end:start] for end, start in zip(ends, starts, strict=True)]
+
+
+@cache
+def _id_fillers() -> dict[bytes, Filler]:
+    """Return the filler of each id that a response may hold, by the id of the sample's seed."""
+
+    def tool_call_id(number: int, values: Values) -> bytes:
+        return values.seed.tool_call_id(number).encode()
+
+    fillers: list[Filler] = [
+        lambda values: values.seed.response_id.encode(),
+        lambda values: values.seed.request_id.encode(),
+        lambda values: values.uid.encode(),
+        *(partial(tool_call_id, number) for number in range(1, MAX_TOOL_CALLS + 1)),
+    ]
+    sample = Values(SAMPLE_SEED, SAMPLE_TOKENS, SAMPLE_CREATED, SAMPLE_UID)
+    return {filler(sample): filler for filler in fillers}
+
+
+def _tokens(growth: int, offset: int, values: Values) -> bytes:
+    return b"%d" % (growth * values.input_tokens + offset)
+
+
+def _created(offset: int, values: Values) -> bytes:
+    return b"%d" % (values.created + offset)
+
+
+def _time(offset: int, values: Values) -> bytes:
+    moment = datetime.fromtimestamp(values.created + offset, UTC)
+    return moment.strftime(_ISO).encode()
+
+
+def _seconds_of(text: bytes) -> int:
+    """Return the Unix seconds of a time; 0 if there is no such time."""
+    try:
+        return int(datetime.strptime(text.decode(), _ISO).replace(tzinfo=UTC).timestamp())
+    except ValueError:
+        return 0

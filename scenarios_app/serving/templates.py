@@ -1,0 +1,299 @@
+"""Keeps encoded responses as templates: the responses of a step to similar requests differ only in
+ids, input tokens and time."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from threading import Lock
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+import msgspec
+from msgspec.structs import replace
+
+from scenarios_app.engine.canonical import CanonicalRequest
+from scenarios_app.engine.matching.select import Decision
+from scenarios_app.engine.producing.produce import scripted_answer
+from scenarios_app.engine.producing.templates import has_templates
+from scenarios_app.engine.producing.usage import count_input, with_input_tokens
+from scenarios_app.engine.redaction import names_secret
+from scenarios_app.engine.scenario import GeneratedAnswer, ScriptedAnswer, Step
+from scenarios_app.serving.exchange import Exchange
+from scenarios_app.serving.reply import RenderedFrames, Reply, TemplateFrame
+from scenarios_app.serving.slots import (
+    SAMPLE_CREATED,
+    SAMPLE_SEED,
+    SAMPLE_TOKENS,
+    SAMPLE_UID,
+    Filler,
+    SamplesDiffer,
+    SlotFinder,
+    Slotted,
+    Values,
+    join_slotted,
+)
+from scenarios_app.wire.base import ArchiveWrite, Call, Endpoint, Headers
+
+Encode: TypeAlias = Callable[[Exchange, Decision, CanonicalRequest], Reply]
+
+# The oldest responses are evicted beyond either limit.
+MAX_RESPONSES: Final = 4_096
+MAX_RESPONSES_BYTES: Final = 32_000_000
+
+
+class SlottedWrite(NamedTuple):
+    """A write to the archive."""
+
+    name: Slotted
+    data: Slotted | None
+
+
+class HttpTemplate(msgspec.Struct, frozen=True):
+    """The bytes of a response that has no waits. The content length is inserted between two pieces
+    of the `head`; a `chunked` response has one piece."""
+
+    status: int
+    chunked: bool
+    head: tuple[Slotted, ...]
+    body: Slotted
+
+
+class ResponseTemplate(msgspec.Struct, frozen=True):
+    """The reply of a step, with slots in its `headers`, its `frames` and what it has `stored`.
+
+    A header without a value is the content length. `has_no_secret` is true if the journal need not
+    search the body. `http` is set if no part of the reply waits.
+    """
+
+    reply: Reply
+    fillers: tuple[Filler, ...]
+    headers: tuple[tuple[str, Slotted | None], ...]
+    frames: tuple[TemplateFrame, ...]
+    stored: tuple[SlottedWrite, ...]
+    has_no_secret: bool
+    http: HttpTemplate | None = None
+
+    @property
+    def size(self) -> int:
+        writes = (write.data for write in self.stored if write.data is not None)
+        return sum(frame.data.size for frame in self.frames) + sum(data.size for data in writes)
+
+    def values(self, values: Values) -> tuple[bytes, ...]:
+        """Return the bytes of all slots of an answer, by the number of their filler."""
+        return tuple([filler(values) for filler in self.fillers])
+
+    def render(self, filled: tuple[bytes, ...]) -> Reply:
+        """Return the reply with the bytes of its slots; frames are rendered when they are sent."""
+        length = sum([frame.data.length(filled) for frame in self.frames])
+        headers = [
+            (name, str(length) if value is None else value.fill(filled).decode(*_TEXT))
+            for name, value in self.headers
+        ]
+        frames = RenderedFrames(self.frames, filled, self.has_no_secret)
+        if not self.stored:
+            return replace(self.reply, headers=tuple(headers), frames=frames)
+        stored = [
+            ArchiveWrite(
+                write.name.fill(filled).decode(*_TEXT),
+                None if write.data is None else write.data.fill(filled),
+            )
+            for write in self.stored
+        ]
+        return replace(self.reply, headers=tuple(headers), frames=frames, stored=tuple(stored))
+
+
+_TEXT = ("utf-8", "surrogatepass")
+
+
+class _CacheEntry(NamedTuple):
+    """A step's response; without a template until its second request."""
+
+    step: Step
+    template: ResponseTemplate | Literal["never"] | None = None
+
+    @property
+    def size(self) -> int:
+        return self.template.size if isinstance(self.template, ResponseTemplate) else 0
+
+
+class TemplateCache:
+    """The response templates of one pipeline. A template is made at the second request, since many
+    steps answer one request only."""
+
+    def __init__(
+        self, max_responses: int = MAX_RESPONSES, max_bytes: int = MAX_RESPONSES_BYTES
+    ) -> None:
+        self._max_responses = max_responses
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self._lock = Lock()
+        # Each entry holds its step, so that no other step gets its `id`.
+        self._entries: OrderedDict[Hashable, _CacheEntry] = OrderedDict()
+
+    def get(
+        self, step: Step, endpoint: Endpoint, call: Call, request: CanonicalRequest
+    ) -> ResponseTemplate | None:
+        """Return the template of a step's response to a request that refers to no earlier response,
+        or None."""
+        entry = self._entries.get(_key(step, endpoint, call, request))
+        template = entry.template if entry else None
+        return template if isinstance(template, ResponseTemplate) else None
+
+    def encode(
+        self, exchange: Exchange, decision: Decision, request: CanonicalRequest, encode: Encode
+    ) -> Reply:
+        """Return a decision's reply: from the template of its step, or as `encode` makes it."""
+        step, endpoint = decision.step, exchange.target.endpoint
+        assert step is not None and endpoint is not None
+        key = None
+        if exchange.is_context_free and not decision.fallback:
+            key = _key(step, endpoint, exchange.call, request)
+        if key is None:
+            return encode(exchange, decision, request)
+        entry = self._entries.get(key)
+        template = entry.template if entry else None
+        if isinstance(template, ResponseTemplate):
+            return template.render(template.values(values_of(exchange, request)))
+        reply = encode(exchange, decision, request)
+        if entry is None:
+            self._put(key, _CacheEntry(step, None if is_cacheable(step) else "never"))
+        elif template is None:
+            made = make_template(exchange, decision, request, reply, encode)
+            self._put(key, _CacheEntry(step, made or "never"))
+        return reply
+
+    def _put(self, key: Hashable, entry: _CacheEntry) -> None:
+        # Long responses are encoded in another thread.
+        with self._lock:
+            before = self._entries.get(key)
+            self._bytes += entry.size - (before.size if before else 0)
+            self._entries[key] = entry
+            while len(self._entries) > self._max_responses or self._bytes > self._max_bytes:
+                _, oldest = self._entries.popitem(last=False)
+                self._bytes -= oldest.size
+
+
+def _key(step: Step, endpoint: Endpoint, call: Call, request: CanonicalRequest) -> Hashable:
+    """Return the cache key of a response, or None if it cannot be shared between requests."""
+    if request.n > 1:
+        return None
+    form: Hashable
+    if endpoint.cache_key is not None:
+        form = endpoint.cache_key(request)
+    elif endpoint.cacheable_by_body:
+        form = call.body
+    else:
+        return None
+    return (
+        id(step),
+        id(endpoint),
+        request.stream,
+        request.model,
+        request.thought_tokens,
+        request.cached_tokens,
+        form,
+    )
+
+
+def values_of(exchange: Exchange, request: CanonicalRequest) -> Values:
+    """Return what fills the slots of the exchange's answer."""
+    return Values(exchange.seed, count_input(request), exchange.created, exchange.uid)
+
+
+def is_cacheable(step: Step) -> bool:
+    """Return whether a step's responses hold nothing of the text of a request."""
+    produced = step.produce
+    answers = [scripted_answer(produced, stream=stream) for stream in (False, True)]
+    return not (
+        step.side_effects.echo_headers or produced.recorded is not None or produced.fault
+    ) and not any(
+        isinstance(answer, GeneratedAnswer)
+        or (isinstance(answer, ScriptedAnswer) and has_templates(answer))
+        for answer in answers
+    )
+
+
+def make_template(
+    exchange: Exchange,
+    decision: Decision,
+    request: CanonicalRequest,
+    reply: Reply,
+    encode: Encode,
+) -> ResponseTemplate | None:
+    """Return a template of an exchange's reply; None unless it renders the same reply."""
+    sample_exchange = replace(exchange, uid=SAMPLE_UID, created=SAMPLE_CREATED, _seed=SAMPLE_SEED)
+    sample, other = (
+        encode(sample_exchange, decision, with_input_tokens(request, SAMPLE_TOKENS + more))
+        for more in (0, 1)
+    )
+    try:
+        template = _template_of(sample, other, exchange.mockllm_headers(SAMPLE_UID))
+    except (SamplesDiffer, ValueError):
+        return None
+    if template is None:
+        return None
+    rendered = template.render(template.values(values_of(exchange, request)))
+    is_same = replace(rendered, frames=tuple(rendered.frames)) == reply
+    return template if is_same else None
+
+
+def _template_of(sample: Reply, other: Reply, ours: Headers) -> ResponseTemplate | None:
+    """Return the template of two samples whose counts of input tokens differ by one. `ours` are the
+    headers that are added to each response."""
+    if not isinstance(sample.frames, tuple) or not isinstance(other.frames, tuple):
+        return None
+    if not isinstance(sample.stored, tuple) or not isinstance(other.stored, tuple):
+        return None
+    if sample.headers != other.headers:
+        return None
+    finder = SlotFinder()
+    headers = [
+        (name, None if name == "content-length" else finder.find_text(value))
+        for name, value in sample.headers
+    ]
+    frames = [
+        TemplateFrame(one.at, finder.find(one.data, two.data))
+        for one, two in zip(sample.frames, other.frames, strict=True)
+    ]
+    stored = [
+        SlottedWrite(
+            finder.find_text(one.name),
+            None if one.data is None else finder.find(one.data, two.data or b""),
+        )
+        for one, two in zip(sample.stored, other.stored, strict=True)
+    ]
+    has_no_secret = not names_secret(sample.body.decode("utf-8", "backslashreplace"))
+    http = None
+    if sample.is_immediate and not sample.stored:
+        http = _http_template(sample, ours, finder, frames)
+    return ResponseTemplate(
+        replace(sample, frames=(), stored=()),
+        tuple(finder.fillers),
+        tuple(headers),
+        tuple(frames),
+        tuple(stored),
+        has_no_secret,
+        http,
+    )
+
+
+def _http_template(
+    sample: Reply, ours: Headers, finder: SlotFinder, frames: Sequence[TemplateFrame]
+) -> HttpTemplate | None:
+    """Return the template of the bytes; None if a header cannot be sent as it is."""
+    every = (*sample.headers, *ours)
+    if len(dict(every)) != len(every):
+        return None
+    lines = [f"{name}: {value}\r\n" for name, value in every]
+    text = "".join(lines)
+    if not text.isascii() or text.count("\n") != len(every) or text.count("\r") != len(every):
+        return None
+    length = next((i for i, (name, _) in enumerate(every) if name == "content-length"), None)
+    head = [text]
+    if length is not None:
+        before, after = "".join(lines[:length]), "".join(lines[length + 1 :])
+        head = [f"{before}content-length: ", f"\r\n{after}"]
+    return HttpTemplate(
+        sample.status,
+        sample.streaming,
+        tuple([finder.find_text(piece) for piece in head]),
+        join_slotted([frame.data for frame in frames]),
+    )

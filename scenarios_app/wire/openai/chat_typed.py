@@ -1,0 +1,258 @@
+"""Reads the usual chat requests of OpenAI's API from typed values, as `read_chat` does."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from scenarios_app.engine.canonical import CanonicalRequest, Json, Message, Tool
+from scenarios_app.engine.parts import (
+    MessagePart,
+    RefusalPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from scenarios_app.wire.base import Call, Endpoint, Params
+from scenarios_app.wire.body import Limits
+from scenarios_app.wire.openai.chat_request import ChatFields
+from scenarios_app.wire.openai.dialects.rows import DIALECTS, OPENAI, PROVIDERS
+from scenarios_app.wire.openai.fields import MAX_CHOICES, to_json_format, to_tool_choice
+from scenarios_app.wire.openai.shared import DEPLOYMENT, PROVIDER
+from scenarios_app.wire.typed import TypedBody, Unsure, body_decoder, refuse, require
+
+_NO_FIELDS = ChatFields()
+
+
+class _Part(TypedBody):
+    type: str
+    text: str | None = None
+    refusal: str | None = None
+
+
+class _Function(TypedBody):
+    name: str
+    arguments: str
+
+
+class _Custom(TypedBody):
+    name: str
+    input: str
+
+
+class _ToolCall(TypedBody):
+    id: str
+    type: str
+    function: _Function | None = None
+    custom: _Custom | None = None
+    index: Any = None
+
+
+class _Message(TypedBody):
+    role: str
+    content: str | list[_Part] | None = None
+    name: Any = None
+    refusal: str | None = None
+    tool_calls: list[_ToolCall] | None = None
+    tool_call_id: str | None = None
+    annotations: Any = None
+    audio: Any = None
+    function_call: Any = None
+    reasoning: Any = None
+    reasoning_content: Any = None
+    reasoning_details: Any = None
+
+
+class _Definition(TypedBody):
+    name: str
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+    format: dict[str, Any] | None = None
+    strict: Any = None
+
+
+class _Tool(TypedBody):
+    type: str
+    function: _Definition | None = None
+    custom: _Definition | None = None
+
+
+class _StreamOptions(TypedBody):
+    include_usage: bool | None = None
+    include_obfuscation: bool | None = None
+
+
+class _ChatBody(TypedBody):
+    messages: list[_Message]
+    model: str | None = None
+    stream: bool | None = None
+    stream_options: _StreamOptions | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    max_completion_tokens: int | None = None
+    n: int | None = None
+    stop: str | list[str] | None = None
+    tools: list[_Tool] | None = None
+    tool_choice: str | dict[str, Any] | None = None
+    response_format: dict[str, Any] | None = None
+    metadata: dict[str, str] | None = None
+    reasoning_effort: str | None = None
+    frequency_penalty: float | None = None
+    presence_penalty: float | None = None
+    logit_bias: dict[str, Any] | None = None
+    modalities: list[Any] | None = None
+    parallel_tool_calls: bool | None = None
+    prediction: dict[str, Any] | None = None
+    prompt_cache_key: str | None = None
+    prompt_cache_options: dict[str, Any] | None = None
+    prompt_cache_retention: str | None = None
+    safety_identifier: str | None = None
+    seed: int | None = None
+    service_tier: str | None = None
+    store: bool | None = None
+    user: str | None = None
+    verbosity: str | None = None
+    web_search_options: dict[str, Any] | None = None
+    audio: Any = None
+    function_call: Any = None
+    functions: Any = None
+    logprobs: Any = None
+    moderation: Any = None
+    reasoning: Any = None
+    top_logprobs: Any = None
+
+
+_decode = body_decoder(_ChatBody)
+
+
+def read_typed_chat(
+    call: Call, endpoint: Endpoint, params: Params, limits: Limits
+) -> CanonicalRequest:
+    """Return a request in OpenAI's own dialect; raise Unsure for any other or unusual body."""
+    body = _decode(call.body, limits)
+    refuse(body.audio, body.function_call, body.functions, body.logprobs, body.moderation)
+    refuse(body.reasoning, body.top_logprobs)
+    model = body.model or (params.get(DEPLOYMENT) if body.model is None else None)
+    if not model or not 0 < len(body.messages) <= limits.messages:
+        raise Unsure
+    if "/" in model and DIALECTS.get(model.partition("/")[0], OPENAI) is not OPENAI:
+        raise Unsure
+    n = 1 if body.n is None else body.n
+    form = body.response_format
+    if not 1 <= n <= MAX_CHOICES or (form is not None and not isinstance(form.get("type"), str)):
+        raise Unsure
+    limit = body.max_completion_tokens
+    stop = body.stop
+    return CanonicalRequest(
+        provider=PROVIDER,
+        also=PROVIDERS,
+        path=call.path,
+        route=endpoint.canonical,
+        model=model,
+        messages=_messages(body.messages),
+        tools=tuple([_tool(tool) for tool in body.tools]) if body.tools else (),
+        tool_choice=body.tool_choice,
+        choice=to_tool_choice(body.tool_choice),
+        stream=body.stream or False,
+        temperature=body.temperature,
+        top_p=body.top_p,
+        max_tokens=body.max_tokens if limit is None else limit,
+        stop=(stop,) if isinstance(stop, str) else tuple(stop or ()),
+        reasoning=body.reasoning_effort is not None and body.reasoning_effort != "none",
+        response_format=form,
+        json=to_json_format(form, "response_format"),
+        n=n,
+        headers=call.headers,
+        metadata=body.metadata or {},
+        own=_chat_fields(body),
+    )
+
+
+def _messages(sent: Iterable[_Message]) -> tuple[Message, ...]:
+    called: dict[str, str] = {}
+    return tuple([_message(message, called) for message in sent])
+
+
+def _message(message: _Message, called: dict[str, str]) -> Message:
+    match message.role:
+        case "user":
+            return Message("user", _content(message.content))
+        case "system" | "developer":
+            return Message("system", _content(message.content))
+        case "assistant":
+            return Message("assistant", _assistant_parts(message, called))
+        case "tool":
+            call_id = require(message.tool_call_id)
+            parts = _content(message.content)
+            text = "\n".join([part.text for part in parts if isinstance(part, TextPart)])
+            return Message("tool", (ToolResultPart(call_id, called.get(call_id, ""), text),))
+        case _:
+            raise Unsure
+
+
+def _content(content: str | list[_Part] | None) -> tuple[MessagePart, ...]:
+    if isinstance(content, str):
+        return (TextPart(content),)
+    return tuple([_part(part) for part in require(content)])
+
+
+def _part(part: _Part) -> MessagePart:
+    match part.type:
+        case "text":
+            return TextPart(require(part.text))
+        case "refusal":
+            return RefusalPart(require(part.refusal))
+        case _:
+            raise Unsure
+
+
+def _assistant_parts(message: _Message, called: dict[str, str]) -> tuple[MessagePart, ...]:
+    refuse(message.audio, message.function_call, message.reasoning, message.reasoning_content)
+    refuse(message.reasoning_details)
+    parts = () if message.content is None else _content(message.content)
+    if message.refusal is not None:
+        parts += (RefusalPart(message.refusal),)
+    if message.tool_calls:
+        parts += tuple([_tool_call(call, called) for call in message.tool_calls])
+    return parts
+
+
+def _tool_call(call: _ToolCall, called: dict[str, str]) -> ToolCallPart:
+    match call.type:
+        case "function":
+            function = require(call.function)
+            name, text = function.name, function.arguments
+        case "custom":
+            custom = require(call.custom)
+            name, text = custom.name, custom.input
+        case _:
+            raise Unsure
+    called[call.id] = name
+    return ToolCallPart(call.id, name, text)
+
+
+def _tool(tool: _Tool) -> Tool:
+    match tool.type:
+        case "function":
+            offered = require(tool.function)
+            return Tool(offered.name, offered.description or "", offered.parameters)
+        case "custom":
+            offered = require(tool.custom)
+            form: Json = offered.format
+            return Tool(offered.name, offered.description or "", form, "custom")
+        case _:
+            raise Unsure
+
+
+def _chat_fields(body: _ChatBody) -> ChatFields:
+    options = body.stream_options
+    offered = body.tools or ()
+    custom = [tool.custom.name for tool in offered if tool.custom and tool.type == "custom"]
+    if options is None and not custom:
+        return _NO_FIELDS
+    usage = options.include_usage if options else None
+    obfuscation = options.include_obfuscation if options else None
+    return ChatFields(
+        custom_tools=frozenset(custom),
+        include_usage=usage or False,
+        obfuscated=True if obfuscation is None else obfuscation,
+    )

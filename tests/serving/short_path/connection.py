@@ -1,0 +1,74 @@
+"""A connection of the server in memory: requests as bytes in, answers as bytes out."""
+
+import asyncio
+from typing import Any, ClassVar
+
+from uvicorn.config import Config
+from uvicorn.server import ServerState
+
+from scenarios_app.serving.transports import uvicorn_protocol
+from scenarios_app.serving.transports.asgi import ProviderApp
+from scenarios_app.serving.transports.uvicorn_protocol import UvicornProtocol
+from scenarios_app.wire.base import Call
+from tests.serving.pipelines import Playing
+from tests.serving.transports.direct_door import raw
+
+DATE = b"Mon, 23 Nov 2026 09:00:00 GMT"
+
+
+class _Transport(asyncio.Transport):
+    """A client that takes what it gets."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.received = b""
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return ("127.0.0.1", 1) if name in ("peername", "sockname") else default
+
+    def write(self, data: Any) -> None:
+        self.received += data
+
+    def is_closing(self) -> bool:
+        return False
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+
+class Connection:
+    """A connection to the pipeline of `playing`; `short` counts the answers of the short path."""
+
+    def __init__(self, playing: Playing) -> None:
+        class Protocol(UvicornProtocol):
+            running: ClassVar = (lambda: playing.pipeline,)
+
+        config = Config(
+            ProviderApp(playing.running), log_config=None, lifespan="off", access_log=False
+        )
+        config.load()
+        state = ServerState()
+        state.default_headers = [(b"date", DATE)]
+        self._protocol = Protocol(config, state, {}, asyncio.get_running_loop())
+        self._transport = _Transport()
+        self._protocol.connection_made(self._transport)
+        self.short = 0
+
+    async def ask(self, call: Call) -> bytes:
+        """Return the bytes of the answer to a call."""
+        self._transport.received = b""
+        answer_now = uvicorn_protocol.answer_now
+
+        def counted(*arguments: Any) -> Any:
+            answer = answer_now(*arguments)
+            self.short += answer is not None
+            return answer
+
+        uvicorn_protocol.answer_now = counted
+        try:
+            self._protocol.data_received(raw(call))
+        finally:
+            uvicorn_protocol.answer_now = answer_now
+        while not self._protocol.is_free():
+            await asyncio.sleep(0)
+        return self._transport.received

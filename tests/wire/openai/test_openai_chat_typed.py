@@ -1,0 +1,179 @@
+"""Typed reading of chat requests: the same result as the `Node` reader, or none."""
+
+import json
+from random import Random
+from typing import Any
+
+import pytest
+
+from scenarios_app.engine.canonical import CanonicalRequest
+from scenarios_app.wire.base import Call
+from scenarios_app.wire.body import Limits, read_body
+from scenarios_app.wire.errors import WireError
+from scenarios_app.wire.openai.chat_request import read_chat
+from scenarios_app.wire.openai.chat_typed import read_typed_chat
+from scenarios_app.wire.openai.wire import WIRE
+from scenarios_app.wire.typed import Unsure
+
+PATH = "/v1/chat/completions"
+ENDPOINT = next(one for one in WIRE.endpoints if one.pattern == PATH and one.method == "POST")
+LIMITS = Limits(depth=8, nodes=300, messages=10)
+
+TEXT = {"type": "text", "text": "Hi"}
+CALL = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+CUSTOM = {"id": "c2", "type": "custom", "custom": {"name": "g", "input": "x"}}
+MESSAGES: tuple[dict[str, Any], ...] = (
+    {"role": "user", "content": "Hello"},
+    {"role": "user", "content": [TEXT, {"type": "refusal", "refusal": "no"}], "name": "n"},
+    {"role": "system", "content": "Be brief."},
+    {"role": "developer", "content": [TEXT]},
+    {"role": "assistant", "content": "Hi", "refusal": None},
+    {"role": "assistant", "content": None, "tool_calls": [CALL, CUSTOM]},
+    {"role": "assistant", "refusal": "No."},
+    {"role": "tool", "tool_call_id": "c1", "content": "12 °C"},
+    {"role": "tool", "tool_call_id": "other", "content": [TEXT, TEXT]},
+)
+UNUSUAL_MESSAGES: tuple[Any, ...] = (
+    {"role": "function", "name": "f", "content": "1"},
+    {"role": "nobody", "content": "x"},
+    {"role": "user"},
+    {"role": "user", "content": 1},
+    {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]},
+    {"role": "user", "content": [{"type": "text"}]},
+    {"role": "user", "content": [{"type": "other", "text": "x"}]},
+    {"role": "tool", "content": "x"},
+    {"role": "assistant", "tool_calls": [{"id": "c", "type": "other"}]},
+    {"role": "assistant", "tool_calls": [{"id": "c", "type": "function"}]},
+    {"role": "assistant", "content": "x", "reasoning_content": "Hm."},
+    {"role": "assistant", "content": "x", "unknown": 1},
+    "text",
+)
+TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
+FIELDS: dict[str, tuple[Any, ...]] = {
+    "model": ("gpt-4o", "org/model", "openai/gpt-4o"),
+    "stream": (True, False, None),
+    "stream_options": (None, {}, {"include_usage": True}, {"include_obfuscation": False}),
+    "temperature": (0, 0.5, 12345678901234567890123456789),
+    "top_p": (1, None),
+    "max_tokens": (5, None),
+    "max_completion_tokens": (7, None),
+    "n": (1, 2, None),
+    "stop": ("a", ["a", "b"], [], None),
+    "tools": (
+        [TOOL],
+        [{"type": "custom", "custom": {"name": "g", "format": {"type": "text"}}}],
+        [{"type": "function", "function": {"name": "f", "description": "d", "strict": True}}],
+        [],
+    ),
+    "tool_choice": ("auto", {"type": "function", "function": {"name": "f"}}),
+    "response_format": ({"type": "json_object"}, {"type": "text"}, None),
+    "metadata": ({"a": "b"}, {}, None),
+    "reasoning_effort": ("none", "low"),
+    "seed": (1, 10**30),
+    "user": ("u",),
+    "logit_bias": ({"1": 5},),
+    "store": (True,),
+}
+UNUSUAL: dict[str, tuple[Any, ...]] = {
+    "model": (None, "", 1, "deepseek/deepseek-chat"),
+    "stream": ("yes", 1),
+    "temperature": ("hot", True, 10**400),
+    "max_tokens": (1.0, "5"),
+    "n": (0, 129, 1.5),
+    "stop": (1, [1]),
+    "tools": ([{"type": "other"}], [{"type": "function"}], [{"function": {"name": "f"}}], {}),
+    "tool_choice": (1,),
+    "response_format": ({}, {"type": 1}, "json"),
+    "metadata": ({"a": 1}, {"a": None}),
+    "functions": ([{"name": "f"}],),
+    "logprobs": (True,),
+    "top_logprobs": (2,),
+    "reasoning": ({"effort": "low"},),
+    "unknown": (1, {"a": [1]}),
+    "logit_bias": ({"a": {"b": {"c": {"d": {"e": {"f": {"g": {"h": 1}}}}}}}},),
+}
+
+
+def read_both(body: bytes, **params: str) -> tuple[CanonicalRequest | None, Any]:
+    """Return what the typed reader gives, None if it is unsure, and what the other one gives."""
+    call = Call("POST", PATH, {}, {"a": "b"}, body)
+    try:
+        typed = read_typed_chat(call, ENDPOINT, params, LIMITS)
+    except Unsure:
+        typed = None
+    try:
+        return typed, read_chat(call, ENDPOINT, params, read_body(body, LIMITS))
+    except WireError as error:
+        return typed, error
+
+
+def body_with(**fields: Any) -> bytes:
+    return json.dumps({"model": "gpt-4o", "messages": list(MESSAGES[:1]), **fields}).encode()
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+def test_usual_message_is_read_as_by_nodes(message: Any) -> None:
+    typed, expected = read_both(body_with(messages=[MESSAGES[5], message]))
+    assert typed == expected
+
+
+@pytest.mark.parametrize(("key", "value"), [(k, v) for k, each in FIELDS.items() for v in each])
+def test_usual_field_is_read_as_by_nodes(key: str, value: Any) -> None:
+    typed, expected = read_both(body_with(**{key: value}))
+    assert typed == expected
+
+
+@pytest.mark.parametrize("message", UNUSUAL_MESSAGES)
+def test_unusual_message_is_left_to_nodes(message: Any) -> None:
+    assert read_both(body_with(messages=[message]))[0] is None
+
+
+@pytest.mark.parametrize(("key", "value"), [(k, v) for k, each in UNUSUAL.items() for v in each])
+def test_unusual_field_is_left_to_nodes(key: str, value: Any) -> None:
+    assert read_both(body_with(**{key: value}))[0] is None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"{",
+        b"[]",
+        b'{"messages": []}',
+        body_with(messages=[]),
+        body_with()[:-1] + b', "user": "\xff"}',
+        body_with(tools=[TOOL] * 100),
+        body_with(messages=list(MESSAGES[:1]) * 11),
+    ],
+)
+def test_body_that_is_invalid_or_beyond_the_limits_is_left_to_nodes(body: bytes) -> None:
+    assert read_both(body)[0] is None
+
+
+def test_many_brackets_and_commas_in_texts_are_within_the_limits() -> None:
+    typed, expected = read_both(body_with(user="[{,"))
+    assert typed == expected is not None
+    typed, expected = read_both(body_with(user="[" * 50))
+    assert typed == expected is not None
+
+
+def test_deployment_stands_for_a_missing_model() -> None:
+    body = json.dumps({"messages": list(MESSAGES[:1])}).encode()
+    typed, expected = read_both(body, deployment="mine")
+    assert typed == expected
+    assert typed is not None and typed.model == "mine"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_bodies_are_read_as_by_nodes_or_left_to_them(seed: int) -> None:
+    draw = Random(seed)
+    for _ in range(50):
+        body: dict[str, Any] = {"messages": draw.choices(MESSAGES, k=draw.randint(1, 9))}
+        if draw.random() < 0.1:
+            body["messages"].append(draw.choice(UNUSUAL_MESSAGES))
+        for key in draw.sample(sorted(FIELDS), draw.randint(1, 8)):
+            body[key] = draw.choice(FIELDS[key])
+        if draw.random() < 0.1:
+            key = draw.choice(sorted(UNUSUAL))
+            body[key] = draw.choice(UNUSUAL[key])
+        typed, expected = read_both(json.dumps(body).encode())
+        assert typed is None or typed == expected
