@@ -21,8 +21,8 @@ from chat_app.clients.providers import provider_of
 from chat_app.errors import VALIDATION_ERROR, ChatError
 from chat_app.models import MOCK_URL
 from mockllm_site.kit.addresses import (
+    AddressRefused,
     Endpoint,
-    Refused,
     check_literal,
     endpoint_at,
     is_plain_tls,
@@ -71,9 +71,9 @@ def endpoint_of(base_url: str) -> Endpoint:
     try:
         endpoint = endpoint_at(read_base_url(base_url))
         if not any(entry_allows(entry, endpoint) for entry in allowed_hosts()):
-            raise Refused(f"{endpoint} is not in CHAT_ALLOWED_HOSTS")
+            raise AddressRefused(f"{endpoint} is not in CHAT_ALLOWED_HOSTS")
         check_literal(endpoint.host)
-    except Refused as error:
+    except AddressRefused as error:
         raise base_url_error(str(error)) from None
     return endpoint
 
@@ -250,5 +250,5 @@ class EndpointTransport(Dial):
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         try:
             return await super().handle_async_request(request)
-        except Refused as error:
+        except AddressRefused as error:
             raise base_url_error(str(error)) from None

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import httpx2
 
 
-class Refused(Exception):
+class AddressRefused(Exception):
     """A URL or an address that no call may be sent to; the message says why."""
 
 
@@ -135,37 +135,40 @@ def is_plain_tls(endpoint: Endpoint) -> bool:
 
 
 def read_base_url(base_url: str) -> httpx2.URL:
-    """A base URL, whose parts no two readers understand differently; raises Refused."""
+    """Return a base URL whose parts no two parsers read differently; raises AddressRefused."""
     if not _PLAIN.fullmatch(base_url):
-        raise Refused("expected http://HOST[:PORT]/PATH or https://…, without spaces")
+        raise AddressRefused("expected http://HOST[:PORT]/PATH or https://…, without spaces")
     try:
         url = httpx2.URL(base_url)
     except httpx2.InvalidURL as error:
-        raise Refused(f"cannot be read: {error}") from None
+        raise AddressRefused(f"cannot be read: {error}") from None
     if url.scheme not in _PORTS:
-        raise Refused("expected a URL that begins with http:// or https://")
+        raise AddressRefused("expected a URL that begins with http:// or https://")
     if "@" in base_url:
-        raise Refused("a user name or password does not belong in it")
+        raise AddressRefused("a user name or password does not belong in it")
     if "?" in base_url or "#" in base_url:
-        raise Refused("a query or fragment does not belong in it")
+        raise AddressRefused("a query or fragment does not belong in it")
     host = url.raw_host.decode("ascii")
     if not _HOST.fullmatch(host) and not (literal(host) and "%" not in host):
-        raise Refused("expected a host after http:// or https://")
+        raise AddressRefused("expected a host after http:// or https://")
     if url.port == 0:
-        raise Refused("0 is not a port")
+        raise AddressRefused("0 is not a port")
     return url
 
 
 def check_literal(host: str) -> None:
-    """Raises Refused for a host that is written as an address which nothing has a reason to call.
-    Looks nothing up."""
+    """Raise AddressRefused for a host that is written as an address which nothing has a reason to
+    call. Looks nothing up."""
     if (address := literal(host)) and reach(address) is Reach.NEVER:
-        raise Refused(f"{host} is not an address that calls may be sent to")
+        raise AddressRefused(f"{host} is not an address that calls may be sent to")
 
 
 def check_addresses(host: str, addresses: tuple[str, ...]) -> None:
-    """Raises Refused unless a call may go to every address of a host. This machine and private
-    networks are reached by who names them so: by number, or as localhost."""
+    """Raise AddressRefused unless a call may go to every address of a host.
+
+    This machine and private networks are reached by hosts that name them: by number, or as
+    localhost.
+    """
     written = literal(host) is not None
     for text in addresses:
         address = literal(text)
@@ -176,4 +179,6 @@ def check_addresses(host: str, addresses: tuple[str, ...]) -> None:
                 continue
             case Reach.PRIVATE if written:
                 continue
-        raise Refused(f"{host} is at {text}, which is not an address that calls may be sent to")
+        raise AddressRefused(
+            f"{host} is at {text}, which is not an address that calls may be sent to"
+        )

@@ -7,7 +7,13 @@ from ssl import SSLContext
 
 import httpx2
 
-from mockllm_site.kit.addresses import Endpoint, Refused, check_addresses, endpoint_at, literal
+from mockllm_site.kit.addresses import (
+    AddressRefused,
+    Endpoint,
+    check_addresses,
+    endpoint_at,
+    literal,
+)
 
 
 async def resolve(host: str, port: int) -> tuple[str, ...]:
@@ -25,7 +31,7 @@ def tls() -> SSLContext:
 class Dial(httpx2.AsyncBaseTransport):
     """A transport to one endpoint, at the allowed addresses of its first DNS lookup.
 
-    Later DNS changes have no effect, against DNS rebinding. Raises Refused.
+    Later DNS changes have no effect, against DNS rebinding. Raises AddressRefused.
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
@@ -35,7 +41,7 @@ class Dial(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         if (endpoint := endpoint_at(request.url)) != self._endpoint:
-            raise Refused(f"{endpoint} is not {self._endpoint}")
+            raise AddressRefused(f"{endpoint} is not {self._endpoint}")
         inner = await self._transport()
         timeout = request.extensions["timeout"]
         addresses = await self._resolve_checked(timeout["connect"])

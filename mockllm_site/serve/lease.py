@@ -46,7 +46,7 @@ def _after_all_rows() -> datetime:
     return max(timezone.now(), latest) if latest else timezone.now()
 
 
-class Refused(Exception):
+class LeaseRefused(Exception):
     """This process may not serve; the message says why in one line."""
 
 
@@ -74,13 +74,13 @@ class Lease:
         self._thread: Thread | None = None
 
     def take(self) -> None:
-        """Enter this process; raises Refused where another one lives that it cannot serve beside.
+        """Enter this process; raises LeaseRefused if another one lives that it cannot serve beside.
         It may take DEAD_SECONDS to be sure that one has died."""
         while against := self._enter():
             for row in against:
                 if self.lives(row):
                     why = ANOTHER if row.shares and self._row.shares else ALONE
-                    raise Refused(f"process {row.pid} serves from this database; {why}")
+                    raise LeaseRefused(f"process {row.pid} serves from this database; {why}")
             self._wait(LOOK_SECONDS)
 
     def renew(self) -> bool:
@@ -165,7 +165,7 @@ _held: dict[int, Lease] = {}
 
 
 def hold() -> None:
-    """Have this process serve from the database; raises Refused. Done once for a process."""
+    """Have this process serve from the database; raises LeaseRefused. Done once for a process."""
     if os.getpid() in _held or not can_be_shared():
         return
     shared = redis_connections()
@@ -181,7 +181,7 @@ def hold_or_exit() -> None:
     else is wrong with the database the first request says."""
     try:
         hold()
-    except Refused as error:
+    except LeaseRefused as error:
         raise SystemExit(f"mockllm: {error}") from None
     except DatabaseError:
         log.exception("the database cannot be looked into yet")

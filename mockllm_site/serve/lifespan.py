@@ -17,7 +17,7 @@ from mockllm_site.kit.database_thread import close_connection
 from mockllm_site.pages.metrics import labelled_metrics
 from mockllm_site.serve import database, database_threads, lease
 from mockllm_site.serve import first_start as starting
-from mockllm_site.serve.lease import Refused
+from mockllm_site.serve.lease import LeaseRefused
 from scenarios_app.serving.services import services
 from scenarios_app.serving.transports.asgi_scope import Receive, Scope, Send
 
@@ -37,10 +37,8 @@ async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
             try:
                 await start()
             except Exception as error:
-                failed = (
-                    str(error) if isinstance(error, Refused) else f"{type(error).__name__}: {error}"
-                )
-                await send({"type": "lifespan.startup.failed", "message": failed})
+                name = "" if isinstance(error, LeaseRefused) else f"{type(error).__name__}: "
+                await send({"type": "lifespan.startup.failed", "message": f"{name}{error}"})
                 return
             _drain_on_signals()
             await send({"type": "lifespan.startup.complete"})

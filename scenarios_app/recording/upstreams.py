@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 from urllib.parse import unquote
 
-from mockllm_site.kit.addresses import Refused, check_literal, read_base_url
+from mockllm_site.kit.addresses import AddressRefused, check_literal, read_base_url
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.openai import wire as openai_chat
 from scenarios_app.wire.openai.dialects.rows import HEADER as DIALECT_HEADER
@@ -66,7 +66,7 @@ def check_base_url(name: str, base_url: str) -> str:
     """
     try:
         check_literal(read_base_url(base_url).raw_host.decode("ascii"))
-    except Refused as error:
+    except AddressRefused as error:
         raise UpstreamError(f"{name}={base_url}: {error}") from None
     return base_url.rstrip("/")
 

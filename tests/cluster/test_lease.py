@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from mockllm_site.kit.processes import birth, machine
 from mockllm_site.serve import lease as leases
-from mockllm_site.serve.lease import DEAD_SECONDS, Lease, Refused
+from mockllm_site.serve.lease import DEAD_SECONDS, Lease, LeaseRefused
 from scenarios_app.models import Installation, ServerProcess
 from tests.admin.traffic import served
 
@@ -43,7 +43,9 @@ def elsewhere(**columns: object) -> ServerProcess:
 
 def test_one_serves_alone() -> None:
     lease().take()
-    with pytest.raises(Refused, match=rf"^process {os.getpid()} serves .* set REDIS_URL for all$"):
+    with pytest.raises(
+        LeaseRefused, match=rf"^process {os.getpid()} serves .* set REDIS_URL for all$"
+    ):
         lease().take()
     assert ServerProcess.objects.count() == 1
 
@@ -60,7 +62,7 @@ def test_those_with_one_state_serve_together() -> None:
 )
 def test_those_with_different_states_do_not(first: str, second: str, why: str) -> None:
     lease(shares=first).take()
-    with pytest.raises(Refused, match=why):
+    with pytest.raises(LeaseRefused, match=why):
         lease(shares=second).take()
 
 
@@ -74,7 +76,7 @@ def test_one_that_has_ended_leaves_its_place() -> None:
 def test_one_of_this_machine_that_is_dead_keeps_nobody_waiting() -> None:
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     row = elsewhere(machine=machine(), pid=process.pid, birth=birth(process.pid))
-    with pytest.raises(Refused):
+    with pytest.raises(LeaseRefused):
         lease().take()
     process.kill()
     # It is dead before its parent has heard of that.
@@ -100,7 +102,7 @@ def test_one_of_another_machine_is_dead_once_it_has_stood_still() -> None:
 def test_one_of_another_machine_lives_as_soon_as_it_moves() -> None:
     row, clock = elsewhere(), Clock()
     clock.meanwhile = lambda: ServerProcess.objects.filter(pk=row.pk).update(beat=int(clock.now))
-    with pytest.raises(Refused, match="process 7"):
+    with pytest.raises(LeaseRefused, match="process 7"):
         lease(clock).take()
     assert clock.now < 2.0 and ServerProcess.objects.filter(pk=row.pk).exists()
 

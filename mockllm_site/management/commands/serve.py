@@ -85,7 +85,7 @@ class Command(BaseCommand):
                     _serve(bound, stop=stop, ready=ready, parent=parent)
                 else:
                     _serve_by(count, bound, ready=ready, parent=parent)
-        except (starting.CannotLoad, server.StartFailed, lease.Refused) as error:
+        except (starting.CannotLoad, server.StartFailed, lease.LeaseRefused) as error:
             raise CommandError(str(error)) from error
         finally:
             # A start that fails is no unclean end.

@@ -8,7 +8,7 @@ from typing import Final
 
 import httpx2
 
-from mockllm_site.kit.addresses import Refused, endpoint_at
+from mockllm_site.kit.addresses import AddressRefused, endpoint_at
 from mockllm_site.kit.dial import Dial
 from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.engine.secrets import secrets_of
@@ -148,7 +148,7 @@ async def _response(
 ) -> httpx2.Response:
     try:
         response = await dial.handle_async_request(request)
-    except Refused as error:
+    except AddressRefused as error:
         raise _failed(out, 502, str(error)) from None
     except httpx2.ConnectTimeout:
         raise _failed(out, 504, f"did not answer in {CONNECT_SECONDS:g} s") from None
