@@ -18,15 +18,15 @@ from scenarios_app.recording import Interaction, RecordedResponse
 from scenarios_app.recording.places import PlacedRequest, describe_unsupported_api, place_request
 from scenarios_app.recording.redaction import redact_interaction
 from scenarios_app.wire.decoded import DecodedResponse
+from scenarios_app.wire.registry import upstreams
 
 # The tag of recorded scenarios.
 TAG: Final = "recording"
 # Documents have at most 64 levels, and a recorded body begins a few levels down.
 _MAX_BODY_DEPTH: Final = 48
-# Replayed headers: the content type, and those on which clients act.
+# Replayed headers of every API: the content type, and those on which clients act.
 _REPLAYED_HEADERS: Final = frozenset(
     {"content-type", "retry-after", "retry-after-ms", "x-should-retry", "x-request-id"}
-    | {"request-id", "openai-version", "openai-model", "openai-processing-ms"}
 )
 _REPLAYED_HEADER_PART: Final = "ratelimit"
 _PRINTABLE: Final = frozenset(map(chr, (*range(0x20, 0x7F), *range(0xA0, 0x100))))
@@ -211,14 +211,13 @@ def _raw_answer(response: RecordedResponse) -> dict[str, Json]:
 
 
 def _headers(response: RecordedResponse) -> dict[str, Json]:
+    replayed = _REPLAYED_HEADERS.union(*(each.replayed_headers for each in upstreams().values()))
     headers: dict[str, Json] = {}
     if response.body.startswith((b"data:", b"event:", b":")):
         headers["content-type"] = "text/event-stream"
     for name, value in response.headers:
         lower, bare = name.lower(), value.strip()
-        if (lower in _REPLAYED_HEADERS or _REPLAYED_HEADER_PART in lower) and set(
-            bare
-        ) <= _PRINTABLE:
+        if (lower in replayed or _REPLAYED_HEADER_PART in lower) and set(bare) <= _PRINTABLE:
             headers[lower] = bare
     return headers
 

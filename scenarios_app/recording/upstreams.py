@@ -6,14 +6,11 @@ from urllib.parse import unquote
 
 from mockllm_site.kit.addresses import AddressRefused, check_literal, read_base_url
 from scenarios_app.wire.base import Call
-from scenarios_app.wire.openai import wire as openai_chat
-from scenarios_app.wire.openai.dialects.rows import HEADER as DIALECT_HEADER
-from scenarios_app.wire.registry import find_target, upstreams
+from scenarios_app.wire.registry import find_target, providers, upstreams
+from scenarios_app.wire.upstream import Upstream
 
-AZURE: Final = "azure"
 # A path that is encoded more often than this is refused.
 _MAX_DECODINGS: Final = 4
-_AZURE_PATH: Final = "/openai/"
 
 
 class UpstreamError(Exception):
@@ -25,7 +22,7 @@ class NotForwarded(Exception):
 
 
 def upstream_names() -> tuple[str, ...]:
-    """Return every name that an upstream may have: providers, and dialects of OpenAI's API."""
+    """Return every name that an upstream may have."""
     return tuple(upstreams())
 
 
@@ -80,8 +77,8 @@ def upstream_of(
     leave the base URL, and for one that is neither a route of this server nor below one of `paths`.
     """
     name, path = provider_of(call)
-    if name == AZURE and name not in base_urls:
-        name = "openai"
+    if name not in base_urls:
+        name = upstreams()[name].fallback or name
     base_url = base_urls.get(name)
     if base_url is None:
         return name, ""
@@ -115,18 +112,31 @@ def _is_below(path: str, prefix: str) -> bool:
 
 
 def provider_of(call: Call) -> tuple[str, str]:
-    """Return the provider (or dialect) of a call, and the path at that provider."""
-    for upstream in upstreams().values():
+    """Return the name of the upstream that a call is for, and the path there.
+
+    A call that no wire takes is for the first provider, whose wire takes most paths.
+    """
+    rows = upstreams().values()
+    for upstream in rows:
         prefix = upstream.path_prefix
         if prefix and call.path.startswith(f"{prefix}/"):
             return upstream.name, call.path.removeprefix(prefix)
-    dialect = call.headers.get(DIALECT_HEADER, "").strip().lower()
-    if dialect in openai_chat.WIRES_BY_DIALECT:
-        return dialect, call.path
-    if call.path.startswith(_AZURE_PATH):
-        return AZURE, call.path
+    for upstream in rows:
+        if _has_routing_header(call, upstream):
+            return upstream.name, call.path
+    for upstream in rows:
+        prefix = upstream.own_path_prefix
+        if prefix and call.path.startswith(f"{prefix}/"):
+            return upstream.name, call.path
     target = find_target(call)
-    return target.wire.provider if target else "openai", call.path
+    return target.wire.provider if target else providers()[0], call.path
+
+
+def _has_routing_header(call: Call, upstream: Upstream) -> bool:
+    if upstream.routing_header is None:
+        return False
+    name, value = upstream.routing_header
+    return call.headers.get(name, "").strip().lower() == value
 
 
 def join_url(base_url: str, path: str) -> str:

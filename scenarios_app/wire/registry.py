@@ -21,7 +21,6 @@ from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.gemini import wire as gemini
 from scenarios_app.wire.ollama import wire as ollama_api
 from scenarios_app.wire.openai import wire as openai_chat
-from scenarios_app.wire.openai.dialects.rows import HEADER as DIALECT_HEADER
 from scenarios_app.wire.openai.responses import wire as openai_responses
 from scenarios_app.wire.paths import (
     IntendedPath,
@@ -30,7 +29,7 @@ from scenarios_app.wire.paths import (
     match_path,
     wrong_base_message,
 )
-from scenarios_app.wire.upstream import Upstream
+from scenarios_app.wire.upstream import DIALECT_HEADER, Upstream
 
 SHIPPED: tuple[Wire, ...] = (
     ollama_api.WIRE,
@@ -80,6 +79,12 @@ def upstreams() -> Mapping[str, Upstream]:
     }
     names = dict.fromkeys((*providers(), *by_name))
     return {name: by_name.get(name) or Upstream(name) for name in names}
+
+
+def routing_headers() -> tuple[str, ...]:
+    """Return the names of this server's headers that can decide which API a call is for."""
+    headers = (upstream.routing_header for upstream in upstreams().values())
+    return tuple(dict.fromkeys(header[0] for header in headers if header is not None))
 
 
 class Target(msgspec.Struct, frozen=True):

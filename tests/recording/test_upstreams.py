@@ -62,6 +62,22 @@ def asked(path: str, method: str = "POST", **headers: str) -> Call:
             f"{OPENAI}/openai/deployments/d/chat/completions",
         ),
         (asked("/vllm/v1/models", "GET"), "vllm", ""),
+        (
+            asked("/openai/v1/chat/completions", x_mockllm_dialect=" Groq"),
+            "groq",
+            "https://api.groq.com/openai/v1/chat/completions",
+        ),
+        (
+            asked("/v1/chat/completions", x_mockllm_dialect="ollama"),
+            "ollama",
+            "http://127.0.0.1:11434/v1/chat/completions",
+        ),
+        (
+            asked("/v1/chat/completions", x_mockllm_dialect="azure"),
+            "openai",
+            f"{OPENAI}/v1/chat/completions",
+        ),
+        (asked("/openai/responses"), "openai", f"{OPENAI}/openai/responses"),
     ],
 )
 def test_a_path_is_its_providers(call: Call, name: str, url: str) -> None:
@@ -72,6 +88,13 @@ def test_azure_goes_to_its_own_address_where_it_has_one() -> None:
     call = asked("/openai/deployments/d/chat/completions")
     found = upstream_of(call, {"azure": "https://r.openai.azure.com", "openai": OPENAI})
     assert found == ("azure", "https://r.openai.azure.com/openai/deployments/d/chat/completions")
+
+
+def test_call_that_no_wire_takes_is_for_openai() -> None:
+    assert upstream_of(asked("/none"), public_upstreams(), paths=["/none"]) == (
+        "openai",
+        f"{OPENAI}/none",
+    )
 
 
 @pytest.mark.parametrize(

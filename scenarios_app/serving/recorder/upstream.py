@@ -20,8 +20,8 @@ from scenarios_app.recording.bodies import (
     readable_encodings,
 )
 from scenarios_app.recording.redaction import SecretMask
-from scenarios_app.recording.upstreams import DIALECT_HEADER
 from scenarios_app.wire.base import Call, Headers
+from scenarios_app.wire.registry import routing_headers
 
 CONNECT_SECONDS: Final = 10.0
 # About one connection and not about what is said over it (RFC 9110, section 7.6.1).
@@ -48,8 +48,9 @@ class UpstreamFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """A request as it is forwarded. `name` is the provider. `path`, with its query, and `dialect`
-    tell this server where a recording belongs. `keys` are the client's and the operator's."""
+    """A request as it is forwarded. `name` is the provider. `path`, with its query, and the headers
+    `routing` tell this server where a recording belongs. `keys` are the client's and the
+    operator's."""
 
     name: str
     method: str
@@ -57,7 +58,7 @@ class Outgoing:
     headers: Headers
     body: bytes
     path: str
-    dialect: str = ""
+    routing: Headers = ()
     keys: tuple[str, ...] = field(default=(), repr=False)
 
     @property
@@ -68,8 +69,8 @@ class Outgoing:
     @property
     def recorded(self) -> RecordedRequest:
         """Return the request for the recording; keys are still in it."""
-        spoken = ((DIALECT_HEADER, self.dialect),) if self.dialect else ()
-        return RecordedRequest(self.method, self.path, (*self.headers, *spoken), self.body)
+        headers = (*self.headers, *self.routing)
+        return RecordedRequest(self.method, self.path, headers, self.body)
 
 
 def outgoing(call: Call, *, name: str, url: str, key: str | None, real: str | None) -> Outgoing:
@@ -95,7 +96,7 @@ def outgoing(call: Call, *, name: str, url: str, key: str | None, real: str | No
         (*headers, ("accept-encoding", encoding)),
         call.body,
         path=call.path + asked_for,
-        dialect=call.headers.get(DIALECT_HEADER, ""),
+        routing=tuple((n, value) for n in routing_headers() if (value := call.headers.get(n))),
         keys=tuple(one for one in (key, real) if one),
     )
 

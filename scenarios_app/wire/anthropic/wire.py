@@ -129,6 +129,7 @@ class AnthropicMessages:
         unset_variables=("ANTHROPIC_AUTH_TOKEN",),
         key_header="x-api-key",
         headers=(("anthropic-version", "2023-06-01"),),
+        replayed_headers=("request-id",),
     )
 
     def sample(self, request: SampleRequest) -> SampleCall:

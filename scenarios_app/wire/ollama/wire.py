@@ -29,7 +29,7 @@ from scenarios_app.wire.ollama.request import (
 )
 from scenarios_app.wire.ollama.sample import MODELS, clients, sample
 from scenarios_app.wire.samples import SampleCall, SampleRequest, SdkSetup
-from scenarios_app.wire.upstream import Upstream
+from scenarios_app.wire.upstream import DIALECT_HEADER, Upstream
 
 
 def error_body(error: ErrorAnswer) -> bytes:
@@ -106,6 +106,7 @@ class Ollama:
     upstream: Upstream | None = Upstream(
         PROVIDER,
         base_url="http://127.0.0.1:11434",
+        routing_header=(DIALECT_HEADER, PROVIDER),
         key_variables=("OLLAMA_API_KEY",),
         base_url_variables=(("OLLAMA_HOST", ""),),
     )

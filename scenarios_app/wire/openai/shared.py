@@ -8,7 +8,7 @@ from scenarios_app.engine.canonical import ErrorAnswer, Json
 from scenarios_app.wire.base import Call, Endpoint, Headers, encode_json, retry_after_seconds
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.sample import MODELS
-from scenarios_app.wire.upstream import Upstream
+from scenarios_app.wire.upstream import DIALECT_HEADER, Upstream
 
 PROVIDER = "openai"
 AZURE = "/openai/"
@@ -26,10 +26,12 @@ OPENAI_UPSTREAM = Upstream(
     PROVIDER,
     base_url="https://api.openai.com",
     hosts=("api.openai.com",),
+    routing_header=(DIALECT_HEADER, PROVIDER),
     key_variables=("OPENAI_API_KEY",),
     # LangChain, LiteLLM and old SDKs read OPENAI_API_BASE.
     base_url_variables=(("OPENAI_BASE_URL", "/v1"), ("OPENAI_API_BASE", "/v1")),
     unset_variables=("OPENAI_ORG_ID", "OPENAI_PROJECT_ID"),
+    replayed_headers=("openai-version", "openai-model", "openai-processing-ms"),
 )
 
 

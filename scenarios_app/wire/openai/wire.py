@@ -25,7 +25,7 @@ from scenarios_app.wire.openai.chat_request import read_chat
 from scenarios_app.wire.openai.chat_stream import ChunkEncoder
 from scenarios_app.wire.openai.chat_typed import read_typed_chat
 from scenarios_app.wire.openai.dialects.dialect import Dialect
-from scenarios_app.wire.openai.dialects.rows import DIALECTS, HEADER, OLLAMA, OPENAI
+from scenarios_app.wire.openai.dialects.rows import DIALECTS, OLLAMA, OPENAI
 from scenarios_app.wire.openai.sample import clients, sample
 from scenarios_app.wire.openai.shared import (
     DEPLOYMENT,
@@ -35,6 +35,7 @@ from scenarios_app.wire.openai.shared import (
     with_prefixes,
 )
 from scenarios_app.wire.samples import SampleCall, SampleRequest, SdkSetup
+from scenarios_app.wire.upstream import DIALECT_HEADER
 
 
 def _render(request: CanonicalRequest, response: CanonicalResponse) -> bytes:
@@ -85,7 +86,7 @@ class OpenAIChat(OpenAIWire):
     def sample(self, request: SampleRequest) -> SampleCall:
         sent = sample(request)
         start = next(start for start in self.dialect.path_prefixes if DEPLOYMENT not in start)
-        named = {HEADER: self.dialect.name} if self.dialect is OLLAMA else {}
+        named = {DIALECT_HEADER: self.dialect.name} if self.dialect is OLLAMA else {}
         return SampleCall(sent.path.replace("/v1/", start, 1), {**sent.headers, **named}, sent.body)
 
     def clients(self, origin: str) -> tuple[SdkSetup, ...]:

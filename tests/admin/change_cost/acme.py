@@ -16,6 +16,16 @@ from scenarios_app.wire.upstream import Upstream
 
 KEY = "very-much-a-key-of-acme"
 BASE_URL = "https://api.acme.example"
+UPSTREAM = Upstream(
+    "acme",
+    base_url=BASE_URL,
+    hosts=("api.acme.example",),
+    key_variables=("ACME_API_KEY",),
+    base_url_variables=(("ACME_BASE_URL", "/acme"),),
+    key_header="x-acme",
+    replayed_headers=("x-acme-trace",),
+)
+ROUTING_HEADER = "x-mockllm-company"
 
 
 def read_acme(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
@@ -28,20 +38,13 @@ class Acme(OpenAIChat):
 
     key_headers = ("x-acme",)
 
-    def __init__(self) -> None:
+    def __init__(self, upstream: Upstream = UPSTREAM) -> None:
         super().__init__(OPENAI)
         self.name = self.provider = "acme"
         self.title = "Acme"
         self.models = ("acme-1", "acme-2")
         self.prefixes = ("/acme/",)
-        self.upstream = Upstream(
-            "acme",
-            base_url=BASE_URL,
-            hosts=("api.acme.example",),
-            key_variables=("ACME_API_KEY",),
-            base_url_variables=(("ACME_BASE_URL", "/acme"),),
-            key_header="x-acme",
-        )
+        self.upstream = upstream
         self.endpoints = (
             replace(self.endpoints[0], pattern="/acme/chat", read=read_acme),
             Endpoint("GET", "/acme/models", read_named, compute=list_models),
@@ -58,6 +61,28 @@ class Acme(OpenAIChat):
         return call.headers.get("x-acme")
 
 
-def chat(text: str) -> Call:
+class AcmeOnSharedPaths(Acme):
+    """Acme with OpenAI's paths: a header of this server tells its calls from OpenAI's."""
+
+    def __init__(self) -> None:
+        super().__init__(replace(UPSTREAM, routing_header=(ROUTING_HEADER, "acme")))
+        self.prefixes = ("/v1/",)
+        self.endpoints = (replace(self.endpoints[0], pattern="/v1/chat/completions"),)
+
+    def claims(self, call: Call) -> bool:
+        return call.headers.get(ROUTING_HEADER) == "acme"
+
+
+class AcmeForOpenAI(Acme):
+    """Acme as another company that serves OpenAI's models: steps call its requests OpenAI's."""
+
+    def __init__(self) -> None:
+        super().__init__(replace(UPSTREAM, own_path_prefix="/acme", fallback="openai"))
+        self.provider = "openai"
+        self.endpoints = (replace(self.endpoints[0], read=read_chat),)
+
+
+def chat(text: str, path: str = "/acme/chat", **headers: str) -> Call:
     body = {"model": "acme-1", "messages": [{"role": "user", "content": text}]}
-    return Call("POST", "/acme/chat", {}, {"x-acme": KEY}, json.dumps(body).encode())
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Call("POST", path, {}, {"x-acme": KEY, **named}, json.dumps(body).encode())

@@ -16,9 +16,7 @@ from scenarios_app.wire.openai.shared import (
     answer_headers,
     error_envelope,
 )
-from scenarios_app.wire.upstream import Upstream
-
-HEADER = "x-mockllm-dialect"
+from scenarios_app.wire.upstream import DIALECT_HEADER, Upstream
 
 OPENAI = Dialect(
     name=PROVIDER,
@@ -70,7 +68,11 @@ AZURE_OPENAI = Dialect(
     owned_prefixes=(AZURE,),
     upstream=Upstream(
         "azure",
+        # A server that records OpenAI alone takes Azure's paths for OpenAI's.
+        fallback=PROVIDER,
         hosts=(".openai.azure.com", ".services.ai.azure.com"),
+        routing_header=(DIALECT_HEADER, "azure"),
+        own_path_prefix="/openai",
         key_variables=("AZURE_OPENAI_API_KEY",),
         base_url_variables=(("AZURE_OPENAI_ENDPOINT", ""),),
         key_header="api-key",
@@ -109,6 +111,7 @@ OPENROUTER = Dialect(
         base_url="https://openrouter.ai/api/v1",
         hosts=("openrouter.ai",),
         path_prefix="/openrouter",
+        routing_header=(DIALECT_HEADER, "openrouter"),
         key_variables=("OPENROUTER_API_KEY",),
     ),
     models=("openai/gpt-5-mini", "anthropic/claude-sonnet-4.6", "google/gemini-2.5-flash"),
@@ -139,6 +142,7 @@ VLLM = Dialect(
     upstream=Upstream(
         "vllm",
         path_prefix="/vllm",
+        routing_header=(DIALECT_HEADER, "vllm"),
     ),
     models=("Qwen/Qwen3-8B", "openai/gpt-oss-20b"),
     id="chatcmpl-{hex}",
@@ -178,6 +182,7 @@ DEEPSEEK = Dialect(
         base_url="https://api.deepseek.com",
         hosts=("api.deepseek.com",),
         path_prefix="/deepseek",
+        routing_header=(DIALECT_HEADER, "deepseek"),
         key_variables=("DEEPSEEK_API_KEY",),
     ),
     models=("deepseek-chat", "deepseek-reasoner"),
@@ -213,6 +218,7 @@ GROQ = Dialect(
         base_url="https://api.groq.com/openai/v1",
         hosts=("api.groq.com",),
         path_prefix="/groq",
+        routing_header=(DIALECT_HEADER, "groq"),
         key_variables=("GROQ_API_KEY",),
     ),
     models=("openai/gpt-oss-120b", "llama-3.3-70b-versatile", "qwen/qwen3-32b"),
@@ -254,6 +260,7 @@ MISTRAL = Dialect(
         base_url="https://api.mistral.ai",
         hosts=("api.mistral.ai",),
         path_prefix="/mistral",
+        routing_header=(DIALECT_HEADER, "mistral"),
         key_variables=("MISTRAL_API_KEY",),
     ),
     models=("mistral-large-latest", "mistral-medium-latest", "magistral-medium-latest"),
@@ -284,6 +291,7 @@ XAI = Dialect(
         base_url="https://api.x.ai",
         hosts=("api.x.ai",),
         path_prefix="/xai",
+        routing_header=(DIALECT_HEADER, "xai"),
         key_variables=("XAI_API_KEY",),
     ),
     models=("grok-4", "grok-3-mini"),
