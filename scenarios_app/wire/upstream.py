@@ -25,6 +25,7 @@ class Upstream(msgspec.Struct, frozen=True):
     without it the key is a bearer token. `headers` are required beside it.
 
     Recordings keep the API's `replayed_headers` of responses, beside those that every API has.
+    `telemetry_names` are OpenTelemetry's names of the provider, if they differ from ours.
     """
 
     name: str
@@ -40,3 +41,4 @@ class Upstream(msgspec.Struct, frozen=True):
     key_header: str = ""
     headers: tuple[tuple[str, str], ...] = ()
     replayed_headers: tuple[str, ...] = ()
+    telemetry_names: tuple[str, ...] = ()

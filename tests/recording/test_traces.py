@@ -3,6 +3,9 @@
 import json
 from typing import Any
 
+import pytest
+
+from scenarios_app.wire.registry import providers
 from tests.recording.files import read
 
 
@@ -180,3 +183,37 @@ def test_a_trace_of_the_chat() -> None:
     assert second["produce"]["text"] == "{{ braces }} x }}"
     assert made.notes[1] == "left out: the result of d: the trace holds only its beginning"
     assert made.notes[2] == "left out: call 4: it failed with NETWORK_ERROR"
+
+
+def provider_of_span(name: str) -> str:
+    """Return the provider in the match of a span whose provider has this name."""
+    said = [{"role": "assistant", "parts": [{"type": "text", "content": "Hi"}]}]
+    values = {"gen_ai.provider.name": name, "gen_ai.output.messages": json.dumps(said)}
+    span = {"name": "chat", "attributes": attributes(**values)}
+    (step,) = read(otlp(span), "spans.json").document["steps"]
+    provider: str = step["match"].get("provider", "")
+    return provider
+
+
+@pytest.mark.parametrize(
+    ("name", "provider"),
+    [
+        ("openai", "openai"),
+        ("azure.ai.openai", "openai"),
+        ("azure.ai.inference", "openai"),
+        ("gcp.gemini", "gemini"),
+        ("gcp.gen_ai", "gemini"),
+        ("mistral_ai", "mistral"),
+        ("x_ai", "xai"),
+        ("vllm", "vllm"),
+        ("azure", ""),
+        ("aws.bedrock", ""),
+    ],
+)
+def test_provider_of_a_span_has_our_name(name: str, provider: str) -> None:
+    assert provider_of_span(name) == provider
+
+
+@pytest.mark.parametrize("name", providers())
+def test_every_provider_may_be_that_of_a_span(name: str) -> None:
+    assert provider_of_span(name) == name

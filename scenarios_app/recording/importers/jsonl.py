@@ -1,5 +1,8 @@
-"""Reads logs with one JSON object per line: calls as people and gateways log them, OpenAI's and
-Anthropic's batches, and conversations for fine-tuning."""
+"""Reads logs with one JSON object per line: calls as people and gateways log them, batches, and
+conversations for fine-tuning.
+
+Requests without a host get a path only: the wire that has the path decides the provider.
+"""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -11,8 +14,8 @@ from scenarios_app.recording.importers.reader import FileValue, read_headers
 # Each answer becomes a request that repeats all messages before it, so a small file can expand
 # to very many bytes.
 MAX_CONVERSATION_BYTES: Final = 20_000_000
-_OPENAI: Final = "https://api.openai.com"
-_ANTHROPIC: Final = "https://api.anthropic.com"
+_CHAT: Final = "/v1/chat/completions"
+_MESSAGES: Final = "/v1/messages"
 _ENCODED_AGAIN: Final = "the log has no bytes of the answer: it is written anew"
 _NO_REQUEST: Final = "left out: line {}: an answer whose request is not in the file"
 _NO_ANSWER: Final = "left out: line {}: a request whose answer is not in the file"
@@ -81,7 +84,7 @@ def _logged_call(place: FileValue) -> Interaction:
     answer = place.at("response") if place.maybe("response").is_present else place.at("answer")
     around = request.value if isinstance(request.value, dict) and "body" in request.value else {}
     body = request.at("body") if around else request
-    url = _first_text(around, place.value, "url", "uri", "path", "endpoint") or _default_url(
+    url = _first_text(around, place.value, "url", "uri", "path", "endpoint") or _likely_path(
         body.value
     )
     query = place.maybe("query").value
@@ -146,7 +149,7 @@ def _conversation(place: FileValue) -> Iterator[Interaction]:
             "created": 0,
         }
         yield Interaction(
-            RecordedRequest("POST", f"{_OPENAI}/v1/chat/completions", (), _encode(request)),
+            RecordedRequest("POST", _CHAT, (), _encode(request)),
             RecordedResponse(
                 200, (), ((0.0, _encode({**answer, "model": model, "choices": [choice]})),)
             ),
@@ -160,12 +163,12 @@ def _batch_interaction(request: FileValue, response_line: FileValue) -> Interact
         body, status = result.maybe("message").value, 200
         if body is None:
             body, status = result.maybe("error").value, 400
-        url, sent = f"{_ANTHROPIC}/v1/messages", request.at("params").value
+        url, sent = _MESSAGES, request.at("params").value
     else:
         response = response_line.at("response")
         code = response.maybe("status_code").value
         body, status = response.maybe("body").value, code if _is_status(code) else 200
-        url = f"{_OPENAI}{request.at('url').text()}"
+        url = request.at("url").text()
         sent = request.at("body").value
     return Interaction(
         RecordedRequest("POST", url, (), _encode(sent)),
@@ -182,20 +185,20 @@ def _first_text(*holders_and_keys: Any) -> str:
     return next(texts, "")
 
 
-def _default_url(body: Any) -> str:
-    """Return the URL for a body that was logged without one, judged by its keys."""
+def _likely_path(body: Any) -> str:
+    """Return the likely path for a body that was logged without a URL, by its keys."""
     match body:
         case {"contents": _, "model": str(model)}:
             name = model.removeprefix("models/")
-            return f"https://generativelanguage.googleapis.com/v1beta/models/{name}:generateContent"
+            return f"/v1beta/models/{name}:generateContent"
         case {"input": _, "model": str(model)} if "embedding" in model:
-            return f"{_OPENAI}/v1/embeddings"
+            return "/v1/embeddings"
         case {"input": _}:
-            return f"{_OPENAI}/v1/responses"
+            return "/v1/responses"
         case {"messages": _, "model": str(model)} if "claude" in model:
-            return f"{_ANTHROPIC}/v1/messages"
+            return _MESSAGES
         case _:
-            return f"{_OPENAI}/v1/chat/completions"
+            return _CHAT
 
 
 def _encode(value: Any) -> bytes:

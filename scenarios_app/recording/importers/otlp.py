@@ -16,20 +16,9 @@ from scenarios_app.recording.document import (
 )
 from scenarios_app.recording.importers.reader import FileValue
 from scenarios_app.wire.decoded import DecodedChoice, DecodedResponse, dict_items, parse_json
+from scenarios_app.wire.registry import providers, wires
 
 _OPERATIONS: Final = ("chat", "generate_content", "text_completion")
-# Our names of providers whose names in the conventions differ.
-_PROVIDERS: Final = {
-    "gcp.gemini": "gemini",
-    "gcp.gen_ai": "gemini",
-    "azure.ai.openai": "openai",
-    "azure.ai.inference": "openai",
-    "mistral_ai": "mistral",
-    "x_ai": "xai",
-}
-_SUPPORTED_ATTRIBUTES: Final = frozenset(
-    {"openai", "anthropic", "gemini", "ollama", "groq", "mistral", "deepseek", "xai", "openrouter"}
-)
 # The digits of a 64-bit number.
 _MAX_DIGITS: Final = 19
 _FINISHES: Final = {
@@ -56,6 +45,7 @@ def read(name: str, value: Any, *, source: str = "") -> Conversion:
     spans = [span for trace in traces for span in _spans(FileValue(trace, source))]
     spans.sort(key=_start_time)
     results = _results(spans)
+    provider_names = _provider_names()
     steps: list[dict[str, Any]] = []
     notes: list[str] = []
     for span in spans:
@@ -70,10 +60,9 @@ def read(name: str, value: Any, *, source: str = "") -> Conversion:
             continue
         turns = list(_turns(attributes))
         system = attributes.get("gen_ai.provider.name") or attributes.get("gen_ai.system") or ""
-        provider = _PROVIDERS.get(str(system), str(system))
         match = conversation_match(
             turns,
-            provider=provider if provider in _SUPPORTED_ATTRIBUTES else "",
+            provider=provider_names.get(str(system), ""),
             model=str(attributes.get("gen_ai.request.model") or ""),
         )
         step: dict[str, Any] = {"match": match, "produce": decoded.document()}
@@ -83,6 +72,15 @@ def read(name: str, value: Any, *, source: str = "") -> Conversion:
             step["turn"] = turn_of(turns)
         steps.append(step)
     return make_conversion(name, steps, notes)
+
+
+def _provider_names() -> dict[str, str]:
+    """Return the providers by their own names and by those of the conventions."""
+    names = {name: name for name in providers()}
+    for wire in wires():
+        if wire.upstream is not None:
+            names |= dict.fromkeys(wire.upstream.telemetry_names, wire.provider)
+    return names
 
 
 def _spans(trace: FileValue) -> Iterator[FileValue]:

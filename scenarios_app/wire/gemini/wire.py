@@ -175,6 +175,7 @@ class Gemini:
         base_url_variables=(("GOOGLE_GEMINI_BASE_URL", ""),),
         unset_variables=("GOOGLE_GENAI_USE_VERTEXAI",),
         key_header="x-goog-api-key",
+        telemetry_names=("gcp.gemini", "gcp.gen_ai"),
     )
 
     def __init__(self, framing: Framing) -> None:

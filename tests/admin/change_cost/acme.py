@@ -24,6 +24,7 @@ UPSTREAM = Upstream(
     base_url_variables=(("ACME_BASE_URL", "/acme"),),
     key_header="x-acme",
     replayed_headers=("x-acme-trace",),
+    telemetry_names=("acme.ai",),
 )
 ROUTING_HEADER = "x-mockllm-company"
 

@@ -7,6 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from scenarios_app.recording.document import to_document
+from scenarios_app.recording.importers import decode_recording
 from scenarios_app.wire import registry
 from scenarios_app.wire.base import Call
 from tests.admin.change_cost.acme import (
@@ -73,3 +74,20 @@ async def test_calls_of_an_upstream_without_an_address_go_to_its_fallback() -> N
     registry.install(AcmeForOpenAI(), *registry.SHIPPED)
     path, _ = await record(chat("Hello"), name="openai")
     assert path == "/acme/chat"
+
+
+def test_trace_of_an_installed_wire_is_imported_by_its_telemetry_name() -> None:
+    asked = [{"role": "user", "parts": [{"type": "text", "content": "Hello"}]}]
+    said = [{"role": "assistant", "parts": [{"type": "text", "content": "Hi there."}]}]
+    values = {
+        "gen_ai.provider.name": "acme.ai",
+        "gen_ai.input.messages": json.dumps(asked),
+        "gen_ai.output.messages": json.dumps(said),
+    }
+    attributes = [{"key": key, "value": {"stringValue": text}} for key, text in values.items()]
+    spans = [{"name": "chat", "attributes": attributes}]
+    trace = {"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}
+    recording = decode_recording(json.dumps(trace).encode(), source="trace.json")
+    assert recording is not None
+    (step,) = recording.convert("trace").document["steps"]
+    assert step["match"]["provider"] == "acme"
