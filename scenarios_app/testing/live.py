@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from msgspec.structs import replace
 from pydantic import ValidationError
 
 from scenarios_app.engine.canonical import Json
@@ -27,7 +28,9 @@ from scenarios_app.serving.recorder.upstream import (
 )
 from scenarios_app.testing.control import ServerFailed
 from scenarios_app.wire.base import Call
+from scenarios_app.wire.registry import find_target
 from scenarios_app.wire.registry import upstreams as provider_upstreams
+from scenarios_app.wire.upstream import Upstream
 
 TIMEOUT_SECONDS: Final = 120.0
 MAX_BODY_BYTES: Final = 10_000_000
@@ -90,6 +93,8 @@ def _outgoing(
     query = urlencode(dict(request.query))
     body = b"" if request.body is None else _body(request.body)
     call = Call(request.method, path, dict(request.query), headers, body, query)
+    if provider is not None:
+        call = _with_routing_header(call, provider)
     try:
         name, url = upstream_of(call, upstreams, paths=paths)
     except NotForwarded as error:
@@ -106,6 +111,16 @@ def _outgoing(
     return Outgoing(
         name, request.method, url + query_string, tuple(headers.items()), body, path + query_string
     )
+
+
+def _with_routing_header(call: Call, provider: Upstream) -> Call:
+    """Return a call that reaches this provider, also if a step names its path as another's."""
+    target = find_target(call)
+    is_there = target is not None and target.wire.provider == provider.name
+    if is_there or provider.routing_header is None:
+        return call
+    header, value = provider.routing_header
+    return replace(call, headers={**call.headers, header: value})
 
 
 def _body(body: Json) -> bytes:

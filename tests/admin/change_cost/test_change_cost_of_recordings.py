@@ -9,9 +9,11 @@ from scenarios_app.engine.document import load_documents
 from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
 from scenarios_app.recording.document import to_document
 from scenarios_app.recording.upstreams import public_upstreams, read_upstreams, upstream_of
+from scenarios_app.serving.recorder.upstream import Outgoing
 from scenarios_app.testing.live import live_drift
 from scenarios_app.testing.variables import base_urls, real_keys, sdk_variables
-from tests.admin.change_cost.acme import BASE_URL, KEY, chat
+from scenarios_app.wire import registry
+from tests.admin.change_cost.acme import BASE_URL, KEY, ROUTING_HEADER, AcmeOnSharedPaths, chat
 from tests.serving.pipelines import Playing
 from tests.testing.conftest import Run, run  # noqa: F401
 
@@ -30,11 +32,11 @@ BODY = {
 }
 
 
-def recorded_document() -> dict[str, Any]:
+def recorded_document(url: str = f"{BASE_URL}/acme/chat", **named: str) -> dict[str, Any]:
     """Return the document of one recorded chat request, sent to the real host."""
-    call = chat("Hello")
-    headers = (("x-acme", KEY), ("content-type", "application/json"))
-    request = RecordedRequest("POST", f"{BASE_URL}/acme/chat", headers, call.body)
+    call = chat("Hello", **named)
+    headers = (*call.headers.items(), ("content-type", "application/json"))
+    request = RecordedRequest("POST", url, headers, call.body)
     body = json.dumps(BODY).encode()
     response = RecordedResponse(200, (("content-type", "application/json"),), ((0, body),))
     return to_document("recorded", [Interaction(request, response)]).document
@@ -69,19 +71,56 @@ def test_variables_of_an_installed_wire_are_set_and_read() -> None:
     assert base_urls(environment) == {"acme": "https://proxy.example/acme"}
 
 
-async def test_live_drift_sends_the_key_in_the_header_of_an_installed_wire(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    sent: list[Any] = []
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[Outgoing]:
+    """The requests that live drift would send."""
+    requests: list[Outgoing] = []
 
-    async def current_shape(request: Any) -> dict[str, Any]:
-        sent.append(request)
+    async def current_shape(request: Outgoing) -> dict[str, Any]:
+        requests.append(request)
         return {}
 
     monkeypatch.setattr("scenarios_app.testing.live._current_shape", current_shape)
+    return requests
+
+
+async def test_live_drift_sends_the_key_in_the_header_of_an_installed_wire(
+    sent: list[Outgoing],
+) -> None:
     await live_drift([recorded_document()], upstreams={"acme": BASE_URL}, keys={"acme": KEY})
     assert sent[0].url == f"{BASE_URL}/acme/chat"
     assert dict(sent[0].headers)["x-acme"] == KEY
+
+
+async def test_live_drift_asks_the_recorded_provider_on_a_path_that_another_one_has(
+    sent: list[Outgoing],
+) -> None:
+    registry.install(AcmeOnSharedPaths(), *registry.SHIPPED)
+    urls = {**public_upstreams(), "acme": BASE_URL}
+    document = recorded_document("/v1/chat/completions", x_mockllm_company="acme")
+    await live_drift([document], upstreams=urls, keys={"acme": KEY, "openai": "sk-openai"})
+    assert sent[0].url == f"{BASE_URL}/v1/chat/completions"
+    assert dict(sent[0].headers)["x-acme"] == KEY
+    assert ROUTING_HEADER not in dict(sent[0].headers)
+
+
+@pytest.mark.parametrize(
+    ("recorded_url", "name", "url"),
+    [
+        ("https://api.groq.com/openai/v1/chat/completions", "groq", ""),
+        ("/deepseek/chat/completions", "deepseek", "https://api.deepseek.com/v1/chat/completions"),
+        ("https://r.openai.azure.com/openai/v1/chat/completions/c1", "azure", ""),
+        ("https://api.openai.com/v1/chat/completions", "openai", ""),
+    ],
+)
+async def test_live_drift_asks_the_recorded_dialect_with_its_key(
+    sent: list[Outgoing], recorded_url: str, name: str, url: str
+) -> None:
+    urls = {**public_upstreams(), "azure": "https://r.openai.azure.com"}
+    keys = {each: f"key-of-{each}" for each in urls}
+    await live_drift([recorded_document(recorded_url)], upstreams=urls, keys=keys)
+    assert (sent[0].name, sent[0].url) == (name, url or recorded_url)
+    assert f"key-of-{name}" in " ".join(dict(sent[0].headers).values())
 
 
 TEST_OF_A_USER = """
