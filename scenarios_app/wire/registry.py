@@ -50,8 +50,8 @@ class _InstalledWires(msgspec.Struct):
 
 def install(*wires: Wire) -> None:
     """Make these the wires of this process, in this order; their key headers become secrets."""
-    declare_secret_names(name for wire in wires for name in wire.key_headers)
     _installed.wires = wires
+    declare_secret_names(key_headers())
     _installed.endings = PathEndings(endpoint for wire in wires for endpoint in wire.endpoints)
     for cached_function in (_wires_under, _targets_at, find_intended_path):
         cached_function.cache_clear()
@@ -60,6 +60,11 @@ def install(*wires: Wire) -> None:
 def wires() -> tuple[Wire, ...]:
     """Return the installed wires in the order in which calls are dispatched."""
     return _installed.wires
+
+
+def key_headers() -> frozenset[str]:
+    """Return the names of the headers in which clients of any provider send their keys."""
+    return frozenset(name for wire in wires() for name in wire.key_headers)
 
 
 def providers() -> tuple[str, ...]:

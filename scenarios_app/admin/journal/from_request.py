@@ -8,6 +8,7 @@ from scenarios_app.control.matches import parse_row
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.models import ServedRequest
 from scenarios_app.serving.services import services
+from scenarios_app.wire.registry import key_headers
 
 # Headers that curl sets itself.
 _OWN = {"host", "content-length", "connection", "accept-encoding", "transfer-encoding"}
@@ -124,4 +125,4 @@ def curl_of(served: ServedRequest, origin: str) -> str:
 def _unmasked(name: str, value: str) -> str:
     if name == "authorization":
         return "Bearer any"
-    return "any" if name in ("x-api-key", "api-key", "x-goog-api-key") else value
+    return "any" if name in key_headers() else value

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from scenarios_app import builder
 from scenarios_app.admin.editor.forms import provider_choices
+from scenarios_app.admin.journal.from_request import curl_of
 from scenarios_app.catalog.lint import suspicions_of
 from scenarios_app.engine import secrets
 from scenarios_app.engine.document import load_documents
@@ -42,6 +43,13 @@ async def test_keys_of_an_added_provider_are_masked_in_the_journal() -> None:
     row = row_of(playing.journal[0], body_bytes=10_000)
     assert row.request_headers["x-acme"].startswith(secrets.MASK)
     assert KEY not in f"{row.request_headers}{row.request_body}{row.response_body}"
+
+
+async def test_curl_command_has_a_placeholder_for_the_key_of_an_added_provider() -> None:
+    playing = Playing(scenario("any", says("yes")))
+    await playing.ask(chat("Hello"))
+    command = curl_of(row_of(playing.journal[0], body_bytes=10_000), "http://testserver")
+    assert "'x-acme: any'" in command and secrets.MASK not in command
 
 
 @pytest.mark.django_db
