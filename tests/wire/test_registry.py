@@ -8,7 +8,15 @@ from scenarios_app.wire.anthropic import wire as anthropic_messages
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai import wire as openai_chat
 from scenarios_app.wire.paths import match_path
-from scenarios_app.wire.registry import Target, find_target, is_provider_path, url_patterns
+from scenarios_app.wire.registry import (
+    Target,
+    find_target,
+    is_provider_path,
+    key_headers,
+    routing_headers,
+    upstreams,
+    url_patterns,
+)
 from tests.wire.openai.openai_cases import make_call
 
 VERSION = {"anthropic-version": "2023-06-01"}
@@ -154,3 +162,23 @@ def test_django_gives_providers_what_they_own(path: str) -> None:
 def test_a_path_is_owned_encoded_or_not(path: str) -> None:
     assert is_provider_path(path)
     assert error_of(target("GET", path)).answer.status == 404
+
+
+def test_header_of_dialects_is_the_only_one_that_decides_about_a_call() -> None:
+    assert routing_headers() == ("x-mockllm-dialect",)
+
+
+def test_key_headers_are_those_of_all_providers() -> None:
+    assert key_headers() == {"authorization", "api-key", "x-api-key", "x-goog-api-key"}
+
+
+def test_every_dialect_of_the_routing_header_is_an_upstream() -> None:
+    rows = upstreams().values()
+    names = {row.routing_header[1] for row in rows if row.routing_header is not None}
+    assert names == set(openai_chat.WIRES_BY_DIALECT)
+
+
+def test_fallback_of_an_upstream_is_an_upstream() -> None:
+    assert {row.name: row.fallback for row in upstreams().values() if row.fallback} == {
+        "azure": "openai"
+    }
