@@ -78,17 +78,19 @@ class UnservedBody(Shape):
 
 
 class FindingBody(Shape):
-    """A rule that a client broke."""
+    """A rule that a client broke, or in a note may have broken."""
 
     rule = serializers.ChoiceField([rule.name for rule in RULES], help_text="The rule.")
     level = serializers.ChoiceField(
-        ["error", "warning"], help_text="A warning fails strict verdicts alone."
+        ["error", "warning", "note"],
+        help_text="A warning fails strict verdicts alone, a note fails none.",
     )
     message = Text(help_text="What was seen.")
     session = Text(help_text="Whose requests they are.")
     request = serializers.UUIDField(help_text="The request at which it shows.")
     requests = serializers.ListField(
-        child=serializers.UUIDField(), help_text="All requests that prove it, the first one first."
+        child=serializers.UUIDField(),
+        help_text="All requests that prove it, the first one first; of a note the first and last.",
     )
 
 

@@ -14,7 +14,7 @@ from scenarios_app.verdict.conversation_rules import (
     TOOL_RESULT_MISSING,
     TOOL_RESULT_UNKNOWN,
 )
-from scenarios_app.verdict.session import Finding, JudgedExchange, JudgedSession, Rule
+from scenarios_app.verdict.session import Finding, JudgedExchange, JudgedSession, Rule, is_failing
 from scenarios_app.verdict.transport_rules import (
     NO_BACK_OFF,
     RETRIED_UNRETRYABLE,
@@ -136,7 +136,7 @@ class Verdict:
 
     @property
     def passed(self) -> bool:
-        failing = [one for one in self.findings if self.strict or one.level == "error"]
+        failing = any(is_failing(one.level, strict=self.strict) for one in self.findings)
         return not (self.unmatched or self.violations or self.unserved or failing)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from scenarios_app.verdict.judge import RULES, UnmatchedRequest, UnservedStep, Verdict, Violation
-from scenarios_app.verdict.session import Finding
+from scenarios_app.verdict.session import Finding, is_failing
 
 SUITE = "mockllm"
 # XML 1.0 does not allow these characters, escaped or not.
@@ -106,7 +106,7 @@ def _parts(verdict: Verdict) -> Iterator[tuple[tuple[object, ...], str]]:
     yield verdict.unmatched, "unmatched"
     yield verdict.violations, "violation"
     yield verdict.unserved, "step never served"
-    for level, noun in (("error", "finding"), ("warning", "warning")):
+    for level, noun in (("error", "finding"), ("warning", "warning"), ("note", "note")):
         yield tuple(one for one in verdict.findings if one.level == level), noun
 
 
@@ -118,7 +118,7 @@ def _count(number: int, noun: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A JUnit test case; it fails if it has `reasons`. `noted` are warnings."""
+    """A JUnit test case; it fails if it has `reasons`. `noted` are warnings and notes."""
 
     group: str
     name: str
@@ -139,7 +139,7 @@ def verdict_cases(verdict: Mapping[str, Any]) -> Iterator[Case]:
     for rule in RULES:
         findings = [one for one in verdict["findings"] if one["rule"] == rule.name]
         reasons = tuple(f"{line(one['message'])} [{one['request']}]" for one in findings)
-        fails = rule.level == "error" or verdict["strict"]
+        fails = is_failing(rule.level, strict=verdict["strict"])
         yield Case(group, rule.name, reasons if fails else (), () if fails else reasons)
 
 

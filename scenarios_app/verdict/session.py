@@ -12,7 +12,7 @@ from scenarios_app.engine.producing.faults import FaultEffect, fault_kinds
 from scenarios_app.engine.scenario import Scenario, Step
 
 Outcome: TypeAlias = Literal["complete", "client_gone", "fault", "unmatched"]
-Level: TypeAlias = Literal["error", "warning"]
+Level: TypeAlias = Literal["error", "warning", "note"]
 # Scenario name and step key, as in a session's state.
 StepKey: TypeAlias = tuple[str, str]
 
@@ -135,7 +135,8 @@ class Rule:
     """Something that clients must not do.
 
     `looks_at` describes the evidence, `example` a client that breaks the rule. The level is
-    `warning` if the behaviour may be intended; warnings fail only strict verdicts.
+    `warning` if the behaviour may be intended; warnings fail only strict verdicts. It is `note` if
+    the evidence does not decide who is at fault; notes never fail a verdict.
     """
 
     name: str
@@ -146,12 +147,17 @@ class Rule:
     find_sightings: Callable[[JudgedSession], Iterator[Sighting]]
 
 
+def is_failing(level: Level, *, strict: bool) -> bool:
+    """True if findings of this level fail a verdict."""
+    return level == "error" or (strict and level == "warning")
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A rule that a client broke.
+    """A rule that a client broke, or may have broken if `level` is `note`.
 
     `request` is the id of the request that breaks it; `requests` are the ids of all that prove
-    it, in order.
+    it, in order, or of a note the first and the last.
     """
 
     rule: str

@@ -1,12 +1,21 @@
 """JUnit XML and Markdown of a verdict contain each reason, escaped."""
 
+from dataclasses import replace
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
-from scenarios_app.verdict.judge import RULES
-from scenarios_app.verdict.reports import SUITE, escape_markdown, junit, summary, verdict_cases
+from scenarios_app.verdict.judge import RULES, Verdict
+from scenarios_app.verdict.reports import (
+    SUITE,
+    escape_markdown,
+    junit,
+    summary,
+    verdict_cases,
+    verdict_text,
+)
+from scenarios_app.verdict.session import Finding
 
 EVIL = "]]></failure><x a='\"'>&amp;\x00\x1b[31m | `code` <script>\n# big\u2028"
 
@@ -72,6 +81,19 @@ def test_warning_fails_its_case_only_in_a_strict_verdict() -> None:
     strict = parse_junit({**failed_verdict("x"), "strict": True})
     (case,) = [c for c in strict if c.get("name") == "stream-closed-early"]
     assert (case.findtext("failure"), case.findtext("system-out")) == ("x [id-4]", None)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_note_fails_no_verdict(strict: bool) -> None:
+    note = Finding("some-rule", "note", "seen", "s", "id-5", ("id-5",))
+    noted = Verdict("s", strict=strict, requests=1, findings=(note,))
+    assert noted.passed
+    assert verdict_text(noted).splitlines() == [
+        "passed: session s, 1 request, 1 note",
+        "note: some-rule: seen [id-5]",
+    ]
+    warning = replace(note, level="warning")
+    assert replace(noted, findings=(note, warning)).passed is not strict
 
 
 def test_hostile_text_is_escaped_in_xml() -> None:

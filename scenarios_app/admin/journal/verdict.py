@@ -114,6 +114,7 @@ def _groups(verdict: Verdict) -> Iterator[FindingGroup]:
     yield _group("Unused steps", unused)
     yield _group("Client findings", _findings(verdict.findings, "error"))
     yield _group("Warnings", _findings(verdict.findings, "warning"), fails=False)
+    yield _group("Notes", _findings(verdict.findings, "note"), fails=False)
 
 
 def _findings(findings: Iterable[Finding], level: str) -> list[FindingLine]:
