@@ -18,6 +18,7 @@ from scenarios_app.verdict.session import Finding, JudgedExchange, JudgedSession
 from scenarios_app.verdict.transport_rules import (
     NO_BACK_OFF,
     RETRIED_UNRETRYABLE,
+    RETRIES_UNDECIDED,
     RETRY_AFTER_IGNORED,
     STREAM_CLOSED_EARLY,
     TRUNCATED_TAKEN_AS_COMPLETE,
@@ -31,6 +32,7 @@ RULES: tuple[Rule, ...] = (
     RETRY_AFTER_IGNORED,
     NO_BACK_OFF,
     RETRIED_UNRETRYABLE,
+    RETRIES_UNDECIDED,
     TRUNCATED_TAKEN_AS_COMPLETE,
     STREAM_CLOSED_EARLY,
     USAGE_UNREAD,

@@ -16,13 +16,14 @@ MAX_RETRY_SECONDS = 120.0
 SLACK_SECONDS, SLACK_SHARE = 0.01, 0.01
 # A retry that follows faster had no back-off.
 MIN_PAUSE_SECONDS = 0.05
-# Calls closer together may come from parallel clients on a busy machine.
+# Calls closer together may come from parallel clients, whose requests a busy machine handles one
+# after the other.
 MIN_RUN_GAP_SECONDS = 10.0
 # Header in which the official SDKs number the attempts of a call, from 0.
 ATTEMPT_HEADER = "x-stainless-retry-count"
 # Headers that tell SDKs apart.
 _CLIENT_HEADERS = ("user-agent", "x-stainless-async")
-# A loop around calls is assumed from this number of failed calls in a row.
+# A loop around calls has at least this number of failed calls in a row.
 _MIN_LOOP_FAILURES = 2
 _RETRYABLE = frozenset({408, 409, 425, 429, 499})
 _SERVER_ERROR = 500
@@ -44,11 +45,6 @@ class Retry:
         return self.retry.at - self.failed.ended_at
 
     @property
-    def requested_wait(self) -> float | None:
-        """Seconds to wait from the first byte of the failed response; None if not requested."""
-        return requested_wait(self.failed)
-
-    @property
     def is_early(self) -> bool:
         """True if the retry came before the requested wait was over."""
         return self.retry.at < _retry_time(self.failed)
@@ -62,11 +58,34 @@ def find_retries(exchanges: Sequence[JudgedExchange]) -> Iterator[Retry]:
     only if they follow without a pause, as in a loop.
 
     Requests without numbers may come from several clients. Nothing is reported if they overlap,
-    or soon after the request has succeeded. If every failure can be paired with a later request
-    that waited long enough, that one is taken as its retry.
+    soon after the request has succeeded, or if none of several close ones succeeded. If every
+    failure can be paired with a later request that waited long enough, that one is taken as its
+    retry.
     """
     retries = [retry for group in _groups(exchanges) for retry in _find_group_retries(group)]
     yield from sorted(retries, key=lambda retry: retry.retry.at)
+
+
+def find_undecided_runs(exchanges: Sequence[JudgedExchange]) -> Iterator[list[JudgedExchange]]:
+    """Yield runs of identical requests of which none succeeded, one after another.
+
+    One client may have sent them in a loop, or parallel clients on a busy machine. Runs whose
+    failures can each be paired with a later request that waited are left out.
+    """
+    for group in _groups(exchanges):
+        unnumbered = [one for one in group if _attempt_number(one) is None]
+        for part in filter(_is_undecided, _split_at_gaps(unnumbered)):
+            failures = [one for one in part if _failed(one)]
+            if len(_pair(failures, unnumbered, _polite_retry_time)) < len(failures):
+                yield part
+        for series in _looped_calls(group):
+            if not _succeeded(series[-1][-1]):
+                yield list(chain.from_iterable(series))
+
+
+def consecutive_retries(requests: Iterable[JudgedExchange]) -> Iterator[Retry]:
+    """Yield the retries of a run as if one client had sent it."""
+    return (Retry(one, later) for one, later in pairwise(requests) if _failed(one))
 
 
 def is_retryable(exchange: JudgedExchange) -> bool:
@@ -82,7 +101,7 @@ def is_retryable(exchange: JudgedExchange) -> bool:
 
 
 def requested_wait(exchange: JudgedExchange) -> float | None:
-    """Return the seconds of `retry-after-ms` or `Retry-After` (seconds or a date), or None."""
+    """Return the seconds that a response asks to wait from its first byte, or None."""
     headers = exchange.response_headers
     if (milliseconds := _parse_number(headers.get("retry-after-ms", ""))) is not None:
         return milliseconds / 1000
@@ -125,33 +144,70 @@ def _failed(one: JudgedExchange) -> bool:
     return one.failed and not one.unmatched and not one.violated
 
 
+def _succeeded(one: JudgedExchange) -> bool:
+    return not one.failed and one.outcome != "client_gone"
+
+
 def _find_group_retries(group: Sequence[JudgedExchange]) -> Iterator[Retry]:
-    unnumbered = [one for one in group if _attempt_number(one) is None]
-    retry_of: dict[JudgedExchange, JudgedExchange] = {}
-    if not _overlap(unnumbered):
-        for run in _separate_runs([[one] for one in unnumbered]):
-            requests = [one for (one,) in run]
-            failures = [one for one in requests if _failed(one)]
-            retry_of |= _pair_all_waiting(failures, requests) or _pair(
-                failures, requests, _end_time
-            )
-    numbered: defaultdict[int, list[JudgedExchange]] = defaultdict(list)
+    attempts: defaultdict[int | None, list[JudgedExchange]] = defaultdict(list)
     for one in group:
-        if (number := _attempt_number(one)) is not None:
-            numbered[number].append(one)
-    for number, later in numbered.items():
-        retry_of |= _pair_fewest_early(numbered.get(number - 1, ()), later)
-    retry_of |= _pair_looped_calls([one for one in group if _attempt_number(one) is not None])
+        attempts[_attempt_number(one)].append(one)
+    retry_of: dict[JudgedExchange, JudgedExchange] = {}
+    for requests in _decided_requests(attempts.pop(None, ())):
+        for run in _separate_runs([[one] for one in requests]):
+            run_requests = [one for (one,) in run]
+            failures = [one for one in run_requests if _failed(one)]
+            pairs = _pair(failures, run_requests, _first_retry_time)
+            if len(pairs) < len(failures):
+                pairs = _pair(failures, run_requests, _end_time)
+            retry_of |= pairs
+    for number, later in attempts.items():
+        retry_of |= _pair_fewest_early(attempts.get((number or 0) - 1, ()), later)
+    for series in _looped_calls(group):
+        if _succeeded(series[-1][-1]):
+            retry_of |= {call[0]: ended[-1] for ended, call in pairwise(series)}
     for retry, failed in retry_of.items():
         if _failed(failed):
             yield Retry(failed, retry)
 
 
+def _split_at_gaps(
+    requests: Iterable[JudgedExchange], seconds: float = MIN_RUN_GAP_SECONDS
+) -> Iterator[list[JudgedExchange]]:
+    """Split requests where a call begins at least so long after all before it ended."""
+    part: list[JudgedExchange] = []
+    last_end = -inf
+    for one in requests:
+        if part and one.at - last_end >= seconds and not is_numbered_retry(one):
+            yield part
+            part = []
+        part.append(one)
+        last_end = max(last_end, one.ended_at)
+    if part:
+        yield part
+
+
+def _decided_requests(unnumbered: Iterable[JudgedExchange]) -> Iterator[list[JudgedExchange]]:
+    """Yield the requests before, between and after parts that parallel clients may have sent."""
+    requests: list[JudgedExchange] = []
+    for part in _split_at_gaps(unnumbered):
+        if _overlap(part) or _is_undecided(part):
+            yield requests
+            requests = []
+        else:
+            requests += part
+    yield requests
+
+
+def _is_undecided(part: Sequence[JudgedExchange]) -> bool:
+    """True if a part has several requests, one after another, none of which succeeded."""
+    return len(part) > 1 and not _overlap(part) and not any(map(_succeeded, part))
+
+
 def _separate_runs(calls: Sequence[list[JudgedExchange]]) -> Iterator[list[list[JudgedExchange]]]:
     """Split calls after each success, since a client stops retrying there.
 
-    Runs within MIN_RUN_GAP_SECONDS of one another are left out: they may come from parallel
-    clients whose requests a busy machine handled one after the other.
+    Runs within MIN_RUN_GAP_SECONDS of one another are left out.
     """
     runs: list[list[list[JudgedExchange]]] = [[]]
     for call in calls:
@@ -180,37 +236,20 @@ def _attempt_number(one: JudgedExchange) -> int | None:
     return int(number) if number.isascii() and number.isdecimal() else None
 
 
-def _pair_looped_calls(numbered: Sequence[JudgedExchange]) -> dict[JudgedExchange, JudgedExchange]:
-    """Map the first attempt of each call in a loop to the last attempt of the call before.
+def _looped_calls(group: Iterable[JudgedExchange]) -> Iterator[list[list[JudgedExchange]]]:
+    """Yield series of numbered calls as a loop makes them.
 
-    A loop is assumed if calls with equal numbers of attempts followed without a pause on at least
-    two failed ones. Calls with one attempt each may also come from parallel clients; they count
-    as a loop only if the last one succeeds.
+    They followed without a pause on at least two failed calls with equal numbers of attempts. A
+    loop is certain only if the last call succeeds; else they may be those of parallel clients.
     """
-    retry_of: dict[JudgedExchange, JudgedExchange] = {}
-    for *failing, last in chain.from_iterable(
-        map(_unpaused_series, _separate_runs(_calls(numbered)))
-    ):
-        ends = [call[-1] for call in failing]
-        one_client = any(len(call) > 1 for call in failing) or not _failed(last[-1])
-        same_length = len({len(call) for call in failing}) == 1
-        all_failed = len(ends) >= _MIN_LOOP_FAILURES and all(map(_failed, ends))
-        if all_failed and one_client and same_length:
-            firsts = [call[0] for call in (*failing[1:], last)]
-            retry_of |= dict(zip(firsts, ends, strict=True))
-    return retry_of
-
-
-def _unpaused_series(calls: Iterable[list[JudgedExchange]]) -> Iterator[list[list[JudgedExchange]]]:
-    """Split calls where one follows the one before it after MIN_PAUSE_SECONDS or more."""
-    series: list[list[JudgedExchange]] = []
-    for call in calls:
-        if series and call[0].at - series[-1][-1].ended_at >= MIN_PAUSE_SECONDS:
-            yield series
-            series = []
-        series.append(call)
-    if series:
-        yield series
+    for part in _split_at_gaps(one for one in group if _attempt_number(one) is not None):
+        for run in _separate_runs(_calls(part)):
+            for requests in _split_at_gaps(chain.from_iterable(run), MIN_PAUSE_SECONDS):
+                *failing, last = _calls(requests)
+                same_length = len({len(call) for call in failing}) == 1
+                all_failed = all(_failed(call[-1]) for call in failing)
+                if len(failing) >= _MIN_LOOP_FAILURES and all_failed and same_length:
+                    yield [*failing, last]
 
 
 def _calls(numbered: Sequence[JudgedExchange]) -> list[list[JudgedExchange]]:
@@ -234,14 +273,6 @@ def _calls(numbered: Sequence[JudgedExchange]) -> list[list[JudgedExchange]]:
 
 def _overlap(group: Sequence[JudgedExchange]) -> bool:
     return any(later.at < one.ended_at for one, later in pairwise(group))
-
-
-def _pair_all_waiting(
-    failures: Sequence[JudgedExchange], later: Iterable[JudgedExchange]
-) -> dict[JudgedExchange, JudgedExchange]:
-    """Map requests to failures if each failure has one that waited long enough; else {}."""
-    pairs = _pair(failures, later, lambda failed: max(_retry_time(failed), failed.ended_at))
-    return pairs if len(pairs) == len(failures) else {}
 
 
 def _pair_fewest_early(
@@ -275,6 +306,10 @@ def _polite_retry_time(one: JudgedExchange) -> float:
         return one.at
     pause = MIN_PAUSE_SECONDS if requested_wait(one) is None else 0.0
     return max(_retry_time(one), one.ended_at + pause)
+
+
+def _first_retry_time(failed: JudgedExchange) -> float:
+    return max(_retry_time(failed), failed.ended_at)
 
 
 def _end_time(one: JudgedExchange) -> float:

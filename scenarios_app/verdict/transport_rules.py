@@ -1,16 +1,20 @@
 """Client rules on HTTP: retries, waits, and streams that are not read to their end."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from scenarios_app.engine.canonical import Message
 from scenarios_app.engine.parts import ToolCallPart
 from scenarios_app.verdict.retries import (
     MIN_PAUSE_SECONDS,
+    MIN_RUN_GAP_SECONDS,
     Retry,
+    consecutive_retries,
     find_retries,
+    find_undecided_runs,
     is_numbered_retry,
     is_retryable,
+    requested_wait,
 )
 from scenarios_app.verdict.session import (
     JudgedExchange,
@@ -21,9 +25,9 @@ from scenarios_app.verdict.session import (
 )
 
 
-def _find_early_retries(session: JudgedSession) -> Iterator[Sighting]:
-    for retry in find_retries(session.exchanges):
-        wait = retry.requested_wait
+def _find_early_retries(retries: Iterable[Retry]) -> Iterator[Sighting]:
+    for retry in retries:
+        wait = requested_wait(retry.failed)
         if is_retryable(retry.failed) and wait is not None and retry.is_early:
             pause = max(0.0, retry.retry.at - retry.failed.answered_at)
             yield Sighting(
@@ -34,13 +38,13 @@ def _find_early_retries(session: JudgedSession) -> Iterator[Sighting]:
             )
 
 
-def _find_loops(session: JudgedSession) -> Iterator[Sighting]:
+def _find_loops(retries: Iterable[Retry]) -> Iterator[Sighting]:
     hasty: dict[JudgedExchange, Retry] = {}
     reported: set[JudgedExchange] = set()
-    for retry in find_retries(session.exchanges):
+    for retry in retries:
         if (
             not is_retryable(retry.failed)
-            or retry.requested_wait is not None
+            or requested_wait(retry.failed) is not None
             or retry.pause >= MIN_PAUSE_SECONDS
         ):
             if is_numbered_retry(retry.retry) and retry.failed in hasty:
@@ -61,8 +65,8 @@ def _find_loops(session: JudgedSession) -> Iterator[Sighting]:
         reported.add(retry.retry)
 
 
-def _find_useless_retries(session: JudgedSession) -> Iterator[Sighting]:
-    for retry in find_retries(session.exchanges):
+def _find_useless_retries(retries: Iterable[Retry]) -> Iterator[Sighting]:
+    for retry in retries:
         if not is_retryable(retry.failed):
             header = retry.failed.response_headers.get("x-should-retry", "").lower()
             reason = (
@@ -72,6 +76,25 @@ def _find_useless_retries(session: JudgedSession) -> Iterator[Sighting]:
             )
             yield Sighting(
                 f"sent again after a {retry.failed.status}, {reason}", retry.retry, (retry.failed,)
+            )
+
+
+def _find_undecided_retries(session: JudgedSession) -> Iterator[Sighting]:
+    for requests in find_undecided_runs(session.exchanges):
+        retries = list(consecutive_retries(requests))
+        broken = [
+            rule
+            for rule, find_sightings in _RETRY_RULES.items()
+            # Retries within numbered calls are certain, and judged as such.
+            if any(not is_numbered_retry(one.exchange) for one in find_sightings(retries))
+        ]
+        if broken:
+            yield Sighting(
+                f"{len(requests):,} identical requests failed one after another within "
+                f"{_seconds(requests[-1].at - requests[0].at)}: {', '.join(broken)} if one client "
+                "sent them, not if parallel ones did; give each its own session (API key) to tell",
+                requests[-1],
+                (requests[0],),
             )
 
 
@@ -87,18 +110,19 @@ RETRY_AFTER_IGNORED = Rule(
     "An own loop around a call that sleeps half a second after each 429, while the 429 says "
     "`Retry-After: 2`.",
     "error",
-    _find_early_retries,
+    lambda session: _find_early_retries(find_retries(session.exchanges)),
 )
 NO_BACK_OFF = Rule(
     "no-back-off",
     "A failing request was sent again and again without a pause.",
     "Three tries of one request, of which the second and the third came within "
     f"{MIN_PAUSE_SECONDS * 1000:.0f} ms of a failure (429, 5xx, a broken answer) that asked for no "
-    "wait. Of an SDK that numbers its tries: three calls that followed so on one another.",
+    "wait. Of an SDK that numbers its tries: three calls that followed so on one another, of which "
+    "the last succeeded.",
     "`while True: try: return ask() except Exception: pass`, also where `ask` is a call of an SDK "
     "that pauses between its own tries.",
     "error",
-    _find_loops,
+    lambda session: _find_loops(find_retries(session.exchanges)),
 )
 RETRIED_UNRETRYABLE = Rule(
     "retried-unretryable",
@@ -106,10 +130,25 @@ RETRIED_UNRETRYABLE = Rule(
     "Statuses from 400 to 499 but for 408, 409, 425 and 429, unless the answer has "
     "`x-should-retry: true`; any status with `x-should-retry: false`. What no step answered, and "
     "violated expectations, stand in the verdict by themselves.",
-    "`tenacity.retry(stop=stop_after_attempt(3))` around a call whose key is refused with a 401.",
+    "A loop of a plain HTTP client that also repeats a 401, until the script lets it succeed.",
     "error",
-    _find_useless_retries,
+    lambda session: _find_useless_retries(find_retries(session.exchanges)),
 )
+RETRIES_UNDECIDED = Rule(
+    "retries-undecided",
+    "Identical requests all failed, from one client in a loop or from parallel clients.",
+    f"Identical requests less than {MIN_RUN_GAP_SECONDS:.0f} s apart, one after another, none of "
+    "which succeeded, and which break one of the three rules above if one client sent them. On a "
+    "busy machine those of parallel clients look the same.",
+    "Three parallel threads that send the same request, while the script fails each with a 401.",
+    "note",
+    _find_undecided_retries,
+)
+_RETRY_RULES = {
+    RETRY_AFTER_IGNORED.name: _find_early_retries,
+    NO_BACK_OFF.name: _find_loops,
+    RETRIED_UNRETRYABLE.name: _find_useless_retries,
+}
 
 
 def _closed_streams(session: JudgedSession) -> Iterator[JudgedExchange]:

@@ -130,6 +130,18 @@ def test_page_shows_the_findings_of_the_control_api_with_their_requests(
     assert f'href="/admin/scenarios_app/servedrequest/{row.pk}/change/"' in html
 
 
+def test_page_shows_undecided_retries_as_notes(root: Client) -> None:
+    sent = {"session": "s", "request_body": BODY, "request_headers": {"authorization": "Bearer k"}}
+    served(**sent, at=NOON, status=401)
+    served(**sent, at=NOON + timedelta(seconds=1), status=401)
+    page = root.get(SESSION, {"name": "s"})
+    (notes,) = page.context["verdict"].groups
+    assert (notes.title, notes.count, notes.fails) == ("Notes", 1, False)
+    assert notes.lines[0].text.startswith("retries-undecided: 2 identical requests failed")
+    assert page.context["verdict"].passed
+    assert "notes do not fail the verdict" in page.content.decode()
+
+
 def test_page_names_unused_steps_and_client_findings(root: Client) -> None:
     own = {"name": "mine", "steps": [{"name": "never", "produce": {"text": "x"}}]}
     async_to_sync(put_scenario)(services().state, "s", "mine", own)

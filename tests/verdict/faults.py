@@ -69,7 +69,8 @@ def no_back_off(random: Random) -> SimulatedServer:
     kind = random.choice(kinds)
     if random.random() < 0.5:
         return loop_around_calls(random, kind)
-    again = failing(random, random.randint(2, 6), **kind)
+    # The last attempt succeeds: a loop that fails to its end is undecided.
+    again = failing(random, random.randint(2, 5), **kind)
     server = server_with_clean_runs(random, answers("At last.", **again))
     pause = random.choice((0.0, 0.001, 0.01))
     client_with_question(
@@ -98,13 +99,39 @@ def retried_unretryable(random: Random) -> SimulatedServer:
     )
     server = server_with_clean_runs(random, answers("Never.", **failing(random, 5, **fault)))
     max_attempts = random.randint(2, 4)
+    numbers_attempts = random.random() < 0.5
 
     def stubborn(client: Client, response: ServerResponse, number: int) -> float:
-        return 0.5 * 2**number
+        # Requests without numbers that all fail are undecided if they are closer than 10 s.
+        return 0.5 * 2**number if numbers_attempts else random.uniform(11, 60)
 
     client_with_question(
-        server, random.choice(DIALECTS)(), random, max_attempts=max_attempts, pause=stubborn
+        server,
+        random.choice(DIALECTS)(),
+        random,
+        numbers_attempts=numbers_attempts,
+        max_attempts=max_attempts,
+        pause=stubborn,
     ).send()
+    return server
+
+
+def retries_undecided(random: Random) -> SimulatedServer:
+    """Send requests that all fail, as a loop or as parallel clients on a busy machine do."""
+    fault = random.choice(
+        (
+            {"kind": "http", "status": random.choice((400, 401, 404, 422))},
+            {"kind": "http", "status": random.choice((429, 503)), "retry_after_ms": 2000},
+            {"kind": "model_error"},
+            {"kind": "network_error"},
+        )
+    )
+    server = server_with_clean_runs(random, answers("Never.", **failing(random, 9, **fault)))
+    pause = random.choice((0.0, 0.001, 0.01))
+    client = client_with_question(server, random.choice(DIALECTS)(), random, max_attempts=1)
+    for _ in range(random.randint(3, 6)):
+        client.send()
+        server.wait(pause)
     return server
 
 
@@ -262,6 +289,7 @@ CLIENT_FAULTS: Mapping[str, Callable[[Random], SimulatedServer]] = {
     "retry-after-ignored": retry_after_ignored,
     "no-back-off": no_back_off,
     "retried-unretryable": retried_unretryable,
+    "retries-undecided": retries_undecided,
     "truncated-taken-as-complete": truncated_taken_as_complete,
     "stream-closed-early": stream_closed_early,
     "usage-unread": usage_unread,

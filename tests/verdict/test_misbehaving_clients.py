@@ -105,6 +105,16 @@ def test_loop_without_a_pause_is_reported(live: Live) -> None:
     assert rules(live) == ["no-back-off"]
 
 
+def test_loop_that_fails_to_its_end_is_noted(live: Live) -> None:
+    load(live, failing(3, kind="http", status=401))
+    assert [post(live, "Hello").status_code for _ in range(3)] == [401, 401, 401]
+    (note,) = findings(live)
+    assert (note.rule, note.level) == ("retries-undecided", "note")
+    ids = [str(row.uid) for row in live.requests()]
+    assert (note.request, note.requests) == (ids[2], (ids[0], ids[2]))
+    assert "retried-unretryable if one client sent them" in note.message
+
+
 @pytest.mark.usefixtures("slow_machine")
 @pytest.mark.parametrize("attempts", [1, 2])
 def test_loop_without_a_pause_around_sdk_calls_is_reported(live: Live, attempts: int) -> None:

@@ -96,6 +96,17 @@ def test_note_fails_no_verdict(strict: bool) -> None:
     assert replace(noted, findings=(note, warning)).passed is not strict
 
 
+def test_note_fails_its_case_in_no_verdict() -> None:
+    note = {"rule": "retries-undecided", "level": "note", "message": "x", "request": "id-5"}
+    for strict in (False, True):
+        suite = parse_junit(verdict(findings=[note], strict=strict))
+        assert suite.get("failures") == "0"
+        (case,) = [one for one in suite if one.get("name") == "retries-undecided"]
+        assert case.findtext("system-out") == "x [id-5]"
+        text = summary(verdict(findings=[note], strict=strict))
+        assert "**retries\\-undecided** (noted: 1)" in text
+
+
 def test_hostile_text_is_escaped_in_xml() -> None:
     text = ElementTree.tostring(parse_junit(failed_verdict(EVIL)), encoding="unicode")
     assert "\x00" not in text

@@ -5,7 +5,12 @@ from typing import Any
 
 import pytest
 
-from scenarios_app.verdict.retries import find_retries, is_retryable, requested_wait
+from scenarios_app.verdict.retries import (
+    find_retries,
+    find_undecided_runs,
+    is_retryable,
+    requested_wait,
+)
 from scenarios_app.verdict.session import JudgedExchange, JudgedSession
 from scenarios_app.verdict.transport_rules import NO_BACK_OFF, RETRY_AFTER_IGNORED
 
@@ -119,7 +124,8 @@ def test_status_and_header_decide_whether_a_failure_is_retryable(
 def test_ten_thousand_failures_of_one_request_are_judged_fast() -> None:
     # A thousand times that would be hours if each were held against all others.
     failures = [exchange(number * 0.01, 500) for number in range(10_000)]
-    assert len(pairs(*failures)) == 9_999
+    assert len(pairs(*failures, exchange(100))) == 10_000
+    assert [len(run) for run in find_undecided_runs(failures)] == [10_000]
 
 
 def call(at: float, *statuses: int, **keys: Any) -> list[JudgedExchange]:

@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 
+from scenarios_app.verdict.retries import is_retryable, requested_wait
 from scenarios_app.verdict.session import JudgedExchange, JudgedSession, Rule
 from scenarios_app.verdict.transport_rules import (
     NO_BACK_OFF,
@@ -18,6 +19,8 @@ RULES = (RETRY_AFTER_IGNORED, NO_BACK_OFF, RETRIED_UNRETRYABLE)
 SEEDS = 1_000
 RESPONSE_SECONDS = 0.002
 MAX_DELAY_SECONDS = 3.0
+WAITS: tuple[dict[str, str], ...] = ({}, {"retry-after": "1"}, {"retry-after-ms": "5"})
+NEVER = {"x-should-retry": "false"}
 
 
 @pytest.mark.parametrize("max_attempts", [1, 2, 3])
@@ -27,9 +30,10 @@ def test_parallel_sdk_calls_have_no_findings_in_any_order(max_attempts: int) -> 
         assert not [sighting for rule in RULES for sighting in rule.find_sightings(session)], seed
 
 
-def test_parallel_unnumbered_calls_have_no_findings_in_any_order() -> None:
+@pytest.mark.parametrize("max_attempts", [1, 2, 3])
+def test_parallel_unnumbered_calls_have_no_findings_in_any_order(max_attempts: int) -> None:
     for seed in range(SEEDS):
-        calls = [without_number(one) for one in side_by_side(Random(seed), max_attempts=1)]
+        calls = [without_number(one) for one in side_by_side(Random(seed), max_attempts)]
         session = JudgedSession("s", tuple(calls))
         assert not [sighting for rule in RULES for sighting in rule.find_sightings(session)], seed
 
@@ -63,14 +67,18 @@ def sightings(rule: Rule, *exchanges: JudgedExchange) -> list[str]:
 
 
 def side_by_side(random: Random, max_attempts: int) -> tuple[JudgedExchange, ...]:
-    """The requests of two to six clients that begin together on a busy machine.
+    """The requests of three to six clients that begin together on a busy machine.
 
     Each waits as the SDKs do between its tries and gives up after `max_attempts`. The first answers
-    fail, at least two clients succeed, and no two requests overlap: the server answers so fast that
-    it sees one after the other.
+    fail, at least two clients succeed or none does, and no two requests overlap: the server answers
+    so fast that it sees one after the other.
     """
     clients = random.randint(3, 6)
-    failures = answers(random, givers_up=clients - 2, max_attempts=max_attempts)
+    if random.random() < 0.5:
+        failures = answers(random, givers_up=clients - 2, max_attempts=max_attempts)
+    else:
+        kinds = [random_failure(random) for _ in range(random.choice((1, 9)))]
+        failures = random.choices(kinds, k=clients * max_attempts)
     busy = random.choice((0.0, 0.005, 0.3, MAX_DELAY_SECONDS))
     waiting = [(random.uniform(0, busy), client, 0) for client in range(clients)]
     heapify(waiting)
@@ -82,10 +90,8 @@ def side_by_side(random: Random, max_attempts: int) -> tuple[JudgedExchange, ...
         one = at(now, numbered(answer, number))
         exchanges.append(one)
         now += RESPONSE_SECONDS
-        useless = one.response_headers.get("x-should-retry") == "false"
-        if one.failed and not useless and number + 1 < max_attempts:
-            wait = float(one.response_headers.get("retry-after", 0))
-            pause = wait or 0.5 * 2**number * random.uniform(0.75, 1)
+        if one.failed and is_retryable(one) and number + 1 < max_attempts:
+            pause = requested_wait(one) or 0.5 * 2**number * random.uniform(0.75, 1)
             heappush(waiting, (now + pause + random.uniform(0, busy), client, number + 1))
     assert all(one.ended_at <= later.at for one, later in pairwise(exchanges))
     return tuple(exchanges)
@@ -94,11 +100,15 @@ def side_by_side(random: Random, max_attempts: int) -> tuple[JudgedExchange, ...
 def answers(random: Random, givers_up: int, max_attempts: int) -> list[JudgedExchange]:
     """Failures that end at most so many calls: one that says not to try again ends a call alone."""
     ended = random.randint(0, givers_up)
-    final = [failure(random, {"x-should-retry": "false"}) for _ in range(ended)]
+    final = [random.choice((failure(random, NEVER), exchange(0, 401))) for _ in range(ended)]
     left = range(random.randint(0, (givers_up - ended) * max_attempts))
-    failures = final + [failure(random, random.choice(({}, {"retry-after": "1"}))) for _ in left]
+    failures = final + [failure(random, random.choice(WAITS)) for _ in left]
     random.shuffle(failures)
     return failures
+
+
+def random_failure(random: Random) -> JudgedExchange:
+    return random.choice((failure(random, random.choice((*WAITS, NEVER))), exchange(0, 401)))
 
 
 def failure(random: Random, headers: dict[str, str]) -> JudgedExchange:
