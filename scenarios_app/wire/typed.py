@@ -5,7 +5,7 @@ endpoint's `Node` reader, or raises Unsure: then the `Node` reader decides, and 
 """
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -45,10 +45,3 @@ def require(value: T | None) -> T:
     if value is None:
         raise Unsure
     return value
-
-
-def refuse(*values: Any) -> None:
-    """Raise Unsure if any of these rare fields is given."""
-    for value in values:
-        if value is not None:
-            raise Unsure

@@ -71,7 +71,7 @@ def build_instructed_answer(
 
 def may_hold_block(request: CanonicalRequest) -> bool:
     """Return whether the text of the last user message has the mark of a block."""
-    return START in _last_user_text(request)[0]
+    return START in (request.last_user_text or _last_user_text(request)[0])
 
 
 def find_block(message: str) -> JsonCursor | None:

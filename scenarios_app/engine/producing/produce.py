@@ -4,7 +4,7 @@ tokens. Also builds the answers for failed turn scripts."""
 import json
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from hashlib import sha256
 from itertools import count
 
@@ -81,23 +81,17 @@ class Seed(msgspec.Struct, frozen=True):
 def make_seed(session: str, method: str, path: str, body: bytes, ordinal: int) -> Seed:
     """Return the seed of the `ordinal`-th request of a session; no other part of the request
     counts."""
-    session_bytes = session.encode("utf-8", "surrogatepass")
-    method_bytes = method.encode("utf-8", "surrogatepass")
-    path_bytes = path.encode("utf-8", "surrogatepass")
     number = b"%d" % ordinal
+    head = _framed_head(session, method, path)
     # Each part is prefixed with its length, so different requests cannot frame the same bytes.
-    framed = b"%d:%b%d:%b%d:%b%d:%b%d:%b" % (
-        *(
-            len(session_bytes),
-            session_bytes,
-            len(method_bytes),
-            method_bytes,
-            len(path_bytes),
-            path_bytes,
-        ),
-        *(len(body), body, len(number), number),
-    )
+    framed = b"%b%d:%b%d:%b" % (head, len(body), body, len(number), number)
     return Seed(sha256(framed).hexdigest())
+
+
+@lru_cache(maxsize=1024)
+def _framed_head(*texts: str) -> bytes:
+    parts = (text.encode("utf-8", "surrogatepass") for text in texts)
+    return b"".join([b"%d:%b" % (len(part), part) for part in parts])
 
 
 # Anthropic's prefix, used on every wire: it has most of these tools.

@@ -1,4 +1,7 @@
-"""Reads the usual chat requests of OpenAI's API from typed values, as `read_chat` does."""
+"""Reads the usual chat requests of OpenAI's API from typed values, as `read_chat` does.
+
+A field of type `None` must be null or missing: with a value, the request is not a usual one.
+"""
 
 from collections.abc import Iterable
 from typing import Any
@@ -17,7 +20,7 @@ from scenarios_app.wire.openai.chat_request import ChatFields
 from scenarios_app.wire.openai.dialects.rows import DIALECTS, OPENAI, PROVIDERS
 from scenarios_app.wire.openai.fields import MAX_CHOICES, to_json_format, to_tool_choice
 from scenarios_app.wire.openai.shared import DEPLOYMENT, PROVIDER
-from scenarios_app.wire.typed import TypedBody, Unsure, body_decoder, refuse, require
+from scenarios_app.wire.typed import TypedBody, Unsure, body_decoder, require
 
 _NO_FIELDS = ChatFields()
 
@@ -54,11 +57,11 @@ class _Message(TypedBody):
     tool_calls: list[_ToolCall] | None = None
     tool_call_id: str | None = None
     annotations: Any = None
-    audio: Any = None
-    function_call: Any = None
-    reasoning: Any = None
-    reasoning_content: Any = None
-    reasoning_details: Any = None
+    audio: None = None
+    function_call: None = None
+    reasoning: None = None
+    reasoning_content: None = None
+    reasoning_details: None = None
 
 
 class _Definition(TypedBody):
@@ -112,13 +115,13 @@ class _ChatBody(TypedBody):
     user: str | None = None
     verbosity: str | None = None
     web_search_options: dict[str, Any] | None = None
-    audio: Any = None
-    function_call: Any = None
-    functions: Any = None
-    logprobs: Any = None
-    moderation: Any = None
-    reasoning: Any = None
-    top_logprobs: Any = None
+    audio: None = None
+    function_call: None = None
+    functions: None = None
+    logprobs: None = None
+    moderation: None = None
+    reasoning: None = None
+    top_logprobs: None = None
 
 
 _decode = body_decoder(_ChatBody)
@@ -129,8 +132,6 @@ def read_typed_chat(
 ) -> CanonicalRequest:
     """Return a request in OpenAI's own dialect; raise Unsure for any other or unusual body."""
     body = _decode(call.body, limits)
-    refuse(body.audio, body.function_call, body.functions, body.logprobs, body.moderation)
-    refuse(body.reasoning, body.top_logprobs)
     model = body.model or (params.get(DEPLOYMENT) if body.model is None else None)
     if not model or not 0 < len(body.messages) <= limits.messages:
         raise Unsure
@@ -206,8 +207,6 @@ def _part(part: _Part) -> MessagePart:
 
 
 def _assistant_parts(message: _Message, called: dict[str, str]) -> tuple[MessagePart, ...]:
-    refuse(message.audio, message.function_call, message.reasoning, message.reasoning_content)
-    refuse(message.reasoning_details)
     parts = () if message.content is None else _content(message.content)
     if message.refusal is not None:
         parts += (RefusalPart(message.refusal),)
