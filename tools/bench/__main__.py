@@ -2,7 +2,7 @@
 
 Both run under uvicorn as `serve` runs it. `loop` is the thread that answers, `process` the
 journal's thread as well. Of several short rounds the best counts: what else runs on the machine can
-only add to it.
+only add to it. Then the same for repeated, different and mixed requests.
 """
 
 import json
@@ -14,9 +14,11 @@ from typing import Any
 
 import httpx2
 
+from tools.bench import peers
 from tools.bench.cpu import Spent, spent
 from tools.bench.load import ask
 from tools.bench.servers import SERVE, Running, running
+from tools.bench.traffic import TRAFFIC
 
 ROUNDS = 6
 ROUND_SECONDS = 0.4
@@ -87,6 +89,23 @@ def main() -> None:
             answers.write_text(json.dumps([answer_of(ours, case) for case in CASES]))
             with running("-m", "tools.bench.bare", str(answers)) as bare:
                 compare(ours, bare)
+        with peers.ours(Path(directory), mode="test mode") as server:
+            tell_traffic(server)
+
+
+def tell_traffic(server: Running) -> None:
+    """Print the cost of an answer of 200 words by kind of traffic, with 1,000 steps."""
+    print(f"\n{'µs of CPU per answer, OpenAI chat':<36}{'whole':>8}{'stream':>8}")
+    for traffic in TRAFFIC:
+        costs = []
+        for stream in (False, True):
+            peers.microseconds(server, traffic, stream=stream, seconds=peers.WARM_SECONDS)
+            rounds = [
+                peers.microseconds(server, traffic, stream=stream, seconds=2 * ROUND_SECONDS)
+                for _ in range(ROUNDS)
+            ]
+            costs.append(min(rounds))
+        print(f"{f'{traffic} requests':<36}" + "".join(f"{cost:>8.0f}" for cost in costs))
 
 
 def answer_of(server: Running, case: Case) -> tuple[list[tuple[str, str]], str]:

@@ -1,8 +1,8 @@
 """CPU per answer beside the fastest peers, in the same rounds: `make bench-peers`.
 
 All hold 1,000 steps and give the same 200 words, whole or in about 66 events; those of Python cut
-a stream as they like. The fastest is asked the same again and again, and things that differ, more
-of them than our server knows again. Rounds alternate, so that what else runs on the machine meets
+a stream as they like. The fastest gets repeated, different and mixed requests (`traffic`), the
+others repeated ones. Rounds alternate, so that what else runs on the machine meets
 both; the ratio of each pair counts, and of all pairs the median, with the least and the greatest
 beside it.
 """
@@ -23,21 +23,21 @@ from tools.bench.load import ask
 from tools.bench.peer_servers import AIMOCK, NEEDLES, PYTHON, TEXT, Peer, can_install, serving
 from tools.bench.plot import Pair, write
 from tools.bench.servers import ROOT, SERVE, Running, running
+from tools.bench.traffic import TRAFFIC, Traffic, requests
 
-ASKED_FOR = 777
 PLOT = ROOT / "docs" / "benchmarks.svg"
 ROUNDS, ROUND_SECONDS, WARM_SECONDS = 7, 1.0, 2.0
 MODES = ("test mode", "every row in SQLite")
 # Of a processor, by servers that do nothing.
 IDLE_SHARE = 0.05
-# So many requests that differ are asked in turn: more than our server remembers.
-DIFFERENT = 4_096
-# Of the fastest peer by mode and kind, of those of Python by kind.
-GOALS = {
-    ("test mode", "whole"): 1.3,
-    ("test mode", "stream"): 3.0,
-    ("every row in SQLite", "whole"): 1.0,
-    ("every row in SQLite", "stream"): 2.0,
+# Of the fastest peer by mode, traffic and kind, of those of Python by kind.
+GOALS: dict[tuple[str, Traffic], tuple[float, float]] = {
+    ("test mode", "repeated"): (2.0, 4.0),
+    ("test mode", "different"): (2.0, 4.0),
+    ("test mode", "mixed"): (1.5, 3.0),
+    ("every row in SQLite", "repeated"): (1.0, 2.0),
+    ("every row in SQLite", "different"): (1.0, 2.0),
+    ("every row in SQLite", "mixed"): (1.0, 2.0),
 }
 PYTHON_GOALS = {"whole": 4.0, "stream": 20.0}
 
@@ -57,19 +57,6 @@ def document() -> dict[str, Any]:
     }
 
 
-def request(port: int, *, stream: bool, number: int = 0) -> bytes:
-    """A request that differs from those of other numbers by a few letters of its message."""
-    text = f"please answer {NEEDLES[ASKED_FOR]} now, {number:06}"
-    message = {"role": "user", "content": text}
-    body = json.dumps({"model": "gpt-4o", "messages": [message], "stream": stream}).encode()
-    head = (
-        f"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
-        "Content-Type: application/json\r\nAuthorization: Bearer test\r\n"
-        f"Content-Length: {len(body)}\r\n\r\n"
-    )
-    return head.encode() + body
-
-
 @contextmanager
 def ours(directory: Path, *, mode: str) -> Iterator[Running]:
     """Start our server, with rows in memory until they are read or written to SQLite."""
@@ -83,12 +70,11 @@ def ours(directory: Path, *, mode: str) -> Iterator[Running]:
         yield server
 
 
-def microseconds(server: Running, *, stream: bool, seconds: float, differ: bool = False) -> float:
-    """CPU of all threads of a server per answer, to the same request or to some that differ."""
-    count = DIFFERENT if differ else 1
-    requests = [request(server.port, stream=stream, number=number) for number in range(count)]
+def microseconds(server: Running, traffic: Traffic, *, stream: bool, seconds: float) -> float:
+    """Return the CPU time of all threads of a server per answer, with what it does afterwards."""
+    sent = list(requests(server.port, traffic, stream=stream))
     before = spent(server.pid)
-    done = ask(server.port, *requests, seconds=seconds)
+    done = ask(server.port, *sent, seconds=seconds)
     return (settled(server) - before).process / done * 1e6
 
 
@@ -107,7 +93,7 @@ def main() -> None:
     if AIMOCK not in peers:
         print("aimock needs Node and npm: left out", file=sys.stderr)
     print(
-        f"{'µs of CPU per answer':<58}{'peer':>8}{'ours':>8}{'ratio':>8}{'spread':>14}{'goal':>6}"
+        f"{'µs of CPU per answer':<66}{'peer':>8}{'ours':>8}{'ratio':>8}{'spread':>14}{'goal':>6}"
     )
     with tempfile.TemporaryDirectory() as folder:
         pairs = [pair for peer in peers for pair in against(peer, Path(folder))]
@@ -122,19 +108,19 @@ def against(peer: Peer, folder: Path) -> Iterator[Pair]:
             directory.mkdir()
             with ours(directory, mode=mode) as server:
                 for stream in (False,) if peer.pauses else (False, True):
-                    for differ in (False, True) if peer is AIMOCK else (False,):
-                        case = Case(peer, mode, stream=stream, differ=differ)
+                    for traffic in TRAFFIC if peer is AIMOCK else TRAFFIC[:1]:
+                        case = Case(peer, mode, stream=stream, traffic=traffic)
                         yield compare(case, theirs, server)
 
 
 @dataclass(frozen=True)
 class Case:
-    """A comparison: whole or streamed responses, to equal or different requests."""
+    """A comparison: whole or streamed responses to one kind of traffic."""
 
     peer: Peer
     mode: str
     stream: bool
-    differ: bool
+    traffic: Traffic
 
     @property
     def kind(self) -> str:
@@ -142,30 +128,30 @@ class Case:
 
     @property
     def goal(self) -> float:
-        return GOALS[self.mode, self.kind] if self.peer is AIMOCK else PYTHON_GOALS[self.kind]
+        if self.peer is AIMOCK:
+            return GOALS[self.mode, self.traffic][self.stream]
+        return PYTHON_GOALS[self.kind]
 
     def __str__(self) -> str:
-        suffix = ", requests differ" if self.differ else ""
+        suffix = f", {self.traffic} requests" if self.peer is AIMOCK else ""
         return f"{self.mode}, {self.kind}{suffix}"
 
 
 def compare(case: Case, theirs: Running, server: Running) -> Pair:
-    stream, differ = case.stream, case.differ
+    def measured(server: Running, seconds: float) -> float:
+        return microseconds(server, case.traffic, stream=case.stream, seconds=seconds)
+
     for each in (theirs, server):
-        microseconds(each, stream=stream, differ=differ, seconds=WARM_SECONDS)
+        measured(each, WARM_SECONDS)
     rounds = [
-        (
-            microseconds(theirs, stream=stream, differ=differ, seconds=ROUND_SECONDS),
-            microseconds(server, stream=stream, differ=differ, seconds=ROUND_SECONDS),
-        )
-        for _ in range(ROUNDS)
+        (measured(theirs, ROUND_SECONDS), measured(server, ROUND_SECONDS)) for _ in range(ROUNDS)
     ]
     ratios = sorted(them / us for them, us in rounds)
     them, us = (statistics.median(column) for column in zip(*rounds, strict=True))
     row = f"{case.peer.title}, {case}"
     spread = f"{ratios[0]:.2f}–{ratios[-1]:.2f}"
     ratio, goal = statistics.median(ratios), case.goal
-    print(f"{row:<58}{them:>8.0f}{us:>8.0f}{ratio:>8.2f}{spread:>14}{goal:>6}", flush=True)
+    print(f"{row:<66}{them:>8.0f}{us:>8.0f}{ratio:>8.2f}{spread:>14}{goal:>6}", flush=True)
     return Pair(f"{case.peer.title}: {case}", them, us)
 
 

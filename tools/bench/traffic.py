@@ -1,5 +1,5 @@
 """Three kinds of traffic: the same request again and again, requests that all differ by a few
-letters, and mixed ones. `python -m tools.bench.traffic` prints the CPU time per answer of each.
+letters, and mixed ones.
 
 Mixed requests ask for 200 of 1,000 steps, of three models, with texts of random lengths; half have
 a system prompt, a fifth offers tools, and a tenth is a conversation of 20 messages. All requests
@@ -8,15 +8,10 @@ are drawn from a fixed seed.
 
 import json
 import random
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from tools.bench.cpu import spent
-from tools.bench.load import ask
 from tools.bench.peer_servers import NEEDLES
-from tools.bench.servers import Running
 
 Traffic: TypeAlias = Literal["repeated", "different", "mixed"]
 
@@ -27,7 +22,6 @@ DIFFERENT = 4_096
 MIXED_STEPS, MODELS = 200, ("gpt-4o", "gpt-4o-mini", "gpt-5.2")
 SYSTEM_SHARE, TOOLS_SHARE, LONG_SHARE = 0.5, 0.2, 0.1
 MAX_WORDS, MESSAGES = 120, 20
-ROUNDS, ROUND_SECONDS, WARM_SECONDS = 5, 1.0, 2.0
 _WORDS = ("order", "refund", "please", "invoice", "delivery", "Tuesday", "account", "café", "help")
 
 
@@ -87,32 +81,3 @@ def _tool(name: str) -> dict[str, Any]:
     schema = {"type": "object", "properties": properties, "required": ["id"]}
     function = {"name": f"find_{name}", "description": f"Find {name}.", "parameters": schema}
     return {"type": "function", "function": function}
-
-
-def microseconds(server: Running, traffic: Traffic, *, stream: bool, seconds: float) -> float:
-    """Return the CPU time of all threads of a server per answer."""
-    sent = list(requests(server.port, traffic, stream=stream))
-    before = spent(server.pid)
-    done = ask(server.port, *sent, seconds=seconds)
-    return (spent(server.pid) - before).process / done * 1e6
-
-
-def main() -> None:
-    from tools.bench.peers import ours
-
-    with tempfile.TemporaryDirectory() as folder, ours(Path(folder), mode="test mode") as server:
-        print(f"{'µs of CPU per answer':<22}{'whole':>8}{'stream':>8}")
-        for traffic in TRAFFIC:
-            costs = []
-            for stream in (False, True):
-                microseconds(server, traffic, stream=stream, seconds=WARM_SECONDS)
-                rounds = [
-                    microseconds(server, traffic, stream=stream, seconds=ROUND_SECONDS)
-                    for _ in range(ROUNDS)
-                ]
-                costs.append(min(rounds))
-            print(f"{traffic:<22}" + "".join(f"{cost:>8.0f}" for cost in costs))
-
-
-if __name__ == "__main__":
-    main()
