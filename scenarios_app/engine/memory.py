@@ -177,6 +177,10 @@ class MemoryState:
                     _forget(state, scenario)
 
     async def remember_response(self, session: str, name: str, data: bytes) -> None:
+        self.store_response(session, name, data)
+
+    def store_response(self, session: str, name: str, data: bytes) -> None:
+        """Store an answer under a name, as `remember_response` does."""
         with self._lock:
             state = self._state(session)
             _drop_response(state, name)

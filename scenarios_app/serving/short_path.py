@@ -18,7 +18,6 @@ from scenarios_app.engine.matching.index import Entry, Index
 from scenarios_app.engine.matching.select import SCENARIO_HEADER, Decision, decide_by_id
 from scenarios_app.engine.memory import MemoryState
 from scenarios_app.engine.producing.produce import make_seed
-from scenarios_app.engine.producing.usage import count_input
 from scenarios_app.engine.state import StepRef
 from scenarios_app.journal.entry import JournalEntry
 from scenarios_app.serving.exchange import Exchange, RequestHead, preview_of, random_uid
@@ -116,7 +115,7 @@ def is_plain_head(head: RequestHead, call: Call) -> bool:
         endpoint is not None
         and endpoint.generates
         and not endpoint.always_computed
-        and endpoint.archival is None
+        and (endpoint.archival is None or not endpoint.archival.prefix)
         and "origin" not in call.headers
         and SCENARIO_HEADER not in call.headers
     )
@@ -130,8 +129,14 @@ def answer_now(pipeline: ShortPathParts, head: RequestHead, call: Call) -> Plain
         return None
     if len(call.body) > min(options.journal_body_bytes, MAX_BODY_BYTES) or running_scope():
         return None
+    endpoint = head.target.endpoint
+    assert endpoint is not None
     try:
         request = read(call, head.target, options)
+        if (archival := endpoint.archival) is not None:
+            if archival.references(request, {}):
+                return None
+            request = archival.resolve(request, {})
     except WireError:
         return None
     if request.computed or (request.stream and pipeline.streams.open >= pipeline.streams.most):
@@ -143,8 +148,7 @@ def answer_now(pipeline: ShortPathParts, head: RequestHead, call: Call) -> Plain
     chosen = index.first(request, found.consumed)
     if chosen is None or not chosen.plain:
         return None
-    step, endpoint = chosen.step, head.target.endpoint
-    assert endpoint is not None
+    step = chosen.step
     template = pipeline.templates.get(step, endpoint, call, request)
     if template is None or template.http is None:
         return None
@@ -156,7 +160,9 @@ def answer_now(pipeline: ShortPathParts, head: RequestHead, call: Call) -> Plain
     seed = make_seed(session, call.method, call.path, call.body, ordinal)
     uid, now = random_uid(), time.time()
     created = int(now) if options.clock is None else options.clock
-    values = Values(seed, count_input(request), created, uid)
+    filled = template.values(Values(request, seed, created, uid))
+    for name, data in template.stored:
+        state.store_response(session, name.fill_text(filled), data.fill(filled))
     answer = PlainAnswer(
         pipeline,
         head,
@@ -164,7 +170,7 @@ def answer_now(pipeline: ShortPathParts, head: RequestHead, call: Call) -> Plain
         chosen,
         template,
         template.http,
-        template.values(values),
+        filled,
         request.model,
         request.stream,
         preview_of(request),

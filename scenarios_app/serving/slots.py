@@ -12,7 +12,10 @@ from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
+from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.producing.produce import Seed
+from scenarios_app.engine.producing.usage import count_input
+from scenarios_app.wire.base import SAMPLE_PART
 
 SAMPLE_SEED: Final = Seed("sample")
 SAMPLE_UID: Final = "00000000-0000-4000-8000-73616d706c65"
@@ -29,10 +32,10 @@ _ISO: Final = "%Y-%m-%dT%H:%M:%S"
 
 
 class Values(NamedTuple):
-    """The values of one answer."""
+    """What fills the slots of one answer."""
 
+    request: CanonicalRequest
     seed: Seed
-    input_tokens: int
     created: int
     uid: str
 
@@ -59,6 +62,10 @@ class Slotted(msgspec.Struct, frozen=True):
             pieces[place] = values[number]
         return b"".join(pieces)
 
+    def fill_text(self, values: Sequence[bytes]) -> str:
+        """Return the same as text."""
+        return self.fill(values).decode("utf-8", "surrogatepass")
+
     def length(self, values: Sequence[bytes]) -> int:
         """Return the number of bytes with these values."""
         return self.size + sum([len(values[number]) for _, number in self.slots])
@@ -82,7 +89,9 @@ def join_slotted(several: Iterable[Slotted]) -> Slotted:
 class SlotFinder:
     """Finds slots in several bytes of one response, and numbers their `fillers`."""
 
-    def __init__(self) -> None:
+    def __init__(self, request_part: Callable[[CanonicalRequest, str], bytes] | None) -> None:
+        """Take the function that makes what SAMPLE_PART stands for."""
+        self._request_part = request_part
         self.fillers: list[Filler] = []
         self._numbers: dict[object, int] = {}
 
@@ -122,6 +131,9 @@ class SlotFinder:
     def _filler(self, sample: bytes, with_more_tokens: bytes) -> tuple[object, Filler | None]:
         if (filler := _id_fillers().get(sample)) is not None:
             return sample, filler
+        if sample == SAMPLE_PART:
+            assert self._request_part is not None
+            return sample, partial(_request_part, self._request_part)
         if not sample.isdigit():
             offset = _seconds_of(sample) - SAMPLE_CREATED
             near = abs(offset) <= _MAX_SECONDS
@@ -138,7 +150,7 @@ class SlotFinder:
 # Everything that may be a slot: ids, times and numbers of so many digits as the samples have. All
 # begin alike, since the search is fast then.
 _PATTERN: Final = re.compile(
-    rb"[0-9a-f](?:[0-9a-f-]{35}|[0-9a-f]{31}|[0-9a-f]{23}|\d{9,}"
+    rb"[0-9a-f\x00](?:part\x00|[0-9a-f-]{35}|[0-9a-f]{31}|[0-9a-f]{23}|\d{9,}"
     rb"|\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d)"
 )
 
@@ -163,12 +175,17 @@ def _id_fillers() -> dict[bytes, Filler]:
         lambda values: values.uid.encode(),
         *(partial(tool_call_id, number) for number in range(1, MAX_TOOL_CALLS + 1)),
     ]
-    sample = Values(SAMPLE_SEED, SAMPLE_TOKENS, SAMPLE_CREATED, SAMPLE_UID)
+    nothing = CanonicalRequest("", "", "", "")
+    sample = Values(nothing, SAMPLE_SEED, SAMPLE_CREATED, SAMPLE_UID)
     return {filler(sample): filler for filler in fillers}
 
 
+def _request_part(part: Callable[[CanonicalRequest, str], bytes], values: Values) -> bytes:
+    return part(values.request, values.seed.response_id)
+
+
 def _tokens(growth: int, offset: int, values: Values) -> bytes:
-    return b"%d" % (growth * values.input_tokens + offset)
+    return b"%d" % (growth * count_input(values.request) + offset)
 
 
 def _created(offset: int, values: Values) -> bytes:

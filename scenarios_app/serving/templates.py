@@ -13,7 +13,7 @@ from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.matching.select import Decision
 from scenarios_app.engine.producing.produce import scripted_answer
 from scenarios_app.engine.producing.templates import has_templates
-from scenarios_app.engine.producing.usage import count_input, with_input_tokens
+from scenarios_app.engine.producing.usage import with_input_tokens
 from scenarios_app.engine.redaction import names_secret
 from scenarios_app.engine.scenario import GeneratedAnswer, ScriptedAnswer, Step
 from scenarios_app.serving.exchange import Exchange
@@ -43,7 +43,7 @@ class SlottedWrite(NamedTuple):
     """A write to the archive."""
 
     name: Slotted
-    data: Slotted | None
+    data: Slotted
 
 
 class HttpTemplate(msgspec.Struct, frozen=True):
@@ -73,8 +73,8 @@ class ResponseTemplate(msgspec.Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        writes = (write.data for write in self.stored if write.data is not None)
-        return sum(frame.data.size for frame in self.frames) + sum(data.size for data in writes)
+        stored = sum(write.data.size for write in self.stored)
+        return sum(frame.data.size for frame in self.frames) + stored
 
     def values(self, values: Values) -> tuple[bytes, ...]:
         """Return the bytes of all slots of an answer, by the number of their filler."""
@@ -84,23 +84,21 @@ class ResponseTemplate(msgspec.Struct, frozen=True):
         """Return the reply with the bytes of its slots; frames are rendered when they are sent."""
         length = sum([frame.data.length(filled) for frame in self.frames])
         headers = [
-            (name, str(length) if value is None else value.fill(filled).decode(*_TEXT))
+            (name, str(length) if value is None else value.fill_text(filled))
             for name, value in self.headers
         ]
         frames = RenderedFrames(self.frames, filled, self.has_no_secret)
-        if not self.stored:
-            return replace(self.reply, headers=tuple(headers), frames=frames)
-        stored = [
-            ArchiveWrite(
-                write.name.fill(filled).decode(*_TEXT),
-                None if write.data is None else write.data.fill(filled),
-            )
-            for write in self.stored
-        ]
-        return replace(self.reply, headers=tuple(headers), frames=frames, stored=tuple(stored))
+        stored = self.writes(filled) if self.stored else ()
+        return replace(self.reply, headers=tuple(headers), frames=frames, stored=stored)
 
-
-_TEXT = ("utf-8", "surrogatepass")
+    def writes(self, filled: tuple[bytes, ...]) -> tuple[ArchiveWrite, ...]:
+        """Return what the archive stores of the answer."""
+        return tuple(
+            [
+                ArchiveWrite(write.name.fill_text(filled), write.data.fill(filled))
+                for write in self.stored
+            ]
+        )
 
 
 class _CacheEntry(NamedTuple):
@@ -195,7 +193,7 @@ def _key(step: Step, endpoint: Endpoint, call: Call, request: CanonicalRequest) 
 
 def values_of(exchange: Exchange, request: CanonicalRequest) -> Values:
     """Return what fills the slots of the exchange's answer."""
-    return Values(exchange.seed, count_input(request), exchange.created, exchange.uid)
+    return Values(request, exchange.seed, exchange.created, exchange.uid)
 
 
 def is_cacheable(step: Step) -> bool:
@@ -220,12 +218,18 @@ def make_template(
 ) -> ResponseTemplate | None:
     """Return a template of an exchange's reply; None unless it renders the same reply."""
     sample_exchange = replace(exchange, uid=SAMPLE_UID, created=SAMPLE_CREATED, _seed=SAMPLE_SEED)
+    endpoint = exchange.target.endpoint
+    archival = endpoint.archival if endpoint else None
+    partless = request
+    if archival is not None and archival.with_sample_part is not None:
+        partless = archival.with_sample_part(request)
     sample, other = (
-        encode(sample_exchange, decision, with_input_tokens(request, SAMPLE_TOKENS + more))
+        encode(sample_exchange, decision, with_input_tokens(partless, SAMPLE_TOKENS + more))
         for more in (0, 1)
     )
+    finder = SlotFinder(archival.request_part if archival else None)
     try:
-        template = _template_of(sample, other, exchange.mockllm_headers(SAMPLE_UID))
+        template = _template_of(sample, other, finder, exchange.mockllm_headers(SAMPLE_UID))
     except (SamplesDiffer, ValueError):
         return None
     if template is None:
@@ -235,7 +239,9 @@ def make_template(
     return template if is_same else None
 
 
-def _template_of(sample: Reply, other: Reply, ours: Headers) -> ResponseTemplate | None:
+def _template_of(
+    sample: Reply, other: Reply, finder: SlotFinder, ours: Headers
+) -> ResponseTemplate | None:
     """Return the template of two samples whose counts of input tokens differ by one. `ours` are the
     headers that are added to each response."""
     if not isinstance(sample.frames, tuple) or not isinstance(other.frames, tuple):
@@ -244,7 +250,6 @@ def _template_of(sample: Reply, other: Reply, ours: Headers) -> ResponseTemplate
         return None
     if sample.headers != other.headers:
         return None
-    finder = SlotFinder()
     headers = [
         (name, None if name == "content-length" else finder.find_text(value))
         for name, value in sample.headers
@@ -254,15 +259,12 @@ def _template_of(sample: Reply, other: Reply, ours: Headers) -> ResponseTemplate
         for one, two in zip(sample.frames, other.frames, strict=True)
     ]
     stored = [
-        SlottedWrite(
-            finder.find_text(one.name),
-            None if one.data is None else finder.find(one.data, two.data or b""),
-        )
+        SlottedWrite(finder.find_text(one.name), finder.find(one.data or b"", two.data or b""))
         for one, two in zip(sample.stored, other.stored, strict=True)
     ]
     has_no_secret = not names_secret(sample.body.decode("utf-8", "backslashreplace"))
     http = None
-    if sample.is_immediate and not sample.stored:
+    if sample.is_immediate:
         http = _http_template(sample, ours, finder, frames)
     return ResponseTemplate(
         replace(sample, frames=(), stored=()),

@@ -103,6 +103,10 @@ class ArchiveHooks(msgspec.Struct, frozen=True):
     `record` returns the writes for a response (with the bytes of its stream, if it was streamed),
     `record_body` those for a replayed recording's body and `record_computed` those for a computed
     response. With a `prefix`, every value whose name begins with it is loaded too.
+
+    If what is recorded contains a part of the request, `request_part` returns the bytes of that
+    part for a response id, and `with_sample_part` returns a request that has SAMPLE_PART recorded
+    in its place.
     """
 
     references: Callable[[CanonicalRequest, ArchivedValues], tuple[str, ...]]
@@ -115,6 +119,12 @@ class ArchiveHooks(msgspec.Struct, frozen=True):
         _record_nothing
     )
     prefix: str = ""
+    request_part: Callable[[CanonicalRequest, str], bytes] | None = None
+    with_sample_part: Callable[[CanonicalRequest], CanonicalRequest] | None = None
+
+
+# Occurs in no JSON.
+SAMPLE_PART = b"\x00part\x00"
 
 
 class Endpoint(msgspec.Struct, frozen=True):

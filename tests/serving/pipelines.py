@@ -107,6 +107,13 @@ def gemini(
     return Call("POST", path, dict(parse_qsl(query)), headers, data, query)
 
 
+def responses(text: str = "Hello", *, model: str = "gpt-4o", **fields: Any) -> Call:
+    """A call of OpenAI's Responses; messages become its input."""
+    headers = {"authorization": f"Bearer {KEY}", **fields.pop("headers", {})}
+    body = {"model": model, "input": fields.pop("messages", text), **fields}
+    return Call("POST", "/v1/responses", {}, headers, json.dumps(body).encode())
+
+
 def llama(text: str = "Hello", *, model: str = "llama3.2", **fields: Any) -> Call:
     """An Ollama chat call. Its settings stand apart from its other fields."""
     headers = {"authorization": f"Bearer {KEY}", **fields.pop("headers", {})}

@@ -4,6 +4,7 @@ A field of type `None` must be null or missing: with a value, the request is not
 """
 
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json, Message, Tool
@@ -16,13 +17,12 @@ from scenarios_app.engine.parts import (
 )
 from scenarios_app.wire.base import Call, Endpoint, Params
 from scenarios_app.wire.body import Limits
-from scenarios_app.wire.openai.chat_request import ChatFields
+from scenarios_app.wire.openai.chat_request import STEP_PROVIDERS, ChatFields
+from scenarios_app.wire.openai.dialects.dialect import Dialect
 from scenarios_app.wire.openai.dialects.rows import DIALECTS, OPENAI, PROVIDERS
 from scenarios_app.wire.openai.fields import MAX_CHOICES, to_json_format, to_tool_choice
 from scenarios_app.wire.openai.shared import DEPLOYMENT, PROVIDER
 from scenarios_app.wire.typed import TypedBody, Unsure, body_decoder, require
-
-_NO_FIELDS = ChatFields()
 
 
 class _Part(TypedBody):
@@ -128,15 +128,20 @@ _decode = body_decoder(_ChatBody)
 
 
 def read_typed_chat(
-    call: Call, endpoint: Endpoint, params: Params, limits: Limits
+    call: Call, endpoint: Endpoint, params: Params, limits: Limits, dialect: Dialect = OPENAI
 ) -> CanonicalRequest:
-    """Return a request in OpenAI's own dialect; raise Unsure for any other or unusual body."""
+    """Return a request in the dialect of the path; raise Unsure for unusual bodies and for models
+    whose prefix is that of another dialect."""
     body = _decode(call.body, limits)
     model = body.model or (params.get(DEPLOYMENT) if body.model is None else None)
     if not model or not 0 < len(body.messages) <= limits.messages:
         raise Unsure
-    if "/" in model and DIALECTS.get(model.partition("/")[0], OPENAI) is not OPENAI:
-        raise Unsure
+    if dialect is OPENAI:
+        also = PROVIDERS
+        if "/" in model and DIALECTS.get(model.partition("/")[0], OPENAI) is not OPENAI:
+            raise Unsure
+    else:
+        also = STEP_PROVIDERS[dialect.name] if dialect.provider == PROVIDER else (PROVIDER,)
     n = 1 if body.n is None else body.n
     form = body.response_format
     if not 1 <= n <= MAX_CHOICES or (form is not None and not isinstance(form.get("type"), str)):
@@ -144,8 +149,8 @@ def read_typed_chat(
     limit = body.max_completion_tokens
     stop = body.stop
     return CanonicalRequest(
-        provider=PROVIDER,
-        also=PROVIDERS,
+        provider=dialect.provider,
+        also=also,
         path=call.path,
         route=endpoint.canonical,
         model=model,
@@ -164,7 +169,7 @@ def read_typed_chat(
         n=n,
         headers=call.headers,
         metadata=body.metadata or {},
-        own=_chat_fields(body),
+        own=_chat_fields(body, dialect),
     )
 
 
@@ -242,16 +247,22 @@ def _tool(tool: _Tool) -> Tool:
             raise Unsure
 
 
-def _chat_fields(body: _ChatBody) -> ChatFields:
+def _chat_fields(body: _ChatBody, dialect: Dialect) -> ChatFields:
     options = body.stream_options
     offered = body.tools or ()
     custom = [tool.custom.name for tool in offered if tool.custom and tool.type == "custom"]
     if options is None and not custom:
-        return _NO_FIELDS
+        return _default_fields(dialect)
     usage = options.include_usage if options else None
     obfuscation = options.include_obfuscation if options else None
     return ChatFields(
         custom_tools=frozenset(custom),
         include_usage=usage or False,
         obfuscated=True if obfuscation is None else obfuscation,
+        dialect=dialect,
     )
+
+
+@cache
+def _default_fields(dialect: Dialect) -> ChatFields:
+    return ChatFields(dialect=dialect)

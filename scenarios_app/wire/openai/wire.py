@@ -111,7 +111,8 @@ def _in_dialect(endpoint: Endpoint, dialect: Dialect) -> Endpoint:
         # Only ids with the whole hex id can be replaced in a cached response.
         form = endpoint.cache_key if dialect.id.endswith("{hex}") else None
         read = _with_provider(partial(read_chat, dialect=dialect), dialect)
-        return replace(endpoint, read=read, read_typed=None, cache_key=form)
+        read_typed = partial(read_typed_chat, dialect=dialect)
+        return replace(endpoint, read=read, read_typed=read_typed, cache_key=form)
     return replace(endpoint, read=_with_provider(endpoint.read, dialect))
 
 

@@ -50,11 +50,17 @@ async def compare(seed: int) -> int:
         for each in (by_connection, by_pipeline, fresh)
     ]
     assert states[0] == states[1] == states[2]
+    stored = [stored_responses(each) for each in (by_connection, by_pipeline, fresh)]
+    assert stored[0] == stored[1] == stored[2]
     journals = [
         [row(entry) for entry in each.journal] for each in (by_connection, by_pipeline, fresh)
     ]
     assert journals[0] == journals[1] == journals[2]
     return connection.short
+
+
+def stored_responses(playing: Playing) -> dict[str, dict[str, bytes]]:
+    return {name: state.responses for name, state in playing.state._states.items()}
 
 
 async def answer(playing: Playing, call: Call) -> tuple[int, list[tuple[str, str]], bytes]:

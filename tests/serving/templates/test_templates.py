@@ -15,7 +15,16 @@ from scenarios_app.serving.reply import Frame, RenderedFrames, Reply
 from scenarios_app.serving.templates import MAX_RESPONSES, TemplateCache
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.registry import wires
-from tests.serving.pipelines import Playing, chat, claude, gemini, llama, says, scenario
+from tests.serving.pipelines import (
+    Playing,
+    chat,
+    claude,
+    gemini,
+    llama,
+    responses,
+    says,
+    scenario,
+)
 from tests.support.hypothesis_profiles import often
 
 TOOL: dict[str, Any] = {"name": "get_weather", "parameters": {"type": "object", "properties": {}}}
@@ -67,9 +76,29 @@ OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
         {"max_tokens": 3, "temperature": 0.5},
         {"model": "gemini-3-pro"},
     ),
+    "responses": (
+        {},
+        {"stream": True},
+        {"instructions": "Be brief.", "metadata": {"a": "b"}},
+        {"store": False, "stream": True, "user": "u"},
+        {"tools": [{"type": "function", **TOOL}], "tool_choice": "auto"},
+        {"temperature": 0.5, "top_p": 0.5, "max_output_tokens": 9},
+        {"model": "gpt-5"},
+        {"stream": True, "stream_options": {"include_obfuscation": False}},
+        {"include": ["message.output_text.logprobs"], "top_logprobs": 2},
+        {"text": "Hullo"},
+        {"text": 'Zürich \u2028 with a "quote" and more of it'},
+        {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"}]},
+    ),
     "ollama": ({"stream": False}, {"stream": True}, {"think": True, "stream": False}),
 }
-ASK = {"openai": chat, "anthropic": claude, "gemini": gemini, "ollama": llama}
+ASK = {
+    "responses": responses,
+    "openai": chat,
+    "anthropic": claude,
+    "gemini": gemini,
+    "ollama": llama,
+}
 
 PRODUCED: tuple[dict[str, Any], ...] = (
     {"text": "Hi there! " * 9},

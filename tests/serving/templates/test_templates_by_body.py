@@ -9,7 +9,7 @@ import pytest
 from scenarios_app.serving.exchange import RequestHead, head_of
 from scenarios_app.serving.reply import RenderedFrames
 from scenarios_app.wire.base import Call
-from tests.serving.pipelines import Playing, chat, says, scenario
+from tests.serving.pipelines import Playing, chat, responses, says, scenario
 
 SAYS = says("Hi there! " * 9)
 THINKS = says("Hi there!")
@@ -18,11 +18,6 @@ CALLS = {
     "consume": False,
     "produce": {"tool_calls": [{"name": "get_weather", "arguments": {"city": "Paris"}}] * 2},
 }
-
-
-def responses(text: str, **fields: Any) -> Call:
-    body = {"model": "gpt-4o", "input": text, **fields}
-    return Call("POST", "/v1/responses", {}, chat().headers, json.dumps(body).encode())
 
 
 def generate(text: str, **fields: Any) -> Call:

@@ -12,7 +12,7 @@ from scenarios_app.wire.body import Limits, read_body
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.chat_request import read_chat
 from scenarios_app.wire.openai.chat_typed import read_typed_chat
-from scenarios_app.wire.openai.wire import WIRE
+from scenarios_app.wire.openai.wire import WIRE, WIRES_BY_DIALECT
 from scenarios_app.wire.typed import Unsure
 
 PATH = "/v1/chat/completions"
@@ -177,3 +177,22 @@ def test_random_bodies_are_read_as_by_nodes_or_left_to_them(seed: int) -> None:
             body[key] = draw.choice(UNUSUAL[key])
         typed, expected = read_both(json.dumps(body).encode())
         assert typed is None or typed == expected
+
+
+DIALECT_WIRES = {name: wire for name, wire in WIRES_BY_DIALECT.items() if name != "openai"}
+
+
+@pytest.mark.parametrize("name", DIALECT_WIRES)
+@pytest.mark.parametrize("tools", [[], [TOOL]])
+def test_dialect_is_read_as_by_nodes(name: str, tools: list[Any]) -> None:
+    (endpoint,) = [
+        one
+        for one in DIALECT_WIRES[name].endpoints
+        if one.canonical == PATH and one.method == "POST"
+    ][:1]
+    body = body_with(tools=tools, model="gpt-4o", stream_options={"include_usage": True})
+    for sent in (body, body_with()):
+        call = Call("POST", PATH, {}, {}, sent)
+        assert endpoint.read_typed is not None
+        typed = endpoint.read_typed(call, endpoint, {}, LIMITS)
+        assert typed == endpoint.read(call, endpoint, {}, read_body(sent, LIMITS))

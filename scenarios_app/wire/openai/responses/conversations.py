@@ -31,6 +31,7 @@ from scenarios_app.wire.openai.responses.memory import (
 from scenarios_app.wire.openai.responses.record import (
     ConversationInfo,
     encode_info,
+    encode_items,
     with_ids,
     write_alias,
     write_record,
@@ -148,9 +149,8 @@ def _store_items(request: CanonicalRequest, context: ComputeContext) -> tuple[Ar
     if not items:
         return ()
     name = f"resp_{context.request_id}"
-    data = write_record(
-        context.request_id, {"output": []}, items=items, previous=own.previous, stream=b""
-    )
+    encoded = encode_items(context.request_id, items)
+    data = write_record({"output": []}, items=encoded, previous=own.previous, stream=b"")
     alias = ArchiveWrite(conversation_name(_conversation_id(request, context)), write_alias(name))
     return (ArchiveWrite(name, data), alias)
 

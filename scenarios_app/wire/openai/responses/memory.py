@@ -21,7 +21,7 @@ from scenarios_app.engine.canonical import (
     Usage,
 )
 from scenarios_app.engine.parts import Finish, PartDelta, PartEnd, PartStart, StreamEvent, TextPart
-from scenarios_app.wire.base import ArchivedValues, ArchiveHooks, ArchiveWrite
+from scenarios_app.wire.base import SAMPLE_PART, ArchivedValues, ArchiveHooks, ArchiveWrite
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.responses.answer import response_body
@@ -30,6 +30,7 @@ from scenarios_app.wire.openai.responses.record import (
     ConversationInfo,
     ResponseRecord,
     decode_info,
+    encode_items,
     read_previous,
     read_record,
     write_alias,
@@ -146,16 +147,31 @@ def _record_writes(
     own: ResponseFields, body: dict[str, Json], *, hex_id: str, stream: bytes
 ) -> tuple[ArchiveWrite, ...]:
     name = str(body["id"])
-    data = write_record(hex_id, body, items=own.items, previous=own.previous, stream=stream)
+    items = own.recorded_items or encode_items(hex_id, own.items)
+    data = write_record(body, items=items, previous=own.previous, stream=stream)
     stored = [ArchiveWrite(each, data) for each in dict.fromkeys((f"resp_{hex_id}", name))]
     if own.conversation is not None:
         stored.append(ArchiveWrite(conversation_name(own.conversation), write_alias(name)))
     return tuple(stored)
 
 
+def _items_part(request: CanonicalRequest, response_id: str) -> bytes:
+    own: ResponseFields = request.own
+    return encode_items(response_id, own.items)
+
+
+def _with_sample_part(request: CanonicalRequest) -> CanonicalRequest:
+    return replace(request, own=replace(request.own, recorded_items=SAMPLE_PART))
+
+
 HISTORY = ArchiveHooks(references, with_history)
 RECORDING_HISTORY = ArchiveHooks(
-    references, with_history, record=record_response, record_body=record_replayed
+    references,
+    with_history,
+    record=record_response,
+    record_body=record_replayed,
+    request_part=_items_part,
+    with_sample_part=_with_sample_part,
 )
 
 
@@ -254,9 +270,8 @@ def example_record(name: str) -> bytes:
     stream = [encoder.opening(), *map(encoder.event, events), encoder.closing()]
     question = Node({"role": "user", "content": _QUESTION})
     return write_record(
-        response.id,
         response_body(request, response),
-        items=(question,),
+        items=encode_items(response.id, (question,)),
         previous=None,
         stream=b"".join(stream),
     )

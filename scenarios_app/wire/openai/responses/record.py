@@ -55,18 +55,18 @@ _decode_info = msgspec.json.Decoder(ConversationInfo).decode
 
 
 def write_record(
-    hex_id: str,
     response: Json,
     *,
-    items: Iterable[Node],
+    items: bytes,
     previous: str | None,
     stream: bytes,
 ) -> bytes:
-    """Return three lines: the previous name, the exchange and the stream.
+    """Return three lines: the previous name, the exchange and the stream. `items` are those of
+    `encode_items`.
 
-    Encoded JSON has no line breaks. Items without an id get one made of `hex_id`.
+    Encoded JSON has no line breaks.
     """
-    exchange = {"response": response, "items": with_ids(hex_id, items)}
+    exchange = {"response": response, "items": msgspec.Raw(items)}
     return b"\n".join((encode_json(previous), encode_json(exchange), stream))
 
 
@@ -97,6 +97,11 @@ def encode_info(about: ConversationInfo) -> bytes:
 
 def decode_info(data: bytes) -> ConversationInfo:
     return _decode_info(data)
+
+
+def encode_items(hex_id: str, items: Iterable[Node]) -> bytes:
+    """Encode input items; those without an id get one made of `hex_id`."""
+    return encode_json(with_ids(hex_id, items))
 
 
 def with_ids(hex_id: str, items: Iterable[Node]) -> list[Json]:

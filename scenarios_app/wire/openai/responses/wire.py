@@ -150,6 +150,18 @@ def _render(request: CanonicalRequest, response: CanonicalResponse) -> bytes:
     return encode_json(response_body(request, response))
 
 
+def _cache_key(request: CanonicalRequest) -> bytes:
+    """Return all fields that a response repeats or that change its form, but not the input."""
+    own: ResponseFields = request.own
+    return encode_json(
+        (
+            {key: value for key, value in own.echoed.items() if key != "input"},
+            *(request.metadata, request.temperature, request.top_p, request.tool_choice),
+            *(own.conversation, own.obfuscated, own.top_logprobs),
+        )
+    )
+
+
 def _count(request: CanonicalRequest, context: ComputeContext) -> bytes:
     tokens = count_input(request)
     return encode_json({"object": "response.input_tokens", "input_tokens": tokens})
@@ -180,7 +192,7 @@ _ENDPOINTS = (
         encode=ResponseEncoder,
         decoder=DECODER,
         archival=RECORDING_HISTORY,
-        cacheable_by_body=True,
+        cache_key=_cache_key,
     ),
     Endpoint("POST", f"{_PATH}/input_tokens", read_response, compute=_count, archival=HISTORY),
     Endpoint("POST", f"{_PATH}/compact", read_response, compute=_compact, archival=HISTORY),
