@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import Json
@@ -10,12 +12,10 @@ from scenarios_app.engine.document.answer import (
     AnswerDocument,
     ChoiceDocument,
     FinalReportDocument,
-    PacingDocument,
     ProduceDocument,
     RawDocument,
-    UsageDocument,
 )
-from scenarios_app.engine.document.fault import FailuresDocument, FaultDocument
+from scenarios_app.engine.document.fault import FaultDocument
 from scenarios_app.engine.document.parts import (
     ChunkDocument,
     PartDocument,
@@ -23,9 +23,7 @@ from scenarios_app.engine.document.parts import (
     ToolCallPieceDocument,
 )
 from scenarios_app.engine.document.scenario import (
-    ExpectDocument,
     ScenarioDocument,
-    SideEffectsDocument,
     StepDocument,
 )
 from scenarios_app.engine.parts import (
@@ -55,10 +53,13 @@ from scenarios_app.engine.scenario import (
     SideEffects,
     Step,
 )
+from scenarios_app.engine.shapes import Document
 
 # Shared by all steps without these sections.
 _NO_EXPECT, _NO_SIDE_EFFECTS = Expect(), SideEffects()
 _DEFAULT_PACING, _DEFAULT_USAGE = Pacing(), ScriptedUsage()
+
+S = TypeVar("S", bound=Struct)
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
@@ -88,6 +89,7 @@ def compile_scenario(
 
 
 def _compile_step(document: StepDocument, *, key: str, label: str, by_turn: bool) -> Step:
+    failures, effects = document.failures, document.side_effects
     return Step(
         key=key,
         label=label,
@@ -95,32 +97,23 @@ def _compile_step(document: StepDocument, *, key: str, label: str, by_turn: bool
         produce=compile_produce(document.produce),
         turn=document.turn,
         consume=document.consume and not by_turn,
-        expect=_compile_expect(document.expect),
-        failures=_compile_failures(document.failures),
-        side_effects=_compile_side_effects(document.side_effects),
+        expect=_compile_section(_NO_EXPECT, document.expect, tools=tuple(document.expect.tools)),
+        failures=Failures(failures.times, compile_fault(failures.fault)) if failures else None,
+        side_effects=_compile_section(
+            _NO_SIDE_EFFECTS,
+            effects,
+            headers=compile_headers(effects.headers),
+            echo_headers=tuple(name.lower() for name in effects.echo_headers),
+            asserts=tuple(match.compiled() for match in effects.asserts),
+        ),
     )
 
 
-def _compile_failures(document: FailuresDocument | None) -> Failures | None:
-    return None if document is None else Failures(document.times, compile_fault(document.fault))
-
-
-def _compile_expect(document: ExpectDocument) -> Expect:
+def _compile_section(default: S, document: Document, **changed: object) -> S:
+    """Return the default with the document's values, or with those that `changed` has instead."""
     if not document.model_fields_set:
-        return _NO_EXPECT
-    return Expect(**{**dict(document), "tools": tuple(document.tools)})
-
-
-def _compile_side_effects(document: SideEffectsDocument) -> SideEffects:
-    if not document.model_fields_set:
-        return _NO_SIDE_EFFECTS
-    return SideEffects(
-        counter=document.counter,
-        status=document.status,
-        headers=compile_headers(document.headers),
-        echo_headers=tuple(name.lower() for name in document.echo_headers),
-        asserts=tuple(match.compiled() for match in document.asserts),
-    )
+        return default
+    return replace(default, **{**dict(document), **changed})
 
 
 def compile_produce(document: ProduceDocument) -> Produce:
@@ -134,7 +127,7 @@ def compile_produce(document: ProduceDocument) -> Produce:
         non_streaming=non_streaming,
         fault=None if document.fault is None else compile_fault(document.fault),
         latency_ms=document.latency_ms,
-        pacing=_compile_pacing(document.pacing),
+        pacing=_compile_section(_DEFAULT_PACING, document.pacing),
         recorded=_compile_recorded(document),
     )
 
@@ -154,14 +147,6 @@ def compile_headers(headers: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple((name.lower(), value) for name, value in headers.items())
 
 
-def _compile_pacing(document: PacingDocument) -> Pacing:
-    return Pacing(**dict(document)) if document.model_fields_set else _DEFAULT_PACING
-
-
-def _compile_usage(document: UsageDocument) -> ScriptedUsage:
-    return ScriptedUsage(**dict(document)) if document.model_fields_set else _DEFAULT_USAGE
-
-
 def encode(value: Json) -> str:
     """Return JSON as compact text in key order; a string is returned unchanged."""
     if isinstance(value, str):
@@ -175,7 +160,7 @@ def _compile_answer(document: AnswerDocument) -> Answer:
     if document.generate is not None:
         return GeneratedAnswer(
             kind=document.generate.kind,
-            usage=_compile_usage(document.usage),
+            usage=_compile_section(_DEFAULT_USAGE, document.usage),
             provider_metadata=document.provider_metadata,
         )
     if document.choices is not None:
@@ -188,7 +173,7 @@ def _compile_answer(document: AnswerDocument) -> Answer:
     return ScriptedAnswer(
         choices=choices,
         per_choice=document.choices is not None,
-        usage=_compile_usage(document.usage),
+        usage=_compile_section(_DEFAULT_USAGE, document.usage),
         provider_metadata=document.provider_metadata,
     )
 
