@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import chain, combinations
 
 from scenarios_app.engine.conditions.base import LintContext, SuspicionKind
 from scenarios_app.engine.conditions.subjects import sanitise_tool_name
@@ -19,6 +19,7 @@ from scenarios_app.engine.matching.near_misses import (
     least_particular,
 )
 from scenarios_app.engine.parts import (
+    AnswerPart,
     ReasoningPart,
     RefusalPart,
     TextPart,
@@ -82,24 +83,21 @@ def lint(
     """Return all findings, sorted by scenario and step. `providers` are the existing providers and
     `offered` the tools that requests have offered so far; empty if unknown."""
     matching = list(entries_of(scenarios, "match"))
-    by_id = list(entries_of(scenarios, "first_user_message"))
+    entries = [*matching, *entries_of(scenarios, "first_user_message")]
     context = LintContext(providers)
-    findings = [
-        *_find_shadowed(matching),
-        *(warning for entry in matching for warning in _find_impossible(entry)),
-        *(warning for entry in matching for warning in _find_condition_suspicions(entry, context)),
-        *(warning for scenario in scenarios for warning in _find_turn_gaps(scenario)),
-        *(warning for scenario in scenarios for warning in _find_unwritten(scenario)),
-        *(warning for scenario in scenarios for warning in _find_broken_templates(scenario)),
-        *_find_loops(matching),
-        *(warning for entry in matching for warning in _find_broad(entry, context)),
-        *(warning for entry in matching for warning in _find_narrow_patterns(entry)),
-        *(
-            warning
-            for entry in (*matching, *by_id)
-            for warning in _find_unoffered_tools(entry, offered)
-        ),
-    ]
+    findings = chain(
+        _find_shadowed(matching),
+        *map(_find_impossible, matching),
+        *(_find_condition_suspicions(entry, context) for entry in matching),
+        *map(_find_turn_gaps, scenarios),
+        _find_empty(scenarios),
+        *map(_find_unwritten, entries),
+        *map(_find_broken_templates, entries),
+        _find_loops(matching),
+        *(_find_broad(entry, context) for entry in matching),
+        *map(_find_narrow_patterns, matching),
+        *(_find_unoffered_tools(entry, offered) for entry in entries),
+    )
     return sorted(findings, key=lambda warning: (warning.scenario, warning.step))
 
 
@@ -148,52 +146,51 @@ def _find_turn_gaps(scenario: Scenario) -> Iterator[Suspicion]:
             yield Suspicion("unreachable", scenario.name, number, "turn", message)
 
 
-def _find_unwritten(scenario: Scenario) -> Iterator[Suspicion]:
-    """Yield scenarios without steps and answers that are placeholders."""
-    if not scenario.steps:
-        yield Suspicion("empty", scenario.name, 0, "steps", "it has no step, so it answers nothing")
-    for number, step in enumerate(scenario.steps, start=1):
-        for text in _answer_texts(step):
-            if text.strip().casefold() in PLACEHOLDERS:
-                message = f"it answers with a placeholder: “{text.strip()}”"
-                yield Suspicion("placeholder", scenario.name, number, "produce.text", message)
-                break
+def _find_empty(scenarios: Sequence[Scenario]) -> Iterator[Suspicion]:
+    for scenario in scenarios:
+        if not scenario.steps:
+            message = "it has no step, so it answers nothing"
+            yield Suspicion("empty", scenario.name, 0, "steps", message)
 
 
-def _answer_texts(step: Step) -> Iterator[str]:
+def _find_unwritten(entry: Entry) -> Iterator[Suspicion]:
+    """Yield the first text of an answer that is a placeholder."""
+    texts = (p.text.strip() for p in _scripted_parts(entry.step) if isinstance(p, TextPart))
+    if text := next((text for text in texts if text.casefold() in PLACEHOLDERS), ""):
+        message = f"it answers with a placeholder: “{text}”"
+        yield _make_suspicion(entry, "placeholder", "produce.text", message)
+
+
+def _scripted_parts(step: Step) -> Iterator[AnswerPart]:
+    """Yield the parts of the answers for both modes."""
     for answer in (step.produce.streaming, step.produce.non_streaming):
-        if isinstance(answer, ScriptedAnswer):
-            for choice in answer.choices:
-                yield from (part.text for part in choice.parts if isinstance(part, TextPart))
+        for choice in answer.choices if isinstance(answer, ScriptedAnswer) else ():
+            yield from choice.parts
 
 
-def _find_broken_templates(scenario: Scenario) -> Iterator[Suspicion]:
+def _find_broken_templates(entry: Entry) -> Iterator[Suspicion]:
     """Yield texts that look like templates but are sent unchanged; recorded texts are skipped."""
-    for number, step in enumerate(scenario.steps, start=1):
-        if step.produce.recorded is not None:
-            continue
-        groups = step.match.group_names
-        for place, text in dict.fromkeys(_template_texts(step)):
-            for template in broken_templates(text, scenario.variables, groups=groups)[:1]:
-                quoted = (
-                    template
-                    if len(template) <= _MAX_QUOTED_CHARS
-                    else f"{template[:_MAX_QUOTED_CHARS]}…"
-                )
-                message = f"“{quoted}” is not filled in: placeholders look like {{{{ name }}}}"
-                yield Suspicion("unfilled", scenario.name, number, place, message)
+    if entry.step.produce.recorded is not None:
+        return
+    variables, groups = entry.scenario.variables, entry.match.group_names
+    for place, text in dict.fromkeys(_template_texts(entry.step)):
+        for template in broken_templates(text, variables, groups=groups)[:1]:
+            more = "…" if len(template) > _MAX_QUOTED_CHARS else ""
+            message = (
+                f"“{template[:_MAX_QUOTED_CHARS]}{more}” is not filled in: "
+                "placeholders look like {{ name }}"
+            )
+            yield _make_suspicion(entry, "unfilled", place, message)
 
 
 def _template_texts(step: Step) -> Iterator[tuple[str, str]]:
     """Yield the texts of a step in which templates are filled, with their fields."""
-    for answer in (step.produce.streaming, step.produce.non_streaming):
-        for choice in answer.choices if isinstance(answer, ScriptedAnswer) else ():
-            for part in choice.parts:
-                text, place = produced_text(part), _PART_FIELDS.get(type(part))
-                if place and OPENING in text:
-                    # Arguments are JSON, where a text ends at its quote.
-                    calls = isinstance(part, ToolCallPart)
-                    yield from ((place, each) for each in (text.split('"') if calls else [text]))
+    for part in _scripted_parts(step):
+        text, place = produced_text(part), _PART_FIELDS.get(type(part))
+        if place and OPENING in text:
+            # Arguments are JSON, where a text ends at its quote.
+            calls = isinstance(part, ToolCallPart)
+            yield from ((place, each) for each in (text.split('"') if calls else [text]))
 
 
 def _find_loops(entries: Sequence[Entry]) -> Iterator[Suspicion]:
@@ -204,8 +201,9 @@ def _find_loops(entries: Sequence[Entry]) -> Iterator[Suspicion]:
         if any(condition.requires_tool_result for condition in entry.match.conditions):
             awaiting.setdefault(entry.scenario.name, []).append(entry)
     for entry in entries:
-        names = _called_tools(entry.step) - {REPORT_TOOL}
-        if not names or entry.step.consume or _can_fail_next_turn(entry):
+        names = _called_tools(entry.step)
+        may_end = any(condition.can_fail_next_turn for condition in entry.match.conditions)
+        if not names or entry.step.consume or may_end:
             continue
         others = awaiting.get(entry.scenario.name, ())
         if all(other.rank.place >= entry.rank.place for other in others):
@@ -255,7 +253,7 @@ def _find_unoffered_tools(entry: Entry, offered: Collection[str]) -> Iterator[Su
             sanitise_tool_name(condition.name) for condition in entry.match.of(OfferedToolCondition)
         },
         "expect.tools": set(entry.step.expect.tools),
-        "produce.tool_calls": _called_tools(entry.step) - {REPORT_TOOL},
+        "produce.tool_calls": _called_tools(entry.step),
     }
     for place, names in wanted.items():
         if missing := {name for name in names if sanitise_tool_name(name) not in known_names}:
@@ -264,20 +262,10 @@ def _find_unoffered_tools(entry: Entry, offered: Collection[str]) -> Iterator[Su
             )
 
 
-def _can_fail_next_turn(entry: Entry) -> bool:
-    return any(condition.can_fail_next_turn for condition in entry.match.conditions)
-
-
 def _called_tools(step: Step) -> set[str]:
-    answers = (step.produce.streaming, step.produce.non_streaming)
-    return {
-        part.name
-        for answer in answers
-        if isinstance(answer, ScriptedAnswer)
-        for choice in answer.choices
-        for part in choice.parts
-        if isinstance(part, ToolCallPart)
-    }
+    """Return the tools that a step calls, without the one for final reports."""
+    calls = {part.name for part in _scripted_parts(step) if isinstance(part, ToolCallPart)}
+    return calls - {REPORT_TOOL}
 
 
 def _name_step(above: Entry, entry: Entry) -> str:
