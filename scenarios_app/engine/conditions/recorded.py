@@ -62,6 +62,8 @@ class RecordedCondition(SubjectTextCondition):
     shape = RecordedRequestDocument | None
     meaning = "The recorded request. The request must be the same conversation."
     keyword = "with_recorded"
+    can_fail_next_turn = True
+    may_be_masked = True
 
     @classmethod
     def compiled(cls, value: RecordedRequestDocument | None, field: str) -> Iterator[Condition]:
@@ -87,12 +89,8 @@ class RecordedCondition(SubjectTextCondition):
         if received is None:
             return "a request of which only the head is known"
         if self.holds(reader):
-            rules = rules_between(self.recorded, received)
-            return (
-                f"the same but for what these rules leave out: {', '.join(rules)}"
-                if rules
-                else ("the same")
-            )
+            rules = ", ".join(rules_between(self.recorded, received))
+            return f"the same but for what these rules leave out: {rules}" if rules else "the same"
         return "; ".join(map(describe_difference, self.differences(reader)))
 
     def mismatches(self, reader: RequestReader) -> Iterator[tuple[str, str, str]]:
@@ -129,14 +127,6 @@ class RecordedCondition(SubjectTextCondition):
         )
         return sent is not None and to_compared_request(sent, RULE_NAMES).digest == exact.digest
 
-    @property
-    def can_fail_next_turn(self) -> bool:
-        return True
-
-    @property
-    def may_be_masked(self) -> bool:
-        return True
-
     def _compared_form(self, reader: RequestReader) -> ComparedRequest | None:
         sent = reader.request.sent
         return None if sent is None else to_compared_request(sent, self.recorded.exact)
@@ -150,10 +140,7 @@ def describe_difference(difference: Difference) -> str:
         case "removed":
             return f"{difference.place} is gone: {_format_value(difference.recorded)}"
         case _:
-            was, now = (
-                _format_value(difference.recorded),
-                _format_value(difference.received),
-            )
+            was, now = map(_format_value, (difference.recorded, difference.received))
             return f"{difference.place} changed from {was} to {now}"
 
 

@@ -130,6 +130,7 @@ class TurnCondition(SubjectTextCondition):
 
     key = "turn"
     plain = True
+    can_fail_next_turn = True
 
     @classmethod
     def compiled(cls, value: int, field: str) -> Iterator[Condition]:
@@ -143,10 +144,6 @@ class TurnCondition(SubjectTextCondition):
     @staticmethod
     def read(request: CanonicalRequest, _: Subject) -> Iterable[str]:
         return (str(request.turn),)
-
-    @property
-    def can_fail_next_turn(self) -> bool:
-        return True
 
 
 @dataclass(frozen=True, slots=True)

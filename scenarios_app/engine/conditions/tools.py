@@ -66,10 +66,6 @@ class OfferedToolCondition(SubjectTextCondition):
     def expected(self) -> str:
         return f"tool {quote(self.name)}"
 
-    @property
-    def absence(self) -> str:
-        return "no tools"
-
 
 class ToolCallConditionDocument(Document):
     """A tool call in an earlier assistant message."""
@@ -89,6 +85,8 @@ class ToolCallCondition(Condition):
     empty = list
     meaning = "Tool calls in earlier answers; all must be present."
     keyword = "with_tool_call"
+    requires_tool_result = True
+    may_be_masked = True
 
     name: TextCondition | None
     arguments: Json = None
@@ -146,14 +144,6 @@ class ToolCallCondition(Condition):
             )
         )
 
-    @property
-    def requires_tool_result(self) -> bool:
-        return True
-
-    @property
-    def may_be_masked(self) -> bool:
-        return True
-
     def _has_name(self, call: ToolCallPart) -> bool:
         return self.name is None or self.name.test(call.name)
 
@@ -199,6 +189,7 @@ class ToolResultCondition(Condition):
     empty = list
     meaning = "Tool results in the request; all must be present."
     keyword = "with_tool_result"
+    requires_tool_result = True
 
     text: TextCondition
     tool_call_id: TextCondition | None = None
@@ -208,12 +199,12 @@ class ToolResultCondition(Condition):
     @classmethod
     def compiled(cls, value: list[ToolResultConditionDocument], field: str) -> Iterator[Condition]:
         for number, condition in enumerate(value):
-            tool_call_id, name = (
+            yield cls(
+                f"{field}[{number}]",
+                condition.compiled(),
                 _exact_or_none(condition.tool_call_id),
                 _exact_or_none(condition.name),
-            )
-            yield cls(
-                f"{field}[{number}]", condition.compiled(), tool_call_id, name, condition.is_error
+                condition.is_error,
             )
 
     @classmethod
@@ -270,10 +261,6 @@ class ToolResultCondition(Condition):
             and _implies_optional(self.name, wide.name)
             and wide.is_error in (None, self.is_error)
         )
-
-    @property
-    def requires_tool_result(self) -> bool:
-        return True
 
     def _find_result(self, reader: RequestReader) -> ToolResultPart | None:
         for result in reader.request.tool_results:
