@@ -1,5 +1,6 @@
 """Provider-neutral requests, responses and errors: what every wire parses into and renders from."""
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, overload
 
@@ -43,6 +44,19 @@ class lazy_property(Generic[Of, T]):
 
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+_COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
+def compact_json(value: object) -> str:
+    """Return JSON as text without spaces between tokens."""
+    return _COMPACT.encode(value)
+
+
+def text_or_json(value: Json) -> str:
+    """Return JSON as compact text in key order; a string is returned unchanged."""
+    return value if isinstance(value, str) else compact_json(value)
+
+
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 ToolKind: TypeAlias = Literal["function", "custom", "hosted"]
 CallMode: TypeAlias = Literal["auto", "none", "required"]

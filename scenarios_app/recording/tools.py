@@ -7,10 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from scenarios_app.engine.canonical import CanonicalRequest, Json, Tool
+from scenarios_app.engine.canonical import CanonicalRequest, Json, Tool, text_or_json
 from scenarios_app.engine.document import ScenarioDocument, StepDocument
 from scenarios_app.engine.document.answer import AnswerDocument, ProduceDocument
-from scenarios_app.engine.document.compile import encode
 from scenarios_app.engine.document.parts import ToolCallDocument, ToolResultDocument
 from scenarios_app.engine.parts import ToolCallPart, ToolResultPart
 from scenarios_app.engine.producing.templates import TemplateFiller, variable_values
@@ -88,7 +87,7 @@ class RecordedTools:
                     text = filling.text(call.result.text)
                     self._add_result(
                         filling.text(call.name),
-                        filling.arguments(encode(call.arguments)),
+                        filling.arguments(text_or_json(call.arguments)),
                         result=call.result.model_copy(update={"text": text}),
                     )
             for one in _answered_calls(request) if request else ():
@@ -137,7 +136,7 @@ def _recorded_request(step: StepDocument) -> CanonicalRequest | None:
     recorded = match.get("recorded")
     if not recorded or not isinstance(match.get("path"), str):
         return None
-    body = encode(recorded.get("body")).encode()
+    body = text_or_json(recorded.get("body")).encode()
     where = place_request(RecordedRequest(recorded.get("method", "POST"), match["path"], body=body))
     return where.request if where else None
 

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from scenarios_app.engine.canonical import text_or_json
 from scenarios_app.engine.conditions.match import match_model
 from scenarios_app.engine.document.answer import AnswerDocument, ProduceDocument
-from scenarios_app.engine.document.compile import compile_produce, encode, join_chunks
+from scenarios_app.engine.document.compile import compile_produce, join_chunks
 from scenarios_app.engine.document.parts import ChunkDocument
 from scenarios_app.engine.document.scenario import ScenarioDocument, StepDocument
 from scenarios_app.engine.parts import streamed_text
@@ -111,7 +112,7 @@ def _find_templates(dumped: Any, loc: Loc) -> Iterator[tuple[Loc, str]]:
         case _:
             for key, item in dumped.items():
                 if key in ("arguments", "final_report"):
-                    yield (*loc, key), encode(item)
+                    yield (*loc, key), text_or_json(item)
                 elif key in _TEMPLATED:
                     yield from _find_templates(item, (*loc, key))
 

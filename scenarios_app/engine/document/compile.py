@@ -1,13 +1,12 @@
 """Compiles validated scenario documents to the immutable values that the engine runs."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.canonical import Json, text_or_json
 from scenarios_app.engine.document.answer import (
     AnswerDocument,
     ChoiceDocument,
@@ -60,8 +59,6 @@ _NO_EXPECT, _NO_SIDE_EFFECTS = Expect(), SideEffects()
 _DEFAULT_PACING, _DEFAULT_USAGE = Pacing(), ScriptedUsage()
 
 S = TypeVar("S", bound=Struct)
-
-_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def compile_scenario(
@@ -147,13 +144,6 @@ def compile_headers(headers: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple((name.lower(), value) for name, value in headers.items())
 
 
-def encode(value: Json) -> str:
-    """Return JSON as compact text in key order; a string is returned unchanged."""
-    if isinstance(value, str):
-        return value
-    return _ENCODER.encode(value)
-
-
 def _compile_answer(document: AnswerDocument) -> Answer:
     if document.raw is not None:
         return _compile_raw(document.raw)
@@ -179,7 +169,7 @@ def _compile_answer(document: AnswerDocument) -> Answer:
 
 
 def _compile_raw(document: RawDocument) -> RawAnswer:
-    body = b"" if document.body is None else encode(document.body).encode()
+    body = b"" if document.body is None else text_or_json(document.body).encode()
     return RawAnswer(document.status, compile_headers(document.headers), body)
 
 
@@ -212,7 +202,7 @@ def report_arguments(report: FinalReportDocument) -> dict[str, Json]:
 
 
 def _compile_call(document: ToolCallDocument) -> ToolCallPart:
-    return ToolCallPart(document.id or "", document.name, encode(document.arguments))
+    return ToolCallPart(document.id or "", document.name, text_or_json(document.arguments))
 
 
 def _compile_prose(document: PartDocument) -> TextPart | ReasoningPart | RefusalPart:
@@ -253,7 +243,7 @@ def join_chunks(
                 chunks.append(Chunk(len(parts) - 1, part.text))
             case ToolCallPieceDocument(index=int(index), name=None, arguments=more):
                 calls_without_arguments.discard(calls[index])
-                chunks.append(Chunk(calls[index], encode(more)))
+                chunks.append(Chunk(calls[index], text_or_json(more)))
             case first:
                 calls.append(len(parts))
                 parts.append(ToolCallPart(first.id or "", first.name or "", ""))
@@ -261,7 +251,7 @@ def join_chunks(
                     calls_without_arguments.add(calls[-1])
                     chunks.append(Chunk(calls[-1], ""))
                 else:
-                    chunks.append(Chunk(calls[-1], encode(first.arguments)))
+                    chunks.append(Chunk(calls[-1], text_or_json(first.arguments)))
     pieces: list[list[str]] = [[] for _ in parts]
     for chunk in chunks:
         pieces[chunk.part].append(chunk.text)

@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.document.compile import encode
+from scenarios_app.engine.canonical import Json, compact_json
 from scenarios_app.engine.document.json_text import MAX_DEPTH, plain
 from scenarios_app.engine.document.scenario import ScenarioDocument
 from scenarios_app.engine.document.turns import (
@@ -51,7 +50,7 @@ def read_turns(data: object) -> ScenarioDocument:
             name=script.id,
             description=script.description or None,
             select=SELECT,
-            variables={BRACES: OPENING} if f"{{{{ {BRACES} }}}}" in encode(steps) else None,
+            variables={BRACES: OPENING} if f"{{{{ {BRACES} }}}}" in compact_json(steps) else None,
             system_prompt_must_include=[t for t in script.system_prompt_must_include or () if t],
             steps=steps,
         )
@@ -249,7 +248,7 @@ def _escape_json(value: Json) -> Json:
 
 
 def _encode_string(text: str) -> str:
-    return encode([text])[1:-1]
+    return compact_json([text])[1:-1]
 
 
 def _either(value: int | None, default: int) -> int:

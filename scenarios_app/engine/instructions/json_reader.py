@@ -1,17 +1,9 @@
 """Typed reading of an instruction block's JSON; errors name the location."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from scenarios_app.engine.canonical import Json
-
-_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
-
-
-def compact(value: object) -> str:
-    """Return JSON as text without spaces between tokens."""
-    return _ENCODER.encode(value)
 
 
 class InstructionError(Exception):

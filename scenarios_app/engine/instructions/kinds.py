@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.canonical import Json, compact_json
 from scenarios_app.engine.conditions.texts import shorten
-from scenarios_app.engine.instructions.json_reader import InstructionError, JsonCursor, compact
+from scenarios_app.engine.instructions.json_reader import InstructionError, JsonCursor
 from scenarios_app.engine.parts import (
     Citation,
     ServerToolResultPart,
@@ -107,7 +107,7 @@ def _read_call(item: JsonCursor) -> ToolCallPart:
     return ToolCallPart(
         "",
         item.require("name").name(),
-        arguments if isinstance(arguments, str) else compact(arguments),
+        arguments if isinstance(arguments, str) else compact_json(arguments),
     )
 
 
@@ -116,7 +116,7 @@ def _read_server_tool_use(item: JsonCursor) -> Content:
     return Calls(
         (
             ServerToolUsePart(
-                _read_id(item), name, compact(tool_input.object() if tool_input else {})
+                _read_id(item), name, compact_json(tool_input.object() if tool_input else {})
             ),
         )
     )
@@ -130,7 +130,7 @@ def _read_server_tool_result(item: JsonCursor) -> Content:
             ServerToolResultPart(
                 tool_use_id=_read_id(item),
                 name=name,
-                content=compact(result.value if result else None),
+                content=compact_json(result.value if result else None),
                 error_code=error.name() if error else None,
             ),
         )

@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from scenarios_app.engine.canonical import CanonicalRequest, Json
-from scenarios_app.engine.instructions.json_reader import compact
+from scenarios_app.engine.canonical import CanonicalRequest, Json, compact_json
 from scenarios_app.engine.instructions.kinds import Probe
 
 NO_SYSTEM_PROMPT = "The request has no system prompt."
@@ -32,14 +31,14 @@ def probe_text(probe: Probe, request: CanonicalRequest, received: Callable[[], R
             body = received().body
             # `functions` is the key of OpenAI's older clients.
             tools = body.get("tools") or body.get("functions")
-            return compact(tools) if tools else NO_TOOLS
+            return compact_json(tools) if tools else NO_TOOLS
         case "tool_schema":
             return _describe_schema(request, probe.tool)
         case "request_url_echo":
             return received().url
         case "request_headers_echo":
             headers = dict(received().headers)
-            return compact(headers) if headers else NO_HEADERS
+            return compact_json(headers) if headers else NO_HEADERS
         case _:
             body = received().body
             # Some APIs name the model in the path.
@@ -51,16 +50,20 @@ def probe_text(probe: Probe, request: CanonicalRequest, received: Callable[[], R
 def _describe_schema(request: CanonicalRequest, name: str) -> str:
     for tool in request.tools:
         if tool.name == name:
-            return f"Tool without a schema: {name}" if tool.schema is None else compact(tool.schema)
+            return (
+                f"Tool without a schema: {name}"
+                if tool.schema is None
+                else compact_json(tool.schema)
+            )
     return f"Tool not found: {name}"
 
 
 def _describe_params(body: Mapping[str, Json], fields: Sequence[str]) -> str:
     if not fields:
-        return compact(dict(body))
+        return compact_json(dict(body))
     present = {name: body[name] for name in fields if name in body}
     absent = [name for name in fields if name not in body]
-    lines = [compact(present)] if present else []
+    lines = [compact_json(present)] if present else []
     if absent:
         lines.append(f"Not in the request: {', '.join(absent)}")
     return "\n".join(lines)

@@ -1,13 +1,18 @@
 """Makes an answer that the request can accept: a tool call with valid arguments, JSON that meets
 the schema, or lorem; cut at the request's limits."""
 
-import json
 import re
 from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from scenarios_app.engine.canonical import CanonicalRequest, ErrorAnswer, Json, JsonFormat, Tool
+from scenarios_app.engine.canonical import (
+    CanonicalRequest,
+    ErrorAnswer,
+    JsonFormat,
+    Tool,
+    compact_json,
+)
 from scenarios_app.engine.parts import (
     AnswerPart,
     Chunk,
@@ -143,7 +148,7 @@ def _make_call(tool: Tool, key: str) -> ToolCallPart:
         arguments = make_instance(schema, key, {"type": "object"})
     except SchemaError as error:
         raise _invalid_schema(f"function '{tool.name}'", error, "tools") from None
-    return ToolCallPart("", tool.name, _dump(arguments))
+    return ToolCallPart("", tool.name, compact_json(arguments))
 
 
 def _make_custom_input(tool: Tool, key: str) -> str:
@@ -166,7 +171,7 @@ def _make_json(wanted: JsonFormat, key: str) -> str:
         value = make_instance(wanted.schema, key)
     except SchemaError as error:
         raise _invalid_schema(wanted.place, error, wanted.place) from None
-    return value if wanted.bare and isinstance(value, str) else _dump(value)
+    return value if wanted.bare and isinstance(value, str) else compact_json(value)
 
 
 def _check_schema(tool: Tool) -> None:
@@ -183,10 +188,6 @@ def _invalid_schema(what: str, error: SchemaError, place: str) -> _InvalidReques
     return _InvalidRequest(
         f"Invalid schema for {what}: In context=({context}), {error.message}", place
     )
-
-
-def _dump(value: Json) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def cut_answer(

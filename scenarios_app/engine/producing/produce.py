@@ -1,7 +1,6 @@
 """Builds the answer of a step: fills templates, assigns ids by a hash of the request, counts
 tokens. Also builds the answers for failed turn scripts."""
 
-import json
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache, partial
@@ -17,6 +16,7 @@ from scenarios_app.engine.canonical import (
     Choice,
     ErrorAnswer,
     Json,
+    compact_json,
 )
 from scenarios_app.engine.parts import (
     AnswerPart,
@@ -266,8 +266,7 @@ INPUT_TOKENS, OUTPUT_TOKENS = 64, 32
 
 def final_report(report: Mapping[str, Json]) -> ToolCallPart:
     """Return the tool call that submits a report."""
-    arguments = json.dumps(report, ensure_ascii=False, separators=(",", ":"))
-    return ToolCallPart(REPORT_ID, REPORT_TOOL, arguments)
+    return ToolCallPart(REPORT_ID, REPORT_TOOL, compact_json(report))
 
 
 def error_turn(message: str) -> ScriptedAnswer:

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from msgspec.structs import replace
 
-from scenarios_app.engine.canonical import CanonicalRequest, Choice, Json
+from scenarios_app.engine.canonical import CanonicalRequest, Choice, Json, text_or_json
 from scenarios_app.engine.parts import (
     AnswerPart,
     Chunk,
@@ -133,16 +133,10 @@ def variable_values(variables: Mapping[str, Json]) -> dict[str, str]:
     """Return the values of a scenario's variables by template name."""
     values = {}
     for name, value in variables.items():
-        values[name] = _text(value)
+        values[name] = text_or_json(value)
         if isinstance(value, dict):
-            values.update({f"{name}.{key}": _text(inner) for key, inner in value.items()})
+            values.update({f"{name}.{key}": text_or_json(inner) for key, inner in value.items()})
     return values
-
-
-def _text(value: Json) -> str:
-    if isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 class TextTooLong(Exception):

@@ -1,7 +1,6 @@
 """Counts the tokens of answers (scripted, else a quarter of the characters, rounded up) and makes
 log probabilities that depend only on each token."""
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from zlib import crc32
 
 from msgspec.structs import replace
 
-from scenarios_app.engine.canonical import CanonicalRequest, Choice, Tool, Usage
+from scenarios_app.engine.canonical import CanonicalRequest, Choice, Tool, Usage, compact_json
 from scenarios_app.engine.parts import (
     AnswerPart,
     MessagePart,
@@ -130,7 +129,7 @@ def _count_tool_characters(tool: Tool) -> int:
     length = len(tool.name) + len(tool.description)
     if tool.schema is None:
         return length
-    return length + len(json.dumps(tool.schema, ensure_ascii=False, separators=(",", ":")))
+    return length + len(compact_json(tool.schema))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,7 @@ conversations with models, without the bytes."""
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.document.compile import encode
+from scenarios_app.engine.canonical import Json, text_or_json
 from scenarios_app.recording.document import (
     Conversion,
     Turn,
@@ -118,7 +117,7 @@ def _results(spans: Iterable[FileValue]) -> dict[str, Json]:
             duration = _nanoseconds(span, "endTimeUnixNano") - _start_time(span)
             failed = {"is_error": True} if attributes.get("error.type") else {}
             results[id] = {
-                "text": result if isinstance(result, str) else encode(result),
+                "text": result if isinstance(result, str) else text_or_json(result),
                 **failed,
                 "ms": max(0, round(duration / 1_000_000)),
             }
@@ -130,7 +129,7 @@ def _result_text(part: Mapping[str, Any]) -> str | None:
     if part.get("type") != "tool_call_response":
         return None
     result = part.get("response", part.get("result"))
-    return result if isinstance(result, str) or result is None else encode(result)
+    return result if isinstance(result, str) or result is None else text_or_json(result)
 
 
 def _offered_tools(attributes: Mapping[str, Any]) -> list[str]:
