@@ -9,6 +9,7 @@ from django import forms
 from django.urls import reverse
 from msgspec import to_builtins
 
+from scenarios_app.admin.pages import StyledForm, find_row
 from scenarios_app.control.matches import parse_row
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.document import (
@@ -58,8 +59,7 @@ def scenario_from_fields(fields: Mapping[str, str]) -> DryRunScenario | None:
     """
     if "document" in fields:
         return _tried_edits(fields)
-    number = parse_row_id(fields.get("draft", ""))
-    row = None if number is None else Draft.objects.filter(pk=number).first()
+    row = find_row(Draft, fields.get("draft", ""))
     if row is None:
         return None
     try:
@@ -92,15 +92,10 @@ def _tried_edits(fields: Mapping[str, str]) -> DryRunScenario | None:
     return DryRunScenario(edited.name, scenarios, hidden, off=not document.enabled, unsaved=True)
 
 
-def parse_row_id(key: str) -> int | None:
-    """Return the primary key in a URL or a field, or None."""
-    return int(key) if key.isascii() and key.isdigit() and len(key) < 19 else None
-
-
 FORM, RAW = "form", "raw"
 
 
-class TryForm(forms.Form):
+class TryForm(StyledForm):
     """The request of a dry run, described in fields; in the mode `raw` only by path and body."""
 
     mode = forms.ChoiceField(
@@ -137,11 +132,6 @@ class TryForm(forms.Form):
         super().__init__(*args, **kwargs)
         for name in ("provider", "turn"):
             self.fields[name].required = not self.is_raw
-        for field in self.fields.values():
-            widget = field.widget
-            if not isinstance(widget, forms.CheckboxInput | forms.RadioSelect):
-                area = " sc-area" if isinstance(widget, forms.Textarea) else ""
-                widget.attrs["class"] = f"sc-input{area}"
 
     def clean_path(self) -> str:
         path: str = self.cleaned_data["path"].strip()

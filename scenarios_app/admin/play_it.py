@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
-from django.utils.http import content_disposition_header
 
 from scenarios_app.admin.dry_run import DryRunScenario, scenario_from_fields
+from scenarios_app.admin.pages import json_download, render_page
 from scenarios_app.admin.site import may_see_journal
 from scenarios_app.catalog import catalog
 from scenarios_app.engine.canonical import Json
@@ -73,7 +72,6 @@ def _page(
     instead: DryRunScenario | None,
 ) -> HttpResponse:
     context: dict[str, Any] = {
-        **admin.admin_site.each_context(request),
         "title": f"Play {only}" if only else "Play it",
         "scenario": only,
         "instead": instead,
@@ -110,7 +108,7 @@ def _page(
             context["conversation"] = conversation_for(only)
             if not context["conversation"]:
                 context["conversation"], context["unplayable"] = _propose(compiled, instead)
-    return TemplateResponse(request, "scenarios_app/admin/play.html", context)
+    return render_page(request, admin, "play.html", context)
 
 
 def _is_stored(name: str) -> bool:
@@ -200,8 +198,4 @@ def _download_response(only: str, conversation: dict[str, Json]) -> HttpResponse
     document: dict[str, Json] = {"conversations": [conversation]}
     if row is not None:
         document = {"scenarios": [dump(document_of(row))], **document}
-    text = json.dumps(document, ensure_ascii=False, indent=2) + "\n"
-    response = HttpResponse(text, content_type="application/json; charset=utf-8")
-    name = f"{(only or 'conversation').replace('/', '_')}.play.json"
-    response["Content-Disposition"] = content_disposition_header(True, name) or "attachment"
-    return response
+    return json_download(document, f"{only or 'conversation'}.play.json")

@@ -1,13 +1,11 @@
 """*Try it*: shows which step would answer a request, why others would not, and the bytes that would
 be sent. No step is used up, and nothing is counted or journalled."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
-from django.urls import reverse
 
 from scenarios_app.admin.dry_run import (
     FORM,
@@ -15,10 +13,10 @@ from scenarios_app.admin.dry_run import (
     DryRunScenario,
     PrefilledForm,
     TryForm,
-    parse_row_id,
     prefilled_form,
     scenario_from_fields,
 )
+from scenarios_app.admin.pages import find_row, render_page, scenario_urls
 from scenarios_app.admin.site import may_see_journal
 from scenarios_app.catalog import catalog
 from scenarios_app.control.explain import explain_call
@@ -27,7 +25,7 @@ from scenarios_app.engine.conditions.messages import MessageCondition
 from scenarios_app.engine.conditions.tools import OfferedToolCondition
 from scenarios_app.engine.scenario import Scenario as Compiled
 from scenarios_app.journal import journal
-from scenarios_app.models import Scenario, ServedRequest
+from scenarios_app.models import ServedRequest
 from scenarios_app.play.conversation import raw_call, sample_call
 from scenarios_app.serving.explain import ExplainedStep, Explanation
 from scenarios_app.serving.reply import Frame, Reply
@@ -130,7 +128,6 @@ def _page(
 ) -> HttpResponse:
     context = {
         **more,
-        **admin.admin_site.each_context(request),
         "title": "Try it",
         "form": form,
         "served": served,
@@ -139,7 +136,7 @@ def _page(
     }
     if form.is_bound and form.is_valid():
         context |= _dry_run(form, served, only=only, instead=instead)
-    return TemplateResponse(request, "scenarios_app/admin/try.html", context)
+    return render_page(request, admin, "try.html", context)
 
 
 def _dry_run(
@@ -192,7 +189,7 @@ def _cards(
     explanation: Explanation, only: str, instead: DryRunScenario | None
 ) -> Iterator[StepCard]:
     steps = [step for step in explanation.steps if not only or step.scenario == only]
-    urls = _urls({step.scenario for step in steps})
+    urls = scenario_urls({step.scenario for step in steps})
     if instead and instead.url:
         urls[instead.name] = instead.url
     order = {step.key: number for number, step in enumerate(steps)}
@@ -221,14 +218,9 @@ def _find_preceding(
     winner = decision.scenario
     if winner.name == only:
         return None
-    url = next(iter(_urls([winner.name]).values()), None)
+    url = scenario_urls([winner.name]).get(winner.name)
     beaten = next((card.step.conditions[-1] for card in cards if card.state == "matches"), None)
     return PrecedingScenario(winner.name, url, REASONS.get(beaten.field, "") if beaten else "")
-
-
-def _urls(names: Iterable[str]) -> dict[str, str]:
-    rows = Scenario.objects.filter(name__in=names).values_list("name", "pk")
-    return {name: reverse("admin:scenarios_app_scenario_change", args=(pk,)) for name, pk in rows}
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,11 +299,10 @@ def _text(data: bytes) -> str:
 
 
 def _find_entry(key: str) -> ServedRequest | None:
-    number = parse_row_id(key)
-    if number is None:
+    if not key:
         return None
     journal.flush()
-    return ServedRequest.objects.filter(pk=number).first()
+    return find_row(ServedRequest, key)
 
 
 def _initial(

@@ -11,6 +11,7 @@ from scenarios_app.admin.editor.forms import ScenarioForm
 from scenarios_app.admin.editor.problems import fixes_for
 from scenarios_app.admin.editor.rows import FormProblem, list_problems, step_rows
 from scenarios_app.admin.editor.step_inline import StepFormSet
+from scenarios_app.admin.pages import render_page
 from scenarios_app.admin.play_it import play_edits
 from scenarios_app.admin.try_it import try_edits
 from scenarios_app.catalog import catalog
@@ -55,9 +56,8 @@ def edits_page(
     formset = _steps_of(request, owner, form)
     if not all([form.is_valid(), formset is None or formset.is_valid()]):
         errors = list_problems(form, formset, step_rows(formset, {}) if formset else [])
-        title = "Play it" if play else "Try it"
-        context = {**owner.admin_site.each_context(request), "title": title, "wrong": errors}
-        return TemplateResponse(request, "scenarios_app/admin/try.html", context)
+        context = {"title": "Play it" if play else "Try it", "wrong": errors}
+        return render_page(request, owner, "try.html", context)
     row = form.instance
     steps = [one.instance for one in formset.remaining_forms] if formset else list(row.steps.all())
     hidden = fields_for_edits(document_of(row, steps), [step.key for step in steps], of=of)

@@ -33,6 +33,7 @@ from scenarios_app.admin.editor.rows import (
     step_groups,
     step_rows,
 )
+from scenarios_app.admin.pages import render_page
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.journal import journal
 from scenarios_app.models import AnyScenario, Draft
@@ -88,13 +89,13 @@ class ScenarioPage(ModelAdmin):
 
     def get_urls(self) -> list[URLPattern]:
         return [
-            self.page("add/check/", self.check_new, "check_new"),
-            self.page("add/try/", self.try_new, "try_new"),
-            self.page("<path:object_id>/try/", self.try_one, "try_one"),
+            self.page("add/check/", self.check_edits, "check_new"),
+            self.page("add/try/", self.try_edits, "try_new"),
+            self.page("<path:object_id>/try/", self.try_edits, "try_one"),
             self.page("<path:object_id>/here/", self.report_presence, "here"),
-            self.page("add/play/", self.play_new, "play_new"),
-            self.page("<path:object_id>/play/", self.play_one, "play_one"),
-            self.page("<path:object_id>/check/", self.check_one, "check"),
+            self.page("add/play/", self.play_edits, "play_new"),
+            self.page("<path:object_id>/play/", self.play_edits, "play_one"),
+            self.page("<path:object_id>/check/", self.check_edits, "check"),
             self.page("<path:object_id>/steps/<int:step_id>/", self.step_fields, "step"),
             *super().get_urls(),
         ]
@@ -188,7 +189,6 @@ class ScenarioPage(ModelAdmin):
         if request.method == "POST":
             return self._restore(request, scenario)
         context = {
-            **self.admin_site.each_context(request),
             "title": f"History of {scenario}",
             "original": scenario,
             "page": self.url_of(scenario),
@@ -197,7 +197,7 @@ class ScenarioPage(ModelAdmin):
             **_comparison(scenario, request.GET.get("at", "")),
             "may_edit": self.has_change_permission(request, scenario),
         }
-        return TemplateResponse(request, "scenarios_app/admin/history.html", context)
+        return render_page(request, self, "history.html", context)
 
     def _restore(self, request: HttpRequest, scenario: AnyScenario) -> HttpResponse:
         self.require(request, "change")
@@ -232,21 +232,21 @@ class ScenarioPage(ModelAdmin):
         }
         return TemplateResponse(request, "scenarios_app/admin/step_fields.html", context)
 
-    def check_one(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        scenario = self.get_row(request, object_id, "change")
-        return check_page(request, self, scenario)
+    def check_edits(self, request: HttpRequest, object_id: str | None = None) -> HttpResponse:
+        return check_page(request, self, self._edited_row(request, object_id))
 
-    def check_new(self, request: HttpRequest) -> HttpResponse:
+    def try_edits(self, request: HttpRequest, object_id: str | None = None) -> HttpResponse:
+        return edits_page(request, self, self._edited_row(request, object_id))
+
+    def play_edits(self, request: HttpRequest, object_id: str | None = None) -> HttpResponse:
+        return edits_page(request, self, self._edited_row(request, object_id), play=True)
+
+    def _edited_row(self, request: HttpRequest, object_id: str | None) -> Any:
+        """Return the row that the user is editing, or None for a new one."""
+        if object_id is not None:
+            return self.get_row(request, object_id, "change")
         self.require(request, "add")
-        return check_page(request, self, None)
-
-    def try_one(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        scenario = self.get_row(request, object_id, "change")
-        return edits_page(request, self, scenario)
-
-    def try_new(self, request: HttpRequest) -> HttpResponse:
-        self.require(request, "add")
-        return edits_page(request, self, None)
+        return None
 
     def report_presence(self, request: HttpRequest, object_id: str) -> HttpResponse:
         try:
@@ -254,14 +254,6 @@ class ScenarioPage(ModelAdmin):
         except Http404:
             return deleted_page(request)
         return presence_page(request, scenario)
-
-    def play_one(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        scenario = self.get_row(request, object_id, "change")
-        return edits_page(request, self, scenario, play=True)
-
-    def play_new(self, request: HttpRequest) -> HttpResponse:
-        self.require(request, "add")
-        return edits_page(request, self, None, play=True)
 
     def _buttons(self, obj: AnyScenario | None) -> list[Button]:
         """Return the buttons *Try it* and *Play it*. Each opens a new tab, so unsaved edits stay

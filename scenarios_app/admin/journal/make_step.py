@@ -20,6 +20,7 @@ from scenarios_app.admin.journal.from_request import (
     request_of,
     telling_words,
 )
+from scenarios_app.admin.pages import StyledForm, render_page
 from scenarios_app.catalog import catalog
 from scenarios_app.control.matches import iterate_newest_first, parse_row
 from scenarios_app.engine.canonical import CanonicalRequest, Json
@@ -50,7 +51,7 @@ PUBLISH = ("scenarios_app.add_scenario", "scenarios_app.change_scenario")
 DRAFT = ("scenarios_app.add_draft", "scenarios_app.change_draft")
 
 
-class MakeStepForm(forms.Form):
+class MakeStepForm(StyledForm):
     """The new step's match and answer, and the scenario that it is added to."""
 
     mode = forms.ChoiceField(
@@ -73,15 +74,6 @@ class MakeStepForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.fields["target"].choices = targets  # type: ignore[attr-defined]
         self.fields["target"].widget.attrs["x-model"] = "target"
-        for field in self.fields.values():
-            match field.widget:
-                case forms.Textarea():
-                    more = " sc-area"
-                case forms.Select():
-                    more = " sc-select"
-                case _:
-                    more = ""
-            field.widget.attrs["class"] = f"sc-input{more}"
         self.without_answer = False
 
     def clean_answer(self) -> str:
@@ -168,7 +160,6 @@ def make_step_page(request: HttpRequest, owner: Any, served: ServedRequest) -> H
         proposed.without_answer = True
         proposed.is_valid()
     context = {
-        **owner.admin_site.each_context(request),
         "media": owner.media,
         "title": "Make a step",
         "form": form,
@@ -179,7 +170,7 @@ def make_step_page(request: HttpRequest, owner: Any, served: ServedRequest) -> H
         "may_publish": any(map(request.user.has_perm, PUBLISH)),
         "may_draft": request.user.has_perms(DRAFT),
     }
-    return TemplateResponse(request, "scenarios_app/admin/make_step.html", context)
+    return render_page(request, owner, "make_step.html", context)
 
 
 def may_make_step(request: HttpRequest) -> bool:

@@ -16,7 +16,6 @@ from django.forms import Script
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from unfold.admin import ModelAdmin
@@ -35,9 +34,10 @@ from scenarios_app.admin.journal.sessions import (
     sessions_page,
     warn_of_losses,
 )
+from scenarios_app.admin.pages import find_row, render_page, scenario_urls
 from scenarios_app.journal import journal
 from scenarios_app.journal.live import nearest
-from scenarios_app.models import UNANSWERED, Outcome, Scenario, ServedRequest, SessionName
+from scenarios_app.models import UNANSWERED, Outcome, ServedRequest, SessionName
 from scenarios_app.templatetags.scenarios_admin import ago
 
 # Columns that the list needs; the others may be large.
@@ -160,22 +160,17 @@ class JournalAdmin(ModelAdmin):
         """Show one request, the decision and the response, all read-only."""
         journal.flush()
         self._require_view(request)
-        served = ServedRequest.objects.filter(pk=_primary_key(unquote(object_id))).first()
+        served = find_row(ServedRequest, unquote(object_id))
         if served is None:
             return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
         names = {served.scenario, *(str(miss.get("scenario")) for miss in served.near_misses)}
-        rows = Scenario.objects.filter(name__in=names).values_list("name", "pk")
         context = {
-            **self.admin_site.each_context(request),
             "media": self.media,
             "title": f"{served.method} {served.path}",
             "served": served,
             "told": outcome_badge(served),
             "session_url": session_url(served.session),
-            "pages": {
-                name: reverse("admin:scenarios_app_scenario_change", args=(pk,))
-                for name, pk in rows
-            },
+            "pages": scenario_urls(names),
             "curl": curl_of(served, request.build_absolute_uri("/").removesuffix("/")),
             "try_url": f"{reverse('admin:scenarios_app_scenario_try')}?request={served.pk}",
             "may_make": may_make_step(request),
@@ -183,7 +178,7 @@ class JournalAdmin(ModelAdmin):
             "request_body": indent_json(served.request_body),
             "response_body": indent_json(served.response_body),
         }
-        return TemplateResponse(request, "scenarios_app/admin/served_request.html", context)
+        return render_page(request, self, "served_request.html", context)
 
     def _require_view(self, request: HttpRequest) -> None:
         if not self.has_view_permission(request):
@@ -305,11 +300,6 @@ def indent_json(body: str) -> str:
         return body
     # JSON can contain half of a surrogate pair, which cannot be encoded.
     return text.encode("utf-8", "backslashreplace").decode()
-
-
-def _primary_key(text: str) -> int:
-    """Return the primary key in an address, or -1, which no row has."""
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else -1
 
 
 VIEW_PERMISSION = "scenarios_app.view_servedrequest"

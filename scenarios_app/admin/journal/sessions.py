@@ -12,7 +12,6 @@ from django.contrib.admin import ModelAdmin
 from django.db.models import Count, Max
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_POST
@@ -20,13 +19,13 @@ from django.views.decorators.http import require_POST
 from mockllm_site.kit.permissions import require
 from scenarios_app.admin.journal.record import may_record, record_panel, session_url
 from scenarios_app.admin.journal.verdict import quick_verdicts, verdict_card
+from scenarios_app.admin.pages import render_page, scenario_urls
 from scenarios_app.control.sessions import reset_sessions
 from scenarios_app.engine.state import SessionState, StateUnavailable
 from scenarios_app.journal import journal
 from scenarios_app.models import (
     UNANSWERED,
     PastAnswers,
-    Scenario,
     ServedRequest,
     SessionName,
 )
@@ -122,7 +121,7 @@ def session_page(request: HttpRequest, owner: "ModelAdmin[ServedRequest]") -> Ht
         "own": sorted(own),
         "record": record_panel(request, name),
         "verdict": verdict,
-        "pages": _scenario_urls(names | verdict.scenarios),
+        "pages": scenario_urls(names | verdict.scenarios),
         "journal": f"{reverse('admin:scenarios_app_servedrequest_changelist')}?"
         + urlencode({"session": name}),
     }
@@ -181,16 +180,11 @@ def _page(
     context: Mapping[str, object],
 ) -> HttpResponse:
     require(request, "scenarios_app.view_servedrequest")
-    return TemplateResponse(
-        request,
-        f"scenarios_app/admin/{template}",
-        {
-            **owner.admin_site.each_context(request),
-            **context,
-            "may_reset": request.user.has_perm("scenarios_app.change_scenario"),
-            "may_record": may_record(request),
-        },
-    )
+    rights = {
+        "may_reset": request.user.has_perm("scenarios_app.change_scenario"),
+        "may_record": may_record(request),
+    }
+    return render_page(request, owner, template, {**context, **rights})
 
 
 def display_names_of(sessions: Collection[str]) -> dict[str, str]:
@@ -214,9 +208,3 @@ def _journal_counts(name: str | None = None) -> dict[str, JournalCounts]:
 
 def _last_used(counts: JournalCounts | None) -> float:
     return counts.last.timestamp() if counts and counts.last else 0.0
-
-
-def _scenario_urls(names: set[str]) -> dict[str, str]:
-    """Return the addresses of scenario pages by name."""
-    rows = Scenario.objects.filter(name__in=names).values_list("name", "pk")
-    return {name: reverse("admin:scenarios_app_scenario_change", args=(pk,)) for name, pk in rows}

@@ -1,7 +1,7 @@
 """The verdict on a session for its page, and passed or failed for the list of sessions."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.urls import reverse
 
@@ -140,14 +140,7 @@ def _linked(group: FindingGroup) -> FindingGroup:
         for uid, pk, at in rows
     }
     lines = tuple(
-        FindingLine(
-            finding.text,
-            finding.requests,
-            finding.near_misses,
-            finding.scenario,
-            finding.step,
-            tuple(links[uid] for uid in finding.requests if uid in links),
-        )
+        replace(finding, links=tuple(links[uid] for uid in finding.requests if uid in links))
         for finding in group.lines
     )
-    return FindingGroup(group.title, lines, group.count, group.fails)
+    return replace(group, lines=lines)

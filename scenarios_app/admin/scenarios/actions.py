@@ -1,7 +1,6 @@
 """Actions on several scenarios: enable, duplicate, export, set latency and failures; and the page
 that asks for values."""
 
-import json
 import logging
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -13,9 +12,8 @@ from django.contrib.admin import ModelAdmin
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
-from django.utils.http import content_disposition_header
 
+from scenarios_app.admin.pages import StyledForm, json_download, render_page
 from scenarios_app.engine.document import DocumentError, ScenarioDocument, compile_scenario
 from scenarios_app.engine.producing.faults import fault_kinds
 from scenarios_app.engine.state import StateUnavailable
@@ -57,11 +55,7 @@ def export(scenarios: Iterable[Scenario]) -> HttpResponse:
     """Return the documents as a download."""
     documents = [document_of(scenario) for scenario in scenarios]
     name = documents[0].name if len(documents) == 1 else "scenarios"
-    text = json.dumps(documents_json(documents), ensure_ascii=False, indent=2)
-    response = HttpResponse(text + "\n", content_type="application/json; charset=utf-8")
-    disposition = content_disposition_header(True, f"{name.replace('/', '_')}.json")
-    response["Content-Disposition"] = disposition or "attachment"
-    return response
+    return json_download(documents_json(documents), f"{name}.json")
 
 
 def forget_on_commit(names: Iterable[str]) -> None:
@@ -101,24 +95,20 @@ def _failure_choices() -> list[tuple[str, str]]:
     return [(UNCHANGED, "leave as they are"), (NO_FAILURES, "none"), *simple]
 
 
-class StyledForm(forms.Form):
-    """A form with the CSS classes of the admin."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        for field in self.fields.values():
-            match field.widget:
-                case forms.CheckboxSelectMultiple():
-                    pass
-                case forms.Select():
-                    field.widget.attrs["class"] = "sc-input sc-select"
-                case _:
-                    field.widget.attrs["class"] = "sc-input"
-
-
 class BulkForm(StyledForm):
+    """The values that an action asks for. `heading` comes before the number of scenarios."""
+
+    action: str
+    title: str
+    heading: str
+    button: str
+
+
+class StepsForm(BulkForm):
     """Latency and failures for every step; empty fields are not changed."""
 
+    action, title = "set_on_steps", "Set latency or failures"
+    heading, button = "On every step of", "Set"
     note = "Empty fields are not changed."
 
     latency_ms = forms.IntegerField(
@@ -162,50 +152,31 @@ def bulk_page(
     admin: "ModelAdmin[Scenario]", request: HttpRequest, scenarios: Sequence[Scenario]
 ) -> HttpResponse | None:
     """Ask for latency and failures and set them; return None once done, to show the list again."""
-    is_applied = "apply" in request.POST
-    form = BulkForm(request.POST if is_applied else None)
-    if is_applied and form.is_valid():
-        try:
-            changed = set_on_steps(scenarios, form.columns())
-        except DocumentError as error:
-            report_document_error(request, error, "Nothing was changed")
-            return None
-        for scenario in scenarios:
-            admin.log_change(request, scenario, "Latency or failures set on every step.")
-        messages.success(request, f"Set on {changed} steps of {len(scenarios)} scenarios.")
+    form = StepsForm(request.POST if "apply" in request.POST else None)
+    if not form.is_valid():
+        return bulk_response(admin, request, scenarios, form)
+    try:
+        changed = set_on_steps(scenarios, form.columns())
+    except DocumentError as error:
+        report_document_error(request, error, "Nothing was changed")
         return None
-    return bulk_response(
-        admin,
-        request,
-        scenarios,
-        form=form,
-        action="set_on_steps",
-        title="Set latency or failures",
-        heading="On every step of",
-        button="Set",
-    )
+    for scenario in scenarios:
+        admin.log_change(request, scenario, "Latency or failures set on every step.")
+    messages.success(request, f"Set on {changed} steps of {len(scenarios)} scenarios.")
+    return None
 
 
 def bulk_response(
     admin: "ModelAdmin[Scenario]",
     request: HttpRequest,
     scenarios: Sequence[Scenario],
-    *,
-    form: StyledForm,
-    action: str,
-    title: str,
-    heading: str,
-    button: str,
+    form: BulkForm,
 ) -> HttpResponse:
     """Return the page that asks for the values of an action. It posts the same selection to the
     list."""
     across = request.POST.get("select_across") == "1"
     context = {
-        **admin.admin_site.each_context(request),
-        "title": title,
-        "heading": heading,
-        "action": action,
-        "button": button,
+        "title": form.title,
         "form": form,
         "scenarios": scenarios,
         "across": across,
@@ -213,7 +184,7 @@ def bulk_response(
         "chosen": scenarios[:1] if across else scenarios,
         "checkbox": ACTION_CHECKBOX_NAME,
     }
-    return TemplateResponse(request, "scenarios_app/admin/bulk.html", context)
+    return render_page(request, admin, "bulk.html", context)
 
 
 def set_on_steps(scenarios: Sequence[Scenario], columns: dict[str, Any]) -> int:

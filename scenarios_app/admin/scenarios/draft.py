@@ -11,7 +11,6 @@ from django.db.models.functions import Lower
 from django.forms import BaseFormSet, ModelForm
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import redirect
-from django.template.response import TemplateResponse
 from django.urls import URLPattern
 from django.utils import timezone
 from django.utils.html import format_html
@@ -23,6 +22,7 @@ from scenarios_app.admin.editor.problems import scenario_problem, step_problem
 from scenarios_app.admin.editor.rows import FormProblem
 from scenarios_app.admin.editor.step_inline import DraftStepInline
 from scenarios_app.admin.filters import DraftFilter
+from scenarios_app.admin.pages import render_page
 from scenarios_app.admin.scenarios.list import number_of_steps
 from scenarios_app.catalog.lint import suspicions_in_place
 from scenarios_app.engine.document import DocumentError, compile_scenario, load_text
@@ -226,14 +226,13 @@ def publish_page(request: HttpRequest, owner: Any, draft: Draft) -> HttpResponse
             return redirect("admin:scenarios_app_scenario_change", scenario.pk)
     publication = plan_publication(draft)
     context = {
-        **owner.admin_site.each_context(request),
         "title": f"Publish {draft}",
         "draft": draft,
         "page": owner.url_of(draft),
         "publication": publication,
         "wrong": list(wrong_in(draft, publication.problems)),
     }
-    return TemplateResponse(request, "scenarios_app/admin/publish.html", context)
+    return render_page(request, owner, "publish.html", context)
 
 
 def wrong_in(draft: Draft, problems: Iterable[RowProblem]) -> Iterator[FormProblem]:

@@ -18,7 +18,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html, format_html_join
 
 from mockllm_site.kit.fields import NamesFormField
-from scenarios_app.admin.scenarios.actions import StyledForm, bulk_response
+from scenarios_app.admin.scenarios.actions import BulkForm, bulk_response
 from scenarios_app.engine.document import DocumentError, load_documents
 from scenarios_app.models import Scenario
 from scenarios_app.recording.document import TAG as RECORDING
@@ -138,7 +138,10 @@ def retag(
     return changed
 
 
-class GroupForm(StyledForm):
+class GroupForm(BulkForm):
+    action, title = "move_to_group", "Move to a group"
+    heading = button = "Move"
+
     group = forms.CharField(
         label="Group",
         help_text="Choose an existing group or type a new name.",
@@ -156,7 +159,10 @@ class GroupForm(StyledForm):
         return group
 
 
-class TagsForm(StyledForm):
+class TagsForm(BulkForm):
+    action, title = "set_tags", "Add or remove tags"
+    heading, button = "Tags of", "Save tags"
+
     add = forms.CharField(
         label="Add tags",
         required=False,
@@ -199,16 +205,7 @@ def move_page(
     """Ask for a group and move the scenarios; return None once that is done."""
     form = GroupForm(request.POST if "apply" in request.POST else None)
     if not form.is_valid():
-        return bulk_response(
-            owner,
-            request,
-            scenarios,
-            form=form,
-            action="move_to_group",
-            title="Move to a group",
-            heading="Move",
-            button="Move",
-        )
+        return bulk_response(owner, request, scenarios, form)
     group: str = form.cleaned_data["group"]
     changed = retag(scenarios, lambda tags: move(tags, group))
     for scenario in changed:
@@ -223,16 +220,7 @@ def tags_page(
     """Ask for tags to add and to remove and set them; return None once that is done."""
     form = TagsForm(request.POST if "apply" in request.POST else None, scenarios=scenarios)
     if not form.is_valid():
-        return bulk_response(
-            owner,
-            request,
-            scenarios,
-            form=form,
-            action="set_tags",
-            title="Add or remove tags",
-            heading="Tags of",
-            button="Save tags",
-        )
+        return bulk_response(owner, request, scenarios, form)
     changed = retag(scenarios, form.changed)
     for scenario in changed:
         owner.log_change(request, scenario, "Tags changed.")

@@ -12,9 +12,9 @@ from django.contrib.admin import ModelAdmin
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.defaultfilters import filesizeformat
-from django.template.response import TemplateResponse
 from unfold.widgets import UnfoldAdminFileFieldWidget
 
+from scenarios_app.admin.pages import render_page
 from scenarios_app.admin.scenarios.actions import forget_on_commit
 from scenarios_app.catalog.lint import suspicions_once_loaded
 from scenarios_app.engine.document import (
@@ -125,12 +125,12 @@ def import_page(request: HttpRequest, owner: "ModelAdmin[Scenario]") -> HttpResp
             context |= {"warnings": warnings[:MAX_WARNINGS], "more": warnings[MAX_WARNINGS:]}
         except DocumentError as error:
             context["problems"] = error.problems
-    context |= owner.admin_site.each_context(request) | {
+    context |= {
         "title": "Import scenarios",
         "existing": request.POST.get("existing", REPLACE),
         "most": settings.MOCKLLM_MAX_UPLOAD_BYTES,
     }
-    return TemplateResponse(request, "scenarios_app/admin/import.html", context)
+    return render_page(request, owner, "import.html", context)
 
 
 def _read(data: bytes, filename: str) -> tuple[list[ScenarioDocument], tuple[Problem, ...]]:

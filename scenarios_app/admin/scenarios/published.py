@@ -10,7 +10,6 @@ from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import redirect
 from django.template.defaultfilters import pluralize
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, reverse
 from django.utils.html import format_html, format_html_join
 
@@ -18,6 +17,7 @@ from mockllm_site.kit.permissions import require
 from scenarios_app.admin.editor.page import Button, ScenarioPage
 from scenarios_app.admin.editor.step_inline import StepInline
 from scenarios_app.admin.journal.requests import NO_ANSWERS, answered_by_scenario
+from scenarios_app.admin.pages import render_page
 from scenarios_app.admin.play_it import play_page
 from scenarios_app.admin.scenarios import actions
 from scenarios_app.admin.scenarios.import_page import import_page
@@ -190,10 +190,9 @@ def gallery_page(request: HttpRequest, admin: Any) -> HttpResponse:
         save_conversation(draft.name, dump_play(example.conversation))
         return redirect("admin:scenarios_app_draft_change", draft.pk)
     context = {
-        **admin.admin_site.each_context(request),
         "title": "New scenario",
         "examples": list(examples().values()),
         "may_import": may_import(request),
         "add": "scenario" if admin.has_add_permission(request) else "draft",
     }
-    return TemplateResponse(request, "scenarios_app/admin/gallery.html", context)
+    return render_page(request, admin, "gallery.html", context)

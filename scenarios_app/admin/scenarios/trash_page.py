@@ -5,12 +5,12 @@ from typing import Any
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.html import format_html
 from django.views.decorators.http import require_POST
 
 from scenarios_app.admin.journal.requests import NO_ANSWERS, answered_by_scenario
+from scenarios_app.admin.pages import render_page
 from scenarios_app.models import Scenario
 from scenarios_app.store import trash
 from scenarios_app.store.history import versions_of
@@ -19,35 +19,27 @@ from scenarios_app.store.history import versions_of
 def trash_page(request: HttpRequest, owner: Any) -> HttpResponse:
     """List the deleted scenarios, the latest first."""
     owner.require(request, "view")
-    return _page(
-        request,
-        owner,
-        "trash.html",
-        {
-            "title": "Bin",
-            "entries": trash.trash_entries(),
-            "days": trash.retention_days(),
-            "may_restore": owner.has_add_permission(request),
-        },
-    )
+    context = {
+        "title": "Bin",
+        "entries": trash.trash_entries(),
+        "days": trash.retention_days(),
+        "may_restore": owner.has_add_permission(request),
+    }
+    return render_page(request, owner, "trash.html", context)
 
 
 def deleted_history_page(request: HttpRequest, owner: Any, pk: int) -> HttpResponse:
     """Show the history of a deleted scenario."""
     owner.require(request, "view")
     scenario = _deleted_scenario(pk)
-    return _page(
-        request,
-        owner,
-        "history.html",
-        {
-            "title": f"History of {scenario}",
-            "original": scenario,
-            "page": reverse("admin:scenarios_app_scenario_trash"),
-            "versions": versions_of(scenario),
-            "deleted": True,
-        },
-    )
+    context = {
+        "title": f"History of {scenario}",
+        "original": scenario,
+        "page": reverse("admin:scenarios_app_scenario_trash"),
+        "versions": versions_of(scenario),
+        "deleted": True,
+    }
+    return render_page(request, owner, "history.html", context)
 
 
 @require_POST
@@ -88,8 +80,3 @@ def _deleted_scenario(pk: int) -> Scenario:
         return trash.deleted_scenario(pk)
     except Scenario.DoesNotExist:
         raise Http404 from None
-
-
-def _page(request: HttpRequest, owner: Any, template: str, context: dict[str, Any]) -> HttpResponse:
-    context = {**owner.admin_site.each_context(request), **context}
-    return TemplateResponse(request, f"scenarios_app/admin/{template}", context)

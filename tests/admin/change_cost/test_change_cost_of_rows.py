@@ -13,7 +13,7 @@ from django.test import Client as Browser
 from scenarios_app import builder
 from scenarios_app.admin.editor.layout import STEP_CELLS
 from scenarios_app.admin.editor.sentence import title_of
-from scenarios_app.admin.scenarios.actions import BulkForm
+from scenarios_app.admin.scenarios.actions import StepsForm
 from scenarios_app.catalog.lint import suspicions_of
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.conditions.base import Condition
@@ -204,7 +204,7 @@ def test_added_fault_can_be_chosen_in_the_editor_and_in_bulk(root: Browser) -> N
     assert "down for maintenance (503)" in page
     failing = {"steps-0-failures_kind": "maintenance", "steps-0-failures_times": "2"}
     assert save(root, stored, **failing).status_code == 302
-    assert dict(BulkForm().fields["failure"].choices)["maintenance"] == MAINTENANCE.label  # type: ignore[attr-defined]
+    assert dict(StepsForm().fields["failure"].choices)["maintenance"] == MAINTENANCE.label  # type: ignore[attr-defined]
 
 
 class Columns(models.Model):
