@@ -45,6 +45,11 @@ class JsonCursor:
             raise self.error("expected at least one")
         return (JsonCursor(item, f"{self.place}[{i}]") for i, item in enumerate(self.value))
 
+    def items_at(self, key: str) -> Iterator["JsonCursor"]:
+        """Return the items of the list at a key; none if it is missing, null or empty."""
+        item = self.get(key)
+        return iter(()) if item is None or item.value == [] else item.items()
+
     def object(self) -> dict[str, Json]:
         if isinstance(self.value, dict):
             return self.value

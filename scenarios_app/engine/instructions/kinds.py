@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from scenarios_app.engine.canonical import Json, compact_json
+from scenarios_app.engine.canonical import Json, compact_json, text_or_json
 from scenarios_app.engine.conditions.texts import shorten
 from scenarios_app.engine.instructions.json_reader import InstructionError, JsonCursor
 from scenarios_app.engine.parts import (
@@ -73,12 +73,7 @@ def _read_text(item: JsonCursor) -> Content:
 
 
 def _read_text_with_citations(item: JsonCursor) -> Content:
-    citation_items = item.get("citations")
-    citations = (
-        tuple(map(_read_citation, citation_items.items()))
-        if citation_items and citation_items.value != []
-        else ()
-    )
+    citations = tuple(map(_read_citation, item.items_at("citations")))
     if text := item.get("text"):
         return Verbatim(text.text(), citations)
     length = item.get("length")
@@ -104,37 +99,27 @@ def _read_call(item: JsonCursor) -> ToolCallPart:
     args = item.get("args")
     arguments = {} if args is None else args.value
     # A string is sent unchanged, so that invalid arguments can be scripted.
-    return ToolCallPart(
-        "",
-        item.require("name").name(),
-        arguments if isinstance(arguments, str) else compact_json(arguments),
-    )
+    return ToolCallPart("", item.require("name").name(), text_or_json(arguments))
 
 
 def _read_server_tool_use(item: JsonCursor) -> Content:
     name, tool_input = item.require("name").name(), item.get("input")
-    return Calls(
-        (
-            ServerToolUsePart(
-                _read_id(item), name, compact_json(tool_input.object() if tool_input else {})
-            ),
-        )
+    part = ServerToolUsePart(
+        _read_id(item), name, compact_json(tool_input.object() if tool_input else {})
     )
+    return Calls((part,))
 
 
 def _read_server_tool_result(item: JsonCursor) -> Content:
     name, error = item.require("name").name(), item.get("error_code")
     result = item.get("result") or item.get("content")
-    return Calls(
-        (
-            ServerToolResultPart(
-                tool_use_id=_read_id(item),
-                name=name,
-                content=compact_json(result.value if result else None),
-                error_code=error.name() if error else None,
-            ),
-        )
+    part = ServerToolResultPart(
+        tool_use_id=_read_id(item),
+        name=name,
+        content=compact_json(result.value if result else None),
+        error_code=error.name() if error else None,
     )
+    return Calls((part,))
 
 
 def _read_id(item: JsonCursor) -> str:
@@ -156,12 +141,7 @@ def _read_tool_schema(item: JsonCursor) -> Content:
 
 
 def _read_request_params(item: JsonCursor) -> Content:
-    field_items = item.get("fields")
-    names = (
-        tuple(name.name() for name in field_items.items())
-        if field_items and field_items.value != []
-        else ()
-    )
+    names = tuple(name.name() for name in item.items_at("fields"))
     return Probe("request_params_echo", fields=names)
 
 
@@ -212,11 +192,10 @@ class Block:
 def read_chain(root: JsonCursor) -> tuple[Block, ...]:
     """Return the blocks of a chain, or a plain block as a chain of one. Raises InstructionError."""
     _check_depth(root.value)
-    chain = root.get("instruction_chain")
-    if chain is None:
+    if root.get("instruction_chain") is None:
         return (_read_block(root, 1),)
     # An empty chain is complete from the start.
-    items = () if chain.value == [] else chain.items()
+    items = root.items_at("instruction_chain")
     return tuple(_read_block(item, number) for number, item in enumerate(items, 1))
 
 
