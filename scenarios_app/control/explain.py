@@ -3,7 +3,7 @@
 import asyncio
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, get_args
 from urllib.parse import quote
 
@@ -123,10 +123,7 @@ def _step_body(step: ExplainedStep) -> dict[str, Any]:
         "step": step.step,
         "wins": step.wins,
         "matches": step.matches,
-        "conditions": [
-            {"field": c.field, "expected": c.expected, "actual": c.actual, "ok": c.ok}
-            for c in step.conditions
-        ],
+        "conditions": [asdict(condition) for condition in step.conditions],
     }
 
 

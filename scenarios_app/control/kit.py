@@ -46,6 +46,15 @@ class NeededSession(Shape):
     session = Text(help_text="The session's name, or the API key that it is the session of.")
 
 
+# Options of the field of a body that names a session.
+ANY_SESSION: Mapping[str, Any] = {
+    "required": False,
+    "allow_null": True,
+    "default": None,
+    "help_text": "A session's name or API key; null for every session.",
+}
+
+
 class JournalledBody(Shape):
     """Whether the journal has every request that the answer is about."""
 

@@ -1,5 +1,6 @@
 """The scenario API: common scenarios, or with `?session=` the private ones of a session."""
 
+from dataclasses import asdict
 from typing import Any
 
 from django.http import HttpRequest
@@ -71,15 +72,7 @@ class ScenarioListView(ScenarioView):
         return Response(
             {
                 "scenarios": [dump(document) for document in listed.documents],
-                "problems": [
-                    {
-                        "scenario": problem.scenario,
-                        "step": problem.step,
-                        "place": problem.place,
-                        "message": problem.message,
-                    }
-                    for problem in listed.problems
-                ],
+                "problems": [asdict(problem) for problem in listed.problems],
             }
         )
 

@@ -9,6 +9,7 @@ from rest_framework.response import Response
 
 from mockllm_site.kit.api.shapes import Flag, Shape, Text, Whole
 from scenarios_app.control.kit import (
+    ANY_SESSION,
     ControlError,
     ControlView,
     JournalledBody,
@@ -56,12 +57,7 @@ class StateBody(JournalledBody):
 class ResetBody(Shape):
     """The sessions to reset."""
 
-    session = Text(
-        required=False,
-        allow_null=True,
-        default=None,
-        help_text="A session's name or API key; null for every session.",
-    )
+    session = Text(**ANY_SESSION)
     sessions = serializers.ListField(
         child=Text(),
         required=False,

@@ -18,6 +18,7 @@ from scenarios_app.engine.document import (
     load_documents,
 )
 from scenarios_app.engine.document.load import is_in_turns
+from scenarios_app.engine.state import drop_scenario, put_scenario
 from scenarios_app.models import CatalogVersion, Scenario
 from scenarios_app.serving.services import services
 from scenarios_app.store import RowProblem, document_of, limits, problems_of, rows_of
@@ -214,14 +215,11 @@ class SessionScenarios:
 
     def put(self, document: ScenarioDocument) -> bool:
         self._register([document])
-        return not _replace_document(self._session, document.name, dump(document))
+        return _put_document(self._session, document.name, dump(document))
 
     def remove(self, name: str) -> None:
-        def remove_from(stored: StoredDocuments) -> StoredDocuments:
-            _get_stored(stored, name)
-            return {other: stored[other] for other in stored if other != name}
-
-        self._change(remove_from)
+        if not async_to_sync(drop_scenario)(services().state, self._session, name):
+            raise not_found_error(name)
         # A later scenario of this name would have the same step keys.
         self._forget_steps(name)
 
@@ -257,19 +255,16 @@ class SessionScenarios:
 
 
 @async_to_sync
-async def _replace_document(session: str, name: str, document: Json) -> bool:
+async def _put_document(session: str, name: str, document: Json) -> bool:
     """Create or replace a document in one switch to the event loop, which costs more than the work.
 
-    Returns True if there was one of this name; the session then forgets its steps.
+    Returns True if it is new; else the session forgets the steps of the one that it replaced.
     """
     state = services().state
-    while True:
-        revision, stored = await state.scenarios_of(session)
-        if await state.keep_scenarios(session, {**stored, name: document}, was=revision):
-            break
-    if name in stored:
+    is_new = await put_scenario(state, session, name, document)
+    if not is_new:
         await state.clear_scenario(name, session=session)
-    return name in stored
+    return is_new
 
 
 def _get_stored(stored: StoredDocuments, name: str) -> Json:

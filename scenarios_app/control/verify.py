@@ -1,6 +1,7 @@
 """Counts the journal's requests that match a condition, and finds the nearest others."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, ClassVar
 
 from rest_framework import serializers
@@ -10,6 +11,7 @@ from rest_framework.response import Response
 
 from mockllm_site.kit.api.shapes import Flag, Shape, Text, Whole
 from scenarios_app.control.kit import (
+    ANY_SESSION,
     ControlView,
     JournalledBody,
     MatchField,
@@ -42,12 +44,7 @@ class CountBody(Shape):
 class VerifyBody(Shape):
     """The requests to count, and the expected count."""
 
-    session = Text(
-        required=False,
-        allow_null=True,
-        default=None,
-        help_text="A session's name or API key; null for every session.",
-    )
+    session = Text(**ANY_SESSION)
     match = MatchField(help_text="What they are like, as in a step.")
     count = CountBody(required=False, help_text="How many; without it, at least 1.")
 
@@ -116,10 +113,7 @@ def _nearest_body(result: MatchCount) -> list[dict[str, Any]]:
             "session": near.row.session,
             "provider": near.row.provider,
             "path": near.row.path,
-            "mismatches": [
-                {"field": m.field, "expected": m.expected, "actual": m.actual}
-                for m in near.mismatches
-            ],
+            "mismatches": [asdict(mismatch) for mismatch in near.mismatches],
         }
         for near in result.nearest
     ]
