@@ -6,6 +6,7 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
@@ -101,25 +102,21 @@ def _drifts_of_command(
     """Run a command against the cassettes; return the drifts and notes."""
     # Cassettes in different folders may have equal names.
     documents = [{**document, "name": file} for file, document in files.items()]
-    with server_process(ServerOptions()) as (base_url, _):
-        control = Control(base_url)
-        try:
-            control.send("PUT", "recording", {"mode": "none", "cassettes": documents})
-            variables = sdk_variables(base_url, API_KEY, environment=os.environ)
-            variables |= {"MOCKLLM_RECORD": "none", "MOCKLLM_DRIFT": "1"}
-            code = run_command(command, variables, unset=unset_variables(), output=sys.stderr)
-            ended = control.response("DELETE", "recording")
-            if ended.status_code == 404:
-                # Tests have ended this replay and loaded their own cassettes.
-                reports = control.send("GET", "drift")["recordings"]
-                drifts_by_file, notes = _drifts_of_tests(
-                    (one for one in reports if one["session"]), files
-                )
-            else:
-                body = ended.json()
-                drifts_by_file, notes = _group_by_file(files, body["drift"]), _unreached_notes(body)
-        finally:
-            control.close()
+    with server_process(ServerOptions()) as (base_url, _), closing(Control(base_url)) as control:
+        control.send("PUT", "recording", {"mode": "none", "cassettes": documents})
+        variables = sdk_variables(base_url, API_KEY, environment=os.environ)
+        variables |= {"MOCKLLM_RECORD": "none", "MOCKLLM_DRIFT": "1"}
+        code = run_command(command, variables, unset=unset_variables(), output=sys.stderr)
+        ended = control.response("DELETE", "recording")
+        if ended.status_code == 404:
+            # Tests have ended this replay and loaded their own cassettes.
+            reports = control.send("GET", "drift")["recordings"]
+            drifts_by_file, notes = _drifts_of_tests(
+                (one for one in reports if one["session"]), files
+            )
+        else:
+            body = ended.json()
+            drifts_by_file, notes = _group_by_file(files, body["drift"]), _unreached_notes(body)
     if code and not any(drifts_by_file.values()):
         raise ServerFailed(f"the command failed (exit code {code}), and not for what drifted")
     return drifts_by_file, notes
@@ -131,18 +128,13 @@ def _drifts_in_report(
     try:
         tests = json.loads(Path(report).read_bytes())["tests"]
         reports = [
-            {**test, "cassettes": [test["cassette"]]} for test in tests if _has_cassette(test)
+            {**test, "cassettes": [test["cassette"]]} for test in tests if test.get("cassette")
         ]
     except OSError as error:
         raise ServerFailed(f"{report}: cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ServerFailed(f"{report}: expected what --mockllm-report=FILE.json writes") from None
     return _drifts_of_tests(reports, files)
-
-
-def _has_cassette(test: Mapping[str, Any]) -> bool:
-    """True if a test replayed a cassette."""
-    return bool(test.get("cassette"))
 
 
 def _drifts_of_tests(

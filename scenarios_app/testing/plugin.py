@@ -6,7 +6,7 @@ test wants the server.
 
 import os
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -114,11 +114,8 @@ def _write_coverage_report(config: pytest.Config, base_url: str) -> None:
     from scenarios_app.testing.control import Control
     from scenarios_app.testing.report import write_coverage
 
-    control = Control(base_url, token=os.environ.get(TOKEN, ""))
-    try:
+    with closing(Control(base_url, token=os.environ.get(TOKEN, ""))) as control:
         write_coverage(file, control.send("GET", "coverage"))
-    finally:
-        control.close()
 
 
 @pytest.hookimpl(tryfirst=True)

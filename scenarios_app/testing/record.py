@@ -5,6 +5,7 @@ import os
 import sys
 from argparse import REMAINDER, ArgumentParser, Namespace
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
@@ -112,16 +113,13 @@ def _record(
     mode: str,
     settings: Mapping[str, str],
 ) -> int:
-    with server_process(ServerOptions(settings=settings)) as (base_url, _):
-        control = Control(base_url)
-        try:
-            options = {"name": before["name"] if before else path.stem, "mode": mode}
-            control.send("PUT", "recording", {**options, "cassettes": [before] if before else []})
-            variables = recorded_variables(base_url, environment=os.environ)
-            code = run_command(command, variables)
-            recording = control.send("DELETE", "recording")
-        finally:
-            control.close()
+    server = server_process(ServerOptions(settings=settings))
+    with server as (base_url, _), closing(Control(base_url)) as control:
+        options = {"name": before["name"] if before else path.stem, "mode": mode}
+        control.send("PUT", "recording", {**options, "cassettes": [before] if before else []})
+        variables = recorded_variables(base_url, environment=os.environ)
+        code = run_command(command, variables)
+        recording = control.send("DELETE", "recording")
     messages = [*recording["problems"], *recording["notes"]]
     if code:
         messages.append(f"the command failed, so {path} is left as it was")
@@ -134,15 +132,11 @@ def _record(
 
 def _replay(cassette: Mapping[str, Any], command: Sequence[str]) -> int:
     """Replay a cassette; return the command's exit code or, if it is 0, that of the verdict."""
-    with server_process(ServerOptions()) as (base_url, _):
-        control = Control(base_url)
-        try:
-            control.send("PUT", "recording", {"mode": "none", "cassettes": [cassette]})
-            variables = sdk_variables(base_url, API_KEY, environment=os.environ)
-            code = run_command(command, variables, unset=unset_variables())
-            recording = control.send("DELETE", "recording")
-        finally:
-            control.close()
+    with server_process(ServerOptions()) as (base_url, _), closing(Control(base_url)) as control:
+        control.send("PUT", "recording", {"mode": "none", "cassettes": [cassette]})
+        variables = sdk_variables(base_url, API_KEY, environment=os.environ)
+        code = run_command(command, variables, unset=unset_variables())
+        recording = control.send("DELETE", "recording")
         print_messages(
             "record", [line for one in recording["drift"] for line in one["text"].splitlines()]
         )

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from argparse import REMAINDER, ArgumentParser
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from types import FrameType
 from typing import IO
 
@@ -166,16 +166,13 @@ def _is_in_foreground() -> bool:
 
 def print_verdict(base_url: str, *, strict: bool = False, required: Sequence[str] = ()) -> bool:
     """Print the verdict on all sessions to standard error; return whether it passed."""
-    control = Control(base_url)
-    try:
+    with closing(Control(base_url)) as control:
         verdict = control.send(
             "GET",
             "verdict",
             strict="true" if strict else None,
             scenarios=json.dumps(required) if required else None,
         )
-    finally:
-        control.close()
     sys.stdout.flush()
     print(f"mockllm: {verdict['text']}", file=sys.stderr)
     passed: bool = verdict["passed"]
