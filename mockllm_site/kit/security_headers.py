@@ -1,12 +1,10 @@
 """Content security policy of the pages, and HSTS in prod."""
 
-from collections.abc import Awaitable, Callable
-
-from asgiref.sync import iscoroutinefunction
 from django.conf import settings
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
-from django.utils.decorators import sync_and_async_middleware
+
+from mockllm_site.kit.middleware import response_middleware
 
 HEADER = "Content-Security-Policy"
 HSTS = "Strict-Transport-Security"
@@ -24,24 +22,8 @@ def policy_of(path: str) -> str:
     return ADMIN if path.startswith("/admin/") else STRICT
 
 
-@sync_and_async_middleware
-def security_headers(
-    get_response: Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]],
-) -> Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]:
-    if iscoroutinefunction(get_response):
-
-        async def handle_async(request: HttpRequest) -> HttpResponseBase:
-            return _add_headers(request, await get_response(request))
-
-        return handle_async
-
-    def handle(request: HttpRequest) -> HttpResponseBase:
-        return _add_headers(request, get_response(request))  # type: ignore[arg-type]
-
-    return handle
-
-
-def _add_headers(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+@response_middleware
+def security_headers(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
     if settings.PROD and settings.MOCKLLM_HSTS_SECONDS:
         # Also over plain HTTP, where browsers pass it over: TLS ends at the proxy in front.
         response.headers.setdefault(HSTS, f"max-age={settings.MOCKLLM_HSTS_SECONDS}")

@@ -1,20 +1,18 @@
 """Error responses of Django itself: in a provider's shape, as JSON or as a page, by path."""
 
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from asgiref.sync import iscoroutinefunction
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group, Permission
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.urls import reverse
-from django.utils.decorators import sync_and_async_middleware
 from django.views import defaults
 
 from mockllm_site.kit.api.errors import (
@@ -24,6 +22,7 @@ from mockllm_site.kit.api.errors import (
     error_response,
 )
 from mockllm_site.kit.client_address import cool_off
+from mockllm_site.kit.middleware import response_middleware
 from mockllm_site.kit.permissions import missing_permissions
 from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.serving.transports.django import refusal
@@ -32,13 +31,13 @@ from scenarios_app.wire.registry import is_provider_path
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponseBase:
     """Answer a malformed request, such as one with a foreign Host header."""
-    shaped = _api_error(request, 400, "VALIDATION_ERROR", "The request is malformed.")
+    shaped = _api_error(request, 400, "The request is malformed.")
     return shaped or defaults.bad_request(request, exception)
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponseBase:
     """Name the missing permission; staff also see which roles have it and who can grant it."""
-    shaped = _api_error(request, 403, "FORBIDDEN", "You may not do this.")
+    shaped = _api_error(request, 403, "You may not do this.")
     if shaped is not None:
         return shaped
     context = _refusal(request, missing_permissions(request, exception))
@@ -71,26 +70,24 @@ def _rows(permission: str) -> QuerySet[Permission]:
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponseBase:
-    shaped = _api_error(request, 404, "NOT_FOUND", f"There is no {request.path}.")
+    shaped = _api_error(request, 404, f"There is no {request.path}.")
     return shaped or defaults.page_not_found(request, exception)
 
 
 def server_error(request: HttpRequest) -> HttpResponseBase:
     """Answer 503 if the database failed (away, locked, disk full), else 500."""
     if isinstance(sys.exc_info()[1], DATABASE_FAILURES):
-        shaped = _api_error(request, 503, "SERVICE_UNAVAILABLE", DATABASE_UNAVAILABLE)
+        shaped = _api_error(request, 503, DATABASE_UNAVAILABLE)
         return shaped or render(request, "503.html", status=503)
-    shaped = _api_error(request, 500, "INTERNAL_ERROR", "The server failed; its log says why.")
+    shaped = _api_error(request, 500, "The server failed; its log says why.")
     return shaped or defaults.server_error(request)
 
 
-def _api_error(
-    request: HttpRequest, status: int, code: str, message: str
-) -> HttpResponseBase | None:
+def _api_error(request: HttpRequest, status: int, message: str) -> HttpResponseBase | None:
     if is_provider_path(request.path):
         return refusal(request, ErrorAnswer(status, message))
     if request.path.startswith(PREFIXES):
-        return JsonResponse({"code": code, "message": message, "field": None}, status=status)
+        return error_response(status, message)
     return None
 
 
@@ -114,24 +111,8 @@ def locked_out(request: HttpRequest, response: object, credentials: Any) -> Http
 MESSAGES = {400: "The request is malformed: its Host header or its address is not one of ours."}
 
 
-@sync_and_async_middleware
-def complete_error_responses(
-    get_response: Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]],
-) -> Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]:
-    if iscoroutinefunction(get_response):
-
-        async def async_middleware(request: HttpRequest) -> HttpResponseBase:
-            return _complete_error(request, await get_response(request))
-
-        return async_middleware
-
-    def sync_middleware(request: HttpRequest) -> HttpResponseBase:
-        return _complete_error(request, get_response(request))  # type: ignore[arg-type]
-
-    return sync_middleware
-
-
-def _complete_error(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+@response_middleware
+def complete_error_responses(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
     """Return errors below the APIs as JSON, above all Django's debug pages, and explain a 405.
 
     Django answers a method that an address does not take with an empty body.

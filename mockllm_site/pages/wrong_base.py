@@ -1,13 +1,14 @@
 """Answers provider requests that a wrong base URL sent to an unknown path in the provider's shape,
 not with an HTML page."""
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 
 from asgiref.sync import async_to_sync, iscoroutinefunction
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils.decorators import sync_and_async_middleware
 
+from mockllm_site.kit.middleware import Responder
 from scenarios_app.serving.transports.asgi_scope import Scope, path_of
 from scenarios_app.serving.transports.django import provider
 from scenarios_app.wire.registry import find_intended_path, is_provider_path
@@ -24,9 +25,7 @@ def has_wrong_base_url(scope: Scope) -> bool:
 
 
 @sync_and_async_middleware
-def answer_wrong_base_url(
-    get_response: Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]],
-) -> Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]:
+def answer_wrong_base_url(get_response: Responder) -> Responder:
     """Answer such requests before Django looks for a page or adds a missing slash."""
     if iscoroutinefunction(get_response):
 

@@ -8,7 +8,6 @@ and reset those without a descriptor; here they wait in the socket's queue.
 """
 
 import asyncio
-import json
 import logging
 import resource
 import socket
@@ -17,7 +16,7 @@ from contextlib import AsyncExitStack
 
 from django.conf import settings
 
-from mockllm_site.kit.api.errors import CODES, PREFIXES
+from mockllm_site.kit.api.errors import PREFIXES, error_response
 from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.serving.services import running_pipeline
 from scenarios_app.serving.transports.asgi import head
@@ -98,17 +97,20 @@ def _too_large(most: int) -> str:
     return f"The body is larger than {most} bytes."
 
 
-async def _refuse(scope: Scope, send: Send, status: int, *, message: str) -> None:
-    # Without `connection: close`: it would reach a client that is still sending as a reset.
+async def _refuse(
+    scope: Scope, send: Send, status: int, *, message: str, end: str = "", close: bool = False
+) -> None:
+    """Answer with an error: as JSON below the APIs, else as text with this end."""
     if scope["path"].startswith(PREFIXES):
-        code = CODES.get(status, "VALIDATION_ERROR")
-        body = json.dumps({"code": code, "message": message, "field": None}).encode()
-        kind = b"application/json"
+        body, kind = error_response(status, message).content, b"application/json"
     else:
-        body, kind = message.encode(), b"text/plain; charset=utf-8"
-    headers = [(b"content-type", kind), (b"content-length", str(len(body)).encode())]
+        body, kind = f"{message}{end}".encode(), b"text/plain; charset=utf-8"
+    headers = [(b"content-type", kind), (b"content-length", b"%d" % len(body))]
     if status == 503:
         headers.append((b"retry-after", b"1"))
+    # Not to a client that is still sending, which it would reach as a reset.
+    if close:
+        headers.append(CLOSE)
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 
@@ -130,19 +132,7 @@ async def busy(scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.body", "body": answer.immediate_body()})
         answer.finish()
         return
-    if scope["path"].startswith(PREFIXES):
-        envelope = {"code": "SERVICE_UNAVAILABLE", "message": MESSAGE, "field": None}
-        body, kind = json.dumps(envelope).encode(), b"application/json"
-    else:
-        body, kind = f"{MESSAGE}\n".encode(), b"text/plain; charset=utf-8"
-    headers = [
-        (b"content-type", kind),
-        (b"content-length", b"%d" % len(body)),
-        (b"retry-after", b"1"),
-        CLOSE,
-    ]
-    await send({"type": "http.response.start", "status": 503, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+    await _refuse(scope, send, 503, message=MESSAGE, end="\n", close=True)
 
 
 def connection_cap(wanted: int) -> int:
