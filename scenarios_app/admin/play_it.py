@@ -46,26 +46,27 @@ class StepLine:
     turns: tuple[int, ...]
 
 
-def play_page(request: HttpRequest, admin: Any) -> HttpResponse:
+def play_page(request: HttpRequest, owner: Any) -> HttpResponse:
     """Show the page for published scenarios, or for the draft in the address."""
+    owner.require(request, "view")
     fields = request.POST if request.method == "POST" else request.GET
     instead = scenario_from_fields(fields.dict())
     only = instead.name if instead else fields.get("scenario", "")
-    return _page(request, admin, fields, only=only, instead=instead)
+    return _page(request, owner, fields, only=only, instead=instead)
 
 
-def play_edits(request: HttpRequest, admin: Any, hidden: Mapping[str, str]) -> HttpResponse:
+def play_edits(request: HttpRequest, owner: Any, hidden: Mapping[str, str]) -> HttpResponse:
     """Return the page for unsaved edits, with their conversation played."""
     instead = scenario_from_fields(hidden)
     only = instead.name if instead else ""
     conversation = conversation_for(only) or _propose(_find_compiled(only, instead), instead)[0]
     fields = {"conversation": json.dumps(conversation)}
-    return _page(request, admin, fields, only=only, instead=instead)
+    return _page(request, owner, fields, only=only, instead=instead)
 
 
 def _page(
     request: HttpRequest,
-    admin: Any,
+    owner: Any,
     fields: Mapping[str, str],
     *,
     only: str,
@@ -76,7 +77,7 @@ def _page(
         "scenario": only,
         "instead": instead,
         "providers": [(name, wire.title) for name, wire in wires_by_name().items()],
-        "may_keep": _is_stored(only) and admin.has_change_permission(request),
+        "may_keep": _is_stored(only) and owner.has_change_permission(request),
         "left_out": 0,
     }
     compiled = _find_compiled(only, instead)
@@ -108,7 +109,7 @@ def _page(
             context["conversation"] = conversation_for(only)
             if not context["conversation"]:
                 context["conversation"], context["unplayable"] = _propose(compiled, instead)
-    return render_page(request, admin, "play.html", context)
+    return render_page(request, owner, "play.html", context)
 
 
 def _is_stored(name: str) -> bool:

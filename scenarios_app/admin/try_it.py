@@ -88,8 +88,9 @@ class ResponseBytes:
     cut: bool
 
 
-def try_page(request: HttpRequest, admin: Any) -> HttpResponse:
+def try_page(request: HttpRequest, owner: Any) -> HttpResponse:
     """Show the form, and the result of a posted or given request."""
+    owner.require(request, "view")
     served = _find_entry(request.GET.get("request", "")) if may_see_journal(request) else None
     is_post = request.method == "POST"
     fields = request.POST if is_post else request.GET
@@ -99,26 +100,20 @@ def try_page(request: HttpRequest, admin: Any) -> HttpResponse:
     initial = {} if is_post else _initial(only, served, prefilled, instead)
     form = TryForm(request.POST) if is_post else TryForm(initial=initial)
     page = {"described": prefilled, "raw_only": served is not None and prefilled is None}
-    return _page(request, admin, form, only=only, served=served, instead=instead, **page)
+    return _page(request, owner, form, only=only, served=served, instead=instead, **page)
 
 
-def try_edits(request: HttpRequest, admin: Any, hidden: Mapping[str, str]) -> HttpResponse:
+def try_edits(request: HttpRequest, owner: Any, hidden: Mapping[str, str]) -> HttpResponse:
     """Show the page for unsaved edits, with a request that matches their first step."""
     instead = scenario_from_fields(hidden)
-    first: dict[str, Any] = {
-        "mode": FORM,
-        "provider": next(iter(wires_by_name())),
-        "model": "gpt-4o",
-    }
-    first |= {"turn": 1, "stream": True}
-    initial = first | request_for_first_step(instead.scenarios[-1] if instead else None)
     only = instead.name if instead else ""
-    return _page(request, admin, TryForm(initial), only=only, served=None, instead=instead)
+    initial = {"provider": next(iter(wires_by_name())), **_initial(only, None, None, instead)}
+    return _page(request, owner, TryForm(initial), only=only, served=None, instead=instead)
 
 
 def _page(
     request: HttpRequest,
-    admin: Any,
+    owner: Any,
     form: TryForm,
     *,
     only: str,
@@ -136,7 +131,7 @@ def _page(
     }
     if form.is_bound and form.is_valid():
         context |= _dry_run(form, served, only=only, instead=instead)
-    return render_page(request, admin, "try.html", context)
+    return render_page(request, owner, "try.html", context)
 
 
 def _dry_run(

@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.views.decorators.http import require_POST
 
 from scenarios_app.admin.dry_run import fields_for_edits
 from scenarios_app.admin.editor.forms import ScenarioForm
@@ -23,38 +24,30 @@ from scenarios_app.models import AnyScenario, StepColumns
 from scenarios_app.store import document_of
 
 
+@require_POST
 def check_page(request: HttpRequest, owner: Any, scenario: AnyScenario | None) -> HttpResponse:
     """Return the errors of the posted form as an HTML fragment, or its warnings if it has no
     errors.
 
     Nothing is saved.
     """
-    if request.method != "POST":
-        return HttpResponseNotAllowed(["POST"])
-    # Warnings depend on the tools that past requests offered, which are read from the journal.
-    journal.flush()
     name = owner.served_name(scenario)
-    form: ScenarioForm = owner.get_form(request, scenario)(request.POST, instance=scenario)
-    formset = _steps_of(request, owner, form)
-    valid = [form.is_valid(), formset is None or formset.is_valid()]
+    form, formset, valid = _posted(request, owner, scenario)
     rows = step_rows(formset, {}) if formset else []
     errors = list_problems(form, formset, rows)
-    warnings = list(_doubts(form.instance, formset, name)) if all(valid) else []
+    warnings = list(_doubts(form.instance, formset, name)) if valid else []
     context = {"wrong": errors, "doubts": warnings, "rows": rows, "may_edit_steps": bool(formset)}
     return TemplateResponse(request, "scenarios_app/admin/checked.html", context)
 
 
+@require_POST
 def edits_page(
     request: HttpRequest, owner: Any, scenario: AnyScenario | None, *, play: bool = False
 ) -> HttpResponse:
     """Open *Try it* or *Play it* with the posted form, or list its errors. Nothing is saved."""
-    if request.method != "POST":
-        return HttpResponseNotAllowed(["POST"])
-    journal.flush()
     of = owner.served_name(scenario)
-    form: ScenarioForm = owner.get_form(request, scenario)(request.POST, instance=scenario)
-    formset = _steps_of(request, owner, form)
-    if not all([form.is_valid(), formset is None or formset.is_valid()]):
+    form, formset, valid = _posted(request, owner, scenario)
+    if not valid:
         errors = list_problems(form, formset, step_rows(formset, {}) if formset else [])
         context = {"title": "Play it" if play else "Try it", "wrong": errors}
         return render_page(request, owner, "try.html", context)
@@ -64,13 +57,19 @@ def edits_page(
     return (play_edits if play else try_edits)(request, owner, hidden)
 
 
-def _steps_of(request: HttpRequest, owner: Any, form: ScenarioForm) -> StepFormSet | None:
+def _posted(
+    request: HttpRequest, owner: Any, scenario: AnyScenario | None
+) -> tuple[ScenarioForm, StepFormSet | None, bool]:
+    """Return the posted form, that of its steps, and whether both are valid."""
+    # Warnings depend on the tools that past requests offered, which are read from the journal.
+    journal.flush()
+    form: ScenarioForm = owner.get_form(request, scenario)(request.POST, instance=scenario)
+    formset: StepFormSet | None = None
     for formset_class, inline in owner.get_formsets_with_inlines(request, form.instance):
         prefix = formset_class.get_default_prefix()
         options = owner.get_formset_kwargs(request, form.instance, inline, prefix)
-        formset: StepFormSet = formset_class(**options)
-        return formset
-    return None
+        formset = formset_class(**options)
+    return form, formset, all([form.is_valid(), formset is None or formset.is_valid()])
 
 
 def _doubts(scenario: AnyScenario, formset: StepFormSet | None, name: str) -> Iterator[FormProblem]:

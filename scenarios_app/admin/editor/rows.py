@@ -253,18 +253,15 @@ def _groups_to_send(
     form: ClosedStepForm, formset: StepFormSet, *, has_errors: bool
 ) -> tuple[GroupView, ...]:
     """Return the fields that a row is sent with: none if it is closed and has no errors."""
-    if not isinstance(form, StepForm):
-        if not has_errors and len(formset.forms) > MAX_STEPS_WITH_FIELDS:
-            return ()
-        step_form = formset.form(
-            instance=form.instance,
-            prefix=form.prefix,
-            use_required_attribute=False,
-            select=form.select,
-        )
-        step_form.hidden_errors = form.hidden_errors
-        return step_groups(step_form)
-    return step_groups(form)
+    if isinstance(form, StepForm):
+        return step_groups(form)
+    if not has_errors and len(formset.forms) > MAX_STEPS_WITH_FIELDS:
+        return ()
+    step_form = formset.form(
+        instance=form.instance, prefix=form.prefix, use_required_attribute=False, select=form.select
+    )
+    step_form.hidden_errors = form.hidden_errors
+    return step_groups(step_form)
 
 
 def _title(number: int, step: Step) -> Title:

@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -18,10 +19,10 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
-from unfold.admin import ModelAdmin
 from unfold.paginator import InfinitePaginator
 
 from mockllm_site.kit.permissions import MissingPermission, require
+from mockllm_site.kit.read_only_admin import RecordAdmin
 from scenarios_app.admin.filters import AnsweredByFilter, MatchFilter, ProviderFilter, SessionFilter
 from scenarios_app.admin.journal.from_request import curl_of
 from scenarios_app.admin.journal.make_step import DRAFT, make_step_page, may_make_step
@@ -68,7 +69,7 @@ _TIMINGS = {"chosen_ms": "Matching took", "head_ms": "First byte after"}
 
 
 @admin.register(ServedRequest)
-class JournalAdmin(ModelAdmin):
+class JournalAdmin(RecordAdmin):
     class Media:
         js = (
             Script("mockllm_site/copy.js", defer=True),
@@ -89,16 +90,14 @@ class JournalAdmin(ModelAdmin):
     ordering = ("-pk",)
     list_per_page = 50
     paginator = InfinitePaginator
-    show_full_result_count = False
-    actions = None
 
     def get_urls(self) -> list[URLPattern]:
         def page(route: str, view: Callable[..., HttpResponseBase], name: str) -> URLPattern:
             return path(route, self.admin_site.admin_view(view), name=f"scenarios_app_{name}")
 
         return [
-            page("sessions/", lambda request: sessions_page(request, self), "sessions"),
-            page("session/", lambda request: session_page(request, self), "session"),
+            page("sessions/", partial(sessions_page, owner=self), "sessions"),
+            page("session/", partial(session_page, owner=self), "session"),
             page("session/reset/", reset, "session_reset"),
             page("session/rename/", rename, "session_rename"),
             page("make-step/", self.make_step_of_latest, "make_step_of_latest"),
@@ -106,15 +105,6 @@ class JournalAdmin(ModelAdmin):
             page("<int:pk>/make-step/", self.make_step, "make_step"),
             *super().get_urls(),
         ]
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ServedRequest]:
         return super().get_queryset(request).only(*_LIST_COLUMNS)

@@ -138,16 +138,13 @@ class DraftAdmin(ScenarioPage):
     def response_add(
         self, request: HttpRequest, obj: Draft, post_url_continue: str | None = None
     ) -> HttpResponse:
-        return self._saved(request, obj)
+        return self.response_change(request, obj)
 
     def response_change(self, request: HttpRequest, obj: Draft) -> HttpResponse:
-        return self._saved(request, obj)
-
-    def _saved(self, request: HttpRequest, draft: Draft) -> HttpResponse:
         if PUBLISH in request.POST:
-            return redirect("admin:scenarios_app_draft_publish", draft.pk)
+            return redirect("admin:scenarios_app_draft_publish", obj.pk)
         messages.success(request, _SAVED_MESSAGE)
-        return redirect(self.url_of(draft))
+        return redirect(self.url_of(obj))
 
     def publish_one(self, request: HttpRequest, object_id: str) -> HttpResponse:
         draft = self.get_row(request, object_id, "view")

@@ -15,6 +15,7 @@ from django.db.models import QuerySet, TextField, Value
 from django.db.models.functions import Cast, Concat, Left, Lower, Replace, StrIndex, Substr
 from django.db.models.lookups import Exact
 from django.http import HttpRequest, HttpResponse
+from django.utils.functional import cached_property
 from django.utils.html import format_html, format_html_join
 
 from mockllm_site.kit.fields import NamesFormField
@@ -31,6 +32,11 @@ _STORED = Cast("tags", TextField())
 def group_of(tags: Sequence[str]) -> str:
     """Return the group of a scenario with these tags; empty if it has no tags."""
     return tags[0] if tags else ""
+
+
+def all_groups() -> list[str]:
+    tags = Scenario.objects.order_by().values_list("tags", flat=True)
+    return sorted(set(map(group_of, tags)) - {""}, key=lambda name: (name.casefold(), name))
 
 
 def group_order() -> Concat:
@@ -59,8 +65,7 @@ class GroupFilter(admin.SimpleListFilter):
     def lookups(
         self, request: HttpRequest, model_admin: "ModelAdmin[Any]"
     ) -> list[tuple[str, str]]:
-        tagged = set(map(group_of, Scenario.objects.order_by().values_list("tags", flat=True)))
-        groups = sorted(tagged - {""}, key=lambda name: (name.casefold(), name))
+        groups = all_groups()
         return [*((name, name) for name in groups), ("", "No group")] if groups else []
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
@@ -148,11 +153,10 @@ class GroupForm(BulkForm):
         widget=forms.TextInput({"list": "groups", "autocomplete": "off", "autofocus": True}),
     )
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        tags = Scenario.objects.order_by().values_list("tags", flat=True)
-        names = set(map(group_of, tags)) - {""}
-        self.groups = sorted(names, key=str.casefold)
+    @cached_property
+    def groups(self) -> list[str]:
+        """The groups to choose from."""
+        return all_groups()
 
     def clean_group(self) -> str:
         (group,) = _valid_tags([self.cleaned_data["group"]])

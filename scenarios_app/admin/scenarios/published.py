@@ -2,6 +2,7 @@
 an example or from a file."""
 
 from datetime import datetime
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -27,7 +28,7 @@ from scenarios_app.admin.scenarios.trash_page import (
     restore_view,
     trash_page,
 )
-from scenarios_app.admin.site import IMPORT, may_import
+from scenarios_app.admin.site import may_import
 from scenarios_app.admin.try_it import try_page
 from scenarios_app.catalog import catalog
 from scenarios_app.catalog.lint import stored_suspicions
@@ -48,13 +49,13 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
 
     def get_urls(self) -> list[URLPattern]:
         return [
-            self.page("import/", self.import_documents, "import"),
-            self.page("try/", self.try_request, "try"),
-            self.page("play/", self.play_conversation, "play"),
-            self.page("new/", self.choose_example, "new"),
-            self.page("bin/", self.list_deleted, "trash"),
-            self.page("bin/<int:pk>/", self.show_deleted, "trash_entry"),
-            self.page("bin/<int:pk>/restore/", self.restore_deleted, "restore"),
+            self.page("import/", partial(import_page, owner=self), "import"),
+            self.page("try/", partial(try_page, owner=self), "try"),
+            self.page("play/", partial(play_page, owner=self), "play"),
+            self.page("new/", partial(gallery_page, owner=self), "new"),
+            self.page("bin/", partial(trash_page, owner=self), "trash"),
+            self.page("bin/<int:pk>/", partial(deleted_history_page, owner=self), "trash_entry"),
+            self.page("bin/<int:pk>/restore/", partial(restore_view, owner=self), "restore"),
             self.page("<path:object_id>/export/", self.export_one, "export"),
             self.page("<path:object_id>/duplicate/", self.duplicate_one, "duplicate"),
             self.page("<path:object_id>/draft/", self.edit_as_draft, "draft"),
@@ -154,32 +155,8 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
         messages.success(request, f"This is “{copy}”, disabled until you enable it.")
         return redirect(self.url_of(copy))
 
-    def import_documents(self, request: HttpRequest) -> HttpResponse:
-        require(request, *IMPORT)
-        return import_page(request, self)
 
-    def try_request(self, request: HttpRequest) -> HttpResponse:
-        self.require(request, "view")
-        return try_page(request, self)
-
-    def play_conversation(self, request: HttpRequest) -> HttpResponse:
-        self.require(request, "view")
-        return play_page(request, self)
-
-    def choose_example(self, request: HttpRequest) -> HttpResponse:
-        return gallery_page(request, self)
-
-    def list_deleted(self, request: HttpRequest) -> HttpResponse:
-        return trash_page(request, self)
-
-    def show_deleted(self, request: HttpRequest, pk: int) -> HttpResponse:
-        return deleted_history_page(request, self, pk)
-
-    def restore_deleted(self, request: HttpRequest, pk: int) -> HttpResponse:
-        return restore_view(request, self, pk)
-
-
-def gallery_page(request: HttpRequest, admin: Any) -> HttpResponse:
+def gallery_page(request: HttpRequest, owner: Any) -> HttpResponse:
     """Show the examples; a post creates a draft of one."""
     require(request, ADD_DRAFTS)
     if request.method == "POST":
@@ -193,6 +170,6 @@ def gallery_page(request: HttpRequest, admin: Any) -> HttpResponse:
         "title": "New scenario",
         "examples": list(examples().values()),
         "may_import": may_import(request),
-        "add": "scenario" if admin.has_add_permission(request) else "draft",
+        "add": "scenario" if owner.has_add_permission(request) else "draft",
     }
-    return render_page(request, admin, "gallery.html", context)
+    return render_page(request, owner, "gallery.html", context)
