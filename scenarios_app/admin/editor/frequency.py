@@ -23,15 +23,9 @@ FAILURE_SCHEDULES = (
 DEFAULT_KIND = "model_error"
 NO_FAILURE = "no failure"
 
-_FAILURES: tuple[str, ...] = (
-    "failures_kind",
-    "failures_times",
-    "failures_status",
-    "failures_message",
-)
-_FAILURES += ("failures_retry_after_ms", "failures_extra")
-_FAULTS: tuple[str, ...] = ("fault_kind", "fault_after_chunks", "fault_hold_ms", "fault_status")
-_FAULTS += ("fault_message", "fault_retry_after_ms", "fault_extra")
+_COLUMNS = tuple(field.name for field in Step._meta.local_fields)
+_FAILURES = tuple(name for name in _COLUMNS if name.startswith("failures_"))
+_FAULTS = tuple(name for name in _COLUMNS if name.startswith("fault_"))
 # Fields that every failure type has.
 _COMMON = ("failures_kind", "failures_times", "failures_extra", "fault_kind", "fault_extra")
 _BY_TURN = "A scenario that is selected by its name answers every time."
@@ -121,7 +115,7 @@ def _store_first_requests(form: "forms.ModelForm[Any]") -> None:
     values, row = form.cleaned_data, form.instance
     kind, times = values.get("failures_kind"), values.get("failures_times")
     without_kind = row.failures_times is not None and not row.failures_kind
-    rest = _FAILURES[2:]
+    rest = set(_FAILURES) - {"failures_kind", "failures_times"}
     alone = all(values.get(name, getattr(row, name)) == empty_value(Step, name) for name in rest)
     if kind and times is None and "failures_times" not in form.errors:
         _set(form, "failures_times", 1)
