@@ -45,11 +45,6 @@ class RecordingResult:
     drifted: DriftReport
 
 
-def resolve_recorded_session(name_or_key: str | None) -> str | None:
-    """Return the session for a name or API key; None stands for all sessions."""
-    return None if name_or_key is None else resolve_scenario_session(name_or_key)
-
-
 def find_recording(name_or_key: str | None) -> Recording:
     """Return the recording for a name or API key, or that of all sessions; ControlError 404."""
     recordings = services().pipeline.recordings
@@ -254,8 +249,9 @@ class RecordingView(ControlView):
         operator's MOCKLLM_UPSTREAMS"""
         fields = self.read_body(BeginBody)
         documents = read_documents({"scenarios": fields["cassettes"]})
+        session = fields["session"]
         recording = Recording(
-            resolve_recorded_session(fields["session"]),
+            None if session is None else resolve_scenario_session(session),
             fields["mode"],
             fields["name"],
             fields["keys"],
