@@ -63,13 +63,8 @@ class TextConditionDocument(Document):
 
     def compiled(self) -> TextCondition:
         """Return the condition in the form that tests texts."""
-        return TextCondition(
-            equals=self.equals,
-            contains=self.contains,
-            startswith=self.startswith,
-            regex=self.regex,
-            ignore_case=self.ignore_case,
-        )
+        keys = TextConditionDocument.model_fields
+        return TextCondition(**{key: getattr(self, key) for key in keys})
 
 
 def _unwrap_single(values: list[Any], handler: SerializerFunctionWrapHandler) -> Any:
