@@ -1,37 +1,42 @@
-// One answer on the page, while it comes and when it is there: thinking, text, tool cards, its end.
+// Shows one answer, streamed or stored: its thinking, text, tool cards and end.
 
-import { copy, make, pretty } from "./dom.js";
-import { rendered } from "./markdown.js";
+import { copyText } from "../mockllm_site/copy.js";
+import { createElement, formatJson } from "./dom.js";
+import { renderMarkdown } from "./markdown.js";
 
 const CURSOR = "▌";
-// Pieces that come faster are laid out together.
-const LAYOUT_MS = 60;
+// Chunks that arrive within this time are rendered together.
+const RENDER_DELAY_MS = 60;
+const STATUS_TONES = { success: "good", cancelled: "warn" };
 
 export class AnswerView {
-  // `actions(view)` gives the buttons below an answer that has ended.
-  constructor({ actions = () => [], label = "" } = {}) {
-    this.actions = actions;
+  // `createActions(view)` returns further buttons for below the finished answer.
+  constructor({ createActions = () => [], label = "" } = {}) {
+    this.createActions = createActions;
     this.label = label;
     this.messageId = null;
     this.traceId = null;
+    this.lastEventId = 0;
     this.status = "running";
-    this.tools = new Map();
+    this.toolCards = new Map();
     this.text = "";
-    this.steps = [];
-    this.said = "";
-    this.current = null;
+    this.answeringSteps = [];
+    // The text since the last tool call, and its element.
+    this.blockText = "";
+    this.textBlock = null;
     this.thinking = null;
-    this.body = make("div", { class: "body" });
-    this.foot = make("div", { class: "foot" });
-    this.cursor = make("span", { class: "cursor", "aria-hidden": "true" }, CURSOR);
-    this.element = make("article", { class: "message assistant", "data-status": "running", "aria-label": "Answer" });
-    if (label) this.element.append(make("h2", { class: "branch" }, label));
-    this.element.append(this.body, this.foot);
+    this.renderTimer = null;
+    this.body = createElement("div", { class: "body" });
+    this.footer = createElement("div", { class: "foot" });
+    this.cursor = createElement("span", { class: "cursor", "aria-hidden": "true" }, CURSOR);
+    this.element = createElement("article", { class: "message assistant", "data-status": "running", "aria-label": "Answer" });
+    if (label) this.element.append(createElement("h2", { class: "branch" }, label));
+    this.element.append(this.body, this.footer);
     this.body.append(this.cursor);
   }
 
-  // Takes in one event; gives true where it was the last.
-  take(event) {
+  // Shows an event. Returns true if it ends the run.
+  applyEvent(event) {
     switch (event.type) {
       case "started":
         this.traceId = event.trace_id;
@@ -43,21 +48,21 @@ export class AnswerView {
         this.addText(event.content);
         return false;
       case "tool_start":
-        this.addTool(event.tool_call_id, event.tool_name, event.tool_args);
+        this.addToolCard(event.tool_call_id, event.tool_name, event.tool_args);
         return false;
       case "tool_output":
-        this.addOutput(event);
+        this.showToolOutput(event);
         return false;
       case "tool_end":
-        this.endTool(event.tool_call_id, event.status, event.duration_ms);
+        this.showToolStatus(event.tool_call_id, event.status, event.duration_ms);
         return false;
       case "done":
         this.messageId = event.message_id;
         this.traceId = event.trace_id ?? this.traceId;
-        this.end(event.cancelled ? "cancelled" : "complete");
+        this.finish(event.cancelled ? "cancelled" : "complete");
         return true;
       case "error":
-        this.end("failed", event.message);
+        this.finish("failed", event.message);
         return true;
       default:
         return false;
@@ -66,132 +71,130 @@ export class AnswerView {
 
   addThinking(content) {
     if (!this.thinking) {
-      this.thinking = make("pre", { class: "thought" });
-      this.place(make("details", { class: "thinking", open: true }, make("summary", {}, "Thinking"), this.thinking));
+      this.thinking = createElement("pre", { class: "thought" });
+      this.appendPart(createElement("details", { class: "thinking", open: true }, createElement("summary", {}, "Thinking"), this.thinking));
     }
     this.thinking.append(content);
   }
 
   addText(content) {
-    if (!this.current) {
-      this.current = make("div", { class: "text" });
-      this.place(this.current);
-      // The blank line after what came before a tool is the space between the two on the page.
-      this.said = content.trimStart();
+    if (!this.textBlock) {
+      this.textBlock = createElement("div", { class: "text" });
+      this.appendPart(this.textBlock);
+      // The page separates the blocks already, so a leading blank line is dropped.
+      this.blockText = content.trimStart();
     } else {
-      this.said += content;
+      this.blockText += content;
     }
     this.text += content;
-    this.waiting ??= setTimeout(() => this.layOut(), LAYOUT_MS);
+    this.renderTimer ??= setTimeout(() => this.renderText(), RENDER_DELAY_MS);
   }
 
-  // Shows what was said so far, up to where a tool was called.
-  layOut() {
-    clearTimeout(this.waiting);
-    this.waiting = null;
-    if (!this.current) return;
-    this.current.replaceChildren(rendered(this.said), ...(this.status === "running" ? [this.cursor] : []));
+  renderText() {
+    clearTimeout(this.renderTimer);
+    this.renderTimer = null;
+    if (!this.textBlock) return;
+    this.textBlock.replaceChildren(renderMarkdown(this.blockText), ...(this.status === "running" ? [this.cursor] : []));
   }
 
-  addTool(id, name, args) {
-    this.layOut();
-    this.current = null;
-    const state = make("span", { class: "tag" }, "running");
-    const output = make("pre", { class: "output", hidden: true });
-    const card = make(
+  addToolCard(id, name, args) {
+    this.renderText();
+    this.textBlock = null;
+    const status = createElement("span", { class: "tag" }, "running");
+    const output = createElement("pre", { class: "output", hidden: true });
+    const card = createElement(
       "details",
       { class: "tool", "data-tool": name },
-      make("summary", {}, make("span", { class: "mono" }, name), state),
-      make("pre", { class: "arguments" }, pretty(args)),
+      createElement("summary", {}, createElement("span", { class: "mono" }, name), status),
+      createElement("pre", { class: "arguments" }, formatJson(args)),
       output,
     );
-    this.tools.set(id, { card, state, output });
-    this.place(card);
+    this.toolCards.set(id, { status, output });
+    this.appendPart(card);
   }
 
-  addOutput({ tool_call_id: id, output, truncated, full_length: full }) {
-    const tool = this.tools.get(id);
-    if (!tool) return;
-    tool.output.hidden = false;
-    tool.output.textContent = output;
-    if (truncated) tool.output.after(make("small", {}, `cut: ${full.toLocaleString()} characters in all`));
+  showToolOutput({ tool_call_id: id, output, truncated, full_length: fullLength }) {
+    const card = this.toolCards.get(id);
+    if (!card) return;
+    card.output.hidden = false;
+    card.output.textContent = output;
+    if (truncated) card.output.after(createElement("small", {}, `cut: ${fullLength.toLocaleString()} characters in all`));
   }
 
-  endTool(id, status, duration) {
-    const tool = this.tools.get(id);
-    if (!tool) return;
-    const time = duration === undefined || duration === null ? "" : `, ${Math.round(duration)} ms`;
-    tool.state.textContent = `${status}${time}`;
-    tool.state.className = `tag ${status === "success" ? "good" : status === "cancelled" ? "warn" : "bad"}`;
+  showToolStatus(id, status, durationMs = null) {
+    const card = this.toolCards.get(id);
+    if (!card) return;
+    const duration = durationMs === null ? "" : `, ${Math.round(durationMs)} ms`;
+    card.status.textContent = `${status}${duration}`;
+    card.status.className = `tag ${STATUS_TONES[status] ?? "bad"}`;
   }
 
-  // A stored call with its result.
-  addCall(call) {
-    this.addTool(call.id, call.name, call.arguments);
-    const cut = call.result === null || call.result === undefined;
-    if (!cut) this.addOutput({ tool_call_id: call.id, output: call.result, truncated: false });
-    this.endTool(call.id, call.is_error ? "error" : cut ? "cancelled" : "success");
+  addStoredToolCall(call) {
+    this.addToolCard(call.id, call.name, call.arguments);
+    const hasResult = call.result !== null && call.result !== undefined;
+    if (hasResult) this.showToolOutput({ tool_call_id: call.id, output: call.result });
+    this.showToolStatus(call.id, call.is_error ? "error" : hasResult ? "success" : "cancelled");
   }
 
-  end(status, reason = "") {
+  finish(status, reason = "") {
     this.status = status;
-    this.layOut();
+    this.renderText();
     this.cursor.remove();
     this.element.dataset.status = status;
-    const thought = this.body.querySelector(".thinking");
-    if (thought && this.text) thought.open = false;
-    this.foot.replaceChildren();
-    if (status === "cancelled") this.foot.append(make("span", { class: "tag warn" }, "stopped"));
-    if (status === "failed") this.foot.append(make("span", { class: "tag bad", title: reason }, "failed"));
-    this.tellSteps(this.steps);
-    this.foot.append(...this.buttons());
+    const thinking = this.body.querySelector(".thinking");
+    if (thinking && this.text) thinking.open = false;
+    this.footer.replaceChildren();
+    if (status === "cancelled") this.footer.append(createElement("span", { class: "tag warn" }, "stopped"));
+    if (status === "failed") this.footer.append(createElement("span", { class: "tag bad", title: reason }, "failed"));
+    this.showAnsweringSteps(this.answeringSteps);
+    this.footer.append(...this.createButtons());
   }
 
-  // Which steps of the mock it was.
-  tellSteps(steps) {
-    this.steps = steps;
-    this.foot.querySelector(".steps")?.remove();
-    if (steps.length) this.foot.prepend(make("span", { class: "steps", title: "The scenario and the step that answered" }, `answered by ${[...new Set(steps)].join(", ")}`));
+  // Names the steps of the mock that answered.
+  showAnsweringSteps(steps) {
+    this.answeringSteps = steps;
+    this.footer.querySelector(".steps")?.remove();
+    if (steps.length) this.footer.prepend(createElement("span", { class: "steps", title: "The scenario and the step that answered" }, `answered by ${[...new Set(steps)].join(", ")}`));
   }
 
-  buttons() {
+  createButtons() {
     const buttons = [];
     if (this.text) {
-      const button = make("button", { class: "plain", type: "button" }, "Copy");
-      button.addEventListener("click", () => copy(this.text, button));
+      const button = createElement("button", { class: "plain", type: "button" }, "Copy");
+      button.addEventListener("click", () => copyText(this.text, button));
       buttons.push(button);
     }
-    if (this.traceId) buttons.push(make("a", { class: "plain", href: `/traces/${this.traceId}/` }, "Trace"));
-    return [...buttons, ...this.actions(this)];
+    if (this.traceId) buttons.push(createElement("a", { class: "plain", href: `/traces/${this.traceId}/` }, "Trace"));
+    return [...buttons, ...this.createActions(this)];
   }
 
-  place(element) {
+  appendPart(element) {
     this.cursor.remove();
     this.body.append(element, this.cursor);
   }
 
-  // A stored answer as it was.
-  static of(message, options) {
+  // Creates the view of a stored message.
+  static fromMessage(message, options) {
     const view = new AnswerView(options);
     view.messageId = message.message_id;
     view.traceId = message.trace_id;
     view.feedback = message.feedback;
     const calls = new Map((message.tool_calls ?? []).map((call) => [call.id, call]));
-    const parts = message.parts?.length ? message.parts : plain(message, calls);
+    const parts = message.parts?.length ? message.parts : listParts(message, calls);
     for (const part of parts) {
       if (part.type === "thinking") view.addThinking(part.content);
       else if (part.type === "text") view.addText(part.content);
-      else if (calls.has(part.id)) view.addCall(calls.get(part.id));
+      else if (calls.has(part.id)) view.addStoredToolCall(calls.get(part.id));
     }
     view.text = message.content;
-    view.steps = message.answered_by ?? [];
-    view.end(message.status);
+    view.answeringSteps = message.answered_by ?? [];
+    view.finish(message.status);
     return view;
   }
 }
 
-// Of an answer whose order nobody kept, the thinking comes first and the text last.
-function plain(message, calls) {
+// Lists the parts of a message without a stored order: its thinking first, its text last.
+function listParts(message, calls) {
   const parts = [];
   if (message.thinking) parts.push({ type: "thinking", content: message.thinking });
   for (const id of calls.keys()) parts.push({ type: "tool_call", id });

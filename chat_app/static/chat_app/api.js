@@ -1,4 +1,4 @@
-// The chat API as this page uses it: JSON in, JSON or server-sent events out, one kind of error.
+// Calls the chat API: sends JSON, reads JSON or server-sent events, throws ApiError.
 
 export class ApiError extends Error {
   constructor(code, message, status = 0) {
@@ -7,23 +7,24 @@ export class ApiError extends Error {
     this.status = status;
   }
 
-  // Whether the same thing may work when it is tried again.
-  get retryable() {
+  // True if the same request may succeed later.
+  get isRetryable() {
     return ["NETWORK_ERROR", "RATE_LIMITED", "SERVICE_UNAVAILABLE", "INTERNAL_ERROR"].includes(this.code);
   }
 }
 
-export function clientId() {
-  const known = localStorage.getItem("mockllm-client");
-  if (known) return known;
-  const made = crypto.randomUUID();
-  localStorage.setItem("mockllm-client", made);
-  return made;
+function getOrCreateClientId() {
+  const storedId = localStorage.getItem("mockllm-client");
+  if (storedId) return storedId;
+  const newId = crypto.randomUUID();
+  localStorage.setItem("mockllm-client", newId);
+  return newId;
 }
 
-const csrf = () => document.querySelector("[name=csrfmiddlewaretoken]")?.value ?? "";
+const readCsrfToken = () => document.querySelector("[name=csrfmiddlewaretoken]")?.value ?? "";
 
-async function ask(path, options = {}) {
+// Returns the response if its status is a success, else throws an ApiError.
+async function fetchOrThrow(path, options = {}) {
   let response;
   try {
     response = await fetch(path, { credentials: "same-origin", ...options });
@@ -32,50 +33,52 @@ async function ask(path, options = {}) {
     throw new ApiError("NETWORK_ERROR", "The server cannot be reached.");
   }
   if (response.ok) return response;
-  let told = {};
+  let errorBody = {};
   try {
-    told = await response.json();
+    errorBody = await response.json();
   } catch {
-    // Not ours: a proxy's page, for instance.
+    // A proxy may answer with a page of its own.
   }
-  const message = told.message ?? `The server answered ${response.status}.`;
-  throw new ApiError(told.code ?? "SERVICE_UNAVAILABLE", message, response.status);
+  const message = errorBody.message ?? `The server answered ${response.status}.`;
+  throw new ApiError(errorBody.code ?? "SERVICE_UNAVAILABLE", message, response.status);
 }
 
-function posted(body, signal) {
-  return {
+function fetchPost(path, body, signal) {
+  return fetchOrThrow(path, {
     method: "POST",
     signal,
-    headers: { "Content-Type": "application/json", "X-CSRFToken": csrf() },
-    body: JSON.stringify(body),
-  };
+    headers: { "Content-Type": "application/json", "X-CSRFToken": readCsrfToken() },
+    body: JSON.stringify({ client_id: getOrCreateClientId(), ...body }),
+  });
 }
 
-export async function post(path, body) {
-  return (await ask(path, posted({ client_id: clientId(), ...body }))).json();
+function fetchGet(path, query, signal) {
+  const search = new URLSearchParams({ client_id: getOrCreateClientId(), ...query });
+  return fetchOrThrow(`${path}?${search}`, { signal });
 }
 
-export async function get(path, query = {}) {
-  const search = new URLSearchParams({ client_id: clientId(), ...query });
-  return (await ask(`${path}?${search}`)).json();
+export async function postJson(path, body) {
+  return (await fetchPost(path, body)).json();
 }
 
-// Sends a message; gives its events as they come.
-export async function* send(path, body, signal) {
-  const response = await ask(path, posted({ client_id: clientId(), ...body }, signal));
-  yield* events(response);
+export async function getJson(path, query = {}) {
+  return (await fetchGet(path, query)).json();
 }
 
-// The events of a run after a number: what is missing first, then what comes.
-export async function* resume(traceId, after, signal) {
-  const search = new URLSearchParams({ client_id: clientId(), after: String(after) });
-  const response = await ask(`/api/stream/${encodeURIComponent(traceId)}?${search}`, { signal });
-  if (response.status !== 204) yield* events(response);
+// Sends a message and yields the events of its run.
+export async function* postForEvents(path, body, signal) {
+  yield* readEvents(await fetchPost(path, body, signal));
 }
 
-async function* events(response) {
+// Yields the events of a run after an event id: first the stored ones, then the new ones.
+export async function* resumeRun(traceId, lastEventId, signal) {
+  const response = await fetchGet(`/api/stream/${encodeURIComponent(traceId)}`, { after: lastEventId }, signal);
+  if (response.status !== 204) yield* readEvents(response);
+}
+
+async function* readEvents(response) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-  let waiting = "";
+  let unparsed = "";
   try {
     for (;;) {
       let piece;
@@ -86,11 +89,11 @@ async function* events(response) {
         throw new ApiError("NETWORK_ERROR", "The connection was lost.");
       }
       if (piece.done) return;
-      waiting += piece.value;
-      const blocks = waiting.split("\n\n");
-      waiting = blocks.pop();
+      unparsed += piece.value;
+      const blocks = unparsed.split("\n\n");
+      unparsed = blocks.pop();
       for (const block of blocks) {
-        const event = parsed(block);
+        const event = parseEvent(block);
         if (event) yield event;
       }
     }
@@ -99,7 +102,8 @@ async function* events(response) {
   }
 }
 
-function parsed(block) {
+// Returns the event of a block of lines, or null if it holds only comments.
+function parseEvent(block) {
   let id = 0;
   const data = [];
   for (const line of block.split("\n")) {

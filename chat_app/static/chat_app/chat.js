@@ -1,374 +1,312 @@
-// The playground: conversations at the side, one of them in the middle, the message box below.
+// The playground: the list of conversations, the open conversation and the message box.
 
 import { AnswerView } from "./answer.js";
-import { ApiError, get, post, resume, send } from "./api.js";
-import { Comparing } from "./comparing.js";
-import { make, when } from "./dom.js";
+import { ApiError, getJson, postForEvents, postJson, resumeRun } from "./api.js";
+import { addStoredBranch, streamComparison } from "./comparison.js";
+import { createElement, formatTime } from "./dom.js";
+import { clearError, runOrShowError, showError } from "./errors.js";
+import { createFeedbackButtons } from "./feedback.js";
+import { byId, page, scrollToEnd, state } from "./page.js";
+import { isComparisonOn } from "./profiles.js";
 
-const $ = (id) => document.getElementById(id);
-const page = {
-  list: $("conversations"), log: $("messages"), empty: $("empty"), title: $("title"),
-  form: $("composer"), text: $("message"), send: $("send"), stop: $("stop"),
-  profile: $("profile"), other: $("profile-b"), compare: $("compare"),
-  banner: $("error-banner"), said: $("error-text"), retry: $("error-retry"), step: $("error-step"),
-  about: $("about"), editing: $("editing"), search: $("search"), found: $("found"),
-};
-const state = { conversation: null, running: null, comparing: false, again: null, editing: null };
-const PROFILES = JSON.parse($("profiles").textContent);
+// ── The list of conversations ──
 
-// ── Errors ──
-
-// How the mock begins when no step answers.
-const UNMATCHED = "no_scenario_matched";
-
-function complain(error, again = null) {
-  if (error.name === "AbortError") return;
-  page.said.textContent = error.message;
-  page.banner.dataset.code = error.code ?? "";
-  page.banner.hidden = false;
-  page.step.hidden = !(error.message.includes(UNMATCHED) && state.conversation);
-  page.step.elements.session.value = `chat-${state.conversation}`;
-  state.again = again;
-  page.retry.hidden = !(again && error.retryable);
-}
-
-function settle() {
-  page.banner.hidden = true;
-  state.again = null;
-}
-
-page.retry.addEventListener("click", () => {
-  const again = state.again;
-  settle();
-  again?.();
-});
-$("error-close").addEventListener("click", settle);
-
-// ── Conversations ──
-
-const MAX_LISTED = 200;
-const SEARCH_AFTER_MS = 200;
+const MAX_CONVERSATIONS = 200;
+const SEARCH_DELAY_MS = 200;
 
 async function refreshList() {
-  const q = page.search.value.trim();
-  const { conversations } = await get("/api/list_conversations", { limit: MAX_LISTED, ...(q && { q }) });
-  // A slow answer to an earlier search says nothing of what is searched for now.
-  if (q !== page.search.value.trim()) return;
-  page.list.replaceChildren(...conversations.map(entry));
-  page.found.textContent = told(conversations.length, q);
+  const query = page.search.value.trim();
+  const { conversations } = await getJson("/api/list_conversations", { limit: MAX_CONVERSATIONS, ...(query && { q: query }) });
+  // The user has typed another query in the meantime.
+  if (query !== page.search.value.trim()) return;
+  page.conversations.replaceChildren(...conversations.map(createListItem));
+  page.resultCount.textContent = describeResultCount(conversations.length, query);
 }
 
-function told(count, q) {
-  if (!q) return count ? "" : "No conversations yet.";
-  if (!count) return `No results for “${q}”.`;
+function describeResultCount(count, query) {
+  if (!query) return count ? "" : "No conversations yet.";
+  if (!count) return `No results for “${query}”.`;
   return count === 1 ? "1 conversation found." : `${count} conversations found.`;
 }
 
-let searching = 0;
+let searchTimer = 0;
 page.search.addEventListener("input", () => {
-  clearTimeout(searching);
-  searching = setTimeout(() => guarded(refreshList), SEARCH_AFTER_MS);
+  clearTimeout(searchTimer);
+  searchTimer = setTimeout(() => runOrShowError(refreshList), SEARCH_DELAY_MS);
 });
 
-function entry(conversation) {
+function createListItem(conversation) {
   const id = conversation.conversation_id;
-  const link = make(
+  const link = createElement(
     "a",
-    { href: `?c=${id}`, "aria-current": id === state.conversation ? "page" : undefined },
-    make("span", { class: "name" }, conversation.title || "New conversation"),
-    make("small", {}, when(conversation.last_message_at)),
+    { href: `?c=${id}`, "aria-current": id === state.conversationId ? "page" : undefined },
+    createElement("span", { class: "name" }, conversation.title || "New conversation"),
+    createElement("small", {}, formatTime(conversation.last_message_at)),
   );
   link.addEventListener("click", (event) => {
     if (event.metaKey || event.ctrlKey) return;
     event.preventDefault();
-    guarded(() => open(id));
+    runOrShowError(() => openConversation(id));
   });
-  return make("li", {}, link);
+  return createElement("li", {}, link);
 }
 
-async function open(id, { push = true } = {}) {
-  const found = await get("/api/load_conversation", { conversation_id: id });
-  leave();
-  state.conversation = id;
-  if (push) history.pushState({ id }, "", `?c=${id}`);
-  show(found);
+// ── The open conversation ──
+
+const loadConversation = (id) => getJson("/api/load_conversation", { conversation_id: id });
+
+async function openConversation(id, { addToHistory = true } = {}) {
+  const conversation = await loadConversation(id);
+  detachFromRun();
+  state.conversationId = id;
+  if (addToHistory) history.pushState({ id }, "", `?c=${id}`);
+  showConversation(conversation);
   await refreshList();
-  await follow(found);
+  await followLiveRun(conversation);
 }
 
-function show(found) {
-  page.title.textContent = found.title || "New conversation";
-  $("rename").hidden = $("delete").hidden = false;
-  page.log.replaceChildren();
-  const pairs = new Map();
-  for (const message of found.messages) {
-    if (message.sender === "user") {
-      addUser(message.content, message.message_id);
-    } else if (message.branch) {
-      if (!pairs.has(message.branch) || pairs.size === 2) pairs.clear();
-      pairs.set(message.branch, message);
-      comparing.addStored(message, page.log, answerOptions());
-    } else {
-      page.log.append(AnswerView.of(message, answerOptions()).element);
-    }
+function showConversation({ title, messages }) {
+  showTitle(title);
+  showConversationButtons(true);
+  page.messages.replaceChildren();
+  for (const message of messages) {
+    if (message.sender === "user") addUserMessage(message.content, message.message_id);
+    else if (message.branch) addStoredBranch(message, ANSWER_OPTIONS);
+    else page.messages.append(AnswerView.fromMessage(message, ANSWER_OPTIONS).element);
   }
-  page.empty.hidden = found.messages.length > 0;
-  down();
+  page.empty.hidden = messages.length > 0;
+  scrollToEnd();
 }
 
-// A run that goes on: this page follows it from its beginning, another tab may too.
-async function follow(found) {
-  const last = found.messages.at(-1);
-  // Another tab may have seen it end, after this one had looked.
-  const run = remembered(found.conversation_id) ?? (last?.sender === "user" ? last.trace_id : null);
-  if (!run || (last && last.sender === "assistant" && last.trace_id === run)) {
-    forgetRun(found.conversation_id);
+// Follows the conversation's run from its first event, if it has not ended.
+async function followLiveRun({ conversation_id: conversationId, messages }) {
+  const last = messages.at(-1);
+  // No run is stored if another tab saw the run end after this page had loaded the conversation.
+  const traceId = getStoredRun(conversationId) ?? (last?.sender === "user" ? last.trace_id : null);
+  if (!traceId || (last?.sender === "assistant" && last.trace_id === traceId)) {
+    forgetRun(conversationId);
     return;
   }
-  const view = new AnswerView(answerOptions());
-  page.log.append(view.element);
-  down();
-  const ended = await read(resume(run, 0, begin(run)), view);
-  if (ended && view.status === "running" && view.traceId) await rejoin(view);
+  const view = addAnswer();
+  scrollToEnd();
+  const isConnected = await applyEvents(resumeRun(traceId, 0, startRun(traceId)), view);
+  if (isConnected && view.status === "running" && view.traceId) await followToEnd(view);
   else if (view.status === "running") view.element.remove();
 }
 
-function newConversation() {
-  leave();
-  settle();
+function startNewConversation() {
+  detachFromRun();
+  clearError();
   stopEditing();
-  state.conversation = null;
+  state.conversationId = null;
   history.pushState({}, "", location.pathname);
-  page.title.textContent = "New conversation";
-  $("rename").hidden = $("delete").hidden = true;
-  page.log.replaceChildren();
+  showTitle();
+  showConversationButtons(false);
+  page.messages.replaceChildren();
   page.empty.hidden = false;
-  for (const link of page.list.querySelectorAll("[aria-current]")) link.removeAttribute("aria-current");
-  page.text.focus();
+  for (const link of page.conversations.querySelectorAll("[aria-current]")) link.removeAttribute("aria-current");
+  page.textBox.focus();
 }
 
-function leave() {
-  state.running?.stop.abort();
-  state.running = null;
-  busy(false);
+function showTitle(title) {
+  page.title.textContent = title || "New conversation";
 }
 
-$("new").addEventListener("click", newConversation);
-$("rename").addEventListener("click", () =>
-  guarded(async () => {
-    const title = prompt("Title of this conversation", page.title.textContent);
-    if (!title?.trim()) return;
-    const renamed = await post("/api/rename_conversation", { conversation_id: state.conversation, title });
-    page.title.textContent = renamed.title;
-    await refreshList();
-  }),
-);
-$("delete").addEventListener("click", () =>
-  guarded(async () => {
-    if (!confirm("Delete this conversation with its traces?")) return;
-    await post("/api/delete_conversation", { conversation_id: state.conversation });
-    newConversation();
-    await refreshList();
-  }),
-);
-addEventListener("popstate", () => guarded(start));
+function showConversationButtons(isStored) {
+  byId("rename").hidden = byId("delete").hidden = !isStored;
+}
+
+async function renameConversation() {
+  const title = prompt("Title of this conversation", page.title.textContent);
+  if (!title?.trim()) return;
+  const renamed = await postJson("/api/rename_conversation", { conversation_id: state.conversationId, title });
+  showTitle(renamed.title);
+  await refreshList();
+}
+
+async function deleteConversation() {
+  if (!confirm("Delete this conversation with its traces?")) return;
+  await postJson("/api/delete_conversation", { conversation_id: state.conversationId });
+  startNewConversation();
+  await refreshList();
+}
+
+async function openFromUrl() {
+  const id = new URLSearchParams(location.search).get("c");
+  await refreshList();
+  if (id) await openConversation(id, { addToHistory: false });
+  else page.textBox.focus();
+}
+
+byId("new").addEventListener("click", startNewConversation);
+byId("rename").addEventListener("click", () => runOrShowError(renameConversation));
+byId("delete").addEventListener("click", () => runOrShowError(deleteConversation));
+addEventListener("popstate", () => runOrShowError(openFromUrl));
 
 // ── Messages ──
 
-function addUser(content, id = "") {
+function addUserMessage(content, id = "") {
   page.empty.hidden = true;
-  const edit = make("button", { class: "plain edit", type: "button", title: "Edit message", "aria-label": "Edit message" });
-  const element = make("article", { class: "message user", "aria-label": "You", "data-message": id }, make("div", { class: "text" }, content), edit);
-  edit.addEventListener("click", () => startEditing(element, content));
-  page.log.append(element);
-  return element;
+  const editButton = createElement("button", { class: "plain edit", type: "button", title: "Edit message", "aria-label": "Edit message" });
+  const message = createElement("article", { class: "message user", "aria-label": "You", "data-message": id }, createElement("div", { class: "text" }, content), editButton);
+  editButton.addEventListener("click", () => startEditing(message, content));
+  page.messages.append(message);
+  return message;
 }
 
-// An answer of a comparison has a label; the server lets none of these be asked for again.
-function answerOptions() {
-  const actions = (view) => [
-    ...(view.label ? [] : [regenerate(view)]),
-    ...(view.messageId ? feedback(view) : []),
-  ];
-  return { actions };
+// The server rejects a regeneration of a comparison's answers, which are those with a label.
+const ANSWER_OPTIONS = {
+  createActions: (view) => [
+    ...(view.label ? [] : [createRegenerateButton(view)]),
+    ...(view.messageId ? createFeedbackButtons(view) : []),
+  ],
+};
+
+function addAnswer() {
+  const view = new AnswerView(ANSWER_OPTIONS);
+  page.messages.append(view.element);
+  return view;
 }
 
-// ── Asking anew ──
+// ── Edited and regenerated messages ──
 
-const lastAsked = (element) => {
+function findUserMessageBefore(element) {
   let before = element.previousElementSibling;
   while (before && !before.classList.contains("user")) before = before.previousElementSibling;
   return before;
-};
+}
 
-function regenerate(view) {
-  const button = make("button", { class: "plain", type: "button", title: "Regenerate (deletes later messages)" }, "Regenerate");
+function createRegenerateButton(view) {
+  const button = createElement("button", { class: "plain", type: "button", title: "Regenerate (deletes later messages)" }, "Regenerate");
   button.addEventListener("click", () => {
-    const user = lastAsked(view.element);
-    if (!state.running && user) guarded(() => askAnew(user, user.querySelector(".text").textContent));
+    const userMessage = findUserMessageBefore(view.element);
+    if (!state.run && userMessage) runOrShowError(() => replaceFrom(userMessage, userMessage.querySelector(".text").textContent));
   });
   return button;
 }
 
-function startEditing(element, content) {
-  if (state.running) return;
-  state.editing = element;
-  page.editing.hidden = false;
-  page.text.value = content;
-  grow();
-  page.text.focus();
+function startEditing(userMessage, content) {
+  if (state.run) return;
+  state.editedMessage = userMessage;
+  page.editingNote.hidden = false;
+  setText(content);
+  page.textBox.focus();
 }
 
 function stopEditing() {
-  state.editing = null;
-  page.editing.hidden = true;
+  state.editedMessage = null;
+  page.editingNote.hidden = true;
 }
 
-// Takes a message back with all that came after it, and sends it, maybe in other words.
-async function askAnew(user, text) {
-  const id = user.dataset.message;
-  if (id) await post("/api/rewind_conversation", { conversation_id: state.conversation, message_id: id });
-  while (user.nextElementSibling) user.nextElementSibling.remove();
-  user.remove();
+// Deletes a message with all later ones, and sends a text in its place.
+async function replaceFrom(userMessage, text) {
+  const id = userMessage.dataset.message;
+  if (id) await postJson("/api/rewind_conversation", { conversation_id: state.conversationId, message_id: id });
+  while (userMessage.nextElementSibling) userMessage.nextElementSibling.remove();
+  userMessage.remove();
   stopEditing();
-  await submit(text);
+  await sendMessage(text);
 }
 
-$("editing-stop").addEventListener("click", () => {
+byId("editing-stop").addEventListener("click", () => {
   stopEditing();
-  page.text.value = "";
-  grow();
+  setText("");
 });
 
-function feedback(view) {
-  return [["like", "Like", "A good answer"], ["dislike", "Dislike", "A bad answer"]].map(([value, sign, title]) => {
-    const button = make("button", { class: "plain", type: "button", title, "aria-pressed": view.feedback === value ? "true" : "false", "data-feedback": value }, sign);
-    button.addEventListener("click", () =>
-      guarded(async () => {
-        const wanted = view.feedback === value ? null : value;
-        const kept = await post("/api/feedback", { message_id: view.messageId, feedback: wanted });
-        view.feedback = kept.feedback;
-        offerComment(view);
-        for (const one of view.foot.querySelectorAll("[data-feedback]")) {
-          one.setAttribute("aria-pressed", String(one.dataset.feedback === kept.feedback));
-        }
-      }),
-    );
-    return button;
-  });
-}
+// ── Sending ──
 
-// A line for what was good or bad, as long as there is a feedback that it explains.
-function offerComment(view) {
-  view.foot.querySelector(".comment")?.remove();
-  if (!view.feedback) return;
-  const text = make("input", { type: "text", maxlength: "10000", "aria-label": "Comment on your feedback", placeholder: "Comment (optional)" });
-  const form = make("form", { class: "comment", autocomplete: "off" }, text, make("button", { type: "submit" }, "Save comment"));
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    guarded(async () => {
-      await post("/api/feedback", { message_id: view.messageId, feedback: view.feedback, comment: text.value.trim() });
-      form.replaceChildren(make("small", { role: "status" }, text.value.trim() ? "Comment saved." : "No comment."));
-    });
-  });
-  view.foot.append(form);
-}
-
-async function submit(text, id = crypto.randomUUID()) {
-  settle();
-  const comparison = page.compare?.getAttribute("aria-pressed") === "true";
-  if (comparison && page.profile.value === page.other.value) {
-    complain(new ApiError("VALIDATION_ERROR", "Choose two different profiles to compare."));
+async function sendMessage(text, clientMessageId = crypto.randomUUID()) {
+  clearError();
+  const isComparison = isComparisonOn();
+  if (isComparison && page.profile.value === page.profileB.value) {
+    showError(new ApiError("VALIDATION_ERROR", "Choose two different profiles to compare."));
     return;
   }
-  const user = addUser(text);
-  const waiting = page.text.value;
-  page.text.value = "";
-  grow();
-  down();
-  const again = () => {
-    user.remove();
-    submit(text, id);
+  const userMessage = addUserMessage(text);
+  const draft = page.textBox.value;
+  setText("");
+  scrollToEnd();
+  const retry = () => {
+    userMessage.remove();
+    sendMessage(text, clientMessageId);
   };
   try {
-    await (comparison ? compare(text, user) : answer(text, id, { again, user }));
+    await (isComparison ? compareAnswers(text, userMessage) : streamAnswer(text, clientMessageId, { retry, userMessage }));
   } catch (error) {
-    // Refused before it was stored: the chat is as it was, and the text is still there to send.
-    user.remove();
-    page.empty.hidden = page.log.children.length > 0;
-    page.text.value ||= waiting;
-    grow();
-    complain(error, again);
+    // The server stored nothing, so the page goes back to where it was.
+    userMessage.remove();
+    page.empty.hidden = page.messages.children.length > 0;
+    setText(page.textBox.value || draft);
+    showError(error, retry);
   }
   await refreshList().catch(() => {});
 }
 
-async function answer(text, id, { again, user }) {
-  const view = new AnswerView(answerOptions());
-  page.log.append(view.element);
-  const events = send(
+async function streamAnswer(text, clientMessageId, { retry, userMessage }) {
+  const view = addAnswer();
+  const events = postForEvents(
     "/api/get_chat_response_stream",
-    { conversation_id: state.conversation, message: text, profile: page.profile.value || null, client_message_id: id },
-    begin(null),
+    { conversation_id: state.conversationId, message: text, profile: page.profile.value || null, client_message_id: clientMessageId },
+    startRun(),
   );
   try {
-    await read(events, view, () => submit(text), user);
+    await applyEvents(events, view, { retry: () => sendMessage(text), userMessage });
   } catch (error) {
     view.element.remove();
     throw error;
   }
-  if (view.status === "running" && view.traceId) await rejoin(view, again);
+  if (view.status === "running" && view.traceId) await followToEnd(view, retry);
 }
 
-// The stream has ended or broke, the run did not: go on where it stopped, as often as it ends.
-async function rejoin(view, again) {
+// Resumes a run as often as its stream ends before the run does.
+async function followToEnd(view, retry) {
   try {
-    let ended = true;
-    while (ended && view.status === "running") {
-      ended = await read(resume(view.traceId, view.last, begin(view.traceId)), view, again);
+    let isConnected = true;
+    while (isConnected && view.status === "running") {
+      isConnected = await applyEvents(resumeRun(view.traceId, view.lastEventId, startRun(view.traceId)), view, { retry });
     }
   } catch (error) {
-    complain(error, () => guarded(() => rejoin(view, again)));
+    showError(error, () => runOrShowError(() => followToEnd(view, retry)));
   }
 }
 
-async function compare(text, user) {
-  const signal = begin(null);
-  busy(true);
+async function compareAnswers(text, userMessage) {
+  const signal = startRun();
+  const onStarted = (event) => {
+    state.isComparing = true;
+    userMessage.dataset.message = event.message_id;
+    adoptRun(event.conversation_id);
+  };
+  setBusy(true);
   try {
-    const started = (event) => {
-      state.comparing = true;
-      user.dataset.message = event.message_id;
-      took(event.conversation_id, null);
-    };
-    await comparing.run(
-      { conversation_id: state.conversation, message: text, profile_a: page.profile.value || null, profile_b: page.other.value || null },
-      { signal, log: page.log, options: answerOptions(), started, down },
+    await streamComparison(
+      { conversation_id: state.conversationId, message: text, profile_a: page.profile.value || null, profile_b: page.profileB.value || null },
+      { signal, answerOptions: ANSWER_OPTIONS, onStarted },
     );
   } finally {
-    busy(false);
-    state.running = null;
-    state.comparing = false;
+    setBusy(false);
+    state.run = null;
+    state.isComparing = false;
   }
 }
 
-// Reads events into a view until the stream ends; false if the connection broke before.
-async function read(events, view, again = null, user = null) {
-  const mine = state.running;
-  busy(true);
+// Shows the events of a stream until it ends. Returns false if the connection broke before.
+async function applyEvents(events, view, { retry = null, userMessage = null } = {}) {
+  const { run } = state;
+  setBusy(true);
   try {
     for await (const event of events) {
-      view.last = event.id;
+      view.lastEventId = event.id;
       if (event.type === "started") {
-        if (user) user.dataset.message = event.message_id;
-        took(event.conversation_id, event.trace_id);
+        if (userMessage) userMessage.dataset.message = event.message_id;
+        adoptRun(event.conversation_id, event.trace_id);
       }
-      const ended = view.take(event);
-      down();
-      if (event.type === "error") complain(new ApiError(event.code, event.message, event.status), again);
-      if (ended) {
-        forgetRun(event.conversation_id ?? state.conversation);
-        tellSteps(view);
+      const hasEnded = view.applyEvent(event);
+      scrollToEnd();
+      if (event.type === "error") showError(new ApiError(event.code, event.message, event.status), retry);
+      if (hasEnded) {
+        forgetRun(event.conversation_id ?? state.conversationId);
+        loadAnsweringSteps(view);
       }
     }
     return true;
@@ -376,147 +314,112 @@ async function read(events, view, again = null, user = null) {
     if (error.name === "AbortError" || (view.traceId && error.code === "NETWORK_ERROR")) return false;
     throw error;
   } finally {
-    if (state.running === mine) {
-      state.running = null;
-      busy(false);
+    if (state.run === run) {
+      state.run = null;
+      setBusy(false);
     }
   }
 }
 
-// Who answered stands in the trace, which is written by now.
-function tellSteps(view) {
+// The trace names the steps that answered; it is complete when the run ends.
+async function loadAnsweringSteps(view) {
   if (!view.traceId) return;
-  get(`/api/trace/${view.traceId}`)
-    .then(({ model_calls: calls }) => view.tellSteps(calls.filter((call) => call.purpose === "answer" && call.answered_by).map((call) => call.answered_by)))
-    .catch(() => {});
+  const trace = await getJson(`/api/trace/${view.traceId}`).catch(() => null);
+  const answers = (trace?.model_calls ?? []).filter((call) => call.purpose === "answer" && call.answered_by);
+  if (trace) view.showAnsweringSteps(answers.map((call) => call.answered_by));
 }
 
-function begin(traceId) {
-  const stop = new AbortController();
-  state.running = { stop, traceId };
-  return stop.signal;
+// ── The run that the page follows ──
+
+// Makes a run the one that the page follows, and returns the signal that detaches the page from it.
+function startRun(traceId = null) {
+  const abortController = new AbortController();
+  state.run = { abortController, traceId };
+  return abortController.signal;
 }
 
-function took(conversation, traceId) {
-  const unwanted = state.running?.stopping && !state.running.traceId;
-  if (state.running) state.running.traceId = traceId ?? state.running.traceId;
-  if (unwanted) queueMicrotask(stop);
-  if (traceId) localStorage.setItem(`mockllm-run-${conversation}`, traceId);
-  if (state.conversation === conversation) return;
-  state.conversation = conversation;
-  history.replaceState({ id: conversation }, "", `?c=${conversation}`);
-  page.title.textContent = "New conversation";
-  $("rename").hidden = $("delete").hidden = false;
-  get("/api/load_conversation", { conversation_id: conversation })
-    .then((found) => {
-      if (state.conversation === conversation) page.title.textContent = found.title;
-      return refreshList();
-    })
-    .catch(() => {});
+function detachFromRun() {
+  state.run?.abortController.abort();
+  state.run = null;
+  setBusy(false);
 }
 
-const remembered = (conversation) => localStorage.getItem(`mockllm-run-${conversation}`);
-const forgetRun = (conversation) => localStorage.removeItem(`mockllm-run-${conversation}`);
+// Notes the run's id and its conversation, which the server may have created for this message.
+function adoptRun(conversationId, traceId = null) {
+  const { run } = state;
+  const mustCancel = run?.isStopRequested && !run.traceId;
+  if (run) run.traceId = traceId ?? run.traceId;
+  if (mustCancel) queueMicrotask(cancelRun);
+  if (traceId) localStorage.setItem(runKey(conversationId), traceId);
+  if (state.conversationId === conversationId) return;
+  state.conversationId = conversationId;
+  history.replaceState({ id: conversationId }, "", `?c=${conversationId}`);
+  showTitle();
+  showConversationButtons(true);
+  loadTitle(conversationId).catch(() => {});
+}
 
-page.stop.addEventListener("click", stop);
-async function stop() {
-  if (!state.running?.traceId && !state.comparing) {
-    // It has not begun yet: it is stopped as soon as it has.
-    if (state.running) state.running.stopping = true;
+async function loadTitle(conversationId) {
+  const { title } = await loadConversation(conversationId);
+  if (state.conversationId === conversationId) showTitle(title);
+  await refreshList();
+}
+
+const runKey = (conversationId) => `mockllm-run-${conversationId}`;
+const getStoredRun = (conversationId) => localStorage.getItem(runKey(conversationId));
+const forgetRun = (conversationId) => localStorage.removeItem(runKey(conversationId));
+
+async function cancelRun() {
+  if (!state.run?.traceId && !state.isComparing) {
+    // The run has no id yet; `adoptRun` cancels it.
+    if (state.run) state.run.isStopRequested = true;
     return;
   }
   try {
-    await post("/api/cancel_stream", { conversation_id: state.conversation });
+    await postJson("/api/cancel_stream", { conversation_id: state.conversationId });
   } catch (error) {
-    // It was faster: what came is what there is.
-    if (error.code !== "CONFLICT") complain(error);
+    // CONFLICT: the run has ended before.
+    if (error.code !== "CONFLICT") showError(error);
   }
 }
 
 // ── The message box ──
 
-function busy(is) {
-  page.stop.hidden = !is;
-  page.send.hidden = is;
-  page.form.setAttribute("aria-busy", String(is));
+const MAX_TEXT_BOX_PX = 220;
+
+function setBusy(isBusy) {
+  page.stop.hidden = !isBusy;
+  page.send.hidden = isBusy;
+  page.composer.setAttribute("aria-busy", String(isBusy));
 }
 
-function grow() {
-  page.text.style.height = "auto";
-  page.text.style.height = `${Math.min(page.text.scrollHeight + 2, 220)}px`;
+function setText(text) {
+  page.textBox.value = text;
+  resizeTextBox();
 }
 
-function down() {
-  const box = page.log.parentElement;
-  if (box.scrollHeight - box.scrollTop - box.clientHeight < 160 || !state.running) box.scrollTop = box.scrollHeight;
+function resizeTextBox() {
+  page.textBox.style.height = "auto";
+  page.textBox.style.height = `${Math.min(page.textBox.scrollHeight + 2, MAX_TEXT_BOX_PX)}px`;
 }
 
-page.text.addEventListener("input", grow);
-page.text.addEventListener("keydown", (event) => {
+page.stop.addEventListener("click", cancelRun);
+page.textBox.addEventListener("input", resizeTextBox);
+page.textBox.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
     event.preventDefault();
-    page.form.requestSubmit();
+    page.composer.requestSubmit();
   }
 });
 addEventListener("keydown", (event) => {
-  if (event.key === "Escape" && !page.stop.hidden && event.target !== page.search) stop();
+  if (event.key === "Escape" && !page.stop.hidden && event.target !== page.search) cancelRun();
 });
-page.form.addEventListener("submit", (event) => {
+page.composer.addEventListener("submit", (event) => {
   event.preventDefault();
-  if (state.running) return;
-  if (state.editing) guarded(() => askAnew(state.editing, page.text.value));
-  else submit(page.text.value);
-});
-page.compare?.addEventListener("click", () => {
-  const on = page.compare.getAttribute("aria-pressed") !== "true";
-  page.compare.setAttribute("aria-pressed", String(on));
-  $("second").hidden = !on;
-  tellProfile();
+  if (state.run) return;
+  if (state.editedMessage) runOrShowError(() => replaceFrom(state.editedMessage, page.textBox.value));
+  else sendMessage(page.textBox.value);
 });
 
-// ── The profile ──
-
-function tellProfile() {
-  const both = page.compare?.getAttribute("aria-pressed") === "true";
-  const names = both ? [page.profile.value, page.other.value] : [page.profile.value];
-  if (both) for (const option of page.other.options) option.disabled = option.value === page.profile.value;
-  if (both && page.other.value === page.profile.value) {
-    page.other.value = [...page.other.options].find((option) => !option.disabled)?.value ?? page.other.value;
-    names[1] = page.other.value;
-  }
-  const shown = names.map((name) => PROFILES.find((one) => one.name === name)).filter(Boolean);
-  const prompted = shown.some((one) => one.system_prompt);
-  const tools = shown.some((one) => one.tools.length);
-  $("about-short").textContent = [prompted ? "System prompt" : "No system prompt", tools ? "tools on" : "no tools"].join(" · ");
-  $("about-long").replaceChildren(...shown.map((one) =>
-    make("div", {},
-      make("b", {}, `${one.name}: ${one.provider_id}, ${one.model_id}`),
-      make("pre", { class: "prompt", tabindex: "0" }, one.system_prompt || "No system prompt."),
-      make("p", { class: "faint" }, one.tools.length ? `Tools of ${one.tools.join(", ")}` : "No tools."),
-    ),
-  ));
-}
-
-page.profile.addEventListener("change", tellProfile);
-page.other?.addEventListener("change", tellProfile);
-
-async function guarded(action) {
-  try {
-    await action();
-  } catch (error) {
-    complain(error, () => guarded(action));
-  }
-}
-
-const comparing = new Comparing({ complain, guarded });
-
-async function start() {
-  const id = new URLSearchParams(location.search).get("c");
-  await refreshList();
-  if (id) await open(id, { push: false });
-  else page.text.focus();
-}
-
-grow();
-tellProfile();
-guarded(start);
+resizeTextBox();
+runOrShowError(openFromUrl);

@@ -1,12 +1,16 @@
-// Buttons that put a text on the clipboard.
+// Buttons that copy a text to the clipboard.
+
+const CONFIRM_MS = 1200;
+
+export async function copyText(text, button) {
+  await navigator.clipboard.writeText(text);
+  const label = button.textContent;
+  button.textContent = "Copied";
+  setTimeout(() => {
+    button.textContent = label;
+  }, CONFIRM_MS);
+}
 
 for (const button of document.querySelectorAll("[data-copy]")) {
-  button.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(button.dataset.copy);
-    const before = button.textContent;
-    button.textContent = "Copied";
-    setTimeout(() => {
-      button.textContent = before;
-    }, 1200);
-  });
+  button.addEventListener("click", () => copyText(button.dataset.copy, button));
 }

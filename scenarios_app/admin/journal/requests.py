@@ -72,7 +72,7 @@ _TIMINGS = {"chosen_ms": "Matching took", "head_ms": "First byte after"}
 class JournalAdmin(RecordAdmin):
     class Media:
         js = (
-            Script("mockllm_site/copy.js", defer=True),
+            Script("mockllm_site/copy.js", type="module"),
             Script("scenarios_app/journal.js", type="module"),
         )
 

@@ -1,63 +1,68 @@
-// The page of one trace: looks again while the run goes on, and makes a scenario of it, which is
-// shown as JSON or becomes a draft in the admin.
+// The page of one trace: reloads while the run goes on. Makes a scenario of the run, which the page
+// shows as JSON or saves as a draft in the admin.
 
-const trace = document.getElementById("trace");
-const banner = document.getElementById("error-banner");
-const LOOK_AGAIN_MS = 1500;
+const RELOAD_MS = 1500;
 
-if (trace.dataset.running === "true") setTimeout(() => location.reload(), LOOK_AGAIN_MS);
+const byId = (id) => document.getElementById(id);
+const trace = byId("trace");
+const banner = byId("error-banner");
 
-function complain(message) {
-  document.getElementById("error-text").textContent = message;
+if (trace.dataset.running === "true") setTimeout(() => location.reload(), RELOAD_MS);
+
+function showError(message) {
+  byId("error-text").textContent = message;
   banner.hidden = false;
 }
 
-/* The document that plays the run again, by name and text; null where there is none, which is said then. */
-async function scenario() {
+// Returns the name and the JSON text of the scenario that replays the run. If there is none, shows
+// the reason and returns null.
+async function makeScenario() {
   banner.hidden = true;
-  const response = await fetch(`/api/trace/${trace.dataset.id}/scenario`, {
-    method: "POST",
-    headers: {
-      "Content-Type": "application/json",
-      "X-CSRFToken": document.querySelector("[name=csrfmiddlewaretoken]").value,
-    },
-    body: "{}",
-  });
-  const answer = await response.json();
-  if (!response.ok) {
-    complain(answer.message);
+  let response, body;
+  try {
+    response = await fetch(`/api/trace/${trace.dataset.id}/scenario`, {
+      method: "POST",
+      headers: {
+        "Content-Type": "application/json",
+        "X-CSRFToken": document.querySelector("[name=csrfmiddlewaretoken]").value,
+      },
+      body: "{}",
+    });
+    body = await response.json();
+  } catch {
+    showError("The server cannot be reached.");
     return null;
   }
-  return { name: answer.name, text: JSON.stringify(answer, null, 2) };
+  if (!response.ok) {
+    showError(body.message);
+    return null;
+  }
+  return { name: body.name, text: JSON.stringify(body, null, 2) };
 }
 
-async function show() {
-  const made = await scenario();
-  if (!made) return;
-  const { name, text } = made;
-  document.getElementById("document").textContent = text;
-  const download = document.getElementById("download");
-  download.href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
-  download.download = `${name}.json`;
-  document.getElementById("scenario").hidden = false;
-  document.getElementById("scenario").scrollIntoView({ behavior: "smooth" });
+async function showScenario() {
+  const scenario = await makeScenario();
+  if (!scenario) return;
+  byId("document").textContent = scenario.text;
+  byId("copy").dataset.copy = scenario.text;
+  const download = byId("download");
+  download.href = URL.createObjectURL(new Blob([scenario.text], { type: "application/json" }));
+  download.download = `${scenario.name}.json`;
+  byId("scenario").hidden = false;
+  byId("scenario").scrollIntoView({ behavior: "smooth" });
 }
 
-const fail = () => complain("The server cannot be reached.");
-
-document.getElementById("make").addEventListener("click", () => show().catch(fail));
-document.getElementById("draft")?.addEventListener("submit", async (event) => {
+async function saveAsDraft(event) {
   event.preventDefault();
   const form = event.target;
   const button = form.querySelector("button");
   button.disabled = true;
-  const made = await scenario().catch(fail);
+  const scenario = await makeScenario();
   button.disabled = false;
-  if (!made) return;
-  form.elements.document.value = made.text;
+  if (!scenario) return;
+  form.elements.document.value = scenario.text;
   form.submit();
-});
-document.getElementById("copy").addEventListener("click", async ({ target }) => {
-  await navigator.clipboard.writeText(document.getElementById("document").textContent);
-  target.textContent = "Copied";
-});
+}
+
+byId("make").addEventListener("click", showScenario);
+byId("draft")?.addEventListener("submit", saveAsDraft);
