@@ -1,27 +1,27 @@
-/* On every page of the admin: Ctrl+S saves, and what the theme shows by signs alone is named or
-   hidden for those who hear the page. */
+/* On every page of the admin: Ctrl+S saves, and screen readers get a name for each icon button and
+   none for decorative icons. */
 "use strict";
 
 (() => {
-  const MEANS = { theater_comedy: "mockllm", more_horiz: "More", more_vert: "More", search: "Search" };
-  const ICONS = ".material-symbols-outlined:not([aria-hidden])";
+  const ICON_NAMES = { theater_comedy: "mockllm", more_horiz: "More", more_vert: "More", search: "Search" };
+  const ICON_SELECTOR = ".material-symbols-outlined:not([aria-hidden])";
 
-  function name() {
-    // The names of icons are no words of the page.
-    for (const icon of document.querySelectorAll(ICONS)) {
+  function addAccessibleNames() {
+    // An icon's text is the name of its glyph.
+    for (const icon of document.querySelectorAll(ICON_SELECTOR)) {
       if (!icon.matches("button, a, [x-on\\:click], [tabindex]")) icon.setAttribute("aria-hidden", "true");
     }
-    // A sign alone is called by what it does.
-    for (const one of document.querySelectorAll("a:not([aria-label], [title]), button:not([aria-label], [title])")) {
-      const icon = one.querySelector(".material-symbols-outlined");
-      if (icon && one.textContent.trim() === icon.textContent.trim()) {
-        one.setAttribute("aria-label", MEANS[icon.textContent.trim()] ?? icon.textContent.trim().replaceAll("_", " "));
+    // A button with only an icon has no other name.
+    for (const control of document.querySelectorAll("a:not([aria-label], [title]), button:not([aria-label], [title])")) {
+      const icon = control.querySelector(".material-symbols-outlined");
+      if (icon && control.textContent.trim() === icon.textContent.trim()) {
+        control.setAttribute("aria-label", ICON_NAMES[icon.textContent.trim()] ?? icon.textContent.trim().replaceAll("_", " "));
       }
     }
-    // Links that lead nowhere but do something are buttons, by keys too.
-    for (const one of document.querySelectorAll("a[x-on\\:click]:not([href], [role])")) {
-      one.setAttribute("role", "button");
-      one.tabIndex = 0;
+    // A link without an address acts as a button; the keydown listener below makes Enter press it.
+    for (const link of document.querySelectorAll("a[x-on\\:click]:not([href], [role])")) {
+      link.setAttribute("role", "button");
+      link.tabIndex = 0;
     }
     for (const icon of document.querySelectorAll(".help-tooltip[aria-label]:not([role])")) {
       icon.setAttribute("role", "img");
@@ -33,16 +33,16 @@
       nav.setAttribute("aria-label", nav.id === "nav-sidebar-inner" ? "Admin" : "More");
     }
     document.querySelectorAll(".simplebar-content-wrapper").forEach((box, index) => {
-      // It scrolls by keys where it has to; it is no part of the page of its own.
+      // The theme makes it a focusable region, so screen readers announce its name.
       box.setAttribute("aria-label", box.closest("#nav-sidebar-inner") ? "Navigation" : `Table ${index + 1}`);
     });
   }
 
   addEventListener("load", () => {
-    name();
-    new MutationObserver(name).observe(document.body, { childList: true, subtree: true });
-    document.addEventListener("toggle", name, true);
-    // The theme hides the page until its scripts run; a browser that came by earlier focused nothing.
+    addAccessibleNames();
+    new MutationObserver(addAccessibleNames).observe(document.body, { childList: true, subtree: true });
+    document.addEventListener("toggle", addAccessibleNames, true);
+    // The theme hides the page until its scripts run, so the browser could not focus the field.
     if (document.activeElement === document.body) document.querySelector("[autofocus]")?.focus();
   });
 

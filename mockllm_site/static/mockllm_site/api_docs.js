@@ -1,13 +1,13 @@
-// The page of an API: its forms send their requests, and what comes back is shown below them.
+// The reference page of an API: sends the requests of its forms and shows the responses below them.
 
 const token = document.getElementById("token");
 
-function csrfToken() {
+function readCsrfToken() {
   return document.cookie.match(/(?:^|; )csrftoken=([^;]+)/)?.[1];
 }
 
-/* The request that a form describes. A parameter that is left empty is not sent. */
-function request(form) {
+/* Returns the URL and the fetch options of a form's request, without its empty parameters. */
+function buildRequest(form) {
   let path = form.dataset.path;
   const query = new URLSearchParams();
   const headers = new Headers();
@@ -18,14 +18,15 @@ function request(form) {
     else headers.set(field.name, field.value);
   }
   if (token.value) headers.set("Authorization", `Bearer ${token.value}`);
-  const csrf = csrfToken();
+  const csrf = readCsrfToken();
   if (csrf) headers.set("X-CSRFToken", csrf);
   const body = form.querySelector("[data-body]")?.value;
   if (body !== undefined) headers.set("Content-Type", "application/json");
   return [`${path}${query.size ? `?${query}` : ""}`, { method: form.dataset.method, headers, body }];
 }
 
-function readable(text) {
+/* Indents JSON and leaves other text as it is. */
+function formatIfJson(text) {
   try {
     return JSON.stringify(JSON.parse(text), null, 2);
   } catch {
@@ -33,35 +34,35 @@ function readable(text) {
   }
 }
 
-function show(box, status, text) {
-  const head = document.createElement("p");
-  head.className = "faint";
-  head.textContent = status;
+function showResponse(box, status, text) {
+  const statusLine = document.createElement("p");
+  statusLine.className = "faint";
+  statusLine.textContent = status;
   const body = document.createElement("pre");
   body.tabIndex = 0;
   body.textContent = text;
-  box.replaceChildren(head, ...(text ? [body] : []));
+  box.replaceChildren(statusLine, ...(text ? [body] : []));
 }
 
 for (const form of document.querySelectorAll("form[data-path]")) {
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     const box = form.nextElementSibling;
-    const [url, options] = request(form);
-    show(box, "Waiting for the answer …", "");
+    const [url, options] = buildRequest(form);
+    showResponse(box, "Waiting for the answer …", "");
     try {
       const response = await fetch(url, options);
-      show(box, `${response.status} ${response.statusText} · ${options.method} ${url}`, readable(await response.text()));
+      showResponse(box, `${response.status} ${response.statusText} · ${options.method} ${url}`, formatIfJson(await response.text()));
     } catch {
-      show(box, "The server cannot be reached.", "");
+      showResponse(box, "The server cannot be reached.", "");
     }
   });
 }
 
-/* A link to an operation or a schema opens it. */
-function open() {
+/* Opens the operation or schema that the URL's fragment names. */
+function openTarget() {
   const target = location.hash && document.getElementById(location.hash.slice(1));
   if (target instanceof HTMLDetailsElement) target.open = true;
 }
-addEventListener("hashchange", open);
-open();
+addEventListener("hashchange", openTarget);
+openTarget();

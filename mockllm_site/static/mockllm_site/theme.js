@@ -1,9 +1,9 @@
-// The theme's switch, one with the admin's: what was chosen is kept as the admin keeps it, and stands
-// before the first paint.
+// The switch between light and dark. The admin uses the same key and format, so both share the choice.
+// The script runs before the first paint, so the page does not flash.
 const root = document.documentElement;
-const KEY = "adminTheme";
-const saved = (localStorage.getItem(KEY) ?? "").replaceAll('"', "");
-if (saved === "dark" || saved === "light") root.dataset.theme = saved;
+const STORAGE_KEY = "adminTheme";
+const savedTheme = (localStorage.getItem(STORAGE_KEY) ?? "").replaceAll('"', "");
+if (savedTheme === "dark" || savedTheme === "light") root.dataset.theme = savedTheme;
 
 document.addEventListener("DOMContentLoaded", () => {
   const button = document.getElementById("theme");
@@ -13,6 +13,6 @@ document.addEventListener("DOMContentLoaded", () => {
     (!root.dataset.theme && matchMedia("(prefers-color-scheme: dark)").matches);
   button.addEventListener("click", () => {
     root.dataset.theme = isDark() ? "light" : "dark";
-    localStorage.setItem(KEY, JSON.stringify(root.dataset.theme));
+    localStorage.setItem(STORAGE_KEY, JSON.stringify(root.dataset.theme));
   });
 });

@@ -1,37 +1,39 @@
-/* The arguments of a tool call as lines of name, value and kind. What is no object is edited as
-   JSON, and an object can be. */
+/* Edits the arguments of a tool call as lines of name, value and kind, or as JSON. Arguments that
+   are no object are always JSON. */
 
 const TEXT = "text";
 const OTHER = "other";
-const KINDS = [[TEXT, "text"], [OTHER, "number, true, list …"]];
+const VALUE_KINDS = [[TEXT, "text"], [OTHER, "number, true, list …"]];
+const MAX_LINE_CHARS = 60;
 
-export function button(text, className, act) {
-  const made = document.createElement("button");
-  made.type = "button";
-  made.className = className;
-  made.textContent = text;
-  made.addEventListener("click", act);
-  return made;
+export function createButton(text, className, onClick) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = className;
+  button.textContent = text;
+  button.addEventListener("click", onClick);
+  return button;
 }
 
-export function input(tag, label, value) {
-  const made = document.createElement(tag);
-  made.className = tag === "textarea" ? "sc-input sc-area sc-code" : "sc-input";
-  if (tag === "textarea") made.rows = 1;
-  made.setAttribute("aria-label", label);
-  made.spellcheck = false;
-  made.value = value;
-  return made;
+export function createField(tag, label, value) {
+  const field = document.createElement(tag);
+  field.className = tag === "textarea" ? "sc-input sc-area sc-code" : "sc-input";
+  if (tag === "textarea") field.rows = 1;
+  field.setAttribute("aria-label", label);
+  field.spellcheck = false;
+  field.value = value;
+  return field;
 }
 
-/* On one line where that is short. */
-function shown(value) {
-  const tall = JSON.stringify(value, null, 2);
-  const flat = tall.replace(/\n\s*/g, " ");
-  return flat.length > 60 ? tall : flat;
+/* Formats short JSON on one line and longer JSON with indents. */
+function formatJson(value) {
+  const indented = JSON.stringify(value, null, 2);
+  const oneLine = indented.replace(/\n\s*/g, " ");
+  return oneLine.length > MAX_LINE_CHARS ? indented : oneLine;
 }
 
-function parsed(text) {
+/* Returns undefined for text that is not JSON. */
+function parseJson(text) {
   try {
     return JSON.parse(text);
   } catch {
@@ -39,93 +41,97 @@ function parsed(text) {
   }
 }
 
-function check(field, wanted) {
-  const wrong = wanted && Boolean(field.value.trim()) && parsed(field.value) === undefined;
-  field.classList.toggle("sc-not-json", wrong);
-  field.title = wrong ? "This is not JSON yet" : "";
+function markInvalidJson(field, mustBeJson) {
+  const isInvalid = mustBeJson && Boolean(field.value.trim()) && parseJson(field.value) === undefined;
+  field.classList.toggle("sc-not-json", isInvalid);
+  field.title = isInvalid ? "This is not JSON yet" : "";
 }
 
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
-// Whether nothing is lost when a script reads a text and writes it again.
-const isExact = (text, value) => JSON.stringify(value) === text.replace(/("(?:[^"\\]|\\.)*")|\s+/g, "$1");
 
-/* `given` is what the call has, undefined for none; `changed` is told of what changes by a click.
-   Gives the element, and a function for the JSON that it stands for: "" for none. */
-export function argumentsOf(given, changed) {
+/* Removes the white space outside of strings. */
+const minifyJson = (text) => text.replace(/("(?:[^"\\]|\\.)*")|\s+/g, "$1");
+/* True if the value gives the same text again: large numbers do not. */
+export const isExact = (text, value) => JSON.stringify(value) === minifyJson(text);
+
+/* Returns an editor of arguments: its element, and a function that returns their JSON text, "" for
+   none. `value` is undefined for a call without arguments. `onChange` is called when a click
+   changes them. */
+export function createArgumentsEditor(value, onChange) {
   const element = document.createElement("div");
   element.className = "sc-arguments";
-  const lines = () => [...element.querySelectorAll(".sc-argument")];
-  let empty = given === undefined ? "" : "{}";
+  let textWithoutLines = value === undefined ? "" : "{}";
 
-  function line(name, value) {
+  function createLine(name, lineValue) {
     const kind = document.createElement("select");
     kind.className = "sc-input sc-select";
     kind.setAttribute("aria-label", "Kind of value");
-    kind.append(...KINDS.map(([key, label]) => new Option(label, key)));
-    kind.value = typeof value === "string" ? TEXT : OTHER;
-    const text = input("textarea", "Argument value", kind.value === TEXT ? value : shown(value));
-    const key = input("input", "Argument name", name);
+    kind.append(...VALUE_KINDS.map(([key, label]) => new Option(label, key)));
+    kind.value = typeof lineValue === "string" ? TEXT : OTHER;
+    const valueField = createField("textarea", "Argument value", kind.value === TEXT ? lineValue : formatJson(lineValue));
+    const nameField = createField("input", "Argument name", name);
     const warning = document.createElement("p");
     warning.className = "sc-help sc-doubt";
     warning.setAttribute("role", "status");
-    const look = () => {
-      check(text, kind.value === OTHER);
-      const has = [key, text].map((field) => Boolean(field.value.trim()));
-      warning.textContent = has[0] === has[1] ? "" : has[0] ? "This argument has no value." : "This value has no name.";
+    const markValue = () => markInvalidJson(valueField, kind.value === OTHER);
+    const checkLine = () => {
+      markValue();
+      const [hasName, hasValue] = [nameField, valueField].map((field) => Boolean(field.value.trim()));
+      warning.textContent = hasName === hasValue ? "" : hasName ? "This argument has no value." : "This value has no name.";
     };
-    const made = document.createElement("div");
-    made.className = "sc-argument";
-    // A line that is being typed is not incomplete yet.
-    made.addEventListener("focusout", ({ relatedTarget }) => { if (!made.contains(relatedTarget)) look(); });
-    made.addEventListener("input", () => { if (warning.textContent) look(); else check(text, kind.value === OTHER); });
-    if (name) look();
-    const gone = button("×", "sc-call-gone", () => { made.remove(); changed(); });
-    gone.setAttribute("aria-label", "Remove this argument");
-    made.append(key, text, kind, gone, warning);
-    return made;
+    const line = document.createElement("div");
+    line.className = "sc-argument";
+    // A user who is still in the line may be about to fill in the rest.
+    line.addEventListener("focusout", ({ relatedTarget }) => { if (!line.contains(relatedTarget)) checkLine(); });
+    line.addEventListener("input", () => { if (warning.textContent) checkLine(); else markValue(); });
+    if (name) checkLine();
+    const removeButton = createButton("×", "sc-call-gone", () => { line.remove(); onChange(); });
+    removeButton.setAttribute("aria-label", "Remove this argument");
+    line.append(nameField, valueField, kind, removeButton, warning);
+    return line;
   }
 
-  function written() {
+  function getText() {
     const area = element.querySelector(":scope > textarea");
     if (area) return area.value.trim();
-    const pairs = lines().map((one) => {
-      const [name, value, kind] = one.querySelectorAll("input, select, textarea");
-      if (!name.value.trim() && !value.value.trim()) return null;
-      const json = kind.value === TEXT ? JSON.stringify(value.value) : value.value.trim();
+    const pairs = [...element.querySelectorAll(".sc-argument")].map((line) => {
+      const [name, valueField, kind] = line.querySelectorAll("input, select, textarea");
+      if (!name.value.trim() && !valueField.value.trim()) return null;
+      const json = kind.value === TEXT ? JSON.stringify(valueField.value) : valueField.value.trim();
       return `${JSON.stringify(name.value.trim())}: ${json}`;
     }).filter((pair) => pair !== null);
-    return pairs.length ? `{${pairs.join(", ")}}` : empty;
+    return pairs.length ? `{${pairs.join(", ")}}` : textWithoutLines;
   }
 
-  function asLines(value) {
-    const more = button("+ Add an argument", "sc-more", () => {
-      const made = line("", "");
-      element.querySelector(".sc-arguments-end").before(made);
-      changed();
-      made.querySelector("input").focus();
+  function showLines(object) {
+    const addButton = createButton("+ Add an argument", "sc-more", () => {
+      const line = createLine("", "");
+      element.querySelector(".sc-arguments-end").before(line);
+      onChange();
+      line.querySelector("input").focus();
     });
-    const other = button("Edit as JSON", "sc-more sc-quiet", () => asText(written()));
+    const jsonButton = createButton("Edit as JSON", "sc-more sc-quiet", () => showJson(getText()));
     const end = document.createElement("div");
     end.className = "sc-arguments-end";
-    end.append(more, other);
-    element.replaceChildren(...Object.entries(value).map(([name, one]) => line(name, one)), end);
+    end.append(addButton, jsonButton);
+    element.replaceChildren(...Object.entries(object).map(([name, lineValue]) => createLine(name, lineValue)), end);
   }
 
-  function asText(text) {
-    const area = input("textarea", "Arguments (JSON)", text);
+  function showJson(text) {
+    const area = createField("textarea", "Arguments (JSON)", text);
     area.placeholder = '{"city": "Paris"}';
-    const other = button("Edit as lines", "sc-more sc-quiet", () => {
-      const value = area.value.trim() ? parsed(area.value) : {};
-      if (area.value.trim()) empty = "{}";
-      if (isObject(value) && isExact(area.value.trim() || "{}", value)) asLines(value);
-      else other.textContent = "Edit as lines: only possible for an object without very large numbers";
+    const linesButton = createButton("Edit as lines", "sc-more sc-quiet", () => {
+      const object = area.value.trim() ? parseJson(area.value) : {};
+      if (area.value.trim()) textWithoutLines = "{}";
+      if (isObject(object) && isExact(area.value.trim() || "{}", object)) showLines(object);
+      else linesButton.textContent = "Edit as lines: only possible for an object without very large numbers";
     });
-    area.addEventListener("input", () => check(area, true));
-    element.replaceChildren(area, other);
+    area.addEventListener("input", () => markInvalidJson(area, true));
+    element.replaceChildren(area, linesButton);
     area.focus();
   }
 
-  if (given === undefined || isObject(given)) asLines(given ?? {});
-  else asText(shown(given));
-  return { element, written };
+  if (value === undefined || isObject(value)) showLines(value ?? {});
+  else showJson(formatJson(value));
+  return { element, getText };
 }

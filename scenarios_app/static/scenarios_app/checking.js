@@ -1,126 +1,127 @@
-/* Lint while one writes. A moment after a change the form is sent to be looked at, not saved (htmx
-   does that), and the notes above it say what came of it; here that is taken to the fields. What
-   nobody has touched yet is not wrong: it is only not written yet. */
+/* Lints the scenario while the user edits it. A moment after a change htmx sends the form to be
+   checked, not saved, and swaps the notes above the form. This script shows their errors beside the
+   fields, and hides the errors of fields that the user has not edited yet. */
 "use strict";
 
 (() => {
   const form = document.querySelector("form[hx-post]");
   const notes = document.getElementById("notes");
   if (!form || !notes) return;
-  const told = document.getElementById("told");
-  const touched = new WeakSet();
-  const line = document.createElement("a");
-  let place = null;
-  let heldBack = false;
+  // The errors of a save that was refused.
+  const saveErrors = document.getElementById("told");
+  const editedCells = new WeakSet();
+  const statusLink = document.createElement("a");
+  let focusPosition = null;
+  let isSwapHeldBack = false;
 
   const status = document.createElement("span");
-  line.id = "checked";
-  line.href = "#notes";
-  line.hidden = true;
+  statusLink.id = "checked";
+  statusLink.href = "#notes";
+  statusLink.hidden = true;
   status.setAttribute("role", "status");
-  status.append(line);
-  const buttons = [...document.querySelectorAll("#submit-row button")].at(-1)?.parentElement;
-  (buttons ?? form).append(status);
+  status.append(statusLink);
+  const buttonRow = [...document.querySelectorAll("#submit-row button")].at(-1)?.parentElement;
+  (buttonRow ?? form).append(status);
 
-  function say(text, tone = "") {
-    // The same words again would be read aloud again.
-    if (line.textContent !== text) line.textContent = text;
-    line.hidden = !text;
-    line.title = text;
-    line.dataset.tone = tone;
+  function showStatus(text, tone = "") {
+    // Screen readers would read the same text again.
+    if (statusLink.textContent !== text) statusLink.textContent = text;
+    statusLink.hidden = !text;
+    statusLink.title = text;
+    statusLink.dataset.tone = tone;
   }
 
   const cellOf = (link) => document.getElementById(link.hash.slice(1) || "-")?.closest(".sc-cell");
 
-  /* After a save that was refused, all of it has been tried. */
-  function isUntouched(cell) {
-    if (!cell || told || touched.has(cell)) return false;
+  /* A refused save counts as an edit of all cells. */
+  function isUnedited(cell) {
+    if (!cell || saveErrors || editedCells.has(cell)) return false;
     return Boolean(cell.closest(".sc-fresh")) || ("new" in form.dataset && !cell.closest(".sc-step"));
   }
 
-  /* Takes out what is only not written yet, and returns the place of the first of it, or "". */
-  function sift() {
+  /* Removes the errors of unedited cells and returns the name of the first such cell, or "". */
+  function removeUneditedErrors() {
     const lines = [...notes.querySelectorAll(".sc-note-bad li")];
-    const waiting = lines.filter((one) => isUntouched(cellOf(one.querySelector("a"))));
-    waiting.forEach((one) => one.remove());
-    if (waiting.length && waiting.length === lines.length) notes.querySelector(".sc-note-bad").remove();
-    return waiting.length ? waiting[0].querySelector("b")?.textContent.replace(/:\s*$/, "") ?? "a field" : "";
+    const unedited = lines.filter((line) => isUnedited(cellOf(line.querySelector("a"))));
+    unedited.forEach((line) => line.remove());
+    if (unedited.length && unedited.length === lines.length) notes.querySelector(".sc-note-bad").remove();
+    return unedited.length ? unedited[0].querySelector("b")?.textContent.replace(/:\s*$/, "") ?? "a field" : "";
   }
 
-  /* Errors stand beside their fields too. Those that the page came with go: all was looked at. */
-  function mark() {
-    form.querySelectorAll(".sc-wrong > .sc-error, .sc-step .sc-bad").forEach((one) => one.remove());
+  /* Replaces the errors beside the fields with those in the notes. */
+  function markFields() {
+    form.querySelectorAll(".sc-wrong > .sc-error, .sc-step .sc-bad").forEach((element) => element.remove());
     form.querySelectorAll(".sc-wrong").forEach((cell) => cell.classList.remove("sc-wrong"));
     for (const link of notes.querySelectorAll(".sc-note-bad a")) {
       const cell = cellOf(link);
       if (!cell) continue;
-      const said = document.createElement("p");
-      said.className = "sc-error";
-      said.textContent = link.lastChild.textContent.trim();
+      const error = document.createElement("p");
+      error.className = "sc-error";
+      error.textContent = link.lastChild.textContent.trim();
       cell.classList.add("sc-wrong");
-      cell.insertBefore(said, cell.querySelector(":scope > .sc-help"));
+      cell.insertBefore(error, cell.querySelector(":scope > .sc-help"));
     }
     for (const row of form.querySelectorAll(".sc-step")) {
       row.classList.toggle("sc-has-errors", Boolean(row.querySelector(".sc-wrong")));
     }
   }
 
-  function scroller(element) {
-    for (let up = element.parentElement; up; up = up.parentElement) {
-      const grows = ["auto", "scroll"].includes(getComputedStyle(up).overflowY);
-      if (grows && up.scrollHeight > up.clientHeight) return up;
+  function findScroller(element) {
+    for (let parent = element.parentElement; parent; parent = parent.parentElement) {
+      const canScroll = ["auto", "scroll"].includes(getComputedStyle(parent).overflowY);
+      if (canScroll && parent.scrollHeight > parent.clientHeight) return parent;
     }
     return document.scrollingElement;
   }
 
-  function sentence(note) {
+  function summarize(note) {
     const first = note.querySelector("li > a").textContent;
     const count = note.querySelectorAll("li").length;
     return count > 1 ? `${first} (and ${count - 1} more)` : first;
   }
 
-  const fail = () => say("This could not be checked just now; saving checks it.", "warn");
+  const showFailure = () => showStatus("This could not be checked just now; saving checks it.", "warn");
 
-  function conclude(waiting) {
+  function showResult(uneditedField) {
     const note = notes.querySelector(".sc-note");
-    if (note) say(sentence(note), note.classList.contains("sc-note-bad") ? "bad" : "warn");
-    else if (waiting) say(`Still to fill in: ${waiting}`);
-    else say("No warnings", "good");
+    if (note) showStatus(summarize(note), note.classList.contains("sc-note-bad") ? "bad" : "warn");
+    else if (uneditedField) showStatus(`Still to fill in: ${uneditedField}`);
+    else showStatus("No warnings", "good");
   }
 
   form.addEventListener("input", (event) => {
     const cell = event.target.closest(".sc-cell");
-    if (cell) touched.add(cell);
+    if (cell) editedCells.add(cell);
   });
-  // The button clicked last may lead elsewhere; what is checked is not sent there.
+  // htmx would use the address of the button that was clicked last.
   form.addEventListener("htmx:configRequest", ({ target, detail }) => {
     if (target === form) detail.path = form.getAttribute("hx-post");
   });
   notes.addEventListener("htmx:beforeSwap", ({ detail }) => {
-    // Notes above a row that is held would push it and all places for it away from the hand.
-    heldBack = Boolean(form.querySelector(".sortable-chosen"));
-    if (heldBack) {
+    // New notes would move the rows while the user drags one.
+    isSwapHeldBack = Boolean(form.querySelector(".sortable-chosen"));
+    if (isSwapHeldBack) {
       detail.shouldSwap = false;
       return;
     }
-    // A login page is no answer.
+    // After a session's end the response is the login page.
     detail.shouldSwap = detail.xhr.status === 200 && !detail.xhr.responseURL.includes("/login/");
-    if (!detail.shouldSwap) fail();
+    if (!detail.shouldSwap) showFailure();
     const field = form.contains(document.activeElement) ? document.activeElement : null;
-    place = field && { field, top: field.getBoundingClientRect().top };
+    focusPosition = field && { field, top: field.getBoundingClientRect().top };
   });
-  /* What is above the field that has the focus may grow; the field stays where it is. */
+  /* Scrolls by what the notes grew, so the field with the focus stays where it was. */
   notes.addEventListener("htmx:afterSwap", () => {
-    told?.classList.add("sc-past");
-    const waiting = sift();
-    mark();
-    conclude(waiting);
-    const moved = place ? place.field.getBoundingClientRect().top - place.top : 0;
-    if (moved) scroller(place.field).scrollBy({ top: moved, behavior: "instant" });
+    saveErrors?.classList.add("sc-past");
+    const uneditedField = removeUneditedErrors();
+    markFields();
+    showResult(uneditedField);
+    const movedPx = focusPosition ? focusPosition.field.getBoundingClientRect().top - focusPosition.top : 0;
+    if (movedPx) findScroller(focusPosition.field).scrollBy({ top: movedPx, behavior: "instant" });
   });
-  form.addEventListener("htmx:sendError", fail);
+  form.addEventListener("htmx:sendError", showFailure);
   form.addEventListener("unchoose", () => {
-    if (heldBack) form.dispatchEvent(new CustomEvent("scenario:changed"));
-    heldBack = false;
+    if (isSwapHeldBack) form.dispatchEvent(new CustomEvent("scenario:changed"));
+    isSwapHeldBack = false;
   });
 })();

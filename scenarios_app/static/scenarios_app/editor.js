@@ -1,5 +1,5 @@
-/* The scenario page: rows that are added, opened, moved and deleted. Everything it does to the
-   form is in fields of the form; without a change of theirs nothing is saved. */
+/* The scenario page: adds, opens, moves and deletes the rows of steps. All changes are in fields of
+   the form, so nothing is saved before the form is. */
 "use strict";
 
 (() => {
@@ -7,38 +7,38 @@
   if (!steps) return;
   const form = steps.closest("form");
   const list = steps.querySelector(".sc-list");
-  const blank = document.getElementById("new-step");
-  const total = form.elements[`${steps.dataset.prefix}-TOTAL_FORMS`];
-  let changed = false;
+  const rowTemplate = document.getElementById("new-step");
+  const totalField = form.elements[`${steps.dataset.prefix}-TOTAL_FORMS`];
+  let hasChanges = false;
 
-  const rows = () => [...list.querySelectorAll(":scope > .sc-step")];
-  const details = (row) => row.querySelector(":scope > details");
+  const listRows = () => [...list.querySelectorAll(":scope > .sc-step")];
+  const detailsOf = (row) => row.querySelector(":scope > details");
   const isDeleted = (row) => row.querySelector(".sc-trash input")?.checked;
 
   function renumber() {
     let number = 0;
-    rows().forEach((row, index) => {
+    listRows().forEach((row, index) => {
       row.querySelector("input[name$='-order']").value = index + 1;
       row.querySelector(".sc-number").textContent = isDeleted(row) ? "" : (number += 1);
     });
   }
 
-  function touch(row) {
-    changed = true;
+  function markChanged(row) {
+    hasChanges = true;
     row?.classList.add("sc-changed");
     form.dispatchEvent(new CustomEvent("scenario:changed"));
   }
 
-  function add() {
-    const number = Number(total.value);
+  function addRow() {
+    const number = Number(totalField.value);
     const holder = document.createElement("div");
-    holder.innerHTML = blank.innerHTML.replaceAll("__prefix__", String(number));
+    holder.innerHTML = rowTemplate.innerHTML.replaceAll("__prefix__", String(number));
     const row = holder.firstElementChild;
     list.append(row);
-    total.value = number + 1;
-    details(row).open = true;
+    totalField.value = number + 1;
+    detailsOf(row).open = true;
     renumber();
-    touch(row);
+    markChanged(row);
     row.dispatchEvent(
       new CustomEvent("formset:added", { bubbles: true, detail: { formsetName: steps.dataset.prefix } })
     );
@@ -47,10 +47,10 @@
     return row;
   }
 
-  /* A step with some of its columns filled in; its answer is left to be written. */
-  function addFilled(columns, before) {
-    const row = add();
-    document.getElementById(before).before(row);
+  /* Adds a step before another one, fills in some columns, and shows its empty answer. */
+  function addFilledRow(columns, nextRowId) {
+    const row = addRow();
+    document.getElementById(nextRowId).before(row);
     renumber();
     for (const [column, value] of Object.entries(columns)) {
       const field = form.elements[`${row.id}-${column}`];
@@ -58,53 +58,57 @@
       else field.value = value;
       field.dispatchEvent(new Event("input", { bubbles: true }));
     }
-    show(form.elements[`${row.id}-answer_text`]);
+    showField(form.elements[`${row.id}-answer_text`]);
   }
 
-  function show(field) {
-    for (let up = field.closest("details"); up; up = up.parentElement.closest("details")) up.open = true;
+  /* Opens all details around an element. */
+  function openAround(element) {
+    for (let parent = element.closest("details"); parent; parent = parent.parentElement.closest("details")) parent.open = true;
+  }
+
+  function showField(field) {
+    openAround(field);
     field.scrollIntoView({ block: "center" });
     field.focus({ preventScroll: true });
     field.select?.();
   }
 
-  function move(row, by) {
-    const all = rows();
-    const other = all[all.indexOf(row) + by];
+  function moveRow(row, offset) {
+    const rows = listRows();
+    const other = rows[rows.indexOf(row) + offset];
     if (!other) return;
-    if (by < 0) other.before(row);
+    if (offset < 0) other.before(row);
     else other.after(row);
     renumber();
-    touch(row);
+    markChanged(row);
   }
 
-  /* What a finding offers: to put a row before another, a value into a field, to add a step, or to
-     show the field to correct. */
-  function mend({ target, value, before, was, does }) {
-    if (does === "add") return value ? addFilled(JSON.parse(value), before) : add();
+  /* Applies the fix of a finding: adds a step, moves a row before another, or sets or shows a field. */
+  function applyFix({ target, value, before, was, does }) {
+    if (does === "add") return value ? addFilledRow(JSON.parse(value), before) : addRow();
     if (before) {
       const row = document.getElementById(target);
       document.getElementById(before).before(row);
       renumber();
-      return touch(row);
+      return markChanged(row);
     }
     const field = form.elements[target];
-    if (field && does === "show") return show(field);
+    if (field && does === "show") return showField(field);
     if (field) {
       field.value = was ? field.value.replaceAll(was, value) : value;
       field.dispatchEvent(new Event("input", { bubbles: true }));
       return field.dispatchEvent(new Event("change", { bubbles: true }));
     }
-    // Its fields come when the row is opened.
+    // htmx loads the fields of a row when it is opened.
     const row = document.getElementById(target.slice(0, target.lastIndexOf("-")));
-    row.addEventListener("htmx:load", () => mend({ target, value, before, was, does }), { once: true });
-    details(row).open = true;
+    row.addEventListener("htmx:load", () => applyFix({ target, value, before, was, does }), { once: true });
+    detailsOf(row).open = true;
   }
 
   list.addEventListener("end", (event) => {
     if (event.oldIndex === event.newIndex) return;
     renumber();
-    touch(event.item);
+    markChanged(event.item);
   });
   list.addEventListener("htmx:responseError", ({ detail }) => {
     detail.target.textContent = "The fields could not be loaded. Close and open the step to try again.";
@@ -113,43 +117,43 @@
     if (event.target.closest(".sc-handle")) event.preventDefault();
   });
   list.addEventListener("keydown", (event) => {
-    const by = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+    const offset = { ArrowUp: -1, ArrowDown: 1 }[event.key];
     const summary = event.target.closest(".sc-step > details > summary");
-    if (!by || !event.altKey || !summary || !steps.querySelector(".sc-handle")) return;
+    if (!offset || !event.altKey || !summary || !steps.querySelector(".sc-handle")) return;
     event.preventDefault();
-    move(summary.closest(".sc-step"), by);
+    moveRow(summary.closest(".sc-step"), offset);
     summary.focus();
   });
-  form.addEventListener("input", (event) => touch(event.target.closest(".sc-step")));
+  form.addEventListener("input", (event) => markChanged(event.target.closest(".sc-step")));
   form.addEventListener("change", (event) => {
     const row = event.target.closest(".sc-step");
     if (!event.target.closest(".sc-trash")) return;
     row.classList.toggle("sc-deleted", event.target.checked);
-    if (event.target.checked) details(row).open = false;
+    if (event.target.checked) detailsOf(row).open = false;
     renumber();
   });
-  steps.querySelector(".sc-add")?.addEventListener("click", () => add());
+  steps.querySelector(".sc-add")?.addEventListener("click", () => addRow());
 
-  /* A line of the summary leads to its row or field. */
+  /* A click on an error or warning applies its fix, or shows its row or field. */
   document.querySelector(".sc-page").addEventListener("click", (event) => {
     const button = event.target.closest(".sc-mend");
-    if (button) return mend(button.dataset);
+    if (button) return applyFix(button.dataset);
     if (!event.target.closest("#told a, #notes a")) return;
     const target = document.getElementById(event.target.closest("a")?.hash.slice(1) || "-");
     if (!target) return;
     event.preventDefault();
-    for (let up = target.closest("details"); up; up = up.parentElement.closest("details")) up.open = true;
+    openAround(target);
     let field = target;
     if (target.matches(".sc-step")) field = target.querySelector(".sc-wrong :is(input, select, textarea)");
-    // Tool calls are edited as lines in place of it.
+    // tool_calls.js hides this field and shows lines.
     else if (target.hidden) field = target.parentElement.querySelector(".sc-calls :is(input, textarea, button)");
-    if (target.matches(".sc-step")) details(target).open = true;
+    if (target.matches(".sc-step")) detailsOf(target).open = true;
     (field || target).scrollIntoView({ block: "center" });
     (field || target).focus({ preventScroll: true });
   });
 
-  // What is tried in another tab is not saved by it.
-  form.addEventListener("submit", ({ submitter }) => { if (!submitter?.formTarget) changed = false; });
-  window.addEventListener("beforeunload", (event) => { if (changed) event.preventDefault(); });
+  // A form that opens in another tab saves nothing.
+  form.addEventListener("submit", ({ submitter }) => { if (!submitter?.formTarget) hasChanges = false; });
+  window.addEventListener("beforeunload", (event) => { if (hasChanges) event.preventDefault(); });
   list.querySelectorAll(".sc-trash input:checked").forEach((box) => box.closest(".sc-step").classList.add("sc-deleted"));
 })();

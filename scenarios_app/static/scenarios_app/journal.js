@@ -1,64 +1,65 @@
-// The journal: a row opens its request, and the list grows. Over a WebSocket comes word of new rows,
-// and htmx gets the list anew, with the filters, the search and the order that it has.
+// The journal: a click on a row opens its request, and the list is live. A WebSocket announces new
+// rows; htmx then loads the list again with its filters, search and order.
 
-const AGAIN_MS = 1500;
+const RECONNECT_MS = 1500;
+// The server's close code for a user without permission.
 const NOT_ALLOWED = 4403;
 
 const live = document.getElementById("live");
-const pause = document.getElementById("pause");
-let paused = false;
-let missed = false;
+const pauseButton = document.getElementById("pause");
+let isPaused = false;
+let hasNewRows = false;
 
-function say(text, tone) {
+function showState(text, tone) {
   const state = document.getElementById("state");
   state.textContent = text;
   state.dataset.tone = tone;
 }
 
-const sayHow = () => say(paused ? "paused" : "live", paused ? "warn" : "good");
+const showLiveOrPaused = () => showState(isPaused ? "paused" : "live", isPaused ? "warn" : "good");
 
-function refresh() {
-  missed = paused;
-  if (!paused) live.dispatchEvent(new CustomEvent("journal:new"));
+function refreshUnlessPaused() {
+  hasNewRows = isPaused;
+  if (!isPaused) live.dispatchEvent(new CustomEvent("journal:new"));
 }
 
-function listen() {
+function connect() {
   const scheme = location.protocol === "https:" ? "wss" : "ws";
   const socket = new WebSocket(`${scheme}://${location.host}/ws/journal/`);
-  // The first message has the rows that are there already; what came while the page was on its way
-  // is among them.
-  socket.addEventListener("open", sayHow);
-  socket.addEventListener("message", refresh);
+  socket.addEventListener("open", showLiveOrPaused);
+  // The first message announces the rows that were written while the page was loading.
+  socket.addEventListener("message", refreshUnlessPaused);
   socket.addEventListener("close", ({ code }) => {
-    say(code === NOT_ALLOWED ? "not allowed" : "connection lost, trying again", "bad");
-    if (code !== NOT_ALLOWED) setTimeout(listen, AGAIN_MS);
+    showState(code === NOT_ALLOWED ? "not allowed" : "connection lost, trying again", "bad");
+    if (code !== NOT_ALLOWED) setTimeout(connect, RECONNECT_MS);
   });
 }
 
-// A click anywhere on a row does what a click on its link does; text can still be selected.
-function rowLink(event) {
+// Returns the link of the row that was clicked, or null for a click on a control of its own.
+function findRowLink(event) {
   if (event.target.closest("a, button, input, label")) return null;
   return event.target.closest("#result_list tbody tr")?.querySelector("a") ?? null;
 }
 
 document.addEventListener("click", (event) => {
-  const link = rowLink(event);
+  const link = findRowLink(event);
+  // A selection of text ends with a click too.
   if (!link || !getSelection().isCollapsed) return;
   const { ctrlKey, metaKey, shiftKey } = event;
   link.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true, ctrlKey, metaKey, shiftKey }));
 });
 
 document.addEventListener("auxclick", (event) => {
-  const link = event.button === 1 ? rowLink(event) : null;
+  const link = event.button === 1 ? findRowLink(event) : null;
   if (link) open(link.href, "_blank", "noopener");
 });
 
 if (live) {
-  pause.addEventListener("click", () => {
-    paused = !paused;
-    pause.setAttribute("aria-pressed", String(paused));
-    sayHow();
-    if (missed) refresh();
+  pauseButton.addEventListener("click", () => {
+    isPaused = !isPaused;
+    pauseButton.setAttribute("aria-pressed", String(isPaused));
+    showLiveOrPaused();
+    if (hasNewRows) refreshUnlessPaused();
   });
-  listen();
+  connect();
 }

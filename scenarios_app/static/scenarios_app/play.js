@@ -1,10 +1,12 @@
-/* The conversation that is written on the page Play it: Alpine shows it, this keeps it in the form
-   of `mockllm play`. What the page has no field for stays as it is. */
+/* The editor of a conversation on the page Play it. Alpine shows the fields; this script converts
+   the document of `mockllm play` to fields and back. Keys without a field are kept. */
 "use strict";
 
 (() => {
-  const read = (id) => JSON.parse(document.getElementById(id)?.textContent || "null");
+  const readJson = (id) => JSON.parse(document.getElementById(id)?.textContent || "null");
+  const splitNames = (text) => text.split(",").map((name) => name.trim()).filter(Boolean);
   const MODES = ["contains", "equals", "startswith", "regex"];
+  const findMode = (condition) => MODES.find((mode) => mode in condition);
 
   function kindOf(turn) {
     if (turn.request) return "request";
@@ -12,11 +14,11 @@
     return turn.tool_results ? "tools" : "user";
   }
 
-  /* As the page edits it: every field there, text conditions as mode and words. */
-  function opened(turn, key) {
+  /* Converts a turn of the document to the values of its fields. */
+  function toFields(turn, key) {
     const expect = turn.expect ?? {};
     const text = typeof expect.text === "string" ? { equals: expect.text } : (expect.text ?? {});
-    const mode = MODES.find((name) => name in text) ?? "contains";
+    const mode = findMode(text) ?? "contains";
     return {
       key,
       kind: kindOf(turn),
@@ -26,70 +28,78 @@
       rest: expect,
       text,
       mode,
-      words: text[mode] ?? "",
+      expectedText: text[mode] ?? "",
       step: expect.step ?? "",
       status: expect.status ?? "",
       calls: (expect.tool_calls ?? []).map((call) => call.name).join(", "),
     };
   }
 
-  function closed(turn) {
-    const expect = { ...turn.rest };
-    const { [turn.mode]: _, ...others } = turn.text;
-    const kept = turn.mode === MODES.find((name) => name in turn.text) ? others : {};
+  /* Converts the values of a turn's fields to a turn of the document. */
+  function toTurn(fields) {
+    const expect = { ...fields.rest };
+    const { [fields.mode]: _, ...otherConditions } = fields.text;
+    const keptConditions = fields.mode === findMode(fields.text) ? otherConditions : {};
     delete expect.text;
-    if (turn.words) expect.text = { ...kept, [turn.mode]: turn.words };
-    const put = (name, value) => (value === "" ? delete expect[name] : (expect[name] = value));
-    put("step", turn.step.trim());
-    if (!turn.step.trim()) delete expect.scenario;
-    put("status", turn.status === "" ? "" : Number(turn.status));
-    const names = turn.calls.split(",").map((name) => name.trim()).filter(Boolean);
-    const were = expect.tool_calls ?? [];
+    if (fields.expectedText) expect.text = { ...keptConditions, [fields.mode]: fields.expectedText };
+    const setOrDelete = (name, value) => (value === "" ? delete expect[name] : (expect[name] = value));
+    setOrDelete("step", fields.step.trim());
+    if (!fields.step.trim()) delete expect.scenario;
+    setOrDelete("status", fields.status === "" ? "" : Number(fields.status));
+    const names = splitNames(fields.calls);
+    const oldCalls = expect.tool_calls ?? [];
     if (names.length) {
-      expect.tool_calls = names.map((name, i) => (were[i]?.name === name ? were[i] : { name }));
-    } else if (were.length) delete expect.tool_calls;
-    const asked = {
-      user: () => ({ user: turn.user }),
-      tools: () => ({ tool_results: turn.results }),
+      expect.tool_calls = names.map((name, i) => (oldCalls[i]?.name === name ? oldCalls[i] : { name }));
+    } else if (oldCalls.length) delete expect.tool_calls;
+    const input = {
+      user: () => ({ user: fields.user }),
+      tools: () => ({ tool_results: fields.results }),
       retry: () => ({ retry: true }),
-      request: () => ({ request: turn.request }),
-    }[turn.kind]();
-    return Object.keys(expect).length ? { ...asked, expect } : asked;
+      request: () => ({ request: fields.request }),
+    }[fields.kind]();
+    return Object.keys(expect).length ? { ...input, expect } : input;
   }
 
   window.conversation = () => {
-    const given = read("conversation") ?? {};
-    let keys = 0;
+    const conversation = readJson("conversation") ?? {};
+    let lastKey = 0;
+    const nextKey = () => (lastKey += 1);
     return {
-      given,
-      provider: given.provider ?? "openai",
-      model: given.model ?? "gpt-4o",
-      system: given.system ?? "",
-      tools: (given.tools ?? []).join(", "),
-      stream: given.stream ?? false,
-      turns: (given.turns ?? []).map((turn) => opened(turn, (keys += 1))),
-      add(kind) {
-        this.turns.push(opened(kind === "retry" ? { retry: true } : kind === "tools" ? { tool_results: [{ name: this.tools.split(",")[0].trim(), content: "" }] } : { user: "" }, (keys += 1)));
+      provider: conversation.provider ?? "openai",
+      model: conversation.model ?? "gpt-4o",
+      system: conversation.system ?? "",
+      tools: (conversation.tools ?? []).join(", "),
+      stream: conversation.stream ?? false,
+      turns: (conversation.turns ?? []).map((turn) => toFields(turn, nextKey())),
+      addTurn(kind) {
+        const newTurn = {
+          user: () => ({ user: "" }),
+          tools: () => ({ tool_results: [{ name: this.tools.split(",")[0].trim(), content: "" }] }),
+          retry: () => ({ retry: true }),
+        }[kind]();
+        this.turns.push(toFields(newTurn, nextKey()));
         this.$nextTick(() => [...this.$root.querySelectorAll(".sc-turn")].at(-1).querySelector("textarea, input")?.focus());
       },
-      drop(turn) {
-        this.turns = this.turns.filter((one) => one !== turn);
+      removeTurn(turn) {
+        this.turns = this.turns.filter((other) => other !== turn);
       },
-      take(index) {
-        const came = (read("came") ?? [])[index];
+      /* Makes the answer that a turn got the expected one. */
+      acceptAnswer(index) {
+        const expect = (readJson("came") ?? [])[index];
         const turn = this.turns[index];
-        if (came && turn) Object.assign(turn, opened({ expect: came }, turn.key), { kind: turn.kind, user: turn.user, results: turn.results, request: turn.request });
+        if (!expect || !turn) return;
+        const { kind, user, results, request } = turn;
+        Object.assign(turn, toFields({ expect }, turn.key), { kind, user, results, request });
       },
       get document() {
-        const names = this.tools.split(",").map((name) => name.trim()).filter(Boolean);
         return JSON.stringify({
-          ...this.given,
+          ...conversation,
           provider: this.provider,
           model: this.model,
           system: this.system,
-          tools: names,
+          tools: splitNames(this.tools),
           stream: this.stream,
-          turns: this.turns.map(closed),
+          turns: this.turns.map(toTurn),
         });
       },
     };

@@ -1,14 +1,14 @@
-/* Tool calls as lines over the JSON that the form sends. What the lines cannot show exactly (other
-   keys, broken JSON, numbers a script would round) stays JSON. */
+/* Edits tool calls as lines in place of the JSON field that the form sends. Calls that lines cannot
+   show exactly (other keys, invalid JSON, numbers that JavaScript would round) stay JSON. */
 
-import { argumentsOf, button, input } from "./call_arguments.js";
+import { createArgumentsEditor, createButton, createField, isExact } from "./call_arguments.js";
 
 const KEYS = ["id", "name", "arguments"];
-const minify = (text) => text.replace(/("(?:[^"\\]|\\.)*")|\s+/g, "$1");
-const written = new WeakMap();
+// The function that returns the JSON text of a line's arguments.
+const argumentGetters = new WeakMap();
 
-/* The calls, or null where lines would lose something. */
-function read(text) {
+/* Returns the calls, or null if lines would lose a part of them. */
+function parseCalls(text) {
   if (!text.trim()) return [];
   let calls;
   try {
@@ -16,77 +16,74 @@ function read(text) {
   } catch {
     return null;
   }
-  const plain =
-    Array.isArray(calls) &&
-    JSON.stringify(calls) === minify(text) &&
-    calls.every(
-      (call) =>
-        call && typeof call.name === "string" && Object.keys(call).every((key) => KEYS.includes(key)) &&
-        (call.id === undefined || (typeof call.id === "string" && call.id))
-    );
-  return plain ? calls : null;
+  return Array.isArray(calls) && isExact(text, calls) && calls.every(fitsLine) ? calls : null;
 }
 
-function write(lines) {
+function fitsLine(call) {
+  if (!call || typeof call.name !== "string") return false;
+  const hasValidId = call.id === undefined || (typeof call.id === "string" && call.id);
+  return hasValidId && Object.keys(call).every((key) => KEYS.includes(key));
+}
+
+function formatCalls(lines) {
   const calls = lines.map((line) => {
     const [name, id] = [...line.querySelectorAll("[data-key]")].map((field) => field.value.trim());
-    const args = written.get(line)();
-    const keys = [];
-    if (id) keys.push(`"id": ${JSON.stringify(id)}`);
-    keys.push(`"name": ${JSON.stringify(name)}`);
-    if (args) keys.push(`"arguments": ${args}`);
-    return `{${keys.join(", ")}}`;
+    const argumentsText = argumentGetters.get(line)();
+    const pairs = [];
+    if (id) pairs.push(`"id": ${JSON.stringify(id)}`);
+    pairs.push(`"name": ${JSON.stringify(name)}`);
+    if (argumentsText) pairs.push(`"arguments": ${argumentsText}`);
+    return `{${pairs.join(", ")}}`;
   });
   return calls.length ? `[${calls.join(",\n ")}]` : "";
 }
 
-function field(key, label, value) {
+function createLabelledField(key, label, value) {
   const holder = document.createElement("label");
   const caption = document.createElement("span");
-  const made = input("input", label, value);
+  const field = createField("input", label, value);
   caption.textContent = label;
-  made.dataset.key = key;
-  holder.append(caption, made);
+  field.dataset.key = key;
+  holder.append(caption, field);
   return holder;
 }
 
-function dress(area) {
+function replaceWithLines(area) {
   if (area.dataset.dressed) return;
   area.dataset.dressed = "yes";
-  const calls = area.closest(".sc-wrong") ? null : read(area.value);
+  const calls = area.closest(".sc-wrong") ? null : parseCalls(area.value);
   if (calls === null || area.matches(":disabled")) return;
   const box = document.createElement("div");
   box.className = "sc-calls";
-  const lines = () => [...box.querySelectorAll(".sc-call")];
-  const sync = () => {
-    area.value = write(lines());
+  const updateArea = () => {
+    area.value = formatCalls([...box.querySelectorAll(".sc-call")]);
     area.dispatchEvent(new Event("input", { bubbles: true }));
   };
-  const line = (call) => {
-    const made = document.createElement("div");
-    made.className = "sc-call";
-    const id = field("id", "Id", call.id ?? "");
+  const createLine = (call) => {
+    const line = document.createElement("div");
+    line.className = "sc-call";
+    const id = createLabelledField("id", "Id", call.id ?? "");
     id.lastChild.placeholder = "generated";
-    const gone = button("×", "sc-call-gone", () => { made.remove(); sync(); });
-    gone.setAttribute("aria-label", "Remove this tool call");
-    const args = argumentsOf(call.arguments, sync);
-    written.set(made, args.written);
-    made.append(field("name", "Tool", call.name), id, gone, args.element);
-    return made;
+    const removeButton = createButton("×", "sc-call-gone", () => { line.remove(); updateArea(); });
+    removeButton.setAttribute("aria-label", "Remove this tool call");
+    const argumentsEditor = createArgumentsEditor(call.arguments, updateArea);
+    argumentGetters.set(line, argumentsEditor.getText);
+    line.append(createLabelledField("name", "Tool", call.name), id, removeButton, argumentsEditor.element);
+    return line;
   };
-  const more = button("+ Add a tool call", "sc-more", () => {
-    const made = line({ name: "" });
-    more.before(made);
-    sync();
-    made.querySelector("input").focus();
+  const addButton = createButton("+ Add a tool call", "sc-more", () => {
+    const line = createLine({ name: "" });
+    addButton.before(line);
+    updateArea();
+    line.querySelector("input").focus();
   });
-  box.append(...calls.map(line), more);
-  box.addEventListener("input", sync);
+  box.append(...calls.map(createLine), addButton);
+  box.addEventListener("input", updateArea);
   area.hidden = true;
   area.after(box);
 }
 
-const dressAll = (root) => root.querySelectorAll("textarea[name$='-answer_tool_calls']").forEach(dress);
-document.addEventListener("formset:added", (event) => dressAll(event.target));
-document.addEventListener("htmx:load", (event) => dressAll(event.target));
-dressAll(document);
+const replaceAllWithLines = (root) => root.querySelectorAll("textarea[name$='-answer_tool_calls']").forEach(replaceWithLines);
+document.addEventListener("formset:added", (event) => replaceAllWithLines(event.target));
+document.addEventListener("htmx:load", (event) => replaceAllWithLines(event.target));
+replaceAllWithLines(document);
