@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
-# 1,000 is the average score; 400 points more are odds of ten to one, as in Elo's scale.
+# 1,000 is the average score; 400 points more mean ten wins for each loss, as in Elo's scale.
 MEAN_SCORE = 1_000.0
 POINTS = 400.0
 RESAMPLES = 200

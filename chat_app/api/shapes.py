@@ -303,8 +303,8 @@ class PendingBody(Shape):
 
 
 class RankBody(Shape):
-    """A Bradley-Terry score: 1,000 is average, 400 more are odds of ten to one. `low` and `high`
-    are its bootstrapped 95 % interval."""
+    """A Bradley-Terry score: 1,000 is average, and 400 points more mean ten wins for each loss.
+    `low` and `high` are the bounds of its bootstrapped 95 % interval."""
 
     profile = Text()
     wins = Whole()

@@ -100,23 +100,23 @@ class GoogleEventReader:
         events = [event for part in parts for event in self._part(index, part)]
         yield from self._merger.add(index, events)
         if candidate.finish_reason:
-            content = candidate.finish_reason.value
-            reason = FINISH_REASONS.get(content, content.lower())
+            google_reason = candidate.finish_reason.value
+            reason = FINISH_REASONS.get(google_reason, google_reason.lower())
             if reason == "stop" and index in self._choices_with_calls:
                 reason = "tool_calls"
             yield from self._merger.finish_choice(index, reason)
 
     def _part(self, candidate: int, part: "Part") -> Iterator[ProviderEvent]:
-        content = optional_text(part.text)
+        text = optional_text(part.text)
         if part.thought:
-            if content:
-                yield ThinkingPiece(content)
+            if text:
+                yield ThinkingPiece(text)
             yield from self._signature_pieces(part)
             return
         # On a call or a text, it is the signature of the thinking before.
         yield from self._signature_pieces(part)
-        if content:
-            yield TextPiece(content)
+        if text:
+            yield TextPiece(text)
         if part.function_call:
             self._choices_with_calls.add(candidate)
             yield from self._call(part.function_call)
@@ -137,11 +137,9 @@ class GoogleEventReader:
 
 def _tokens(usage: "GenerateContentResponseUsageMetadata") -> tuple[int, int]:
     """Return input and output tokens; Google counts thinking apart from text."""
-    content, thought = (
-        token_count(usage.candidates_token_count),
-        token_count(usage.thoughts_token_count),
-    )
-    return token_count(usage.prompt_token_count), content + thought
+    text_tokens = token_count(usage.candidates_token_count)
+    thinking_tokens = token_count(usage.thoughts_token_count)
+    return token_count(usage.prompt_token_count), text_tokens + thinking_tokens
 
 
 def _config(request: ModelRequest) -> dict[str, Any]:

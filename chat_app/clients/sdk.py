@@ -86,11 +86,11 @@ class ChoiceMerger:
         """End a choice; return the events that waited for it."""
         self._waiting.setdefault(index, [])
         self._reasons[index] = reason
-        count: list[ProviderEvent] = []
+        released: list[ProviderEvent] = []
         while self._current in self._reasons:
             self._current += 1
-            count += self._release(self._current)
-        return count
+            released += self._release(self._current)
+        return released
 
     def end(self) -> tuple[list[ProviderEvent], str]:
         """Return the waiting events and the finish reason: `tool_calls` if any choice has some.

@@ -193,9 +193,10 @@ def run_registry() -> RunRegistry:
 
 def accepting_registry() -> RunRegistry:
     """Return the registry; raises ChatError while the server shuts down."""
-    if (is_on_current_loop := run_registry()).closing:
+    registry = run_registry()
+    if registry.closing:
         raise ChatError(SERVICE_UNAVAILABLE, "The server is shutting down")
-    return is_on_current_loop
+    return registry
 
 
 async def end_runs() -> None:

@@ -111,7 +111,7 @@ def append_step(scenario: AnyScenario, step: Step) -> None:
 
 
 def free_name(name: str, *, drafts: bool = True, names: Collection[str] = ()) -> str:
-    """Return the name, with a number if a scenario, a draft or `taken` has it already."""
+    """Return the name, with a number if a scenario, a draft or one of `names` has it already."""
     kinds: tuple[Any, ...] = (Scenario, Draft) if drafts else (Scenario,)
     for number in count(1):
         suffix = f" ({number})" if number > 1 else ""
