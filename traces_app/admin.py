@@ -8,6 +8,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import reverse
 from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from mockllm_site.kit.read_only_admin import (
     HIDDEN,
@@ -79,7 +80,7 @@ class TraceAdmin(RecordAdmin):
     editable = ("note", "tags")
     deletable = True
     list_display: Sequence[str] = (
-        "started", "question", "status", "tag_list", "profile", "calls", "tokens", "duration",
+        "start", "question", "status", "tag_list", "profile", "calls", "tokens", "duration",
     )  # fmt: skip
     # No filter by profile or model: it would reveal the sides of a comparison before the vote.
     list_filter = ("status", TagFilter, "branch", "code")
@@ -142,6 +143,12 @@ class TraceAdmin(RecordAdmin):
         return chips(trace.tags)
 
     @admin.display(description="Started", ordering="started_at")
+    def start(self, trace: Trace) -> SafeString:
+        """Return the date and the time of the start as two short lines, as HTML."""
+        date, _, time = moment(trace.started_at).partition(" ")
+        return _unbroken(date) + format_html('<span class="sc-under">{}</span>', time)
+
+    @admin.display(description="Started")
     def started(self, trace: Trace) -> str:
         return moment(trace.started_at)
 
@@ -166,7 +173,7 @@ class TraceAdmin(RecordAdmin):
 
     @admin.display(description="Profile")
     def profile(self, trace: Trace) -> str:
-        return HIDDEN if is_blind(trace) else trace.profile_name
+        return _unbroken(HIDDEN) if is_blind(trace) else trace.profile_name
 
     @admin.display(description="Profile")
     def profile_and_model(self, trace: Trace) -> str:
@@ -190,6 +197,11 @@ class TraceAdmin(RecordAdmin):
     def conversation_link(self, trace: Trace) -> str:
         row = trace.conversation
         return link(reverse(page_of(row), args=(row.pk,)), row)
+
+
+def _unbroken(text: str) -> SafeString:
+    """Return a text that stays on one line, as HTML."""
+    return format_html('<span class="sc-unbroken">{}</span>', text)
 
 
 def _tokens(row: Trace | ModelCall) -> str:

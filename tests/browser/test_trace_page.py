@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 
 from scenarios_app.models import Draft, Scenario
 from scenarios_app.store.drafts import plan_publication, publish
+from tests.admin.chat.talks import talk
 from tests.browser.conftest import Admin, OpenPage
 from tests.chat.asking import Api
 from tests.chat.chatting import scenario
@@ -131,6 +132,29 @@ def test_trace_values_are_text_and_the_page_fits(
     expect(page.locator(".events")).to_contain_text("onerror")
     assert page.evaluate("window.hit") is None
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_list_of_traces_breaks_neither_times_nor_hidden_profiles(admin: Admin) -> None:
+    talk()
+    admin.go("traces_app/trace/")
+    row = admin.page.locator("#result_list tbody tr").first
+    expect(row).to_contain_text("hidden until the vote")
+    for text in row.locator(".sc-unbroken, .sc-under").all():
+        lines = text.evaluate(
+            "e => e.getBoundingClientRect().height / parseFloat(getComputedStyle(e).lineHeight)"
+        )
+        assert lines < 1.5, text.inner_text()
+    assert row.locator(".sc-unbroken, .sc-under").count() == 3
+    table = admin.page.locator("#result_list")
+    assert table.evaluate("e => e.scrollWidth <= e.parentElement.clientWidth")
+
+
+def test_question_of_a_trace_is_aligned_as_its_other_fields(log_in: Callable[..., Admin]) -> None:
+    talk()
+    admin = log_in(width=420)
+    admin.go(f"traces_app/trace/{Trace.objects.all()[0].pk}/change/")
+    question = admin.page.locator(".sc-question")
+    assert question.evaluate("e => getComputedStyle(e).textAlign") == "start"
 
 
 def test_unknown_trace_is_not_found(live: Live, open_page: OpenPage) -> None:

@@ -104,6 +104,19 @@ def test_comparison_shows_both_answers_and_the_vote(
         assert f'href="/traces/{trace}/"' in html
 
 
+@pytest.mark.parametrize(("code", "text"), [("", "Too slow"), ("TIMED_OUT", "TIMED_OUT: Too slow")])
+def test_error_of_a_trace_begins_with_its_code_if_it_has_one(
+    root: Client, code: str, text: str
+) -> None:
+    comparison = talk().comparisons.get()
+    Trace.objects.filter(pk=comparison.trace_b_id).update(code=code, error="Too slow")
+    for path in (
+        f"{LISTS['chat_app.abcomparison']}{comparison.pk}/change/",
+        f"/traces/{comparison.trace_b_id}/",
+    ):
+        assert f">{text}<" in root.get(path).content.decode(), path
+
+
 def test_comparison_shows_the_answers_of_deleted_traces(root: Client) -> None:
     comparison = talk().comparisons.get()
     Message.objects.filter(branch="a").update(content="It is A.")
