@@ -97,7 +97,7 @@ def main() -> None:
     )
     with tempfile.TemporaryDirectory() as folder:
         pairs = [pair for peer in peers for pair in against(peer, Path(folder))]
-    write(PLOT, "µs of CPU per answer, beside peers (each tenfold is as wide)", pairs)
+    write(PLOT, "µs of CPU per answer, ours and theirs (logarithmic scale)", pairs)
     print(f"the plot is in {PLOT.relative_to(ROOT)}")
 
 
