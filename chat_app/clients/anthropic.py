@@ -1,6 +1,6 @@
 """Client for Anthropic's Messages API, through its SDK."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, assert_never
@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any, assert_never
 from chat_app.clients.failures import unreadable_response
 from chat_app.clients.providers import ANTHROPIC
 from chat_app.clients.sdk import (
-    drain,
+    EventReader,
+    SdkClient,
     optional_text,
     required_text,
-    stream_call,
     to_object,
     token_count,
-    unreadable_on_error,
 )
-from chat_app.clients.transports import MAX_SDK_CLIENTS, NO_KEY, Route, http_client
-from chat_app.imports import import_in_thread
+from chat_app.clients.transports import MAX_SDK_CLIENTS, NO_KEY, http_client
 from chat_app.values.events import ToolCall
 from chat_app.values.model_call import (
     AssistantPart,
@@ -40,7 +38,7 @@ from chat_app.values.model_call import (
 )
 
 if TYPE_CHECKING:
-    from anthropic import AsyncAnthropic
+    from anthropic import AsyncAnthropic, AsyncStream
     from anthropic.types import (
         MessageDeltaUsage,
         RawContentBlockDelta,
@@ -67,14 +65,13 @@ class _OpenBlock:
     signature: str = ""
 
 
-class AnthropicEventReader:
+class AnthropicEventReader(EventReader):
     """Converts the events of one answer, which is complete at `message_stop`.
 
     Blocks of other kinds, such as those of tools that run at the provider, are ignored.
     """
 
     def __init__(self, *, call_prefix: str) -> None:
-        self.ended = False
         self._prefix = call_prefix
         self._blocks: dict[int, _OpenBlock] = {}
         self._reason = ""
@@ -82,7 +79,6 @@ class AnthropicEventReader:
         self._output = 0
 
     def read(self, event: "RawMessageStreamEvent") -> Iterator[ProviderEvent]:
-        """Yield the chat's events for one event of the provider."""
         match event.type:
             case "message_start":
                 if event.message.usage:
@@ -103,7 +99,6 @@ class AnthropicEventReader:
                 self.ended = True
 
     def end(self) -> Iterator[ProviderEvent]:
-        """Yield the last events after the stream; raises ChatError if it is incomplete."""
         if not self.ended:
             raise unreadable_response()
         yield Finished(FINISH_REASONS.get(self._reason, self._reason), self._input, self._output)
@@ -236,44 +231,25 @@ def _to_tool(tool: Tool) -> dict[str, Any]:
     }
 
 
-class AnthropicClient:
+class AnthropicClient(SdkClient):
     """A client for Anthropic's API."""
 
-    def __init__(self, route: Route) -> None:
-        self.route = route
+    family = ANTHROPIC
+    reader = AnthropicEventReader
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[ProviderEvent]:
-        return stream_call(self._events(request), self.route)
-
-    async def aclose(self) -> None:
-        await self.route.aclose()
-
-    async def _events(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
-        await import_in_thread(ANTHROPIC.first_import)
+    async def _open(self, request: ModelRequest) -> "AsyncStream[RawMessageStreamEvent]":
         from anthropic import AsyncStream
         from anthropic.types import Message, RawMessageStreamEvent
 
-        async with self.route.call():
-            events = AnthropicEventReader(call_prefix=f"call_{len(request.turns)}")
-            # Like `messages.create`, but without its warnings about deprecated models, which a
-            # program may turn into errors.
-            stream = await _sdk_client(self.route.base_url).post(
-                "/v1/messages",
-                body=request_body(request),
-                cast_to=Message,
-                stream=True,
-                stream_cls=AsyncStream[RawMessageStreamEvent],
-            )
-            async with stream:
-                with unreadable_on_error():
-                    async for event in stream:
-                        for provider_event in events.read(event):
-                            yield provider_event
-                        if events.ended:
-                            await drain(stream)
-                            break
-            for provider_event in events.end():
-                yield provider_event
+        # Like `messages.create`, but without its warnings about deprecated models, which a
+        # program may turn into errors.
+        return await _sdk_client(self.route.base_url).post(
+            "/v1/messages",
+            body=request_body(request),
+            cast_to=Message,
+            stream=True,
+            stream_cls=AsyncStream[RawMessageStreamEvent],
+        )
 
 
 @lru_cache(MAX_SDK_CLIENTS)

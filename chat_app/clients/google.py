@@ -4,7 +4,7 @@ import json
 import ssl
 from base64 import b64decode, b64encode
 from binascii import Error
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, assert_never, cast
@@ -14,16 +14,15 @@ import httpx2
 from chat_app.clients.providers import GOOGLE
 from chat_app.clients.sdk import (
     ChoiceMerger,
+    EventReader,
+    SdkClient,
     optional_text,
     required_text,
-    stream_call,
     to_object,
     token_count,
-    unreadable_on_error,
 )
-from chat_app.clients.transports import MAX_SDK_CLIENTS, NO_KEY, Route, http_client
+from chat_app.clients.transports import MAX_SDK_CLIENTS, NO_KEY, http_client
 from chat_app.errors import SERVICE_UNAVAILABLE, ChatError
-from chat_app.imports import import_in_thread
 from chat_app.values.events import ToolCall
 from chat_app.values.model_call import (
     AssistantTurn,
@@ -65,7 +64,7 @@ FINISH_REASONS: Mapping[str, str] = {
 }
 
 
-class GoogleEventReader:
+class GoogleEventReader(EventReader):
     """Converts the chunks of one answer, which is complete when all candidates have finished."""
 
     def __init__(self, *, call_prefix: str) -> None:
@@ -77,7 +76,6 @@ class GoogleEventReader:
         self._tokens = (0, 0)
 
     def read(self, response: "GenerateContentResponse") -> Iterator[ProviderEvent]:
-        """Yield the chat's events for one chunk of the provider."""
         if response.usage_metadata:
             self._tokens = _tokens(response.usage_metadata)
             yield Usage(*self._tokens)
@@ -89,7 +87,6 @@ class GoogleEventReader:
             yield from self._candidate(candidate)
 
     def end(self) -> Iterator[ProviderEvent]:
-        """Yield the last events after the stream; raises ChatError if it is incomplete."""
         rest, reason = self._merger.end()
         yield from rest
         yield Finished(reason, *self._tokens)
@@ -246,37 +243,24 @@ def _to_function(tool: Tool) -> dict[str, Any]:
 VERSION = "v1beta"
 
 
-class GoogleClient:
+class GoogleClient(SdkClient):
     """A client for Google's Gemini API."""
 
-    def __init__(self, route: Route) -> None:
-        self.route = route
+    family = GOOGLE
+    reader = GoogleEventReader
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[ProviderEvent]:
-        return stream_call(self._events(request), self.route)
+    async def _open(
+        self, request: ModelRequest
+    ) -> "aclosing[AsyncGenerator[GenerateContentResponse, None]]":
+        from google.genai.types import GenerateContentConfig
 
-    async def aclose(self) -> None:
-        await self.route.aclose()
-
-    async def _events(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
-        await import_in_thread(GOOGLE.first_import)
-        from google.genai.types import GenerateContentConfig, GenerateContentResponse
-
-        async with self.route.call():
-            events = GoogleEventReader(call_prefix=f"call_{len(request.turns)}")
-            models = _sdk_client(self.route.base_url).aio.models
-            stream = await models.generate_content_stream(
-                model=request.model,
-                contents=_to_contents(request),
-                config=GenerateContentConfig.model_validate(_config(request)),
-            )
-            async with aclosing(cast(AsyncGenerator[GenerateContentResponse, None], stream)):
-                with unreadable_on_error():
-                    async for response in stream:
-                        for event in events.read(response):
-                            yield event
-            for event in events.end():
-                yield event
+        models = _sdk_client(self.route.base_url).aio.models
+        stream = await models.generate_content_stream(
+            model=request.model,
+            contents=_to_contents(request),
+            config=GenerateContentConfig.model_validate(_config(request)),
+        )
+        return aclosing(cast("AsyncGenerator[GenerateContentResponse, None]", stream))
 
 
 @lru_cache(MAX_SDK_CLIENTS)

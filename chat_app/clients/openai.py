@@ -1,6 +1,6 @@
 """Client for OpenAI's chat completions and for compatible servers, through OpenAI's SDK."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, assert_never
@@ -9,14 +9,13 @@ from chat_app.clients.failures import unreadable_response
 from chat_app.clients.providers import OPENAI, TEST_LLM
 from chat_app.clients.sdk import (
     ChoiceMerger,
+    EventReader,
+    SdkClient,
     optional_index,
     optional_text,
-    stream_call,
     token_count,
-    unreadable_on_error,
 )
 from chat_app.clients.transports import MAX_SDK_CLIENTS, NO_KEY, Route, http_client
-from chat_app.imports import import_in_thread
 from chat_app.values.events import ToolCall
 from chat_app.values.model_call import (
     AssistantTurn,
@@ -35,7 +34,7 @@ from chat_app.values.model_call import (
 )
 
 if TYPE_CHECKING:
-    from openai import AsyncOpenAI
+    from openai import AsyncOpenAI, AsyncStream
     from openai.types.chat.chat_completion_chunk import (
         ChatCompletionChunk,
         Choice,
@@ -58,7 +57,7 @@ class _OpenCall:
     pending: list[str] = field(default_factory=list)
 
 
-class OpenAIEventReader:
+class OpenAIEventReader(EventReader):
     """Converts the chunks of one answer, which is complete when all choices have finish reasons.
 
     `[DONE]` adds nothing to that, and the SDK does not show it.
@@ -73,7 +72,6 @@ class OpenAIEventReader:
         self._tokens = (0, 0)
 
     def read(self, chunk: "ChatCompletionChunk") -> Iterator[ProviderEvent]:
-        """Yield the chat's events for one chunk of the provider."""
         if chunk.usage:
             self._tokens = (
                 token_count(chunk.usage.prompt_tokens),
@@ -83,7 +81,6 @@ class OpenAIEventReader:
             yield from self._choice(choice)
 
     def end(self) -> Iterator[ProviderEvent]:
-        """Yield the last events after the stream; raises ChatError if it is incomplete."""
         rest, reason = self._merger.end()
         if not all(call.is_started for call in self._calls):
             raise unreadable_response()
@@ -220,41 +217,28 @@ def _to_tool(tool: Tool) -> dict[str, Any]:
     }
 
 
-class OpenAIClient:
+class OpenAIClient(SdkClient):
     """`is_openai` is false for compatible servers, which may not know `max_completion_tokens`."""
 
+    family = OPENAI
+    reader = OpenAIEventReader
+
     def __init__(self, route: Route, *, is_openai: bool = False) -> None:
-        self.route = route
+        super().__init__(route)
         self._is_openai = is_openai
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[ProviderEvent]:
-        return stream_call(self._events(request), self.route)
-
-    async def aclose(self) -> None:
-        await self.route.aclose()
-
-    async def _events(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
-        await import_in_thread(OPENAI.first_import)
+    async def _open(self, request: ModelRequest) -> "AsyncStream[ChatCompletionChunk]":
         from openai import AsyncStream
         from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
-        async with self.route.call():
-            events = OpenAIEventReader(call_prefix=f"call_{len(request.turns)}")
-            # Like `chat.completions.create`, but without its slow conversion of the body.
-            stream = await _sdk_client(self.route.base_url).post(
-                "/chat/completions",
-                body=request_body(request, is_openai=self._is_openai),
-                cast_to=ChatCompletion,
-                stream=True,
-                stream_cls=AsyncStream[ChatCompletionChunk],
-            )
-            async with stream:
-                with unreadable_on_error():
-                    async for chunk in stream:
-                        for event in events.read(chunk):
-                            yield event
-            for event in events.end():
-                yield event
+        # Like `chat.completions.create`, but without its slow conversion of the body.
+        return await _sdk_client(self.route.base_url).post(
+            "/chat/completions",
+            body=request_body(request, is_openai=self._is_openai),
+            cast_to=ChatCompletion,
+            stream=True,
+            stream_cls=AsyncStream[ChatCompletionChunk],
+        )
 
 
 @lru_cache(MAX_SDK_CLIENTS)
@@ -267,6 +251,6 @@ def _sdk_client(base_url: str) -> "AsyncOpenAI":
 class HarnessClient(OpenAIClient):
     """A client for the provider `test-llm`, which is the mock in process."""
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[ProviderEvent]:
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         """Send the model as `test-llm/MODEL_ID`, by which the mock knows its test harness."""
         return super().stream(replace(request, model=f"{TEST_LLM}/{request.model}"))

@@ -1,14 +1,17 @@
-"""Shared by all clients: reading untrusted values, merging choices, closing streams, errors."""
+"""Shared by all clients: streaming through an SDK, reading untrusted values, merging choices."""
 
 import asyncio
 import json
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator
-from contextlib import aclosing, contextmanager, suppress
-from typing import Any, NoReturn
+from contextlib import AbstractAsyncContextManager, aclosing, contextmanager, suppress
+from typing import Any, ClassVar, NoReturn
 
 from chat_app.clients.failures import to_chat_error, unreadable_response
+from chat_app.clients.providers import ApiFamily
 from chat_app.clients.transports import Route
-from chat_app.values.model_call import ProviderEvent
+from chat_app.imports import import_in_thread
+from chat_app.values.model_call import ModelRequest, ProviderEvent
 
 
 def to_object(text: str) -> dict[str, Any]:
@@ -116,23 +119,72 @@ _EVENTS_AT_ONCE = 20
 _CLOSING_SECONDS = 0.5
 
 
-async def stream_call(
-    events: AsyncGenerator[ProviderEvent, None], route: Route
-) -> AsyncGenerator[ProviderEvent, None]:
-    """Yield the events of a call; all errors become ChatError."""
-    try:
-        async with aclosing(events):
-            count = 0
-            async for event in events:
+class EventReader(ABC):
+    """Converts the provider's events of one answer; `ended` is true after its terminal event.
+
+    `call_prefix` begins the ids of tool calls for which the provider sends none.
+    """
+
+    ended = False
+
+    @abstractmethod
+    def __init__(self, *, call_prefix: str) -> None: ...
+
+    @abstractmethod
+    def read(self, event: Any) -> Iterator[ProviderEvent]:
+        """Yield the chat's events for one event of the provider."""
+
+    @abstractmethod
+    def end(self) -> Iterator[ProviderEvent]:
+        """Yield the last events after the stream; raises ChatError if it is incomplete."""
+
+
+class SdkClient(ABC):
+    """A client that calls its provider through an SDK."""
+
+    family: ClassVar[ApiFamily]
+    reader: ClassVar[type[EventReader]]
+
+    def __init__(self, route: Route) -> None:
+        self.route = route
+
+    @abstractmethod
+    async def _open(self, request: ModelRequest) -> AbstractAsyncContextManager[AsyncIterable[Any]]:
+        """Send a request and return the stream of the provider's events."""
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
+        """Yield the events of a call; all errors become ChatError."""
+        try:
+            async with aclosing(self._events(request)) as events:
+                count = 0
+                async for event in events:
+                    yield event
+                    count += 1
+                    if count % _EVENTS_AT_ONCE == 0:
+                        await asyncio.sleep(0)
+        except Exception as error:
+            raise to_chat_error(error, key=self.route.key) from error
+
+    async def aclose(self) -> None:
+        await self.route.aclose()
+
+    async def _events(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
+        await import_in_thread(self.family.first_import)
+        async with self.route.call():
+            reader = self.reader(call_prefix=f"call_{len(request.turns)}")
+            async with await self._open(request) as stream:
+                with unreadable_on_error():
+                    async for provider_event in stream:
+                        for event in reader.read(provider_event):
+                            yield event
+                        if reader.ended:
+                            await _drain(stream)
+                            break
+            for event in reader.end():
                 yield event
-                count += 1
-                if count % _EVENTS_AT_ONCE == 0:
-                    await asyncio.sleep(0)
-    except Exception as error:
-        raise to_chat_error(error, key=route.key) from error
 
 
-async def drain(rest: AsyncIterable[object]) -> None:
+async def _drain(rest: AsyncIterable[object]) -> None:
     """Read the rest of a response, so that its connection can be reused."""
     with suppress(Exception):
         async with asyncio.timeout(_CLOSING_SECONDS):
