@@ -14,8 +14,8 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from chat_app.conversations import to_uuid
-from chat_app.errors import CONFLICT, NOT_FOUND, ChatError
+from chat_app.conversations import find_row
+from chat_app.errors import CONFLICT, ChatError
 from chat_app.loop import on_loop
 from chat_app.models import ABComparison, ModelProfile, Preference
 from chat_app.profiles import ProfileName
@@ -59,15 +59,8 @@ def open_pair(
     Raises ChatError. A message that was sent before returns its comparison.
     """
     seed = secrets.randbelow(_SEEDS) if seed is None else seed
-    drawn = assign_branches(*profiles, seed)
     accepted_message = accept_message(
-        IncomingMessage(
-            incoming.conversation_id,
-            incoming.text,
-            drawn,
-            client_id=incoming.client_id,
-            client_message_id=incoming.client_message_id,
-        ),
+        replace(incoming, profiles=assign_branches(*profiles, seed)),
         store_more=lambda accepted: _store_comparison(accepted, seed),
     )
     comparison = ABComparison.objects.only("pk").get(user_message=accepted_message.user_message_id)
@@ -104,16 +97,12 @@ def vote(client_id: str, comparison_id: Any, preference: str) -> ABComparison:
 
 def comparison_of(client_id: str | None, comparison_id: Any, *, lock: bool = False) -> ABComparison:
     """Return a client's comparison, or anyone's for None; raises NOT_FOUND."""
-    key = to_uuid(comparison_id)
     rows = ABComparison.objects.select_related(*_TRACES)
     if lock:
         rows = rows.select_for_update(of=("self",), no_key=True)
     if client_id is not None:
         rows = rows.filter(conversation__client_id=client_id)
-    comparison = key and rows.filter(pk=key).first()
-    if not comparison:
-        raise ChatError(NOT_FOUND, "Comparison not found", field="comparison_id")
-    return comparison
+    return find_row(rows, comparison_id, name="comparison")
 
 
 def pending_of(client_id: str) -> QuerySet[ABComparison]:
@@ -228,16 +217,11 @@ class PairHandle:
 
     def _end(self, number: int) -> LoggedEvent:
         comparison = comparison_of(None, self.comparison_id)
-        answers = {
-            f"message_id_{branch}": trace and trace.message_id and str(trace.message_id)
-            for branch, trace in zip(
-                BRANCHES, (comparison.trace_a, comparison.trace_b), strict=True
-            )
-        }
+        message_ids = {branch: _message_id(comparison, branch) for branch in BRANCHES}
         payload = {
             "conversation_id": str(self.conversation_id),
             "comparison_id": str(self.comparison_id),
-            **answers,
+            **{f"message_id_{branch}": pk and str(pk) for branch, pk in message_ids.items()},
         }
         return LoggedEvent(number, "done", payload, timezone.now())
 
@@ -267,8 +251,7 @@ async def _forward_events(
     try:
         async with aclosing(follow(trace_id)) as events:
             async for event in events:
-                payload = {**event.payload, "branch": branch}
-                await queue.put(LoggedEvent(event.seq, event.type, payload, event.at))
+                await queue.put(replace(event, payload={**event.payload, "branch": branch}))
     except Exception as error:
         await queue.put(error)
     else:

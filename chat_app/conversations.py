@@ -4,17 +4,19 @@ Clients see only their own conversations; others are not found.
 """
 
 from collections import defaultdict
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, Model, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from chat_app.errors import CONFLICT, NOT_FOUND, VALIDATION_ERROR, ChatError
 from chat_app.models import ContextState, Conversation, Message, Sender
 from mockllm_site.kit.rows import add, change, highest
 from traces_app.models import ModelCall, Status, Trace
+
+Row = TypeVar("Row", bound=Model)
 
 MAX_TITLE_CHARS = 80
 # A search covers this number of a client's newest conversations.
@@ -106,13 +108,19 @@ def title_from(text: str) -> str:
     return line if len(line) <= MAX_TITLE_CHARS else f"{line[: MAX_TITLE_CHARS - 1].rstrip()}…"
 
 
+def find_row(rows: QuerySet[Row], row_id: Any, *, name: str = "") -> Row:
+    """Return the row with an id (text or UUID); raises NOT_FOUND, with the model's name or `name`."""
+    key = to_uuid(row_id)
+    row = None if key is None else rows.filter(pk=key).first()
+    if row is None:
+        name = name or str(rows.model._meta.model_name)
+        raise ChatError(NOT_FOUND, f"{name.capitalize()} not found", field=f"{name}_id")
+    return row
+
+
 def conversation_of(client_id: str, conversation_id: Any) -> Conversation:
     """Return a client's conversation by its id (text or UUID); raises NOT_FOUND."""
-    key = to_uuid(conversation_id)
-    conversation = key and Conversation.objects.filter(pk=key, client_id=client_id).first()
-    if not conversation:
-        raise ChatError(NOT_FOUND, "Conversation not found", field="conversation_id")
-    return conversation
+    return find_row(Conversation.objects.filter(client_id=client_id), conversation_id)
 
 
 def conversations_of(
@@ -134,12 +142,8 @@ def conversations_of(
 
 def message_of(client_id: str, message_id: Any) -> Message:
     """Return a message of a client by its id (text or UUID); raises NOT_FOUND."""
-    key = to_uuid(message_id)
     rows = Message.objects.select_related("conversation")
-    message = key and rows.filter(pk=key, conversation__client_id=client_id).first()
-    if not message:
-        raise ChatError(NOT_FOUND, "Message not found", field="message_id")
-    return message
+    return find_row(rows.filter(conversation__client_id=client_id), message_id)
 
 
 def messages_of(conversation: Conversation) -> QuerySet[Message]:

@@ -14,7 +14,7 @@ class ProfileName:
     name: str | None
 
 
-def ensure_default_profile() -> ModelProfile:
+def default_profile() -> ModelProfile:
     """Return the default profile, created if it is missing, never changed."""
     if (default := find(ModelProfile, {"name": DEFAULT_PROFILE})) is not None:
         return default
@@ -28,10 +28,6 @@ def ensure_default_profile() -> ModelProfile:
         },
     )
     return profile
-
-
-def default_profile() -> ModelProfile:
-    return ensure_default_profile()
 
 
 def find_profile(name: str | None) -> ModelProfile:

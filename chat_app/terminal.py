@@ -16,8 +16,8 @@ from rich.console import Console
 from rich.segment import Segment, Segments
 from rich.style import Style
 
-from chat_app.conversations import to_uuid
-from chat_app.errors import NOT_FOUND, ChatError
+from chat_app.conversations import find_row
+from chat_app.errors import ChatError
 from chat_app.models import Conversation, ModelProfile
 from chat_app.profiles import find_profile
 from chat_app.service import StreamHandle, cancel, send_message
@@ -242,13 +242,5 @@ async def open_conversation(
     model_profile = await in_database(partial(find_profile, profile))
     if conversation is None:
         return TerminalConversation(model_profile, screen)
-    return TerminalConversation(
-        model_profile, screen, await in_database(partial(_existing_id, conversation))
-    )
-
-
-def _existing_id(conversation: str) -> UUID:
-    key = to_uuid(conversation)
-    if key is None or not Conversation.objects.filter(pk=key).exists():
-        raise ChatError(NOT_FOUND, "Conversation not found", field="conversation_id")
-    return key
+    row = await in_database(partial(find_row, Conversation.objects.all(), conversation))
+    return TerminalConversation(model_profile, screen, row.pk)

@@ -14,9 +14,9 @@ from chat_app.api.shapes import (
     ClientQuery,
     ComparisonBody,
     LeaderboardBody,
+    LimitQuery,
     PairBody,
     PendingBody,
-    PendingQuery,
     VoteBody,
     VotedBody,
 )
@@ -113,12 +113,12 @@ class PendingView(ChatView):
     @documented(
         "list_pending_comparisons",
         tag="comparisons",
-        query=PendingQuery,
+        query=LimitQuery,
         answers={200: (PendingBody, "The latest comes first.")},
     )
     def get(self, request: Request) -> Response:
         """List a client's comparisons without a vote."""
-        data = self.query(PendingQuery)
+        data = self.query(LimitQuery)
         comparisons = pending_of(data["client_id"])[: data["limit"]]
         return Response(
             {"comparisons": [comparison_record(comparison) for comparison in comparisons]}

@@ -15,7 +15,14 @@ from traces_app.models import Status
 MAX_CHARS = 200
 MAX_LISTED = 1_000
 DEFAULT_LISTED = 100
-NOT_BLANK: Mapping[str, Any] = {"pattern": r"\S"}
+# Options of several fields.
+NOT_BLANK: Mapping[str, Any] = {
+    "keywords": {"pattern": r"\S"},
+    "help_text": "Not of white space alone.",
+}
+OPTIONAL: Mapping[str, Any] = {"required": False, "allow_null": True, "default": None}
+CONVERSATION: Mapping[str, Any] = {**OPTIONAL, "help_text": "null begins a conversation."}
+PROFILE: Mapping[str, Any] = {**OPTIONAL, "help_text": "A name; null is the default."}
 
 
 class Id(Text):
@@ -37,17 +44,11 @@ class ConversationIdBody(ClientBody):
 
 
 class SendBody(ClientBody):
-    message = Text(allow_blank=True, keywords=NOT_BLANK, help_text="Not of white space alone.")
-    conversation_id = Id(
-        required=False, allow_null=True, default=None, help_text="null begins a conversation."
-    )
-    profile = Id(
-        required=False, allow_null=True, default=None, help_text="A name; null is the default."
-    )
+    message = Text(allow_blank=True, **NOT_BLANK)
+    conversation_id = Id(**CONVERSATION)
+    profile = Id(**PROFILE)
     client_message_id = Text(
-        required=False,
-        allow_null=True,
-        default=None,
+        **OPTIONAL,
         max_length=MAX_CHARS,
         help_text="Sent again with the same one, a message is not sent again: its run is replayed.",
     )
@@ -84,10 +85,13 @@ class CancelledBody(Shape):
     trace_id = serializers.UUIDField()
 
 
-class ListQuery(ClientBody):
+class LimitQuery(ClientBody):
     limit = Whole(
         required=False, digits=True, min_value=1, max_value=MAX_LISTED, default=DEFAULT_LISTED
     )
+
+
+class ListQuery(LimitQuery):
     q = Text(
         required=False,
         allow_blank=True,
@@ -166,7 +170,7 @@ class NewConversationBody(Shape):
 
 
 class RenameBody(ConversationIdBody):
-    title = Text(max_length=MAX_CHARS, keywords=NOT_BLANK, help_text="Not of white space alone.")
+    title = Text(max_length=MAX_CHARS, **NOT_BLANK)
 
     def validate_title(self, title: str) -> str:
         if not title.strip():
@@ -209,28 +213,18 @@ _MAX_SEED = 2**63 - 1
 
 
 class PairBody(ClientBody):
-    message = Text(allow_blank=True, keywords=NOT_BLANK, help_text="Not of white space alone.")
-    conversation_id = Text(
-        required=False, allow_null=True, default=None, help_text="null begins a conversation."
-    )
-    profile_a = Text(
-        required=False, allow_null=True, default=None, help_text="A name; null is the default."
-    )
-    profile_b = Text(
-        required=False, allow_null=True, default=None, help_text="A name; null is the default."
-    )
+    message = Text(allow_blank=True, **NOT_BLANK)
+    conversation_id = Text(**CONVERSATION)
+    profile_a = Text(**PROFILE)
+    profile_b = Text(**PROFILE)
     seed = Whole(
-        required=False,
-        allow_null=True,
-        default=None,
+        **OPTIONAL,
         min_value=-_MAX_SEED - 1,
         max_value=_MAX_SEED,
         help_text="Decides which of the two is a; random by default.",
     )
     client_message_id = Text(
-        required=False,
-        allow_null=True,
-        default=None,
+        **OPTIONAL,
         max_length=MAX_CHARS,
         help_text="Sent again with the same one, a message is not sent again.",
     )
@@ -271,12 +265,6 @@ class VotedBody(Shape):
 class ClientQuery(Shape):
     client_id = Text(
         required=False, max_length=MAX_CHARS, help_text="If given, it must be the owner's."
-    )
-
-
-class PendingQuery(ClientBody):
-    limit = Whole(
-        required=False, digits=True, min_value=1, max_value=MAX_LISTED, default=DEFAULT_LISTED
     )
 
 

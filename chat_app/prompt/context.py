@@ -184,11 +184,13 @@ class ContextPlan:
         return _plan(self.inputs, state)
 
     def turns_with(self, new_turns: Sequence[Turn]) -> tuple[Turn, ...]:
-        """Return the turns of a later call in the same answer, with its `new_turns` so far.
+        """Return the turns of the answer's next call, with its `new_turns` so far.
 
         Above 70 % of the limit, earlier results are cut; above 90 %, those of this answer too, the
         latest last.
         """
+        if not new_turns:
+            return self.turns
         turns = (*self.whole, *new_turns)
         inputs, before = self.inputs, len(self.whole)
         if inputs.strategy != SANDWICH:

@@ -1,7 +1,7 @@
 """Selects the messages of a prompt, converts stored rounds to turns and back, builds requests."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import chain
 from typing import Any, Final, Protocol
 
@@ -30,15 +30,7 @@ def to_stored_round(
     """Return the JSON of one model call's parts and of the results of its tools."""
     return {
         "parts": to_stored_parts(parts),
-        "results": [
-            {
-                "tool_call_id": result.tool_call_id,
-                "name": result.name,
-                "content": result.content,
-                "is_error": result.is_error,
-            }
-            for result in results
-        ],
+        "results": [asdict(result) for result in results],
     }
 
 

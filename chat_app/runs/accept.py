@@ -15,7 +15,7 @@ from chat_app.conversations import append_message, create_with_message, to_uuid
 from chat_app.errors import CONFLICT, NOT_FOUND, VALIDATION_ERROR, ChatError
 from chat_app.models import Conversation, Message, ModelProfile, Sender
 from chat_app.profiles import ProfileName, check_profile, find_profile
-from chat_app.runs import log_entries as log_entries
+from chat_app.runs import log_entries
 from mockllm_site.kit.rows import add
 from traces_app.leases import current_owner, end_dead_runs, lease_end
 from traces_app.log import LoggedEvent

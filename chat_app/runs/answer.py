@@ -8,6 +8,7 @@ from django.conf import settings
 
 from chat_app.clients.registry import get_client
 from chat_app.errors import SERVICE_UNAVAILABLE, ChatError
+from chat_app.prompt.context import ContextPlan
 from chat_app.prompt.messages import build_request, to_stored_round
 from chat_app.runs.accept import OpenedRun
 from chat_app.runs.model_calls import ModelCalls
@@ -73,16 +74,16 @@ class AnswerGenerator:
                 else:
                     yield one
         assert self.prompt is not None
-        async with aclosing(self._rounds(client, self.prompt, tools=tools)) as events:
+        async with aclosing(self._rounds(client, self.prompt.plan, tools=tools)) as events:
             async for event in events:
                 yield event
 
     async def _rounds(
-        self, client: LlmClient, prompt: RunPrompt, *, tools: Sequence[Tool]
+        self, client: LlmClient, plan: ContextPlan, *, tools: Sequence[Tool]
     ) -> AsyncGenerator[AnswerEvent, None]:
         new_turns: tuple[Turn, ...] = ()
         for rounds_left in reversed(range(settings.CHAT_MAX_ROUNDS)):
-            request = build_request(self._profile, prompt.turns_with(new_turns), tools=tools)
+            request = build_request(self._profile, plan.turns_with(new_turns), tools=tools)
             call = self.calls.begin(request, pipeline=self.pipeline)
             async with aclosing(call.events(client)) as call_events:
                 async for event in call_events:

@@ -12,11 +12,9 @@ from chat_app.values.events import (
     RunEvent,
     TextDelta,
     ThinkingDelta,
-    ToolCall,
     ToolEnded,
     ToolResult,
     ToolStarted,
-    ToolStatus,
 )
 from chat_app.values.text import join_surrogates
 
@@ -33,16 +31,32 @@ def entry_of(event: RunEvent, conversation_id: UUID) -> Entry | None:
     Pieces of a tool call are not logged, only its start once it is complete.
     """
     match event:
-        case TextDelta():
-            return chunk(event, conversation_id)
-        case ThinkingDelta():
-            return thinking(event, conversation_id)
+        case TextDelta(content):
+            return "chunk", {"content": content, "conversation_id": str(conversation_id)}
+        case ThinkingDelta(content):
+            return "thinking", {"content": content, "conversation_id": str(conversation_id)}
         case ToolStarted(call, at):
-            return tool_start(call, at)
-        case ToolResult():
-            return tool_output(event)
+            return "tool_start", {
+                "tool_call_id": call.id,
+                "tool_name": call.name,
+                "tool_args": display_arguments(call.arguments),
+                "timestamp": timestamp(at),
+            }
+        case ToolResult(call_id, result, is_error, code):
+            return "tool_output", {
+                "tool_call_id": call_id,
+                "output": result[:MAX_OUTPUT_CHARS],
+                "truncated": len(result) > MAX_OUTPUT_CHARS,
+                "full_length": len(result),
+                "is_error": is_error,
+                "code": code,
+            }
         case ToolEnded(call_id, status, duration_ms):
-            return tool_end(call_id, status, duration_ms=duration_ms)
+            return "tool_end", {
+                "tool_call_id": call_id,
+                "status": status,
+                "duration_ms": duration_ms,
+            }
     return None
 
 
@@ -52,43 +66,6 @@ def started(conversation_id: UUID, trace_id: UUID, *, message_id: UUID) -> Entry
         "conversation_id": str(conversation_id),
         "trace_id": str(trace_id),
         "message_id": str(message_id),
-    }
-
-
-def chunk(delta: TextDelta, conversation_id: UUID) -> Entry:
-    return "chunk", {"content": delta.content, "conversation_id": str(conversation_id)}
-
-
-def thinking(delta: ThinkingDelta, conversation_id: UUID) -> Entry:
-    return "thinking", {"content": delta.content, "conversation_id": str(conversation_id)}
-
-
-def tool_start(call: ToolCall, at: datetime) -> Entry:
-    """`at` knows its time zone."""
-    return "tool_start", {
-        "tool_call_id": call.id,
-        "tool_name": call.name,
-        "tool_args": display_arguments(call.arguments),
-        "timestamp": timestamp(at),
-    }
-
-
-def tool_output(result: ToolResult) -> Entry:
-    return "tool_output", {
-        "tool_call_id": result.id,
-        "output": result.result[:MAX_OUTPUT_CHARS],
-        "truncated": len(result.result) > MAX_OUTPUT_CHARS,
-        "full_length": len(result.result),
-        "is_error": result.is_error,
-        "code": result.code,
-    }
-
-
-def tool_end(tool_call_id: str, status: ToolStatus, *, duration_ms: int) -> Entry:
-    return "tool_end", {
-        "tool_call_id": tool_call_id,
-        "status": status,
-        "duration_ms": duration_ms,
     }
 
 

@@ -14,7 +14,7 @@ from chat_app.errors import SERVICE_UNAVAILABLE, ChatError
 from chat_app.models import ModelProfile
 from chat_app.prompt.length import estimate, texts_of
 from chat_app.prompt.messages import to_stored_parts
-from chat_app.runs import metrics as metrics
+from chat_app.runs import metrics
 from chat_app.stream import StreamPipeline
 from chat_app.stream.rounds import Round
 from chat_app.values.events import StreamEvent

@@ -21,7 +21,7 @@ from chat_app.runs.accept import OpenedRun
 from chat_app.runs.model_calls import SUMMARY, ModelCalls
 from chat_app.runs.tool_calls import find_final_report
 from chat_app.stream import StreamPipeline
-from chat_app.values.model_call import Tool, Turn
+from chat_app.values.model_call import Tool
 from mockllm_site.kit.database_thread import in_database
 from traces_app.models import ModelCall
 
@@ -93,18 +93,10 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RunPrompt:
-    """The prompt of a run; `state` is the summary to store, `changed` is true if it is new."""
+    """The prompt of a run; `changed` is true if the plan's summary is to be stored."""
 
     plan: ContextPlan
     changed: bool
-
-    @property
-    def state(self) -> Summary | None:
-        return self.plan.state
-
-    def turns_with(self, new_turns: Sequence[Turn]) -> tuple[Turn, ...]:
-        """Return the turns of the next model call, with this answer's earlier rounds."""
-        return self.plan.turns_with(new_turns) if new_turns else self.plan.turns
 
 
 async def prompt_events(

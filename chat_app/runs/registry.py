@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from chat_app import loop
 from chat_app.errors import SERVICE_UNAVAILABLE, ChatError
-from chat_app.runs import metrics as metrics
+from chat_app.runs import metrics
 from chat_app.runs.accept import OpenedRun
 from chat_app.runs.cancel_channel import listen_for_cancels
 from chat_app.runs.endings import StopReason

@@ -187,7 +187,7 @@ class ChatRun:
             store_answer(answer, message_id=message_id)
         prompt = self._generator.prompt
         if end.status == Status.COMPLETED and prompt is not None and prompt.changed:
-            store_summary(answer.conversation_id, prompt.state)
+            store_summary(answer.conversation_id, prompt.plan.state)
 
     async def _publish_stored_end(self) -> Status:
         """Publish the end that another process stored."""

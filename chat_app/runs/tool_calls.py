@@ -12,7 +12,7 @@ from typing import Any, Final
 from django.utils import timezone
 
 from chat_app.errors import VALIDATION_ERROR
-from chat_app.runs import metrics as metrics
+from chat_app.runs import metrics
 from chat_app.runs.log_entries import display_arguments
 from chat_app.runs.store import tool_call_row
 from chat_app.stream import StreamPipeline

@@ -13,7 +13,6 @@ from chat_app.models import ModelProfile, NotAKeyName, check_key_name
 from chat_app.profiles import (
     check_profile,
     default_profile,
-    ensure_default_profile,
     find_profile,
 )
 from mockllm_site.management.commands import serve
@@ -51,7 +50,7 @@ def usable(profile: ModelProfile) -> bool:
 @pytest.mark.django_db
 def test_the_default_profile_is_made_when_it_is_missing() -> None:
     assert not ModelProfile.objects.exists()
-    made = ensure_default_profile()
+    made = default_profile()
     assert (made.name, made.provider_id, made.model_id, made.base_url, made.mcp_servers) == (
         "demo", "openai", "gpt-4o", "mock:", ["demo"],
     )  # fmt: skip
@@ -79,9 +78,9 @@ def test_profiles_that_somebody_has_are_left_as_they_are(settings: Any) -> None:
 
 @pytest.mark.django_db
 def test_a_default_profile_that_was_changed_stays_so() -> None:
-    ensure_default_profile()
+    default_profile()
     ModelProfile.objects.update(model_id="other")
-    assert ensure_default_profile().model_id == "other"
+    assert default_profile().model_id == "other"
 
 
 @pytest.mark.django_db
@@ -183,7 +182,7 @@ def columns() -> dict[str, Any]:
 
 @pytest.mark.django_db
 def test_a_fixture_changes_the_profile_of_its_name(tmp_path: Path) -> None:
-    kept = ensure_default_profile()
+    kept = default_profile()
     file = tmp_path / "changed.json"
     row = {"model": "chat_app.modelprofile", "fields": {**GOOD, "name": "demo", "model_id": "new"}}
     file.write_text(json.dumps([row]))
@@ -201,4 +200,4 @@ def test_the_shipped_profiles_can_all_be_used() -> None:
     for profile in ModelProfile.objects.all():
         check_profile(profile)
         assert profile.base_url == "mock:" and profile.api_key_env == ""
-    assert ensure_default_profile() == ModelProfile.objects.get(name="demo")
+    assert default_profile() == ModelProfile.objects.get(name="demo")

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connections
 
-from chat_app.profiles import ensure_default_profile
+from chat_app.profiles import default_profile
 from mockllm_site.serve import database, lease, server
 from mockllm_site.serve import first_start as starting
 from mockllm_site.serve.workers import Workers
@@ -146,7 +146,7 @@ def _prepare(fixtures: list[str], *, demo: bool = True, catch_all: bool = True) 
     starting.load_fixtures(fixtures)
     starting.load_scenarios(documents)
     starting.create_admin()
-    ensure_default_profile()
+    default_profile()
 
 
 def _count(text: str) -> int:

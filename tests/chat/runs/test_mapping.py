@@ -14,7 +14,9 @@ from chat_app.values.events import (
     TextDelta,
     ThinkingDelta,
     ToolCall,
+    ToolEnded,
     ToolResult,
+    ToolStarted,
     ToolStatus,
 )
 
@@ -34,18 +36,19 @@ def test_started_names_the_users_message() -> None:
 
 
 def test_a_chunk_is_text_and_never_thinking() -> None:
-    assert mapping.chunk(TextDelta("Hel"), CONVERSATION) == (
+    assert mapping.entry_of(TextDelta("Hel"), CONVERSATION) == (
         "chunk",
         {"content": "Hel", "conversation_id": str(CONVERSATION)},
     )
-    assert mapping.thinking(ThinkingDelta("hmm"), CONVERSATION) == (
+    assert mapping.entry_of(ThinkingDelta("hmm"), CONVERSATION) == (
         "thinking",
         {"content": "hmm", "conversation_id": str(CONVERSATION)},
     )
 
 
 def test_tool_start_has_whole_arguments_and_the_time() -> None:
-    assert mapping.tool_start(ToolCall("a", "weather", '{"city": "Paris"}'), NOON) == (
+    call = ToolCall("a", "weather", '{"city": "Paris"}')
+    assert mapping.entry_of(ToolStarted(call, NOON), CONVERSATION) == (
         "tool_start",
         {
             "tool_call_id": "a",
@@ -107,7 +110,7 @@ def test_displayed_arguments_can_be_stored_and_encoded() -> None:
     [(0, 0, False), (16_384, 16_384, False), (16_385, 16_384, True), (50_000, 16_384, True)],
 )
 def test_long_output_is_cut(length: int, displayed: int, truncated: bool) -> None:
-    assert mapping.tool_output(ToolResult("a", "é" * length)) == (
+    assert mapping.entry_of(ToolResult("a", "é" * length), CONVERSATION) == (
         "tool_output",
         {
             "tool_call_id": "a",
@@ -122,14 +125,16 @@ def test_long_output_is_cut(length: int, displayed: int, truncated: bool) -> Non
 
 def test_a_failed_tools_output_says_so() -> None:
     result = ToolResult("a", "Error: timed out", is_error=True, code="SERVICE_UNAVAILABLE")
-    _, fields = mapping.tool_output(result)
+    entry = mapping.entry_of(result, CONVERSATION)
+    assert entry is not None
+    fields = entry[1]
     assert (fields["output"], fields["is_error"]) == ("Error: timed out", True)
     assert fields["code"] == "SERVICE_UNAVAILABLE"
 
 
 @pytest.mark.parametrize("status", ["success", "error", "timeout", "cancelled"])
 def test_tool_end_has_its_status_and_duration(status: ToolStatus) -> None:
-    assert mapping.tool_end("a", status, duration_ms=12) == (
+    assert mapping.entry_of(ToolEnded("a", status, 12), CONVERSATION) == (
         "tool_end",
         {"tool_call_id": "a", "status": status, "duration_ms": 12},
     )
