@@ -6,7 +6,6 @@ from typing import Any
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
@@ -20,7 +19,7 @@ from mockllm_site.kit.read_only_admin import (
     excerpt,
     link,
     moment,
-    page_of,
+    row_link,
 )
 from traces_app.leases import end_dead_runs
 from traces_app.models import ModelCall, Status, Trace, TraceEvent
@@ -195,8 +194,7 @@ class TraceAdmin(RecordAdmin):
 
     @admin.display(description="Conversation")
     def conversation_link(self, trace: Trace) -> str:
-        row = trace.conversation
-        return link(reverse(page_of(row), args=(row.pk,)), row)
+        return row_link(trace.conversation)
 
 
 def _unbroken(text: str) -> SafeString:

@@ -11,11 +11,10 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.urls import reverse
 
 from chat_app.comparisons import BRANCHES
 from chat_app.models import ABComparison, Message, Preference, Sender
-from mockllm_site.kit.read_only_admin import HIDDEN, RecordAdmin, chips, link, page_of
+from mockllm_site.kit.read_only_admin import HIDDEN, RecordAdmin, chips, row_link
 from traces_app.models import Trace
 
 _OPEN = "open"
@@ -88,8 +87,7 @@ class ComparisonAdmin(RecordAdmin):
 
     @admin.display(description="Conversation")
     def conversation_link(self, comparison: ABComparison) -> str:
-        row = comparison.conversation
-        return link(reverse(page_of(row), args=(row.pk,)), row)
+        return row_link(comparison.conversation)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,8 @@ from mockllm_site.kit.read_only_admin import (
     chips,
     excerpt,
     link,
-    page_of,
     preformatted,
+    row_link,
 )
 from traces_app.models import Trace
 from traces_app.selectors import is_blind
@@ -42,8 +42,7 @@ class MessageInline(ReadOnlyInline):
 
     @admin.display(description="Content")
     def content_link(self, message: Message) -> str:
-        url = reverse(page_of(message), args=(message.pk,))
-        return link(url, excerpt(message.content) or "(empty)")
+        return row_link(message, excerpt(message.content) or "(empty)")
 
     @admin.display(description="Feedback")
     def feedback_text(self, message: Message) -> str:
@@ -182,8 +181,7 @@ class MessageAdmin(RecordAdmin):
 
     @admin.display(description="Conversation")
     def conversation_link(self, message: Message) -> str:
-        url = reverse(page_of(message.conversation), args=(message.conversation_id,))
-        return link(url, message.conversation)
+        return row_link(message.conversation)
 
     @admin.display(description="Content")
     def text(self, message: Message) -> str:
@@ -215,7 +213,7 @@ class MessageAdmin(RecordAdmin):
     @admin.display(description="Trace")
     def trace_link(self, message: Message) -> str:
         trace = _trace_of(message)
-        return "–" if trace is None else link(reverse(page_of(trace), args=(trace.pk,)), trace.pk)
+        return "–" if trace is None else row_link(trace, trace.pk)
 
 
 @admin.register(ContextState)

@@ -10,6 +10,7 @@ from django.contrib import admin, messages
 from django.contrib.admin.utils import flatten_fieldsets
 from django.db.models import Model, QuerySet, TextField
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
@@ -127,9 +128,15 @@ def excerpt(text: str) -> str:
     return line if len(line) <= EXCERPT else f"{line[: EXCERPT - 1]}…"
 
 
-def page_of(row: Model) -> str:
-    """Return the name of a row's admin page, for `reverse`."""
-    return f"admin:{row._meta.app_label}_{row._meta.model_name}_change"
+def page_url(row: Model) -> str:
+    """Return the address of a row's admin page."""
+    name = f"admin:{row._meta.app_label}_{row._meta.model_name}_change"
+    return reverse(name, args=(row.pk,))
+
+
+def row_link(row: Model, text: object = None) -> str:
+    """Return a link to a row's admin page, as HTML; its text is the row's own by default."""
+    return link(page_url(row), row if text is None else text)
 
 
 class TagFilter(admin.SimpleListFilter):

@@ -5,14 +5,13 @@ from typing import Any, TypeAlias
 from django.apps import apps
 from django.db.models import Model
 from django.test import Client
-from django.urls import reverse
 
 from chat_app.models import (
     ABComparison,
     Conversation,
     Message,
 )
-from mockllm_site.kit.read_only_admin import page_of
+from mockllm_site.kit.read_only_admin import page_url
 from tests.admin.pages import fields_at
 from traces_app.models import Trace
 
@@ -39,12 +38,8 @@ WRITTEN: dict[type[Model], tuple[dict[str, str], dict[str, object]]] = {
 EDITABLE = {model._meta.label: set(stored) for model, (_, stored) in WRITTEN.items()}
 
 
-def url_of(row: Model) -> str:
-    return reverse(page_of(row), args=(row.pk,))
-
-
 def post(client: Client, row: Model, **changes: str) -> Any:
-    url = url_of(row)
+    url = page_url(row)
     return client.post(url, fields_at(client, url, f"{row._meta.model_name}_form") | changes)
 
 
