@@ -52,7 +52,12 @@ def test_scenario_made_from_a_trace_gives_the_same_answers(
     page.goto(f"{live.base_url}/traces/{stream.trace_id}/")
     page.click("#make")
     expect(page.locator("#scenario")).to_be_visible()
-    document = json.loads(page.locator("#document").inner_text())
+    text = page.locator("#document").inner_text()
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.click("#copy")
+    expect(page.locator("#copy")).to_have_text("Copied")
+    assert page.evaluate("navigator.clipboard.readText()") == text
+    document = json.loads(text)
     Scenario.objects.all().delete()
     live.load(document)
     again = api.send("What is 1 + 2?")
