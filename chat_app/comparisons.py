@@ -35,10 +35,47 @@ Profile: TypeAlias = ModelProfile | ProfileName | None
 
 @dataclass(frozen=True, slots=True)
 class StoredPair:
-    """A stored comparison, whose runs the caller is to start."""
+    """A stored comparison; its runs are those of a and b."""
 
-    comparison_id: Any
+    comparison_id: UUID
     accepted: AcceptedMessage
+
+    async def events(self) -> AsyncGenerator[LoggedEvent, None]:
+        """Yield the events of both runs as they come, each with its `branch`.
+
+        The last one, without a branch, ends the comparison. They are numbered together, from 1.
+        """
+        queue: asyncio.Queue[LoggedEvent | Exception | None] = asyncio.Queue()
+        pumps = [
+            asyncio.create_task(_forward_events(trace_id, branch, queue))
+            for branch, trace_id in zip(BRANCHES, self.accepted.trace_ids, strict=True)
+        ]
+        try:
+            number, unfinished = 0, len(pumps)
+            while unfinished:
+                match await queue.get():
+                    case None:
+                        unfinished -= 1
+                    case Exception() as error:
+                        raise error
+                    case event:
+                        number += 1
+                        yield replace(event, seq=number)
+            yield await in_database(partial(self._end, number + 1))
+        finally:
+            for pump in pumps:
+                pump.cancel()
+            await asyncio.gather(*pumps, return_exceptions=True)
+
+    def _end(self, number: int) -> LoggedEvent:
+        comparison = comparison_of(None, self.comparison_id)
+        message_ids = {branch: _message_id(comparison, branch) for branch in BRANCHES}
+        payload = {
+            "conversation_id": str(self.accepted.conversation_id),
+            "comparison_id": str(self.comparison_id),
+            **{f"message_id_{branch}": pk and str(pk) for branch, pk in message_ids.items()},
+        }
+        return LoggedEvent(number, "done", payload, timezone.now())
 
 
 def assign_branches(first: Profile, second: Profile, seed: int) -> dict[str, Profile]:
@@ -54,7 +91,7 @@ def open_pair(
     profiles: tuple[Profile, Profile],
     seed: int | None = None,
 ) -> StoredPair:
-    """Store a message, its two runs and their comparison in one transaction.
+    """Store a message, its two runs and their comparison in one transaction; starts no run.
 
     Raises ChatError. A message that was sent before returns its comparison.
     """
@@ -180,69 +217,23 @@ def _to_vote(preference: str, a: str, b: str) -> Vote:
     return Vote(a, b, tie=preference == Preference.TIE)
 
 
-@dataclass(frozen=True, slots=True)
-class PairHandle:
-    """A comparison with live runs; `trace_ids` are those of a and b."""
-
-    comparison_id: UUID
-    conversation_id: UUID
-    trace_ids: tuple[UUID, ...]
-
-    async def events(self) -> AsyncGenerator[LoggedEvent, None]:
-        """Yield the events of both runs as they come, each with its `branch`.
-
-        The last one, without a branch, ends the comparison. They are numbered together, from 1.
-        """
-        queue: asyncio.Queue[LoggedEvent | Exception | None] = asyncio.Queue()
-        pumps = [
-            asyncio.create_task(_forward_events(trace_id, branch, queue))
-            for branch, trace_id in zip(BRANCHES, self.trace_ids, strict=True)
-        ]
-        try:
-            number, unfinished = 0, len(pumps)
-            while unfinished:
-                match await queue.get():
-                    case None:
-                        unfinished -= 1
-                    case Exception() as error:
-                        raise error
-                    case event:
-                        number += 1
-                        yield replace(event, seq=number)
-            yield await in_database(partial(self._end, number + 1))
-        finally:
-            for pump in pumps:
-                pump.cancel()
-            await asyncio.gather(*pumps, return_exceptions=True)
-
-    def _end(self, number: int) -> LoggedEvent:
-        comparison = comparison_of(None, self.comparison_id)
-        message_ids = {branch: _message_id(comparison, branch) for branch in BRANCHES}
-        payload = {
-            "conversation_id": str(self.conversation_id),
-            "comparison_id": str(self.comparison_id),
-            **{f"message_id_{branch}": pk and str(pk) for branch, pk in message_ids.items()},
-        }
-        return LoggedEvent(number, "done", payload, timezone.now())
-
-
 async def start_pair(
     incoming: IncomingMessage,
     *,
     profiles: tuple[Profile, Profile],
     seed: int | None = None,
-) -> PairHandle:
+) -> StoredPair:
     """Store a message and start both answers. Raises ChatError if nothing was stored."""
     return await on_loop(_start(partial(open_pair, incoming, profiles=profiles, seed=seed)))
 
 
-async def _start(opening: "partial[StoredPair]") -> PairHandle:
+async def _start(opening: "partial[StoredPair]") -> StoredPair:
     registry = accepting_registry()
     with registry.gate.hold():
         pair = await in_database(opening)
     for opened in pair.accepted.runs:
         registry.start(opened)
-    return PairHandle(pair.comparison_id, pair.accepted.conversation_id, pair.accepted.trace_ids)
+    return pair
 
 
 async def _forward_events(

@@ -1,7 +1,6 @@
 """The chat's pages: the playground and the leaderboard."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -18,16 +17,6 @@ from mockllm_site.kit.api.access import CHATS, local_or_logged_in
 # In units of the chart.
 _CHART_WIDTH, _MARK_WIDTH = 200.0, 4.0
 _MARGIN = 25.0
-
-
-@dataclass(frozen=True, slots=True)
-class LeaderboardRow:
-    """A rank with the positions of its bar and its mark on the chart."""
-
-    rank: ProfileRank
-    left: str
-    width: str
-    score: str
 
 
 @require_safe
@@ -67,13 +56,14 @@ def leaderboard_page(request: HttpRequest) -> HttpResponse:
     def to_chart(score: float) -> float:
         return (score - low) / (high - low) * _CHART_WIDTH
 
+    # The positions of each rank's bar and of its mark on the chart.
     rows = [
-        LeaderboardRow(
-            rank,
-            left=f"{to_chart(rank.low):.1f}",
-            width=f"{max(to_chart(rank.high) - to_chart(rank.low), 1):.1f}",
-            score=f"{to_chart(rank.score) - _MARK_WIDTH / 2:.1f}",
-        )
+        {
+            "rank": rank,
+            "left": f"{to_chart(rank.low):.1f}",
+            "width": f"{max(to_chart(rank.high) - to_chart(rank.low), 1):.1f}",
+            "score": f"{to_chart(rank.score) - _MARK_WIDTH / 2:.1f}",
+        }
         for rank in ranks
     ]
     context = {"rows": rows, "middle": f"{to_chart(MEAN_SCORE):.1f}"}

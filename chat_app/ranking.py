@@ -38,8 +38,8 @@ class ProfileRank:
 
     profile: str
     wins: int
-    losses: int
     ties: int
+    losses: int
     score: float
     low: float
     high: float

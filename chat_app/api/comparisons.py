@@ -1,6 +1,7 @@
 """Comparisons over HTTP: stream two answers, vote, list open comparisons, the leaderboard."""
 
 from contextlib import ExitStack
+from dataclasses import asdict
 
 from django.conf import settings
 from django.http.response import HttpResponseBase
@@ -35,8 +36,6 @@ from chat_app.runs.accept import IncomingMessage
 
 
 class PairView(AsyncChatView):
-    http_method_names = ("post",)
-
     @documented(
         "compare",
         tag="comparisons",
@@ -67,13 +66,13 @@ class PairView(AsyncChatView):
                 seed=data["seed"],
             )
             return event_stream(
-                pair.events(), conversation_id=pair.conversation_id, resources=resources.pop_all()
+                pair.events(),
+                conversation_id=pair.accepted.conversation_id,
+                resources=resources.pop_all(),
             )
 
 
 class VoteView(ChatView):
-    http_method_names = ("post",)
-
     @documented(
         "vote",
         tag="comparisons",
@@ -92,7 +91,6 @@ class VoteView(ChatView):
 
 class ComparisonView(ChatView):
     sees_with = "chat_app.view_abcomparison"
-    http_method_names = ("get", "head")
 
     @documented(
         "read_comparison",
@@ -108,8 +106,6 @@ class ComparisonView(ChatView):
 
 
 class PendingView(ChatView):
-    http_method_names = ("get", "head")
-
     @documented(
         "list_pending_comparisons",
         tag="comparisons",
@@ -126,8 +122,6 @@ class PendingView(ChatView):
 
 
 class LeaderboardView(ChatView):
-    http_method_names = ("get", "head")
-
     @documented(
         "leaderboard",
         tag="comparisons",
@@ -135,9 +129,4 @@ class LeaderboardView(ChatView):
     )
     def get(self, request: Request) -> Response:
         """Rank all profiles with votes."""
-        return Response({"profiles": [_rank_record(rank) for rank in leaderboard()]})
-
-
-def _rank_record(rank: object) -> dict[str, object]:
-    names = ("profile", "wins", "ties", "losses", "score", "low", "high")
-    return {name: getattr(rank, name) for name in names}
+        return Response({"profiles": [asdict(rank) for rank in leaderboard()]})

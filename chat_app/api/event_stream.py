@@ -1,7 +1,6 @@
 """The HTTP response that streams a run's events as server-sent events."""
 
 import asyncio
-import contextlib
 import json
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
@@ -72,7 +71,7 @@ async def _encode_events(
     events: AsyncGenerator[LoggedEvent, None], queue: "asyncio.Queue[bytes | None]"
 ) -> None:
     try:
-        async with contextlib.aclosing(events):
+        async with aclosing(events):
             async for event in events:
                 await queue.put(encode_event(event))
     except Exception:

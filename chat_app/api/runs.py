@@ -51,8 +51,6 @@ LAST_EVENT_ID = OpenApiParameter(
 
 
 class SendView(AsyncChatView):
-    http_method_names = ("post",)
-
     @documented(
         "get_chat_response_stream",
         tag="runs",
@@ -129,8 +127,6 @@ class StreamView(AsyncChatView):
 
 
 class CancelView(ChatView):
-    http_method_names = ("post",)
-
     @documented(
         "cancel_stream",
         tag="runs",

@@ -115,9 +115,6 @@ class RunRegistry:
                 listen_for_cancels(partial(self.stop, why=StopReason.CANCELLED))
             )
 
-    def get(self, trace_id: UUID) -> ChatRun | None:
-        return self._runs.get(trace_id)
-
     async def stop(self, trace_id: UUID, why: StopReason) -> Status | None:
         """Stop a run, wait for its end and return its status; None if it is not alive here."""
         if trace_id not in self._runs:
