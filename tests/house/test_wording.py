@@ -23,11 +23,11 @@ CEILINGS: Mapping[str, int] = {
 }
 # Lines of Python by folder of the table in docs/architecture.md, without migrations.
 ROOM_LINES: Mapping[str, int] = {
-    "chat_app": 2_450,
-    "chat_app/api": 1_230,
-    "chat_app/clients": 1_660,
-    "chat_app/prompt": 780,
-    "chat_app/runs": 2_080,
+    "chat_app": 2_420,
+    "chat_app/api": 1_200,
+    "chat_app/clients": 1_650,
+    "chat_app/prompt": 770,
+    "chat_app/runs": 2_050,
     "chat_app/stream": 470,
     "chat_app/tools": 1_310,
     "chat_app/values": 370,
