@@ -188,3 +188,31 @@ async def test_a_body_that_is_refused_is_let_go_without_the_garbage_collector(bo
         assert (status, sys.getrefcount(body)) == (400, before)
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    "produce",
+    [
+        {"text": "{{ request.last_user_text }}"},
+        {"tool_calls": [{"name": "f", "arguments": {"text": "{{ request.last_user_text }}"}}]},
+    ],
+    ids=["text", "arguments"],
+)
+async def test_echoed_body_is_freed_without_the_garbage_collector(
+    produce: dict[str, Any], stream: bool
+) -> None:
+    here = Playing(scenario("echo", {"consume": False, "produce": produce}))
+    call = chat("x" * 300_000, stream=stream)
+    body = call.body
+    before = sys.getrefcount(body) - 1
+    gc.disable()
+    try:
+        status, _, _ = await here.ask(call)
+        del call
+        # The thread holds its last work until the next.
+        await run_in_thread(int)
+        # The journal keeps a beginning, which is a copy.
+        assert (status, sys.getrefcount(body)) == (200, before)
+    finally:
+        gc.enable()

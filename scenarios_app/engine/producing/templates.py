@@ -5,7 +5,6 @@ Inserted values are not filled again. Any other text in braces stays as it is.
 
 import json
 import re
-from collections import UserDict
 from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 
@@ -38,9 +37,12 @@ _PROSE = re.compile(r"[\s.,;!?].*|")
 _WORDS = re.compile(r"[\w\s.-]*")
 
 
-def render_template(text: str, values: Mapping[str, str]) -> str:
-    """Fill a text. Names without a value stay unchanged; the caller limits the output."""
-    return _TEMPLATE.sub(lambda m: values[m[1]] if m[1] in values else m[0], text)
+def render_template(
+    text: str, values: Mapping[str, str], transform: Callable[[str], str] = str
+) -> str:
+    """Fill a text with transformed values. Names without a value stay unchanged; the caller limits
+    the output."""
+    return _TEMPLATE.sub(lambda m: transform(values[m[1]]) if m[1] in values else m[0], text)
 
 
 def escape_templates(text: str) -> str:
@@ -143,19 +145,12 @@ class TextTooLong(Exception):
     """Template values would exceed the limit of produced text."""
 
 
-class _TransformedValues(UserDict[str, str]):
-    """Template values that pass through a function when they are read."""
-
-    def __init__(self, values: Mapping[str, str], through: Callable[[str], str]) -> None:
-        self.data = dict(values)
-        self._through = through
-
-    def __getitem__(self, name: str) -> str:
-        return self._through(self.data[name])
-
-
 class TemplateFiller:
-    """Fills the templates of one answer; the values are computed on first use."""
+    """Fills the templates of one answer; the values are computed on first use.
+
+    It holds no reference to itself: the values hold the request, which may be megabytes and would
+    stay until the garbage collector runs.
+    """
 
     def __init__(self, values: Callable[[], Mapping[str, str]] | None, limit: int) -> None:
         self._is_enabled = values is not None
@@ -172,13 +167,16 @@ class TemplateFiller:
         return replace(part, text=self.text(part.text)) if self._has_template(part.text) else part
 
     def text(self, text: str) -> str:
-        return render_template(text, self._plain_values) if self._has_template(text) else text
+        if not self._has_template(text):
+            return text
+        return render_template(text, self._values, self._spend)
 
     def arguments(self, text: str) -> str:
         """Fill arguments. In JSON, values are escaped, since templates are inside strings."""
         if not self._has_template(text):
             return text
-        return render_template(text, self._escaped_values if _is_json(text) else self._plain_values)
+        transform = self._spend_escaped if _is_json(text) else self._spend
+        return render_template(text, self._values, transform)
 
     def _has_template(self, text: str) -> bool:
         return self._is_enabled and "{{" in text
@@ -187,19 +185,14 @@ class TemplateFiller:
     def _values(self) -> Mapping[str, str]:
         return self._make_values()
 
-    @cached_property
-    def _plain_values(self) -> Mapping[str, str]:
-        return _TransformedValues(self._values, self._spend)
-
-    @cached_property
-    def _escaped_values(self) -> Mapping[str, str]:
-        return _TransformedValues(self._values, lambda value: self._spend(_escape(value)))
-
     def _spend(self, value: str) -> str:
         self._remaining_chars -= len(value)
         if self._remaining_chars < 0:
             raise TextTooLong
         return value
+
+    def _spend_escaped(self, value: str) -> str:
+        return self._spend(_escape(value))
 
 
 def fill_choice(choice: ScriptedChoice, filler: TemplateFiller) -> Choice:

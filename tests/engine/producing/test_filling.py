@@ -1,6 +1,8 @@
 """Templates are filled where text is, arguments stay JSON, and no text outgrows the limit."""
 
+import gc
 import json
+from weakref import ref
 
 import pytest
 from hypothesis import given
@@ -55,6 +57,19 @@ def test_values_are_made_once_and_only_for_a_template() -> None:
 
 def test_without_values_templates_are_text() -> None:
     assert TemplateFiller(None, 10).part(TextPart("{{ n }}")) == TextPart("{{ n }}")
+
+
+def test_filler_is_freed_without_the_garbage_collector() -> None:
+    script = filler()
+    script.part(TextPart("{{ n }}"))
+    script.part(ToolCallPart("id", "f", '{"a":"{{ n }}"}'))
+    left = ref(script)
+    gc.disable()
+    try:
+        del script
+        assert left() is None
+    finally:
+        gc.enable()
 
 
 def test_values_in_json_arguments_are_escaped_and_nothing_else_changes() -> None:
