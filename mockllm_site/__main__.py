@@ -7,6 +7,7 @@ from importlib import import_module
 
 from mockllm_site import __version__
 from mockllm_site.kit import env
+from mockllm_site.serve.freed_memory import limit_kept_memory
 
 # Commands that need no settings of ours.
 WITHOUT_SETTINGS = ("run", "record", "drift", "mcp")
@@ -21,6 +22,7 @@ def main() -> None:
         # Before any settings: those of the directory are the command's, not ours.
         module = import_module(f"scenarios_app.testing.{arguments[0]}")
         sys.exit(module.main(arguments[1:]))
+    limit_kept_memory()
     # What is imported stays: looking through it for garbage again and again is a sixth of a start.
     gc.disable()
     try:
