@@ -3,6 +3,7 @@
 import base64
 import struct
 from collections.abc import Iterator, Mapping
+from io import BytesIO
 
 import msgspec
 
@@ -23,7 +24,6 @@ from scenarios_app.wire.base import (
     Params,
     encode_json,
     make_resource_request,
-    to_raw_json,
 )
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.embedding import unit_vector
@@ -165,21 +165,27 @@ def read_embeddings(call: Call, endpoint: Endpoint, params: Params, body: Node) 
 def embeddings(request: CanonicalRequest, context: ComputeContext) -> bytes:
     """Return one embedding per input. OpenAI's response has no id, those of other providers do."""
     own: OpenAIEmbeddingFields = request.own
-    data: list[object] = []
-    for index, tokens_or_text in enumerate(own.inputs):
-        vector = to_raw_json(_embedding(tokens_or_text, own.dimensions, packed=own.base64))
-        data.append({"object": "embedding", "index": index, "embedding": vector})
     tokens = sum(map(_tokens, own.inputs))
     named = {} if request.provider == PROVIDER else {"id": f"embd-{context.request_id}"}
-    return encode_json(
+    before, _, after = encode_json(
         {
             **named,
             "object": "list",
-            "data": data,
+            "data": [],
             "model": request.model,
             "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
         }
-    )
+    ).partition(b"[]")
+    # The response of 2,048 texts is 15 MB, which grow in place: a list of its parts would take as
+    # much again.
+    body = BytesIO()
+    body.write(before)
+    for index, tokens_or_text in enumerate(own.inputs):
+        vector = _embedding(tokens_or_text, own.dimensions, packed=own.base64)
+        item = encode_json({"object": "embedding", "index": index, "embedding": vector})
+        body.write(b",%b" % item if index else b"[%b" % item)
+    body.write(b"]%b" % after)
+    return body.getvalue()
 
 
 def _inputs(node: Node) -> Iterator[Json]:

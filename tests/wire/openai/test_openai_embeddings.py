@@ -4,6 +4,7 @@ import base64
 import json
 import math
 import struct
+import tracemalloc
 from typing import Any
 
 import msgspec
@@ -61,6 +62,18 @@ def test_an_answer_has_an_id_in_dialects_alone() -> None:
     assert "id" not in embed()
     request = read({"model": SMALL, "input": "Hello"}, "/mistral/v1/embeddings")
     assert json.loads(embeddings(request, CONTEXT))["id"] == f"embd-{CONTEXT.request_id}"
+
+
+def test_response_is_built_without_a_second_copy() -> None:
+    request = read({"model": SMALL, "input": [f"text {number}" for number in range(300)]})
+    embeddings(request, CONTEXT)
+    tracemalloc.start()
+    try:
+        body = embeddings(request, CONTEXT)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1.5 * len(body)
 
 
 def test_a_text_gets_a_unit_vector() -> None:
