@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
+from io import BytesIO
 
 from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.serving.pipeline import Pipeline
@@ -21,6 +22,9 @@ from scenarios_app.serving.transports.asgi_scope import (
 )
 from scenarios_app.serving.transports.body_memory import SMALL_BODY, NoBodyMemory, body_memory
 
+# The memory of a request while it is answered, in sizes of its body: the bytes, the text in them,
+# and copies of that text.
+BODY_COPIES = 3
 # How long a client may take to read what was sent before its connection was closed.
 READ_SECONDS = 30.0
 
@@ -72,9 +76,11 @@ async def _answer_to_large(
         return pipeline.refuse_body(head)
     if refused := pipeline.refuse_head(head):
         return refused
+    # A body of unknown length is rarely as large as it may be.
+    size = BODY_COPIES * announced_length(scope, unknown=0) or announced
     try:
         # Until it is answered: what waits for its turn to be worked on takes memory too.
-        async with body_memory.reserve(announced):
+        async with body_memory.reserve(size):
             return await _answer_to(pipeline, scope, receive)
     except NoBodyMemory:
         busy = "The server is reading other large requests; try again."
@@ -88,17 +94,20 @@ async def read_body(receive: Receive, most: int) -> bytes | None:
     The server discards the unread rest: closing the connection would reach a client that is still
     sending as a reset.
     """
-    pieces, size = [], 0
-    while size <= most:
+    # It grows in place: pieces and their join would take twice the memory.
+    read = BytesIO()
+    while read.tell() <= most:
         message = await receive()
         if message["type"] == "http.disconnect":
             return None
         piece: bytes = message.get("body", b"")
-        pieces.append(piece)
-        size += len(piece)
-        if not message.get("more_body", False):
+        more: bool = message.get("more_body", False)
+        if not more and not read.tell():
+            return piece
+        read.write(piece)
+        if not more:
             break
-    return b"".join(pieces)
+    return read.getvalue()
 
 
 def head(reply: Reply) -> Message:

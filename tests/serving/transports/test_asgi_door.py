@@ -4,13 +4,14 @@ import asyncio
 import json
 import math
 import time
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from scenarios_app.serving.transports import body_memory
+from scenarios_app.serving.transports import asgi, body_memory
 from scenarios_app.serving.transports.asgi import ProviderApp
 from scenarios_app.serving.transports.asgi_scope import Message
 from scenarios_app.wire.base import Call
@@ -55,6 +56,21 @@ class Client:
     @property
     def body(self) -> bytes:
         return b"".join(m.get("body", b"") for m in self.sent)
+
+
+class UnfinishedClient(Client):
+    """Sends a first piece of its body, and no more until it leaves."""
+
+    def __init__(self, call: Call) -> None:
+        super().__init__(call)
+        self.read = asyncio.Event()
+
+    async def receive(self) -> Message:
+        if self.read.is_set():
+            await self.left.wait()
+            return {"type": "http.disconnect"}
+        self.read.set()
+        return {"type": "http.request", "body": b"{", "more_body": True}
 
 
 def through(playing: Playing, client: Client) -> "asyncio.Task[None]":
@@ -156,6 +172,39 @@ async def test_a_large_body_that_gets_no_turn_is_told_to_come_again(
     again = Client(chat(headers={"content-length": "70000"}))
     await through(playing, again)
     assert again.sent[0]["status"] == 200
+
+
+async def test_large_request_reserves_three_times_its_body(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asgi, "body_memory", body_memory.BodyMemory(5 * 70_000))
+    playing = Playing(scenario("s", says("Hi")))
+    call = chat(headers={"content-length": "70000"})
+    first, second = UnfinishedClient(call), Client(call)
+    tasks = [through(playing, first), through(playing, second)]
+    await first.read.wait()
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert second.pieces
+    first.left.set()
+    await asyncio.gather(*tasks)
+    assert second.sent[0]["status"] == 200
+
+
+async def test_body_in_pieces_is_read_without_a_second_copy() -> None:
+    pieces = 100
+
+    async def receive() -> Message:
+        nonlocal pieces
+        pieces -= 1
+        return {"type": "http.request", "body": bytes(65_536), "more_body": pieces > 0}
+
+    tracemalloc.start()
+    try:
+        body = await asgi.read_body(receive, 10_000_000)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert body == bytes(6_553_600)
+    assert peak < 9_000_000
 
 
 async def test_cut_on_an_unsupported_server_is_an_error() -> None:
