@@ -36,13 +36,15 @@ from scenarios_app.wire.registry import is_provider_path
 
 class PlainHead(NamedTuple):
     """The head of a request that may be answered inside the protocol: a call without body, and the
-    parsed head. The body may have `max_length` bytes. `plain` requests may take the short path."""
+    parsed head. The body may have `max_length` bytes. `plain` requests may take the short path.
+    With `keep_alive` the client uses the connection again."""
 
     pipeline: Pipeline
     call: Call
     head: RequestHead
     max_length: int
     plain: bool
+    keep_alive: bool
 
     def call_with(self, body: bytes) -> Call:
         """Return the call with a body."""
@@ -98,7 +100,7 @@ class UvicornProtocol(HttpToolsProtocol):
     def _answer_cached(self, plain: PlainHead, body: bytes, data: bytes) -> None:
         """Answer a request whose head is cached, without parsing it."""
         self._unset_keepalive_if_required()
-        self._begin()
+        self._begin(plain)
         call = plain.call_with(body)
         may_be_short = plain.plain and not self.flow.write_paused
         short = answer_now(plain.pipeline, plain.head, call) if may_be_short else None
@@ -111,7 +113,8 @@ class UvicornProtocol(HttpToolsProtocol):
             self._early_answer = answer
             super().data_received(data)
 
-    def _begin(self) -> None:
+    def _begin(self, plain: PlainHead) -> None:
+        self._ending = self._ending or not plain.keep_alive
         # The cycle that is there belongs to the request before. uvicorn begins without one too,
         # though it declares that there always is one.
         self.cycle = None  # type: ignore[assignment]
@@ -129,7 +132,7 @@ class UvicornProtocol(HttpToolsProtocol):
         if plain is not None and self.is_free():
             self._pieces, self._plain = [], plain
             self._cache_head(raw, plain)
-            self._begin()
+            self._begin(plain)
         else:
             super().on_headers_complete()
 
@@ -180,8 +183,8 @@ class UvicornProtocol(HttpToolsProtocol):
             self._ending = True
 
     def _read_plain_head(self) -> PlainHead | None:
-        """Return the head of a usual request: a small body of known length, and nothing about the
-        connection; else None."""
+        """Return the head of a usual request: a small body of known length, and no other protocol;
+        else None."""
         parser, (path, _, query) = self.parser, self.url.partition(b"?")
         if (
             parser.get_method() != b"POST"
@@ -189,7 +192,6 @@ class UvicornProtocol(HttpToolsProtocol):
             or not path.isascii()
             or self.expect_100_continue
             or parser.get_http_version() != "1.1"
-            or not parser.should_keep_alive()
             or parser.should_upgrade()
             or self.root_path
         ):
@@ -211,7 +213,8 @@ class UvicornProtocol(HttpToolsProtocol):
             return None
         call = call_of("POST", raw, query=query, headers=headers, body=b"")
         head = head_of(call)
-        return PlainHead(pipeline, call, head, max_length, is_plain_head(head, call))
+        plain, keep_alive = is_plain_head(head, call), parser.should_keep_alive()
+        return PlainHead(pipeline, call, head, max_length, plain, keep_alive)
 
     def _pipeline(self) -> Pipeline | None:
         return self.running[0]() if self.running else None
@@ -269,13 +272,15 @@ class UvicornProtocol(HttpToolsProtocol):
         http, filled = answer.http, answer.filled
         body = http.body.fill(filled)
         head = (b"%d" % len(body)).join([piece.fill(filled) for piece in http.head])
-        end = b"\r\n"
+        end = CLOSE if self._ending else b""
         if http.chunked:
-            end, body = CHUNKED, _chunk(body) + LAST_CHUNK
+            end, body = end + CHUNKED, _chunk(body) + LAST_CHUNK
+        else:
+            end += b"\r\n"
         status = STATUS_LINE[http.status]
         lines = _header_lines(*self.server_state.default_headers)
         self.transport.write(b"".join((status, lines, head, end, body)))
-        self._end(last=False)
+        self._end(last=self._ending)
 
     def _play(self, answer: Answer, headers: str) -> None:
         transport = self.transport
@@ -302,7 +307,7 @@ class UvicornProtocol(HttpToolsProtocol):
                 STATUS_LINE[reply.status],
                 _header_lines(*self.server_state.default_headers),
                 headers.encode("latin-1"),
-                b"connection: close\r\n" if last else b"",
+                CLOSE if last else b"",
                 b"transfer-encoding: chunked\r\n" if reply.streaming else b"",
                 b"\r\n",
             )
@@ -335,6 +340,7 @@ HEAD_END = b"\r\n\r\n"
 MAX_HEADS = 1_024
 MAX_HEAD_BYTES = 4_096
 LAST_CHUNK = b"0\r\n\r\n"
+CLOSE = b"connection: close\r\n"
 CHUNKED = b"transfer-encoding: chunked\r\n\r\n"
 # A head is known by all but these digits. More are too many already.
 MAX_LENGTH_DIGITS = 6

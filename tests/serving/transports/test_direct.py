@@ -118,7 +118,6 @@ CYCLED = {
         b"HTTP/1.1 200 OK",
     ),
     "old": (raw(chat()).replace(b"HTTP/1.1", b"HTTP/1.0"), b"HTTP/1.1 200 OK"),
-    "last": (raw(chat(), close=True), b"HTTP/1.1 200 OK"),
     "absolute": (raw(chat()).replace(b"POST /", b"POST http://a/"), b"HTTP/1.1 200 OK"),
     "large": (raw(chat("a" * 70_000)), b"HTTP/1.1 200 OK"),
     "no POST": (raw(Call("GET", "/v1/models", {}, chat().headers, b"")), b"HTTP/1.1 200 OK"),
@@ -137,6 +136,35 @@ async def test_connection_headers_go_through_the_cycle(name: str) -> None:
         writer.close()
         assert said.startswith(opening)
         assert len(running.taken) == (name != "no length")
+
+
+@pytest.mark.parametrize("asked", [chat(), chat(stream=True), chat(model="late")])
+async def test_last_request_of_a_connection_is_answered_without_a_task(asked: Call) -> None:
+    data = raw(asked, close=True)
+    async with serving(Playing(DOCUMENT), HttpToolsProtocol) as running:
+        cycled = await running.say(data)
+    async with direct() as (running, playing):
+        assert bare(await running.say(data)) == bare(cycled)
+        # The second request is answered by its cached head.
+        again = await running.say(data)
+        assert again.startswith(b"HTTP/1.1 200") and b"\r\nconnection: close\r\n" in again
+        assert running.taken == []
+        assert [entry.outcome for entry in playing.journal] == ["complete"] * 2
+
+
+async def test_paced_stream_ends_the_connection_of_a_last_request() -> None:
+    async with direct() as (running, playing):
+        said = await running.say(raw(chat(model="paced", stream=True), close=True))
+        assert said.endswith(b"0\r\n\r\n") and b"\r\nconnection: close\r\n" in said
+        assert running.taken == []
+        assert [entry.outcome for entry in playing.journal] == ["complete"]
+
+
+async def test_request_after_the_last_of_a_connection_is_ignored() -> None:
+    async with direct() as (running, playing):
+        said = await running.say(raw(chat(), close=True) + raw(chat()))
+        assert said.count(b"HTTP/1.1 ") == 1
+        assert len(playing.journal) == 1
 
 
 async def test_a_reader_that_never_reads_does_not_fill_the_memory() -> None:
