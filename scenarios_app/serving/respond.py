@@ -286,6 +286,9 @@ def _encoded(
 ) -> Reply:
     wire, endpoint, headers = exchange.wire, exchange.target.endpoint, provider_headers(exchange)
     assert endpoint is not None and endpoint.render is not None
+    # A stream may last minutes, and needs no body of its request meanwhile.
+    is_long_stream = request.stream and is_long(response)
+    encoded_request = replace(request, sent=None) if is_long_stream else request
 
     def stream(fault: Fault | None) -> Reply:
         def make() -> tuple[StreamEncoder, Iterable[TimedEvent]]:
@@ -297,9 +300,9 @@ def _encoded(
                 fault=fault,
                 draws=exchange.seed.draws(),
             )
-            return endpoint.encode(request, response), timed
+            return endpoint.encode(encoded_request, response), timed
 
-        if is_long(response):
+        if is_long_stream:
             cut = fault is not None and kind_of(fault).stream == "cut"
             return streamed_long(wire, make, cut=cut, status=status, headers=headers, delay=delay)
         return streamed(wire, *make(), status=status, headers=headers, delay=delay)
@@ -320,8 +323,8 @@ def _encoded(
     # An answer that fails has not been given; one that was lost on its way can be asked for again.
     archival = endpoint.archival
     if archival is not None and (fault is None or kind_of(fault).stream != "error_event"):
-        long = request.stream and is_long(response)
-        return replace(reply, stored=partial(stored, archival) if long else stored(archival))
+        stores = partial(stored, archival) if is_long_stream else stored(archival)
+        return replace(reply, stored=stores)
     return reply
 
 

@@ -216,3 +216,16 @@ async def test_echoed_body_is_freed_without_the_garbage_collector(
         assert (status, sys.getrefcount(body)) == (200, before)
     finally:
         gc.enable()
+
+
+async def test_long_stream_does_not_hold_the_body_of_its_request() -> None:
+    step = {"consume": False, "produce": {"text": "{{ request.last_user_text }}"}}
+    here = Playing(scenario("echo", step))
+    call = chat("x" * 300_000, stream=True)
+    body = call.body
+    before = sys.getrefcount(body) - 1
+    answer = await here.pipeline.answer(call)
+    del call
+    await run_in_thread(int)
+    assert sys.getrefcount(body) == before
+    assert b"".join([piece async for piece in answer.pieces()]).endswith(b"[DONE]\n\n")
