@@ -37,6 +37,7 @@ READING = {"shapes", "conditions", "document"}
 SHARED_WIRE = {
     *("base", "body", "decoded", "embedding", "errors", "logprobs", "paths", "samples"),
     "upstream",
+    "typed",
 }
 
 

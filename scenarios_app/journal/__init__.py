@@ -8,12 +8,13 @@ import atexit
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, repeat
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
 from typing import Protocol
+from weakref import WeakSet
 
 import msgspec
 from django.db import (
@@ -45,6 +46,13 @@ ENTRY_BYTES = 4_000
 UNREAD_BYTES = 256_000_000
 # The table may hold one row in so many more than it should: it is trimmed in steps.
 TRIM_PART = 20
+
+
+class RecordSource(Protocol):
+    """Holds records for a moment."""
+
+    def derive(self) -> None:
+        """Hand the records to the journal."""
 
 
 class AnswerRecord(Protocol):
@@ -86,8 +94,8 @@ class Journal:
 
     def __init__(self, *, waiting_bytes: int = WAITING_BYTES) -> None:
         self.unread = False
-        # Called before anything is read or written to the end.
-        self.before_reading: Callable[[], object] = bool
+        # They hand over what they hold before anything is read or written to the end.
+        self.sources: WeakSet[RecordSource] = WeakSet()
         self.dropped = 0
         self.failed = 0
         self.problem: str | None = None
@@ -169,7 +177,7 @@ class Journal:
 
     def flush(self, timeout: float = FLUSH_SECONDS) -> bool:
         """Wait until all that was recorded can be read; false if that takes too long."""
-        self.before_reading()
+        self._collect()
         self._write_unread()
         done = self._pass(_Barrier(), timeout)
         if not done:
@@ -181,9 +189,13 @@ class Journal:
             through(running_connection(), lambda: table.insert(rows))
         return done
 
+    def _collect(self) -> None:
+        for source in tuple(self.sources):
+            source.derive()
+
     def stop(self, timeout: float = FLUSH_SECONDS) -> bool:
         """Write what is left and end the thread; false if that takes too long."""
-        self.before_reading()
+        self._collect()
         self._stopping.set()
         thread = self._thread
         done = self._pass(_Barrier(last=True), timeout)

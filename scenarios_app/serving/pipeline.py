@@ -252,7 +252,7 @@ class Pipeline:
         ).recorded()
         if decision is None:
             return None
-        exchange.request = request
+        exchange.request, exchange.is_context_free = request, False
         exchange.ordinal = arrival.ordinal
         return await self._responded(exchange, decision, work, recording)
 

@@ -1,7 +1,5 @@
 """Reads a request off a call, or refuses it: limits, key, version, JSON, fields, in this order."""
 
-from contextlib import suppress
-
 from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest, Message, SentRequest, as_sent
@@ -40,9 +38,11 @@ def read(call: Call, target: Target, options: Options) -> CanonicalRequest:
 def _read(call: Call, endpoint: Endpoint, params: Params, limits: Limits) -> CanonicalRequest:
     if endpoint.bodiless or call.method != "POST":
         return endpoint.read(call, endpoint, params, Node({}))
-    if endpoint.read_typed is not None:
-        with suppress(Unsure):
-            return endpoint.read_typed(call, endpoint, params, limits)
+    if (typed := endpoint.typed) is not None:
+        try:
+            return typed.read(call, endpoint, params, limits)
+        except Unsure:
+            pass
     return endpoint.read(call, endpoint, params, read_body(call.body, limits))
 
 

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.engine.producing.faults import fault_error, kind_of, silence_ms
 from scenarios_app.engine.producing.plan import FaultMark, TimedEvent
+from scenarios_app.engine.producing.slots import Slotted
 from scenarios_app.engine.scenario import Fault
-from scenarios_app.serving.slots import Slotted
 from scenarios_app.wire.base import ArchiveWrite, Headers, StreamEncoder, Wire
 
 # What the answer's bytes decide, and no script.

@@ -70,8 +70,8 @@ class Services:
         self._answers: list[PlainAnswer] = []
         # Reentrant: an answer that was never sent is recorded when it is garbage-collected.
         self._deriving = RLock()
-        for reader in (self.tally, self.steps, journal):
-            reader.before_reading = self.derive
+        self.tally.before_reading = self.steps.before_reading = self.derive
+        journal.sources.add(self)
 
     @property
     def ready(self) -> bool:

@@ -18,6 +18,7 @@ from scenarios_app.engine.matching.index import Entry, Index
 from scenarios_app.engine.matching.select import SCENARIO_HEADER, Decision, decide_by_id
 from scenarios_app.engine.memory import MemoryState
 from scenarios_app.engine.producing.produce import make_seed
+from scenarios_app.engine.producing.slots import Values
 from scenarios_app.engine.state import StepRef
 from scenarios_app.journal.entry import JournalEntry
 from scenarios_app.serving.exchange import Exchange, RequestHead, preview_of, random_uid
@@ -26,7 +27,6 @@ from scenarios_app.serving.playback import Streams
 from scenarios_app.serving.read import read
 from scenarios_app.serving.recorder.recordings import Recordings
 from scenarios_app.serving.reply import Reply, SentPrefix, SentReply
-from scenarios_app.serving.slots import Values
 from scenarios_app.serving.templates import HttpTemplate, ResponseTemplate, TemplateCache
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.errors import WireError
@@ -123,7 +123,7 @@ def is_plain_head(head: RequestHead, call: Call) -> bool:
 
 def answer_now(pipeline: ShortPathParts, head: RequestHead, call: Call) -> PlainAnswer | None:
     """Return the answer to a call with a plain head, or None if the pipeline has to answer."""
-    began = time.monotonic()
+    began, now = time.monotonic(), time.time()
     state, options, session = pipeline.local_state, pipeline.options, head.session
     if state is None or pipeline.recordings or not head.is_admitted:
         return None
@@ -158,7 +158,7 @@ def answer_now(pipeline: ShortPathParts, head: RequestHead, call: Call) -> Plain
     if ordinal is None:
         return None
     seed = make_seed(session, call.method, call.path, call.body, ordinal)
-    uid, now = random_uid(), time.time()
+    uid = random_uid()
     created = int(now) if options.clock is None else options.clock
     filled = template.values(Values(request, seed, created, uid))
     for name, data in template.stored:

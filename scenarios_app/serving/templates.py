@@ -12,13 +12,7 @@ from msgspec.structs import replace
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.matching.select import Decision
 from scenarios_app.engine.producing.produce import scripted_answer
-from scenarios_app.engine.producing.templates import has_templates
-from scenarios_app.engine.producing.usage import with_input_tokens
-from scenarios_app.engine.redaction import names_secret
-from scenarios_app.engine.scenario import GeneratedAnswer, ScriptedAnswer, Step
-from scenarios_app.serving.exchange import Exchange
-from scenarios_app.serving.reply import RenderedFrames, Reply, TemplateFrame
-from scenarios_app.serving.slots import (
+from scenarios_app.engine.producing.slots import (
     SAMPLE_CREATED,
     SAMPLE_SEED,
     SAMPLE_TOKENS,
@@ -30,6 +24,12 @@ from scenarios_app.serving.slots import (
     Values,
     join_slotted,
 )
+from scenarios_app.engine.producing.templates import has_templates
+from scenarios_app.engine.producing.usage import with_input_tokens
+from scenarios_app.engine.redaction import names_secret
+from scenarios_app.engine.scenario import GeneratedAnswer, ScriptedAnswer, Step
+from scenarios_app.serving.exchange import Exchange
+from scenarios_app.serving.reply import RenderedFrames, Reply, TemplateFrame
 from scenarios_app.wire.base import ArchiveWrite, Call, Endpoint, Headers
 
 Encode: TypeAlias = Callable[[Exchange, Decision, CanonicalRequest], Reply]

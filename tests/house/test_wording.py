@@ -51,7 +51,7 @@ ROOM_LINES: Mapping[str, int] = {
     "scenarios_app/serving/recorder": 780,
     "scenarios_app/store": 1_550,
     "scenarios_app/testing": 2_530,
-    "scenarios_app/verdict": 2_000,
+    "scenarios_app/verdict": 2_020,
     "scenarios_app/wire": 12_700,
     "traces_app": 2_340,
 }

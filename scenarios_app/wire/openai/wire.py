@@ -12,6 +12,7 @@ from scenarios_app.wire.base import (
     Headers,
     Params,
     RequestReader,
+    TypedReader,
     Wire,
     encode_json,
     sse,
@@ -47,7 +48,7 @@ _ENDPOINTS = (
         "POST",
         "/v1/chat/completions",
         read_chat,
-        read_typed=read_typed_chat,
+        TypedReader(read_chat, read_typed_chat),
         render=_render,
         encode=ChunkEncoder,
         cache_key=lambda request: request.own,
@@ -111,8 +112,8 @@ def _in_dialect(endpoint: Endpoint, dialect: Dialect) -> Endpoint:
         # Only ids with the whole hex id can be replaced in a cached response.
         form = endpoint.cache_key if dialect.id.endswith("{hex}") else None
         read = _with_provider(partial(read_chat, dialect=dialect), dialect)
-        read_typed = partial(read_typed_chat, dialect=dialect)
-        return replace(endpoint, read=read, read_typed=read_typed, cache_key=form)
+        typed = TypedReader(read, partial(read_typed_chat, dialect=dialect))
+        return replace(endpoint, read=read, typed=typed, cache_key=form)
     return replace(endpoint, read=_with_provider(endpoint.read, dialect))
 
 

@@ -251,24 +251,18 @@ def test_a_pattern_that_is_none_is_refused() -> None:
 
 @settings(max_examples=300)
 @given(scenarios(), requests(), st.data())
-def test_in_a_steady_index_what_is_first_for_one_is_first_for_all_who_have_it(
+def test_first_entry_is_that_of_the_first_candidate(
     every: list[Scenario], request: CanonicalRequest, data: st.DataObject
 ) -> None:
     index = build_index(every)
-    first = next(index.candidates(request), None)
     steps = [(one.name, step.key) for one in every for step in one.steps]
     consumed = data.draw(st.sets(st.sampled_from(steps))) if steps else set()
-    if index.order_is_stateless and first and (first.scenario.name, first.step.key) not in consumed:
-        assert next(index.candidates(request, consumed=consumed), None) == first
-
-
-def test_index_with_a_default_before_a_particular_step_has_no_stateless_order() -> None:
-    real, default = step(saying(equals="hi"), key="real"), step(OPENAI, key="provider")
-    assert build_index([scenario("a", real, default)]).order_is_stateless
-    assert not build_index([scenario("a", default, real)]).order_is_stateless
-    assert not overlay(
-        build_index([scenario("a", default, real)]), [scenario("b", real)]
-    ).order_is_stateless
+    first = next(index.candidates(request, consumed=consumed), None)
+    entry = index.first(request, consumed)
+    assert (entry and entry.step) == (first and first.step)
+    own = overlay(index, every[:1])
+    first, entry = next(own.candidates(request), None), own.first(request, ())
+    assert (entry and entry.step) == (first and first.step)
 
 
 def test_an_empty_index_has_no_candidates() -> None:

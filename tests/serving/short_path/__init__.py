@@ -1,0 +1,1 @@
+"""Plain requests, answered on the short path."""

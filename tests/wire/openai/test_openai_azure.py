@@ -46,7 +46,7 @@ def test_a_route_has_its_forms_on_azure(method: str, path: str, canonical: str) 
     assert found.endpoint.canonical == canonical
     wire = openai_responses.WIRE if "responses" in path else openai_chat.WIRE
     (own,) = [e for e in wire.endpoints if (e.method, e.pattern) == (method, canonical)]
-    readers = {"read": found.endpoint.read, "read_typed": found.endpoint.read_typed}
+    readers = {"read": found.endpoint.read, "typed": found.endpoint.typed}
     pattern = found.endpoint.pattern
     assert found.endpoint == replace(own, **readers, pattern=pattern, alias_of=canonical)
     azure = openai_chat.WIRES_BY_DIALECT["azure"]

@@ -5,6 +5,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.wire.base import Call
@@ -193,6 +194,12 @@ def test_dialect_is_read_as_by_nodes(name: str, tools: list[Any]) -> None:
     body = body_with(tools=tools, model="gpt-4o", stream_options={"include_usage": True})
     for sent in (body, body_with()):
         call = Call("POST", PATH, {}, {}, sent)
-        assert endpoint.read_typed is not None
-        typed = endpoint.read_typed(call, endpoint, {}, LIMITS)
+        assert endpoint.typed is not None
+        typed = endpoint.typed.read(call, endpoint, {}, LIMITS)
         assert typed == endpoint.read(call, endpoint, {}, read_body(sent, LIMITS))
+
+
+def test_endpoint_with_another_reader_has_no_typed_one() -> None:
+    assert ENDPOINT.typed is not None
+    assert replace(ENDPOINT, pattern="/other").typed is not None
+    assert replace(ENDPOINT, read=lambda *_: None).typed is None

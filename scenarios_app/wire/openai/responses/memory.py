@@ -21,7 +21,8 @@ from scenarios_app.engine.canonical import (
     Usage,
 )
 from scenarios_app.engine.parts import Finish, PartDelta, PartEnd, PartStart, StreamEvent, TextPart
-from scenarios_app.wire.base import SAMPLE_PART, ArchivedValues, ArchiveHooks, ArchiveWrite
+from scenarios_app.engine.producing.slots import SAMPLE_PART
+from scenarios_app.wire.base import ArchivedValues, ArchiveHooks, ArchiveWrite
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.responses.answer import response_body

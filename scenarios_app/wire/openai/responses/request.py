@@ -72,7 +72,7 @@ class ResponseFields(msgspec.Struct, frozen=True):
     of the one to continue; `obfuscated` pads deltas; `top_logprobs` is the number of alternatives
     per token, None for no log probabilities. The rest is set when the history is loaded: the items
     `before` it and its own, the name of the previous response, and the conversation's metadata.
-    `recorded_items` are recorded in place of its own items, if given.
+    `recorded_items` replace the recorded `items`, if given.
     """
 
     echoed: Mapping[str, Json] = {}

@@ -7,7 +7,7 @@ future, and two counts of input tokens. Where these values stand in the bytes ar
 import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
@@ -15,9 +15,10 @@ import msgspec
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.producing.produce import Seed
 from scenarios_app.engine.producing.usage import count_input
-from scenarios_app.wire.base import SAMPLE_PART
 
 SAMPLE_SEED: Final = Seed("sample")
+# Stands for a part of the request in what is stored of a response. It occurs in no JSON.
+SAMPLE_PART: Final = b"\x00part\x00"
 SAMPLE_UID: Final = "00000000-0000-4000-8000-73616d706c65"
 # The two counts differ by one, so that what grows with the count shows by how much. Like the time
 # they have ten digits.
@@ -193,8 +194,12 @@ def _created(offset: int, values: Values) -> bytes:
 
 
 def _time(offset: int, values: Values) -> bytes:
-    moment = datetime.fromtimestamp(values.created + offset, UTC)
-    return moment.strftime(_ISO).encode()
+    return _format_time(values.created + offset)
+
+
+@lru_cache(maxsize=64)
+def _format_time(seconds: int) -> bytes:
+    return datetime.fromtimestamp(seconds, UTC).strftime(_ISO).encode()
 
 
 def _seconds_of(text: bytes) -> int:

@@ -61,8 +61,9 @@ def test_commands_limit_the_freed_memory_that_they_keep(monkeypatch: pytest.Monk
 
 
 def test_library_without_limits_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(freed_memory.ctypes, "CDLL", lambda name: object())
+    opened: list[object] = []
+    monkeypatch.setattr(freed_memory.ctypes, "CDLL", lambda name: opened.append(name))
     limit_kept_memory()
     monkeypatch.setattr(freed_memory.sys, "platform", "darwin")
-    monkeypatch.setattr(freed_memory.ctypes, "CDLL", None)
     limit_kept_memory()
+    assert opened == [None]
