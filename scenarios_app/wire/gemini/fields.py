@@ -28,7 +28,13 @@ def to_snake_case(key: str) -> str:
 
 def find_field(node: Node, key: str) -> Node | None:
     """Return the node at a key in either spelling, or None if it is missing or null."""
-    return node.maybe(key) or node.maybe(to_snake_case(key))
+    fields = node.value if isinstance(node.value, dict) else node.object()
+    if not fields:
+        return None
+    for name in (key, to_snake_case(key)):
+        if (value := fields.get(name)) is not None:
+            return Node(value, name, node)
+    return None
 
 
 def require_field(node: Node, key: str) -> Node:

@@ -73,7 +73,7 @@ def read_generate(
 ) -> CanonicalRequest:
     """Return a request for a response."""
     config = find_field(body, "generationConfig") or Node({}, "generationConfig")
-    for key, check in _TYPES.items():
+    for key, check in _TYPES.items() if config.value else ():
         if setting := find_field(config, key):
             check(setting)
     model = model_of(endpoint, params)
