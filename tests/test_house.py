@@ -35,9 +35,8 @@ DOCUMENT = {"pydantic", "pydantic_core"}
 READING = {"shapes", "conditions", "document"}
 # The files of `wire/` that belong to no provider; the registry alone knows the providers.
 SHARED_WIRE = {
-    *("base", "body", "decoded", "embedding", "errors", "logprobs", "paths", "samples"),
-    "upstream",
-    "typed",
+    *("base", "body", "decoded", "embedding", "errors", "logprobs", "paths", "resources"),
+    *("samples", "typed", "upstream"),
 }
 
 

@@ -16,6 +16,7 @@ from scenarios_app.wire.upstream import Upstream
 Headers: TypeAlias = tuple[tuple[str, str], ...]
 
 encode_json = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -272,6 +273,15 @@ def to_raw_json(value: object) -> msgspec.Raw:
     return msgspec.Raw(encode_json(value))
 
 
+def object_json(text: str) -> msgspec.Raw:
+    """Return the JSON of an object unchanged, and `{}` for any other text."""
+    try:
+        is_object = isinstance(_decode(text), dict)
+    except (msgspec.MsgspecError, RecursionError):
+        is_object = False
+    return msgspec.Raw(text.encode() if is_object else b"{}")
+
+
 def encode_text(text: str) -> bytes:
     """Encode a JSON string with every line separator escaped."""
     return encode_json(text) if text.isascii() else encode_line(text)
@@ -290,3 +300,22 @@ def encode_line(value: object) -> bytes:
 def retry_after_seconds(retry_after_ms: int) -> str:
     """Return a Retry-After value in whole seconds, rounded up."""
     return str(-(-retry_after_ms // 1000))
+
+
+def retry_headers(error: ErrorAnswer | None, *extra: tuple[str, str]) -> Headers:
+    """Return Retry-After and x-should-retry, as far as an error has them, with `extra` headers
+    between them."""
+    if error is None:
+        return ()
+    headers: Headers = ()
+    if error.retry_after_ms is not None:
+        headers = (("retry-after", retry_after_seconds(error.retry_after_ms)), *extra)
+    if error.retryable is not None:
+        headers += (("x-should-retry", "true" if error.retryable else "false"),)
+    return headers
+
+
+def bearer_token(call: Call) -> str | None:
+    """Return the key in the header Authorization, or None."""
+    scheme, _, token = call.headers.get("authorization", "").partition(" ")
+    return (token.strip() or None) if scheme.lower() == "bearer" else None

@@ -39,6 +39,10 @@ class DecodedChoice:
         if part:
             self.parts.append(part)
 
+    def more_reasoning(self, text: object) -> None:
+        """Append text to the reasoning before it, or as a new block."""
+        self._prose("reasoning", text)
+
     def call(
         self, name: object, arguments: object, *, id: object = None, result: Json = None
     ) -> None:
@@ -84,7 +88,8 @@ class DecodedChoice:
 
 @dataclass(frozen=True, slots=True)
 class DecodedResponse:
-    """A complete response: its choices, and its usage by the keys of documents."""
+    """A complete response: its choices, and its usage by the keys of documents. Usage that is no
+    count is left out of the document."""
 
     choices: tuple[DecodedChoice, ...]
     usage: Mapping[str, Json] = field(default_factory=dict)
@@ -165,18 +170,14 @@ def _has(part: Mapping[str, Json], kind: str) -> bool:
 
 def _listed(parts: list[dict[str, Json]], kinds: list[str]) -> dict[str, Any]:
     produce: dict[str, Any] = {}
-    reasoning_text = [
-        {"text" if key == "reasoning" else key: value for key, value in part.items()}
-        for part, kind in zip(parts, kinds, strict=True)
-        if kind == "reasoning"
-    ]
-    if reasoning_text:
-        produce["reasoning"] = reasoning_text
     for part, kind in zip(parts, kinds, strict=True):
-        if kind in ("text", "refusal"):
-            produce[kind] = part[kind]
+        if kind == "reasoning":
+            block = {"text" if key == kind else key: value for key, value in part.items()}
+            produce.setdefault("reasoning", []).append(block)
         elif kind == "tool_call":
             produce.setdefault("tool_calls", []).append(part[kind])
+        else:
+            produce[kind] = part[kind]
     return produce
 
 

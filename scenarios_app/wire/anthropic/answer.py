@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-import msgspec
-
 from scenarios_app.engine.canonical import CanonicalResponse, Json
 from scenarios_app.engine.parts import (
     AnswerPart,
@@ -26,6 +24,7 @@ from scenarios_app.engine.parts import (
 )
 from scenarios_app.wire.anthropic.options import AnthropicOptions
 from scenarios_app.wire.anthropic.usage import opening_usage, whole_usage
+from scenarios_app.wire.base import object_json
 
 _STOP_REASONS: Mapping[FinishReason, str] = {
     "stop": "end_turn",
@@ -38,7 +37,6 @@ _CONTAINER_SECONDS = 2_592_000
 _DIRECT = {"type": "direct"}
 _STOP_FIELDS = ("stop_reason", "stop_sequence", "stop_details")
 
-_decode = msgspec.json.Decoder().decode
 # These tools run in a container.
 CODE_TOOLS = frozenset({"code_execution", "bash_code_execution", "text_editor_code_execution"})
 _WEB_SEARCH = "web_search"
@@ -163,23 +161,11 @@ def _complete_block(part: AnswerPart) -> dict[str, Any]:
         case ReasoningPart(redacted=None):
             block |= {"thinking": part.text, "signature": part.signature or ""}
         case ToolCallPart():
-            block["input"] = _tool_input(part.arguments)
+            # Only a stream can carry broken arguments: in a whole response they arrive empty.
+            block["input"] = object_json(part.arguments)
         case ServerToolUsePart():
-            block["input"] = _tool_input(part.input)
+            block["input"] = object_json(part.input)
     return block
-
-
-def _tool_input(arguments: str) -> msgspec.Raw:
-    """Return scripted arguments as a tool's input, or `{}` if they are not a JSON object.
-
-    Only a stream can carry broken arguments: in a whole response `input` is always an object, and
-    truncated arguments arrive empty.
-    """
-    try:
-        is_object = isinstance(_decode(arguments), dict)
-    except (msgspec.MsgspecError, RecursionError):
-        is_object = False
-    return msgspec.Raw(arguments.encode() if is_object else b"{}")
 
 
 def _head_fields(response: CanonicalResponse) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.wire.anthropic.errors import error_envelope
 from scenarios_app.wire.base import SubResponse, encode_json
 from scenarios_app.wire.errors import WireError
+from scenarios_app.wire.resources import Resource
 
 _LIFETIME = timedelta(hours=24)
 
@@ -33,19 +34,12 @@ class BatchResult(msgspec.Struct, frozen=True):
         return encode_json({"custom_id": self.custom_id, "result": result}) + b"\n"
 
 
-class MessageBatch(msgspec.Struct, frozen=True):
-    """A stored batch. Times are in seconds since the epoch; `ordinal` is the number of the creating
-    request in its session."""
+class MessageBatch(Resource, frozen=True):
+    """A stored batch."""
 
-    id: str
-    created: int
-    ordinal: int
     status: BatchStatus
     results: tuple[BatchResult, ...]
     cancelled: int | None = None
-
-
-read_batch = msgspec.json.Decoder(MessageBatch).decode
 
 
 def result_of(custom_id: str, answered: SubResponse) -> BatchResult:
@@ -60,7 +54,7 @@ def result_of(custom_id: str, answered: SubResponse) -> BatchResult:
     return BatchResult(custom_id, "succeeded" if answered.status == 200 else "errored", body)
 
 
-def ended(batch: MessageBatch) -> MessageBatch:
+def ended(batch: MessageBatch, now: int) -> MessageBatch:
     """Return the batch with status `ended`."""
     return msgspec.structs.replace(batch, status="ended")
 
@@ -77,7 +71,7 @@ def cancelled(batch: MessageBatch, now: int) -> MessageBatch:
 
 
 def batch_json(batch: MessageBatch, results_url: str) -> dict[str, Any]:
-    """A batch as its API tells of it; where its results are is told once it has ended."""
+    """Return a batch as the API shows it; the URL of its results is there once it has ended."""
     over = batch.status == "ended"
     counts = dict.fromkeys(("processing", "succeeded", "errored", "canceled", "expired"), 0)
     for result in batch.results:

@@ -17,14 +17,11 @@ from scenarios_app.wire.anthropic.batch import (
     batch_json,
     cancelled,
     ended,
-    read_batch,
     result_of,
 )
-from scenarios_app.wire.anthropic.models import CursorPage, read_page, render_page
+from scenarios_app.wire.anthropic.models import read_page, render_page
 from scenarios_app.wire.anthropic.request import MESSAGES, PROVIDER
 from scenarios_app.wire.base import (
-    ArchivedValues,
-    ArchiveHooks,
     ArchiveWrite,
     Call,
     ComputeContext,
@@ -35,11 +32,10 @@ from scenarios_app.wire.base import (
 )
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
+from scenarios_app.wire.resources import ResourceFields, ResourceKind
 
 PATH = f"{MESSAGES}/batches"
 
-_ID = "message_batch_id"
-_ONE = f"{PATH}/{{{_ID}}}"
 # Every session has this example: the id in Anthropic's API description, which generated clients
 # and the SDK's own tests request.
 _EXAMPLE = "message_batch_id"
@@ -48,38 +44,17 @@ _MAX_REQUESTS = 100_000
 _CUSTOM_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
-class MessageBatchFields(msgspec.Struct, frozen=True):
-    """A request about batches: the calls of a new one with their custom ids, the name of one, or a
-    page of all; and the stored batches, once loaded."""
+class MessageBatchFields(ResourceFields, frozen=True, kw_only=True):
+    """A request about batches: the client's base URL, and the calls of a new one with their custom
+    ids."""
 
     origin: str
-    name: str = ""
     calls: tuple[tuple[str, Call], ...] = ()
-    page: CursorPage | None = None
-    batches: tuple[MessageBatch, ...] = ()
-
-    @property
-    def batch(self) -> MessageBatch:
-        """The named batch; raises the 404 if it is missing."""
-        for batch in self.batches:
-            return batch
-        raise WireError(404, f"Message batch '{self.name}' not found.")
 
 
-def _origin(call: Call) -> str:
+def _read_fields(call: Call, **more: Any) -> MessageBatchFields:
     host = call.headers.get("host")
-    return f"{call.scheme}://{host}" if host else ""
-
-
-def _read(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    return make_resource_request(
-        call, endpoint, MessageBatchFields(_origin(call), params[_ID]), provider=PROVIDER
-    )
-
-
-def _read_list(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    own = MessageBatchFields(_origin(call), page=read_page(call))
-    return make_resource_request(call, endpoint, own, provider=PROVIDER)
+    return MessageBatchFields(origin=f"{call.scheme}://{host}" if host else "", **more)
 
 
 def _read_new(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
@@ -99,7 +74,7 @@ def _read_new(call: Call, endpoint: Endpoint, params: Params, body: Node) -> Can
         )
     if not calls:
         raise WireError(400, "requests: at least one request makes a batch")
-    own = MessageBatchFields(_origin(call), calls=tuple(calls.items()))
+    own = _read_fields(call, calls=tuple(calls.items()))
     return make_resource_request(call, endpoint, own, provider=PROVIDER)
 
 
@@ -115,30 +90,6 @@ def _sub_requests(request: CanonicalRequest) -> tuple[Call, ...]:
     return tuple(call for _, call in own.calls)
 
 
-def _references(request: CanonicalRequest, archived: ArchivedValues) -> tuple[str, ...]:
-    own: MessageBatchFields = request.own
-    return (own.name,) if own.name else ()
-
-
-def _resolve(request: CanonicalRequest, archived: ArchivedValues) -> CanonicalRequest:
-    """Return the request with the stored batches."""
-    own: MessageBatchFields = request.own
-    wanted = {own.name: archived.get(own.name)} if own.name else archived
-    batches = [read_batch(data) for data in wanted.values() if data is not None]
-    if not batches and own.name == _EXAMPLE:
-        batches = [MessageBatch(_EXAMPLE, 0, 0, "in_progress", ())]
-    return _with_batches(request, *batches)
-
-
-def _resolve_ended(request: CanonicalRequest, archived: ArchivedValues) -> CanonicalRequest:
-    resolved = _resolve(request, archived)
-    return _with_batches(resolved, *map(ended, resolved.own.batches))
-
-
-def _with_batches(request: CanonicalRequest, *batches: MessageBatch) -> CanonicalRequest:
-    return replace(request, own=replace(request.own, batches=batches))
-
-
 def _new(request: CanonicalRequest, context: ComputeContext) -> MessageBatch:
     own: MessageBatchFields = request.own
     names = [custom_id for custom_id, _ in own.calls]
@@ -148,90 +99,40 @@ def _new(request: CanonicalRequest, context: ComputeContext) -> MessageBatch:
     )
 
 
-def _create(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    return encode_json(_to_json(_new(request, context), request.own))
+def _render_results(batch: MessageBatch, own: object) -> bytes:
+    return b"".join(result.line for result in batch.results)
 
 
-def _retrieve(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    own: MessageBatchFields = request.own
-    return encode_json(_to_json(own.batch, own))
-
-
-def _list(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    own: MessageBatchFields = request.own
-    assert own.page is not None
-    latest_first = sorted(own.batches, key=lambda batch: -batch.ordinal)
-    entries = {batch.id: _to_json(batch, own) for batch in latest_first}
-    return encode_json(render_page(entries, own.page))
-
-
-def _results(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    own: MessageBatchFields = request.own
-    return b"".join(result.line for result in own.batch.results)
-
-
-def _cancel(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    own: MessageBatchFields = request.own
-    return encode_json(_to_json(cancelled(own.batch, context.created), own))
-
-
-def _delete(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    own: MessageBatchFields = request.own
-    if own.batch.status != "ended" and own.name != _EXAMPLE:
-        message = f"Message batch '{own.name}' has not ended: cancel it before it is deleted."
+def _render_deletion(batch: MessageBatch, own: object) -> bytes:
+    if batch.status != "ended" and batch.id != _EXAMPLE:
+        message = f"Message batch '{batch.id}' has not ended: cancel it before it is deleted."
         raise WireError(400, message)
-    return encode_json({"id": own.name, "type": "message_batch_deleted"})
+    return encode_json({"id": batch.id, "type": "message_batch_deleted"})
 
 
-def _to_json(batch: MessageBatch, own: MessageBatchFields) -> dict[str, Any]:
-    return batch_json(batch, f"{own.origin}{PATH}/{batch.id}/results")
-
-
-def _store_new(request: CanonicalRequest, context: ComputeContext) -> tuple[ArchiveWrite, ...]:
-    return _batch_writes(_new(request, context))
-
-
-def _store_ended(request: CanonicalRequest, context: ComputeContext) -> tuple[ArchiveWrite, ...]:
-    own: MessageBatchFields = request.own
-    return _batch_writes(own.batch)
-
-
-def _store_cancelled(
-    request: CanonicalRequest, context: ComputeContext
-) -> tuple[ArchiveWrite, ...]:
-    own: MessageBatchFields = request.own
-    return _batch_writes(cancelled(own.batch, context.created))
-
-
-def _store_deletion(request: CanonicalRequest, context: ComputeContext) -> tuple[ArchiveWrite, ...]:
-    own: MessageBatchFields = request.own
-    return (ArchiveWrite(own.name, None),)
-
-
-def _batch_writes(batch: MessageBatch) -> tuple[ArchiveWrite, ...]:
-    """Return the write of a batch; none for the example."""
-    return () if batch.id == _EXAMPLE else (ArchiveWrite(batch.id, encode_json(batch)),)
-
-
-_LOAD_ENDED = ArchiveHooks(_references, _resolve_ended, record_computed=_store_ended)
-_NEW = ArchiveHooks(_references, lambda request, found: request, record_computed=_store_new)
-_ALL = ArchiveHooks(_references, _resolve, prefix=_PREFIX)
-_CANCELLED = ArchiveHooks(_references, _resolve, record_computed=_store_cancelled)
-_DELETED = ArchiveHooks(_references, _resolve, record_computed=_store_deletion)
+_BATCHES = ResourceKind(
+    provider=PROVIDER,
+    path=PATH,
+    parameter="message_batch_id",
+    prefix=_PREFIX,
+    examples={_EXAMPLE: MessageBatch(_EXAMPLE, 0, 0, "in_progress", ())},
+    decode=msgspec.json.Decoder(MessageBatch).decode,
+    writes=lambda batch: (ArchiveWrite(batch.id, encode_json(batch)),),
+    read_fields=_read_fields,
+    read_page=read_page,
+    to_json=lambda batch, own: batch_json(batch, f"{own.origin}{PATH}/{batch.id}/results"),
+    render_page=lambda entries, own: render_page(reversed(entries), own.page),
+    not_found=lambda name: WireError(404, f"Message batch '{name}' not found."),
+)
 
 # The first matching pattern wins, so the longer ones come first.
 ENDPOINTS: tuple[Endpoint, ...] = (
-    Endpoint(
-        "GET",
-        f"{_ONE}/results",
-        _read,
-        compute=_results,
-        archival=_LOAD_ENDED,
-        media_type="application/x-jsonl",
+    _BATCHES.one(
+        "GET", "/results", ended, render=_render_results, media_type="application/x-jsonl"
     ),
-    Endpoint("POST", f"{_ONE}/cancel", _read, compute=_cancel, archival=_CANCELLED, bodiless=True),
-    Endpoint("GET", _ONE, _read, compute=_retrieve, archival=_LOAD_ENDED),
-    Endpoint("DELETE", _ONE, _read, compute=_delete, archival=_DELETED),
-    Endpoint("GET", PATH, _read_list, compute=_list, archival=_ALL),
-    Endpoint("POST", PATH, _read_new, compute=_create, sub_requests=_sub_requests, archival=_NEW),
+    _BATCHES.one("POST", "/cancel", cancelled, bodiless=True),
+    _BATCHES.one("GET", change=ended),
+    _BATCHES.deletion(_render_deletion),
+    _BATCHES.listing(),
+    _BATCHES.creation(_read_new, _new, sub_requests=_sub_requests),
 )

@@ -86,15 +86,12 @@ def _block(content: DecodedChoice, block: dict[str, Any]) -> None:
 
 def _usage(body: dict[str, Any]) -> dict[str, Any]:
     usage = body.get("usage")
-    if not isinstance(usage, dict):
-        return {}
-    counted = {
-        "input_tokens": usage.get("input_tokens"),
-        "output_tokens": usage.get("output_tokens"),
-        "cache_read_tokens": usage.get("cache_read_input_tokens") or None,
-        "cache_write_tokens": usage.get("cache_creation_input_tokens") or None,
+    return {
+        "input_tokens": get_nested(usage, "input_tokens"),
+        "output_tokens": get_nested(usage, "output_tokens"),
+        "cache_read_tokens": get_nested(usage, "cache_read_input_tokens") or None,
+        "cache_write_tokens": get_nested(usage, "cache_creation_input_tokens") or None,
     }
-    return {name: count for name, count in counted.items() if count is not None}
 
 
 DECODER = ResponseDecoder(decode_body, decode_stream)

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from scenarios_app.engine.canonical import ErrorAnswer
-from scenarios_app.wire.base import Headers, encode_json, retry_after_seconds
+from scenarios_app.wire.base import Headers, encode_json, retry_after_seconds, retry_headers
 
 _TYPES: Mapping[int, str] = {
     401: "authentication_error",
@@ -51,16 +51,11 @@ def answer_headers(*, request_id: str, created: int, error: ErrorAnswer | None) 
         ("request-id", to_request_id(request_id)),
         ("anthropic-organization-id", _ORGANIZATION),
     )
-    if error is None:
-        return base + _rate_limits(created, exhausted_for=None)
-    wait = None if error.retry_after_ms is None else retry_after_seconds(error.retry_after_ms)
-    exhausted = int(wait or _WINDOW_SECONDS) if error.limited else None
-    headers = base + _rate_limits(created, exhausted_for=exhausted)
-    if wait is not None:
-        headers += (("retry-after", wait),)
-    if error.retryable is not None:
-        headers += (("x-should-retry", "true" if error.retryable else "false"),)
-    return headers
+    exhausted = None
+    if error is not None and error.limited:
+        wait = error.retry_after_ms
+        exhausted = _WINDOW_SECONDS if wait is None else int(retry_after_seconds(wait))
+    return base + _rate_limits(created, exhausted_for=exhausted) + retry_headers(error)
 
 
 def to_request_id(request_id: str) -> str:

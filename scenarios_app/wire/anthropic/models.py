@@ -1,6 +1,6 @@
 """Anthropic's model objects and cursor pages."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -67,8 +67,9 @@ def read_page(call: Call) -> CursorPage:
     return CursorPage(call.query.get("after_id", ""), call.query.get("before_id", ""), int(limit))
 
 
-def render_page(entries: Mapping[str, dict[str, Any]], wanted: CursorPage) -> dict[str, Any]:
-    """Return one page of entries by their ids. An unknown cursor is ignored."""
+def render_page(listed: Iterable[dict[str, Any]], wanted: CursorPage) -> dict[str, Any]:
+    """Return one page of a list. An unknown cursor is ignored."""
+    entries = {entry["id"]: entry for entry in listed}
     page = list(entries)
     if wanted.after in entries:
         page = page[page.index(wanted.after) + 1 :]

@@ -1,5 +1,7 @@
 """The Anthropic wire: messages, batches, token counts and the models list."""
 
+from functools import partial
+
 from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, ErrorAnswer, Json
 from scenarios_app.engine.producing.usage import count_input
 from scenarios_app.wire.anthropic import batches
@@ -7,7 +9,6 @@ from scenarios_app.wire.anthropic.answer import render_message
 from scenarios_app.wire.anthropic.decode import DECODER
 from scenarios_app.wire.anthropic.errors import answer_headers, error_envelope
 from scenarios_app.wire.anthropic.models import model_info, read_page, render_page
-from scenarios_app.wire.anthropic.options import AnthropicOptions
 from scenarios_app.wire.anthropic.request import MESSAGES, PROVIDER, read_request, read_thread_id
 from scenarios_app.wire.anthropic.sample import MODELS, clients, sample
 from scenarios_app.wire.anthropic.stream import AnthropicEncoder
@@ -15,16 +16,15 @@ from scenarios_app.wire.base import (
     Call,
     ComputeContext,
     Endpoint,
-    Headers,
     Params,
     Wire,
+    bearer_token,
     encode_json,
     make_resource_request,
     named_sse,
 )
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.samples import SampleCall, SampleRequest, SdkSetup
 from scenarios_app.wire.upstream import Upstream
 
 
@@ -45,10 +45,6 @@ def _read(
     )
 
 
-def _read_counted(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    return _read(call, endpoint, params, body, counted=True)
-
-
 def _read_model(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     """Return a request about one model, or about a page of the list."""
     model = params.get("model", "")
@@ -64,11 +60,6 @@ def _encode(request: CanonicalRequest, response: CanonicalResponse) -> Anthropic
     return AnthropicEncoder(response, request.own)
 
 
-def _cache_key(request: CanonicalRequest) -> AnthropicOptions:
-    options: AnthropicOptions = request.own
-    return options
-
-
 def _count(request: CanonicalRequest, context: ComputeContext) -> bytes:
     tokens = count_input(request)
     counted: dict[str, Json] = {"input_tokens": tokens}
@@ -78,9 +69,7 @@ def _count(request: CanonicalRequest, context: ComputeContext) -> bytes:
 
 
 def _list_models(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    return encode_json(
-        render_page({each: model_info(each) for each in context.models}, request.own)
-    )
+    return encode_json(render_page(map(model_info, context.models), request.own))
 
 
 def _retrieve_model(request: CanonicalRequest, context: ComputeContext) -> bytes:
@@ -103,10 +92,10 @@ class AnthropicMessages:
             _read,
             render=_render,
             encode=_encode,
-            cache_key=_cache_key,
+            cache_key=lambda request: request.own,
             decoder=DECODER,
         ),
-        Endpoint("POST", f"{MESSAGES}/count_tokens", _read_counted, compute=_count),
+        Endpoint("POST", f"{MESSAGES}/count_tokens", partial(_read, counted=True), compute=_count),
         *batches.ENDPOINTS,
         Endpoint("GET", "/v1/models", _read_model, compute=_list_models),
         Endpoint("GET", "/v1/models/{model}", _read_model, compute=_retrieve_model),
@@ -131,12 +120,10 @@ class AnthropicMessages:
         headers=(("anthropic-version", "2023-06-01"),),
         replayed_headers=("request-id",),
     )
-
-    def sample(self, request: SampleRequest) -> SampleCall:
-        return sample(request)
-
-    def clients(self, origin: str) -> tuple[SdkSetup, ...]:
-        return clients(origin)
+    sample = staticmethod(sample)
+    clients = staticmethod(clients)
+    error = staticmethod(error_envelope)
+    headers = staticmethod(answer_headers)
 
     def claims(self, call: Call) -> bool:
         path = call.path
@@ -147,9 +134,7 @@ class AnthropicMessages:
         )
 
     def api_key(self, call: Call) -> str | None:
-        scheme, _, token = call.headers.get("authorization", "").partition(" ")
-        bearer = token.strip() if scheme.lower() == "bearer" else ""
-        return call.headers.get("x-api-key", "").strip() or bearer or None
+        return call.headers.get("x-api-key", "").strip() or bearer_token(call)
 
     def authorise(self, call: Call) -> None:
         if self.api_key(call) is None:
@@ -159,14 +144,8 @@ class AnthropicMessages:
         if not call.headers.get("anthropic-version", "").strip():
             raise WireError(400, "anthropic-version: header is required")
 
-    def error(self, error: ErrorAnswer, *, request_id: str) -> bytes:
-        return error_envelope(error, request_id=request_id)
-
     def stream_error(self, error: ErrorAnswer, *, sent: int) -> bytes:
         return named_sse("error", error_envelope(error, request_id=None))
-
-    def headers(self, *, request_id: str, created: int, error: ErrorAnswer | None) -> Headers:
-        return answer_headers(request_id=request_id, created=created, error=error)
 
 
 WIRE: Wire = AnthropicMessages()

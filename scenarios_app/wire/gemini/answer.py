@@ -19,6 +19,7 @@ from scenarios_app.engine.parts import (
     TextPart,
     ToolCallPart,
 )
+from scenarios_app.wire.base import object_json
 from scenarios_app.wire.gemini.fields import encode_signature
 from scenarios_app.wire.gemini.manner import GeminiFormat
 from scenarios_app.wire.gemini.server_tools import citation_metadata, result_part, use_part
@@ -61,8 +62,6 @@ _SIGNATURE_PREFIX = b"\x12\x42\x0a\x40"
 # The part of an empty candidate: the official chat client drops candidates without parts.
 EMPTY_PART: dict[str, Any] = {"text": ""}
 
-_decode = msgspec.json.Decoder().decode
-
 
 class GeminiCandidate(msgspec.Struct, frozen=True):
     """One candidate of a response: a choice, or several consecutive ones.
@@ -74,7 +73,6 @@ class GeminiCandidate(msgspec.Struct, frozen=True):
     index: int
     choices: tuple[Choice, ...]
     signature: str | None = None
-    """Of thinking that nobody scripted; it stands on the first call, else on the last text."""
 
     def parts(self, manner: GeminiFormat) -> list[dict[str, Any]]:
         """Return all its parts."""
@@ -233,7 +231,7 @@ def render_part(
 
 
 def _call(part: ToolCallPart, manner: GeminiFormat) -> dict[str, Any]:
-    call = {"name": part.name, "args": _arguments(part.arguments)}
+    call = {"name": part.name, "args": object_json(part.arguments)}
     is_generated = _GENERATED_ID.fullmatch(part.id)
     return call if is_generated and not manner.call_ids else {"id": part.id, **call}
 
@@ -275,12 +273,3 @@ def _preceding_signature(parts: Sequence[AnswerPart], number: int) -> dict[str, 
             case ReasoningPart() as thinking:
                 return signature_field(thinking)
     return {}
-
-
-def _arguments(arguments: str) -> msgspec.Raw:
-    """Return scripted arguments as a call's `args`, or `{}` if they are not a JSON object."""
-    try:
-        is_object = isinstance(_decode(arguments), dict)
-    except (msgspec.MsgspecError, RecursionError):
-        is_object = False
-    return msgspec.Raw(arguments.encode() if is_object else b"{}")

@@ -27,7 +27,8 @@ def decode_stream(events: list[Any]) -> DecodedResponse | None:
     choices: dict[int, DecodedChoice] = {}
     usage: dict[str, Any] = {}
     for event in events:
-        usage = _usage(event) or usage
+        if isinstance(event.get("usageMetadata"), dict):
+            usage = _usage(event["usageMetadata"])
         for candidate in dict_items(event.get("candidates")):
             content = choices.setdefault(candidate.get("index") or 0, DecodedChoice())
             for part in dict_items(get_nested(candidate, "content", "parts")):
@@ -49,11 +50,7 @@ def _part(content: DecodedChoice, part: dict[str, Any]) -> None:
     call = part.get("functionCall")
     if isinstance(part.get("text"), str):
         if part.get("thought"):
-            last = content.parts[-1] if content.parts else {}
-            if "reasoning" in last and "signature" not in last:
-                last["reasoning"] = f"{last['reasoning']}{part['text']}"
-            else:
-                content.reasoning(part["text"])
+            content.more_reasoning(part["text"])
         else:
             content.text(part["text"])
     elif isinstance(call, dict):
@@ -64,23 +61,15 @@ def _part(content: DecodedChoice, part: dict[str, Any]) -> None:
         content.lost.add("thoughtSignature")
 
 
-def _usage(body: dict[str, Any]) -> dict[str, Any]:
-    usage = body.get("usageMetadata")
-    if not isinstance(usage, dict):
-        return {}
-    reasoning_text, output = (
-        usage.get("thoughtsTokenCount") or 0,
-        usage.get("candidatesTokenCount") or 0,
-    )
-    counted = {
+def _usage(usage: dict[str, Any]) -> dict[str, Any]:
+    thoughts, output = usage.get("thoughtsTokenCount") or 0, usage.get("candidatesTokenCount") or 0
+    return {
         "input_tokens": usage.get("promptTokenCount"),
-        "output_tokens": reasoning_text + output
-        if isinstance(reasoning_text + output, int)
-        else None,
-        "reasoning_tokens": reasoning_text or None,
+        # Google counts reasoning beside the output.
+        "output_tokens": thoughts + output,
+        "reasoning_tokens": thoughts or None,
         "cached_tokens": usage.get("cachedContentTokenCount") or None,
     }
-    return {name: count for name, count in counted.items() if count is not None}
 
 
 DECODER = ResponseDecoder(decode_body, decode_stream)

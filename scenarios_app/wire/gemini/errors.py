@@ -1,10 +1,10 @@
-"""Google's error envelope and response headers."""
+"""Google's error envelope."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from scenarios_app.engine.canonical import ErrorAnswer
-from scenarios_app.wire.base import Headers, encode_json, retry_after_seconds
+from scenarios_app.wire.base import encode_json
 
 _STATUSES: Mapping[int, str] = {
     401: "UNAUTHENTICATED",
@@ -33,18 +33,6 @@ def error_envelope(error: ErrorAnswer) -> bytes:
     if details := _details(error):
         fields["details"] = details
     return encode_json({"error": fields})
-
-
-def answer_headers(error: ErrorAnswer | None) -> Headers:
-    """Return the retry headers. Google sends no request id and no rate limits."""
-    headers: Headers = ()
-    if error is None:
-        return headers
-    if error.retry_after_ms is not None:
-        headers += (("retry-after", retry_after_seconds(error.retry_after_ms)),)
-    if error.retryable is not None:
-        headers += (("x-should-retry", "true" if error.retryable else "false"),)
-    return headers
 
 
 def _status(status: int) -> str:

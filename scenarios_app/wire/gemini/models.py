@@ -26,11 +26,6 @@ _GENERATION_METHODS = ("generateContent", "countTokens")
 _EMBEDDING_METHODS = ("embedContent", "countTokens")
 
 
-def dimensions_of(model: str) -> int:
-    """Return the default and maximum length of a model's vectors."""
-    return _DIMENSIONS.get(model, _MAX_DIMENSIONS)
-
-
 def model_info(model: str) -> dict[str, Any]:
     """Return a model with every capability of its kind."""
     embeds = "embedding" in model
@@ -165,7 +160,8 @@ def _embedding_request(
 
 
 def _dimensions(request: Node, model: str) -> int:
-    most = dimensions_of(model)
+    # The maximum is the default.
+    most = _DIMENSIONS.get(model, _MAX_DIMENSIONS)
     wanted = integer_field(request, "outputDimensionality")
     if wanted is None:
         return most

@@ -50,7 +50,6 @@ class RunningUsage:
         self._before = before + b',"candidatesTokenCount":'
         self._after = b"," + rest[1:]
         self.uncounted = b'%b,"totalTokenCount":%d%b' % (before, self._fixed, self._after)
-        """Before anything is said."""
 
     def after(self, tokens: int) -> bytes:
         """Return the usage after this many output tokens, at most the total."""

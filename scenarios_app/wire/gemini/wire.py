@@ -6,14 +6,12 @@ that.
 
 import re
 from functools import partial
+from typing import Any
 from urllib.parse import unquote
 
 from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, ErrorAnswer
 from scenarios_app.wire.base import (
-    BodyComputer,
-    BodyRenderer,
     Call,
-    EncoderFactory,
     Endpoint,
     Headers,
     Params,
@@ -21,13 +19,13 @@ from scenarios_app.wire.base import (
     StreamEncoder,
     Wire,
     encode_json,
+    retry_headers,
 )
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.gemini.answer import is_blocked, render_response
 from scenarios_app.wire.gemini.decode import DECODER
-from scenarios_app.wire.gemini.errors import answer_headers, error_envelope
-from scenarios_app.wire.gemini.manner import GeminiFormat
+from scenarios_app.wire.gemini.errors import error_envelope
 from scenarios_app.wire.gemini.models import (
     count_tokens,
     embedding,
@@ -46,17 +44,14 @@ from scenarios_app.wire.gemini.request import (
 )
 from scenarios_app.wire.gemini.sample import MODELS, clients, sample
 from scenarios_app.wire.gemini.stream import ARRAY, EVENTS, BlockedEncoder, Framing, GeminiEncoder
-from scenarios_app.wire.samples import SampleCall, SampleRequest, SdkSetup
 from scenarios_app.wire.upstream import Upstream
 
 _MODELS = "/v1beta/models"
 _BETA_VERSIONS, _SHARED_VERSION = ("/v1beta/", "/v1alpha/"), "/v1/"
-_MODEL_LISTS = tuple(f"{version}models" for version in (*_BETA_VERSIONS, _SHARED_VERSION))
-_MODEL_FOLDERS = (
-    *_MODEL_LISTS,
-    *(f"{version}tunedModels" for version in (*_BETA_VERSIONS, _SHARED_VERSION)),
-)
-_UPLOADS = tuple(f"/upload{version}" for version in (*_BETA_VERSIONS, _SHARED_VERSION))
+_VERSIONS = (*_BETA_VERSIONS, _SHARED_VERSION)
+_MODEL_LISTS = tuple(f"{version}models" for version in _VERSIONS)
+_MODEL_FOLDERS = (*_MODEL_LISTS, *(f"{version}tunedModels" for version in _VERSIONS))
+_UPLOADS = tuple(f"/upload{version}" for version in _VERSIONS)
 _OTHER_PROVIDERS_HEADERS = ("anthropic-version", "authorization", "x-api-key")
 _VERBS = (
     "generateContent",
@@ -83,11 +78,6 @@ def _encode(
     return GeminiEncoder(response, framing, request.own)
 
 
-def _cache_key(request: CanonicalRequest) -> GeminiFormat:
-    manner: GeminiFormat = request.own
-    return manner
-
-
 def _drop_error_codes(read: RequestReader) -> RequestReader:
     """Wrap a reader so that its errors have no code: Google's envelope has none for fields."""
 
@@ -102,15 +92,16 @@ def _drop_error_codes(read: RequestReader) -> RequestReader:
 
 
 def _endpoints(framing: Framing) -> tuple[Endpoint, ...]:
-    encode = partial(_encode, framing)
+    answered: dict[str, Any] = {
+        "render": _render,
+        "encode": partial(_encode, framing),
+        "cache_key": lambda request: request.own,
+        "decoder": DECODER,
+    }
     return (
-        *_verb_endpoints("generateContent", read_generate, render=_render, encode=encode),
+        *_verb_endpoints("generateContent", read_generate, **answered),
         *_verb_endpoints(
-            "streamGenerateContent",
-            read_streamed,
-            render=_render,
-            encode=encode,
-            named="generateContent",
+            "streamGenerateContent", read_streamed, named="generateContent", **answered
         ),
         *_verb_endpoints("countTokens", read_count_tokens, compute=count_tokens),
         *_verb_endpoints("embedContent", read_embedding, compute=embedding),
@@ -125,13 +116,7 @@ def _endpoints(framing: Framing) -> tuple[Endpoint, ...]:
 
 
 def _verb_endpoints(
-    verb: str,
-    read: RequestReader,
-    *,
-    render: BodyRenderer | None = None,
-    encode: EncoderFactory | None = None,
-    compute: BodyComputer | None = None,
-    named: str | None = None,
+    verb: str, read: RequestReader, *, named: str | None = None, **options: Any
 ) -> tuple[Endpoint, ...]:
     """Return the endpoints of a verb for every model path.
 
@@ -139,17 +124,7 @@ def _verb_endpoints(
     """
     read, alias = _drop_error_codes(read), f"{_MODELS}/{{model}}:{named or verb}"
     return tuple(
-        Endpoint(
-            "POST",
-            f"{folder}/{{model}}:{verb}",
-            read,
-            render=render,
-            encode=encode,
-            compute=compute,
-            cache_key=_cache_key if render else None,
-            decoder=DECODER if render else None,
-            alias_of=alias,
-        )
+        Endpoint("POST", f"{folder}/{{model}}:{verb}", read, alias_of=alias, **options)
         for folder in _MODEL_FOLDERS
     )
 
@@ -177,6 +152,8 @@ class Gemini:
         key_header="x-goog-api-key",
         telemetry_names=("gcp.gemini", "gcp.gen_ai"),
     )
+    sample = staticmethod(sample)
+    clients = staticmethod(clients)
 
     def __init__(self, framing: Framing) -> None:
         self._framing = framing
@@ -184,12 +161,6 @@ class Gemini:
         as_events = framing is EVENTS
         self.stream_type = "text/event-stream" if as_events else "application/json; charset=UTF-8"
         self.malformed_event = framing.later + self.malformed_body + framing.after
-
-    def sample(self, request: SampleRequest) -> SampleCall:
-        return sample(request)
-
-    def clients(self, origin: str) -> tuple[SdkSetup, ...]:
-        return clients(origin)
 
     def claims(self, call: Call) -> bool:
         path = unquote(call.path)
@@ -222,7 +193,8 @@ class Gemini:
         return lead + error_envelope(error) + framing.after + framing.last
 
     def headers(self, *, request_id: str, created: int, error: ErrorAnswer | None) -> Headers:
-        return answer_headers(error)
+        """Return the retry headers. Google sends no request id and no rate limits."""
+        return retry_headers(error)
 
     def _means_us(self, call: Call, path: str) -> bool:
         """Return whether a path below /v1/ is Google's: a verb always is, other paths if the call

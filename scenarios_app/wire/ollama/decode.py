@@ -21,7 +21,8 @@ def decode_body(body: Any) -> DecodedResponse | None:
 def decode_stream(events: list[Any]) -> DecodedResponse | None:
     """Decode the lines of a stream."""
     content = DecodedChoice()
-    reasoning_text, usage, is_response = "", {}, False
+    reasoning_text, is_response = "", False
+    usage: dict[str, Any] = {}
     calls: list[dict[str, Any]] = []
     for event in events:
         message = event.get("message") if isinstance(event.get("message"), dict) else event
@@ -31,21 +32,16 @@ def decode_stream(events: list[Any]) -> DecodedResponse | None:
         calls += dict_items(message.get("tool_calls"))
         if event.get("done"):
             content.finish = _FINISHES.get(str(event.get("done_reason")), "")
-            usage = _usage(event)
+            usage = {
+                "input_tokens": event.get("prompt_eval_count"),
+                "output_tokens": event.get("eval_count"),
+            }
     if reasoning_text:
         content.parts.insert(0, {"reasoning": reasoning_text})
     for call in calls:
         function = call.get("function")
         content.call(get_nested(function, "name"), get_nested(function, "arguments"))
     return DecodedResponse((content,), usage) if is_response else None
-
-
-def _usage(event: dict[str, Any]) -> dict[str, Any]:
-    counted = {
-        "input_tokens": event.get("prompt_eval_count"),
-        "output_tokens": event.get("eval_count"),
-    }
-    return {name: count for name, count in counted.items() if count is not None}
 
 
 DECODER = ResponseDecoder(decode_body, decode_stream)

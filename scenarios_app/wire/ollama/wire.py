@@ -6,8 +6,9 @@ from scenarios_app.wire.base import (
     Endpoint,
     Headers,
     Wire,
+    bearer_token,
     encode_line,
-    retry_after_seconds,
+    retry_headers,
 )
 from scenarios_app.wire.ollama import models
 from scenarios_app.wire.ollama.answer import (
@@ -28,31 +29,7 @@ from scenarios_app.wire.ollama.request import (
     read_show,
 )
 from scenarios_app.wire.ollama.sample import MODELS, clients, sample
-from scenarios_app.wire.samples import SampleCall, SampleRequest, SdkSetup
 from scenarios_app.wire.upstream import DIALECT_HEADER, Upstream
-
-
-def error_body(error: ErrorAnswer) -> bytes:
-    return encode_line({"error": error.message})
-
-
-def error_line(error: ErrorAnswer) -> bytes:
-    """Return an error as the last line of a stream."""
-    return error_body(error) + b"\n"
-
-
-def answer_headers(error: ErrorAnswer | None) -> Headers:
-    """Return the retry headers, which other providers' SDKs read; Ollama has none."""
-    headers: Headers = ()
-    if error is not None and error.retry_after_ms is not None:
-        headers += (("retry-after", retry_after_seconds(error.retry_after_ms)),)
-    if error is not None and error.retryable is not None:
-        headers += (("x-should-retry", "true" if error.retryable else "false"),)
-    return headers
-
-
-_BEARER = "bearer "
-
 
 _ENDPOINTS = (
     Endpoint(
@@ -110,21 +87,14 @@ class Ollama:
         key_variables=("OLLAMA_API_KEY",),
         base_url_variables=(("OLLAMA_HOST", ""),),
     )
-
-    def sample(self, request: SampleRequest) -> SampleCall:
-        return sample(request)
-
-    def clients(self, origin: str) -> tuple[SdkSetup, ...]:
-        return clients(origin)
+    sample = staticmethod(sample)
+    clients = staticmethod(clients)
 
     def claims(self, call: Call) -> bool:
         return True
 
     def api_key(self, call: Call) -> str | None:
-        sent = call.headers.get("authorization", "")
-        if sent[: len(_BEARER)].lower() != _BEARER:
-            return None
-        return sent[len(_BEARER) :].strip() or None
+        return bearer_token(call)
 
     def authorise(self, call: Call) -> None:
         """Require no key."""
@@ -133,13 +103,14 @@ class Ollama:
         """Require no header."""
 
     def error(self, error: ErrorAnswer, *, request_id: str) -> bytes:
-        return error_body(error)
+        return encode_line({"error": error.message})
 
     def stream_error(self, error: ErrorAnswer, *, sent: int) -> bytes:
-        return error_line(error)
+        return encode_line({"error": error.message}) + b"\n"
 
     def headers(self, *, request_id: str, created: int, error: ErrorAnswer | None) -> Headers:
-        return answer_headers(error)
+        """Return the retry headers, which other providers' SDKs read; Ollama has none."""
+        return retry_headers(error)
 
 
 WIRE: Wire = Ollama()

@@ -6,7 +6,6 @@ Streams share the functions for top-level fields, finish fields and annotations.
 from scenarios_app.engine.canonical import CanonicalResponse, Choice, Json
 from scenarios_app.engine.parts import (
     AnswerPart,
-    Citation,
     FinishReason,
     ReasoningPart,
     RefusalPart,
@@ -19,9 +18,10 @@ from scenarios_app.wire.openai.dialects.reasoning import reasoning_fields
 from scenarios_app.wire.openai.dialects.rows import DIALECTS, OPENAI
 from scenarios_app.wire.openai.families import family_of, fingerprint_of
 from scenarios_app.wire.openai.logprobs import choice_logprobs
+from scenarios_app.wire.openai.shared import citation_fields
 
 # Fields that scripted metadata cannot replace.
-_RESERVED_FIELDS = frozenset({"object", "choices", "usage"})
+RESERVED_FIELDS = frozenset({"object", "choices", "usage"})
 _NO_FIELDS: Fields = {}
 
 
@@ -101,7 +101,7 @@ def top_fields(
     if dialect.fingerprint is not None:
         top["system_fingerprint"] = _fingerprint(dialect.fingerprint, response.model)
     if response.metadata:
-        top |= {k: v for k, v in response.metadata.items() if k not in _RESERVED_FIELDS}
+        top |= {k: v for k, v in response.metadata.items() if k not in RESERVED_FIELDS}
     return top
 
 
@@ -155,28 +155,13 @@ def content_of(parts: tuple[AnswerPart, ...]) -> str | None:
 
 
 def annotations_of(parts: tuple[AnswerPart, ...], index: int) -> list[Json]:
-    """Return the citations of the text part at `index`, with offsets into the message's content.
-
-    Each spans the cited words, or the whole part if they are not found in it.
-    """
+    """Return the citations of the text part at `index`, with offsets into the message's content."""
     part = parts[index]
     if not isinstance(part, TextPart) or not part.citations:
         return []
     before = sum(len(p.text) for p in parts[:index] if isinstance(p, TextPart))
-    return [_annotation(citation, part.text, before) for citation in part.citations]
-
-
-def _annotation(citation: Citation, text: str, before: int) -> Json:
-    cited = citation.cited_text
-    start = text.find(cited) if cited else -1
-    start, length = (0, len(text)) if start < 0 else (start, len(cited))
-    source: Json = {
-        "start_index": before + start,
-        "end_index": before + start + length,
-        "title": citation.title or "",
-        "url": citation.url,
-    }
-    return {"type": "url_citation", "url_citation": source}
+    cited = (citation_fields(each, part.text, before=before) for each in part.citations)
+    return [{"type": "url_citation", "url_citation": fields} for fields in cited]
 
 
 def _message(

@@ -79,11 +79,7 @@ def _part(content: DecodedChoice, part: dict[str, Any]) -> None:
         case "thinking":
             texts = [get_nested(piece, "text") for piece in dict_items(part.get("thinking"))]
             text = "".join(one for one in texts if isinstance(one, str))
-            last = content.parts[-1] if content.parts else {}
-            if "reasoning" in last:
-                last["reasoning"] = f"{last['reasoning']}{text}"
-            else:
-                content.reasoning(text)
+            content.more_reasoning(text)
         case kind:
             content.lost.add(str(kind))
 

@@ -22,7 +22,7 @@ from scenarios_app.engine.parts import (
 from scenarios_app.wire.base import Call, Endpoint, Params, encode_json, encode_line, sse
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.openai.chat_answer import finish_reason
+from scenarios_app.wire.openai.chat_answer import RESERVED_FIELDS, finish_reason
 from scenarios_app.wire.openai.chat_decode import DECODER
 from scenarios_app.wire.openai.dialects.usages import openai_usage
 from scenarios_app.wire.openai.fields import (
@@ -39,8 +39,6 @@ from scenarios_app.wire.openai.shared import DEPLOYMENT, PROVIDER
 
 _OBJECT = "text_completion"
 _MAX_LOGPROBS = 5
-# Fields that scripted metadata cannot replace.
-_RESERVED_FIELDS = frozenset({"object", "choices", "usage"})
 # Fields without effect here: only their type is checked, as by the real API.
 _FIELDS: Mapping[str, Callable[[Node], object]] = {
     **COMMON,
@@ -215,7 +213,7 @@ def _head(response: CanonicalResponse) -> dict[str, Json]:
         "created": response.created,
         "model": response.model,
         "system_fingerprint": None,
-        **{k: v for k, v in response.metadata.items() if k not in _RESERVED_FIELDS},
+        **{k: v for k, v in response.metadata.items() if k not in RESERVED_FIELDS},
     }
 
 

@@ -1,11 +1,18 @@
-"""What OpenAI's endpoints share: keys, errors, headers, and the path variants on Azure."""
+"""What OpenAI's endpoints share: keys, errors, headers, citations, and paths on Azure."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import ErrorAnswer, Json
-from scenarios_app.wire.base import Call, Endpoint, Headers, encode_json, retry_after_seconds
+from scenarios_app.engine.parts import Citation
+from scenarios_app.wire.base import (
+    Call,
+    Endpoint,
+    Headers,
+    encode_json,
+    retry_headers,
+)
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.sample import MODELS
 from scenarios_app.wire.upstream import DIALECT_HEADER, Upstream
@@ -17,7 +24,6 @@ DEPLOYMENT = "deployment"
 AZURE_PREFIXES = (f"{AZURE}deployments/{{{DEPLOYMENT}}}/", f"{AZURE}v1/", AZURE)
 
 OLLAMA_PORT = ":11434"
-_BEARER = "bearer "
 # The paths that a deployment on Azure answers.
 _DEPLOYMENT_PATHS = frozenset({"chat/completions", "completions", "embeddings"})
 
@@ -52,10 +58,9 @@ class OpenAIWire:
         """Return the bearer token; under Azure's paths the header api-key comes first."""
         if call.path.startswith(AZURE) and (key := call.headers.get("api-key", "").strip()):
             return key
-        sent = call.headers.get("authorization", "")
-        if sent[: len(_BEARER)].lower() != _BEARER:
-            return None
-        return sent[len(_BEARER) :].strip() or None
+        # As `bearer_token`, written out because every request comes here.
+        scheme, _, token = call.headers.get("authorization", "").partition(" ")
+        return (token.strip() or None) if scheme.lower() == "bearer" else None
 
     def authorise(self, call: Call) -> None:
         """Raise the 401 without a key, except on Ollama's port, where clients send none."""
@@ -71,7 +76,7 @@ class OpenAIWire:
         """Require nothing beyond the key."""
 
     def error(self, error: ErrorAnswer, *, request_id: str) -> bytes:
-        return error_body(error)
+        return encode_json(error_envelope(error))
 
     def headers(self, *, request_id: str, created: int, error: ErrorAnswer | None) -> Headers:
         return answer_headers(request_id, error)
@@ -102,7 +107,7 @@ def with_prefixes(endpoints: Iterable[Endpoint], starts: Iterable[str]) -> Itera
                 yield replace(endpoint, pattern=start + rest, alias_of=endpoint.canonical)
 
 
-_CODES = {
+ERROR_CODES: Mapping[int, str] = {
     401: "invalid_api_key",
     404: "model_not_found",
     405: "method_not_supported",
@@ -121,29 +126,26 @@ _FULL_LIMITS: Headers = (
 )
 
 
-def error_body(error: ErrorAnswer) -> bytes:
-    return encode_json(error_envelope(error))
-
-
 def error_envelope(error: ErrorAnswer) -> Json:
     """Return the envelope; `type` and `code` default to those of the status."""
-    fields: Json = {
+    code = ERROR_CODES.get(error.status)
+    return {"error": error_fields(error, kind=error_type(error.status), code=code)}
+
+
+def error_fields(error: ErrorAnswer, *, kind: str, code: Json) -> dict[str, Json]:
+    """Return the fields of an error. `kind` and `code` are used if it has no type or code."""
+    return {
         "message": error.message,
-        "type": error.type or error_type(error.status),
+        "type": error.type or kind,
         "param": error.param,
-        "code": error.code or error_code(error.status),
+        "code": error.code or code,
     }
-    return {"error": fields}
-
-
-def error_code(status: int) -> str | None:
-    """Return the default code for a status."""
-    return _CODES.get(status)
 
 
 def stream_error_code(error: ErrorAnswer) -> str:
     """Return the code of an error in a stream that has no field for its type."""
-    return error.code or error_code(error.status) or error.type or error_type(error.status)
+    code = error.code or ERROR_CODES.get(error.status)
+    return code or error.type or error_type(error.status)
 
 
 def answer_headers(request_id: str, error: ErrorAnswer | None) -> Headers:
@@ -154,21 +156,30 @@ def answer_headers(request_id: str, error: ErrorAnswer | None) -> Headers:
         ("openai-version", "2020-10-01"),
         ("openai-organization", "mockllm"),
     )
-    return own + limit_headers(error) + retry_headers(error)
+    return own + limit_headers(error) + openai_retry_headers(error)
 
 
 def limit_headers(error: ErrorAnswer | None) -> Headers:
     """Return the rate limit headers."""
     if error is None or not error.limited:
         return _FULL_LIMITS
-    return _exhausted_limits(_wait_ms(error) or 0)
+    reset = format_duration(_wait_ms(error) or 0)
+    return (
+        ("x-ratelimit-limit-requests", "10000"),
+        ("x-ratelimit-limit-tokens", "2000000"),
+        ("x-ratelimit-remaining-requests", "0"),
+        ("x-ratelimit-remaining-tokens", "0"),
+        ("x-ratelimit-reset-requests", reset),
+        ("x-ratelimit-reset-tokens", reset),
+    )
 
 
-def retry_headers(error: ErrorAnswer | None) -> Headers:
-    """Return Retry-After and x-should-retry."""
+def openai_retry_headers(error: ErrorAnswer | None) -> Headers:
+    """Return Retry-After, retry-after-ms and x-should-retry."""
     if error is None:
         return ()
-    return _retry_headers(_wait_ms(error), error.retryable)
+    wait_ms = _wait_ms(error)
+    return retry_headers(replace(error, retry_after_ms=wait_ms), ("retry-after-ms", str(wait_ms)))
 
 
 def _wait_ms(error: ErrorAnswer) -> int | None:
@@ -195,25 +206,17 @@ def error_type(status: int) -> str:
     return "requests" if status == 429 else "invalid_request_error"
 
 
-def _exhausted_limits(wait_ms: int) -> Headers:
-    reset = format_duration(wait_ms)
-    return (
-        ("x-ratelimit-limit-requests", "10000"),
-        ("x-ratelimit-limit-tokens", "2000000"),
-        ("x-ratelimit-remaining-requests", "0"),
-        ("x-ratelimit-remaining-tokens", "0"),
-        ("x-ratelimit-reset-requests", reset),
-        ("x-ratelimit-reset-tokens", reset),
-    )
+def citation_fields(citation: Citation, text: str, *, before: int = 0) -> dict[str, Json]:
+    """Return a citation of a text that starts after `before` characters.
 
-
-def _retry_headers(wait_ms: int | None, retryable: bool | None) -> Headers:
-    headers: Headers = ()
-    if wait_ms is not None:
-        headers += (
-            ("retry-after", retry_after_seconds(wait_ms)),
-            ("retry-after-ms", str(wait_ms)),
-        )
-    if retryable is not None:
-        headers += (("x-should-retry", "true" if retryable else "false"),)
-    return headers
+    It spans the cited words, or the whole text if they are not found in it.
+    """
+    cited = citation.cited_text
+    start = text.find(cited) if cited else -1
+    start, length = (0, len(text)) if start < 0 else (start, len(cited))
+    return {
+        "start_index": before + start,
+        "end_index": before + start + length,
+        "title": citation.title or "",
+        "url": citation.url,
+    }

@@ -76,13 +76,13 @@ class OpenAIChat(OpenAIWire):
         self.title = dialect.title
         self.provider = dialect.provider
         self.models = dialect.models
-        self.prefixes = dialect.owned_prefixes
+        self.prefixes = (dialect.owned_prefix,)
         self.upstream = dialect.upstream
         self.tool_call_prefix = dialect.call_prefix
-        spoken = (
-            _OPENAI_ENDPOINTS if own else tuple(_in_dialect(one, dialect) for one in _ENDPOINTS)
+        others = (_in_dialect(one, dialect) for one in _ENDPOINTS)
+        self.endpoints = (
+            _OPENAI_ENDPOINTS if own else tuple(with_prefixes(others, dialect.path_prefixes))
         )
-        self.endpoints = spoken if own else tuple(with_prefixes(spoken, dialect.path_prefixes))
 
     def sample(self, request: SampleRequest) -> SampleCall:
         sent = sample(request)

@@ -15,7 +15,7 @@ MODELS = ["a", "b", "c", "d"]
 
 
 def pages_of(models: list[str], sent: Call) -> dict[str, Any]:
-    return render_page({model: model_info(model) for model in models}, read_page(sent))
+    return render_page(map(model_info, models), read_page(sent))
 
 
 @pytest.mark.parametrize("model", [ModelInfo, BetaModelInfo])

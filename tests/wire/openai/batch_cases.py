@@ -64,7 +64,7 @@ class Session:
         told = endpoint.compute(request, context)
         for each in endpoint.archival.record_computed(request, context):
             if each.data is None:
-                self.stored.pop(each.name)
+                self.stored.pop(each.name, None)
             else:
                 self.stored[each.name] = each.data
         return told

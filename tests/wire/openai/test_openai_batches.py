@@ -5,7 +5,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from msgspec.structs import replace
 
 from scenarios_app.wire.base import SubResponse
 from scenarios_app.wire.errors import WireError
@@ -216,6 +215,7 @@ def test_the_examples_of_the_api_description_are_there_and_stay_as_they_are() ->
 def test_stored_batch_is_decoded_to_the_same_value() -> None:
     session = Session()
     made = session.make(jsonl(line("a")), ANSWER)
-    stored = msgspec.json.decode(session.stored[made["id"]])
-    assert stored["status"] == "validating"
-    assert replace(session.read(BATCH, made["id"]).own.call).path == BATCH.pattern
+    stored = session.stored[made["id"]]
+    (batch,) = session.read(BATCH, made["id"]).own.loaded
+    assert msgspec.json.decode(stored)["status"] == batch.status == "validating"
+    assert msgspec.json.encode(batch) == stored

@@ -1,20 +1,19 @@
 """A stored batch of OpenAI's: its input lines, its status and its JSON in the API."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, TypeAlias
 
 import msgspec
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.wire.base import ArchivedValues, ArchiveWrite, SubResponse, encode_json
+from scenarios_app.wire.base import ArchiveWrite, SubResponse, encode_json
 from scenarios_app.wire.body import Limits, Node, read_body
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.batches.files import PREFIX as FILE
 from scenarios_app.wire.openai.batches.files import file_write, lines_file
+from scenarios_app.wire.resources import Resource
 
 PREFIX = "batch_"
-# Every session has this example: the id in OpenAI's API description.
-_EXAMPLE = "batch_id"
 _DAY = 86_400
 _OK = range(200, 300)
 
@@ -48,7 +47,9 @@ def read_lines(data: bytes, url: str) -> tuple[list[Line], list[LineError]]:
     lines: list[Line] = []
     errors: list[LineError] = []
     seen: set[str] = set()
-    for number, text in _numbered(data):
+    for number, text in enumerate(data.splitlines(), start=1):
+        if not text.strip():
+            continue
         try:
             line = _line(read_body(text, Limits()), url)
             if line.custom_id in seen:
@@ -72,12 +73,6 @@ def read_lines(data: bytes, url: str) -> tuple[list[Line], list[LineError]]:
         message = f"The input file has more than {MAX_LINES} lines."
         errors.append(LineError("too_many_tasks", message))
     return lines, errors
-
-
-def _numbered(data: bytes) -> Iterator[tuple[int, bytes]]:
-    for number, text in enumerate(data.splitlines(), start=1):
-        if text.strip():
-            yield number, text
 
 
 def _line(line: Node, url: str) -> Line:
@@ -112,13 +107,9 @@ class Tokens(msgspec.Struct, frozen=True):
     reasoning: int = 0
 
 
-class Batch(msgspec.Struct, frozen=True):
-    """A stored batch. Times are in seconds since the epoch; `ordinal` is the number of the creating
-    request; `output` and `failed` are the lines of its two files."""
+class Batch(Resource, frozen=True):
+    """A stored batch; `output` and `failed` are the lines of its two files."""
 
-    id: str
-    created: int
-    ordinal: int
     endpoint: str
     input_file: str
     status: Status = "validating"
@@ -137,22 +128,6 @@ class Batch(msgspec.Struct, frozen=True):
     @property
     def error_file(self) -> str:
         return f"{FILE}{self.id.removeprefix(PREFIX)}-error"
-
-
-_decode = msgspec.json.Decoder(Batch).decode
-
-
-def find_batch(name: str, archived: ArchivedValues) -> Batch | None:
-    """Return the batch of a name, the example too, or None."""
-    data = archived.get(name)
-    if data is not None:
-        return _decode(data)
-    return Batch(name, 0, 0, "/v1/responses", "input_file_id") if name == _EXAMPLE else None
-
-
-def batch_writes(batch: Batch) -> tuple[ArchiveWrite, ...]:
-    """Return the write of a batch; none for the example."""
-    return () if batch.id == _EXAMPLE else (ArchiveWrite(batch.id, encode_json(batch)),)
 
 
 def with_responses(batch: Batch, lines: Sequence[Line], answers: Iterable[SubResponse]) -> Batch:
@@ -177,19 +152,20 @@ def with_responses(batch: Batch, lines: Sequence[Line], answers: Iterable[SubRes
     return msgspec.structs.replace(batch, output=tuple(output), failed=tuple(failed), tokens=tokens)
 
 
-def advance(batch: Batch) -> tuple[Batch, tuple[ArchiveWrite, ...]]:
-    """Return the batch at its next retrieval, with the writes: itself, and its files once it is
-    completed."""
-    if batch.status not in _NEXT:
-        return batch, ()
-    status: Status = "failed" if batch.errors else _NEXT[batch.status]
-    later = msgspec.structs.replace(batch, status=status)
+def batch_writes(batch: Batch) -> tuple[ArchiveWrite, ...]:
+    """Return the writes of a batch: itself, and its output files once it is completed."""
     files = [
         file_write(lines_file(name, batch.created, batch.ordinal, lines))
         for name, lines in ((batch.output_file, batch.output), (batch.error_file, batch.failed))
-        if lines and status == "completed"
+        if lines and batch.status == "completed"
     ]
-    return later, (*batch_writes(later), *files)
+    return (ArchiveWrite(batch.id, encode_json(batch)), *files)
+
+
+def advance(batch: Batch, now: int) -> Batch:
+    """Return the batch at its next retrieval."""
+    status: Status = "failed" if batch.errors else _NEXT.get(batch.status, batch.status)
+    return msgspec.structs.replace(batch, status=status)
 
 
 def cancelled(batch: Batch, now: int) -> Batch:
@@ -204,7 +180,7 @@ def cancelled(batch: Batch, now: int) -> Batch:
 
 
 def batch_json(batch: Batch) -> dict[str, Any]:
-    """A batch as its API tells of it."""
+    """Return a batch as the API shows it."""
     over = batch.status == "completed"
     begun = batch.created if over else None
     errors = {"object": "list", "data": batch.errors} if batch.status == "failed" else None

@@ -21,15 +21,13 @@ class Dialect:
     """One dialect of OpenAI's chat API.
 
     `provider` names its requests in steps and the journal. `path_prefixes` replace `/v1/` at the
-    start of a path; all paths below `owned_prefixes` are the dialect's. Fields named `make_…` are
-    functions of the response or the model.
+    start of a path. Fields named `make_…` are functions of the response or the model.
     """
 
     name: str
     title: str
     provider: str
-    path_prefixes: tuple[str, ...] = ()
-    owned_prefixes: tuple[str, ...] = ()
+    path_prefixes: tuple[str, ...]
     upstream: Upstream | None = None
     """None if another wire has it."""
     models: tuple[str, ...] = ()
@@ -101,3 +99,8 @@ class Dialect:
 
     error: Callable[[ErrorAnswer], Json]
     headers: Callable[[str, ErrorAnswer | None], Headers]
+
+    @property
+    def owned_prefix(self) -> str:
+        """The first segment of the paths: all paths below it belong to the dialect."""
+        return f"/{self.path_prefixes[0].split('/')[1]}/"

@@ -5,7 +5,13 @@ from http import HTTPStatus
 
 from scenarios_app.engine.canonical import ErrorAnswer, Json
 from scenarios_app.wire.base import Headers
-from scenarios_app.wire.openai.shared import error_code, error_type, limit_headers, retry_headers
+from scenarios_app.wire.openai.shared import (
+    ERROR_CODES,
+    error_fields,
+    error_type,
+    limit_headers,
+    openai_retry_headers,
+)
 
 
 def openrouter_error(error: ErrorAnswer) -> Json:
@@ -26,13 +32,8 @@ def vllm_error(error: ErrorAnswer) -> Json:
         name = HTTPStatus(error.status).phrase.title().replace(" ", "")
     except ValueError:
         name = "Unknown"
-    fields: Json = {
-        "message": error.message,
-        "type": error.type or f"{name.removesuffix('Error')}Error",
-        "param": error.param,
-        "code": error.code or error.status,
-    }
-    return {"error": fields}
+    kind = f"{name.removesuffix('Error')}Error"
+    return {"error": error_fields(error, kind=kind, code=error.status)}
 
 
 _DEEPSEEK_TYPES = {401: "authentication_error", 402: "unknown_error", 429: "rate_limit_reached"}
@@ -40,23 +41,14 @@ _DEEPSEEK_TYPES = {401: "authentication_error", 402: "unknown_error", 429: "rate
 
 def deepseek_error(error: ErrorAnswer) -> Json:
     kind = _DEEPSEEK_TYPES.get(error.status) or error_type(error.status)
-    fields: Json = {
-        "message": error.message,
-        "type": error.type or kind,
-        "param": error.param,
-        "code": error.code or ("invalid_request_error" if error.status < 500 else None),
-    }
-    return {"error": fields}
+    code = "invalid_request_error" if error.status < 500 else None
+    return {"error": error_fields(error, kind=kind, code=code)}
 
 
 def groq_error(error: ErrorAnswer) -> Json:
     """Empty fields are left out."""
-    fields = {
-        "message": error.message,
-        "type": error.type or ("tokens" if error.status == 429 else _plain_type(error.status)),
-        "param": error.param,
-        "code": error.code or error_code(error.status),
-    }
+    kind = "tokens" if error.status == 429 else _plain_type(error.status)
+    fields = error_fields(error, kind=kind, code=ERROR_CODES.get(error.status))
     return {"error": {key: value for key, value in fields.items() if value is not None}}
 
 
@@ -66,14 +58,8 @@ _MISTRAL_CODES = {400: "3051", 401: "3001", 404: "1500", 422: "3051", 429: "1300
 def mistral_error(error: ErrorAnswer) -> Json:
     """The error has no envelope around it."""
     kind = "rate_limited" if error.status == 429 else _plain_type(error.status)
-    return {
-        "object": "error",
-        "message": error.message,
-        "type": error.type or kind,
-        "param": error.param,
-        "code": error.code or _MISTRAL_CODES.get(error.status, "3000"),
-        "raw_status_code": error.status,
-    }
+    fields = error_fields(error, kind=kind, code=_MISTRAL_CODES.get(error.status, "3000"))
+    return {"object": "error", **fields, "raw_status_code": error.status}
 
 
 _XAI_CODES = {
@@ -95,13 +81,9 @@ def xai_error(error: ErrorAnswer) -> Json:
 
 def ollama_error(error: ErrorAnswer) -> Json:
     kind = "not_found_error" if error.status == 404 else "invalid_request_error"
-    fields: Json = {
-        "message": error.message,
-        "type": error.type or ("api_error" if error.status >= 500 else kind),
-        "param": error.param,
-        "code": error.code,
-    }
-    return {"error": fields}
+    if error.status >= 500:
+        kind = "api_error"
+    return {"error": error_fields(error, kind=kind, code=error.code)}
 
 
 def _plain_type(status: int) -> str:
@@ -116,6 +98,6 @@ def make_header_builder(
 
     def headers(request_id: str, error: ErrorAnswer | None) -> Headers:
         named = tuple((name, value.replace("{id}", request_id)) for name, value in own)
-        return named + (limit_headers(error) if limits else ()) + retry_headers(error)
+        return named + (limit_headers(error) if limits else ()) + openai_retry_headers(error)
 
     return headers

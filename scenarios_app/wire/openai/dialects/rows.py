@@ -1,6 +1,8 @@
 """The dialects of OpenAI's API, one row each: a new one is a row more."""
 
 from collections.abc import Mapping
+from dataclasses import replace
+from urllib.parse import urlsplit
 
 from scenarios_app.engine.canonical import CanonicalResponse, Json
 from scenarios_app.wire.base import encode_json, sse
@@ -9,7 +11,6 @@ from scenarios_app.wire.openai.dialects.dialect import Dialect
 from scenarios_app.wire.openai.dialects.openrouter import native_finish_field, provider_field
 from scenarios_app.wire.openai.sample import MODELS
 from scenarios_app.wire.openai.shared import (
-    AZURE,
     AZURE_PREFIXES,
     OPENAI_UPSTREAM,
     PROVIDER,
@@ -23,7 +24,6 @@ OPENAI = Dialect(
     title="OpenAI chat",
     provider=PROVIDER,
     path_prefixes=("/v1/",),
-    owned_prefixes=("/v1/",),
     upstream=OPENAI_UPSTREAM,
     models=MODELS,
     id="chatcmpl-{hex}",
@@ -59,13 +59,11 @@ _PROMPT_EVENT: Json = {
     "prompt_filter_results": _PROMPT,
 }
 
-
-AZURE_OPENAI = Dialect(
+AZURE_OPENAI = replace(
+    OPENAI,
     name="azure",
     title="Azure OpenAI",
-    provider=PROVIDER,
     path_prefixes=AZURE_PREFIXES,
-    owned_prefixes=(AZURE,),
     upstream=Upstream(
         "azure",
         # A server that records OpenAI alone takes Azure's paths for OpenAI's.
@@ -78,22 +76,13 @@ AZURE_OPENAI = Dialect(
         key_header="api-key",
         telemetry_names=("azure.ai.openai", "azure.ai.inference"),
     ),
-    models=MODELS,
-    id="chatcmpl-{hex}",
     fingerprint="made",
-    reasoning="reasoning",
+    top_fields={},
     response_fields={"prompt_filter_results": _PROMPT},
-    message_fields={"refusal": None, "annotations": []},
     choice_fields={"logprobs": None, "content_filter_results": {**_FILTERED}},
+    logprobs_by_family=False,
     stream_prefix=sse(encode_json(_PROMPT_EVENT)),
-    first_delta_fields={"refusal": None},
     chunk_choice_fields={"logprobs": None, "content_filter_results": {}},
-    obfuscated=True,
-    compact_call=True,
-    usage=usages.openai_usage,
-    usage_null=True,
-    provider_tools=False,
-    error=error_envelope,
     headers=lambda request_id, error: (
         ("apim-request-id", request_id),
         ("x-ms-region", "Sweden Central"),
@@ -101,20 +90,26 @@ AZURE_OPENAI = Dialect(
     ),
 )
 
+
+def _upstream(name: str, base_url: str, *telemetry_names: str) -> Upstream:
+    """Return the real API of a vendor. Its name is in paths here and in the key's variable."""
+    return Upstream(
+        name,
+        base_url=base_url,
+        hosts=(urlsplit(base_url).netloc,),
+        path_prefix=f"/{name}",
+        routing_header=(DIALECT_HEADER, name),
+        key_variables=(f"{name.upper()}_API_KEY",),
+        telemetry_names=telemetry_names,
+    )
+
+
 OPENROUTER = Dialect(
     name="openrouter",
     title="OpenRouter",
     provider="openrouter",
     path_prefixes=("/openrouter/api/v1/",),
-    owned_prefixes=("/openrouter/",),
-    upstream=Upstream(
-        "openrouter",
-        base_url="https://openrouter.ai/api/v1",
-        hosts=("openrouter.ai",),
-        path_prefix="/openrouter",
-        routing_header=(DIALECT_HEADER, "openrouter"),
-        key_variables=("OPENROUTER_API_KEY",),
-    ),
+    upstream=_upstream("openrouter", "https://openrouter.ai/api/v1"),
     models=("openai/gpt-5-mini", "anthropic/claude-sonnet-4.6", "google/gemini-2.5-flash"),
     id="gen-{created}-{short}",
     reasoning="details",
@@ -139,12 +134,7 @@ VLLM = Dialect(
     title="vLLM",
     provider="vllm",
     path_prefixes=("/vllm/v1/",),
-    owned_prefixes=("/vllm/",),
-    upstream=Upstream(
-        "vllm",
-        path_prefix="/vllm",
-        routing_header=(DIALECT_HEADER, "vllm"),
-    ),
+    upstream=Upstream("vllm", path_prefix="/vllm", routing_header=(DIALECT_HEADER, "vllm")),
     models=("Qwen/Qwen3-8B", "openai/gpt-oss-20b"),
     id="chatcmpl-{hex}",
     call_prefix="chatcmpl-tool-",
@@ -177,15 +167,7 @@ DEEPSEEK = Dialect(
     title="DeepSeek",
     provider="deepseek",
     path_prefixes=("/deepseek/v1/", "/deepseek/"),
-    owned_prefixes=("/deepseek/",),
-    upstream=Upstream(
-        "deepseek",
-        base_url="https://api.deepseek.com",
-        hosts=("api.deepseek.com",),
-        path_prefix="/deepseek",
-        routing_header=(DIALECT_HEADER, "deepseek"),
-        key_variables=("DEEPSEEK_API_KEY",),
-    ),
+    upstream=_upstream("deepseek", "https://api.deepseek.com"),
     models=("deepseek-chat", "deepseek-reasoner"),
     id="{uuid}",
     call_prefix="call_00_",
@@ -213,15 +195,7 @@ GROQ = Dialect(
     title="Groq",
     provider="groq",
     path_prefixes=("/groq/openai/v1/",),
-    owned_prefixes=("/groq/",),
-    upstream=Upstream(
-        "groq",
-        base_url="https://api.groq.com/openai/v1",
-        hosts=("api.groq.com",),
-        path_prefix="/groq",
-        routing_header=(DIALECT_HEADER, "groq"),
-        key_variables=("GROQ_API_KEY",),
-    ),
+    upstream=_upstream("groq", "https://api.groq.com/openai/v1"),
     models=("openai/gpt-oss-120b", "llama-3.3-70b-versatile", "qwen/qwen3-32b"),
     id="chatcmpl-{uuid}",
     call_prefix="fc_",
@@ -255,16 +229,7 @@ MISTRAL = Dialect(
     title="Mistral",
     provider="mistral",
     path_prefixes=("/mistral/v1/",),
-    owned_prefixes=("/mistral/",),
-    upstream=Upstream(
-        "mistral",
-        base_url="https://api.mistral.ai",
-        hosts=("api.mistral.ai",),
-        path_prefix="/mistral",
-        routing_header=(DIALECT_HEADER, "mistral"),
-        key_variables=("MISTRAL_API_KEY",),
-        telemetry_names=("mistral_ai",),
-    ),
+    upstream=_upstream("mistral", "https://api.mistral.ai", "mistral_ai"),
     models=("mistral-large-latest", "mistral-medium-latest", "magistral-medium-latest"),
     id="{hex}",
     call_prefix="",
@@ -287,16 +252,7 @@ XAI = Dialect(
     title="xAI",
     provider="xai",
     path_prefixes=("/xai/v1/",),
-    owned_prefixes=("/xai/",),
-    upstream=Upstream(
-        "xai",
-        base_url="https://api.x.ai",
-        hosts=("api.x.ai",),
-        path_prefix="/xai",
-        routing_header=(DIALECT_HEADER, "xai"),
-        key_variables=("XAI_API_KEY",),
-        telemetry_names=("x_ai",),
-    ),
+    upstream=_upstream("xai", "https://api.x.ai", "x_ai"),
     models=("grok-4", "grok-3-mini"),
     id="{uuid}",
     fingerprint="made",
@@ -316,7 +272,6 @@ OLLAMA = Dialect(
     title="Ollama (OpenAI-compatible)",
     provider=PROVIDER,
     path_prefixes=("/v1/",),
-    owned_prefixes=("/v1/",),
     models=("llama3.2", "qwen3"),
     id="chatcmpl-{number}",
     fingerprint="fp_ollama",
@@ -326,7 +281,7 @@ OLLAMA = Dialect(
     last_delta={"role": "assistant", "content": ""},
     call_index=True,
     whole_calls=True,
-    usage=usages.ollama_usage,
+    usage=usages.plain_usage,
     error=errors.ollama_error,
     headers=errors.make_header_builder(),
 )
@@ -353,4 +308,4 @@ PROVIDERS: tuple[str, ...] = tuple(
 _OTHERS = tuple(row for row in DIALECTS.values() if row.name in PROVIDERS)
 PATH_PREFIXES: tuple[str, ...] = tuple(start for row in _OTHERS for start in row.path_prefixes)
 """What stands before the paths of those, and below what all of their paths are."""
-OWNED_PREFIXES: tuple[str, ...] = tuple(prefix for row in _OTHERS for prefix in row.owned_prefixes)
+OWNED_PREFIXES: tuple[str, ...] = tuple(row.owned_prefix for row in _OTHERS)

@@ -9,7 +9,7 @@ _PROMPT_SECONDS, _COMPLETION_SECONDS, _QUEUE_SECONDS = 2e-05, 0.002, 0.05
 
 def openai_usage(usage: Usage) -> dict[str, Json]:
     return {
-        **_totals(usage),
+        **plain_usage(usage),
         "prompt_tokens_details": {"cached_tokens": _cached(usage), "audio_tokens": 0},
         "completion_tokens_details": {
             "reasoning_tokens": usage.reasoning_tokens,
@@ -25,7 +25,7 @@ def openrouter_usage(usage: Usage) -> dict[str, Json]:
     completion = round(usage.output_tokens * _COMPLETION_PRICE, 9)
     cost = round(prompt + completion, 9)
     return {
-        **_totals(usage),
+        **plain_usage(usage),
         "cost": cost,
         "is_byok": False,
         "prompt_tokens_details": {
@@ -59,7 +59,7 @@ def vllm_usage(usage: Usage) -> dict[str, Json]:
 def deepseek_usage(usage: Usage) -> dict[str, Json]:
     cached = _cached(usage)
     return {
-        **_totals(usage),
+        **plain_usage(usage),
         "prompt_tokens_details": {"cached_tokens": cached},
         **_reasoning(usage),
         "prompt_cache_hit_tokens": cached,
@@ -83,7 +83,7 @@ def groq_usage(usage: Usage) -> dict[str, Json]:
 
 
 def mistral_usage(usage: Usage) -> dict[str, Json]:
-    return {**_totals(usage), "prompt_tokens_details": {"cached_tokens": _cached(usage)}}
+    return {**plain_usage(usage), "prompt_tokens_details": {"cached_tokens": _cached(usage)}}
 
 
 def xai_usage(usage: Usage) -> dict[str, Json]:
@@ -109,11 +109,7 @@ def xai_usage(usage: Usage) -> dict[str, Json]:
     }
 
 
-def ollama_usage(usage: Usage) -> dict[str, Json]:
-    return _totals(usage)
-
-
-def _totals(usage: Usage) -> dict[str, Json]:
+def plain_usage(usage: Usage) -> dict[str, Json]:
     return {
         "prompt_tokens": usage.input_tokens,
         "completion_tokens": usage.output_tokens,

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Json, Usage
 from scenarios_app.engine.parts import (
     AnswerPart,
-    Citation,
     ReasoningPart,
     RefusalPart,
     ServerToolUsePart,
@@ -21,6 +20,7 @@ from scenarios_app.wire.openai.families import family_of
 from scenarios_app.wire.openai.obfuscation import make_opaque_text
 from scenarios_app.wire.openai.responses.echo import echo_fields, reasoning_effort, service_tier
 from scenarios_app.wire.openai.responses.request import ResponseFields
+from scenarios_app.wire.openai.shared import citation_fields
 
 # Fields that scripted metadata cannot replace.
 _RESERVED_FIELDS = frozenset({"object", "output", "usage"})
@@ -134,8 +134,8 @@ def usage_fields(usage: Usage) -> dict[str, Json]:
 
 
 def annotations_of(part: TextPart) -> list[Json]:
-    """Return the citations of a text; each spans the cited words, or the whole text."""
-    return [_annotation(citation, part.text) for citation in part.citations]
+    """Return the citations of a text."""
+    return [{"type": "url_citation", **citation_fields(each, part.text)} for each in part.citations]
 
 
 def _head(request: CanonicalRequest, response: CanonicalResponse, tier: str) -> dict[str, Json]:
@@ -252,18 +252,6 @@ def _search_action(fields: Mapping[str, Json]) -> Json:
     query = fields.get("query")
     queries: list[Json] = [query] if isinstance(query, str) else []
     return {"type": "search", "query": query if queries else "", "queries": queries}
-
-
-def _annotation(citation: Citation, text: str) -> Json:
-    start = text.find(citation.cited_text)
-    cited = bool(citation.cited_text) and start >= 0
-    return {
-        "type": "url_citation",
-        "start_index": start if cited else 0,
-        "end_index": start + len(citation.cited_text) if cited else len(text),
-        "title": citation.title or "",
-        "url": citation.url,
-    }
 
 
 def _tool_kinds(tools: Json) -> ToolKinds:

@@ -1,5 +1,7 @@
 """OpenAI's conversations, which Responses can continue: their metadata and items."""
 
+from collections.abc import Callable
+
 from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json
@@ -9,6 +11,7 @@ from scenarios_app.wire.base import (
     ComputeContext,
     Endpoint,
     Params,
+    RequestReader,
     encode_json,
     make_resource_request,
 )
@@ -22,15 +25,14 @@ from scenarios_app.wire.openai.fields import (
     render_page,
 )
 from scenarios_app.wire.openai.responses.items import read_items
-from scenarios_app.wire.openai.responses.memory import EXAMPLE_ITEM as EXAMPLE
 from scenarios_app.wire.openai.responses.memory import (
+    EXAMPLE_ITEM,
     HISTORY,
     conversation_name,
     info_name,
 )
 from scenarios_app.wire.openai.responses.record import (
     ConversationInfo,
-    encode_info,
     encode_items,
     with_ids,
     write_alias,
@@ -112,31 +114,6 @@ def _delete(request: CanonicalRequest, context: ComputeContext) -> bytes:
     return encode_json({"id": name, "object": "conversation.deleted", "deleted": True})
 
 
-def _retrieve(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    return _render_conversation(request, _current_info(request, context), context)
-
-
-def _create_or_update(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    return _render_conversation(request, _updated_info(request, context), context)
-
-
-def _delete_item(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    return _render_conversation(request, _info_without_item(request, context), context)
-
-
-def _render_conversation(
-    request: CanonicalRequest, about: ConversationInfo, context: ComputeContext
-) -> bytes:
-    return encode_json(
-        {
-            "id": _conversation_id(request, context),
-            "object": "conversation",
-            "created_at": about.created_at,
-            "metadata": about.metadata,
-        }
-    )
-
-
 def _store_deletion(request: CanonicalRequest, context: ComputeContext) -> tuple[ArchiveWrite, ...]:
     name = _conversation_id(request, context)
     return (ArchiveWrite(info_name(name), None), ArchiveWrite(conversation_name(name), None))
@@ -153,23 +130,6 @@ def _store_items(request: CanonicalRequest, context: ComputeContext) -> tuple[Ar
     data = write_record({"output": []}, items=encoded, previous=own.previous, stream=b"")
     alias = ArchiveWrite(conversation_name(_conversation_id(request, context)), write_alias(name))
     return (ArchiveWrite(name, data), alias)
-
-
-def _store_update(request: CanonicalRequest, context: ComputeContext) -> tuple[ArchiveWrite, ...]:
-    about = _info_write(request, _updated_info(request, context), context)
-    return (about, *_store_items(request, context))
-
-
-def _store_without_item(
-    request: CanonicalRequest, context: ComputeContext
-) -> tuple[ArchiveWrite, ...]:
-    return (_info_write(request, _info_without_item(request, context), context),)
-
-
-def _info_write(
-    request: CanonicalRequest, about: ConversationInfo, context: ComputeContext
-) -> ArchiveWrite:
-    return ArchiveWrite(info_name(_conversation_id(request, context)), encode_info(about))
 
 
 def _conversation_id(request: CanonicalRequest, context: ComputeContext) -> str:
@@ -199,7 +159,7 @@ def _added_items(request: CanonicalRequest, context: ComputeContext) -> list[Nod
 
 def _find_item(own: ConversationFields) -> Node:
     """Return the item that a path names; raise the 404 if it is missing."""
-    for item in (*own.before, Node(EXAMPLE)):
+    for item in (*own.before, Node(EXAMPLE_ITEM)):
         if item.get("id").value == own.item_id:
             return item
     raise WireError(
@@ -215,19 +175,47 @@ def _check_items(node: Node) -> Json:
     return node.value
 
 
-_UPDATED = replace(HISTORY, record_computed=_store_update)
-_WITHOUT_ITEM = replace(HISTORY, record_computed=_store_without_item)
 _ITEMS = replace(HISTORY, record_computed=_store_items)
 _DELETED = replace(HISTORY, record_computed=_store_deletion)
+
+
+def _conversation_endpoint(
+    method: str,
+    path: str,
+    read: RequestReader,
+    change: Callable[[CanonicalRequest, ComputeContext], ConversationInfo],
+) -> Endpoint:
+    """Return an endpoint that shows a conversation with its changed information, and stores it with
+    new items."""
+
+    def compute(request: CanonicalRequest, context: ComputeContext) -> bytes:
+        about = change(request, context)
+        return encode_json(
+            {
+                "id": _conversation_id(request, context),
+                "object": "conversation",
+                "created_at": about.created_at,
+                "metadata": about.metadata,
+            }
+        )
+
+    def store(request: CanonicalRequest, context: ComputeContext) -> tuple[ArchiveWrite, ...]:
+        name = info_name(_conversation_id(request, context))
+        about = ArchiveWrite(name, encode_json(change(request, context)))
+        return (about, *_store_items(request, context))
+
+    archival = replace(HISTORY, record_computed=store)
+    return Endpoint(method, path, read, compute=compute, archival=archival)
+
 
 # The first matching pattern wins, so the longer ones come first.
 ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("GET", _ONE_ITEM, _read, compute=_retrieve_item, archival=HISTORY),
-    Endpoint("DELETE", _ONE_ITEM, _read, compute=_delete_item, archival=_WITHOUT_ITEM),
+    _conversation_endpoint("DELETE", _ONE_ITEM, _read, _info_without_item),
     Endpoint("GET", _ALL_ITEMS, _read_list, compute=_list_items, archival=HISTORY),
     Endpoint("POST", _ALL_ITEMS, _read_items, compute=_create_items, archival=_ITEMS),
-    Endpoint("GET", _ONE_PATH, _read, compute=_retrieve, archival=HISTORY),
-    Endpoint("POST", _ONE_PATH, _read_update, compute=_create_or_update, archival=_UPDATED),
+    replace(_conversation_endpoint("GET", _ONE_PATH, _read, _current_info), archival=HISTORY),
+    _conversation_endpoint("POST", _ONE_PATH, _read_update, _updated_info),
     Endpoint("DELETE", _ONE_PATH, _read, compute=_delete, archival=_DELETED),
-    Endpoint("POST", PATH, _read_items, compute=_create_or_update, archival=_UPDATED),
+    _conversation_endpoint("POST", PATH, _read_items, _updated_info),
 )

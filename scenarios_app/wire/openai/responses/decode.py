@@ -70,15 +70,12 @@ def _part(content: DecodedChoice, part: dict[str, Any]) -> None:
 
 def _usage(body: dict[str, Any]) -> dict[str, Any]:
     usage = body.get("usage")
-    if not isinstance(usage, dict):
-        return {}
-    counted = {
-        "input_tokens": usage.get("input_tokens"),
-        "output_tokens": usage.get("output_tokens"),
+    return {
+        "input_tokens": get_nested(usage, "input_tokens"),
+        "output_tokens": get_nested(usage, "output_tokens"),
         "reasoning_tokens": get_nested(usage, "output_tokens_details", "reasoning_tokens") or None,
         "cached_tokens": get_nested(usage, "input_tokens_details", "cached_tokens") or None,
     }
-    return {name: count for name, count in counted.items() if count is not None}
 
 
 DECODER = ResponseDecoder(decode_body, decode_stream)

@@ -51,7 +51,7 @@ class ConversationInfo(msgspec.Struct, frozen=True):
     gone: tuple[str, ...] = ()
 
 
-_decode_info = msgspec.json.Decoder(ConversationInfo).decode
+decode_info = msgspec.json.Decoder(ConversationInfo).decode
 
 
 def write_record(
@@ -89,14 +89,6 @@ def read_previous(data: bytes) -> str | None:
 def write_alias(name: str) -> bytes:
     """Return an alias for a record."""
     return encode_json(name)
-
-
-def encode_info(about: ConversationInfo) -> bytes:
-    return encode_json(about)
-
-
-def decode_info(data: bytes) -> ConversationInfo:
-    return _decode_info(data)
 
 
 def encode_items(hex_id: str, items: Iterable[Node]) -> bytes:

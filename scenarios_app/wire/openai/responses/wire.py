@@ -39,7 +39,7 @@ from scenarios_app.wire.openai.shared import (
     with_azure,
     with_prefixes,
 )
-from scenarios_app.wire.samples import SampleCall, SampleRequest, SdkSetup
+from scenarios_app.wire.samples import SdkSetup
 
 _PATH = "/v1/responses"
 _PATH_STARTS = tuple(
@@ -216,9 +216,7 @@ class OpenAIResponses(OpenAIWire):
     malformed_event = named_sse(
         "response.output_text.delta", b'{"type":"response.output_text.delta","sequence_num'
     )
-
-    def sample(self, request: SampleRequest) -> SampleCall:
-        return sample_response(request)
+    sample = staticmethod(sample_response)
 
     def clients(self, origin: str) -> tuple[SdkSetup, ...]:
         return ()

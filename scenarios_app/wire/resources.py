@@ -1,0 +1,180 @@
+"""Resources that a session stores, such as batches and files, and the endpoints about them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from scenarios_app.engine.canonical import CanonicalRequest
+from scenarios_app.wire.base import (
+    ArchivedValues,
+    ArchiveHooks,
+    ArchiveWrite,
+    Call,
+    ComputeContext,
+    Endpoint,
+    Params,
+    RequestReader,
+    encode_json,
+    make_resource_request,
+)
+from scenarios_app.wire.body import Node
+from scenarios_app.wire.errors import WireError
+
+
+class Resource(msgspec.Struct, frozen=True):
+    """A stored resource. All its times are in seconds since the epoch; `ordinal` is the number of
+    the creating request in its session."""
+
+    id: str
+    created: int
+    ordinal: int
+
+
+ResourceT = TypeVar("ResourceT", bound=Resource)
+
+
+class ResourceFields(msgspec.Struct, frozen=True, kw_only=True):
+    """A request about resources: the name of one, or a page of all; and the stored ones, once
+    loaded."""
+
+    name: str = ""
+    page: Any = None
+    loaded: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResourceKind(Generic[ResourceT]):
+    """One kind of resource in a provider's API.
+
+    The path of a single resource ends with its `parameter`. Stored names begin with `prefix`; the
+    `examples` exist in every session and are never stored. `decode` reads a stored resource and
+    `writes` stores it, with values that belong to it. `read_fields` returns the fields of a request
+    without name and page. `to_json` returns a resource as the API shows it, and `render_page` a
+    page of these, given from old to new; both get the request's fields.
+
+    The `options` of the endpoints may have a `render` function to show something else than JSON,
+    `hooks` to load something else than resources, and the fields of an `Endpoint`.
+    """
+
+    provider: str
+    path: str
+    parameter: str
+    prefix: str
+    examples: Mapping[str, ResourceT]
+    decode: Callable[[bytes], ResourceT]
+    writes: Callable[[ResourceT], tuple[ArchiveWrite, ...]]
+    read_fields: Callable[[Call], ResourceFields]
+    read_page: Callable[[Call], object]
+    to_json: Callable[[ResourceT, Any], dict[str, Any]]
+    render_page: Callable[[list[dict[str, Any]], Any], object]
+    not_found: Callable[[str], WireError]
+
+    def creation(
+        self,
+        read: RequestReader,
+        make: Callable[[CanonicalRequest, ComputeContext], ResourceT],
+        **options: Any,
+    ) -> Endpoint:
+        """Return an endpoint that stores the resource that `make` returns, and shows it."""
+        return self._endpoint("POST", self.path, read, make, **options)
+
+    def one(
+        self,
+        method: str,
+        action: str = "",
+        change: Callable[[ResourceT, int], ResourceT] = lambda resource, now: resource,
+        **options: Any,
+    ) -> Endpoint:
+        """Return an endpoint that shows the named resource.
+
+        `change` returns the resource as it is at a time in seconds; if it differs, it is stored.
+        """
+
+        def current(request: CanonicalRequest, context: ComputeContext) -> ResourceT:
+            return change(self._named(request), context.created)
+
+        path = f"{self.path}/{{{self.parameter}}}{action}"
+        return self._endpoint(method, path, self._read, current, **options)
+
+    def deletion(self, render: Callable[[ResourceT, Any], bytes]) -> Endpoint:
+        """Return an endpoint that deletes the named resource, unless `render` raises an error."""
+        hooks = replace(
+            self._hooks,
+            record_computed=lambda request, context: (ArchiveWrite(request.own.name, None),),
+        )
+        return replace(self.one("DELETE", render=render), archival=hooks)
+
+    def listing(self) -> Endpoint:
+        """Return an endpoint that shows a page of all resources."""
+
+        def compute(request: CanonicalRequest, context: ComputeContext) -> bytes:
+            own: ResourceFields = request.own
+            by_age = sorted(own.loaded, key=lambda resource: resource.ordinal)
+            entries = [self.to_json(resource, own) for resource in by_age]
+            return encode_json(self.render_page(entries, own))
+
+        hooks = replace(self._hooks, prefix=self.prefix)
+        return Endpoint("GET", self.path, self._read, compute=compute, archival=hooks)
+
+    def find(self, name: str, archived: ArchivedValues) -> ResourceT | None:
+        """Return the resource of a name, an example too, or None."""
+        data = archived.get(name)
+        return self.examples.get(name) if data is None else self.decode(data)
+
+    def _endpoint(
+        self,
+        method: str,
+        path: str,
+        read: RequestReader,
+        current: Callable[[CanonicalRequest, ComputeContext], ResourceT],
+        *,
+        render: Callable[[ResourceT, Any], bytes] | None = None,
+        hooks: ArchiveHooks | None = None,
+        **options: Any,
+    ) -> Endpoint:
+        """Return an endpoint that shows the current resource, and stores it if it is new or
+        changed."""
+
+        def compute(request: CanonicalRequest, context: ComputeContext) -> bytes:
+            resource, own = current(request, context), request.own
+            return render(resource, own) if render else encode_json(self.to_json(resource, own))
+
+        def record(request: CanonicalRequest, context: ComputeContext) -> tuple[ArchiveWrite, ...]:
+            resource = current(request, context)
+            is_stored = resource.id in self.examples or resource in request.own.loaded
+            return () if is_stored else self.writes(resource)
+
+        archival = replace(hooks or self._hooks, record_computed=record)
+        return Endpoint(method, path, read, compute=compute, archival=archival, **options)
+
+    def _read(self, call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+        own = self.read_fields(call)
+        name = params.get(self.parameter)
+        own = replace(own, name=name) if name else replace(own, page=self.read_page(call))
+        return make_resource_request(call, endpoint, own, provider=self.provider)
+
+    @property
+    def _hooks(self) -> ArchiveHooks:
+        return ArchiveHooks(_references, self._load)
+
+    def _load(self, request: CanonicalRequest, archived: ArchivedValues) -> CanonicalRequest:
+        own: ResourceFields = request.own
+        names = (own.name,) if own.name else archived
+        loaded = [each for name in names if (each := self.find(name, archived)) is not None]
+        return replace(request, own=replace(own, loaded=tuple(loaded)))
+
+    def _named(self, request: CanonicalRequest) -> ResourceT:
+        """Return the named resource; raise the 404 if it is missing."""
+        own: ResourceFields = request.own
+        if not own.loaded:
+            raise self.not_found(own.name)
+        resource: ResourceT = own.loaded[0]
+        return resource
+
+
+def _references(request: CanonicalRequest, archived: ArchivedValues) -> tuple[str, ...]:
+    own: ResourceFields = request.own
+    return (own.name,) if own.name else ()
