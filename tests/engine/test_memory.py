@@ -271,3 +271,25 @@ async def test_arrival_has_the_revision_of_the_sessions_scenarios(store: StateSt
     arrival = await store.arrive("a")
     assert (arrival.revision, arrival.documents) == await store.scenarios_of("a")
     assert arrival.revision != 0
+
+
+async def test_peek_shows_what_a_request_would_find_without_counting_it() -> None:
+    state = MemoryState()
+    assert state.peek("s").ordinal == 0
+    assert await state.sessions() == ()
+    await state.arrive("s")
+    await state.consume("s", StepRef("a", "1", "1"))
+    found = state.peek("s")
+    assert (found.ordinal, ("a", "1") in found.consumed) == (1, True)
+    await state.keep_scenarios("s", {"own": {}}, was=0)
+    assert state.peek("s").documents == {"own": {}}
+    assert (await state.read("s")).ordinal == 1
+
+
+async def test_step_is_consumed_with_the_request_that_it_answers_or_nothing_changes() -> None:
+    state, step = MemoryState(), StepRef("a", "1", "1")
+    assert state.arrive_and_consume("s", step) == 1
+    assert state.arrive_and_consume("s", step) is None
+    assert (await state.read("s")).ordinal == 1
+    assert state.arrive_and_consume("s", None) == 2
+    assert state.arrive_and_consume("other", step) == 1

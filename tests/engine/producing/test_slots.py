@@ -97,3 +97,11 @@ def test_joined_slots_are_filled_like_separate_ones() -> None:
     assert join_slotted(pieces).fill(values) == b"".join(piece.fill(values) for piece in pieces)
     assert join_slotted([]).fill(()) == b""
     assert join_slotted(pieces).size == 3
+
+
+def test_slots_of_one_value_share_their_filler() -> None:
+    finder = SlotFinder(None)
+    slotted = finder.find_text(f"{SAMPLE_UID} {SAMPLE_UID}")
+    assert len(finder.fillers) == 1
+    values = [filler(VALUES) for filler in finder.fillers]
+    assert slotted.fill_text(values) == f"{VALUES.uid} {VALUES.uid}"
