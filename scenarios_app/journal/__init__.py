@@ -56,7 +56,7 @@ class RecordSource(Protocol):
 
 
 class AnswerRecord(Protocol):
-    """What an answer leaves behind. `held_bytes` are those of its bodies in memory."""
+    """A record of one answer. `held_bytes` are those of its bodies in memory."""
 
     @property
     def session(self) -> str: ...
@@ -141,6 +141,10 @@ class Journal:
                     self._queue.put(item)
         if self._thread is None:
             self.start()
+
+    def write_soon(self) -> None:
+        """Write what was recorded without waiting for more."""
+        self._hurry.set()
 
     def _leave(self, waiting: Sequence[_Waiting]) -> None:
         """Keep records until they are read, and drop the oldest beyond the table's limit."""
@@ -240,6 +244,7 @@ class Journal:
             # Asleep, and not in `get`: woken by each entry, this thread would take the
             # interpreter from the event loop with every answer.
             self._hurry.wait(BATCH_SECONDS)
+            self._hurry.clear()
         waiting: list[_Waiting] = []
         while isinstance(item, _Waiting):
             waiting.append(item)
@@ -249,7 +254,6 @@ class Journal:
                 item = self._queue.get_nowait()
             except Empty:
                 return waiting, None
-        self._hurry.clear()
         return waiting, item
 
     def _store(self, waiting: Sequence[_Waiting]) -> None:

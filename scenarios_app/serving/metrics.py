@@ -90,7 +90,7 @@ class Tally:
             Counted
         )
         # Called before anything is read.
-        self.before_reading: Callable[[], object] = bool
+        self.before_reading: Callable[[], None] = lambda: None
 
     def count(self, entry: JournalEntry) -> None:
         """Count an answer that has ended."""

@@ -121,9 +121,14 @@ class Services:
         self._answers.append(record)
         waiting = len(self._answers)
         if waiting >= BATCH_ROWS:
-            self.derive()
+            self._hand_over()
         elif waiting == 1:
-            asyncio.get_running_loop().call_later(BATCH_SECONDS, self.derive)
+            asyncio.get_running_loop().call_later(BATCH_SECONDS, self._hand_over)
+
+    def _hand_over(self) -> None:
+        self.derive()
+        # They have waited for one another already.
+        journal.write_soon()
 
     def derive(self) -> None:
         """Count the answers of the short path so far, and hand them to the journal."""
@@ -135,7 +140,7 @@ class Services:
             batch = answers[:]
             del answers[: len(batch)]
             self.tally.count_plain(batch)
-            self.steps.count_answers((answer.session, answer.chosen.ref) for answer in batch)
+            self.steps.count_answers((answer.session, answer.step_entry.ref) for answer in batch)
             journal.record_all(batch)
 
     def _count(self, entry: JournalEntry) -> None:

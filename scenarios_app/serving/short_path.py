@@ -12,7 +12,7 @@ from typing import Protocol
 import msgspec
 
 from mockllm_site.kit.testcase import running_scope
-from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.canonical import CanonicalRequest, Json
 from scenarios_app.engine.instructions import may_hold_block
 from scenarios_app.engine.matching.index import Entry, Index
 from scenarios_app.engine.matching.select import SCENARIO_HEADER, Decision, decide_by_id
@@ -29,7 +29,6 @@ from scenarios_app.serving.recorder.recordings import Recordings
 from scenarios_app.serving.reply import Reply, SentPrefix, SentReply
 from scenarios_app.serving.templates import HttpTemplate, ResponseTemplate, TemplateCache
 from scenarios_app.wire.base import Call
-from scenarios_app.wire.errors import WireError
 
 # Longer requests take long enough to have others wait for them.
 MAX_BODY_BYTES = 16_384
@@ -43,8 +42,8 @@ class Catalog(Protocol):
 
 
 class ShortPathParts(Protocol):
-    """What the short path uses of the pipeline. `local_state` is None if it is not in this
-    process."""
+    """The parts of the pipeline that the short path uses. `local_state` is None if sessions are
+    kept outside this process."""
 
     options: Options
     catalog: Catalog
@@ -58,16 +57,17 @@ class ShortPathParts(Protocol):
 
 
 class PlainAnswer(msgspec.Struct, frozen=True, gc=False):
-    """An answer of the short path, and all that its journal entry is made of later. `filled` are
-    the values of the template's slots; times are those of an exchange."""
+    """An answer of the short path, with everything that its journal entry is made of later.
+    `step_entry` is the step in the index, `values` fill the template's slots, and times are those
+    of an exchange."""
 
     pipeline: ShortPathParts
     head: RequestHead
     call: Call
-    chosen: Entry
+    step_entry: Entry
     template: ResponseTemplate
     http: HttpTemplate
-    filled: tuple[bytes, ...]
+    values: tuple[bytes, ...]
     model: str
     stream: bool
     preview: str
@@ -99,10 +99,10 @@ class PlainAnswer(msgspec.Struct, frozen=True, gc=False):
             began=self.began,
             _request_preview=self.preview,
         )
-        exchange.decide(Decision("step", "match", self.chosen.scenario, self.chosen.step))
+        exchange.decide(Decision("step", "match", self.step_entry.scenario, self.step_entry.step))
         exchange.decided_at = self.decided_at
-        reply = self.pipeline.with_mockllm_headers(exchange, self.template.render(self.filled))
-        size = self.http.body.length(self.filled)
+        reply = self.pipeline.with_mockllm_headers(exchange, self.template.render(self.values))
+        size = self.http.body.length(self.values)
         body = SentPrefix(reply.frames, size, exchange.options.journal_body_bytes)
         end = self.ended_at
         return exchange.entry(SentReply(reply, body, size, False, False, end, end))
@@ -129,48 +129,34 @@ def answer_now(pipeline: ShortPathParts, head: RequestHead, call: Call) -> Plain
         return None
     if len(call.body) > min(options.journal_body_bytes, MAX_BODY_BYTES) or running_scope():
         return None
-    endpoint = head.target.endpoint
-    assert endpoint is not None
     try:
-        request = read(call, head.target, options)
-        if (archival := endpoint.archival) is not None:
-            if archival.references(request, {}):
-                return None
-            request = archival.resolve(request, {})
-    except WireError:
+        selection = _select(pipeline, state, head, call)
+    except Exception:
+        # Nothing has changed yet. The pipeline meets the same error, answers it and logs it.
         return None
-    if request.computed or (request.stream and pipeline.streams.open >= pipeline.streams.most):
+    if selection is None:
         return None
-    found = state.peek(session)
-    index = pipeline.catalog.index_for(found.documents, found.revision)
-    if decide_by_id(index, request) or (options.inband and may_hold_block(request)):
-        return None
-    chosen = index.first(request, found.consumed)
-    if chosen is None or not chosen.plain:
-        return None
-    step = chosen.step
-    template = pipeline.templates.get(step, endpoint, call, request)
-    if template is None or template.http is None:
-        return None
+    request, entry, template, http = selection
     decided_at = time.monotonic()
-    ref = StepRef(chosen.scenario.name, step.key, step.label) if step.consume else None
+    step = entry.step
+    ref = StepRef(entry.scenario.name, step.key, step.label) if step.consume else None
     ordinal = state.arrive_and_consume(session, ref)
     if ordinal is None:
         return None
     seed = make_seed(session, call.method, call.path, call.body, ordinal)
     uid = random_uid()
     created = int(now) if options.clock is None else options.clock
-    filled = template.values(Values(request, seed, created, uid))
+    values = template.values(Values(request, seed, created, uid))
     for name, data in template.stored:
-        state.store_response(session, name.fill_text(filled), data.fill(filled))
+        state.store_response(session, name.fill_text(values), data.fill(values))
     answer = PlainAnswer(
         pipeline,
         head,
         call,
-        chosen,
+        entry,
         template,
-        template.http,
-        filled,
+        http,
+        values,
         request.model,
         request.stream,
         preview_of(request),
@@ -182,3 +168,30 @@ def answer_now(pipeline: ShortPathParts, head: RequestHead, call: Call) -> Plain
     )
     pipeline.record(answer)
     return answer
+
+
+def _select(
+    pipeline: ShortPathParts, state: MemoryState, head: RequestHead, call: Call
+) -> tuple[CanonicalRequest, Entry, ResponseTemplate, HttpTemplate] | None:
+    """Return the parsed request with the step that answers it and its template, or None. Changes
+    nothing; may raise any error of the pipeline."""
+    endpoint, options = head.target.endpoint, pipeline.options
+    assert endpoint is not None
+    request = read(call, head.target, options)
+    if (archival := endpoint.archival) is not None:
+        if archival.references(request, {}):
+            return None
+        request = archival.resolve(request, {})
+    if request.computed or (request.stream and pipeline.streams.open >= pipeline.streams.most):
+        return None
+    arrival = state.peek(head.session)
+    index = pipeline.catalog.index_for(arrival.documents, arrival.revision)
+    if decide_by_id(index, request) or (options.inband and may_hold_block(request)):
+        return None
+    entry = index.first(request, arrival.consumed)
+    if entry is None or not entry.plain:
+        return None
+    template = pipeline.templates.get(entry.step, endpoint, call, request)
+    if template is None or template.http is None:
+        return None
+    return request, entry, template, template.http

@@ -76,26 +76,26 @@ class ResponseTemplate(msgspec.Struct, frozen=True):
         stored = sum(write.data.size for write in self.stored)
         return sum(frame.data.size for frame in self.frames) + stored
 
-    def values(self, values: Values) -> tuple[bytes, ...]:
+    def values(self, source: Values) -> tuple[bytes, ...]:
         """Return the bytes of all slots of an answer, by the number of their filler."""
-        return tuple([filler(values) for filler in self.fillers])
+        return tuple([filler(source) for filler in self.fillers])
 
-    def render(self, filled: tuple[bytes, ...]) -> Reply:
+    def render(self, values: tuple[bytes, ...]) -> Reply:
         """Return the reply with the bytes of its slots; frames are rendered when they are sent."""
-        length = sum([frame.data.length(filled) for frame in self.frames])
+        length = sum([frame.data.length(values) for frame in self.frames])
         headers = [
-            (name, str(length) if value is None else value.fill_text(filled))
+            (name, str(length) if value is None else value.fill_text(values))
             for name, value in self.headers
         ]
-        frames = RenderedFrames(self.frames, filled, self.has_no_secret)
-        stored = self.writes(filled) if self.stored else ()
+        frames = RenderedFrames(self.frames, values, self.has_no_secret)
+        stored = self.writes(values) if self.stored else ()
         return replace(self.reply, headers=tuple(headers), frames=frames, stored=stored)
 
-    def writes(self, filled: tuple[bytes, ...]) -> tuple[ArchiveWrite, ...]:
+    def writes(self, values: tuple[bytes, ...]) -> tuple[ArchiveWrite, ...]:
         """Return what the archive stores of the answer."""
         return tuple(
             [
-                ArchiveWrite(write.name.fill_text(filled), write.data.fill(filled))
+                ArchiveWrite(write.name.fill_text(values), write.data.fill(values))
                 for write in self.stored
             ]
         )

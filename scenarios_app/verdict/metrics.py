@@ -59,7 +59,7 @@ class StepCounts:
         # may happen while this thread holds the lock.
         self._lock = RLock()
         # Called before anything is read or reset.
-        self.before_reading: Callable[[], object] = bool
+        self.before_reading: Callable[[], None] = lambda: None
         self._by_session = BoundedDict[str, set[StepKey]](MAX_SESSIONS)
         self._scenarios = BoundedDict[str, Scenario](MAX_SCENARIOS)
         self.restart_run()

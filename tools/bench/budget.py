@@ -122,7 +122,7 @@ class Layers:
         def filled() -> None:
             record = record_after()
             for piece in (*record.http.head, record.http.body):
-                piece.fill(record.filled)
+                piece.fill(record.values)
 
         self.parts: dict[str, Callable[[], Any]] = {
             "reading": lambda: read(call_after(), head_of_all.target, options),

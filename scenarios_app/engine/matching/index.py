@@ -47,8 +47,9 @@ class Rank(NamedTuple):
 
 class Entry(msgspec.Struct, frozen=True):
     """One step with its rank and all its conditions. `ref` is scenario and key, by which sessions
-    remember consumed steps. `recorded` marks a step for a recorded request. A `plain` step has
-    neither expectations nor failures, faults, latency or effects on the session."""
+    remember consumed steps. `recorded` marks a step for a recorded request. A `plain` step is none
+    of these, and has neither expectations nor failures, faults, latency or effects on the session.
+    """
 
     rank: Rank
     scenario: Scenario
@@ -184,7 +185,7 @@ def entries_of(scenarios: Sequence[Scenario], select: Select) -> Iterator[Entry]
                 match = step.match.with_turn(step.turn)
                 rank = Rank(-scenario.priority, _particularity(match), scenario.name, number)
                 recorded = bool(match.of(RecordedCondition))
-                ref, plain = (scenario.name, step.key), _is_plain(scenario, step)
+                ref, plain = (scenario.name, step.key), not recorded and _is_plain(scenario, step)
                 yield Entry(rank, scenario, step, match, ref, recorded, plain)
 
 
@@ -197,7 +198,6 @@ def _is_plain(scenario: Scenario, step: Step) -> bool:
         or step.failures is not None
         or produced.fault is not None
         or produced.latency_ms
-        or produced.recorded is not None
         or effects.counter is not None
         or effects.asserts
     )

@@ -8,9 +8,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import cache, lru_cache, partial
+from operator import itemgetter
 from typing import Final, NamedTuple, TypeAlias
-
-import msgspec
 
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.producing.produce import Seed
@@ -33,7 +32,7 @@ _ISO: Final = "%Y-%m-%dT%H:%M:%S"
 
 
 class Values(NamedTuple):
-    """What fills the slots of one answer."""
+    """The values that fill the slots of one answer, or from which they are derived."""
 
     request: CanonicalRequest
     seed: Seed
@@ -49,19 +48,27 @@ class SamplesDiffer(Exception):
     """Two samples differ in more than numbers, so that they are no template."""
 
 
-class Slotted(msgspec.Struct, frozen=True):
-    """Bytes with slots. `pieces` has an empty place for each of the `slots`, which pair the place
-    with the number of its filler."""
+class Slotted:
+    """Bytes with slots. There is one piece before each slot and one after the last; `numbers` are
+    those of the fillers, in the order of their slots."""
 
-    pieces: list[bytes]
-    slots: tuple[tuple[int, int], ...]
+    __slots__ = ("_form", "_pick", "numbers", "pieces", "size")
+
+    def __init__(self, pieces: Sequence[bytes], numbers: Sequence[int]) -> None:
+        self.pieces = tuple(pieces)
+        self.numbers = tuple(numbers)
+        # Without the values.
+        self.size = sum(map(len, pieces))
+        # A stream has a slot or more in each of its events: one formatting fills all of them.
+        self._form = b"%b".join([piece.replace(b"%", b"%%") for piece in pieces])
+        self._pick = itemgetter(*numbers) if numbers else None
 
     def fill(self, values: Sequence[bytes]) -> bytes:
         """Return the bytes with the values of the fillers, by their number."""
-        pieces = self.pieces.copy()
-        for place, number in self.slots:
-            pieces[place] = values[number]
-        return b"".join(pieces)
+        if self._pick is None:
+            return self.pieces[0]
+        filled: bytes = self._form % self._pick(values)
+        return filled
 
     def fill_text(self, values: Sequence[bytes]) -> str:
         """Return the same as text."""
@@ -69,22 +76,18 @@ class Slotted(msgspec.Struct, frozen=True):
 
     def length(self, values: Sequence[bytes]) -> int:
         """Return the number of bytes with these values."""
-        return self.size + sum([len(values[number]) for _, number in self.slots])
-
-    @property
-    def size(self) -> int:
-        """The bytes between the slots."""
-        return sum(map(len, self.pieces))
+        return self.size + sum([len(values[number]) for number in self.numbers])
 
 
 def join_slotted(several: Iterable[Slotted]) -> Slotted:
     """Return several one after the other."""
-    pieces: list[bytes] = []
-    slots: list[tuple[int, int]] = []
+    pieces = [b""]
+    numbers: list[int] = []
     for each in several:
-        slots += [(len(pieces) + place, number) for place, number in each.slots]
-        pieces += each.pieces
-    return Slotted(pieces or [b""], tuple(slots))
+        first, *rest = each.pieces
+        pieces = [*pieces[:-1], pieces[-1] + first, *rest]
+        numbers += each.numbers
+    return Slotted(pieces, numbers)
 
 
 class SlotFinder:
@@ -103,16 +106,16 @@ class SlotFinder:
         if _between(data, matches) != _between(more_tokens, others):
             raise SamplesDiffer
         pieces: list[bytes] = []
-        slots: list[tuple[int, int]] = []
+        numbers: list[int] = []
         begin = 0
         for match, other in zip(matches, others, strict=True):
             number = self._number(match[0], other[0])
             if number is not None:
-                slots.append((len(pieces) + 1, number))
-                pieces += (data[begin : match.start()], b"")
+                pieces.append(data[begin : match.start()])
+                numbers.append(number)
                 begin = match.end()
         pieces.append(data[begin:])
-        return Slotted(pieces, tuple(slots))
+        return Slotted(pieces, numbers)
 
     def find_text(self, text: str) -> Slotted:
         """Return a text with slots that holds no count of tokens."""

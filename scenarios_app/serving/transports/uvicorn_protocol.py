@@ -269,9 +269,9 @@ class UvicornProtocol(HttpToolsProtocol):
 
     def _send_short(self, answer: PlainAnswer) -> None:
         """Send an answer of the short path."""
-        http, filled = answer.http, answer.filled
-        body = http.body.fill(filled)
-        head = (b"%d" % len(body)).join([piece.fill(filled) for piece in http.head])
+        http, values = answer.http, answer.values
+        body = http.body.fill(values)
+        head = (b"%d" % len(body)).join([piece.fill(values) for piece in http.head])
         end = CLOSE if self._ending else b""
         if http.chunked:
             end, body = end + CHUNKED, _chunk(body) + LAST_CHUNK

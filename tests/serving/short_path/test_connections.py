@@ -46,3 +46,22 @@ async def test_request_with_a_rare_header_is_left_to_the_pipeline(
         for _ in range(3):
             await running.say(asked.replace(b"host:", b"connection: close\r\nhost:"))
         assert [entry.scenario for entry in playing.journal] == ["s"] * 3
+
+
+async def test_error_of_the_catalog_is_answered_by_the_pipeline(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = raw(chat())
+    async with direct() as (running, playing):
+        for _ in range(3):
+            await running.say(raw(chat(), close=True))
+
+        def failing(*_: object) -> None:
+            raise RuntimeError("no database")
+
+        monkeypatch.setattr(playing.catalog, "index_for", failing)
+        answer = await running.say(asked.replace(b"host:", b"connection: close\r\nhost:"))
+        await running.say(raw(chat(), close=True))
+    assert answer.startswith(b"HTTP/1.1 500 ")
+    assert b'"message":"The mock server failed to answer this request' in answer
+    assert [entry.status for entry in playing.journal] == [200, 200, 200, 500, 500]

@@ -1,17 +1,20 @@
 """The short path against the pipeline, and both against one without templates: the same bytes, the
 same state of sessions and the same journal."""
 
+import json
 from random import Random
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from scenarios_app.journal.entry import Row, row_of
 from scenarios_app.wire.base import Call
-from tests.serving.pipelines import Playing
+from tests.serving.pipelines import Playing, chat
 from tests.serving.short_path.connection import Connection
 from tests.serving.short_path.traffic import SESSIONS, calls, documents
 from tests.serving.templates.test_templates import each_time
+from tests.serving.test_replay import answered, asked, cassette, completion, said
 from tests.serving.transports.direct_door import bare
 
 CALLS = 100
@@ -36,11 +39,11 @@ async def test_twenty_thousand_requests_get_the_same_on_all_paths() -> None:
 async def compare(seed: int) -> int:
     """Compare the answers to some random calls; return how many the short path has answered."""
     draw = Random(seed)
-    scenarios, asked = documents(draw), calls(draw, CALLS)
+    scenarios, sequence = documents(draw), calls(draw, CALLS)
     by_connection, by_pipeline = Playing(*scenarios, **OPTIONS), Playing(*scenarios, **OPTIONS)
     fresh = each_time(Playing(*scenarios, **OPTIONS))
     connection = Connection(by_connection)
-    for number, call in enumerate(asked):
+    for number, call in enumerate(sequence):
         sent = await connection.ask(call)
         expected = await answer(by_pipeline, call)
         assert parse(sent) == expected, (seed, number)
@@ -104,3 +107,19 @@ def row(entry: Any) -> Row:
         response_headers=headers,
         request_headers=sent,
     )
+
+
+async def test_edited_recording_is_matched_exactly_before_by_rules() -> None:
+    # Dates are not compared by default.
+    bodies = [said(f"Today is 2026-11-{day}.") for day in (24, 25)]
+    document = cassette(*((asked(body), answered(completion("x"))) for body in bodies))
+    for step, text in zip(document["steps"], ("for the 24th", "for the 25th"), strict=True):
+        step |= {"consume": False, "produce": {"text": text}}
+    playing, fresh = Playing(document), each_time(Playing(document))
+    connection = Connection(playing)
+    for _ in range(4):
+        for body, text in zip(bodies, (b"for the 24th", b"for the 25th"), strict=True):
+            sent = replace(chat(), body=json.dumps(body).encode())
+            answered_by_connection = parse(await connection.ask(sent))
+            assert answered_by_connection == await answer(fresh, sent)
+            assert text in answered_by_connection[2]
