@@ -59,13 +59,13 @@ class HttpTemplate(msgspec.Struct, frozen=True):
 class ResponseTemplate(msgspec.Struct, frozen=True):
     """The reply of a step, with slots in its `headers`, its `frames` and what it has `stored`.
 
-    A header without a value is the content length. `has_no_secret` is true if the journal need not
-    search the body. `http` is set if no part of the reply waits.
+    A header is a text if it has no slots, and None if it is the content length. `has_no_secret` is
+    true if the journal need not search the body. `http` is set if no part of the reply waits.
     """
 
     reply: Reply
     fillers: tuple[Filler, ...]
-    headers: tuple[tuple[str, Slotted | None], ...]
+    headers: tuple[tuple[str, str | Slotted | None], ...]
     frames: tuple[TemplateFrame, ...]
     stored: tuple[SlottedWrite, ...]
     has_no_secret: bool
@@ -83,10 +83,13 @@ class ResponseTemplate(msgspec.Struct, frozen=True):
     def render(self, values: tuple[bytes, ...]) -> Reply:
         """Return the reply with the bytes of its slots; frames are rendered when they are sent."""
         length = sum([frame.data.length(values) for frame in self.frames])
-        headers = [
-            (name, str(length) if value is None else value.fill_text(values))
-            for name, value in self.headers
-        ]
+        headers = []
+        for name, value in self.headers:
+            if value is None:
+                value = str(length)
+            elif isinstance(value, Slotted):
+                value = value.fill_text(values)
+            headers.append((name, value))
         frames = RenderedFrames(self.frames, values, self.has_no_secret)
         stored = self.writes(values) if self.stored else ()
         return replace(self.reply, headers=tuple(headers), frames=frames, stored=stored)
@@ -251,7 +254,7 @@ def _template_of(
     if sample.headers != other.headers:
         return None
     headers = [
-        (name, None if name == "content-length" else finder.find_text(value))
+        (name, None if name == "content-length" else _text_or_slotted(finder.find_text(value)))
         for name, value in sample.headers
     ]
     frames = [
@@ -275,6 +278,10 @@ def _template_of(
         has_no_secret,
         http,
     )
+
+
+def _text_or_slotted(value: Slotted) -> str | Slotted:
+    return value if value.numbers else value.fill_text(())
 
 
 def _http_template(

@@ -27,7 +27,7 @@ from msgspec.structs import replace
 from tools.bench.traffic import TRAFFIC, Traffic, requests
 
 ROUNDS, ROUND_SECONDS = 7, 0.2
-MAX_ROWS = 10_000
+ROWS, MAX_ROWS = 500, 10_000
 LAYERS = (
     "HTTP",
     "reading",
@@ -114,7 +114,7 @@ class Layers:
         parsed = cycle([read(call, head_of_all.target, options) for call in plain]).__next__
         index = self.playing.catalog.index
         self.records: list[PlainAnswer] = []
-        given = [answer_now(pipeline, head_of_all, call) for call in plain[:500]]
+        given = [answer_now(pipeline, head_of_all, call_after()) for _ in range(ROWS)]
         self.records = [answer for answer in given if answer is not None]
         record_after = cycle(self.records).__next__
         self.answered = lambda: answer_now(pipeline, head_of_all, call_after())
