@@ -27,7 +27,9 @@ def registry() -> CollectorRegistry:
     metrics_registry = CollectorRegistry()
     process = services()
     metrics_registry.register(
-        ServingFigures(process.tally, process.pipeline.streams, journal, state=process.state)
+        ServingFigures(
+            lambda: process.tally, process.pipeline.streams, journal, state=process.state
+        )
     )
     for collector in METRICS:
         metrics_registry.register(collector)

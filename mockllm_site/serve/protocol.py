@@ -79,10 +79,11 @@ class GuardedProtocol(SerialProtocol):
             # The application says when there is room for the rest: it reads then.
             self.flow.pause_reading()
 
-    def _answer_cached(self, plain: PlainHead, body: bytes, data: bytes) -> None:
-        # All of the request is there, as after `on_message_complete`.
-        self._in_head, self._waiting_since, self._idle_since = False, None, None
-        super()._answer_cached(plain, body, data)
+    def _begin(self, plain: PlainHead) -> None:
+        if self._is_between_requests:
+            # All of the request is there, as after `on_message_complete`.
+            self._in_head, self._waiting_since, self._idle_since = False, None, None
+        super()._begin(plain)
 
     def on_message_begin(self) -> None:
         super().on_message_begin()

@@ -49,10 +49,9 @@ TRIM_PART = 20
 
 
 class RecordSource(Protocol):
-    """Holds records for a moment."""
+    """Holds records for a moment; `derive` hands them to the journal."""
 
-    def derive(self) -> None:
-        """Hand the records to the journal."""
+    def derive(self) -> None: ...
 
 
 class AnswerRecord(Protocol):
@@ -120,9 +119,8 @@ class Journal:
 
     def record(self, entry: JournalEntry) -> None:
         """Take an entry over; it is in the database a moment later."""
-        if entry.held_bytes > setting("MOCKLLM_JOURNAL_BODY_BYTES"):
-            entry = _cut(entry, setting("MOCKLLM_JOURNAL_BODY_BYTES"))
-        self.record_all((entry,))
+        most = setting("MOCKLLM_JOURNAL_BODY_BYTES")
+        self.record_all((_cut(entry, most) if entry.held_bytes > most else entry,))
 
     def record_all(self, records: Iterable[AnswerRecord]) -> None:
         """Take records over whose bodies are no longer than the journal keeps."""
@@ -148,12 +146,11 @@ class Journal:
 
     def _leave(self, waiting: Sequence[_Waiting]) -> None:
         """Keep records until they are read, and drop the oldest beyond the table's limit."""
-        most = setting("MOCKLLM_JOURNAL_ROWS")
         with self._lock:
             for item in waiting:
                 self._unread.append(item)
                 self._unread_bytes += item.size
-                if len(self._unread) > most:
+                if len(self._unread) > setting("MOCKLLM_JOURNAL_ROWS"):
                     self._unread_bytes -= self._unread.popleft().size
             crowded = self._unread_bytes > UNREAD_BYTES
         if crowded:

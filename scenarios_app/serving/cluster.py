@@ -22,17 +22,19 @@ class Cluster:
     """The processes of this server, this one included. Methods raise StateUnavailable if a process
     does not answer."""
 
-    def __init__(self, steps: StepCounts, own_changed: Callable[[str | None], None]) -> None:
+    def __init__(
+        self, steps: Callable[[], StepCounts], own_changed: Callable[[str | None], None]
+    ) -> None:
         # Returns this process's metrics in Prometheus's format; set at startup.
         self.metrics_text: Callable[[], str] = str
         # The queries and commands of other processes, with a session or None for all.
         self._answers: dict[str, Callable[[Any], Any]] = {
             "flush": lambda _: journal.flush(FLUSH_SECONDS),
             "lost": journal.dropped_rows.of,
-            "served": lambda session: sorted(steps.served_in(session)),
-            "forget": _each(steps.forget_session),
-            "begin": _done(lambda _: steps.restart_run()),
-            "seen": lambda _: steps.to_message(),
+            "served": lambda session: sorted(steps().served_in(session)),
+            "forget": _each(lambda session: steps().forget_session(session)),
+            "begin": _done(lambda _: steps().restart_run()),
+            "seen": lambda _: steps().to_message(),
             "figures": lambda _: self.metrics_text(),
             "whole": _each(journal.dropped_rows.forget),
         }

@@ -107,7 +107,7 @@ class Exchange(msgspec.Struct):
     began: float = msgspec.field(default_factory=time.monotonic)
     decided_at: float | None = None
     _body_bytes: int | None = None
-    _request_preview: str | None = None
+    _request_preview: str = ""
     _seed: Seed | None = None
 
     @property
@@ -140,13 +140,6 @@ class Exchange(msgspec.Struct):
         decision = self.decision
         return decision is not None and (decision.fallback or not any(self.answered_by))
 
-    @property
-    def request_preview(self) -> str:
-        """Return the beginning of the last user message, or of a tool result after it."""
-        if self._request_preview is not None or self.request is None:
-            return self._request_preview or ""
-        return preview_of(self.request)
-
     def mockllm_headers(self, uid: str) -> Headers:
         """Return the headers that name the scenario, the step and the request, and mark a request
         that was not matched."""
@@ -165,7 +158,7 @@ class Exchange(msgspec.Struct):
             self._seed, self._body_bytes = self.seed, len(call.body)
             self.call = replace(call, body=call.body[:beyond])
         if self.request is not None:
-            self._request_preview = self.request_preview
+            self._request_preview = preview_of(self.request)
             self.model, self.stream = self.request.model, self.request.stream
             self.request = None
 
@@ -212,7 +205,7 @@ class Exchange(msgspec.Struct):
             fault=fault,
             violations=self.violations,
             near_misses=_plain(decision.near_misses) if decision and decision.near_misses else (),
-            asked=self._request_preview or "",
+            asked=self._request_preview,
             answered=reply.preview,
             timings=timings,
             request_headers=call.headers,

@@ -2,11 +2,11 @@
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from operator import add
 from threading import RLock
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from prometheus_client.metrics_core import (
     CounterMetricFamily,
@@ -20,10 +20,10 @@ from scenarios_app.journal import Journal
 from scenarios_app.journal.entry import JournalEntry
 from scenarios_app.serving.playback import Streams
 
-if TYPE_CHECKING:
-    from scenarios_app.serving.short_path import PlainAnswer
-
+# `refused`: no step was looked for.
 Match: TypeAlias = Literal["matched", "fallback", "unmatched", "refused"]
+# The fields of `Served`; making one for each answer would take longer.
+AnswerLabels: TypeAlias = tuple[str, str, int, Match, bool, str]
 
 # Seconds: of an answer that is not held back, and of streams that are.
 BOUNDS = (
@@ -85,34 +85,15 @@ class Tally:
         # An answer that nobody played ends when it is collected as garbage, which may be in the
         # middle of counting another: the lock lets its own thread in again.
         self._lock = RLock()
-        # By the fields of `Served`: making one for each answer would cost each.
-        self._counted: defaultdict[tuple[str, str, int, Match, bool, str], Counted] = defaultdict(
-            Counted
-        )
-        # Called before anything is read.
-        self.before_reading: Callable[[], None] = lambda: None
+        self._counted: defaultdict[AnswerLabels, Counted] = defaultdict(Counted)
 
-    def count(self, entry: JournalEntry) -> None:
-        """Count an answer that has ended."""
-        head_ms, hundreds = entry.timings.get("head_ms"), entry.status // 100
-        key = entry.provider, entry.outcome, hundreds, match_of(entry), entry.streamed, entry.fault
+    def count(self, labels: AnswerLabels, duration_ms: float, head_ms: float | None) -> None:
+        """Count an ended answer, with the milliseconds to its end and to its first byte."""
         with self._lock:
-            counted = self._counted[key]
-            counted.answers.add(entry.duration_ms / 1000)
+            counted = self._counted[labels]
+            counted.answers.add(duration_ms / 1000)
             if head_ms is not None:
                 counted.heads.add(head_ms / 1000)
-
-    def count_plain(self, answers: Iterable["PlainAnswer"]) -> None:
-        """Count answers of the short path."""
-        with self._lock:
-            for answer in answers:
-                http, provider = answer.http, answer.head.target.wire.provider
-                key: tuple[str, str, int, Match, bool, str]
-                key = provider, "complete", http.status // 100, "matched", http.chunked, ""
-                counted = self._counted[key]
-                seconds = answer.ended_at - answer.began
-                counted.answers.add(seconds)
-                counted.heads.add(seconds)
 
     def served(self) -> dict[Served, int]:
         return {served: counted.answers.count for served, counted in self._all()}
@@ -132,18 +113,17 @@ class Tally:
         return {provider: heads for provider, heads in durations.items() if heads.count}
 
     def _all(self) -> list[tuple[Served, Counted]]:
-        self.before_reading()
         with self._lock:
             return [(Served(*key), counted) for key, counted in self._counted.items()]
 
 
-def match_of(entry: JournalEntry) -> Match:
-    """Return how the request matched; `refused` if no step was looked for."""
+def labels_of(entry: JournalEntry) -> AnswerLabels:
+    """Return the labels of a journaled answer."""
+    match: Match = "matched" if entry.matched else "unmatched" if entry.way else "refused"
     if entry.fallback:
-        return "fallback"
-    if entry.matched:
-        return "matched"
-    return "unmatched" if entry.way else "refused"
+        match = "fallback"
+    hundreds = entry.status // 100
+    return entry.provider, entry.outcome, hundreds, match, entry.streamed, entry.fault
 
 
 Labels: TypeAlias = tuple[str, ...]
@@ -163,7 +143,7 @@ class ServingFigures(Collector):
     """Asks no database, and keeps the event loop waiting for nothing."""
 
     def __init__(
-        self, tally: Tally, streams: Streams, journal: Journal, *, state: Sessions
+        self, tally: Callable[[], Tally], streams: Streams, journal: Journal, *, state: Sessions
     ) -> None:
         self._tally = tally
         self._state = state
@@ -171,7 +151,7 @@ class ServingFigures(Collector):
         self._journal = journal
 
     def collect(self) -> Iterator[Metric]:
-        yield from self._requests(self._tally.served())
+        yield from self._requests(self._tally().served())
         yield from self._durations()
         yield GaugeMetricFamily(
             "mockllm_streams_open", "Provider streams that are open.", self._streams.open
@@ -224,7 +204,7 @@ class ServingFigures(Collector):
             "From a request's arrival to the end of its answer, scripted waits among it.",
             labels=("provider", "stream"),
         )
-        for (provider, streamed), durations in self._tally.answers().items():
+        for (provider, streamed), durations in self._tally().answers().items():
             _add(answers, (provider, "true" if streamed else "false"), durations)
         yield answers
         heads = HistogramMetricFamily(
@@ -232,7 +212,7 @@ class ServingFigures(Collector):
             "From a request's arrival to the first byte of its answer.",
             labels=("provider",),
         )
-        for provider, durations in self._tally.heads().items():
+        for provider, durations in self._tally().heads().items():
             _add(heads, (provider,), durations)
         yield heads
 

@@ -46,7 +46,7 @@ from scenarios_app.serving.respond import (
     respond,
     with_headers,
 )
-from scenarios_app.serving.short_path import Catalog, PlainAnswer
+from scenarios_app.serving.short_path import Catalog, PlainAnswer, ShortPath
 from scenarios_app.serving.templates import TemplateCache
 from scenarios_app.wire.base import Call, ComputeContext, Headers, SubResponse, Wire
 from scenarios_app.wire.errors import WireError
@@ -81,14 +81,18 @@ class Pipeline:
         self.streams = Streams(options.max_streams)
         self.catalog = catalog
         self._state = state
-        self.local_state = state if isinstance(state, MemoryState) else None
-        self._record = record
+        self.record = record
         self.drain_at = drain_at
         # Whether every answer waits for a state that is not in this process.
         self.waits = catch_up is not None
         self._catch_up = catch_up
         self.templates = TemplateCache()
         self.recordings: Recordings = {}
+        self.short_path: ShortPath | None = None
+        if isinstance(state, MemoryState) and catch_up is None:
+            self.short_path = ShortPath(
+                state, catalog, self.templates, self.streams, self.recordings, options, record
+            )
         self._warned: set[str] = set()
 
     async def answer(self, call: Call, head: RequestHead | None = None) -> Answer:
@@ -336,13 +340,8 @@ class Pipeline:
         if exchange.streaming:
             exchange.streaming = False
             self.streams.free()
-        if self._record is not None:
-            self._record(exchange.entry(sent))
-
-    def record(self, answer: PlainAnswer) -> None:
-        """Record an answer of the short path, whose entry is made later."""
-        if self._record is not None:
-            self._record(answer)
+        if self.record is not None:
+            self.record(exchange.entry(sent))
 
     def _warn_of_default_answer(self, exchange: Exchange, decision: Decision) -> None:
         """Log the first default answer of each session; later ones are only in the journal."""

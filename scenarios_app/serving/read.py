@@ -8,10 +8,9 @@ from scenarios_app.engine.state import is_key_session, key_session
 from scenarios_app.serving.exchange import MAX_SESSION_CHARS, SESSION_HEADER
 from scenarios_app.serving.options import Options
 from scenarios_app.wire.base import Call, Endpoint, Params
-from scenarios_app.wire.body import Limits, Node, read_body
+from scenarios_app.wire.body import Limits, Node, Unsure, read_body
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.registry import Target
-from scenarios_app.wire.typed import Unsure
 
 # What stands around a name and a value in a header line.
 _AROUND = len(": \r\n")

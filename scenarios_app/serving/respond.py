@@ -111,10 +111,10 @@ def respond(
             return _unscripted(exchange, decision.scripted, request, pacing=pacing, fault=fault)
         case "failure":
             return _struck(exchange, decision, request, decision.fault, delay=0.0)
-        case "step" if templates is None:
-            return _scripted(exchange, decision, request)
-        case "step":
+        case "step" if templates is not None:
             return templates.encode(exchange, decision, request, _scripted)
+        case "step":
+            return _scripted(exchange, decision, request)
 
 
 def _scripted(exchange: Exchange, decision: Decision, request: CanonicalRequest) -> Reply:

@@ -28,7 +28,7 @@ from scenarios_app.journal import BATCH_ROWS, BATCH_SECONDS, journal
 from scenarios_app.journal.entry import JournalEntry
 from scenarios_app.recording.upstreams import read_upstreams
 from scenarios_app.serving.cluster import Cluster
-from scenarios_app.serving.metrics import Tally
+from scenarios_app.serving.metrics import AnswerLabels, Tally, labels_of
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.pipeline import Pipeline, Record
 from scenarios_app.serving.short_path import PlainAnswer
@@ -51,9 +51,9 @@ class Services:
     def __init__(self) -> None:
         shared = redis_connections()
         self.state = _state(shared)
-        self.tally = Tally()
-        self.steps = StepCounts()
-        self.cluster = Cluster(self.steps, self.state.own_changed)
+        self._tally = Tally()
+        self._steps = StepCounts()
+        self.cluster = Cluster(lambda: self.steps, self.state.own_changed)
         # What recordings that have ended say of what was asked, as the control API shows it.
         self.drifts: deque[dict[str, Json]] = deque(maxlen=MAX_DRIFTS)
         self.pipeline = Pipeline(
@@ -70,8 +70,19 @@ class Services:
         self._answers: list[PlainAnswer] = []
         # Reentrant: an answer that was never sent is recorded when it is garbage-collected.
         self._deriving = RLock()
-        self.tally.before_reading = self.steps.before_reading = self.derive
         journal.sources.add(self)
+
+    @property
+    def tally(self) -> Tally:
+        """The counts of all answers so far."""
+        self.derive()
+        return self._tally
+
+    @property
+    def steps(self) -> StepCounts:
+        """The counts of all steps that have answered so far."""
+        self.derive()
+        return self._steps
 
     @property
     def ready(self) -> bool:
@@ -132,20 +143,24 @@ class Services:
 
     def derive(self) -> None:
         """Count the answers of the short path so far, and hand them to the journal."""
-        answers = self._answers
         # Held to the end, so that no other reader goes on before all is counted.
         with self._deriving:
-            if not answers:
-                return
-            batch = answers[:]
-            del answers[: len(batch)]
-            self.tally.count_plain(batch)
-            self.steps.count_answers((answer.session, answer.step_entry.ref) for answer in batch)
-            journal.record_all(batch)
+            batch = self._answers[:]
+            del self._answers[: len(batch)]
+            for answer in batch:
+                http, provider = answer.http, answer.head.target.wire.provider
+                labels: AnswerLabels
+                labels = provider, "complete", http.status // 100, "matched", http.chunked, ""
+                duration_ms = (answer.ended_at - answer.began) * 1000
+                self._tally.count(labels, duration_ms, duration_ms)
+                step = answer.step_entry.ref
+                self._steps.count_answer(answer.session, step, fault="", refused=False)
+            if batch:
+                journal.record_all(batch)
 
     def _count(self, entry: JournalEntry) -> None:
-        self.tally.count(entry)
-        self.steps.count_answer(
+        self._tally.count(labels_of(entry), entry.duration_ms, entry.timings.get("head_ms"))
+        self._steps.count_answer(
             entry.session,
             (entry.scenario, entry.step_key),
             fault=entry.fault,

@@ -6,7 +6,8 @@ which is built of the same functions, answers.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
 import msgspec
@@ -26,7 +27,8 @@ from scenarios_app.serving.options import Options
 from scenarios_app.serving.playback import Streams
 from scenarios_app.serving.read import read
 from scenarios_app.serving.recorder.recordings import Recordings
-from scenarios_app.serving.reply import Reply, SentPrefix, SentReply
+from scenarios_app.serving.reply import SentPrefix, SentReply
+from scenarios_app.serving.respond import with_headers
 from scenarios_app.serving.templates import HttpTemplate, ResponseTemplate, TemplateCache
 from scenarios_app.wire.base import Call
 
@@ -41,27 +43,12 @@ class Catalog(Protocol):
         """Return the common scenarios, overridden by a session's own documents."""
 
 
-class ShortPathParts(Protocol):
-    """The parts of the pipeline that the short path uses. `local_state` is None if sessions are
-    kept outside this process."""
-
-    options: Options
-    catalog: Catalog
-    local_state: MemoryState | None
-    streams: Streams
-    templates: TemplateCache
-    recordings: Recordings
-
-    def record(self, answer: "PlainAnswer") -> None: ...
-    def with_mockllm_headers(self, exchange: Exchange, reply: Reply) -> Reply: ...
-
-
 class PlainAnswer(msgspec.Struct, frozen=True, gc=False):
     """An answer of the short path, with everything that its journal entry is made of later.
     `step_entry` is the step in the index, `values` fill the template's slots, and times are those
     of an exchange."""
 
-    pipeline: ShortPathParts
+    options: Options
     head: RequestHead
     call: Call
     step_entry: Entry
@@ -90,7 +77,7 @@ class PlainAnswer(msgspec.Struct, frozen=True, gc=False):
         exchange = Exchange(
             self.call,
             self.head,
-            self.pipeline.options,
+            self.options,
             created=0,
             model=self.model,
             stream=self.stream,
@@ -101,9 +88,10 @@ class PlainAnswer(msgspec.Struct, frozen=True, gc=False):
         )
         exchange.decide(Decision("step", "match", self.step_entry.scenario, self.step_entry.step))
         exchange.decided_at = self.decided_at
-        reply = self.pipeline.with_mockllm_headers(exchange, self.template.render(self.values))
+        ours = exchange.mockllm_headers(self.uid)
+        reply = with_headers(self.template.render(self.values), ours)
         size = self.http.body.length(self.values)
-        body = SentPrefix(reply.frames, size, exchange.options.journal_body_bytes)
+        body = SentPrefix(reply.frames, size, self.options.journal_body_bytes)
         end = self.ended_at
         return exchange.entry(SentReply(reply, body, size, False, False, end, end))
 
@@ -121,77 +109,76 @@ def is_plain_head(head: RequestHead, call: Call) -> bool:
     )
 
 
-def answer_now(pipeline: ShortPathParts, head: RequestHead, call: Call) -> PlainAnswer | None:
-    """Return the answer to a call with a plain head, or None if the pipeline has to answer."""
-    began, now = time.monotonic(), time.time()
-    state, options, session = pipeline.local_state, pipeline.options, head.session
-    if state is None or pipeline.recordings or not head.is_admitted:
-        return None
-    if len(call.body) > min(options.journal_body_bytes, MAX_BODY_BYTES) or running_scope():
-        return None
-    try:
-        selection = _select(pipeline, state, head, call)
-    except Exception:
-        # Nothing has changed yet. The pipeline meets the same error, answers it and logs it.
-        return None
-    if selection is None:
-        return None
-    request, entry, template, http = selection
-    decided_at = time.monotonic()
-    step = entry.step
-    ref = StepRef(entry.scenario.name, step.key, step.label) if step.consume else None
-    ordinal = state.arrive_and_consume(session, ref)
-    if ordinal is None:
-        return None
-    seed = make_seed(session, call.method, call.path, call.body, ordinal)
-    uid = random_uid()
-    created = int(now) if options.clock is None else options.clock
-    values = template.values(Values(request, seed, created, uid))
-    for name, data in template.stored:
-        state.store_response(session, name.fill_text(values), data.fill(values))
-    answer = PlainAnswer(
-        pipeline,
-        head,
-        call,
-        entry,
-        template,
-        http,
-        values,
-        request.model,
-        request.stream,
-        preview_of(request),
-        uid,
-        now,
-        began,
-        decided_at,
-        time.monotonic(),
-    )
-    pipeline.record(answer)
-    return answer
+@dataclass(frozen=True, slots=True)
+class ShortPath:
+    """The short path of one pipeline, whose parts it shares; `state` is in this process."""
 
+    state: MemoryState
+    catalog: Catalog
+    templates: TemplateCache
+    streams: Streams
+    recordings: Recordings
+    options: Options
+    record: Callable[[PlainAnswer], None] | None
 
-def _select(
-    pipeline: ShortPathParts, state: MemoryState, head: RequestHead, call: Call
-) -> tuple[CanonicalRequest, Entry, ResponseTemplate, HttpTemplate] | None:
-    """Return the parsed request with the step that answers it and its template, or None. Changes
-    nothing; may raise any error of the pipeline."""
-    endpoint, options = head.target.endpoint, pipeline.options
-    assert endpoint is not None
-    request = read(call, head.target, options)
-    if (archival := endpoint.archival) is not None:
-        if archival.references(request, {}):
+    def answer(self, head: RequestHead, call: Call) -> PlainAnswer | None:
+        """Return the answer to a call with a plain head, or None if the pipeline has to answer."""
+        began, now = time.monotonic(), time.time()
+        options, session = self.options, head.session
+        if self.recordings or not head.is_admitted or running_scope():
             return None
-        request = archival.resolve(request, {})
-    if request.computed or (request.stream and pipeline.streams.open >= pipeline.streams.most):
-        return None
-    arrival = state.peek(head.session)
-    index = pipeline.catalog.index_for(arrival.documents, arrival.revision)
-    if decide_by_id(index, request) or (options.inband and may_hold_block(request)):
-        return None
-    entry = index.first(request, arrival.consumed)
-    if entry is None or not entry.plain:
-        return None
-    template = pipeline.templates.get(entry.step, endpoint, call, request)
-    if template is None or template.http is None:
-        return None
-    return request, entry, template, template.http
+        if len(call.body) > min(options.journal_body_bytes, MAX_BODY_BYTES):
+            return None
+        try:
+            selection = self._select(head, call)
+        except Exception:
+            # Nothing has changed yet. The pipeline meets the same error, answers it and logs it.
+            return None
+        if selection is None:
+            return None
+        request, entry, template, http = selection
+        decided_at = time.monotonic()
+        step = entry.step
+        ref = StepRef(entry.scenario.name, step.key, step.label) if step.consume else None
+        ordinal = self.state.arrive_and_consume(session, ref)
+        if ordinal is None:
+            return None
+        seed = make_seed(session, call.method, call.path, call.body, ordinal)
+        uid = random_uid()
+        created = int(now) if options.clock is None else options.clock
+        values = template.values(Values(request, seed, created, uid))
+        for name, data in template.stored:
+            self.state.store_response(session, name.fill_text(values), data.fill(values))
+        answer = PlainAnswer(
+            *(options, head, call, entry, template, http, values, request.model, request.stream),
+            *(preview_of(request), uid, now, began, decided_at, time.monotonic()),
+        )
+        if self.record is not None:
+            self.record(answer)
+        return answer
+
+    def _select(
+        self, head: RequestHead, call: Call
+    ) -> tuple[CanonicalRequest, Entry, ResponseTemplate, HttpTemplate] | None:
+        """Return the parsed request with the step that answers it and its template, or None.
+        Changes nothing; may raise any error of the pipeline."""
+        endpoint, options = head.target.endpoint, self.options
+        assert endpoint is not None
+        request = read(call, head.target, options)
+        if (archival := endpoint.archival) is not None:
+            if archival.references(request, {}):
+                return None
+            request = archival.resolve(request, {})
+        if request.computed or (request.stream and self.streams.open >= self.streams.most):
+            return None
+        arrival = self.state.peek(head.session)
+        index = self.catalog.index_for(arrival.documents, arrival.revision)
+        if decide_by_id(index, request) or (options.inband and may_hold_block(request)):
+            return None
+        entry = index.first(request, arrival.consumed)
+        if entry is None or not entry.plain:
+            return None
+        template = self.templates.get(entry.step, endpoint, call, request)
+        if template is None or template.http is None:
+            return None
+        return request, entry, template, template.http

@@ -39,13 +39,6 @@ MAX_RESPONSES: Final = 4_096
 MAX_RESPONSES_BYTES: Final = 32_000_000
 
 
-class SlottedWrite(NamedTuple):
-    """A write to the archive."""
-
-    name: Slotted
-    data: Slotted
-
-
 class HttpTemplate(msgspec.Struct, frozen=True):
     """The bytes of a response that has no waits. The content length is inserted between two pieces
     of the `head`; a `chunked` response has one piece."""
@@ -59,26 +52,32 @@ class HttpTemplate(msgspec.Struct, frozen=True):
 class ResponseTemplate(msgspec.Struct, frozen=True):
     """The reply of a step, with slots in its `headers`, its `frames` and what it has `stored`.
 
-    A header is a text if it has no slots, and None if it is the content length. `has_no_secret` is
-    true if the journal need not search the body. `http` is set if no part of the reply waits.
+    A header is a text if it has no slots, and None if it is the content length. `stored` pairs the
+    names and the data of the archive. `has_no_secret` is true if the journal need not search the
+    body. `http` is set if no part of the reply waits.
     """
 
     reply: Reply
     fillers: tuple[Filler, ...]
     headers: tuple[tuple[str, str | Slotted | None], ...]
     frames: tuple[TemplateFrame, ...]
-    stored: tuple[SlottedWrite, ...]
+    stored: tuple[tuple[Slotted, Slotted], ...]
     has_no_secret: bool
     http: HttpTemplate | None = None
 
     @property
     def size(self) -> int:
-        stored = sum(write.data.size for write in self.stored)
-        return sum(frame.data.size for frame in self.frames) + stored
+        slotted = (*(frame.data for frame in self.frames), *(data for _, data in self.stored))
+        return sum(one.size for one in slotted)
 
     def values(self, source: Values) -> tuple[bytes, ...]:
         """Return the bytes of all slots of an answer, by the number of their filler."""
         return tuple([filler(source) for filler in self.fillers])
+
+    def render_for(self, exchange: Exchange, request: CanonicalRequest) -> Reply:
+        """Return the reply to an exchange."""
+        source = Values(request, exchange.seed, exchange.created, exchange.uid)
+        return self.render(self.values(source))
 
     def render(self, values: tuple[bytes, ...]) -> Reply:
         """Return the reply with the bytes of its slots; frames are rendered when they are sent."""
@@ -91,17 +90,10 @@ class ResponseTemplate(msgspec.Struct, frozen=True):
                 value = value.fill_text(values)
             headers.append((name, value))
         frames = RenderedFrames(self.frames, values, self.has_no_secret)
-        stored = self.writes(values) if self.stored else ()
-        return replace(self.reply, headers=tuple(headers), frames=frames, stored=stored)
-
-    def writes(self, values: tuple[bytes, ...]) -> tuple[ArchiveWrite, ...]:
-        """Return what the archive stores of the answer."""
-        return tuple(
-            [
-                ArchiveWrite(write.name.fill_text(values), write.data.fill(values))
-                for write in self.stored
-            ]
-        )
+        stored = [
+            ArchiveWrite(name.fill_text(values), data.fill(values)) for name, data in self.stored
+        ]
+        return replace(self.reply, headers=tuple(headers), frames=frames, stored=tuple(stored))
 
 
 class _CacheEntry(NamedTuple):
@@ -152,7 +144,7 @@ class TemplateCache:
         entry = self._entries.get(key)
         template = entry.template if entry else None
         if isinstance(template, ResponseTemplate):
-            return template.render(template.values(values_of(exchange, request)))
+            return template.render_for(exchange, request)
         reply = encode(exchange, decision, request)
         if entry is None:
             self._put(key, _CacheEntry(step, None if is_cacheable(step) else "never"))
@@ -194,11 +186,6 @@ def _key(step: Step, endpoint: Endpoint, call: Call, request: CanonicalRequest) 
     )
 
 
-def values_of(exchange: Exchange, request: CanonicalRequest) -> Values:
-    """Return what fills the slots of the exchange's answer."""
-    return Values(request, exchange.seed, exchange.created, exchange.uid)
-
-
 def is_cacheable(step: Step) -> bool:
     """Return whether a step's responses hold nothing of the text of a request."""
     produced = step.produce
@@ -237,7 +224,7 @@ def make_template(
         return None
     if template is None:
         return None
-    rendered = template.render(template.values(values_of(exchange, request)))
+    rendered = template.render_for(exchange, request)
     is_same = replace(rendered, frames=tuple(rendered.frames)) == reply
     return template if is_same else None
 
@@ -253,16 +240,17 @@ def _template_of(
         return None
     if sample.headers != other.headers:
         return None
-    headers = [
-        (name, None if name == "content-length" else _text_or_slotted(finder.find_text(value)))
-        for name, value in sample.headers
-    ]
+    headers: list[tuple[str, str | Slotted | None]] = []
+    for name, value in sample.headers:
+        slotted = finder.find_text(value)
+        variable = None if name == "content-length" else slotted
+        headers.append((name, variable if variable is None or variable.numbers else value))
     frames = [
         TemplateFrame(one.at, finder.find(one.data, two.data))
         for one, two in zip(sample.frames, other.frames, strict=True)
     ]
     stored = [
-        SlottedWrite(finder.find_text(one.name), finder.find(one.data or b"", two.data or b""))
+        (finder.find_text(one.name), finder.find(one.data or b"", two.data or b""))
         for one, two in zip(sample.stored, other.stored, strict=True)
     ]
     has_no_secret = not names_secret(sample.body.decode("utf-8", "backslashreplace"))
@@ -278,10 +266,6 @@ def _template_of(
         has_no_secret,
         http,
     )
-
-
-def _text_or_slotted(value: Slotted) -> str | Slotted:
-    return value if value.numbers else value.fill_text(())
 
 
 def _http_template(

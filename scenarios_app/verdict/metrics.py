@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from threading import RLock
 from typing import TypeAlias, TypedDict
@@ -58,15 +58,12 @@ class StepCounts:
         # Reentrant: a reply that was never sent is counted when it is garbage-collected, which
         # may happen while this thread holds the lock.
         self._lock = RLock()
-        # Called before anything is read or reset.
-        self.before_reading: Callable[[], None] = lambda: None
         self._by_session = BoundedDict[str, set[StepKey]](MAX_SESSIONS)
         self._scenarios = BoundedDict[str, Scenario](MAX_SCENARIOS)
         self.restart_run()
 
     def restart_run(self) -> None:
         """Set the counts of the run to zero and `since` to now (Unix seconds)."""
-        self.before_reading()
         with self._lock:
             self.since = time.time()
             self.requests = self.observed = 0
@@ -79,36 +76,25 @@ class StepCounts:
         """Count an ended answer; the key of `step` is empty if no step answered."""
         with self._lock:
             self.requests += 1
-            if step[1] and not refused:
-                self._count_step(session, step, fault)
-
-    def count_answers(self, answers: Iterable[tuple[str, StepKey]]) -> None:
-        """Count ended answers without a fault, each by its session and its step."""
-        with self._lock:
-            for session, step in answers:
-                self.requests += 1
-                self._count_step(session, step, "")
-
-    def _count_step(self, session: str, step: StepKey, fault: str) -> None:
-        if len(self._served) >= MAX_STEPS and step not in self._served:
-            self.whole = False
-        else:
-            self._served[step] += 1
-            if fault:
-                self._faults.add((*step, fault))
-        if (session_steps := self._by_session.get(session)) is None:
-            session_steps = self._by_session[session] = set()
-        session_steps.add(step)
+            if not step[1] or refused:
+                return
+            if len(self._served) >= MAX_STEPS and step not in self._served:
+                self.whole = False
+            else:
+                self._served[step] += 1
+                if fault:
+                    self._faults.add((*step, fault))
+            if (session_steps := self._by_session.get(session)) is None:
+                session_steps = self._by_session[session] = set()
+            session_steps.add(step)
 
     def served_in(self, session: str) -> frozenset[StepKey]:
         """Return the steps that answered a session since its last reset."""
-        self.before_reading()
         with self._lock:
             return frozenset(self._by_session.get(session, ()))
 
     def forget_session(self, session: str | None) -> None:
         """Forget the steps of a session, or of all for None; the counts of the run stay."""
-        self.before_reading()
         with self._lock:
             if session is None:
                 self._by_session.clear()
@@ -137,13 +123,11 @@ class StepCounts:
 
     def coverage(self) -> CoverageData:
         """Return a snapshot of this process's coverage."""
-        self.before_reading()
         with self._lock:
             return CoverageData(dict(self._served), frozenset(self._faults), frozenset(self._met))
 
     def to_message(self) -> CountsMessage:
         """Return a snapshot for the other processes."""
-        self.before_reading()
         with self._lock:
             return CountsMessage(
                 served=[(*step, count) for step, count in self._served.items()],

@@ -1,11 +1,18 @@
-"""Typed access to untrusted JSON: every type error is a 400 that names the path in the body."""
+"""Typed access to untrusted JSON: every type error is a 400 that names the path in the body.
 
-from collections.abc import Iterator
+A typed reader decodes the usual fields of one endpoint without nodes. It gives what the endpoint's
+`Node` reader gives, or raises Unsure: then the `Node` reader decides, and says what is wrong.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import msgspec
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.wire.errors import WireError
+
+T = TypeVar("T")
 
 _decode = msgspec.json.Decoder().decode
 # Scanning a slice takes a few milliseconds.
@@ -210,3 +217,35 @@ def _outside_strings(data: bytes) -> Iterator[bytes]:
         between = piece.removesuffix(escaped).replace(b'\\"', b"").split(b'"')
         yield b"".join(between[inside::2])
         inside ^= len(between) % 2 == 0
+
+
+class Unsure(Exception):
+    """The body is invalid, or unusual: its `Node` reader has to read it."""
+
+
+class TypedBody(msgspec.Struct, forbid_unknown_fields=True):
+    """Base of the typed values. Unknown fields are not skipped, since skipping checks nothing."""
+
+
+def body_decoder(kind: type[T]) -> Callable[[bytes, Limits], T]:
+    """Return a function that decodes a body of this type within limits; it raises Unsure."""
+    decode = msgspec.json.Decoder(kind).decode
+
+    def decode_within(body: bytes, limits: Limits) -> T:
+        commas, openings = count_separators(body)
+        try:
+            if openings >= limits.depth or commas + openings >= limits.nodes:
+                # Only decoded values tell how deep and how many they are.
+                read_body(body, limits)
+            return decode(body)
+        except (WireError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            raise Unsure from error
+
+    return decode_within
+
+
+def require(value: T | None) -> T:
+    """Return a value; raise Unsure if it is missing or null."""
+    if value is None:
+        raise Unsure
+    return value

@@ -47,11 +47,11 @@ ROOM_LINES: Mapping[str, int] = {
     "scenarios_app/models": 930,
     "scenarios_app/play": 930,
     "scenarios_app/recording": 2_970,
-    "scenarios_app/serving": 5_180,
+    "scenarios_app/serving": 4_950,
     "scenarios_app/serving/recorder": 780,
     "scenarios_app/store": 1_550,
     "scenarios_app/testing": 2_530,
-    "scenarios_app/verdict": 2_020,
+    "scenarios_app/verdict": 2_000,
     "scenarios_app/wire": 12_700,
     "traces_app": 2_340,
 }

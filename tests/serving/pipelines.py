@@ -1,7 +1,8 @@
 """Pipelines that need no database: a catalog of documents, and calls to give them."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl, quote
 
@@ -11,7 +12,7 @@ from scenarios_app.engine.matching.index import Index, build_index, overlay
 from scenarios_app.engine.memory import MemoryState
 from scenarios_app.journal.entry import JournalEntry
 from scenarios_app.serving.options import Options
-from scenarios_app.serving.pipeline import Pipeline
+from scenarios_app.serving.pipeline import Pipeline, Record
 from scenarios_app.wire.base import Call
 
 FROZEN = 1_735_689_600
@@ -53,6 +54,14 @@ class Playing:
 
     async def running(self) -> Pipeline:
         return self.pipeline
+
+
+def record_with(playing: Playing, record: Callable[[Record], None]) -> None:
+    """Have the pipeline record its answers so."""
+    pipeline = playing.pipeline
+    pipeline.record = record
+    assert pipeline.short_path is not None
+    pipeline.short_path = replace(pipeline.short_path, record=record)
 
 
 def scenario(name: str, *steps: Mapping[str, Any], **keys: Any) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from prometheus_client import CollectorRegistry
 
 from scenarios_app.engine.memory import MemoryState
 from scenarios_app.journal import ENTRY_BYTES, Journal
-from scenarios_app.serving.metrics import BOUNDS, Durations, ServingFigures, Tally
+from scenarios_app.journal.entry import JournalEntry
+from scenarios_app.serving.metrics import BOUNDS, Durations, ServingFigures, Tally, labels_of
 from scenarios_app.serving.playback import Streams
 from scenarios_app.wire.base import Call
 from tests.serving.pipelines import Playing, chat, claude, says, scenario
@@ -27,7 +28,7 @@ class Figures:
         self.state = MemoryState(2)
         self._registry = CollectorRegistry()
         self._registry.register(
-            ServingFigures(self.tally, self.streams, self.journal, state=self.state)
+            ServingFigures(lambda: self.tally, self.streams, self.journal, state=self.state)
         )
 
     def value(self, name: str, **labels: str) -> float | None:
@@ -50,18 +51,22 @@ def figures() -> Figures:
     return Figures()
 
 
+def count(figures: Figures, ended: JournalEntry) -> None:
+    figures.tally.count(labels_of(ended), ended.duration_ms, ended.timings.get("head_ms"))
+
+
 async def asked(figures: Figures, playing: Playing, *calls: Call) -> None:
     for call in calls:
         await playing.ask(call)
     for told in playing.journal:
-        figures.tally.count(told)
+        count(figures, told)
 
 
 async def test_requests_are_counted_by_what_they_found(figures: Figures) -> None:
     playing = Playing(scenario("s", says("Hi", match={"model": "gpt-4o"})))
     keyless = Call("POST", "/v1/chat/completions", {}, {}, b"{}")
     await asked(figures, playing, chat(), chat(), claude(), keyless)
-    figures.tally.count(entry(provider="gemini", matched=True, fallback=True))
+    count(figures, entry(provider="gemini", matched=True, fallback=True))
     assert figures.requests() == {
         ("openai", "complete", "2xx", "matched"): 2,
         ("anthropic", "unmatched", "4xx", "unmatched"): 1,

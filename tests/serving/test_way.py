@@ -12,7 +12,7 @@ import pytest
 from scenarios_app.journal import Journal
 from scenarios_app.serving import services
 from scenarios_app.serving.transports.asgi import ProviderApp
-from tests.serving.pipelines import Playing, chat, says, scenario
+from tests.serving.pipelines import Playing, chat, record_with, says, scenario
 from tests.serving.transports.direct_door import raw
 from tests.serving.transports.guarded import connection
 from tests.serving.transports.test_asgi_door import Client
@@ -100,7 +100,7 @@ async def test_plain_request_passes_few_files_under_serve(
     journal.unread = True
     monkeypatch.setattr(services, "journal", journal)
     playing = Playing(WEATHER)
-    monkeypatch.setattr(playing.pipeline, "_record", services.Services()._record)
+    record_with(playing, services.Services()._record)
     asked = raw(chat("How is the weather?", stream=stream))
     protocol, client = connection(playing, monkeypatch)
     for _ in range(4):
@@ -108,7 +108,7 @@ async def test_plain_request_passes_few_files_under_serve(
     with seeing() as found:
         protocol.data_received(asked)
     assert len(client.heard) == 5
-    assert len(found | {"scenarios_app/catalog/__init__"}) == count(f"short{suffix}") <= 30
+    assert len(found | {"scenarios_app/catalog/__init__"}) == count(f"short{suffix}") <= 26
 
 
 @pytest.mark.parametrize("stream", [False, True])

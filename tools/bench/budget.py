@@ -9,6 +9,7 @@ and the functions with the most bytecodes: numbers that are the same however bus
 """
 
 import asyncio
+import dataclasses
 import gc
 import os
 import sys
@@ -79,7 +80,7 @@ class Layers:
         from scenarios_app.serving.exchange import head_of
         from scenarios_app.serving.read import read
         from scenarios_app.serving.services import services
-        from scenarios_app.serving.short_path import PlainAnswer, answer_now
+        from scenarios_app.serving.short_path import PlainAnswer
         from scenarios_app.serving.transports.asgi_scope import make_call
         from tests.serving.pipelines import Playing
         from tools.bench.peers import document
@@ -101,23 +102,26 @@ class Layers:
             )
         head_of_all, options = head_of(calls[0]), pipeline.options
 
+        assert pipeline.short_path is not None
+        pipeline.record = None
+        path = dataclasses.replace(pipeline.short_path, record=None)
+
         async def warm() -> None:
             """Answer all twice: a template is made at the second answer."""
             for call in calls * 2:
-                if answer_now(pipeline, head_of_all, call) is None:
+                if path.answer(head_of_all, call) is None:
                     (await pipeline.answer(call, head_of_all)).finish()
 
         uvloop.run(warm())
-        pipeline._record = None
-        plain = [call for call in calls if answer_now(pipeline, head_of_all, call)]
+        plain = [call for call in calls if path.answer(head_of_all, call)]
         call_after = cycle(plain).__next__
         parsed = cycle([read(call, head_of_all.target, options) for call in plain]).__next__
         index = self.playing.catalog.index
         self.records: list[PlainAnswer] = []
-        given = [answer_now(pipeline, head_of_all, call_after()) for _ in range(ROWS)]
+        given = [path.answer(head_of_all, call_after()) for _ in range(ROWS)]
         self.records = [answer for answer in given if answer is not None]
         record_after = cycle(self.records).__next__
-        self.answered = lambda: answer_now(pipeline, head_of_all, call_after())
+        self.answered = lambda: path.answer(head_of_all, call_after())
 
         def filled() -> None:
             record = record_after()

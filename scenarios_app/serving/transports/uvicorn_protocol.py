@@ -17,8 +17,7 @@ from scenarios_app.serving.exchange import RequestHead, head_of
 from scenarios_app.serving.executor import run_eagerly
 from scenarios_app.serving.pipeline import Pipeline
 from scenarios_app.serving.playback import Answer
-from scenarios_app.serving.reply import Reply
-from scenarios_app.serving.short_path import PlainAnswer, answer_now, is_plain_head
+from scenarios_app.serving.short_path import PlainAnswer, is_plain_head
 from scenarios_app.serving.transports.asgi import send_answer
 from scenarios_app.serving.transports.asgi_scope import (
     App,
@@ -36,14 +35,13 @@ from scenarios_app.wire.registry import is_provider_path
 
 class PlainHead(NamedTuple):
     """The head of a request that may be answered inside the protocol: a call without body, and the
-    parsed head. The body may have `max_length` bytes. `plain` requests may take the short path.
-    With `keep_alive` the client uses the connection again."""
+    parsed head. The body may have `max_length` bytes. With `keep_alive` the client uses the
+    connection again."""
 
     pipeline: Pipeline
     call: Call
     head: RequestHead
     max_length: int
-    plain: bool
     keep_alive: bool
 
     def call_with(self, body: bytes) -> Call:
@@ -70,11 +68,9 @@ class UvicornProtocol(HttpToolsProtocol):
     _plain: PlainHead
     _stream: TimedStream | None = None
     _ending = False
-    # Whether the next byte begins a request; the bytes of its head, if they came in one packet; and
-    # its answer, if that was made before it is parsed.
+    # Whether the next byte begins a request; and the bytes of its head, if they came in one packet.
     _is_between_requests = True
     _raw: bytes | None = None
-    _early_answer: Answer | Awaitable[Answer] | None = None
     # Bytes that came before the request before them was answered. Only a subclass holds any.
     _held: bytes | bytearray = b""
 
@@ -84,9 +80,7 @@ class UvicornProtocol(HttpToolsProtocol):
             return
         raw, end, body = data.partition(HEAD_END)
         plain, length = self._cached_head(raw) if end else NO_HEAD
-        if plain is not None and length == len(body) and self._can_answer_now(plain):
-            self._answer_cached(plain, body, data)
-        else:
+        if plain is None or length != len(body) or not self._try_short_path(plain, body):
             self._raw = raw if end else None
             self._parse(data)
             self._raw = None
@@ -94,24 +88,17 @@ class UvicornProtocol(HttpToolsProtocol):
     def _parse(self, data: bytes) -> None:
         super().data_received(data)
 
-    def _can_answer_now(self, plain: PlainHead) -> bool:
-        return not self._held and self.is_free() and not plain.pipeline.waits
-
-    def _answer_cached(self, plain: PlainHead, body: bytes, data: bytes) -> None:
-        """Answer a request whose head is cached, without parsing it."""
-        self._unset_keepalive_if_required()
-        self._begin(plain)
-        call = plain.call_with(body)
-        may_be_short = plain.plain and not self.flow.write_paused
-        short = answer_now(plain.pipeline, plain.head, call) if may_be_short else None
-        if short is not None:
-            self._send_short(short)
-            return
-        answer = _start_answer(plain, call)
-        if not (isinstance(answer, Answer) and self._try_send(answer)):
-            # It is played out by a cycle, which begins with what the parser says.
-            self._early_answer = answer
-            super().data_received(data)
+    def _try_short_path(self, plain: PlainHead, body: bytes) -> bool:
+        """Answer a request without parsing its head; return False if it is not a plain one."""
+        path = plain.pipeline.short_path
+        if path is None or self._held or not self.is_free() or self.flow.write_paused:
+            return False
+        answer = path.answer(plain.head, plain.call_with(body))
+        if answer is not None:
+            self._unset_keepalive_if_required()
+            self._begin(plain)
+            self._send_short(answer)
+        return answer is not None
 
     def _begin(self, plain: PlainHead) -> None:
         self._ending = self._ending or not plain.keep_alive
@@ -148,10 +135,6 @@ class UvicornProtocol(HttpToolsProtocol):
             super().on_message_complete()
             return
         pieces, self._pieces = self._pieces, None
-        if (early := self._early_answer) is not None:
-            self._early_answer = None
-            self._answer_through_cycle(early)
-            return
         body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
         answer = _start_answer(self._plain, self._plain.call_with(body))
         if not (isinstance(answer, Answer) and self._try_send(answer)):
@@ -198,12 +181,7 @@ class UvicornProtocol(HttpToolsProtocol):
             return None
         headers = read_headers(self.headers)
         length = headers.get("content-length", "")
-        # So many digits are too many already.
-        if (
-            not length.isdecimal()
-            or len(length) > MAX_LENGTH_DIGITS
-            or "transfer-encoding" in headers
-        ):
+        if not LENGTH.fullmatch(length) or "transfer-encoding" in headers:
             return None
         pipeline, raw = self._pipeline(), path.decode("ascii")
         if pipeline is None or not is_provider_path(raw):
@@ -213,8 +191,7 @@ class UvicornProtocol(HttpToolsProtocol):
             return None
         call = call_of("POST", raw, query=query, headers=headers, body=b"")
         head = head_of(call)
-        plain, keep_alive = is_plain_head(head, call), parser.should_keep_alive()
-        return PlainHead(pipeline, call, head, max_length, plain, keep_alive)
+        return PlainHead(pipeline, call, head, max_length, parser.should_keep_alive())
 
     def _pipeline(self) -> Pipeline | None:
         return self.running[0]() if self.running else None
@@ -231,11 +208,11 @@ class UvicornProtocol(HttpToolsProtocol):
         return plain, length
 
     def _cache_head(self, raw: bytes | None, plain: PlainHead) -> None:
-        """Cache a head whose bytes belong to one request: one line per header after the first, each
-        ended properly."""
+        """Cache a plain head whose bytes belong to one request: one line per header after the
+        first, each ended properly."""
         # With the longest content length it must still be short enough.
         most = min(MAX_HEAD_BYTES, plain.pipeline.options.max_header_bytes) - MAX_LENGTH_DIGITS
-        if raw is None or len(raw) > most:
+        if raw is None or len(raw) > most or not is_plain_head(plain.head, plain.call):
             return
         declared = CONTENT_LENGTH.search(raw)
         if declared and raw.startswith(b"POST ") and _count_lines(raw) == len(self.headers):
@@ -257,38 +234,37 @@ class UvicornProtocol(HttpToolsProtocol):
             return False
         if is_immediate:
             body = answer.immediate_body()
-            if reply.streaming:
-                body = _chunk(body) + LAST_CHUNK
             # First the journal: who has an answer may look there at once.
             answer.finish()
-            self.transport.write(self._encode_head(reply, headers, last=self._ending) + body)
-            self._end(last=self._ending)
+            self._send(reply.status, headers.encode("latin-1"), body, chunked=reply.streaming)
         else:
-            self._play(answer, headers)
+            self._play(answer, headers.encode("latin-1"))
         return True
 
     def _send_short(self, answer: PlainAnswer) -> None:
         """Send an answer of the short path."""
         http, values = answer.http, answer.values
         body = http.body.fill(values)
-        head = (b"%d" % len(body)).join([piece.fill(values) for piece in http.head])
-        end = CLOSE if self._ending else b""
-        if http.chunked:
-            end, body = end + CHUNKED, _chunk(body) + LAST_CHUNK
-        else:
-            end += b"\r\n"
-        status = STATUS_LINE[http.status]
-        lines = _header_lines(*self.server_state.default_headers)
-        self.transport.write(b"".join((status, lines, head, end, body)))
-        self._end(last=self._ending)
+        lines = (b"%d" % len(body)).join([piece.fill(values) for piece in http.head])
+        self._send(http.status, lines, body, chunked=http.chunked)
 
-    def _play(self, answer: Answer, headers: str) -> None:
-        transport = self.transport
+    def _send(self, status: int, lines: bytes, body: bytes, *, chunked: bool) -> None:
+        """Send a whole response with these header lines."""
+        last = self._ending
+        if chunked:
+            body = _chunk(body) + LAST_CHUNK
+        self.transport.write(self._encode_head(status, lines, chunked=chunked, last=last) + body)
+        self._end(last=last)
+
+    def _play(self, answer: Answer, lines: bytes) -> None:
+        transport, reply = self.transport, answer.reply
 
         def write(piece: bytes, over: bool) -> None:
-            data = b"%x\r\n%b\r\n" % (len(piece), piece) if piece else b""
+            data = _chunk(piece)
             if not stream.response_started:
-                data = self._encode_head(answer.reply, headers, last=not stream.keep_alive) + data
+                last = not stream.keep_alive
+                head = self._encode_head(reply.status, lines, chunked=reply.streaming, last=last)
+                data = head + data
             transport.write(data + LAST_CHUNK if over else data)
 
         def end() -> None:
@@ -301,17 +277,10 @@ class UvicornProtocol(HttpToolsProtocol):
         self._stream = self.cycle = stream  # type: ignore[assignment]
         stream.go_on()
 
-    def _encode_head(self, reply: Reply, headers: str, *, last: bool) -> bytes:
-        return b"".join(
-            (
-                STATUS_LINE[reply.status],
-                _header_lines(*self.server_state.default_headers),
-                headers.encode("latin-1"),
-                CLOSE if last else b"",
-                b"transfer-encoding: chunked\r\n" if reply.streaming else b"",
-                b"\r\n",
-            )
-        )
+    def _encode_head(self, status: int, lines: bytes, *, chunked: bool, last: bool) -> bytes:
+        ours = _header_lines(*self.server_state.default_headers)
+        end = (CLOSE if last else b"") + (CHUNKED if chunked else b"\r\n")
+        return b"".join((STATUS_LINE[status], ours, lines, end))
 
     def _end(self, *, last: bool) -> None:
         if last:
@@ -344,6 +313,7 @@ CLOSE = b"connection: close\r\n"
 CHUNKED = b"transfer-encoding: chunked\r\n\r\n"
 # A head is known by all but these digits. More are too many already.
 MAX_LENGTH_DIGITS = 6
+LENGTH = re.compile(r"[0-9]{1,6}")
 CONTENT_LENGTH = re.compile(rb"\r\ncontent-length: *(\d{1,6})(?=\r\n|\Z)", re.IGNORECASE)
 
 

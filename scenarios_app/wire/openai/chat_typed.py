@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
-from scenarios_app.engine.canonical import CanonicalRequest, Json, Message, Tool
+from scenarios_app.engine.canonical import CanonicalRequest, Json, Message, Tool, ToolChoice
 from scenarios_app.engine.parts import (
     MessagePart,
     RefusalPart,
@@ -16,13 +16,14 @@ from scenarios_app.engine.parts import (
     ToolResultPart,
 )
 from scenarios_app.wire.base import Call, Endpoint, Params
-from scenarios_app.wire.body import Limits
+from scenarios_app.wire.body import Limits, TypedBody, Unsure, body_decoder, require
 from scenarios_app.wire.openai.chat_request import STEP_PROVIDERS, ChatFields
 from scenarios_app.wire.openai.dialects.dialect import Dialect
 from scenarios_app.wire.openai.dialects.rows import DIALECTS, OPENAI, PROVIDERS
 from scenarios_app.wire.openai.fields import MAX_CHOICES, to_json_format, to_tool_choice
 from scenarios_app.wire.openai.shared import DEPLOYMENT, PROVIDER
-from scenarios_app.wire.typed import TypedBody, Unsure, body_decoder, require
+
+_ANY_CHOICE = ToolChoice()
 
 
 class _Part(TypedBody):
@@ -157,7 +158,7 @@ def read_typed_chat(
         messages=_messages(body.messages),
         tools=tuple([_tool(tool) for tool in body.tools]) if body.tools else (),
         tool_choice=body.tool_choice,
-        choice=to_tool_choice(body.tool_choice),
+        choice=_ANY_CHOICE if body.tool_choice is None else to_tool_choice(body.tool_choice),
         stream=body.stream or False,
         temperature=body.temperature,
         top_p=body.top_p,
@@ -165,7 +166,7 @@ def read_typed_chat(
         stop=(stop,) if isinstance(stop, str) else tuple(stop or ()),
         reasoning=body.reasoning_effort is not None and body.reasoning_effort != "none",
         response_format=form,
-        json=to_json_format(form, "response_format"),
+        json=None if form is None else to_json_format(form, "response_format"),
         n=n,
         headers=call.headers,
         metadata=body.metadata or {},

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from functools import partial
+from operator import attrgetter
 
 from msgspec.structs import replace
 
@@ -51,7 +52,7 @@ _ENDPOINTS = (
         TypedReader(read_chat, read_typed_chat),
         render=_render,
         encode=ChunkEncoder,
-        cache_key=lambda request: request.own,
+        cache_key=attrgetter("own"),
         decoder=DECODER,
     ),
     completions.ENDPOINT,

@@ -1,12 +1,16 @@
 """A connection of the server in memory: requests as bytes in, answers as bytes out."""
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
+import pytest
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
-from scenarios_app.serving.transports import uvicorn_protocol
+from scenarios_app.serving.exchange import RequestHead
+from scenarios_app.serving.short_path import PlainAnswer, ShortPath
 from scenarios_app.serving.transports.asgi import ProviderApp
 from scenarios_app.serving.transports.uvicorn_protocol import UvicornProtocol
 from scenarios_app.wire.base import Call
@@ -57,18 +61,25 @@ class Connection:
     async def ask(self, call: Call) -> bytes:
         """Return the bytes of the answer to a call."""
         self._transport.received = b""
-        answer_now = uvicorn_protocol.answer_now
-
-        def counted(*arguments: Any) -> Any:
-            answer = answer_now(*arguments)
-            self.short += answer is not None
-            return answer
-
-        uvicorn_protocol.answer_now = counted
-        try:
+        with counted_answers() as answers:
             self._protocol.data_received(raw(call))
-        finally:
-            uvicorn_protocol.answer_now = answer_now
+        self.short += len(answers)
         while not self._protocol.is_free():
             await asyncio.sleep(0)
         return self._transport.received
+
+
+@contextmanager
+def counted_answers() -> Iterator[list[PlainAnswer]]:
+    """Collect the answers of all short paths meanwhile."""
+    answers: list[PlainAnswer] = []
+    answer = ShortPath.answer
+
+    def watched(path: ShortPath, head: RequestHead, call: Call) -> PlainAnswer | None:
+        answered = answer(path, head, call)
+        answers.extend([answered] if answered else [])
+        return answered
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ShortPath, "answer", watched)
+        yield answers

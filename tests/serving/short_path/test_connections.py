@@ -3,49 +3,35 @@
 import pytest
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from scenarios_app.serving.transports import uvicorn_protocol
 from tests.serving.pipelines import Playing, chat
+from tests.serving.short_path.connection import counted_answers
 from tests.serving.transports.direct_door import DOCUMENT, direct, raw, serving
 from tests.serving.transports.test_known_heads import plain
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_connection_that_is_to_end_is_closed_after_the_answer(
-    stream: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    short = []
-    answer_now = uvicorn_protocol.answer_now
-
-    def counted(*arguments: object) -> object:
-        answer = answer_now(*arguments)  # type: ignore[arg-type]
-        short.append(answer is not None)
-        return answer
-
-    monkeypatch.setattr(uvicorn_protocol, "answer_now", counted)
+async def test_connection_that_is_to_end_is_closed_after_the_answer(stream: bool) -> None:
     asked = raw(chat(stream=stream), close=True)
     async with serving(Playing(DOCUMENT), HttpToolsProtocol) as running:
         expected = [await running.say(asked) for _ in range(4)]
     async with direct() as (running, playing):
-        answers = [await running.say(asked) for _ in range(4)]
+        with counted_answers() as short:
+            answers = [await running.say(asked) for _ in range(4)]
         assert len(playing.journal) == 4
-    assert any(short)
+    assert len(short) == 2
     assert b"connection: close\r\n" in answers[-1]
     assert list(map(plain, answers)) == list(map(plain, expected))
 
 
 @pytest.mark.parametrize("header", ["origin", "x-mockllm-scenario"])
-async def test_request_with_a_rare_header_is_left_to_the_pipeline(
-    header: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refused(*_: object) -> None:
-        raise AssertionError("the short path was asked")
-
-    monkeypatch.setattr(uvicorn_protocol, "answer_now", refused)
+async def test_request_with_a_rare_header_is_left_to_the_pipeline(header: str) -> None:
     asked = raw(chat(headers={header: "s"}))
     async with direct() as (running, playing):
-        for _ in range(3):
-            await running.say(asked.replace(b"host:", b"connection: close\r\nhost:"))
-        assert [entry.scenario for entry in playing.journal] == ["s"] * 3
+        with counted_answers() as short:
+            for _ in range(4):
+                await running.say(asked.replace(b"host:", b"connection: close\r\nhost:"))
+        assert [entry.scenario for entry in playing.journal] == ["s"] * 4
+    assert short == []
 
 
 async def test_error_of_the_catalog_is_answered_by_the_pipeline(

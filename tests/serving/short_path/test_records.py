@@ -9,7 +9,7 @@ from scenarios_app.journal import Journal
 from scenarios_app.serving import services as of_services
 from scenarios_app.serving.metrics import Served
 from scenarios_app.serving.services import Services
-from tests.serving.pipelines import Playing, chat, says, scenario
+from tests.serving.pipelines import Playing, chat, record_with, says, scenario
 from tests.serving.short_path.connection import Connection
 
 MATCHED = Served("openai", "complete", 2, "matched", streamed=False, fault="")
@@ -28,7 +28,7 @@ def services(monkeypatch: pytest.MonkeyPatch) -> Iterator[Services]:
 async def connected(services: Services) -> Connection:
     """Return a connection to a step that answers from its template."""
     playing = Playing(scenario("s", says("Hi!", match={"model": "gpt-4o"})))
-    playing.pipeline._record = services._record
+    record_with(playing, services._record)
     connection = Connection(playing)
     for _ in range(2):
         await connection.ask(chat())

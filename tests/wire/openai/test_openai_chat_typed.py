@@ -9,12 +9,11 @@ from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.wire.base import Call
-from scenarios_app.wire.body import Limits, read_body
+from scenarios_app.wire.body import Limits, Unsure, read_body
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.chat_request import read_chat
 from scenarios_app.wire.openai.chat_typed import read_typed_chat
 from scenarios_app.wire.openai.wire import WIRE, WIRES_BY_DIALECT
-from scenarios_app.wire.typed import Unsure
 
 PATH = "/v1/chat/completions"
 ENDPOINT = next(one for one in WIRE.endpoints if one.pattern == PATH and one.method == "POST")
