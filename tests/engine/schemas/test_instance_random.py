@@ -7,6 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from jsonschema.exceptions import UnknownType
 from referencing import Registry
 
 from scenarios_app.engine.schemas.instance import make_instance
@@ -30,6 +31,9 @@ def test_satisfiable_schema_gets_a_valid_value(schema: Any, key: str) -> None:
     assert json.dumps(make_instance(json.loads(json.dumps(schema)), key)) == json.dumps(value)
 
 
+UNDECIDED = (RecursionError, ZeroDivisionError, UnknownType)
+
+
 @settings(max_examples=often(10_000))
 @given(ANY)
 def test_any_schema_gives_a_valid_value_or_an_error_message(schema: Any) -> None:
@@ -41,10 +45,9 @@ def test_any_schema_gives_a_valid_value_or_an_error_message(schema: Any) -> None
     try:
         valid = is_valid(value, schema)
     except BaseException as error:
-        circular = isinstance(error, RecursionError) or type(error).__name__ == "PanicException"
-        if not circular and not isinstance(error, ZeroDivisionError):
+        if not isinstance(error, UNDECIDED) and type(error).__name__ != "PanicException":
             raise
-        # A schema that is what it is itself: the judge goes round in circles, in Rust or Python.
-        # Or one branch wants a multiple of 0, which the judge tries and the value need not meet.
+        # The judge cannot decide: a schema refers to itself without end, in Python or in Rust, or
+        # a branch that the value need not meet wants a multiple of 0 or an unknown type.
         assume(False)
     assert valid, (schema, value)
