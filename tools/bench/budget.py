@@ -104,7 +104,7 @@ class Layers:
 
         assert pipeline.short_path is not None
         pipeline.record = None
-        path = dataclasses.replace(pipeline.short_path, record=None)
+        path = pipeline.short_path = dataclasses.replace(pipeline.short_path, record=None)
 
         async def warm() -> None:
             """Answer all twice: a template is made at the second answer."""
