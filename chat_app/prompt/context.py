@@ -57,14 +57,15 @@ class PromptInputs:
     def characters(self, turns: Sequence[Turn]) -> int:
         return sum(map(len, texts_of(self.system_prompt, self.tools, turns)))
 
-    def share(self, percent: int) -> int:
+    def tokens_of_limit(self, percent: int) -> int:
+        """Return a percentage of the limit, in tokens."""
         return self.limit * percent // 100
 
     def is_too_long(self, turns: Sequence[Turn]) -> bool:
-        return self.tokens(turns) > self.share(TRIGGER_PERCENT)
+        return self.tokens(turns) > self.tokens_of_limit(TRIGGER_PERCENT)
 
     def with_short_results(self, turns: Sequence[Turn]) -> tuple[Turn, ...]:
-        max_tokens = self.share(TRIGGER_PERCENT)
+        max_tokens = self.tokens_of_limit(TRIGGER_PERCENT)
         return shorten_results(turns, self, max_tokens=max_tokens, min_characters=MIN_RESULT_CHARS)
 
     def positions(self, first: int, last: int) -> range:
@@ -91,8 +92,8 @@ class PromptInputs:
         min_characters = self.tokens(cut_results(whole, MIN_RESULT_CHARS))
         ends = self.tokens(cut_results((*head, *tail), MIN_RESULT_CHARS))
         room = max(
-            self.share(TRIGGER_PERCENT) - ends,
-            min(self.share(SUMMARY_PERCENT), self.limit - ends),
+            self.tokens_of_limit(TRIGGER_PERCENT) - ends,
+            min(self.tokens_of_limit(SUMMARY_PERCENT), self.limit - ends),
         )
         if min_characters - ends <= room:
             return whole
@@ -103,7 +104,7 @@ class PromptInputs:
     def is_worth_summary(self, *positions: range) -> bool:
         """True if these messages have more tokens than a summary may use."""
         turns = turns_of(self.messages[position] for one in positions for position in one)
-        return estimate(texts_of("", (), turns)) > self.share(SUMMARY_PERCENT)
+        return estimate(texts_of("", (), turns)) > self.tokens_of_limit(SUMMARY_PERCENT)
 
     def _cut_to_tokens(self, text: str, tokens: int) -> str:
         length, text_cut = len(text), text
@@ -136,7 +137,7 @@ class PromptInputs:
     def _ends_fit(self, head: int, tail: int, percent: int) -> bool:
         ends = (*self.messages[:head], *self.messages[len(self.messages) - tail :])
         turns = cut_results(turns_of(ends), MIN_RESULT_CHARS)
-        return self.tokens(turns) <= self.share(percent)
+        return self.tokens(turns) <= self.tokens_of_limit(percent)
 
 
 SANDWICH: Final = "sandwich"
@@ -198,7 +199,7 @@ class ContextPlan:
         turns = shorten_results(
             turns,
             inputs,
-            max_tokens=inputs.share(TRIGGER_PERCENT),
+            max_tokens=inputs.tokens_of_limit(TRIGGER_PERCENT),
             min_characters=MIN_RESULT_CHARS,
             among=slice(before),
         )
@@ -207,7 +208,7 @@ class ContextPlan:
             default=before,
         )
         for among in (slice(before, latest), slice(max(before, latest), None)):
-            max_tokens = inputs.share(ANSWER_PERCENT)
+            max_tokens = inputs.tokens_of_limit(ANSWER_PERCENT)
             turns = shorten_results(
                 turns, inputs, max_tokens=max_tokens, min_characters=0, among=among
             )
@@ -277,6 +278,6 @@ def _summary_task(
             messages[after.start : after.stop],
             summary,
             before=messages[before.start : before.stop],
-            tokens=inputs.share(TRIGGER_PERCENT),
+            tokens=inputs.tokens_of_limit(TRIGGER_PERCENT),
         ),
     )

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from scenarios_app.engine.canonical import CanonicalRequest
-from scenarios_app.engine.redaction import redact_text
+from scenarios_app.engine.secrets import mask
 from scenarios_app.engine.state import AnswerState, SessionReader
 from scenarios_app.wire.base import ArchivedValues, ArchiveHooks, ArchiveWrite
 
@@ -12,9 +12,8 @@ async def resolve(
     request: CanonicalRequest, archival: ArchiveHooks, session: str, *, archive: SessionReader
 ) -> CanonicalRequest:
     """The request with everything that it names; raises WireError where that is not stored."""
-    return archival.resolve(
-        request, await recall_archived(request, archival, session, archive=archive)
-    )
+    archived = await recall_archived(request, archival, session, archive=archive)
+    return archival.resolve(request, archived)
 
 
 async def recall_archived(
@@ -40,8 +39,9 @@ async def store(
 ) -> None:
     """Store what is to be stored, without these secrets, and give up what is not to be."""
     for each in stored:
-        if each.data is None:
+        if (data := each.data) is None:
             await archive.forget_response(session, each.name)
         else:
-            data = redact_text(each.data.decode(), secrets).encode() if secrets else each.data
+            for secret in secrets:
+                data = data.replace(secret.encode(), mask(secret).encode())
             await archive.remember_response(session, each.name, data)

@@ -5,6 +5,7 @@ from io import BytesIO
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import Field, FormParser, parse_options_header
 from python_multipart.multipart import File as PartOfForm
@@ -99,12 +100,22 @@ class FileFields(ResourceFields, frozen=True, kw_only=True):
     purpose: str = ""
 
 
-_encode = msgspec.msgpack.Encoder().encode
-
-
 def file_write(file: File) -> ArchiveWrite:
-    """Return the write of a file."""
-    return ArchiveWrite(file.id, _encode(file))
+    """Return the write of a file: a line of JSON without its data, then its data.
+
+    No length is stored, so that secrets in the data can be masked.
+    """
+    about = replace(file, data=b"")
+    return ArchiveWrite(file.id, encode_json(about) + b"\n" + file.data)
+
+
+def read_file(stored: bytes) -> File:
+    """Return a stored file."""
+    about, _, data = stored.partition(b"\n")
+    return replace(_decode(about), data=data)
+
+
+_decode = msgspec.json.Decoder(File).decode
 
 
 def _to_json(file: File, own: object) -> dict[str, Json]:
@@ -132,7 +143,7 @@ FILES = ResourceKind(
     parameter="file_id",
     prefix=PREFIX,
     examples={name: File(name, 0, 0, "example.jsonl", "batch", b"") for name in _EXAMPLES},
-    decode=msgspec.msgpack.Decoder(File).decode,
+    decode=read_file,
     writes=lambda file: (file_write(file),),
     read_fields=lambda call: FileFields(purpose=call.query.get("purpose", "")),
     read_page=read_page,
