@@ -27,7 +27,7 @@ class Limits(msgspec.Struct, frozen=True):
     messages: int = 10_000
 
 
-class Node(msgspec.Struct, frozen=True):
+class Node(msgspec.Struct, frozen=True, gc=False):
     """A JSON value and its place in the body: at a key or index of the node that it is `inside`.
 
     A missing key and an explicit null are the same: a node whose value is `None`.

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from scenarios_app.engine.canonical import CanonicalRequest, Json
+from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.wire.base import (
     ArchiveWrite,
     Call,
@@ -38,7 +38,7 @@ from scenarios_app.wire.openai.responses.record import (
     write_alias,
     write_record,
 )
-from scenarios_app.wire.openai.responses.request import ResponseFields
+from scenarios_app.wire.openai.responses.request import ResponseFields, read_input
 from scenarios_app.wire.openai.shared import PROVIDER
 
 PATH = "/v1/conversations"
@@ -86,13 +86,8 @@ def _read_update(call: Call, endpoint: Endpoint, params: Params, body: Node) -> 
 def _read_items(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     """Return a request to add items; a new conversation may have none."""
     items = body.maybe("items") if endpoint.canonical == PATH else body.need("items")
-    return _request(
-        call,
-        endpoint,
-        params,
-        body,
-        ConversationFields({"input": _check_items(items)} if items else {}),
-    )
+    added = _check_items(items) if items else ()
+    return _request(call, endpoint, params, body, ConversationFields(items=added))
 
 
 def _retrieve_item(request: CanonicalRequest, context: ComputeContext) -> bytes:
@@ -169,10 +164,10 @@ def _find_item(own: ConversationFields) -> Node:
     )
 
 
-def _check_items(node: Node) -> Json:
-    """Return items unchanged after validating them."""
+def _check_items(node: Node) -> tuple[Node, ...]:
+    """Return the items of a list after validating them."""
     read_items(node.items(), {})
-    return node.value
+    return tuple(read_input({"input": node.value}))
 
 
 _ITEMS = replace(HISTORY, record_computed=_store_items)

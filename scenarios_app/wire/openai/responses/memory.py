@@ -37,11 +37,7 @@ from scenarios_app.wire.openai.responses.record import (
     write_alias,
     write_record,
 )
-from scenarios_app.wire.openai.responses.request import (
-    ResponseFields,
-    build_conversation,
-    read_input,
-)
+from scenarios_app.wire.openai.responses.request import ResponseFields, build_conversation
 from scenarios_app.wire.openai.responses.stream import ResponseEncoder
 from scenarios_app.wire.openai.shared import PROVIDER
 
@@ -73,7 +69,7 @@ def _iter_references(own: ResponseFields, archived: ArchivedValues) -> Iterator[
     if own.conversation is not None:
         yield info_name(own.conversation)
     yield from _earlier_names(own, archived)
-    for item in read_input(own.echoed):
+    for item in own.items:
         if kind_of(item) == REFERENCE and (owner := _ITEM.match(item.need("id").text())):
             yield f"resp_{owner[1]}"
 
@@ -82,7 +78,7 @@ def with_history(request: CanonicalRequest, archived: ArchivedValues) -> Canonic
     """Return the request with its conversation and its references resolved."""
     own: ResponseFields = request.own
     names = [name for name in _earlier_names(own, archived) if not name.startswith(_CONVERSATION)]
-    items = tuple(_resolve_item(item, archived) for item in read_input(own.echoed))
+    items = tuple(_resolve_item(item, archived) for item in own.items)
     about = _find_info(own, archived)
     gone = about.gone if about else ()
     called: dict[str, str] = {}

@@ -70,17 +70,18 @@ class ResponseFields(msgspec.Struct, frozen=True):
 
     `echoed` are the body fields that the response repeats, and its input; `conversation` is the id
     of the one to continue; `obfuscated` pads deltas; `top_logprobs` is the number of alternatives
-    per token, None for no log probabilities. The rest is set when the history is loaded: the items
-    `before` it and its own, the name of the previous response, and the conversation's metadata.
-    `recorded_items` replace the recorded `items`, if given.
+    per token, None for no log probabilities; `items` are those of the input. The rest is set when
+    the history is loaded: the items that references name, the items `before` the input, the name
+    of the previous response, and the conversation's metadata. `recorded_items` replace the recorded
+    `items`, if given.
     """
 
     echoed: Mapping[str, Json] = {}
     conversation: str | None = None
     obfuscated: bool = True
     top_logprobs: int | None = None
-    before: tuple[Node, ...] = ()
     items: tuple[Node, ...] = ()
+    before: tuple[Node, ...] = ()
     recorded_items: bytes | None = None
     previous: str | None = None
     about: ConversationInfo | None = None
@@ -112,7 +113,7 @@ def read_response(call: Call, endpoint: Endpoint, params: Params, body: Node) ->
         json=to_json_format(form, "text.format"),
         headers=call.headers,
         metadata=fields.get("metadata", {}),
-        own=ResponseFields(echoed, named, _obfuscated(fields), _top_logprobs(body)),
+        own=ResponseFields(echoed, named, _obfuscated(fields), _top_logprobs(body), items),
     )
 
 
