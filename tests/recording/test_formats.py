@@ -219,5 +219,5 @@ def test_names_are_made_unique() -> None:
 
 def test_every_format_has_a_title() -> None:
     titles = [one.title for one in importers.FORMATS]
-    assert len(set(titles)) == len(titles) == 7
+    assert len(set(titles)) == len(titles) == 8
     assert Path("x.YAML").suffix.lower() in importers.SUFFIXES

@@ -13,10 +13,11 @@ from scenarios_app.store.documents import authored_names, load
 
 class Command(BaseCommand):
     help = (
-        "Imports recordings as scenarios. Reads vcrpy cassettes, HAR, aimock fixtures, WireMock "
-        "mappings, logs in JSONL, OTLP traces and traces of the chat. Each file becomes a scenario "
-        "named after the file without its suffix. It replaces a recording of that name, never "
-        "another scenario. Reports what cannot be carried over; a file with an error loads nothing."
+        "Imports recordings as scenarios. Reads vcrpy cassettes, pydantic-ai's WebSocket "
+        "cassettes, HAR, aimock fixtures, WireMock mappings, logs in JSONL, OTLP traces and "
+        "traces of the chat. Each file becomes a scenario named after the file without its "
+        "suffix. It replaces a recording of that name, never another scenario. Reports what "
+        "cannot be carried over; a file with an error loads nothing."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -11,7 +11,16 @@ from scenarios_app.engine.recorded.requests import depth_of
 from scenarios_app.engine.shapes import DocumentError, Problem
 from scenarios_app.recording import Interaction
 from scenarios_app.recording.document import Conversion, to_document
-from scenarios_app.recording.importers import aimock, har, jsonl, otlp, traces, vcr, wiremock
+from scenarios_app.recording.importers import (
+    aimock,
+    har,
+    jsonl,
+    otlp,
+    traces,
+    vcr,
+    websocket,
+    wiremock,
+)
 
 MAX_DEPTH: Final = 100
 MAX_FILE_BYTES: Final = 20_000_000
@@ -36,6 +45,7 @@ class Format:
 
 
 FORMATS: Final[tuple[Format, ...]] = (
+    Format("WebSocket", websocket.fits, read_interactions=websocket.read),
     Format("vcrpy", vcr.fits, read_interactions=vcr.read),
     Format("HAR", har.fits, read_interactions=har.read),
     Format("OTLP", otlp.fits, read_document=otlp.read),

@@ -1,0 +1,70 @@
+"""Reads pydantic-ai's cassettes of WebSockets, which list the messages of OpenAI's Responses."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from scenarios_app.recording import Interaction, RecordedRequest
+from scenarios_app.recording.importers.reader import FileValue
+from scenarios_app.recording.messages import AnswerMessages
+from scenarios_app.wire.openai.responses.messages import ServerMessage, read_server_message
+
+_URL: Final = "https://api.openai.com/v1/responses"
+_CREATE: Final = "response.create"
+# Fields of a message that the body of an HTTP request does not have.
+_OF_MESSAGES: Final = frozenset({"type", "stream_id"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """A request with the messages that answer it."""
+
+    fields: dict[str, Any]
+    answer: AnswerMessages = field(default_factory=AnswerMessages)
+
+    def interaction(self) -> Interaction:
+        body = {key: value for key, value in self.fields.items() if key not in _OF_MESSAGES}
+        data = json.dumps({**body, "stream": True}, ensure_ascii=False).encode()
+        return Interaction(RecordedRequest("POST", _URL, body=data), self.answer.response())
+
+
+def fits(value: Any) -> bool:
+    """True if a decoded file is such a cassette."""
+    messages = value.get("interactions") if isinstance(value, dict) else None
+    first = messages[0] if isinstance(messages, list) and messages else None
+    return isinstance(first, dict) and "direction" in first
+
+
+def read(value: Any, *, source: str = "") -> Iterator[Interaction | str]:
+    """Yield the interactions, and a note for each message left out; raises DocumentError."""
+    turns: list[_Turn] = []
+    for message in FileValue(value, source).at("interactions").items():
+        direction, data = message.at("direction").text(), message.maybe("data")
+        kind = data.maybe("type").value
+        if direction == "sent" and kind == _CREATE:
+            turns.append(_Turn(data.object()))
+        elif direction == "received":
+            received = _server_message(data)
+            answered = _find_open(turns, received.stream_id)
+            if answered is None:
+                yield f"left out: a received {kind!r} that answers no {_CREATE!r}"
+            else:
+                answered.answer.add(0.0, received)
+        elif direction == "sent":
+            yield f"left out: a sent {kind!r}"
+        elif direction != "closed":
+            raise message.at("direction").type_error("'sent', 'received' or 'closed'")
+    yield from (turn.interaction() for turn in turns)
+
+
+def _server_message(data: FileValue) -> ServerMessage:
+    return read_server_message(json.dumps(data.object(), ensure_ascii=False).encode())
+
+
+def _find_open(turns: list[_Turn], stream_id: str | None) -> _Turn | None:
+    """Return the first request of a lane whose answer has not ended."""
+    for turn in turns:
+        if not turn.answer.is_whole and turn.fields.get("stream_id") == stream_id:
+            return turn
+    return None

@@ -1,0 +1,49 @@
+"""Messages over the WebSocket of the Responses API are read as parts of an HTTP response."""
+
+import json
+
+import pytest
+
+from scenarios_app.wire.openai.responses.messages import read_server_message
+
+
+def test_event_without_a_lane_is_kept_to_the_byte() -> None:
+    data = b'{ "type": "response.output_text.delta", "delta": "a" }'
+    message = read_server_message(data)
+    assert message.event == b"event: response.output_text.delta\ndata: " + data + b"\n\n"
+    assert (message.stream_id, message.ends, message.status) == (None, False, None)
+
+
+def test_lane_is_taken_out_of_an_event() -> None:
+    message = read_server_message(b'{"type":"response.completed","stream_id":"a"}')
+    assert message.event == b'event: response.completed\ndata: {"type":"response.completed"}\n\n'
+    assert (message.stream_id, message.ends) == ("a", True)
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "expected"),
+    [(429, {"Retry-After": 1}, (("retry-after", "1"),)), (500, None, ())],
+)
+def test_error_with_a_status_is_a_response(
+    status: int, headers: object, expected: tuple[tuple[str, str], ...]
+) -> None:
+    event = {"type": "error", "status": status, "error": {"code": "x"}, "headers": headers}
+    message = read_server_message(json.dumps(event).encode())
+    assert (message.status, message.headers, message.ends) == (status, expected, True)
+    assert message.body == b'{"error":{"code":"x"}}'
+
+
+@pytest.mark.parametrize("status", [None, 200, "400"])
+def test_error_without_an_error_status_is_an_event(status: object) -> None:
+    message = read_server_message(json.dumps({"type": "error", "status": status}).encode())
+    assert (message.status, message.body, message.ends) == (None, b"", True)
+
+
+def test_message_without_a_type_is_an_event_without_a_name() -> None:
+    assert read_server_message(b'{"type":7}').event.startswith(b"event: \ndata: ")
+
+
+@pytest.mark.parametrize("data", [b"[1]", b"{", b"\xff"])
+def test_data_that_is_no_object_raises_a_value_error(data: bytes) -> None:
+    with pytest.raises(ValueError):
+        read_server_message(data)
