@@ -12,7 +12,7 @@ from django.core.asgi import get_asgi_application  # noqa: E402  (needs the sett
 django = get_asgi_application()
 
 # Only now: these import models.
-from mockllm_site.pages.wrong_base import has_wrong_base_url  # noqa: E402
+from mockllm_site.pages.unknown_urls import is_unknown_url  # noqa: E402
 from mockllm_site.serve import lease  # noqa: E402
 from mockllm_site.serve.database_threads import with_database_threads  # noqa: E402
 from mockllm_site.serve.lifespan import ensure_started, lifespan  # noqa: E402
@@ -46,11 +46,7 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
             scope["headers"] = list(scope["headers"])
             if not services().started:
                 await ensure_started()
-            app = (
-                providers
-                if is_provider_path(path_of(scope)) or has_wrong_base_url(scope)
-                else pages
-            )
+            app = providers if is_provider_path(path_of(scope)) or is_unknown_url(scope) else pages
             await app(scope, receive, send)
         case "websocket":
             await ensure_started()

@@ -62,7 +62,7 @@ if "runserver" in sys.argv:
 
 MIDDLEWARE = [
     "mockllm_site.kit.lost_streams.close_lost_streams",
-    "mockllm_site.pages.wrong_base.answer_wrong_base_url",
+    "mockllm_site.pages.unknown_urls.answer_unknown_urls",
     "mockllm_site.pages.errors.complete_error_responses",
     "django.middleware.security.SecurityMiddleware",
     "mockllm_site.kit.security_headers.security_headers",

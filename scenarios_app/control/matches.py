@@ -46,6 +46,8 @@ COLUMNS = (
     "request_body",
     "request_cut",
 )
+# Ways of requests that no scenario was looked for.
+REFUSED_WAYS = frozenset({"", "url"})
 _BATCH = 100
 # A masked string after its key, also in JSON within JSON.
 _MASKED = re.compile(r'\\*"\s*:\s*\\*"' + re.escape(MASK))
@@ -127,7 +129,7 @@ class _RowMatcher:
     def match_row(self, row: ServedRequest) -> "bool | RequestReader | str":
         """Return True for a match, the reader if it does not match, a reason if that cannot be
         decided, and False for a refused request."""
-        if not row.way and not row.matched:
+        if not row.matched and row.way in REFUSED_WAYS:
             return False
         request = None if row.request_cut else parse_row(row, self.options)
         if request is not None:

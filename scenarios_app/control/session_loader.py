@@ -113,6 +113,7 @@ def to_exchange(row: ServedRequest, options: Options, *, bodies: bool = True) ->
         fault=row.fault,
         violations=tuple(row.violations),
         near_misses=row.near_misses,
+        answered=row.answered,
         request=parse_row(row, options) if readable else None,
         request_headers=row.request_headers,
         request_body=row.request_body if bodies else "",

@@ -55,6 +55,10 @@ class UnmatchedBody(Shape):
     path = Text(help_text="Without its query.")
     fallback = Flag(help_text="A catch-all answered.")
     near_misses = NearMissBody(many=True, help_text="The nearest steps.")
+    url_error = Text(
+        allow_blank=True,
+        help_text="The error, where the URL or its method is unknown; else empty.",
+    )
 
 
 class ViolationBody(Shape):

@@ -6,8 +6,9 @@ from django.db.models import Q
 
 from scenarios_app.models.fields import JsonField, Outcome
 
-# Requests for which a scenario was looked for and none matched, also if the catch-all answered:
-# the one definition for lists, counts, filters and verdict (`ServedRequest.is_unmatched`).
+# Requests that no scenario matched, also if the catch-all answered, and those that no endpoint
+# takes (`way` is "url"): the one definition for lists, counts, filters and verdict
+# (`ServedRequest.is_unmatched`).
 UNANSWERED = Q(fallback=True) | (Q(matched=False) & ~Q(way=""))
 
 

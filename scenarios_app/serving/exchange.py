@@ -10,7 +10,7 @@ from urllib.parse import quote
 import msgspec
 from msgspec.structs import replace
 
-from scenarios_app.engine.canonical import CanonicalRequest, Json
+from scenarios_app.engine.canonical import CanonicalRequest, ErrorAnswer, Json
 from scenarios_app.engine.matching.near_misses import NearMiss
 from scenarios_app.engine.matching.select import Decision
 from scenarios_app.engine.producing.produce import Seed, make_seed
@@ -19,7 +19,12 @@ from scenarios_app.journal.entry import JournalEntry
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.reply import SentReply
 from scenarios_app.wire.base import Call, Headers, Wire
-from scenarios_app.wire.registry import Target, find_misplaced_target, find_target, wires
+from scenarios_app.wire.registry import (
+    Target,
+    find_misplaced_target,
+    find_target,
+    unowned_target,
+)
 
 Outcome: TypeAlias = Literal["complete", "client_gone", "fault", "unmatched"]
 
@@ -33,6 +38,10 @@ MAX_PREVIEW_CHARS = 1_000
 MAX_SESSION_CHARS = 200
 
 
+# An unknown URL, and a method that the URL does not take.
+_NO_ENDPOINT = frozenset({404, 405})
+_UPGRADE_REQUIRED = 426
+_PROBES = frozenset({"HEAD", "OPTIONS"})
 # The bits of a UUID that say what it is, and all others.
 _VERSION = 0x4000_8000_0000_0000_0000
 _RANDOM = ~0xF000_C000_0000_0000_0000
@@ -72,9 +81,8 @@ class RequestHead(msgspec.Struct, eq=False):
 
 def head_of(call: Call) -> RequestHead:
     """Return the parsed head of a call."""
-    # Who calls a door with a path that no provider owns means the last of them.
-    target = find_target(call) or find_misplaced_target(call) or Target(wires()[-1], None)
-    key = target.wire.api_key(call)
+    target = find_target(call) or find_misplaced_target(call) or unowned_target(call)
+    key = target.api_key(call)
     return RequestHead(target, session_of(call, key), has_api_key=key is not None)
 
 
@@ -136,7 +144,8 @@ class Exchange(msgspec.Struct):
 
     @property
     def unmatched(self) -> bool:
-        """True if a scenario was looked for and none matched, also if the catch-all answered."""
+        """True if no scenario matched, also if the catch-all answered, or no endpoint takes the
+        request."""
         decision = self.decision
         return decision is not None and (decision.fallback or not any(self.answered_by))
 
@@ -169,6 +178,12 @@ class Exchange(msgspec.Struct):
         label = step.label if step else decision.text if decision.kind == "in_band" else ""
         self.answered_by = scenario.name if scenario else "", label
 
+    def refuse(self, error: ErrorAnswer) -> None:
+        """Decide that the request is unmatched if it was refused because no endpoint takes it."""
+        no_endpoint = self.head.target.endpoint is None and error.status in _NO_ENDPOINT
+        if (no_endpoint or error.status == _UPGRADE_REQUIRED) and not _is_probe(self.call):
+            self.decide(Decision("unmatched", "url", text=error.message))
+
     def entry(self, sent: SentReply) -> JournalEntry:
         """Return the journal entry of a call whose reply was sent."""
         if self.request is not None:
@@ -191,7 +206,7 @@ class Exchange(msgspec.Struct):
             status=reply.status,
             outcome=self._outcome(sent, fault),
             duration_ms=_ms(sent.ended_at - self.began),
-            provider=self.head.target.wire.provider,
+            provider=self.head.target.provider,
             query=call.query,
             model=self.model,
             streamed=reply.streaming,
@@ -236,6 +251,12 @@ class Exchange(msgspec.Struct):
             return fault.kind
         step = decision.step if decision.kind == "step" else None
         return step.produce.fault.kind if step and step.produce.fault else ""
+
+
+def _is_probe(call: Call) -> bool:
+    """Return whether a call only looks what is there, as browsers and health checks do: it is not
+    meant for a model."""
+    return call.method in _PROBES or "text/html" in call.headers.get("accept", "")
 
 
 def preview_of(request: CanonicalRequest) -> str:

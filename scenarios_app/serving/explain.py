@@ -77,9 +77,9 @@ async def explain(
         steps = tuple(replace(one, near=places.get((one.scenario, one.key))) for one in explained)
     return Explanation(
         session=exchange.session,
-        provider=exchange.target.wire.provider,
+        provider=exchange.target.provider,
         request=request,
-        decision=exchange.decision,
+        decision=exchange.decision if request is not None else None,
         steps=steps,
         reply=reply,
         whole=_as(exchange, stream=False),

@@ -43,6 +43,7 @@ from scenarios_app.serving.respond import (
     error_reply,
     is_generated_for_schemas,
     is_long_script,
+    refusal,
     respond,
     with_headers,
 )
@@ -141,7 +142,7 @@ class Pipeline:
         except WireError as error:
             if recording is not None and error.answer.status not in OURS_ALONE:
                 forward_or_miss(exchange, recording)
-            return error_reply(exchange, error.answer)
+            return refusal(exchange, error.answer)
         except StateUnavailable as error:
             return error_reply(exchange, ErrorAnswer(503, str(error), retry_after_ms=1000))
         except Exception:
@@ -152,7 +153,7 @@ class Pipeline:
     def refuse(self, call: Call, error: ErrorAnswer) -> Answer:
         """Return an error answer to a call that a transport cannot pass completely."""
         exchange = self.exchange(call)
-        return self._answer(exchange, error_reply(exchange, error))
+        return self._answer(exchange, refusal(exchange, error))
 
     def refuse_head(self, call: Call) -> Answer | None:
         """Return an error answer if the head alone is refused, so that the body need not be read;
@@ -161,7 +162,7 @@ class Pipeline:
         try:
             admit_head(call, exchange.target, self.options)
         except WireError as error:
-            return self._answer(exchange, error_reply(exchange, error.answer))
+            return self._answer(exchange, refusal(exchange, error.answer))
         return None
 
     def refuse_body(self, call: Call) -> Answer:

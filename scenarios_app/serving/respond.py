@@ -79,6 +79,12 @@ def error_reply(exchange: Exchange, error: ErrorAnswer, *, delay: float = 0.0) -
     return replace(_with(reply, error.headers), preview=error.message[:MAX_PREVIEW_CHARS])
 
 
+def refusal(exchange: Exchange, error: ErrorAnswer) -> Reply:
+    """Return the error of a request for which no scenario is looked for."""
+    exchange.refuse(error)
+    return error_reply(exchange, error)
+
+
 def computed_reply(
     exchange: Exchange, body: bytes, media_type: str, *, stream: bool = False
 ) -> Reply:

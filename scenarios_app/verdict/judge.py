@@ -76,7 +76,10 @@ def _digest(value: Json) -> str:
 
 @dataclass(frozen=True, slots=True)
 class UnmatchedRequest:
-    """A request that no step answered, or only a catch-all (`fallback`)."""
+    """A request that no step answered, or only a catch-all (`fallback`).
+
+    `url_error` is the error message if no endpoint takes the request, so that no step could match.
+    """
 
     id: str
     session: str
@@ -84,6 +87,7 @@ class UnmatchedRequest:
     path: str
     fallback: bool
     near_misses: Sequence[Json]
+    url_error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +188,8 @@ def _unmatched_requests(session: JudgedSession) -> Iterator[UnmatchedRequest]:
     for one in session.exchanges:
         if one.unmatched:
             yield UnmatchedRequest(
-                one.id, session.name, one.provider, one.path, one.fallback, one.near_misses
+                *(one.id, session.name, one.provider, one.path, one.fallback, one.near_misses),
+                url_error=one.answered if one.way == "url" else "",
             )
 
 

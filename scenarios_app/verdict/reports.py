@@ -28,6 +28,7 @@ tr.served td:first-child::before { content: "✓ "; color: #187a2f }
 """
 # Longer texts of clients are cut.
 MAX_LINE_CHARS = 200
+_URL_HINT = "/docs/reference/routes/ lists the URLs of this server"
 # Reasons of one kind in a text or summary.
 MAX_REASONS = 50
 
@@ -81,11 +82,14 @@ def _limit(reasons: Iterable[Iterable[str]]) -> Iterator[str]:
 
 
 def _unmatched_lines(one: UnmatchedRequest) -> Iterator[str]:
-    yield f"unmatched: {line(one.path)}: {_unmatched_reason(one.fallback)} [{one.id}]"
+    yield f"unmatched: {line(one.path)}: {unmatched_reason(one.fallback, one.url_error)} [{one.id}]"
     yield from (f"  near: {near_miss_text(miss)}" for miss in one.near_misses)
 
 
-def _unmatched_reason(fallback: bool) -> str:
+def unmatched_reason(fallback: bool, url_error: str) -> str:
+    """Return why no step answered a request, and what to do if its URL is the reason."""
+    if url_error:
+        return f"{line(url_error)} ({_URL_HINT})"
     return "no scenario matched (default answer)" if fallback else "no step answered"
 
 
@@ -203,7 +207,8 @@ def _xml_text(text: str) -> str:
 
 def _unmatched(one: Mapping[str, Any]) -> str:
     near = "; ".join(near_miss_text(miss) for miss in one["near_misses"])
-    reason = f"{line(one['path'])}: {_unmatched_reason(one['fallback'])} [{one['id']}]"
+    reason = unmatched_reason(one["fallback"], one["url_error"])
+    reason = f"{line(one['path'])}: {reason} [{one['id']}]"
     return reason + (f"; near: {near}" if near else "")
 
 

@@ -27,7 +27,8 @@ class JudgedExchange:
     """One journaled request with its response, secrets masked. Header names are in lower case.
 
     Times are Unix seconds: `at` when the request arrived, `answered_at` when the first byte of
-    the response was sent (`ended_at` if none was). `request` is None if the journaled body cannot
+    the response was sent (`ended_at` if none was). `answered` is the beginning of the response's
+    text or error message. `request` is None if the journaled body cannot
     be parsed: the request was rejected, or its body was cut.
     """
 
@@ -51,6 +52,7 @@ class JudgedExchange:
     fault: str = ""
     violations: tuple[str, ...] = ()
     near_misses: Sequence[Json] = ()
+    answered: str = ""
     request: CanonicalRequest | None = None
     request_headers: Mapping[str, str] = field(default_factory=dict)
     request_body: str = ""
@@ -62,7 +64,7 @@ class JudgedExchange:
 
     @property
     def unmatched(self) -> bool:
-        """True if no step matched, also if a catch-all answered."""
+        """True if no step matched, also if a catch-all answered, or if no endpoint takes it."""
         return self.fallback or (bool(self.way) and not self.matched)
 
     @property

@@ -41,6 +41,9 @@ SHIPPED: tuple[Wire, ...] = (
 
 
 _MAX_CACHED_PATH_CHARS = 512
+_UNKNOWN_URL = "unknown_url"
+# Without it botocore reports no message.
+_UNKNOWN_TO_BEDROCK = (("x-amzn-errortype", "UnknownOperationException"),)
 
 
 class _InstalledWires(msgspec.Struct):
@@ -93,12 +96,25 @@ def routing_headers() -> tuple[str, ...]:
 
 
 class Target(msgspec.Struct, frozen=True):
-    """The destination of a call. Without an endpoint, `error` is the provider's 404 or 405."""
+    """The destination of a call. Without an endpoint, `error` is the provider's 404 or 405.
+
+    `provider` is empty if no provider owns the path; the wire then only writes headers.
+    """
 
     wire: Wire
     endpoint: Endpoint | None
     params: Params = {}
     error: WireError | None = None
+    is_owned: bool = True
+
+    @property
+    def provider(self) -> str:
+        return self.wire.provider if self.is_owned else ""
+
+    def api_key(self, call: Call) -> str | None:
+        """Return the client's key; if no provider owns the path, in the form of any provider."""
+        candidates = (self.wire,) if self.is_owned else wires()
+        return next((key for wire in candidates if (key := wire.api_key(call))), None)
 
 
 # A wire with its targets for one path, by method.
@@ -124,6 +140,25 @@ def find_target(call: Call) -> Target | None:
     if target is None or dialect is None or target.wire not in openai_chat.WIRES:
         return target
     return _to_dialect(target, dialect.strip().lower())
+
+
+def unowned_target(call: Call) -> Target:
+    """Return the 404 of a call whose path is no provider's.
+
+    Its body has the message in the places where the SDKs of most providers look for it.
+    """
+    prefixes = {wire.provider: wire.prefixes[0] for wire in wires()}
+    apis = ", ".join(f"{name} {prefixes[name]}" for name in providers())
+    message = _unknown_url(call) + f" No provider's API here has it. There are: {apis}."
+    error = WireError(404, message, code=_UNKNOWN_URL, headers=_UNKNOWN_TO_BEDROCK)
+    envelope = {"message": message, "type": "invalid_request_error", "param": None}
+    body = {"message": message, "error": {**envelope, "code": _UNKNOWN_URL}}
+    error.answer = replace(error.answer, body=body)
+    return Target(wires()[-1], None, error=error, is_owned=False)
+
+
+def _unknown_url(call: Call) -> str:
+    return f"Unknown request URL: {call.method} {call.path}."
 
 
 def _to_dialect(target: Target, name: str) -> Target:
@@ -153,11 +188,11 @@ def _find_by_path(call: Call) -> Target | None:
     target = _misplaced_target(call, candidates) or target
     if target is not None:
         return target
-    return _not_found(claiming[0], f"Unknown request URL: {call.method} {call.path}.")
+    return _not_found(claiming[0], _unknown_url(call))
 
 
 def _not_found(wire: Wire, message: str) -> Target:
-    return Target(wire, None, error=WireError(404, message, code="unknown_url"))
+    return Target(wire, None, error=WireError(404, message, code=_UNKNOWN_URL))
 
 
 def find_misplaced_target(call: Call) -> Target | None:
@@ -202,6 +237,7 @@ def _method_not_allowed(call: Call, wire: Wire, targets: Mapping[str, Target]) -
     error = WireError(
         405,
         f"Method {call.method} is not allowed for {call.path}.",
+        code="method_not_supported",
         headers=(("allow", ", ".join(sorted(targets))),),
     )
     return Target(wire, None, error=error)

@@ -44,6 +44,11 @@ class TestOfAClass(unittest.TestCase):
         self.skipTest("not today")
 
 
+def test_unknown_url(mockllm):
+    with openai.OpenAI(max_retries=0) as client, pytest.raises(openai.NotFoundError):
+        client.post("/threads", cast_to=object)
+
+
 def test_skipped(mockllm):
     mockllm.on("never").reply("x")
     pytest.skip("not today")
@@ -82,7 +87,7 @@ def test_the_test_itself_fails_and_never_for_more_than_one_reason(
     monkeypatch.setenv("COLUMNS", "300")
     monkeypatch.delenv("CI", raising=False)
     result = run("-rA", "-o", "asyncio_mode=auto", test_judged=JUDGED)
-    result.assert_outcomes(passed=1, failed=4, skipped=2, xfailed=1)
+    result.assert_outcomes(passed=1, failed=5, skipped=2, xfailed=1)
     out = result.stdout
     failures = {
         line.partition(" - ")[0]: line.partition(" - ")[2]
@@ -91,6 +96,10 @@ def test_the_test_itself_fails_and_never_for_more_than_one_reason(
     }
     own = failures.pop("FAILED test_judged.py::TestOfAClass::test_its_own_failure")
     assert own.startswith("AssertionError: 'this' != 'that'")
+    unknown_url = "unmatched: /v1/threads: Unknown request URL: POST /v1/threads. "
+    assert sum(line.startswith(unknown_url) for line in out.lines) == 1
+    unmatched = failures.pop("FAILED test_judged.py::test_unknown_url")
+    assert unmatched.endswith("1 request, 1 unmatched")
     assert {name.rpartition("::")[2] for name in failures} == {
         *("test_coroutine", "test_judged", "test_not_expected")
     }

@@ -71,6 +71,19 @@ def test_a_verdict_that_fails_is_the_exit_code_of_a_command_that_does_not(folder
     assert "never served: steps, step 2" in done.stderr
 
 
+def test_unknown_url_of_a_command_fails_the_verdict_and_is_named(folder: Path) -> None:
+    (folder / "lost.py").write_text(
+        ASK.replace('"/chat/completions"', '"/threads"').replace(
+            "print(json", "import urllib.error\ntry:\n    print(json"
+        )
+        + "except urllib.error.HTTPError as error:\n    print(error.code)\n"
+    )
+    done = run(folder, "--", sys.executable, "lost.py", "hello")
+    assert (done.returncode, done.stdout) == (1, "404\n")
+    assert "FAILED: the run, 1 request, 1 unmatched" in done.stderr
+    assert "unmatched: /v1/threads: Unknown request URL: POST /v1/threads." in done.stderr
+
+
 def test_the_commands_own_exit_code_comes_first(folder: Path) -> None:
     done = run(folder, "--", sys.executable, "-c", "raise SystemExit(3)")
     assert (done.returncode, done.stderr) == (3, "mockllm: passed: the run, 0 requests\n")

@@ -32,7 +32,8 @@ def verdict(**parts: Any) -> dict[str, Any]:
 def failed_verdict(text: str) -> dict[str, Any]:
     miss = {"field": "match.model", "expected": text, "actual": text}
     near = {"scenario": text, "step": "1", "mismatches": [miss]}
-    unmatched = {"id": "id-1", "path": text, "fallback": False, "near_misses": [near]}
+    unmatched = {"id": "id-1", "path": text, "fallback": False, "url_error": ""}
+    unmatched |= {"near_misses": [near]}
     finding = {"rule": "no-back-off", "level": "error", "message": text, "request": "id-3"}
     warning = {**finding, "rule": "stream-closed-early", "level": "warning", "request": "id-4"}
     return verdict(

@@ -78,6 +78,7 @@ def test_a_wrong_method_is_405_with_those_allowed() -> None:
     error = error_of(found).answer
     assert found.wire is openai_chat.WIRE
     assert (error.status, error.headers) == (405, (("allow", "GET, POST"),))
+    assert error.code == "method_not_supported"
     assert error.message == "Method PUT is not allowed for /v1/chat/completions."
 
 

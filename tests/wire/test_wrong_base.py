@@ -10,6 +10,7 @@ from scenarios_app.wire.registry import (
     find_intended_path,
     find_misplaced_target,
     find_target,
+    unowned_target,
 )
 
 HOST = "http://127.0.0.1:8000"
@@ -159,3 +160,27 @@ def test_a_method_that_one_provider_has_is_that_ones_whoever_the_client_is() -> 
 def test_unknown_path_below_a_prefix_gets_that_providers_404(path: str) -> None:
     found = target("POST", path)
     assert (found.wire.provider, told(found)) == ("openai", f"Unknown request URL: POST {path}.")
+
+
+def test_path_of_no_provider_gets_a_404_that_lists_the_apis() -> None:
+    call = Call("POST", "/v2/chat", {}, {"x-api-key": "k"}, b"")
+    found = unowned_target(call)
+    message = told(found)
+    assert message.startswith("Unknown request URL: POST /v2/chat. No provider's API here has it.")
+    assert "openai /v1/" in message and "gemini /v1beta/" in message
+    body = found.error and found.error.answer.body
+    envelope = {"message": message, "type": "invalid_request_error", "param": None}
+    assert body == {"message": message, "error": {**envelope, "code": "unknown_url"}}
+    assert found.provider == ""
+
+
+@pytest.mark.parametrize(
+    "headers", [{"x-api-key": "k"}, {"authorization": "Bearer k"}, {"x-goog-api-key": "k"}]
+)
+def test_key_on_a_path_of_no_provider_may_be_any_providers(headers: dict[str, str]) -> None:
+    call = Call("POST", "/v2/chat", {}, headers, b"")
+    assert unowned_target(call).api_key(call) == "k"
+    owned = find_target(Call("POST", "/api/chat", {}, headers, b""))
+    assert owned is not None
+    assert owned.provider == "ollama"
+    assert owned.api_key(call) == ("k" if "authorization" in headers else None)

@@ -8,7 +8,7 @@ from django.urls import reverse
 from scenarios_app.control.verdict import INCOMPLETE, judge_session
 from scenarios_app.models import ServedRequest
 from scenarios_app.verdict.judge import Verdict
-from scenarios_app.verdict.reports import MAX_REASONS, line, near_miss_text
+from scenarios_app.verdict.reports import MAX_REASONS, line, near_miss_text, unmatched_reason
 from scenarios_app.verdict.session import Finding
 
 # Limits for one view of the list: judging a request takes about 0.2 ms.
@@ -89,8 +89,7 @@ def quick_verdicts(sessions: Iterable[tuple[str, int, bool]]) -> dict[str, bool]
 def _groups(verdict: Verdict) -> Iterator[FindingGroup]:
     unmatched = [
         FindingLine(
-            f"{line(finding.path)}: "
-            + ("no match, the catch-all answered" if finding.fallback else "no step matched"),
+            f"{line(finding.path)}: {unmatched_reason(finding.fallback, finding.url_error)}",
             (finding.id,),
             tuple(near_miss_text(miss) for miss in finding.near_misses),
         )

@@ -14,7 +14,7 @@ from scenarios_app.engine.scenario import Fault, Scenario, ScriptedAnswer, Step
 DecisionKind: TypeAlias = Literal[
     "step", "failure", "violation", "error_turn", "fallback_step", "in_band", "unmatched"
 ]
-SelectionWay: TypeAlias = Literal["by_id", "match", "in_band"]
+SelectionWay: TypeAlias = Literal["by_id", "match", "in_band", "url"]
 SCENARIO_HEADER = "x-mockllm-scenario"
 BY_ID_MODEL_PREFIX = "test-llm"
 _MAX_NAME_CHARS = 200
@@ -23,6 +23,7 @@ _MAX_NAME_CHARS = 200
 class Decision(NamedTuple):
     """The step or text that answers a request, with what the journal stores about the choice.
 
+    The way is `url` if no endpoint takes the request, so that no scenario was looked for.
     `text` is the message of an error turn, a fallback step or an error; `fault` replaces the step's
     answer on a failing attempt. In band, `scripted` is the answer and `text` its name. `attempt`
     counts the step's failures from 1 and is 0 if it has none left; `fallback` marks a catch-all's

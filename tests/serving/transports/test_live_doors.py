@@ -68,3 +68,9 @@ def test_any_server_can_run_the_application(server: str) -> None:
         assert b"mockllm" in ask(port, Case("i", "/", method="GET")).body
         nothing = ask(port, Case("n", "/v1/nothing", method="GET", headers={"host": "bad"}))
         assert nothing.status == 404 and b"invalid_request_error" in nothing.body
+        bedrock = ask(port, Case("b", "/model/m/converse", body=b"{}"))
+        assert bedrock.status == 404 and b"Unknown request URL: POST /model/m" in bedrock.body
+        page = Case("p", "/model/m/converse", method="GET", headers={"accept": "text/html"})
+        assert b"<html" in ask(port, page).body
+        verdict = json.loads(ask(port, Case("v", "/control/verdict", method="GET")).body)
+        assert [one["path"] for one in verdict["unmatched"]] == ["/v1/nothing", "/model/m/converse"]

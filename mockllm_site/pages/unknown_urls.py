@@ -1,5 +1,4 @@
-"""Answers provider requests that a wrong base URL sent to an unknown path in the provider's shape,
-not with an HTML page."""
+"""Answers API clients that call an unknown URL with a provider's JSON 404, not with a page."""
 
 from collections.abc import Iterable
 
@@ -15,29 +14,38 @@ from scenarios_app.wire.registry import find_intended_path, is_provider_path
 
 # Paths below these belong to this site, which reports unknown ones itself.
 OURS = frozenset({"admin", "api", "chat", "control", "docs", "journal", "static", "traces"})
+# Pages of this site, and what browsers, crawlers and health checks look for on any server.
+NO_API = frozenset(
+    {"", "livez", "healthz", "readyz", "metrics"}
+    | {".well-known", "favicon.ico", "health", "robots.txt"}
+)
+# The chat API has the paths below this that no provider's client means.
+CHAT_API = "api"
+_WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 
-def has_wrong_base_url(scope: Scope) -> bool:
-    """Return whether an unknown path looks like a provider request that wants no page."""
+def is_unknown_url(scope: Scope) -> bool:
+    """Return whether a request is an API client's to a URL that neither a provider nor this site
+    has."""
     headers: Iterable[tuple[bytes, bytes]] = scope["headers"]
     values = {name: value.decode("latin-1") for name, value in headers if name in _HEADERS}
-    return _is_misled(scope["method"], path_of(scope), *(values.get(n, "") for n in _HEADERS))
+    return _is_unknown(scope["method"], path_of(scope), *(values.get(n, "") for n in _HEADERS))
 
 
 @sync_and_async_middleware
-def answer_wrong_base_url(get_response: Responder) -> Responder:
+def answer_unknown_urls(get_response: Responder) -> Responder:
     """Answer such requests before Django looks for a page or adds a missing slash."""
     if iscoroutinefunction(get_response):
 
         async def async_middleware(request: HttpRequest) -> HttpResponseBase:
-            if _request_is_misled(request):
+            if _is_unknown_request(request):
                 return await provider(request)
             return await get_response(request)
 
         return async_middleware
 
     def sync_middleware(request: HttpRequest) -> HttpResponseBase:
-        if _request_is_misled(request):
+        if _is_unknown_request(request):
             return async_to_sync(provider)(request)
         return get_response(request)  # type: ignore[return-value]
 
@@ -47,14 +55,24 @@ def answer_wrong_base_url(get_response: Responder) -> Responder:
 _HEADERS = (b"accept", b"access-control-request-method")
 
 
-def _request_is_misled(request: HttpRequest) -> bool:
+def _is_unknown_request(request: HttpRequest) -> bool:
     values = (request.headers.get(name.decode(), "") for name in _HEADERS)
-    return _is_misled(request.method or "", request.path_info, *values)
+    return _is_unknown(request.method or "", request.path_info, *values)
 
 
-def _is_misled(method: str, path: str, accept: str, preflight: str) -> bool:
+def _is_unknown(method: str, path: str, accept: str, preflight: str) -> bool:
+    """Browsers accept HTML. Other clients mean an API if the path ends as a provider's does, if
+    they write, or if they ask for JSON."""
     if "text/html" in accept or is_provider_path(path):
         return False
     # A CORS preflight names the method of the request that follows.
-    intended = find_intended_path(preflight if method == "OPTIONS" else method, path)
-    return intended is not None and intended.lead.strip("/").partition("/")[0] not in OURS
+    method = preflight if method == "OPTIONS" else method
+    intended = find_intended_path(method, path)
+    if intended is not None and _first_segment(intended.lead) not in OURS - {CHAT_API}:
+        return True
+    writes_or_reads_json = method in _WRITES or "application/json" in accept
+    return writes_or_reads_json and _first_segment(path) not in OURS | NO_API
+
+
+def _first_segment(path: str) -> str:
+    return path.strip("/").partition("/")[0]

@@ -1,5 +1,5 @@
-"""What looks like a provider's request at no provider's path: answered so, by the application and
-by Django alone, unless a person's browser asks or the path is one of ours."""
+"""Requests of API clients to unknown URLs get a provider's JSON 404, from the application and from
+Django alone; browsers get a page, and the paths of this site are not affected."""
 
 import json
 from typing import Any
@@ -8,13 +8,15 @@ import pytest
 from django.test import AsyncClient, Client
 
 from mockllm_site import urls
-from mockllm_site.pages.wrong_base import OURS, has_wrong_base_url
+from mockllm_site.pages.unknown_urls import NO_API, OURS, is_unknown_url
+from scenarios_app.engine.state import key_session
 from scenarios_app.journal import journal
 from scenarios_app.models import ServedRequest
 from scenarios_app.wire.openai.dialects.rows import OWNED_PREFIXES
 
 pytestmark = pytest.mark.django_db
 
+JSON = {"accept": "application/json"}
 BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 MISLED = [
     ("POST", "/chat/completions", "openai"),
@@ -22,7 +24,10 @@ MISLED = [
     ("POST", "/models/m:generateContent", "gemini"),
     ("POST", "/chat", "ollama"),
     ("GET", "/models", "openai"),
+    ("POST", "/api/paas/v4/chat/completions", "openai"),
+    ("POST", "/inference/v1/chat/completions", "openai"),
 ]
+UNOWNED = ["/model/anthropic.claude-v1/converse", "/v2/chat", "/hf-inference/tasks/m", "/x"]
 
 
 def scope(method: str, path: str, headers: dict[str, str]) -> dict[str, Any]:
@@ -56,12 +61,12 @@ async def test_django_answers_so_on_an_event_loop_and_in_debug_mode(settings: An
 
 @pytest.mark.parametrize(("method", "path", "provider"), MISLED)
 def test_the_application_answers_so_before_django(method: str, path: str, provider: str) -> None:
-    assert has_wrong_base_url(scope(method, path, {}))
-    assert has_wrong_base_url(scope(method, path, {"accept": "application/json"}))
+    assert is_unknown_url(scope(method, path, {}))
+    assert is_unknown_url(scope(method, path, {"accept": "application/json"}))
     asks_first = {"access-control-request-method": method}
-    assert has_wrong_base_url(scope("OPTIONS", path, asks_first))
-    assert not has_wrong_base_url(scope("OPTIONS", path, {}))
-    assert not has_wrong_base_url(scope(method, path, BROWSER))
+    assert is_unknown_url(scope("OPTIONS", path, asks_first))
+    assert not is_unknown_url(scope("OPTIONS", path, {}))
+    assert not is_unknown_url(scope(method, path, BROWSER))
 
 
 @pytest.mark.parametrize("path", ["/models", "/version", "/nothing"])
@@ -82,12 +87,43 @@ def test_a_person_gets_a_page(path: str) -> None:
         ("POST", "/v1/chat/completions"),
         ("POST", "/admin/v1/messages"),
         ("GET", "/control/models"),
-        ("POST", "/api/v1/chat/completions"),
         ("POST", "/chat/v1/chat/completions"),
+        ("POST", "/api/new_conversation"),
+        ("POST", "/"),
     ],
 )
-def test_known_paths_have_no_wrong_base(method: str, path: str) -> None:
-    assert not has_wrong_base_url(scope(method, path, {}))
+def test_paths_of_this_site_and_plain_reads_are_not_unknown_urls(method: str, path: str) -> None:
+    assert not is_unknown_url(scope(method, path, {}))
+
+
+@pytest.mark.parametrize("path", ["/", "/health", "/metrics", "/favicon.ico", "/.well-known/x"])
+def test_probe_of_a_usual_path_is_no_unknown_url(path: str) -> None:
+    assert not is_unknown_url(scope("GET", path, JSON))
+
+
+@pytest.mark.parametrize("path", UNOWNED)
+def test_write_or_json_read_of_another_path_is_an_unknown_url(path: str) -> None:
+    assert is_unknown_url(scope("POST", path, {}))
+    assert is_unknown_url(scope("GET", path, JSON))
+    assert not is_unknown_url(scope("GET", path, {"accept": "*/*"}))
+    assert not is_unknown_url(scope("HEAD", path, {}))
+    assert not is_unknown_url(scope("POST", path, BROWSER))
+
+
+@pytest.mark.parametrize("path", UNOWNED)
+def test_unowned_url_gets_a_json_404_in_the_session_of_the_key(path: str) -> None:
+    response = Client(headers={"authorization": "Bearer k-1"}).post(path, {}, "application/json")
+    body = response.json()
+    assert (response.status_code, body["error"]["code"]) == (404, "unknown_url")
+    assert body["message"] == body["error"]["message"]
+    assert body["message"].startswith(f"Unknown request URL: POST {path}. No provider's API")
+    assert response["x-amzn-errortype"] == "UnknownOperationException"
+    assert response["x-mockllm-unmatched"] == "1"
+    assert journal.flush()
+    row = ServedRequest.objects.get()
+    assert (row.provider, row.path, row.outcome, row.way) == ("", path, "unmatched", "url")
+    assert row.session == key_session("k-1")
+    assert row.is_unmatched
 
 
 def test_a_slash_that_is_missing_is_still_added() -> None:
@@ -96,8 +132,10 @@ def test_a_slash_that_is_missing_is_still_added() -> None:
 
 
 def test_whatever_begins_a_path_of_ours_is_known_to_be() -> None:
-    routes = (str(pattern.pattern).lstrip("^") for pattern in urls.urlpatterns)
-    below = {route.partition("/")[0] for route in routes if "/" in route}
+    all_routes = [str(pattern.pattern).lstrip("^") for pattern in urls.urlpatterns]
+    below = {route.partition("/")[0] for route in all_routes if "/" in route}
     providers = {"v1(?:", "v1beta(?:", "v1alpha(?:", "openai(?:", "upload"}
     providers |= {f"{owned.strip('/')}(?:" for owned in OWNED_PREFIXES}
     assert below - providers == OURS - {"static"}
+    pages = {route for route in all_routes if "/" not in route and not route.endswith(("$", ")"))}
+    assert pages - OURS <= NO_API
