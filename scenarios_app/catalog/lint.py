@@ -68,19 +68,26 @@ def offered_tools() -> set[str]:
 
 
 def _names(body: str) -> Iterator[str]:
-    """On each wire, a tool is an object with a name in the list `tools`."""
+    """On each wire, a tool is an object with a name in the list `tools`, which items of the input
+    and namespaces have too."""
     try:
-        tools = json.loads(body)["tools"]
-    except (ValueError, KeyError, TypeError, RecursionError):
+        request = json.loads(body)
+    except (ValueError, RecursionError):
         return
-    waiting = list(tools) if isinstance(tools, list) else []
+    if not isinstance(request, dict):
+        return
+    waiting: list[object] = [{"tools": request.get("tools")}]
+    items = request.get("input")
+    for item in items if isinstance(items, list) else ():
+        if isinstance(item, dict) and "tools" in item:
+            waiting.append(item)
     while waiting:
         tool = waiting.pop()
         if not isinstance(tool, dict):
             continue
-        if isinstance(name := tool.get("name"), str):
+        if isinstance(name := tool.get("name"), str) and "tools" not in tool:
             yield name
             continue
-        for key in ("function", "functionDeclarations", "function_declarations"):
+        for key in ("tools", "function", "custom", "functionDeclarations", "function_declarations"):
             inner = tool.get(key)
             waiting += inner if isinstance(inner, list) else [inner]

@@ -84,13 +84,15 @@ class Tool(msgspec.Struct, frozen=True):
     """A tool that the request offers, under the client's name.
 
     A `function` takes JSON of its `schema`, a `custom` tool one text in the format given there; a
-    `hosted` tool is run by the provider.
+    `hosted` tool is run by the provider. Calls of a tool in a `namespace` name it; a hosted MCP
+    tool's is the label of its server.
     """
 
     name: str
     description: str = ""
     schema: Json = None
     kind: ToolKind = "function"
+    namespace: str = ""
 
 
 class ToolChoice(msgspec.Struct, frozen=True):

@@ -10,6 +10,9 @@ import msgspec
 
 FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "content_filter", "stop_sequence"]
 
+# The argument in which a function gets what is scripted as the input of a custom tool.
+INPUT = "input"
+
 
 class Citation(msgspec.Struct, frozen=True, gc=False):
     """A source of a text and the cited words of it."""
@@ -35,11 +38,15 @@ class ReasoningPart(msgspec.Struct, frozen=True, gc=False):
 
 
 class ToolCallPart(msgspec.Struct, frozen=True, gc=False):
-    """A call of a tool. `arguments` is JSON text exactly as it is sent, whole or broken."""
+    """A call of a tool. `arguments` is JSON text exactly as it is sent, whole or broken; of a
+    `custom` tool's call it is the input, any text. `namespace` is that of the tool, empty if it has
+    none."""
 
     id: str
     name: str
     arguments: str
+    custom: bool = False
+    namespace: str = ""
 
 
 class ServerToolUsePart(msgspec.Struct, frozen=True, gc=False):

@@ -245,8 +245,14 @@ def produced(
         created=exchange.created,
         tool_call_prefix=exchange.wire.tool_call_prefix,
         groups=decision.groups,
+        custom_tools=_has_custom_tools(exchange),
         max_text_bytes=exchange.options.max_text_bytes,
     )
+
+
+def _has_custom_tools(exchange: Exchange) -> bool:
+    endpoint = exchange.target.endpoint
+    return endpoint is not None and endpoint.custom_tools
 
 
 def _pacing(exchange: Exchange, step: Step, *, stream: bool) -> Pacing:
@@ -273,6 +279,7 @@ def _unscripted(
         seed=exchange.seed,
         created=exchange.created,
         tool_call_prefix=exchange.wire.tool_call_prefix,
+        custom_tools=_has_custom_tools(exchange),
         max_text_bytes=exchange.options.max_text_bytes,
     )
     if isinstance(response, ErrorAnswer):

@@ -182,6 +182,8 @@ def _key(step: Step, endpoint: Endpoint, call: Call, request: CanonicalRequest) 
         request.model,
         request.thought_tokens,
         request.cached_tokens,
+        # They decide the form of scripted calls.
+        tuple([(tool.name, tool.kind, tool.namespace) for tool in request.tools]),
         form,
     )
 

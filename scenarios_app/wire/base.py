@@ -147,7 +147,8 @@ class Endpoint(msgspec.Struct, frozen=True):
     Without it responses are cached by the request's bytes if `cacheable_by_body` is true and the
     request refers to no earlier response, and never otherwise. `sub_requests` returns calls that
     are answered first, each as if it had been sent by itself. `decoder` decodes recorded responses;
-    without it recordings are replayed byte for byte, but cannot be edited.
+    without it recordings are replayed byte for byte, but cannot be edited. `custom_tools` is true
+    if the API has custom tools, whose calls are no function calls.
     """
 
     method: str
@@ -165,6 +166,7 @@ class Endpoint(msgspec.Struct, frozen=True):
     always_computed: bool = False
     alias_of: str | None = None
     bodiless: bool = False
+    custom_tools: bool = False
     media_type: str = "application/json"
     canonical: str = ""
     """The path as steps name it, with its placeholders."""

@@ -44,15 +44,27 @@ class DecodedChoice:
         self._prose("reasoning", text)
 
     def call(
-        self, name: object, arguments: object, *, id: object = None, result: Json = None
+        self,
+        name: object,
+        arguments: object,
+        *,
+        id: object = None,
+        result: Json = None,
+        custom: bool = False,
+        namespace: object = None,
     ) -> None:
-        """Append a tool call; arguments may be JSON text. `result` is that of the document."""
+        """Append a tool call; arguments may be JSON text, and are the input if the tool is
+        `custom`. `result` is that of the document."""
         call: dict[str, Json] = {}
         if isinstance(id, str) and id:
             call["id"] = id
         call["name"] = str(name or "unnamed")
-        if (read := _arguments(arguments)) != {}:
+        if custom:
+            call["input"] = arguments if isinstance(arguments, str) else ""
+        elif (read := _arguments(arguments)) != {}:
             call["arguments"] = read
+        if isinstance(namespace, str) and namespace:
+            call["namespace"] = namespace
         if result is not None:
             call["result"] = result
         self.parts.append({"tool_call": call})

@@ -28,9 +28,9 @@ from scenarios_app.engine.conditions.subjects import (
     sanitise_tool_name,
     text_distance,
 )
-from scenarios_app.engine.conditions.text_shapes import TextConditionDocument
+from scenarios_app.engine.conditions.text_shapes import TextConditionDocument, TextShape
 from scenarios_app.engine.conditions.texts import TextCondition, quote, shorten
-from scenarios_app.engine.parts import ToolCallPart, ToolResultPart
+from scenarios_app.engine.parts import INPUT, ToolCallPart, ToolResultPart
 from scenarios_app.engine.shapes import Document, Finding, dump_as_string, parse_from_string
 from scenarios_app.engine.shapes.fields import Flag, SomeText
 
@@ -74,11 +74,16 @@ class ToolCallConditionDocument(Document):
     """The tool's name."""
     arguments: dict[str, JsonValue] | None = None
     """A subset of its arguments."""
+    input: TextShape | None = None
+    """The input of a custom tool, or a function's argument `input`."""
+    namespace: SomeText | None = None
+    """The namespace of the tool, where the call names it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCallCondition(Condition):
-    """An earlier call by `name` whose arguments contain `arguments` (a deep subset)."""
+    """An earlier call by `name` whose arguments contain `arguments` (a deep subset), or whose input
+    meets `input`."""
 
     key = "tool_calls"
     shape = list[ToolCallConditionDocument]
@@ -90,11 +95,19 @@ class ToolCallCondition(Condition):
 
     name: TextCondition | None
     arguments: Json = None
+    input: TextCondition | None = None
+    namespace: TextCondition | None = None
 
     @classmethod
     def compiled(cls, value: list[ToolCallConditionDocument], field: str) -> Iterator[Condition]:
         for number, condition in enumerate(value):
-            yield cls(f"{field}[{number}]", _exact_or_none(condition.name), condition.arguments)
+            yield cls(
+                f"{field}[{number}]",
+                _exact_or_none(condition.name),
+                condition.arguments,
+                condition.input.compiled() if condition.input else None,
+                _exact_or_none(condition.namespace),
+            )
 
     @classmethod
     def phrases(cls, value: Json) -> Iterator[str]:
@@ -110,19 +123,29 @@ class ToolCallCondition(Condition):
         text = "a tool call" if self.name is None else f"call of {quote(self.name.equals or '')}"
         if self.arguments is not None:
             text += f" with {shorten(json.dumps(self.arguments, ensure_ascii=False))}"
+        if self.input is not None:
+            text += f" with input that {self.input.describe()}"
+        if self.namespace is not None:
+            text += f", in namespace {quote(self.namespace.equals or '')}"
         return text
 
     @property
     def needs(self) -> tuple[Need, ...]:
         return () if self.name is None else (Need(Subject(self.read), (self.name,)),)
 
+    @property
+    def group_names(self) -> tuple[str, ...]:
+        return () if self.input is None else self.input.group_names
+
     def holds(self, reader: RequestReader) -> bool:
-        return any(
-            self._has_name(call) and self._has_arguments(call, got) for call, got in reader.calls
-        )
+        return self._find_call(reader) is not None
+
+    def groups(self, reader: RequestReader) -> dict[str, str]:
+        call = self._find_call(reader)
+        return {} if self.input is None or call is None else self.input.groups(_input_of(*call))
 
     def actual(self, reader: RequestReader) -> str:
-        return quote_last(f"{call.name} {call.arguments}" for call, _ in reader.calls) or "no calls"
+        return quote_last(_describe_call(call) for call, _ in reader.calls) or "no calls"
 
     def distance(self, reader: RequestReader) -> float:
         """Return the distance of the nearest call: 0.5 for the right tool with other arguments."""
@@ -138,21 +161,31 @@ class ToolCallCondition(Condition):
         return (
             isinstance(wide, ToolCallCondition)
             and _implies_optional(self.name, wide.name)
+            and _implies_optional(self.input, wide.input)
+            and _implies_optional(self.namespace, wide.namespace)
             and (
                 wide.arguments is None
                 or (self.arguments is not None and is_subset(wide.arguments, self.arguments))
             )
         )
 
+    def _find_call(self, reader: RequestReader) -> tuple[ToolCallPart, Json] | None:
+        for call, got in reader.calls:
+            if self._has_name(call) and self._has_arguments(call, got):
+                return call, got
+        return None
+
     def _has_name(self, call: ToolCallPart) -> bool:
-        return self.name is None or self.name.test(call.name)
+        return (self.name is None or self.name.test(call.name)) and (
+            self.namespace is None or self.namespace.test(call.namespace)
+        )
 
     def _has_arguments(self, call: ToolCallPart, got: Json) -> bool:
         return (
             self.arguments is None
             or call.arguments == self.arguments
             or is_subset(self.arguments, got)
-        )
+        ) and (self.input is None or self.input.test(_input_of(call, got)))
 
 
 class ToolResultSelector(Document):
@@ -280,6 +313,17 @@ class ToolResultCondition(Condition):
             self._count_wrong_fields(result)
             + text_distance(ComparedText(result.content), self.text)
         ) / 4
+
+
+def _input_of(call: ToolCallPart, got: Json) -> str:
+    """Return the input of a custom tool's call, or a function's argument of this name."""
+    value = call.arguments if call.custom else isinstance(got, dict) and got.get(INPUT)
+    return value if isinstance(value, str) else ""
+
+
+def _describe_call(call: ToolCallPart) -> str:
+    name = f"{call.namespace}.{call.name}" if call.namespace else call.name
+    return f"{name} {call.arguments}"
 
 
 def is_subset(wanted: Json, got: Json) -> bool:

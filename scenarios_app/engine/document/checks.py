@@ -23,6 +23,7 @@ _TEMPLATED = frozenset(
     {
         "choices",
         "chunks",
+        "input",
         "name",
         "non_streaming",
         "parts",

@@ -202,7 +202,9 @@ def report_arguments(report: FinalReportDocument) -> dict[str, Json]:
 
 
 def _compile_call(document: ToolCallDocument) -> ToolCallPart:
-    return ToolCallPart(document.id or "", document.name, text_or_json(document.arguments))
+    custom = document.input is not None
+    text = document.input if document.input is not None else text_or_json(document.arguments)
+    return ToolCallPart(document.id or "", document.name, text, custom, document.namespace or "")
 
 
 def _compile_prose(document: PartDocument) -> TextPart | ReasoningPart | RefusalPart:
@@ -241,17 +243,20 @@ def join_chunks(
                     parts.pop()
                 parts.append(part)
                 chunks.append(Chunk(len(parts) - 1, part.text))
-            case ToolCallPieceDocument(index=int(index), name=None, arguments=more):
+            case ToolCallPieceDocument(index=int(index), name=None):
                 calls_without_arguments.discard(calls[index])
-                chunks.append(Chunk(calls[index], text_or_json(more)))
+                chunks.append(Chunk(calls[index], document.tool_call.text))
             case first:
                 calls.append(len(parts))
-                parts.append(ToolCallPart(first.id or "", first.name or "", ""))
-                if first.arguments is None:
+                custom = first.input is not None
+                parts.append(
+                    ToolCallPart(
+                        first.id or "", first.name or "", "", custom, first.namespace or ""
+                    )
+                )
+                if first.arguments is None and not custom:
                     calls_without_arguments.add(calls[-1])
-                    chunks.append(Chunk(calls[-1], ""))
-                else:
-                    chunks.append(Chunk(calls[-1], text_or_json(first.arguments)))
+                chunks.append(Chunk(calls[-1], first.text))
     pieces: list[list[str]] = [[] for _ in parts]
     for chunk in chunks:
         pieces[chunk.part].append(chunk.text)

@@ -11,6 +11,7 @@ from pydantic import (
     WrapSerializer,
 )
 
+from scenarios_app.engine.canonical import text_or_json
 from scenarios_app.engine.shapes import (
     Document,
     Finding,
@@ -26,6 +27,9 @@ Redacted: TypeAlias = Annotated[
     expected("true, false or a string of at least one character"),
 ]
 _KINDS = ("text", "reasoning", "tool_call", "refusal")
+_INPUT_AND_ARGUMENTS = (
+    "cannot stand beside arguments: a custom tool takes input, a function arguments"
+)
 
 
 class ReasoningDocument(Document):
@@ -74,8 +78,17 @@ class ToolCallDocument(Document):
     """The tool's name."""
     arguments: JsonValue = Field(default_factory=dict)
     """Any JSON. A string is sent unchanged, so that you can script broken arguments."""
+    input: Text | None = None
+    """Instead of arguments: the text for a custom tool. Where the request offers the tool as a
+    function, or the API has no custom tools, it is sent as the argument `input`."""
+    namespace: SomeText | None = None
+    """The namespace of the tool. By default the one that the request declares for its name."""
     result: ToolResult | None = None
     """The result with which `mockllm mcp` answers the call. It is not part of the answer."""
+
+    def findings(self) -> Iterator[Finding]:
+        if self.input is not None and "arguments" in self.model_fields_set:
+            yield ("input",), _INPUT_AND_ARGUMENTS
 
 
 class ToolCallPieceDocument(Document):
@@ -89,6 +102,20 @@ class ToolCallPieceDocument(Document):
     """The tool's name, in the call's first piece."""
     arguments: JsonValue = None
     """The next piece of the arguments' text."""
+    input: Text | None = None
+    """Instead of arguments: the next piece of a custom tool's input."""
+    namespace: SomeText | None = None
+    """The namespace of the tool, in the call's first piece."""
+
+    @property
+    def text(self) -> str:
+        """The piece's text, empty if it has none."""
+        more = self.arguments if self.input is None else self.input
+        return "" if more is None else text_or_json(more)
+
+    def findings(self) -> Iterator[Finding]:
+        if self.input is not None and self.arguments is not None:
+            yield ("input",), _INPUT_AND_ARGUMENTS
 
 
 class PartDocument(Document):
@@ -124,22 +151,23 @@ class ChunkDocument(PartDocument):
     """One delta of a stream, of exactly one kind. A plain string means `text`."""
 
     tool_call: ToolCallPieceDocument | None = None  # type: ignore[assignment]
-    """The start of a tool call, or the next piece of its arguments."""
+    """The start of a tool call, or the next piece of its arguments or input."""
 
 
 def check_chunks(chunks: Sequence[ChunkDocument]) -> Iterator[Finding]:
     """Yield the problems that prevent joining chunks to one answer."""
-    calls_begun = 0
+    calls: list[ToolCallPieceDocument] = []
     for number, chunk in enumerate(chunks):
         if chunk.tool_call is not None:
             first = chunk.tool_call.name is not None
             findings = (
-                _check_first_piece(chunk.tool_call, calls_begun)
+                _check_first_piece(chunk.tool_call, len(calls))
                 if first
-                else _check_later_piece(chunk.tool_call, calls_begun)
+                else _check_later_piece(chunk.tool_call, calls)
             )
             yield from (((number, "tool_call", key), text) for key, text in findings)
-            calls_begun += first
+            if first:
+                calls.append(chunk.tool_call)
 
 
 def _check_first_piece(piece: ToolCallPieceDocument, calls_begun: int) -> Iterator[tuple[str, str]]:
@@ -147,15 +175,24 @@ def _check_first_piece(piece: ToolCallPieceDocument, calls_begun: int) -> Iterat
         yield "index", f"expected {calls_begun}: a piece with a name begins a call"
 
 
-def _check_later_piece(piece: ToolCallPieceDocument, calls_begun: int) -> Iterator[tuple[str, str]]:
+def _check_later_piece(
+    piece: ToolCallPieceDocument, calls: Sequence[ToolCallPieceDocument]
+) -> Iterator[tuple[str, str]]:
+    key, other = "arguments", "input"
     if piece.index is None:
         yield "index", "missing: a piece without a name goes on with a call"
-    elif piece.index >= calls_begun:
+    elif piece.index >= len(calls):
         yield "name", f"missing: this is the first piece of call {piece.index}"
-    if piece.id is not None:
-        yield "id", "belongs to the first piece of a call"
-    if not isinstance(piece.arguments, str):
-        yield "arguments", "expected a string: a piece of the arguments' text"
+    elif calls[piece.index].input is not None:
+        key, other = other, key
+    for first_key in ("id", "namespace"):
+        if getattr(piece, first_key) is not None:
+            yield first_key, "belongs to the first piece of a call"
+    if getattr(piece, other) is not None:
+        yield other, f"the call's first piece has no {other}"
+    elif not isinstance(getattr(piece, key), str):
+        what = "input" if key == "input" else "arguments' text"
+        yield key, f"expected a string: a piece of the {what}"
 
 
 def _check_redacted(redacted: bool | str | None, text: str | None, key: str) -> Iterator[Finding]:

@@ -142,13 +142,13 @@ def _singular_words(text: str) -> set[str]:
 
 def _make_call(tool: Tool, key: str) -> ToolCallPart:
     if tool.kind == "custom":
-        return ToolCallPart("", tool.name, _make_custom_input(tool, key))
+        return ToolCallPart("", tool.name, _make_custom_input(tool, key), True, tool.namespace)
     schema = {} if tool.schema is None else tool.schema
     try:
         arguments = make_instance(schema, key, {"type": "object"})
     except SchemaError as error:
         raise _invalid_schema(f"function '{tool.name}'", error, "tools") from None
-    return ToolCallPart("", tool.name, compact_json(arguments))
+    return ToolCallPart("", tool.name, compact_json(arguments), namespace=tool.namespace)
 
 
 def _make_custom_input(tool: Tool, key: str) -> str:

@@ -27,6 +27,7 @@ from scenarios_app.engine.parts import (
     produced_text,
 )
 from scenarios_app.engine.producing.auto import auto_answer
+from scenarios_app.engine.producing.calls import fit_calls
 from scenarios_app.engine.producing.lorem import lorem_answer
 from scenarios_app.engine.producing.templates import (
     TemplateFiller,
@@ -148,6 +149,7 @@ def produce(
     created: int,
     tool_call_prefix: str,
     groups: Mapping[str, str],
+    custom_tools: bool = False,
     max_text_bytes: int = MAX_TEXT_BYTES,
 ) -> CanonicalResponse | RawAnswer | ErrorAnswer:
     """Return the answer of a step to a request, or an error if the result would exceed a limit."""
@@ -177,6 +179,7 @@ def produce(
         tool_call_prefix=tool_call_prefix,
         default_usage=scenario.default_usage,
         values=values,
+        custom_tools=custom_tools,
         max_text_bytes=max_text_bytes,
         spoken=_spoken_dialect(step, request) if request.also else "",
     )
@@ -205,10 +208,12 @@ def answer(
     tool_call_prefix: str,
     default_usage: ScriptedUsage = UNSCRIPTED,
     values: Callable[[], Mapping[str, str]] | None = None,
+    custom_tools: bool = False,
     max_text_bytes: int = MAX_TEXT_BYTES,
     spoken: str = "",
 ) -> CanonicalResponse | ErrorAnswer:
-    """Build the response from a scripted answer. Without `values`, texts are not templates."""
+    """Build the response from a scripted answer. Without `values`, texts are not templates.
+    `custom_tools` is true if the API has such tools."""
     copies = 1 if scripted.per_choice else request.n
     if not 1 <= copies <= MAX_CHOICES:
         message = f"Invalid 'n': expected a number from 1 to {MAX_CHOICES}, but got {copies}."
@@ -218,6 +223,7 @@ def answer(
         filled = [fill_choice(choice, filler) for choice in scripted.choices]
     except TextTooLong:
         return _too_long_error(max_text_bytes)
+    filled = [fit_calls(choice, request.tools, custom_tools=custom_tools) for choice in filled]
     if sum(map(_choice_bytes, filled)) * copies > max_text_bytes:
         return _too_long_error(max_text_bytes)
     choices = assign_ids(filled * copies, seed, tool_call_prefix=tool_call_prefix)

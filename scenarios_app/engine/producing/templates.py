@@ -161,7 +161,8 @@ class TemplateFiller:
         if isinstance(part, ToolCallPart):
             if not (self._has_template(part.name) or self._has_template(part.arguments)):
                 return part
-            return ToolCallPart(part.id, self.text(part.name), self.arguments(part.arguments))
+            name, arguments = self.text(part.name), self.arguments(part.arguments)
+            return replace(part, name=name, arguments=arguments)
         if isinstance(part, ServerToolUsePart | ServerToolResultPart):
             return part
         return replace(part, text=self.text(part.text)) if self._has_template(part.text) else part
@@ -218,7 +219,7 @@ def fill_choice(choice: ScriptedChoice, filler: TemplateFiller) -> Choice:
 
 def _with_text(filler: TemplateFiller, part: AnswerPart, text: str) -> AnswerPart:
     if isinstance(part, ToolCallPart):
-        return ToolCallPart(part.id, filler.text(part.name), text)
+        return replace(part, name=filler.text(part.name), arguments=text)
     if isinstance(part, ServerToolUsePart | ServerToolResultPart):
         return part  # never in chunks of its own
     return replace(part, text=text)

@@ -43,7 +43,7 @@ def render_completion(own: ChatFields, response: CanonicalResponse) -> dict[str,
         choices.append(
             {
                 "index": index,
-                "message": _message(choice, own.custom_tools, dialect, response, legacy=legacy),
+                "message": _message(choice, dialect, response, legacy=legacy),
                 **every,
                 **_logprob_fields(own, choice),
                 **finish_fields(dialect, response.model, reason),
@@ -143,8 +143,8 @@ def finish_reason(reason: FinishReason, *, legacy: bool) -> str:
 
 def wants_legacy_call(own: ChatFields, choice: Choice) -> bool:
     """Return whether the client offered only legacy `functions`, whose response holds one call."""
-    calls = sum(isinstance(part, ToolCallPart) for part in choice.parts)
-    return own.legacy_functions and calls == 1
+    calls = [part for part in choice.parts if isinstance(part, ToolCallPart)]
+    return own.legacy_functions and len(calls) == 1 and not calls[0].custom
 
 
 def content_of(parts: tuple[AnswerPart, ...]) -> str | None:
@@ -166,7 +166,6 @@ def annotations_of(parts: tuple[AnswerPart, ...], index: int) -> list[Json]:
 
 def _message(
     choice: Choice,
-    custom: frozenset[str],
     dialect: Dialect,
     response: CanonicalResponse,
     *,
@@ -188,20 +187,18 @@ def _message(
     if legacy:
         message["function_call"] = {"name": calls[0].name, "arguments": calls[0].arguments}
     elif calls:
-        message["tool_calls"] = [
-            _call(call, custom, dialect, number) for number, call in enumerate(calls)
-        ]
+        message["tool_calls"] = [_call(call, dialect, number) for number, call in enumerate(calls)]
     return message
 
 
-def _call(call: ToolCallPart, custom: frozenset[str], dialect: Dialect, number: int) -> Json:
+def _call(call: ToolCallPart, dialect: Dialect, number: int) -> Json:
     numbered: dict[str, Json] = {"index": number} if dialect.call_index else {}
-    if call.name in custom:
-        content: Json = {"name": call.name, "input": call.arguments}
-        return {"id": call.id, "type": "custom", "custom": content, **numbered}
-    return {**numbered, **function_call(call, call.arguments, typed=dialect.call_type)}
+    return {**numbered, **call_fields(call, call.arguments, typed=dialect.call_type)}
 
 
-def function_call(call: ToolCallPart, arguments: str, *, typed: bool) -> dict[str, Json]:
+def call_fields(call: ToolCallPart, text: str, *, typed: bool) -> dict[str, Json]:
+    """Return a call with `text` as its arguments or input."""
+    if call.custom:
+        return {"id": call.id, "type": "custom", "custom": {"name": call.name, "input": text}}
     kind: dict[str, Json] = {"type": "function"} if typed else {}
-    return {"id": call.id, **kind, "function": {"name": call.name, "arguments": arguments}}
+    return {"id": call.id, **kind, "function": {"name": call.name, "arguments": text}}

@@ -63,8 +63,10 @@ def _content(choice: dict[str, Any], message: Any) -> DecodedChoice:
     for part in dict_items(message_content):
         _part(content, part)
     for call in dict_items(message.get("tool_calls")):
-        function = call.get("function")
-        if isinstance(function, dict):
+        function, custom = call.get("function"), call.get("custom")
+        if isinstance(custom, dict) and custom:
+            content.call(custom.get("name"), custom.get("input"), id=call.get("id"), custom=True)
+        elif isinstance(function, dict):
             content.call(function.get("name"), function.get("arguments"), id=call.get("id"))
         else:
             content.lost.add(str(call.get("type") or "tool call"))
@@ -101,17 +103,21 @@ def _merge(message: dict[str, Any], delta: dict[str, Any]) -> None:
 def _merge_calls(calls: list[dict[str, Any]], pieces: Any) -> None:
     """A piece goes on with the call of its index, unless it brings another name or id."""
     for piece in dict_items(pieces):
-        function = piece.get("function") or {}
+        # Some servers send an empty `custom` with each call of a function.
+        kind, key = ("custom", "input") if piece.get("custom") else ("function", "arguments")
+        content = piece.get(kind) or {}
         index, last = piece.get("index"), calls[-1] if calls else None
         same = next((call for call in reversed(calls) if call.get("index") == index), last)
         new = piece.get("id") and same is not None and piece["id"] != same.get("id")
         if same is None or new or (index is not None and same.get("index") != index):
-            calls.append({**piece, "function": {"name": "", "arguments": "", **function}})
+            whole = {name: value for name, value in piece.items() if name != "custom"}
+            calls.append({**whole, kind: {"name": "", key: "", **content}})
             continue
-        same["function"]["name"] += function.get("name") or ""
-        more = function.get("arguments")
-        if isinstance(more, str) and isinstance(same["function"]["arguments"], str):
-            same["function"]["arguments"] += more
+        into = same.setdefault(kind, {"name": "", key: ""})
+        into["name"] += content.get("name") or ""
+        more = content.get(key)
+        if isinstance(more, str) and isinstance(into[key], str):
+            into[key] += more
 
 
 def _usage(body: dict[str, Any]) -> dict[str, Any]:

@@ -150,7 +150,7 @@ def _tool_call(node: Node, called: dict[str, str]) -> ToolCallPart:
         case _:
             raise unsupported(kind, "'function' and 'custom'")
     called[call_id] = name
-    return ToolCallPart(call_id, name, text)
+    return ToolCallPart(call_id, name, text, custom=kind.text() == "custom")
 
 
 def _tool_result(node: Node, called: dict[str, str]) -> ToolResultPart:
@@ -172,12 +172,11 @@ def _text(node: Node) -> str:
 class ChatFields(msgspec.Struct, frozen=True):
     """Fields of a chat request that affect only the form of its response.
 
-    `custom_tools` are names; `legacy_functions` is true if only legacy `functions` are offered;
-    `include_usage` adds a usage chunk to a stream, `obfuscated` pads its deltas. `top_logprobs` is
-    the number of alternatives per token, None for no log probabilities.
+    `legacy_functions` is true if only legacy `functions` are offered; `include_usage` adds a usage
+    chunk to a stream, `obfuscated` pads its deltas. `top_logprobs` is the number of alternatives
+    per token, None for no log probabilities.
     """
 
-    custom_tools: frozenset[str] = frozenset()
     legacy_functions: bool = False
     include_usage: bool = False
     obfuscated: bool = True
@@ -237,7 +236,6 @@ def read_chat(
 def _chat_fields(body: Node, fields: Mapping[str, Any], dialect: Dialect) -> ChatFields:
     offered, options = fields.get("tools", ()), fields.get("stream_options", DEFAULT_STREAM_OPTIONS)
     return ChatFields(
-        custom_tools=frozenset([tool.name for tool in offered if tool.kind == "custom"]),
         legacy_functions=bool(fields.get("functions")) and not offered,
         include_usage=options.include_usage,
         obfuscated=options.obfuscated,

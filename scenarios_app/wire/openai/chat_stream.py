@@ -19,11 +19,11 @@ from scenarios_app.engine.parts import (
 from scenarios_app.wire.base import encode_json, encode_line, encode_text
 from scenarios_app.wire.openai.chat_answer import (
     annotations_of,
+    call_fields,
     content_of,
     dialect_of,
     finish_fields,
     finish_reason,
-    function_call,
     top_fields,
     wants_legacy_call,
 )
@@ -57,15 +57,15 @@ def _first_content(choice: Choice) -> str | None:
 
 
 def _call_start(number: int, call: ToolCallPart, dialect: Dialect) -> Json:
-    return {"index": number, **function_call(call, "", typed=dialect.call_type)}
+    return {"index": number, **call_fields(call, "", typed=dialect.call_type)}
 
 
 class ChunkEncoder:
     """Encodes one stream.
 
     The start of a part fixes the frame of its deltas: the bytes around the encoded text, and
-    between its occurrences if a delta repeats it. A custom tool's call streams as a function call:
-    the official chunk type has no other.
+    between its occurrences if a delta repeats it. The official chunk type has no calls of custom
+    tools; the real API streams them as whole answers have them.
     """
 
     def __init__(self, request: CanonicalRequest, response: CanonicalResponse) -> None:
@@ -184,10 +184,8 @@ class ChunkEncoder:
                     chunk += self._chunk(
                         choice, {"tool_calls": [_call_start(number, part, self._dialect)]}
                     )
-                frame = (
-                    b'{"tool_calls":[{"index":%d,"function":{"arguments":' % number,
-                    b"}}]}",
-                )
+                key = b'"custom":{"input":' if part.custom else b'"function":{"arguments":'
+                frame = (b'{"tool_calls":[{"index":%d,%b' % (number, key), b"}}]}")
         self._frames[choice, event.index] = self._around(choice, frame)
         return chunk
 
@@ -218,8 +216,8 @@ class ChunkEncoder:
     def _whole_call(self, choice: int, part: ToolCallPart) -> bytes:
         number = self._calls.get(choice, 0)
         self._calls[choice] = number + 1
-        call_fields = function_call(part, part.arguments, typed=self._dialect.call_type)
-        call: Json = {"index": number, **call_fields}
+        fields = call_fields(part, part.arguments, typed=self._dialect.call_type)
+        call: Json = {"index": number, **fields}
         return self._chunk(choice, {**self._dialect.delta_fields, "tool_calls": [call]})
 
     def _finish(self, choice: int, why: FinishReason) -> bytes:

@@ -232,7 +232,7 @@ def _tool_call(call: _ToolCall, called: dict[str, str]) -> ToolCallPart:
         case _:
             raise Unsure
     called[call.id] = name
-    return ToolCallPart(call.id, name, text)
+    return ToolCallPart(call.id, name, text, custom=call.type == "custom")
 
 
 def _tool(tool: _Tool) -> Tool:
@@ -250,15 +250,11 @@ def _tool(tool: _Tool) -> Tool:
 
 def _chat_fields(body: _ChatBody, dialect: Dialect) -> ChatFields:
     options = body.stream_options
-    offered = body.tools or ()
-    custom = [tool.custom.name for tool in offered if tool.custom and tool.type == "custom"]
-    if options is None and not custom:
+    if options is None:
         return _default_fields(dialect)
-    usage = options.include_usage if options else None
-    obfuscation = options.include_obfuscation if options else None
+    obfuscation = options.include_obfuscation
     return ChatFields(
-        custom_tools=frozenset(custom),
-        include_usage=usage or False,
+        include_usage=options.include_usage or False,
         obfuscated=True if obfuscation is None else obfuscation,
         dialect=dialect,
     )

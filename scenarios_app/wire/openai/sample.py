@@ -1,6 +1,9 @@
 """Sample requests of OpenAI's client, its setup, and the default list of models."""
 
+from collections.abc import Collection
+
 from scenarios_app.engine.canonical import Message
+from scenarios_app.engine.parts import ToolCallPart
 from scenarios_app.wire.samples import (
     API_KEY,
     JsonObject,
@@ -33,19 +36,22 @@ def _messages(message: Message) -> list[JsonObject]:
     written: JsonObject = {"role": message.role, "content": message.text}
     if calls := calls_of(message):
         written["content"] = message.text or None
-        written["tool_calls"] = [
-            {
-                "id": call.id,
-                "type": "function",
-                "function": {"name": call.name, "arguments": call.arguments},
-            }
-            for call in calls
-        ]
+        written["tool_calls"] = [_call(call) for call in calls]
     return [written]
 
 
+def _call(call: ToolCallPart) -> JsonObject:
+    if call.custom:
+        content = {"name": call.name, "input": call.arguments}
+        return {"id": call.id, "type": "custom", "custom": content}
+    function = {"name": call.name, "arguments": call.arguments}
+    return {"id": call.id, "type": "function", "function": function}
+
+
 def sample_response(request: SampleRequest) -> SampleCall:
-    items = [item for message in request.messages for item in _items(message)]
+    calls = [call for message in request.messages for call in calls_of(message)]
+    custom = {call.id for call in calls if call.custom}
+    items = [item for message in request.messages for item in _items(message, custom)]
     body: JsonObject = {"model": request.model, "input": items, "stream": request.stream}
     if request.system:
         body["instructions"] = request.system
@@ -57,23 +63,25 @@ def sample_response(request: SampleRequest) -> SampleCall:
     return SampleCall("/v1/responses", {"authorization": f"Bearer {API_KEY}"}, body)
 
 
-def _items(message: Message) -> list[JsonObject]:
+def _items(message: Message, custom: Collection[str]) -> list[JsonObject]:
+    """Return the items of a message; `custom` are the ids of calls of custom tools."""
     calls = calls_of(message)
     items: list[JsonObject] = []
     if message.role != "tool" and (message.text or not calls):
         items.append({"role": message.role, "content": message.text})
     items += [
         {
-            "type": "function_call",
+            "type": "custom_tool_call" if call.custom else "function_call",
             "call_id": call.id,
             "name": call.name,
-            "arguments": call.arguments,
+            "input" if call.custom else "arguments": call.arguments,
+            **({"namespace": call.namespace} if call.namespace else {}),
         }
         for call in calls
     ]
     return items + [
         {
-            "type": "function_call_output",
+            "type": f"{'custom_tool' if result.tool_call_id in custom else 'function'}_call_output",
             "call_id": result.tool_call_id,
             "output": result.content,
         }

@@ -54,6 +54,7 @@ _ENDPOINTS = (
         encode=ChunkEncoder,
         cache_key=attrgetter("own"),
         decoder=DECODER,
+        custom_tools=True,
     ),
     completions.ENDPOINT,
     models.ENDPOINT,

@@ -28,6 +28,9 @@ from tests.serving.pipelines import (
 from tests.support.hypothesis_profiles import often
 
 TOOL: dict[str, Any] = {"name": "get_weather", "parameters": {"type": "object", "properties": {}}}
+EXEC = [{"type": "custom", "name": "exec"}]
+FUNCTIONS = [{"type": "namespace", "name": "functions", "tools": [{**TOOL, "name": "exec"}]}]
+HELLO = {"role": "user", "content": "Hello"}
 OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
     "openai": (
         {},
@@ -37,6 +40,8 @@ OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
         {"functions": [TOOL]},
         {"tools": [{"type": "function", "function": TOOL}], "tool_choice": "auto"},
         {"tools": [{"type": "custom", "custom": {"name": "get_weather"}}]},
+        {"tools": [{"type": "custom", "custom": {"name": "exec"}}], "stream": True},
+        {"tools": [{"type": "function", "function": {"name": "exec"}}]},
         {"reasoning_effort": "high", "verbosity": "low", "logprobs": True, "top_logprobs": 2},
         {"response_format": {"type": "json_object"}, "service_tier": "flex", "store": True},
         {"metadata": {"a": "b"}, "user": "u", "max_tokens": 3, "stop": ["a"], "seed": 7},
@@ -82,6 +87,10 @@ OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
         {"instructions": "Be brief.", "metadata": {"a": "b"}},
         {"store": False, "stream": True, "user": "u"},
         {"tools": [{"type": "function", **TOOL}], "tool_choice": "auto"},
+        {"tools": [{"type": "custom", "name": "exec"}], "stream": True},
+        {"tools": [{"type": "namespace", "name": "shell", "tools": EXEC}]},
+        {"messages": [{"type": "additional_tools", "tools": EXEC}, HELLO], "stream": True},
+        {"messages": [{"type": "additional_tools", "tools": FUNCTIONS}, HELLO]},
         {"temperature": 0.5, "top_p": 0.5, "max_output_tokens": 9},
         {"model": "gpt-5"},
         {"stream": True, "stream_options": {"include_obfuscation": False}},
@@ -108,6 +117,9 @@ PRODUCED: tuple[dict[str, Any], ...] = (
     {"tool_calls": [{"name": "get_weather", "arguments": {"city": "Paris"}}] * 3},
     {"text": "So:", "tool_calls": [{"id": "call_1", "name": "get_weather", "arguments": {}}]},
     {"tool_calls": [{"name": "get_weather", "arguments": {"a": "{{ request.model }}"}}]},
+    {"tool_calls": [{"name": "exec", "input": 'say("Zürich")'}]},
+    {"tool_calls": [{"name": "exec", "input": "{{ request.model }}", "namespace": "functions"}]},
+    {"chunks": ["a", {"tool_call": {"name": "exec", "input": 'b "c'}}]},
     {"refusal": "No."},
     {"choices": [{"text": "one"}, {"text": "two", "finish_reason": "length"}]},
     {"chunks": ["a", "b ", {"tool_call": {"name": "f", "arguments": "{}"}}]},

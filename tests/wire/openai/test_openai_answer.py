@@ -127,11 +127,7 @@ def test_without_readable_reasoning_there_is_no_name_for_it(parts: tuple[AnswerP
 
 
 def test_a_call_of_a_custom_tool_is_a_custom_call() -> None:
-    tools: list[Any] = [
-        {"type": "custom", "custom": {"name": "shell"}},
-        {"type": "function", "function": {"name": "f"}},
-    ]
-    message = message_of(ToolCallPart("call_2", "shell", "ls -l"), CALL, tools=tools)
+    message = message_of(ToolCallPart("call_2", "shell", "ls -l", custom=True), CALL)
     assert message["tool_calls"][0] == {
         "id": "call_2",
         "type": "custom",

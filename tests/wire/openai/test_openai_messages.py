@@ -69,7 +69,7 @@ def test_an_assistant_message_keeps_everything_in_order() -> None:
         RefusalPart("I won't."),
         OpaquePart("audio"),
         ToolCallPart("call_1", "f", '{"a":1}'),
-        ToolCallPart("call_2", "shell", "ls -l"),
+        ToolCallPart("call_2", "shell", "ls -l", custom=True),
     )
 
 

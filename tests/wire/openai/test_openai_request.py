@@ -119,7 +119,7 @@ def test_fields_that_affect_only_the_response_are_read() -> None:
     custom = {"type": "custom", "custom": {"name": "grep"}}
     usage = {"include_usage": True}
     assert parse(tools=[custom], functions=[{"name": "f"}], stream_options=usage).own == (
-        ChatFields(frozenset({"grep"}), include_usage=True)
+        ChatFields(include_usage=True)
     )
     assert parse(functions=[{"name": "f"}], tools=[]).own == ChatFields(legacy_functions=True)
 

@@ -11,7 +11,7 @@ from scenarios_app.engine.parts import (
     ReasoningPart,
     TextPart,
 )
-from tests.wire.openai.responses_answers import CALL, HEX, answer, output
+from tests.wire.openai.responses_answers import CALL, HEX, answer
 from tests.wire.openai.responses_cases import parse, render
 
 
@@ -130,10 +130,8 @@ def test_a_conversation_is_named_as_an_object(given: Any) -> None:
     assert whole["conversation"] == {"id": "conv_1"}
 
 
-def test_a_deferred_tool_is_called_in_its_namespace() -> None:
+def test_a_deferred_tool_is_repeated_in_its_namespace() -> None:
     deferred = {"type": "function", "name": "f", "parameters": {}, "defer_loading": True}
-    (item,) = output(CALL, tools=[{"type": "tool_search"}, deferred])
-    assert item["namespace"] == "f"
     whole = render(parse(tools=[{"type": "tool_search"}, deferred]), answer((CALL,)))
     search, namespace = whole["tools"]
     assert search == {"type": "tool_search", "description": None, "parameters": None}

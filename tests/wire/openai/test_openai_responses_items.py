@@ -1,6 +1,7 @@
 """The items of OpenAI's `response`: thoughts, messages, calls and searches, each with its own."""
 
 import pytest
+from msgspec.structs import replace
 
 from scenarios_app.engine.parts import (
     Citation,
@@ -39,7 +40,7 @@ def test_a_call_has_its_own_id_beside_the_items() -> None:
 
 
 def test_a_custom_tools_call_has_text() -> None:
-    (item,) = output(CALL, tools=[{"type": "custom", "name": "f"}])
+    (item,) = output(replace(CALL, custom=True))
     assert (item["type"], item["id"]) == ("custom_tool_call", f"ctc_{HEX}00")
     assert item["input"] == '{"a":1}' and "arguments" not in item
 

@@ -152,7 +152,7 @@ def test_custom_tools_are_called_with_text() -> None:
         {"type": "custom_tool_call_output", "call_id": "c", "output": "1"},
     ]
     request = parse(input=items)
-    assert request.tool_calls == (ToolCallPart("c", "sql", "select 1"),)
+    assert request.tool_calls == (ToolCallPart("c", "sql", "select 1", custom=True),)
     assert request.tool_results == (ToolResultPart("c", "sql", "1"),)
 
 
@@ -210,8 +210,8 @@ def test_tools_of_every_kind_are_offered() -> None:
         Tool("c", "", form, "custom"),
         Tool("web_search", kind="hosted"),
         Tool("tickets", kind="hosted"),
-        Tool("near"),
-        Tool("raw", "d", form, "custom"),
+        Tool("near", namespace="n"),
+        Tool("raw", "d", form, "custom", "n"),
     )
 
 

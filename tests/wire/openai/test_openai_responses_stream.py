@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.engine.parts import (
@@ -117,7 +118,7 @@ def test_a_call_flows_as_arguments() -> None:
 
 
 def test_a_custom_tools_call_flows_as_input() -> None:
-    _, *deltas, done, _ = played(CALL, tools=[{"type": "custom", "name": "f"}])
+    _, *deltas, done, _ = played(replace(CALL, custom=True))
     assert "".join(event["delta"] for event in deltas) == '{"a":1}'
     assert {event["type"] for event in deltas} == {"response.custom_tool_call_input.delta"}
     assert (done["type"], done["input"]) == ("response.custom_tool_call_input.done", '{"a":1}')

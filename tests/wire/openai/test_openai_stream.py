@@ -180,11 +180,6 @@ def test_a_client_of_legacy_functions_gets_its_call_in_their_form() -> None:
     assert choices[-1]["finish_reason"] == "function_call"
 
 
-def test_a_custom_tools_call_streams_as_the_only_kind_that_chunks_know() -> None:
-    tools: list[Any] = [{"type": "custom", "custom": {"name": "f"}}]
-    assert deltas(CALL, tools=tools)[0]["tool_calls"][0]["type"] == "function"
-
-
 def test_each_choice_begins_with_its_role_and_ends_once() -> None:
     chunks = chunks_of(stream(parse(n=3), answer([TextPart("a")], [], [CALL], finish="length")))
     seen: dict[int, list[Any]] = {}

@@ -41,17 +41,6 @@ class OutputItem(msgspec.Struct, frozen=True):
     content: dict[str, Json] | None = None
 
 
-class ToolKinds(msgspec.Struct, frozen=True):
-    """The names of tools whose calls differ: custom ones, and those loaded on demand, which are in
-    a namespace."""
-
-    custom: frozenset[str]
-    deferred: frozenset[str]
-
-
-_NO_TOOLS = ToolKinds(frozenset(), frozenset())
-
-
 def output_items(
     request: CanonicalRequest, response: CanonicalResponse
 ) -> dict[tuple[int, int], OutputItem]:
@@ -61,7 +50,6 @@ def output_items(
     unique ids: an output must not repeat one.
     """
     own: ResponseFields = request.own
-    tools = _tool_kinds(own.echoed.get("tools"))
     used_ids: set[str] = set()
     items: dict[tuple[int, int], OutputItem] = {}
     if _has_unscripted_reasoning(request, response):
@@ -75,7 +63,7 @@ def output_items(
                 part = replace(part, id=_make_unique(part.id, used_ids))
             item_id = f"{response.id}{len(items):02x}"
             content = _content(part, own.top_logprobs)
-            item = _message_item(item_id, content) if content else _item(part, item_id, tools)
+            item = _message_item(item_id, content) if content else _item(part, item_id)
             if item is not None:
                 items[number, index] = OutputItem(len(items), part, item, content)
     if family_of(request.model).phased:
@@ -210,22 +198,21 @@ def _content(part: AnswerPart, top: int | None) -> dict[str, Json] | None:
             return None
 
 
-def _item(part: AnswerPart, item_id: str, tools: ToolKinds) -> dict[str, Json] | None:
+def _item(part: AnswerPart, item_id: str) -> dict[str, Json] | None:
     match part:
         case ReasoningPart():
             return _reasoning_item(part, item_id)
         case ToolCallPart():
-            is_custom = part.name in tools.custom
             item: dict[str, Json] = {
-                "type": "custom_tool_call" if is_custom else "function_call",
-                "id": f"{'ctc' if is_custom else 'fc'}_{item_id}",
+                "type": "custom_tool_call" if part.custom else "function_call",
+                "id": f"{'ctc' if part.custom else 'fc'}_{item_id}",
                 "call_id": part.id,
                 "name": part.name,
-                "input" if is_custom else "arguments": part.arguments,
+                "input" if part.custom else "arguments": part.arguments,
                 "status": "completed",
             }
-            if part.name in tools.deferred:
-                item["namespace"] = part.name
+            if part.namespace:
+                item["namespace"] = part.namespace
             return item
         case ServerToolUsePart() if part.name.startswith(_WEB_SEARCH):
             return {
@@ -252,16 +239,3 @@ def _search_action(fields: Mapping[str, Json]) -> Json:
     query = fields.get("query")
     queries: list[Json] = [query] if isinstance(query, str) else []
     return {"type": "search", "query": query if queries else "", "queries": queries}
-
-
-def _tool_kinds(tools: Json) -> ToolKinds:
-    if not isinstance(tools, list) or not tools:
-        return _NO_TOOLS
-    custom, deferred = set(), set()
-    for tool in tools:
-        match tool:
-            case {"type": "custom", "name": str(name)}:
-                custom.add(name)
-            case {"type": "function", "name": str(name), "defer_loading": True}:
-                deferred.add(name)
-    return ToolKinds(frozenset(custom), frozenset(deferred))

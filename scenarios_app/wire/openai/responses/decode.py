@@ -44,8 +44,11 @@ def _item(content: DecodedChoice, item: dict[str, Any]) -> None:
         case "message":
             for part in dict_items(item.get("content")):
                 _part(content, part)
-        case "function_call":
-            content.call(item.get("name"), item.get("arguments"), id=item.get("call_id"))
+        case "function_call" | "custom_tool_call" as kind:
+            custom = kind == "custom_tool_call"
+            text = item.get("input" if custom else "arguments")
+            call_id, namespace = item.get("call_id"), item.get("namespace")
+            content.call(item.get("name"), text, id=call_id, custom=custom, namespace=namespace)
         case "reasoning":
             texts = [*dict_items(item.get("summary")), *dict_items(item.get("content"))]
             text = "\n\n".join(str(one.get("text") or "") for one in texts)

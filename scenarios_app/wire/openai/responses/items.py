@@ -89,7 +89,9 @@ def _answer_parts(item: Node, kind: str, called: dict[str, str]) -> tuple[Messag
     if kind in _CALLS:
         call_id, name = item.need("call_id").text(), item.need("name").text()
         called[call_id] = name
-        return (ToolCallPart(call_id, name, item.need(_CALLS[kind]).text()),)
+        namespace = node.text() if (node := item.maybe("namespace")) else ""
+        text, custom = item.need(_CALLS[kind]).text(), kind == "custom_tool_call"
+        return (ToolCallPart(call_id, name, text, custom, namespace),)
     return (OpaquePart(kind),)
 
 

@@ -37,7 +37,12 @@ from scenarios_app.wire.openai.responses.record import (
     write_alias,
     write_record,
 )
-from scenarios_app.wire.openai.responses.request import ResponseFields, build_conversation
+from scenarios_app.wire.openai.responses.request import (
+    ResponseFields,
+    build_conversation,
+    loaded_tools,
+    merge_tools,
+)
 from scenarios_app.wire.openai.responses.stream import ResponseEncoder
 from scenarios_app.wire.openai.shared import PROVIDER
 
@@ -98,7 +103,8 @@ def with_history(request: CanonicalRequest, archived: ArchivedValues) -> Canonic
     if not archived:
         return replace(request, own=history)
     conversation = build_conversation(own.echoed, tuple(messages), items, called)
-    return replace(request, messages=conversation, own=history)
+    tools = merge_tools(request.tools, loaded_tools((*before, *items)))
+    return replace(request, messages=conversation, tools=tools, own=history)
 
 
 def record_response(

@@ -1,9 +1,11 @@
 """Parses requests for OpenAI's Responses."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json, Message, Tool, ToolKind
 from scenarios_app.engine.parts import TextPart
@@ -101,7 +103,7 @@ def read_response(call: Call, endpoint: Endpoint, params: Params, body: Node) ->
         route=endpoint.canonical,
         model=model.text() if model else DEFAULT_MODEL,
         messages=build_conversation(echoed, (), items, {}),
-        tools=(*_tools(body.maybe("tools")), *_added_tools(items)),
+        tools=merge_tools(_tools(body.maybe("tools")), loaded_tools(items)),
         tool_choice=choice,
         choice=to_tool_choice(choice),
         stream=fields.get("stream", False),
@@ -164,36 +166,64 @@ def _conversation(node: Node) -> str:
     return node.need("id").text() if isinstance(node.value, dict) else node.text()
 
 
-def _tools(node: Node | None) -> Iterator[Tool]:
-    """Yield tools by name; MCP tools go by their server's label, hosted ones by their type."""
+def merge_tools(*groups: Iterable[Tool]) -> tuple[Tool, ...]:
+    """Return the tools of all groups; of several with one name and namespace, the first."""
+    tools: dict[tuple[str, str], Tool] = {}
+    for tool in chain(*groups):
+        tools.setdefault((tool.namespace, tool.name), tool)
+    return tuple(tools.values())
+
+
+def _tools(node: Node | None, *, loaded: bool = False) -> Iterator[Tool]:
+    """Yield tools by name; an MCP server goes by its label, hosted tools by their type.
+
+    A function that is `loaded` on demand, or can be, is in a namespace of its name.
+    """
     for tool in node.items() if node else ():
         kind = tool.need("type").text()
         match kind:
             case "function":
-                yield read_definition(tool, "parameters")
+                function = read_definition(tool, "parameters")
+                if loaded or tool.get("defer_loading").value is True:
+                    function = replace(function, namespace=function.name)
+                yield function
             case "custom":
                 yield read_definition(tool, "format", "custom")
             case "namespace":
-                yield from map(_namespace_tool, tool.need("tools").items())
+                name = tool.need("name").text()
+                yield from (_namespace_tool(node, name) for node in tool.need("tools").items())
             case "mcp":
                 yield Tool(tool.need("server_label").text(), kind="hosted")
             case _:
                 yield Tool(kind, kind="hosted")
 
 
-def _namespace_tool(node: Node) -> Tool:
+def _namespace_tool(node: Node, namespace: str) -> Tool:
     """Return a tool in a namespace; its schema may be any value."""
-    described = node.maybe("description")
-    schema = node.get("parameters").value or node.get("format").value
     kind: ToolKind = "custom" if node.get("type").value == "custom" else "function"
-    return Tool(node.need("name").text(), described.text() if described else "", schema, kind)
+    schema = node.get("parameters").value or node.get("format").value
+    return _named_tool(node, schema, kind, namespace)
 
 
-def _added_tools(items: Iterable[Node]) -> Iterator[Tool]:
-    """Yield the tools of `additional_tools` input items."""
+def _named_tool(node: Node, schema: Json, kind: ToolKind, namespace: str) -> Tool:
+    described = node.maybe("description")
+    description = described.text() if described else ""
+    return Tool(node.need("name").text(), description, schema, kind, namespace)
+
+
+def loaded_tools(items: Iterable[Node]) -> Iterator[Tool]:
+    """Yield the tools that input items offer: additional ones, results of a tool search, and the
+    list of an MCP server, whose label is their namespace."""
     for item in items:
-        if kind_of(item) == "additional_tools":
-            yield from _tools(item.need("tools"))
+        match kind_of(item):
+            case "additional_tools":
+                yield from _tools(item.need("tools"), loaded=True)
+            case "tool_search_output":
+                yield from _tools(item.maybe("tools"), loaded=True)
+            case "mcp_list_tools" if tools := item.maybe("tools"):
+                label = item.need("server_label").text()
+                for node in tools.items():
+                    yield _named_tool(node, node.get("input_schema").value, "hosted", label)
 
 
 def _reasoning(node: Node | None) -> bool:

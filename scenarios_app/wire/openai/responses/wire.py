@@ -193,6 +193,7 @@ _ENDPOINTS = (
         decoder=DECODER,
         archival=RECORDING_HISTORY,
         cache_key=_cache_key,
+        custom_tools=True,
     ),
     Endpoint("POST", f"{_PATH}/input_tokens", read_response, compute=_count, archival=HISTORY),
     Endpoint("POST", f"{_PATH}/compact", read_response, compute=_compact, archival=HISTORY),

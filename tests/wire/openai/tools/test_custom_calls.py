@@ -1,0 +1,113 @@
+"""Calls of custom tools, whole and streamed, in chat completions and Responses."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from scenarios_app.engine.parts import TextPart, ToolCallPart
+from scenarios_app.wire.openai.responses.decode import DECODER
+from tests.wire.openai import openai_cases, responses_cases
+from tests.wire.openai.openai_cases import chunks_of
+from tests.wire.openai.responses_answers import HEX, answer
+from tests.wire.openai.responses_cases import events_in
+
+CALL = ToolCallPart("call_1", "exec", "ls -l", custom=True, namespace="functions")
+FUNCTION = ToolCallPart("call_2", "wait", "{}", namespace="functions")
+
+
+def test_custom_call_of_responses_names_its_namespace() -> None:
+    whole = responses_cases.render(responses_cases.parse(), answer((CALL, FUNCTION)))
+    custom, function = whole["output"]
+    assert custom == {
+        "type": "custom_tool_call",
+        "id": f"ctc_{HEX}00",
+        "call_id": "call_1",
+        "name": "exec",
+        "input": "ls -l",
+        "status": "completed",
+        "namespace": "functions",
+    }
+    assert (function["type"], function["namespace"]) == ("function_call", "functions")
+
+
+def test_call_without_a_namespace_has_no_such_field() -> None:
+    (item,) = responses_cases.render(
+        responses_cases.parse(), answer((replace(CALL, namespace=""),))
+    )["output"]
+    assert "namespace" not in item
+
+
+def test_custom_call_streams_as_its_input() -> None:
+    sent = responses_cases.stream(responses_cases.parse(), answer((CALL,)), [2])
+    _, _, start, *deltas, done, end, last = events_in(sent)
+    assert start["item"] == {**end["item"], "input": "", "status": "in_progress"}
+    assert {event["type"] for event in deltas} == {"response.custom_tool_call_input.delta"}
+    assert "".join(event["delta"] for event in deltas) == done["input"] == "ls -l"
+    assert end["item"]["namespace"] == "functions"
+    assert last["response"]["output"] == [end["item"]]
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_recorded_custom_call_is_a_scripted_call(streamed: bool) -> None:
+    request, response = responses_cases.parse(), answer((TextPart("So:"), CALL, FUNCTION))
+    render = responses_cases.stream if streamed else responses_cases.CREATE.render
+    decoded = DECODER.decode(render(request, response))  # type: ignore[operator]
+    assert decoded is not None
+    assert decoded.lost == ()
+    produce = decoded.document()
+    assert (produce["text"], produce["tool_calls"]) == (
+        "So:",
+        [
+            {"id": "call_1", "name": "exec", "input": "ls -l", "namespace": "functions"},
+            {"id": "call_2", "name": "wait", "namespace": "functions"},
+        ],
+    )
+
+
+def chat_deltas(*calls: ToolCallPart, **body: Any) -> list[dict[str, Any]]:
+    request = openai_cases.parse(**body)
+    sent = openai_cases.stream(request, openai_cases.answer(calls, finish="tool_calls"), [3])
+    return [chunk["choices"][0]["delta"] for chunk in chunks_of(sent)]
+
+
+def test_custom_call_of_chat_streams_as_whole_answers_have_it() -> None:
+    plain = replace(FUNCTION, namespace="")
+    deltas = [call for delta in chat_deltas(CALL, plain) for call in delta.get("tool_calls", ())]
+    assert deltas == [
+        {"index": 0, "id": "call_1", "type": "custom", "custom": {"name": "exec", "input": ""}},
+        {"index": 0, "custom": {"input": "ls "}},
+        {"index": 0, "custom": {"input": "-l"}},
+        {
+            "index": 1,
+            "id": "call_2",
+            "type": "function",
+            "function": {"name": "wait", "arguments": ""},
+        },
+        {"index": 1, "function": {"arguments": "{}"}},
+    ]
+
+
+def test_custom_call_of_chat_is_no_legacy_call() -> None:
+    request = openai_cases.parse(functions=[{"name": "f"}])
+    response = openai_cases.answer([CALL], finish="tool_calls")
+    (choice,) = openai_cases.render(request, response)["choices"]
+    assert choice["message"]["tool_calls"][0]["custom"] == {"name": "exec", "input": "ls -l"}
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_recorded_custom_call_of_chat_is_a_scripted_call(streamed: bool) -> None:
+    request = openai_cases.parse(stream=streamed)
+    response = openai_cases.answer([CALL, replace(FUNCTION, namespace="")], finish="tool_calls")
+    if streamed:
+        body = openai_cases.stream(request, response, [3])
+    else:
+        body = openai_cases.CHAT.render(request, response)  # type: ignore[misc]
+    assert openai_cases.CHAT.decoder is not None
+    decoded = openai_cases.CHAT.decoder.decode(body)
+    assert decoded is not None
+    assert decoded.lost == ()
+    assert decoded.document()["tool_calls"] == [
+        {"id": "call_1", "name": "exec", "input": "ls -l"},
+        {"id": "call_2", "name": "wait"},
+    ]

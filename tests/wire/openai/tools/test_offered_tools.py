@@ -1,0 +1,132 @@
+"""Tools are offered wherever a request for OpenAI's Responses lists them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scenarios_app.engine.canonical import Tool
+from scenarios_app.engine.parts import TextPart, ToolCallPart
+from tests.wire.openai.responses_answers import answer
+from tests.wire.openai.responses_cases import Session, parse, refusal_of
+
+CODEX = Path(__file__).resolve().parents[3] / "data" / "codex_request.json"
+USER = {"role": "user", "content": "Hello"}
+FIND = {"type": "function", "name": "find"}
+DEFERRED = {**FIND, "defer_loading": True}
+
+
+def places(*items: Any, **body: Any) -> list[tuple[str, str, str]]:
+    """The namespace, name and kind of each offered tool."""
+    tools = parse(input=[USER, *items], **body).tools
+    return [(tool.namespace, tool.name, tool.kind) for tool in tools]
+
+
+def added(*tools: Any) -> dict[str, Any]:
+    return {"type": "additional_tools", "role": "developer", "tools": list(tools)}
+
+
+def test_request_of_codex_offers_its_tools_by_namespace() -> None:
+    body = json.loads(CODEX.read_text(encoding="utf-8"))
+    request = Session().read(body)
+    assert [(tool.namespace, tool.name, tool.kind) for tool in request.tools] == [
+        ("functions", "exec", "custom"),
+        ("functions", "wait", "function"),
+        ("collaboration", "spawn_agent", "function"),
+        ("collaboration", "wait", "function"),
+        ("", "web_search", "hosted"),
+    ]
+    assert request.tools[0].schema == body["input"][0]["tools"][0]["tools"][0]["format"]
+    (call,) = request.tool_calls
+    assert (call.id, call.name, call.namespace) == ("call_ls", "exec", "functions")
+    assert call.custom
+    assert call.arguments.startswith("const r")
+    (result,) = request.tool_results
+    assert (result.tool_call_id, result.name) == ("call_ls", "exec")
+    assert result.content.endswith("README.md\nsrc\n")
+    assert request.turn == 2
+
+
+def test_tools_in_a_namespace_carry_it() -> None:
+    namespace = {"type": "namespace", "name": "crm", "tools": [FIND]}
+    assert places(tools=[namespace, FIND]) == [
+        ("crm", "find", "function"),
+        ("", "find", "function"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("items", "tools"),
+    [
+        ([], [{"type": "tool_search"}, DEFERRED]),
+        ([{"type": "tool_search_output", "call_id": "c", "tools": [FIND]}], []),
+        ([added(FIND)], []),
+        ([added(FIND), {"type": "tool_search_output", "tools": [DEFERRED]}], [DEFERRED]),
+    ],
+)
+def test_function_that_is_loaded_on_demand_is_in_a_namespace_of_its_name(
+    items: list[Any], tools: list[Any]
+) -> None:
+    named = [place for place in places(*items, tools=tools) if place[2] != "hosted"]
+    assert named == [("find", "find", "function")]
+
+
+def test_custom_tool_that_is_added_has_no_namespace() -> None:
+    assert places(added({"type": "custom", "name": "exec"})) == [("", "exec", "custom")]
+
+
+def test_tools_of_an_mcp_server_are_hosted_below_its_label() -> None:
+    listed = {
+        "type": "mcp_list_tools",
+        "server_label": "wiki",
+        "tools": [{"name": "ask", "description": "Asks.", "input_schema": {"type": "object"}}],
+    }
+    server = {"type": "mcp", "server_label": "wiki", "server_url": "http://127.0.0.1:1"}
+    request = parse(input=[USER, listed], tools=[server])
+    assert request.tools == (
+        Tool("wiki", kind="hosted"),
+        Tool("ask", "Asks.", {"type": "object"}, "hosted", "wiki"),
+    )
+
+
+@pytest.mark.parametrize("kind", ["mcp_list_tools", "tool_search_output"])
+def test_list_that_is_cut_short_offers_nothing(kind: str) -> None:
+    assert places({"type": kind}) == []
+
+
+@pytest.mark.parametrize(
+    ("tools", "place"),
+    [
+        (1, "input[1].tools"),
+        ([{"type": "namespace", "tools": []}], "input[1].tools[0].name"),
+        ([{"type": "namespace", "name": "n"}], "input[1].tools[0].tools"),
+        ([{"type": "namespace", "name": "n", "tools": [{}]}], "input[1].tools[0].tools[0].name"),
+    ],
+)
+def test_malformed_tools_are_refused_with_their_place(tools: Any, place: str) -> None:
+    item = {"type": "additional_tools", "role": "developer", "tools": tools}
+    assert refusal_of(input=[USER, item]).param == place
+
+
+def test_tools_of_earlier_items_stay_offered_in_a_continued_response() -> None:
+    session = Session()
+    first = session.ask(answer((TextPart("Hi"),)), input=[added(FIND), USER])
+    again = session.read(
+        {
+            "input": "Find it.",
+            "previous_response_id": first["id"],
+            "tools": [{"type": "web_search"}],
+        }
+    )
+    assert [tool.name for tool in again.tools] == ["web_search", "find"]
+
+
+def test_calls_of_earlier_responses_keep_their_namespace() -> None:
+    session = Session()
+    call = ToolCallPart("c1", "exec", "ls", custom=True, namespace="functions")
+    first = session.ask(answer((call,)), input=[USER])
+    result = {"type": "custom_tool_call_output", "call_id": "c1", "output": "README.md"}
+    again = session.read({"input": [result], "previous_response_id": first["id"]})
+    assert again.tool_calls == (call,)
+    assert [(one.name, one.content) for one in again.tool_results] == [("exec", "README.md")]
