@@ -28,6 +28,7 @@ from scenarios_app.serving.transports.asgi_scope import (  # noqa: E402
     path_of,
     with_close,
 )
+from scenarios_app.serving.transports.websocket_asgi import SocketApp  # noqa: E402
 from scenarios_app.wire.registry import is_provider_path  # noqa: E402
 
 if "daphne.server" in sys.modules:
@@ -35,6 +36,7 @@ if "daphne.server" in sys.modules:
     lease.hold_or_exit()
 
 providers = ProviderApp()
+provider_sockets = SocketApp()
 pages = with_close(with_routes(with_body_limit(with_database_threads(cast(App, django)))))
 
 
@@ -50,6 +52,7 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
             await app(scope, receive, send)
         case "websocket":
             await ensure_started()
-            await sockets(scope, receive, send)
+            app = provider_sockets if is_provider_path(path_of(scope)) else sockets
+            await app(scope, receive, send)
         case "lifespan":
             await lifespan(scope, receive, send)

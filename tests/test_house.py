@@ -36,7 +36,7 @@ READING = {"shapes", "conditions", "document"}
 # The files of `wire/` that belong to no provider; the registry alone knows the providers.
 SHARED_WIRE = {
     *("base", "body", "decoded", "embedding", "errors", "logprobs", "paths", "resources"),
-    *("samples", "upstream"),
+    *("samples", "sockets", "upstream"),
 }
 
 

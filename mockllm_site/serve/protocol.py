@@ -15,9 +15,18 @@ from typing import Any, ClassVar
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from mockllm_site.serve.request_queue import SerialProtocol
-from scenarios_app.serving.transports.asgi_scope import BLANKS, App, announced_length
+from scenarios_app.serving.transports.asgi_scope import (
+    BLANKS,
+    App,
+    announced_length,
+    call_of,
+    read_headers,
+)
 from scenarios_app.serving.transports.body_memory import SMALL_BODY
 from scenarios_app.serving.transports.uvicorn_protocol import PlainHead
+from scenarios_app.serving.transports.websocket import head_of_upgrade, upgrade_error
+from scenarios_app.serving.transports.websocket_protocol import WebSocketProtocol
+from scenarios_app.wire.registry import is_provider_path
 
 # How long the head of a request may take, and how long a body may say nothing.
 HEAD_SECONDS = 10.0
@@ -127,8 +136,9 @@ class GuardedProtocol(SerialProtocol):
         return not self._should_upgrade()
 
     def _should_upgrade(self) -> bool:
-        # A WebSocket begins with a GET.
-        return self.parser.get_method() == b"GET" and super()._should_upgrade()
+        # A WebSocket begins with a GET, and one connection too many gets an HTTP response.
+        is_get = self.parser.get_method() == b"GET" and not self._beyond
+        return is_get and super()._should_upgrade()
 
     def _unsupported_upgrade_warning(self) -> None:
         """Parse a head that offers a protocol which is not spoken once more without the offer: with
@@ -146,7 +156,27 @@ class GuardedProtocol(SerialProtocol):
     def handle_websocket_upgrade(self) -> None:
         # What comes now is for the protocol that takes over.
         self._refused = True
-        super().handle_websocket_upgrade()
+        if not self._open_websocket():
+            super().handle_websocket_upgrade()
+
+    def _open_websocket(self) -> bool:
+        """Open or refuse a WebSocket of a provider; return False if the application has to."""
+        pipeline, (path, _, query) = self._pipeline(), self.url.partition(b"?")
+        if pipeline is None or not path.isascii() or not is_provider_path(path.decode("ascii")):
+            return False
+        headers = read_headers(self.headers)
+        call = call_of("GET", path.decode("ascii"), query=query, headers=headers, body=b"")
+        head = head_of_upgrade(call)
+        error = upgrade_error(pipeline, call, head)
+        if error is not None:
+            self._ending = True
+            if not self._try_send(pipeline.refuse(call, error, head)):
+                self.transport.close()
+            return True
+        self.connections.discard(self)
+        socket = WebSocketProtocol(self.transport, self.server_state)
+        socket.open(pipeline, call, head, rest=bytes(self._held))
+        return True
 
     def on_response_complete(self) -> None:
         """As uvicorn does it, but for the timer: setting and taking back one for each answer costs
@@ -241,3 +271,5 @@ def look_at_all(connections: Iterable[Any]) -> None:
     for connection in everyone:
         if isinstance(connection, GuardedProtocol):
             connection.look(now, crowded=len(everyone) >= connection.limits.connections)
+        elif isinstance(connection, WebSocketProtocol):
+            connection.look(now)

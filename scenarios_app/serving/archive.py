@@ -1,6 +1,6 @@
 """The archive of a session's answers, for the endpoints whose APIs let later requests name them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.secrets import mask
@@ -17,16 +17,22 @@ async def resolve(
 
 
 async def recall_archived(
-    request: CanonicalRequest, archival: ArchiveHooks, session: str, *, archive: SessionReader
+    request: CanonicalRequest,
+    archival: ArchiveHooks,
+    session: str,
+    *,
+    archive: SessionReader,
+    recall: Callable[[str], bytes | None] | None = None,
 ) -> ArchivedValues:
-    """Return the stored values for each name that a request refers to."""
+    """Return the stored values for each name that a request refers to; `recall` is asked first."""
     data: dict[str, bytes | None] = {}
     if archival.prefix:
         data |= await archive.recall_responses(session, archival.prefix)
     # What is found may lead on: an answer to the one before it.
     while missing := [name for name in archival.references(request, data) if name not in data]:
         for name in missing:
-            data[name] = await archive.recall_response(session, name)
+            own = recall(name) if recall is not None else None
+            data[name] = await archive.recall_response(session, name) if own is None else own
     return data
 
 

@@ -38,6 +38,13 @@ def shared_headers(call: Call, origins: Sequence[str], answered: Headers) -> Hea
     return (*allowed, ("access-control-expose-headers", names))
 
 
+def is_foreign_page(call: Call, origins: Sequence[str]) -> bool:
+    """Return whether a page of another origin opens a WebSocket and is not allowed to. Browsers
+    leave this check to the server."""
+    scheme, _, host = call.headers.get("origin", "").partition("://")
+    return bool(scheme) and host != call.headers.get("host") and not _allowed(call, origins)
+
+
 def _allowed(call: Call, origins: Sequence[str]) -> Headers:
     origin = call.headers.get("origin")
     if origin is None:

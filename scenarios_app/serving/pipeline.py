@@ -150,9 +150,9 @@ class Pipeline:
             message = "The mock server failed to answer this request; its log says why."
             return error_reply(exchange, ErrorAnswer(500, message))
 
-    def refuse(self, call: Call, error: ErrorAnswer) -> Answer:
+    def refuse(self, call: Call, error: ErrorAnswer, head: RequestHead | None = None) -> Answer:
         """Return an error answer to a call that a transport cannot pass completely."""
-        exchange = self.exchange(call)
+        exchange = self.exchange(call, head)
         return self._answer(exchange, refusal(exchange, error))
 
     def refuse_head(self, call: Call) -> Answer | None:
@@ -219,7 +219,9 @@ class Pipeline:
         endpoint = head.target.endpoint
         assert endpoint is not None
         if (archival := endpoint.archival) is not None:
-            there = await recall_archived(request, archival, head.session, archive=self._state)
+            there = await recall_archived(
+                request, archival, head.session, archive=self._state, recall=call.recall
+            )
             exchange.request = request = archival.resolve(request, there)
             check_size(request, options.limits)
             exchange.is_context_free = not there and not archival.prefix

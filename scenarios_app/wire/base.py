@@ -11,6 +11,7 @@ from scenarios_app.engine.parts import StreamEvent
 from scenarios_app.wire.body import Limits, Node
 from scenarios_app.wire.decoded import ResponseDecoder
 from scenarios_app.wire.samples import SampleCall, SampleRequest, SdkSetup
+from scenarios_app.wire.sockets import SocketFactory
 from scenarios_app.wire.upstream import Upstream
 
 Headers: TypeAlias = tuple[tuple[str, str], ...]
@@ -25,7 +26,8 @@ class Call(msgspec.Struct, frozen=True):
     `path` is raw (percent-encoded, without query). Header names are lower-case; repeated headers
     are joined by a comma. `raw_query` is the query as it was sent, `scheme` the scheme of the
     client's base URL as far as it is known. `session` is set only for calls that this process makes
-    itself: clients name their session in a header or by their key.
+    itself: clients name their session in a header or by their key. `recall` returns a stored
+    response that only the client's connection has, by its name.
     """
 
     method: str
@@ -36,6 +38,7 @@ class Call(msgspec.Struct, frozen=True):
     raw_query: str = ""
     scheme: str = "http"
     session: str = ""
+    recall: Callable[[str], bytes | None] | None = None
 
 
 class SubResponse(msgspec.Struct, frozen=True):
@@ -148,7 +151,8 @@ class Endpoint(msgspec.Struct, frozen=True):
     request refers to no earlier response, and never otherwise. `sub_requests` returns calls that
     are answered first, each as if it had been sent by itself. `decoder` decodes recorded responses;
     without it recordings are replayed byte for byte, but cannot be edited. `custom_tools` is true
-    if the API has custom tools, whose calls are no function calls.
+    if the API has custom tools, whose calls are no function calls. `socket` makes the rules of a
+    WebSocket that is opened at this path and sends requests to this endpoint.
     """
 
     method: str
@@ -165,6 +169,7 @@ class Endpoint(msgspec.Struct, frozen=True):
     cacheable_by_body: bool = False
     always_computed: bool = False
     alias_of: str | None = None
+    socket: SocketFactory | None = None
     bodiless: bool = False
     custom_tools: bool = False
     media_type: str = "application/json"

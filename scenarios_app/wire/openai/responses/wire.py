@@ -3,7 +3,13 @@
 import msgspec
 from msgspec.structs import replace
 
-from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, ErrorAnswer, Usage
+from scenarios_app.engine.canonical import (
+    CanonicalRequest,
+    CanonicalResponse,
+    Choice,
+    ErrorAnswer,
+    Usage,
+)
 from scenarios_app.engine.producing.usage import count_input
 from scenarios_app.wire.base import (
     ArchivedValues,
@@ -26,9 +32,15 @@ from scenarios_app.wire.openai.responses import conversations
 from scenarios_app.wire.openai.responses.answer import response_body, usage_fields
 from scenarios_app.wire.openai.responses.decode import DECODER
 from scenarios_app.wire.openai.responses.items import pack_items
-from scenarios_app.wire.openai.responses.memory import HISTORY, RECORDING_HISTORY, find_record
+from scenarios_app.wire.openai.responses.memory import (
+    HISTORY,
+    RECORDING_HISTORY,
+    find_record,
+    record_response,
+)
 from scenarios_app.wire.openai.responses.record import ResponseRecord
 from scenarios_app.wire.openai.responses.request import ResponseFields, read_response
+from scenarios_app.wire.openai.responses.socket import ResponsesSocket
 from scenarios_app.wire.openai.responses.stream import ResponseEncoder
 from scenarios_app.wire.openai.sample import sample_response
 from scenarios_app.wire.openai.shared import (
@@ -40,6 +52,7 @@ from scenarios_app.wire.openai.shared import (
     with_prefixes,
 )
 from scenarios_app.wire.samples import SdkSetup
+from scenarios_app.wire.sockets import SOCKET_KEY
 
 _PATH = "/v1/responses"
 _PATH_STARTS = tuple(
@@ -162,6 +175,29 @@ def _cache_key(request: CanonicalRequest) -> bytes:
     )
 
 
+def _read_create(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+    """Return a request for a Response; one over a WebSocket may ask for no output."""
+    request = read_response(call, endpoint, params, body)
+    warms_up = SOCKET_KEY in call.headers and body.get("generate").value is False
+    return replace(request, computed=True) if warms_up else request
+
+
+def _warm_response(request: CanonicalRequest, context: ComputeContext) -> CanonicalResponse:
+    """Return a response without output, which later requests can continue."""
+    usage = Usage(count_input(request), 0)
+    choices = (Choice((), "stop"),)
+    return CanonicalResponse(context.request_id, context.created, request.model, choices, usage)
+
+
+def _warm_up(request: CanonicalRequest, context: ComputeContext) -> bytes:
+    encoder = ResponseEncoder(request, _warm_response(request, context))
+    return encoder.opening() + encoder.closing()
+
+
+def _record_warm_up(request: CanonicalRequest, context: ComputeContext) -> tuple[ArchiveWrite, ...]:
+    return record_response(request, _warm_response(request, context), b"")
+
+
 def _count(request: CanonicalRequest, context: ComputeContext) -> bytes:
     tokens = count_input(request)
     return encode_json({"object": "response.input_tokens", "input_tokens": tokens})
@@ -187,13 +223,15 @@ _ENDPOINTS = (
     Endpoint(
         "POST",
         _PATH,
-        read_response,
+        _read_create,
         render=_render,
         encode=ResponseEncoder,
+        compute=_warm_up,
         decoder=DECODER,
-        archival=RECORDING_HISTORY,
+        archival=replace(RECORDING_HISTORY, record_computed=_record_warm_up),
         cache_key=_cache_key,
         custom_tools=True,
+        socket=ResponsesSocket,
     ),
     Endpoint("POST", f"{_PATH}/input_tokens", read_response, compute=_count, archival=HISTORY),
     Endpoint("POST", f"{_PATH}/compact", read_response, compute=_compact, archival=HISTORY),

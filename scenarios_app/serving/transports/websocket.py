@@ -1,0 +1,263 @@
+"""The WebSocket transport: each message of a client becomes a call that the pipeline answers, and
+the events of its answer become messages.
+
+A session needs nothing of its connection but the few methods of `SocketConnection`, so that it is
+the same inside uvicorn's protocol (`websocket_protocol`) and on any ASGI server (`websocket_asgi`).
+"""
+
+import asyncio
+import logging
+import re
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import aclosing
+from typing import Protocol
+
+from msgspec.structs import replace
+from websockets.frames import CloseCode
+
+from scenarios_app.engine.canonical import ErrorAnswer
+from scenarios_app.serving.cors import is_foreign_page
+from scenarios_app.serving.exchange import RequestHead, head_of
+from scenarios_app.serving.executor import run_eagerly
+from scenarios_app.serving.pipeline import Pipeline
+from scenarios_app.serving.playback import Answer
+from scenarios_app.serving.read import admit_head
+from scenarios_app.serving.reply import Reply
+from scenarios_app.wire.base import Call
+from scenarios_app.wire.errors import WireError
+from scenarios_app.wire.sockets import (
+    SOCKET_KEY,
+    CloseSocket,
+    RefuseTurn,
+    SendEvent,
+    SocketAction,
+    SocketProtocol,
+    StartTurn,
+    Turn,
+)
+
+log = logging.getLogger(__name__)
+
+MAX_MESSAGE_BYTES = 1_048_576
+# 16 bytes in base64.
+_KEY = re.compile(r"[A-Za-z0-9+/]{21}[AQgw]==")
+_EVENT_STREAM = "text/event-stream"
+_GOING_DOWN = ErrorAnswer(503, "The server is shutting down.", retry_after_ms=1000)
+
+
+class SocketConnection(Protocol):
+    """The connection of a session, after the handshake."""
+
+    def send(self, messages: Sequence[bytes]) -> None:
+        """Send text messages."""
+
+    async def wait_until_writable(self) -> None:
+        """Wait while the client takes nothing of what was sent."""
+
+    def close(self, code: int, reason: str) -> None:
+        """Close the connection with a close frame."""
+
+    def cut(self) -> None:
+        """Close the connection without a close frame, after everything was sent."""
+
+
+def opens_socket(head: RequestHead) -> bool:
+    """Return whether the path of a head has a WebSocket API."""
+    endpoint = head.target.endpoint
+    return endpoint is not None and endpoint.socket is not None
+
+
+def head_of_upgrade(call: Call) -> RequestHead:
+    """Return the head of the requests that an upgraded connection sends: POSTs to its path."""
+    return head_of(replace(call, method="POST"))
+
+
+def upgrade_error(pipeline: Pipeline, call: Call, head: RequestHead) -> ErrorAnswer | None:
+    """Return the error that refuses a handshake, or None if the connection may be opened."""
+    if not opens_socket(head):
+        message = f"There is no WebSocket API at {call.path}; send HTTP requests."
+        return ErrorAnswer(426, message, code="no_websocket_api")
+    if call.headers.get("sec-websocket-version") != "13":
+        message = "Only version 13 of WebSockets is spoken here."
+        return ErrorAnswer(426, message, headers=(("sec-websocket-version", "13"),))
+    if _KEY.fullmatch(call.headers.get(SOCKET_KEY, "")) is None:
+        return ErrorAnswer(400, "The header Sec-WebSocket-Key has to be 16 bytes in base64.")
+    if is_foreign_page(call, pipeline.options.origins):
+        message = "Pages of this origin may not connect; MOCKLLM_CORS_ORIGINS allows them."
+        return ErrorAnswer(403, message)
+    try:
+        admit_head(call, head.target, pipeline.options)
+    except WireError as error:
+        return error.answer
+    return None
+
+
+class SocketSession:
+    """One connection: plays the rules of its API. `clock` returns seconds."""
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        call: Call,
+        head: RequestHead,
+        connection: SocketConnection,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        endpoint = head.target.endpoint
+        assert endpoint is not None and endpoint.socket is not None
+        self._pipeline = pipeline
+        self._call = replace(call, method="POST")
+        self._head = head
+        self._connection = connection
+        self._rules: SocketProtocol = endpoint.socket(call.query)
+        self._clock = clock
+        self._opened_at = clock()
+        self._playing: set[asyncio.Task[None]] = set()
+        self._actions: deque[SocketAction] = deque()
+        self._is_acting = False
+        self._is_over = self._is_leaving = False
+
+    @property
+    def is_idle(self) -> bool:
+        """Return whether no answer is under way."""
+        return not self._playing
+
+    def receive(self, data: bytes) -> None:
+        """Take a text message of the client."""
+        if self._is_over:
+            return
+        if self._is_leaving:
+            self._act([RefuseTurn(Turn(data), _GOING_DOWN)])
+        elif len(data) > MAX_MESSAGE_BYTES:
+            self.refuse_large()
+        else:
+            self.look()
+            self._act(self._rules.receive(data))
+
+    def refuse_binary(self) -> None:
+        """Answer a binary message: an error, then the end of the connection."""
+        message = "Messages have to be text, and this one is binary."
+        self._act([RefuseTurn(Turn(b""), ErrorAnswer(400, message, code="binary_message"))])
+        self._act([CloseSocket(CloseCode.UNSUPPORTED_DATA, message)])
+
+    def refuse_large(self) -> None:
+        """Answer a message that is too large: an error, then the end of the connection."""
+        message = f"A message is larger than {MAX_MESSAGE_BYTES} bytes."
+        self._act([RefuseTurn(Turn(b""), ErrorAnswer(413, message, code="message_too_large"))])
+        self._act([CloseSocket(CloseCode.MESSAGE_TOO_BIG, message)])
+
+    def look(self) -> None:
+        """Let the rules know how old the connection is."""
+        if not self._is_over:
+            self._act(self._rules.expire(self._clock() - self._opened_at))
+
+    def shut_down(self) -> None:
+        """Answer nothing new; the connection is closed once no answer is under way."""
+        self._is_leaving = True
+        self._close_if_left()
+
+    def leave(self) -> None:
+        """End all answers: the connection is gone."""
+        self._is_over = True
+        for task in tuple(self._playing):
+            task.cancel()
+
+    def _act(self, actions: Iterable[SocketAction]) -> None:
+        """Do what the rules say. What follows from it comes after it, not inside it."""
+        self._actions.extend(actions)
+        if self._is_acting:
+            return
+        self._is_acting = True
+        try:
+            while self._actions and not self._is_over:
+                self._do(self._actions.popleft())
+        finally:
+            self._is_acting = False
+
+    def _do(self, action: SocketAction) -> None:
+        match action:
+            case StartTurn(turn):
+                self._start(turn)
+            case RefuseTurn(turn, error):
+                answer = self._pipeline.refuse(self._call_of(turn), error, self._head)
+                self._send_whole(turn, answer)
+            case SendEvent(data):
+                self._connection.send([data])
+            case CloseSocket(code, reason):
+                self._close(code, reason)
+
+    def _call_of(self, turn: Turn) -> Call:
+        return replace(self._call, body=turn.body, recall=turn.recall)
+
+    def _start(self, turn: Turn) -> None:
+        answering = self._pipeline.answer(self._call_of(turn), self._head)
+        answer = answering if self._pipeline.waits else run_eagerly(answering)
+        if isinstance(answer, Answer) and answer.is_immediate:
+            self._send_whole(turn, answer)
+            self._act(self._rules.end(turn, status=answer.reply.status))
+            return
+        task = asyncio.get_running_loop().create_task(self._play(turn, answer))
+        self._playing.add(task)
+        task.add_done_callback(self._playing.discard)
+
+    def _send_whole(self, turn: Turn, answer: Answer) -> None:
+        body = answer.immediate_body()
+        # First the journal: a client that has the answer may look there immediately.
+        answer.finish()
+        self._connection.send(self._events_of(turn, answer.reply, body))
+
+    def _events_of(self, turn: Turn, reply: Reply, body: bytes) -> list[bytes]:
+        """Return the events of a whole answer."""
+        if _is_event_stream(reply):
+            return self._rules.encode(turn, body)
+        if reply.status >= 400:
+            return [self._rules.encode_error(turn, reply.status, reply.headers, body)]
+        return [body]
+
+    async def _play(self, turn: Turn, answer: Answer | Awaitable[Answer]) -> None:
+        """Send an answer that takes time, then what waits for its end."""
+        try:
+            await self._play_to_end(turn, answer)
+        except Exception:
+            log.exception("an answer over a WebSocket could not be sent")
+            self._close(CloseCode.INTERNAL_ERROR, "the server failed; its log says why")
+
+    async def _play_to_end(self, turn: Turn, answer: Answer | Awaitable[Answer]) -> None:
+        connection, whole = self._connection, b""
+        if not isinstance(answer, Answer):
+            answer = await answer
+        async with aclosing(answer.pieces()) as pieces:
+            async for piece in pieces:
+                if not _is_event_stream(answer.reply):
+                    whole += piece
+                elif events := self._rules.encode(turn, piece):
+                    await connection.wait_until_writable()
+                    connection.send(events)
+        if answer.closes_connection:
+            self._is_over = True
+            connection.cut()
+            return
+        if whole:
+            connection.send(self._events_of(turn, answer.reply, whole))
+        task = asyncio.current_task()
+        self._playing.discard(task)
+        self._act(self._rules.end(turn, status=answer.reply.status))
+        self._close_if_left()
+
+    def _close_if_left(self) -> None:
+        if self._is_leaving and self.is_idle:
+            self._close(CloseCode.SERVICE_RESTART, "the server is shutting down")
+
+    def _close(self, code: int, reason: str) -> None:
+        if not self._is_over:
+            self.leave()
+            self._connection.close(code, reason)
+
+
+def _is_event_stream(reply: Reply) -> bool:
+    return any(
+        name == "content-type" and value.startswith(_EVENT_STREAM) for name, value in reply.headers
+    )

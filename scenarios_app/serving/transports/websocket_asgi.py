@@ -1,0 +1,145 @@
+"""WebSockets of providers as an ASGI application, for every server but uvicorn under `serve`."""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+
+from scenarios_app.serving.pipeline import Pipeline
+from scenarios_app.serving.services import running_pipeline
+from scenarios_app.serving.transports.asgi_scope import (
+    Message,
+    Receive,
+    Scope,
+    Send,
+    call_of,
+    path_of,
+    read_headers,
+)
+from scenarios_app.serving.transports.websocket import (
+    SocketSession,
+    head_of_upgrade,
+    upgrade_error,
+)
+from scenarios_app.wire.base import Call
+
+_RESPONSE = "websocket.http.response"
+LOOK_SECONDS = 1.0
+
+
+class SocketApp:
+    """Answers every WebSocket handshake of a provider's path."""
+
+    def __init__(self, pipeline: Callable[[], Awaitable[Pipeline]] = running_pipeline) -> None:
+        self._pipeline = pipeline
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        pipeline = await self._pipeline()
+        await receive()
+        call = _call_of(scope)
+        head = head_of_upgrade(call)
+        error = upgrade_error(pipeline, call, head)
+        if error is None:
+            connection = AsgiConnection(send)
+            session = SocketSession(pipeline, call, head, connection)
+            await send({"type": "websocket.accept"})
+            await connection.play(session, receive)
+            return
+        answer = pipeline.refuse(call, error, head)
+        body = answer.immediate_body()
+        answer.finish()
+        if _RESPONSE not in (scope.get("extensions") or {}):
+            # All that such a server can do is to refuse with a 403 of its own.
+            await send({"type": "websocket.close"})
+            return
+        headers = [(name.encode(), value.encode("latin-1")) for name, value in answer.reply.headers]
+        start = {"type": f"{_RESPONSE}.start", "status": answer.reply.status, "headers": headers}
+        await send(start)
+        await send({"type": f"{_RESPONSE}.body", "body": body})
+
+
+class AsgiConnection:
+    """One connection of an ASGI server. What a session sends waits here for the server."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._outgoing: deque[Message] = deque()
+        self._has_outgoing = asyncio.Event()
+        self._is_empty = asyncio.Event()
+        self._is_empty.set()
+
+    async def play(self, session: SocketSession, receive: Receive) -> None:
+        """Pass messages both ways until the connection ends."""
+        reading = asyncio.create_task(self._read(session, receive))
+        looking = asyncio.create_task(_look(session))
+        try:
+            await self._write()
+        finally:
+            session.leave()
+            reading.cancel()
+            looking.cancel()
+            await asyncio.gather(reading, looking, return_exceptions=True)
+
+    def send(self, messages: Sequence[bytes]) -> None:
+        """Send text messages."""
+        for message in messages:
+            self._put({"type": "websocket.send", "text": message.decode("utf-8", "replace")})
+
+    async def wait_until_writable(self) -> None:
+        await self._is_empty.wait()
+
+    def close(self, code: int, reason: str) -> None:
+        self._put({"type": "websocket.close", "code": code, "reason": reason})
+
+    def cut(self) -> None:
+        """Close the connection; ASGI has no way to do that without a close frame."""
+        self._put({"type": "websocket.close", "code": 1011, "reason": ""})
+
+    def _put(self, message: Message) -> None:
+        self._outgoing.append(message)
+        self._is_empty.clear()
+        self._has_outgoing.set()
+
+    async def _write(self) -> None:
+        while True:
+            await self._has_outgoing.wait()
+            while self._outgoing:
+                message = self._outgoing.popleft()
+                if message["type"] == "websocket.disconnect":
+                    return
+                await self._send(message)
+                if message["type"] == "websocket.close":
+                    return
+            self._has_outgoing.clear()
+            self._is_empty.set()
+
+    async def _read(self, session: SocketSession, receive: Receive) -> None:
+        while True:
+            message = await receive()
+            if message["type"] == "websocket.disconnect":
+                self._put(message)
+                return
+            # A client that takes no answers is not read.
+            await self._is_empty.wait()
+            text: str | None = message.get("text")
+            if text is None:
+                session.refuse_binary()
+            else:
+                session.receive(text.encode())
+
+
+async def _look(session: SocketSession) -> None:
+    while True:
+        await asyncio.sleep(LOOK_SECONDS)
+        session.look()
+
+
+def _call_of(scope: Scope) -> Call:
+    query: bytes | str = scope.get("query_string", b"")
+    return call_of(
+        "GET",
+        path_of(scope),
+        query=query.encode() if isinstance(query, str) else query,
+        headers=read_headers(scope["headers"]),
+        body=b"",
+        scheme="https" if scope.get("scheme") == "wss" else "http",
+    )

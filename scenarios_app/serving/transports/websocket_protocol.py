@@ -1,0 +1,189 @@
+"""A WebSocket inside uvicorn: an asyncio protocol that takes a connection over after its handshake,
+reads frames with the `websockets` package and writes its own straight to the socket."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Sequence
+
+from uvicorn.server import ServerState
+from websockets.frames import CloseCode, Frame, Opcode
+from websockets.protocol import OPEN, SERVER, Protocol
+from websockets.utils import accept_key
+
+from scenarios_app.serving.exchange import RequestHead
+from scenarios_app.serving.pipeline import Pipeline
+from scenarios_app.serving.transports.websocket import MAX_MESSAGE_BYTES, SocketSession
+from scenarios_app.wire.base import Call
+from scenarios_app.wire.sockets import SOCKET_KEY
+
+# After so many frames of one client others have their turn.
+FRAMES_PER_TURN = 8
+# A silent client is asked whether it is still there, and given up some time later. It may also take
+# none of the bytes that are written to it for the longer time.
+PING_SECONDS = 20.0
+SILENT_SECONDS = 60.0
+# How long a client may take to answer a close frame.
+CLOSING_SECONDS = 10.0
+
+
+class WebSocketProtocol(asyncio.Protocol):
+    """One connection after its handshake. Compression is not offered."""
+
+    _session: SocketSession
+
+    def __init__(self, transport: asyncio.Transport, server_state: ServerState) -> None:
+        self.transport = transport
+        self._server_state = server_state
+        self._loop = asyncio.get_running_loop()
+        self._frames = Protocol(SERVER, state=OPEN, max_size=MAX_MESSAGE_BYTES)
+        # Frames that are not handled yet, and a message that has come in part.
+        self._waiting: deque[Frame] = deque()
+        self._parts: list[bytes] = []
+        self._turn: asyncio.Handle | None = None
+        self._writable = asyncio.Event()
+        self._writable.set()
+        self._heard_at = self._taken_at = time.monotonic()
+        self._has_pinged = False
+        self._unread = 0
+        self._closing_since: float | None = None
+
+    def open(self, pipeline: Pipeline, call: Call, head: RequestHead, *, rest: bytes) -> None:
+        """Complete the handshake, and take the bytes that came after it."""
+        self._session = SocketSession(pipeline, call, head, self)
+        self._server_state.connections.add(self)  # type: ignore[arg-type]
+        ours = [b"%b: %b\r\n" % header for header in self._server_state.default_headers]
+        token = accept_key(call.headers[SOCKET_KEY]).encode()
+        self.transport.write(
+            b"HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: Upgrade\r\n"
+            b"sec-websocket-accept: %b\r\n%b\r\n" % (token, b"".join(ours))
+        )
+        self.transport.set_protocol(self)
+        self.transport.resume_reading()
+        if rest:
+            self.data_received(rest)
+
+    def data_received(self, data: bytes) -> None:
+        self._heard_at, self._has_pinged = time.monotonic(), False
+        self._frames.receive_data(data)
+        self._waiting.extend(self._frames.events_received())  # type: ignore[arg-type]
+        has_error, close = self._frames.parser_exc is not None, self._frames.close_sent
+        if has_error and close is not None and close.code == CloseCode.MESSAGE_TOO_BIG:
+            self._session.refuse_large()
+        # Answers to pings, to a close frame, and to frames that break the protocol.
+        self.transport.write(b"".join(self._frames.data_to_send()))
+        if has_error:
+            self._leave()
+        if self._turn is None:
+            self._handle_some()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._server_state.connections.discard(self)
+        if self._turn is not None:
+            self._turn.cancel()
+        self._writable.set()
+        self._session.leave()
+
+    def pause_writing(self) -> None:
+        self._writable.clear()
+        self._read_on()
+
+    def resume_writing(self) -> None:
+        self._writable.set()
+        if self._turn is None:
+            self._turn = self._loop.call_soon(self._handle_some)
+
+    def shutdown(self) -> None:
+        """Close the connection once no answer is under way; uvicorn calls this at its end."""
+        self._session.shut_down()
+
+    def send(self, messages: Sequence[bytes]) -> None:
+        """Send text messages in one write."""
+        if not self.transport.is_closing():
+            self.transport.write(b"".join(map(encode_text, messages)))
+
+    async def wait_until_writable(self) -> None:
+        await self._writable.wait()
+
+    def close(self, code: int, reason: str) -> None:
+        if self._frames.state is OPEN and not self.transport.is_closing():
+            self._closing_since = time.monotonic()
+            self._frames.send_close(code, reason)
+            self.transport.write(b"".join(self._frames.data_to_send()))
+            if code == CloseCode.SERVICE_RESTART:
+                # Nothing looks at connections any more.
+                self.transport.close()
+
+    def cut(self) -> None:
+        self.transport.close()
+
+    def look(self, now: float) -> None:
+        """End a connection whose client is silent or takes nothing; the server calls this about
+        twice a second."""
+        unread, before = self.transport.get_write_buffer_size(), self._unread
+        self._unread = unread
+        if not before or unread < before:
+            self._taken_at = now
+        silent, closing = now - self._heard_at, self._closing_since
+        is_stuck = unread > 0 and now - self._taken_at > SILENT_SECONDS
+        is_silent = silent > SILENT_SECONDS and self._writable.is_set()
+        if is_stuck or is_silent or (closing is not None and now - closing > CLOSING_SECONDS):
+            self.transport.abort()
+        elif silent > PING_SECONDS and not self._has_pinged and closing is None:
+            self._has_pinged = True
+            self._frames.send_ping(b"")
+            self.transport.write(b"".join(self._frames.data_to_send()))
+        self._session.look()
+
+    def _handle_some(self) -> None:
+        """Handle frames that have arrived, unless the client has to take answers first."""
+        self._turn = None
+        for _ in range(FRAMES_PER_TURN):
+            if not self._waiting or not self._writable.is_set():
+                break
+            self._handle(self._waiting.popleft())
+        else:
+            self._turn = self._loop.call_soon(self._handle_some)
+        self._read_on()
+
+    def _read_on(self) -> None:
+        """Read only while nothing waits: neither frames to be handled nor answers to be taken."""
+        if self.transport.is_closing():
+            return
+        if self._waiting or not self._writable.is_set():
+            self.transport.pause_reading()
+        else:
+            self.transport.resume_reading()
+
+    def _handle(self, frame: Frame) -> None:
+        match frame.opcode:
+            case Opcode.TEXT | Opcode.CONT if self._closing_since is None:
+                self._parts.append(bytes(frame.data))
+                if frame.fin:
+                    parts, self._parts = self._parts, []
+                    self._session.receive(b"".join(parts))
+            case Opcode.BINARY:
+                self._session.refuse_binary()
+            case Opcode.CLOSE:
+                self._leave()
+
+    def _leave(self) -> None:
+        """End the connection after a close frame of the client or an error in its frames."""
+        self._waiting.clear()
+        self._closing_since = self._closing_since or time.monotonic()
+        self._session.leave()
+        self.transport.close()
+
+
+def encode_text(payload: bytes) -> bytes:
+    """Return a text frame."""
+    return text_head(len(payload)) + payload
+
+
+def text_head(size: int) -> bytes:
+    """Return the head of a text frame with `size` bytes."""
+    if size <= 125:
+        return bytes((0x81, size))
+    if size < 65_536:
+        return b"\x81\x7e" + size.to_bytes(2)
+    return b"\x81\x7f" + size.to_bytes(8)

@@ -1,0 +1,295 @@
+"""The rules of a Responses connection over a WebSocket: lanes, the cache of responses that are not
+stored, and errors as events."""
+
+import re
+from collections import OrderedDict, deque
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from scenarios_app.engine.canonical import ErrorAnswer, Json
+from scenarios_app.wire.base import encode_json
+from scenarios_app.wire.openai.responses.record import encode_items, write_record
+from scenarios_app.wire.openai.responses.request import read_input
+from scenarios_app.wire.openai.shared import error_fields, error_type
+from scenarios_app.wire.sockets import (
+    CloseSocket,
+    RefuseTurn,
+    SendEvent,
+    SocketAction,
+    StartTurn,
+    Turn,
+)
+
+MAX_ACTIVE: Final = 16
+MAX_LANES: Final = 32
+MAX_SECONDS: Final = 3_600.0
+# Requests that wait for their lane, and responses that are not stored; the oldest are evicted.
+MAX_WAITING_BYTES: Final = 4_194_304
+MAX_CACHED_BYTES: Final = 4_194_304
+
+_STREAM_ID = re.compile(r"[A-Za-z0-9_.-]{1,256}")
+_RESPONSE_ID = re.compile(rb'"response": ?\{"id": ?"([^"]+)"')
+_EVENT_DATA = re.compile(rb"^data: ?(.*?)\r?$", re.MULTILINE)
+_EVENT_END = re.compile(rb"\r?\n\r?\n")
+_ANSWERED = (b'"type":"response.completed"', b'"type":"response.incomplete"')
+# How far into an event its type may stand.
+_TYPE_BYTES = 64
+# Headers of an HTTP response that say nothing about its error.
+_PLAIN_HEADERS = frozenset({"content-length", "content-type", "transfer-encoding"})
+
+_decode_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_decode = msgspec.json.Decoder().decode
+
+
+class _WaitingTurn(Turn):
+    """A request with what the connection has to know of it."""
+
+    previous: str | None = None
+    stores: bool = True
+
+
+class _CachedResponse(msgspec.Struct, frozen=True):
+    """A response that is not stored: its request, its last event, and its lane."""
+
+    body: bytes
+    last_event: bytes
+    stream_id: str | None
+    previous: str | None
+
+    @property
+    def size(self) -> int:
+        return len(self.body) + len(self.last_event)
+
+
+class ResponsesSocket:
+    """The rules of one connection. Requests of one lane are answered one after another, those of
+    different lanes at the same time."""
+
+    def __init__(self, query: Mapping[str, str]) -> None:
+        self._model = query.get("model")
+        self._names: set[str] = set()
+        # The requests of each lane that is in use; the first is being answered or is ready.
+        self._lanes: dict[str | None, deque[_WaitingTurn]] = {}
+        self._ready: deque[_WaitingTurn] = deque()
+        self._active = 0
+        self._waiting_bytes = 0
+        self._cache: OrderedDict[str, _CachedResponse] = OrderedDict()
+        self._cached_bytes = 0
+        self._is_expired = False
+
+    def receive(self, data: bytes) -> Iterator[SocketAction]:
+        """Take a text message of the client."""
+        turn = _WaitingTurn(data)
+        try:
+            fields = _decode_fields(data)
+            kind = _value(fields, "type")
+            if kind == "response.processed":
+                # Codex reports with it that it has handled a response; nothing follows from it.
+                return
+            if kind != "response.create":
+                raise _Refused(
+                    f"There is no client event {kind!r}; send 'response.create'.", param="type"
+                )
+            if self._is_expired:
+                yield RefuseTurn(turn, _EXPIRED)
+                return
+            self._read(turn, fields)
+        except _Refused as refused:
+            yield RefuseTurn(turn, refused.error)
+        except (msgspec.MsgspecError, RecursionError):
+            message = "A message has to be a JSON object with a 'type', as text."
+            yield RefuseTurn(turn, _invalid(message, code="invalid_json"))
+        else:
+            yield from self._admit(turn)
+
+    def encode(self, turn: Turn, piece: bytes) -> list[bytes]:
+        """Return the events in a piece of a turn's event stream."""
+        *whole, turn.partial = _EVENT_END.split(turn.partial + piece)
+        events = [b"\n".join(_EVENT_DATA.findall(event)) for event in whole]
+        events = [event for event in events if event and event != b"[DONE]"]
+        if not events:
+            return events
+        turn.first_event = turn.first_event or events[0]
+        turn.last_event = events[-1]
+        return events if turn.stream_id is None else [_on_lane(turn, one) for one in events]
+
+    def encode_error(
+        self, turn: Turn, status: int, headers: Sequence[tuple[str, str]], body: bytes
+    ) -> bytes:
+        """Return the event that stands for an HTTP response with an error."""
+        told = {name: value for name, value in headers if name not in _PLAIN_HEADERS}
+        error = _error_of(body, status) | {"headers": told}
+        event = {"type": "error", "status": status, "error": error, "headers": told}
+        return _on_lane(turn, encode_json(event))
+
+    def end(self, turn: Turn, *, status: int) -> Iterator[SocketAction]:
+        """Take the end of a turn, with the HTTP status of its answer."""
+        assert isinstance(turn, _WaitingTurn)
+        lane = self._lanes[turn.stream_id]
+        lane.popleft()
+        self._active -= 1
+        self._waiting_bytes -= len(turn.body)
+        answered = status < 400 and any(kind in turn.last_event[:_TYPE_BYTES] for kind in _ANSWERED)
+        if answered and not turn.stores:
+            self._keep(turn)
+        elif not answered and turn.previous is not None:
+            self._evict_parent(turn.previous, turn.stream_id)
+        if lane:
+            self._ready.append(lane[0])
+        else:
+            del self._lanes[turn.stream_id]
+        yield from self._start()
+        yield from self._close_if_expired()
+
+    def expire(self, age: float) -> Iterator[SocketAction]:
+        """Take the age of the connection in seconds: beyond the limit nothing new is answered."""
+        if age >= MAX_SECONDS and not self._is_expired:
+            self._is_expired = True
+            yield SendEvent(self.encode_error(Turn(b""), _EXPIRED.status, (), _envelope(_EXPIRED)))
+            yield from self._close_if_expired()
+
+    def _close_if_expired(self) -> Iterator[SocketAction]:
+        if self._is_expired and not self._lanes:
+            yield CloseSocket(1000, "the connection is 60 minutes old")
+
+    def _read(self, turn: _WaitingTurn, fields: dict[str, msgspec.Raw]) -> None:
+        """Read the request of an event; raises _Refused."""
+        stream_id = _value(fields, "stream_id")
+        if stream_id is not None and not (
+            isinstance(stream_id, str) and _STREAM_ID.fullmatch(stream_id)
+        ):
+            raise _Refused(
+                "'stream_id' has to be a text of 1 to 256 letters, digits, '_', '-' and '.'.",
+                code="invalid_stream_id",
+                param="stream_id",
+            )
+        turn.stream_id = stream_id
+        if _value(fields, "background") is True:
+            raise _Refused("A WebSocket has no background responses.", param="background")
+        previous = _value(fields, "previous_response_id")
+        turn.previous = previous if isinstance(previous, str) else None
+        turn.stores = _value(fields, "store") is not False
+        warms_up = _value(fields, "generate") is False
+        for name in ("type", "stream_id", "background", "stream", "generate"):
+            fields.pop(name, None)
+        body: dict[str, Json | msgspec.Raw] = {**fields, "stream": True}
+        if warms_up:
+            body["generate"] = False
+        if self._model is not None:
+            body.setdefault("model", self._model)
+        turn.body = encode_json(body)
+
+    def _admit(self, turn: _WaitingTurn) -> Iterator[SocketAction]:
+        """Queue a request in its lane, and start it if it is the lane's first."""
+        name = turn.stream_id
+        if name is not None and name not in self._names and len(self._names) >= MAX_LANES:
+            message = f"This connection uses all of its {MAX_LANES} stream ids; use one of them."
+            code = "websocket_stream_limit_reached"
+            yield RefuseTurn(turn, _invalid(message, code=code, param="stream_id"))
+            return
+        if self._waiting_bytes + len(turn.body) > MAX_WAITING_BYTES and self._lanes:
+            message = f"The requests that wait here are larger than {MAX_WAITING_BYTES} bytes."
+            yield RefuseTurn(turn, ErrorAnswer(429, message, code="too_many_waiting_requests"))
+            return
+        if name is not None:
+            self._names.add(name)
+        self._waiting_bytes += len(turn.body)
+        lane = self._lanes.setdefault(name, deque())
+        lane.append(turn)
+        if len(lane) == 1:
+            self._ready.append(turn)
+            yield from self._start()
+
+    def _start(self) -> Iterator[SocketAction]:
+        while self._ready and self._active < MAX_ACTIVE:
+            turn = self._ready.popleft()
+            self._active += 1
+            if self._cache and (turn.previous is not None or b'"item_reference"' in turn.body):
+                turn.recall = self._recall
+            yield StartTurn(turn)
+
+    def _keep(self, turn: _WaitingTurn) -> None:
+        """Cache the response of a turn that is not stored."""
+        match = _RESPONSE_ID.search(turn.last_event)
+        if match is None:
+            return
+        name = match[1].decode()
+        self._drop(name)
+        kept = _CachedResponse(turn.body, turn.last_event, turn.stream_id, turn.previous)
+        self._cache[name] = kept
+        self._cached_bytes += kept.size
+        while self._cached_bytes > MAX_CACHED_BYTES:
+            self._drop(next(iter(self._cache)))
+
+    def _drop(self, name: str) -> None:
+        dropped = self._cache.pop(name, None)
+        self._cached_bytes -= dropped.size if dropped else 0
+
+    def _evict_parent(self, name: str, stream_id: str | None) -> None:
+        """Forget a response that its own lane failed to continue. Another lane may try it again."""
+        parent = self._cache.get(name)
+        if parent is not None and parent.stream_id == stream_id:
+            self._drop(name)
+
+    def _recall(self, name: str) -> bytes | None:
+        """Return the record of a cached response, or None."""
+        kept = self._cache.get(name)
+        if kept is None:
+            return None
+        response = _decode(kept.last_event)["response"]
+        items = encode_items(name.removeprefix("resp_"), read_input(_decode(kept.body)))
+        return write_record(response, items=items, previous=kept.previous, stream=b"")
+
+
+class _Refused(Exception):
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str | None = None,
+        param: str | None = None,
+    ) -> None:
+        self.error = _invalid(message, code=code, param=param)
+
+
+def _invalid(message: str, *, code: str | None = None, param: str | None = None) -> ErrorAnswer:
+    return ErrorAnswer(400, message, code=code, param=param)
+
+
+_EXPIRED: Final = ErrorAnswer(
+    400,
+    "Responses websocket connection limit reached (60 minutes). Create a new websocket connection "
+    "to continue.",
+    code="websocket_connection_limit_reached",
+)
+
+
+def _envelope(error: ErrorAnswer) -> bytes:
+    fields = error_fields(error, kind=error_type(error.status), code=None)
+    return encode_json({"error": fields})
+
+
+def _value(fields: Mapping[str, msgspec.Raw], name: str) -> Json:
+    return _decode(fields[name]) if name in fields else None
+
+
+def _on_lane(turn: Turn, event: bytes) -> bytes:
+    """Return an event with its lane; what is no object stays as it is."""
+    if turn.stream_id is None or not event.endswith(b"}"):
+        return event
+    return b'%b,"stream_id":"%b"}' % (event[:-1], turn.stream_id.encode())
+
+
+def _error_of(body: bytes, status: int) -> dict[str, Json]:
+    """Return the error in a body; a body without one is its message."""
+    try:
+        value = _decode(body)
+    except (msgspec.MsgspecError, RecursionError):
+        value = None
+    error = value.get("error") if isinstance(value, dict) else None
+    if isinstance(error, dict):
+        return error
+    message = body.decode("utf-8", "replace")
+    return error_fields(ErrorAnswer(status, message), kind=error_type(status), code=None)

@@ -1,0 +1,82 @@
+"""The interface of an API over a WebSocket: what a transport plays, and its rules without I/O."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Protocol, TypeAlias
+
+import msgspec
+
+from scenarios_app.engine.canonical import ErrorAnswer
+
+# The header of a handshake that no two connections share. Every request of a connection has it.
+SOCKET_KEY = "sec-websocket-key"
+
+
+class Turn(msgspec.Struct, eq=False):
+    """One request of a client on its connection: the body of the same request over HTTP.
+
+    `stream_id` names its lane, None for the default lane. `recall` returns the stored response of a
+    name if only this connection has it. `first_event` and `last_event` are the first and the latest
+    event that were sent.
+    """
+
+    body: bytes
+    stream_id: str | None = None
+    recall: Callable[[str], bytes | None] | None = None
+    first_event: bytes = b""
+    last_event: bytes = b""
+    # Bytes of an event that is not whole yet.
+    partial: bytes = b""
+
+
+class StartTurn(msgspec.Struct, frozen=True):
+    """Answer this request now, and report its end to `SocketProtocol.end`."""
+
+    turn: Turn
+
+
+class RefuseTurn(msgspec.Struct, frozen=True):
+    """Answer this request with an error; its end is not reported."""
+
+    turn: Turn
+    error: ErrorAnswer
+
+
+class SendEvent(msgspec.Struct, frozen=True):
+    """Send an event that belongs to no request."""
+
+    data: bytes
+
+
+class CloseSocket(msgspec.Struct, frozen=True):
+    """Close the connection."""
+
+    code: int
+    reason: str
+
+
+SocketAction: TypeAlias = StartTurn | RefuseTurn | SendEvent | CloseSocket
+
+
+class SocketProtocol(Protocol):
+    """The rules of one connection. Its methods return what the transport has to do, in order."""
+
+    def receive(self, data: bytes) -> Iterator[SocketAction]:
+        """Take a text message of the client."""
+
+    def encode(self, turn: Turn, piece: bytes) -> list[bytes]:
+        """Return the events in a piece of a turn's event stream."""
+
+    def encode_error(
+        self, turn: Turn, status: int, headers: Sequence[tuple[str, str]], body: bytes
+    ) -> bytes:
+        """Return the event that stands for an HTTP response with an error."""
+
+    def end(self, turn: Turn, *, status: int) -> Iterator[SocketAction]:
+        """Take the end of a turn, with the HTTP status of its answer."""
+
+    def expire(self, age: float) -> Iterator[SocketAction]:
+        """Take the age of the connection in seconds."""
+
+
+# Returns the rules of a new connection, of the query of its URL.
+SocketFactory: TypeAlias = Callable[[Mapping[str, str]], SocketProtocol]

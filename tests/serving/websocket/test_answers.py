@@ -1,0 +1,155 @@
+"""Answers over a WebSocket under `serve` are those of the same request over HTTP."""
+
+import json
+
+import pytest
+from websockets.exceptions import InvalidStatus
+
+from tests.serving.pipelines import Playing, responses, says, scenario
+from tests.serving.websocket.connections import connected, socket_server, text_of
+
+PACED = says("one two three four", match={"model": "paced"})
+PACED["produce"]["pacing"] = {"chunk_ms": 10, "words_per_chunk": 1}
+LIMITED = {
+    "consume": False,
+    "match": {"model": "limited"},
+    "produce": {"fault": {"kind": "rate_limit", "retry_after_ms": 2500}},
+}
+CONTINUED = says("Continued.", match={"messages": [{"role": "assistant", "contains": "Hi"}]})
+DOCUMENT = scenario("s", PACED, LIMITED, CONTINUED, says("Hi there.", match={"model": "gpt-4o"}))
+
+
+@pytest.mark.parametrize("model", ["gpt-4o", "paced"])
+async def test_events_are_those_of_the_same_request_over_http(
+    monkeypatch: pytest.MonkeyPatch, model: str
+) -> None:
+    over_http = Playing(DOCUMENT)
+    _, _, body = await over_http.ask(responses("Hello", model=model, stream=True))
+    data = [line for line in body.decode().splitlines() if line.startswith("data: ")]
+    async with socket_server(monkeypatch, DOCUMENT) as (port, _), connected(port) as client:
+        await client.send(model=model, input="Hello")
+        events = await client.answer()
+    assert [event["type"] for event in events] == [json.loads(one[6:])["type"] for one in data]
+    assert text_of(events[-1]) == text_of(json.loads(data[-1][6:]))
+
+
+async def test_journal_entry_has_request_without_fields_of_the_socket(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with socket_server(monkeypatch, DOCUMENT) as (port, playing), connected(port) as client:
+        await client.ask(stream_id="a", generate=True, background=False)
+        entry = playing.journal[-1]
+    assert (entry.method, entry.path, entry.status) == ("POST", "/v1/responses", 200)
+    assert json.loads(entry.request_body) == {"model": "gpt-4o", "input": "Hello", "stream": True}
+    assert entry.request_headers["upgrade"] == "websocket"
+    assert entry.request_headers["sec-websocket-key"]
+    assert (entry.outcome, entry.scenario, entry.streamed) == ("complete", "s", True)
+
+
+async def test_error_has_status_and_headers_of_http_and_ends_only_its_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with socket_server(monkeypatch, DOCUMENT) as (port, _), connected(port) as client:
+        error = await client.ask(model="limited", stream_id="a")
+        assert (error["status"], error["stream_id"]) == (429, "a")
+        assert error["error"]["code"] == "rate_limit_exceeded"
+        assert error["headers"]["retry-after"] == error["error"]["headers"]["retry-after"] == "3"
+        assert text_of(await client.ask()) == "Hi there."
+
+
+async def test_unmatched_request_is_an_error_event_and_counts_as_unmatched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with socket_server(monkeypatch, DOCUMENT) as (port, playing), connected(port) as client:
+        error = await client.ask(model="other")
+    assert (error["status"], error["error"]["code"]) == (404, "no_scenario_matched")
+    assert playing.journal[-1].outcome == "unmatched"
+
+
+async def test_response_that_is_not_stored_can_be_continued_on_its_connection_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with socket_server(monkeypatch, DOCUMENT) as (port, _):
+        async with connected(port) as client:
+            first = (await client.ask(store=False))["response"]["id"]
+            assert text_of(await client.ask("And?", previous_response_id=first)) == "Continued."
+        async with connected(port) as client:
+            error = await client.ask("And?", previous_response_id=first)
+    assert error["error"]["code"] == "previous_response_not_found"
+    assert (error["status"], error["error"]["param"]) == (400, "previous_response_id")
+
+
+async def test_warm_up_consumes_no_step_and_can_be_continued(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    only = scenario("s", {"produce": {"text": "Once."}})
+    async with socket_server(monkeypatch, only) as (port, playing), connected(port) as client:
+        warm = await client.ask("Prepare.", generate=False, store=False)
+        assert (warm["type"], warm["response"]["output"]) == ("response.completed", [])
+        answer = await client.ask("Go.", previous_response_id=warm["response"]["id"])
+    assert text_of(answer) == "Once."
+    assert [entry.matched for entry in playing.journal] == [True, True]
+    assert answer["response"]["previous_response_id"] == warm["response"]["id"]
+
+
+async def test_lanes_run_at_the_same_time_and_each_in_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with socket_server(monkeypatch, DOCUMENT) as (port, _), connected(port) as client:
+        await client.send(model="paced", input="first", stream_id="slow")
+        await client.send(model="gpt-4o", input="second", stream_id="slow")
+        await client.send(model="gpt-4o", input="third", stream_id="fast")
+        ends = []
+        while len(ends) < 3:
+            event = await client.event()
+            if event["type"] == "response.completed":
+                ends.append((event["stream_id"], text_of(event)))
+    assert ends == [("fast", "Hi there."), ("slow", "one two three four"), ("slow", "Hi there.")]
+
+
+async def test_model_of_the_url_is_used_without_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = "/xai/v1/responses?model=gpt-4o"
+    async with socket_server(monkeypatch, DOCUMENT) as (port, _), connected(port, path) as client:
+        await client.send(input="Hello")
+        assert text_of((await client.answer())[-1]) == "Hi there."
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages", "/v1beta/models/m:x"])
+async def test_upgrade_without_websocket_api_is_426_and_in_the_journal(
+    monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    async with socket_server(monkeypatch, DOCUMENT) as (port, playing):
+        with pytest.raises(InvalidStatus) as refused:
+            async with connected(port, path, key=None):
+                pass
+    assert refused.value.response.status_code == 426
+    assert "error" in json.loads(refused.value.response.body)
+    (entry,) = playing.journal
+    assert (entry.method, entry.path, entry.status, entry.matched) == ("GET", path, 426, False)
+
+
+@pytest.mark.parametrize(
+    ("key", "headers", "status"),
+    [
+        (None, {}, 401),
+        ("k", {"origin": "https://elsewhere.example"}, 403),
+        ("k", {"x-mockllm-session": "x" * 300}, 400),
+    ],
+)
+async def test_handshake_is_refused_as_a_request_over_http(
+    monkeypatch: pytest.MonkeyPatch, key: str | None, headers: dict[str, str], status: int
+) -> None:
+    async with socket_server(monkeypatch, DOCUMENT) as (port, playing):
+        with pytest.raises(InvalidStatus) as refused:
+            async with connected(port, key=key, **headers):
+                pass
+    assert refused.value.response.status_code == playing.journal[-1].status == status
+
+
+async def test_allowed_origin_connects(monkeypatch: pytest.MonkeyPatch) -> None:
+    origin = "https://app.example"
+    async with (
+        socket_server(monkeypatch, DOCUMENT, origins=(origin,)) as (port, _),
+        connected(port, origin=origin) as client,
+    ):
+        assert text_of(await client.ask()) == "Hi there."

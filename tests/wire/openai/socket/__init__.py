@@ -1,0 +1,1 @@
+"""The rules of a Responses connection over a WebSocket, without a server."""
