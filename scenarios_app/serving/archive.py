@@ -1,11 +1,12 @@
 """The archive of a session's answers, for the endpoints whose APIs let later requests name them."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.secrets import mask
 from scenarios_app.engine.state import AnswerState, SessionReader
 from scenarios_app.wire.base import ArchivedValues, ArchiveHooks, ArchiveWrite
+from scenarios_app.wire.sockets import SocketLink
 
 
 async def resolve(
@@ -22,10 +23,12 @@ async def recall_archived(
     session: str,
     *,
     archive: SessionReader,
-    recall: Callable[[str], bytes | None] | None = None,
+    link: SocketLink | None = None,
 ) -> ArchivedValues:
-    """Return the stored values for each name that a request refers to; `recall` is asked first."""
+    """Return the stored values for each name that a request refers to; those of a
+    connection come first."""
     data: dict[str, bytes | None] = {}
+    recall = link.recall if link is not None else None
     if archival.prefix:
         data |= await archive.recall_responses(session, archival.prefix)
     # What is found may lead on: an answer to the one before it.

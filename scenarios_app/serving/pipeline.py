@@ -220,7 +220,7 @@ class Pipeline:
         assert endpoint is not None
         if (archival := endpoint.archival) is not None:
             there = await recall_archived(
-                request, archival, head.session, archive=self._state, recall=call.recall
+                request, archival, head.session, archive=self._state, link=call.link
             )
             exchange.request = request = archival.resolve(request, there)
             check_size(request, options.limits)

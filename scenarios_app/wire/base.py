@@ -11,7 +11,7 @@ from scenarios_app.engine.parts import StreamEvent
 from scenarios_app.wire.body import Limits, Node
 from scenarios_app.wire.decoded import ResponseDecoder
 from scenarios_app.wire.samples import SampleCall, SampleRequest, SdkSetup
-from scenarios_app.wire.sockets import SocketFactory
+from scenarios_app.wire.sockets import SocketFactory, SocketLink
 from scenarios_app.wire.upstream import Upstream
 
 Headers: TypeAlias = tuple[tuple[str, str], ...]
@@ -26,8 +26,8 @@ class Call(msgspec.Struct, frozen=True):
     `path` is raw (percent-encoded, without query). Header names are lower-case; repeated headers
     are joined by a comma. `raw_query` is the query as it was sent, `scheme` the scheme of the
     client's base URL as far as it is known. `session` is set only for calls that this process makes
-    itself: clients name their session in a header or by their key. `recall` returns a stored
-    response that only the client's connection has, by its name.
+    itself: clients name their session in a header or by their key. `link` is set for
+    calls over a WebSocket.
     """
 
     method: str
@@ -38,7 +38,7 @@ class Call(msgspec.Struct, frozen=True):
     raw_query: str = ""
     scheme: str = "http"
     session: str = ""
-    recall: Callable[[str], bytes | None] | None = None
+    link: SocketLink | None = None
 
 
 class SubResponse(msgspec.Struct, frozen=True):

@@ -1,7 +1,7 @@
 """The interface of an API over a WebSocket: what a transport plays, and its rules without I/O."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
@@ -26,6 +26,19 @@ class Turn(msgspec.Struct, eq=False):
     last_event: bytes = b""
     # Bytes of an event that is not whole yet.
     partial: bytes = b""
+
+
+class SocketLink(msgspec.Struct, frozen=True):
+    """The connection of a call that came over a WebSocket.
+
+    `stream_id` is the call's lane. `recall` returns the stored response of a name if only this
+    connection has it. `upstream` is the connection to the provider that recordings use for this
+    client.
+    """
+
+    stream_id: str | None = None
+    recall: Callable[[str], bytes | None] | None = None
+    upstream: Any = None
 
 
 class StartTurn(msgspec.Struct, frozen=True):

@@ -58,9 +58,8 @@ def forward_or_miss(exchange: Exchange, recording: Recording) -> Decision:
         key = wire.api_key(call)
         real = recording.keys.get(name, recording.keys.get(wire.provider))
         out = outgoing(call, name=name, url=url, key=key, real=real)
-        raise ForwardToUpstream(
-            UpstreamCall(out, recording, options.upstream_seconds, options.record_bytes)
-        )
+        seconds, most = options.upstream_seconds, options.record_bytes
+        raise ForwardToUpstream(UpstreamCall(out, recording, seconds, most, call.link))
     if recording.records:
         recording.tell(f"not recorded: {refusal or _no_upstream(name, recording)}")
     recording.miss(MissedRequest(name, _request(call)))

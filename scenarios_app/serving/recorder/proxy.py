@@ -23,9 +23,12 @@ from scenarios_app.serving.recorder.upstream import (
     forwarded_headers,
     open_response,
     raw_headers,
+    upstream_error,
 )
+from scenarios_app.serving.recorder.upstream_socket import SocketCut
 from scenarios_app.serving.reply import Ending, Reply
 from scenarios_app.wire.base import Headers
+from scenarios_app.wire.sockets import SocketLink
 
 _STREAM = "text/event-stream"
 # Taking secrets out of more takes a while.
@@ -111,12 +114,13 @@ class Tape:
 @dataclass(frozen=True, slots=True)
 class UpstreamCall:
     """A call to the upstream: the request, its recording, the maximum silence in seconds, and the
-    bytes of the response to keep."""
+    bytes of the response to keep. `link` is set if the request came over a WebSocket."""
 
     out: Outgoing
     recording: Recording
     seconds: float
     most: int
+    link: SocketLink | None = None
 
 
 class ProxiedResponse(Answer):
@@ -169,16 +173,50 @@ class ProxiedResponse(Answer):
 
     async def _received(self) -> AsyncGenerator[bytes, None]:
         """Yield the pieces of the upstream's response; raises UpstreamFailed without one."""
+        link, out, seconds = self._passed.link, self._passed.out, self._passed.seconds
+        over_socket = link is not None and await link.upstream.open(out, seconds=seconds)
+        async with aclosing(self._messages() if over_socket else self._response()) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    async def _messages(self) -> AsyncGenerator[bytes, None]:
+        """Yield the messages of the upstream's WebSocket as the events of an HTTP response."""
+        link, out, seconds = self._passed.link, self._passed.out, self._passed.seconds
+        assert link is not None
+        messages = link.upstream.answer(out.body, link.stream_id, seconds=seconds)
+        problem = ""
+        async with aclosing(messages):
+            try:
+                number = 0
+                async for message in messages:
+                    if not number:
+                        self._begin(*message.head)
+                        yield b""
+                    piece = message.body_after(number)
+                    number += 1
+                    self._tape.piece(piece)
+                    yield piece
+                self._tape.end()
+            except TimeoutError:
+                problem = SILENT
+            except SocketCut:
+                problem = CUT
+        if problem and not self.reply.started:
+            raise upstream_error(out, 502, f"ended the WebSocket: {problem}")
+        if problem:
+            self._cut(problem)
+
+    def _begin(self, status: int, headers: Headers, encoding: str = "") -> None:
+        passed = forwarded_headers(headers)
+        self._tape.head(status, passed, encoding=encoding)
+        self._open(Reply(status, passed))
+
+    async def _response(self) -> AsyncGenerator[bytes, None]:
+        """Yield the pieces of the upstream's HTTP response."""
         tape, out = self._tape, self._passed.out
         async with open_response(out, seconds=self._passed.seconds) as response:
-            headers = raw_headers(response)
-            passed = forwarded_headers(headers)
-            tape.head(
-                response.status_code,
-                passed,
-                encoding=response.headers.get("content-encoding", ""),
-            )
-            self._open(Reply(response.status_code, passed))
+            encoding = response.headers.get("content-encoding", "")
+            self._begin(response.status_code, raw_headers(response), encoding)
             yield b""
             assert isinstance(response.stream, httpx2.AsyncByteStream)
             try:

@@ -32,6 +32,7 @@ _HOP_BY_HOP: Final = frozenset(
 # What is for this server, or is said anew; cookies are those of this server's pages.
 _OURS: Final = frozenset({"accept-encoding", "content-length", "cookie", "expect", "host"})
 _PREFIX: Final = "x-mockllm-"
+_HANDSHAKE: Final = "sec-websocket-"
 # What a provider says of its own origin, which this one is not; every server dates its answers.
 _THEIRS: Final = frozenset({"alt-svc", "date", "set-cookie", "strict-transport-security"})
 _SHARED: Final = re.compile(r"access-control-.*")
@@ -84,8 +85,11 @@ def outgoing(call: Call, *, name: str, url: str, key: str | None, real: str | No
     headers = tuple(
         (name, with_real(value))
         for name, value in call.headers.items()
-        if name not in _HOP_BY_HOP | _OURS | named and not name.startswith(_PREFIX)
+        if name not in _HOP_BY_HOP | _OURS | named and not name.startswith((_PREFIX, _HANDSHAKE))
     )
+    if call.link is not None:
+        # Their handshake was a GET without a body.
+        headers = (*headers, ("content-type", "application/json"))
     encoding = readable_encodings(call.headers.get("accept-encoding", ""))
     query = with_real(call.raw_query)
     asked_for = f"?{query}" if query else ""
@@ -132,7 +136,7 @@ async def open_response(out: Outgoing, *, seconds: float) -> AsyncIterator[httpx
             extensions={"timeout": {**timeout, "write": seconds}},
         )
     except httpx2.InvalidURL as error:
-        raise _failed(out, 502, f"cannot be asked: {error}") from None
+        raise upstream_error(out, 502, f"cannot be asked: {error}") from None
     dial = Dial(endpoint_at(request.url))
     try:
         response = await _response(dial, request, out, seconds=seconds)
@@ -150,25 +154,26 @@ async def _response(
     try:
         response = await dial.handle_async_request(request)
     except AddressRefused as error:
-        raise _failed(out, 502, str(error)) from None
+        raise upstream_error(out, 502, str(error)) from None
     except httpx2.ConnectTimeout:
-        raise _failed(out, 504, f"did not answer in {CONNECT_SECONDS:g} s") from None
+        raise upstream_error(out, 504, f"did not answer in {CONNECT_SECONDS:g} s") from None
     except httpx2.ConnectError as error:
-        raise _failed(out, 502, f"cannot be reached: {error}") from None
+        raise upstream_error(out, 502, f"cannot be reached: {error}") from None
     except httpx2.TimeoutException:
-        raise _failed(out, 504, f"said nothing for {seconds:g} s") from None
+        raise upstream_error(out, 504, f"said nothing for {seconds:g} s") from None
     except httpx2.TransportError as error:
         reason = str(error) or type(error).__name__
-        raise _failed(out, 502, f"ended the connection: {reason}") from None
+        raise upstream_error(out, 502, f"ended the connection: {reason}") from None
     if response.status_code in _REDIRECTS and "location" in response.headers:
         place = response.headers["location"].partition("?")[0][:200]
         await response.aclose()
         message = f"answers {response.status_code} to {place!r}; redirects are not followed"
-        raise _failed(out, 502, message)
+        raise upstream_error(out, 502, message)
     return response
 
 
-def _failed(out: Outgoing, status: int, message: str) -> UpstreamFailed:
+def upstream_error(out: Outgoing, status: int, message: str) -> UpstreamFailed:
+    """Return the error of a request whose upstream `message`, without its keys."""
     # A message of the client library may quote a header with its key.
     secrets = SecretMask((*out.keys, *secrets_of(dict(out.headers))))
     text = f"upstream_failed: The upstream of {out.name}, {out.place}, {secrets.text(message)}."
@@ -188,11 +193,11 @@ async def read_whole(response: httpx2.Response, out: Outgoing, *, most: int) -> 
             pieces.append(reader.read(piece))
     except httpx2.TransportError as error:
         reason = str(error) or type(error).__name__
-        raise _failed(out, 502, f"ended its answer too soon: {reason}") from None
+        raise upstream_error(out, 502, f"ended its answer too soon: {reason}") from None
     except UnreadableBody as error:
-        raise _failed(out, 502, f"gives an answer that cannot be read: {error}") from None
+        raise upstream_error(out, 502, f"gives an answer that cannot be read: {error}") from None
     except BodyTooLong:
-        raise _failed(out, 502, f"gives an answer of more than {most:,} bytes") from None
+        raise upstream_error(out, 502, f"gives an answer of more than {most:,} bytes") from None
     return b"".join(pieces)
 
 

@@ -24,6 +24,7 @@ from scenarios_app.serving.executor import run_eagerly
 from scenarios_app.serving.pipeline import Pipeline
 from scenarios_app.serving.playback import Answer
 from scenarios_app.serving.read import admit_head
+from scenarios_app.serving.recorder.upstream_socket import UpstreamSocket
 from scenarios_app.serving.reply import Reply
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.errors import WireError
@@ -33,6 +34,7 @@ from scenarios_app.wire.sockets import (
     RefuseTurn,
     SendEvent,
     SocketAction,
+    SocketLink,
     SocketProtocol,
     StartTurn,
     Turn,
@@ -113,6 +115,7 @@ class SocketSession:
         self._head = head
         self._connection = connection
         self._rules: SocketProtocol = endpoint.socket(call.query)
+        self._upstream = UpstreamSocket()
         self._clock = clock
         self._opened_at = clock()
         self._playing: set[asyncio.Task[None]] = set()
@@ -164,6 +167,7 @@ class SocketSession:
         self._is_over = True
         for task in tuple(self._playing):
             task.cancel()
+        self._upstream.close()
 
     def _act(self, actions: Iterable[SocketAction]) -> None:
         """Do what the rules say. What follows from it comes after it, not inside it."""
@@ -190,7 +194,8 @@ class SocketSession:
                 self._close(code, reason)
 
     def _call_of(self, turn: Turn) -> Call:
-        return replace(self._call, body=turn.body, recall=turn.recall)
+        link = SocketLink(turn.stream_id, turn.recall, self._upstream)
+        return replace(self._call, body=turn.body, link=link)
 
     def _start(self, turn: Turn) -> None:
         answering = self._pipeline.answer(self._call_of(turn), self._head)

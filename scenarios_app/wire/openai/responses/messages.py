@@ -9,6 +9,8 @@ from scenarios_app.engine.canonical import Json
 from scenarios_app.wire.base import Headers, encode_json, named_sse
 
 _LAST: Final = frozenset({"response.completed", "response.failed", "response.incomplete", "error"})
+STREAM: Final[Headers] = (("content-type", "text/event-stream"),)
+_JSON: Final[Headers] = (("content-type", "application/json"),)
 _decode = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode_value = msgspec.json.Decoder().decode
 
@@ -23,6 +25,17 @@ class ServerMessage(msgspec.Struct, frozen=True):
     status: int | None = None
     headers: Headers = ()
     body: bytes = b""
+
+    @property
+    def head(self) -> tuple[int, Headers]:
+        """The status and headers of the response that begins with this message."""
+        if self.status is None:
+            return 200, STREAM
+        return self.status, (*_JSON, *self.headers)
+
+    def body_after(self, messages: int) -> bytes:
+        """Return the message's part of the body after this number of messages."""
+        return self.body if self.body and not messages else self.event
 
 
 def read_server_message(data: bytes) -> ServerMessage:
