@@ -207,7 +207,8 @@ def _json_format(config: Node) -> JsonFormat | None:
     if own:
         return JsonFormat(json_schema(own.value), f"{config.place}.responseSchema", bare)
     if schema:
-        return JsonFormat(schema.value, f"{config.place}.responseJsonSchema", bare)
+        # Gemini CLI writes Google's type names in here, too.
+        return JsonFormat(json_schema(schema.value), f"{config.place}.responseJsonSchema", bare)
     if kind == "application/json":
         return JsonFormat(ANY_OBJECT, f"{config.place}.responseMimeType")
     return None

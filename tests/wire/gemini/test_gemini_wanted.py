@@ -45,6 +45,10 @@ def test_a_tool_configuration_has_one_meaning(calling: Any, meant: ToolChoice) -
             {"response_json_schema": {"type": "null"}},
             JsonFormat({"type": "null"}, f"{PLACE}.responseJsonSchema"),
         ),
+        (
+            {"responseJsonSchema": {"type": "OBJECT", "required": ["score"]}},
+            JsonFormat({"type": "object", "required": ["score"]}, f"{PLACE}.responseJsonSchema"),
+        ),
     ],
 )
 def test_a_response_schema_has_one_meaning(config: Any, meant: JsonFormat | None) -> None:
