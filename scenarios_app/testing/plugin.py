@@ -8,6 +8,7 @@ import os
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -222,6 +223,25 @@ def mockllm(request: pytest.FixtureRequest, mockllm_server: "SharedServer") -> I
         item.stash[_judge] = judge
         yield session
         judge.close(mockllm_server)
+
+
+@pytest.fixture
+def mockllm_agents(
+    mockllm: "Mockllm", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Path]:
+    """Point coding agents that the test starts at its session; yield the folder that they trust.
+
+    Their configuration is empty. The folder is that of `tmp_path`.
+    """
+    from scenarios_app.testing.agents import AGENTS, UNSET, agent_variables
+
+    names = [agent.executable for agent in AGENTS]
+    for name in UNSET:
+        monkeypatch.delenv(name, raising=False)
+    with agent_variables(mockllm.base_url, command=names, project=tmp_path) as variables:
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        yield tmp_path
 
 
 @dataclass

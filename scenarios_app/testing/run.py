@@ -12,6 +12,7 @@ from contextlib import closing, contextmanager
 from types import FrameType
 from typing import IO
 
+from scenarios_app.testing.agents import UNSET, agent_variables
 from scenarios_app.testing.control import Control, ServerFailed
 from scenarios_app.testing.documents import to_documents
 from scenarios_app.testing.process import ServerOptions, server_process
@@ -107,11 +108,14 @@ def run_command(
 ) -> int:
     """Run a command with changed environment variables; return its exit code as a shell does.
 
-    Signals are forwarded to it. Its standard output goes to `output`, or to ours. Raises CannotRun.
+    Coding agents find the server of the variables, too. Signals are forwarded to the command. Its
+    standard output goes to `output`, or to ours. Raises CannotRun.
     """
+    unset = (*unset, *UNSET)
     environment = {name: value for name, value in os.environ.items() if name not in unset}
-    environment |= variables
-    with _forward_signals() as started:
+    agents = agent_variables(variables["MOCKLLM_URL"], command=command)
+    with agents as variables_of_agents, _forward_signals() as started:
+        environment |= {**variables, **variables_of_agents}
         try:
             process = subprocess.Popen(command, env=environment, stdout=output)
         except FileNotFoundError:
