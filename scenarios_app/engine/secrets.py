@@ -26,6 +26,8 @@ _ORDINARY: Final = frozenset(
 )
 # Our own headers name sessions, which are shown with requests.
 _OWN_HEADER_PREFIX: Final = "x-mockllm-"
+# A random number that tells one WebSocket from another and gives access to nothing.
+_SOCKET_KEY: Final = "sec-websocket-key"
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _SCHEME: Final = re.compile(r"(?i)(basic|bearer|digest|token) +")
 _TAIL_CHARS: Final = 4
@@ -53,7 +55,7 @@ def key_names() -> frozenset[str]:
 @lru_cache(maxsize=4096)
 def is_secret(name: str) -> bool:
     """Return True if the header, parameter or key of this name holds a secret."""
-    if name.lower().startswith(_OWN_HEADER_PREFIX):
+    if name.lower().startswith(_OWN_HEADER_PREFIX) or name.lower() == _SOCKET_KEY:
         return False
     if name.lower() in _declared:
         return True

@@ -4,7 +4,7 @@ ids, input tokens and time."""
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from threading import Lock
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
@@ -54,7 +54,8 @@ class ResponseTemplate(msgspec.Struct, frozen=True):
 
     A header is a text if it has no slots, and None if it is the content length. `stored` pairs the
     names and the data of the archive. `has_no_secret` is true if the journal need not search the
-    body. `http` is set if no part of the reply waits.
+    body. `http` is set if no part of the reply waits. `frame_templates` are those of WebSockets,
+    made from `http` at their first use.
     """
 
     reply: Reply
@@ -64,6 +65,7 @@ class ResponseTemplate(msgspec.Struct, frozen=True):
     stored: tuple[tuple[Slotted, Slotted], ...]
     has_no_secret: bool
     http: HttpTemplate | None = None
+    frame_templates: dict[Hashable, Any] = msgspec.field(default_factory=dict)
 
     @property
     def size(self) -> int:

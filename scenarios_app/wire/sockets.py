@@ -1,6 +1,6 @@
 """The interface of an API over a WebSocket: what a transport plays, and its rules without I/O."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 import msgspec
@@ -73,7 +73,7 @@ SocketAction: TypeAlias = StartTurn | RefuseTurn | SendEvent | CloseSocket
 class SocketProtocol(Protocol):
     """The rules of one connection. Its methods return what the transport has to do, in order."""
 
-    def receive(self, data: bytes) -> Iterator[SocketAction]:
+    def receive(self, data: bytes) -> Sequence[SocketAction]:
         """Take a text message of the client."""
 
     def encode(self, turn: Turn, piece: bytes) -> list[bytes]:
@@ -84,10 +84,10 @@ class SocketProtocol(Protocol):
     ) -> bytes:
         """Return the event that stands for an HTTP response with an error."""
 
-    def end(self, turn: Turn, *, status: int) -> Iterator[SocketAction]:
+    def end(self, turn: Turn, *, status: int) -> Sequence[SocketAction]:
         """Take the end of a turn, with the HTTP status of its answer."""
 
-    def expire(self, age: float) -> Iterator[SocketAction]:
+    def expire(self, age: float) -> Sequence[SocketAction]:
         """Take the age of the connection in seconds."""
 
 

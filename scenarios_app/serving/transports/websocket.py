@@ -12,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -26,6 +27,12 @@ from scenarios_app.serving.playback import Answer
 from scenarios_app.serving.read import admit_head
 from scenarios_app.serving.recorder.upstream_socket import UpstreamSocket
 from scenarios_app.serving.reply import Reply
+from scenarios_app.serving.short_path import PlainAnswer, is_plain_head
+from scenarios_app.serving.transports.websocket_templates import (
+    MAX_FORMS,
+    FrameTemplate,
+    frame_template,
+)
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.sockets import (
@@ -43,6 +50,8 @@ from scenarios_app.wire.sockets import (
 log = logging.getLogger(__name__)
 
 MAX_MESSAGE_BYTES = 1_048_576
+# After so many actions on one connection others have their turn.
+ACTIONS_PER_TURN = 32
 # 16 bytes in base64.
 _KEY = re.compile(r"[A-Za-z0-9+/]{21}[AQgw]==")
 _EVENT_STREAM = "text/event-stream"
@@ -50,13 +59,20 @@ _GOING_DOWN = ErrorAnswer(503, "The server is shutting down.", retry_after_ms=10
 
 
 class SocketConnection(Protocol):
-    """The connection of a session, after the handshake."""
+    """The connection of a session, after the handshake. `write_frames` writes encoded frames, where
+    frames are this server's own."""
+
+    @property
+    def write_frames(self) -> Callable[[bytes], None] | None: ...
+    @property
+    def is_writable(self) -> bool:
+        """Return whether the client takes what is sent."""
 
     def send(self, messages: Sequence[bytes]) -> None:
         """Send text messages."""
 
     async def wait_until_writable(self) -> None:
-        """Wait while the client takes nothing of what was sent."""
+        """Wait until the client takes what is sent."""
 
     def close(self, code: int, reason: str) -> None:
         """Close the connection with a close frame."""
@@ -112,7 +128,9 @@ class SocketSession:
         assert endpoint is not None and endpoint.socket is not None
         self._pipeline = pipeline
         self._call = replace(call, method="POST")
+        head.is_admitted = True
         self._head = head
+        self._is_plain = is_plain_head(head, self._call) and connection.write_frames is not None
         self._connection = connection
         self._rules: SocketProtocol = endpoint.socket(call.query)
         self._upstream = UpstreamSocket()
@@ -137,7 +155,6 @@ class SocketSession:
         elif len(data) > MAX_MESSAGE_BYTES:
             self.refuse_large()
         else:
-            self.look()
             self._act(self._rules.receive(data))
 
     def refuse_binary(self) -> None:
@@ -176,15 +193,19 @@ class SocketSession:
             return
         self._is_acting = True
         try:
-            while self._actions and not self._is_over:
+            for _ in range(ACTIONS_PER_TURN):
+                if not self._actions or self._is_over:
+                    return
                 self._do(self._actions.popleft())
+            asyncio.get_running_loop().call_soon(self._act, ())
         finally:
             self._is_acting = False
 
     def _do(self, action: SocketAction) -> None:
+        if type(action) is StartTurn:
+            self._start(action.turn)
+            return
         match action:
-            case StartTurn(turn):
-                self._start(turn)
             case RefuseTurn(turn, error):
                 answer = self._pipeline.refuse(self._call_of(turn), error, self._head)
                 self._send_whole(turn, answer)
@@ -198,15 +219,47 @@ class SocketSession:
         return replace(self._call, body=turn.body, link=link)
 
     def _start(self, turn: Turn) -> None:
-        answering = self._pipeline.answer(self._call_of(turn), self._head)
+        call, is_writable = self._call_of(turn), self._connection.is_writable
+        if is_writable and self._is_plain and turn.recall is None and self._send_plain(turn, call):
+            self._act(self._rules.end(turn, status=200))
+            return
+        answering = self._pipeline.answer(call, self._head)
         answer = answering if self._pipeline.waits else run_eagerly(answering)
-        if isinstance(answer, Answer) and answer.is_immediate:
+        if is_writable and isinstance(answer, Answer) and answer.is_immediate:
             self._send_whole(turn, answer)
             self._act(self._rules.end(turn, status=answer.reply.status))
             return
         task = asyncio.get_running_loop().create_task(self._play(turn, answer))
         self._playing.add(task)
         task.add_done_callback(self._playing.discard)
+
+    def _send_plain(self, turn: Turn, call: Call) -> bool:
+        """Answer a plain request on the short path; return False if it is not one."""
+        path, write = self._pipeline.short_path, self._connection.write_frames
+        answer = path.answer(self._head, call) if path is not None else None
+        if answer is None or write is None:
+            return False
+        values = answer.values
+        template = self._frame_template(turn, answer) if answer.http.chunked else None
+        if template is None:
+            reply, body = answer.template.render(values), answer.http.body.fill(values)
+            self._connection.send(self._events_of(turn, reply, body))
+        else:
+            turn.last_event = template.last_event.fill(values)
+            write(template.frames.fill(values))
+        return True
+
+    def _frame_template(self, turn: Turn, answer: PlainAnswer) -> FrameTemplate | None:
+        forms, lengths = answer.template.frame_templates, tuple(map(len, answer.values))
+        form = turn.stream_id, lengths
+        template = forms.get(form)
+        if template is None:
+            encode = partial(self._rules.encode, Turn(b"", turn.stream_id))
+            template = frame_template(answer.http.body, lengths, encode)
+            if len(forms) >= MAX_FORMS:
+                forms.clear()
+            forms[form] = template
+        return template
 
     def _send_whole(self, turn: Turn, answer: Answer) -> None:
         body = answer.immediate_body()

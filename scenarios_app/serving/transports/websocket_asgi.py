@@ -84,6 +84,12 @@ class AsgiConnection:
         for message in messages:
             self._put({"type": "websocket.send", "text": message.decode("utf-8", "replace")})
 
+    write_frames = None
+
+    @property
+    def is_writable(self) -> bool:
+        return self._is_empty.is_set()
+
     async def wait_until_writable(self) -> None:
         await self._is_empty.wait()
 

@@ -7,13 +7,14 @@ from collections import deque
 from collections.abc import Sequence
 
 from uvicorn.server import ServerState
-from websockets.frames import CloseCode, Frame, Opcode
+from websockets.frames import CloseCode, Frame, Opcode, apply_mask
 from websockets.protocol import OPEN, SERVER, Protocol
 from websockets.utils import accept_key
 
 from scenarios_app.serving.exchange import RequestHead
 from scenarios_app.serving.pipeline import Pipeline
 from scenarios_app.serving.transports.websocket import MAX_MESSAGE_BYTES, SocketSession
+from scenarios_app.serving.transports.websocket_templates import encode_text
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.sockets import SOCKET_KEY
 
@@ -25,6 +26,7 @@ PING_SECONDS = 20.0
 SILENT_SECONDS = 60.0
 # How long a client may take to answer a close frame.
 CLOSING_SECONDS = 10.0
+_FINAL_TEXT, _MASKED = 0x81, 0x80
 
 
 class WebSocketProtocol(asyncio.Protocol):
@@ -37,14 +39,17 @@ class WebSocketProtocol(asyncio.Protocol):
         self._server_state = server_state
         self._loop = asyncio.get_running_loop()
         self._frames = Protocol(SERVER, state=OPEN, max_size=MAX_MESSAGE_BYTES)
+        # True if the next byte begins a message: a text in one packet needs no parser then.
+        self._is_between_frames = True
         # Frames that are not handled yet, and a message that has come in part.
         self._waiting: deque[Frame] = deque()
         self._parts: list[bytes] = []
         self._turn: asyncio.Handle | None = None
+        self.is_writable = True
         self._writable = asyncio.Event()
         self._writable.set()
         self._heard_at = self._taken_at = time.monotonic()
-        self._has_pinged = False
+        self._has_pinged = self._is_paused = False
         self._unread = 0
         self._closing_since: float | None = None
 
@@ -65,17 +70,21 @@ class WebSocketProtocol(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._heard_at, self._has_pinged = time.monotonic(), False
-        self._frames.receive_data(data)
-        self._waiting.extend(self._frames.events_received())  # type: ignore[arg-type]
-        has_error, close = self._frames.parser_exc is not None, self._frames.close_sent
-        if has_error and close is not None and close.code == CloseCode.MESSAGE_TOO_BIG:
-            self._session.refuse_large()
-        # Answers to pings, to a close frame, and to frames that break the protocol.
-        self.transport.write(b"".join(self._frames.data_to_send()))
-        if has_error:
+        payload_at = _payload_start(data) if self._is_between_frames else 0
+        if payload_at and data[0] == _FINAL_TEXT and self.is_writable:
+            self._session.receive(apply_mask(data[payload_at:], data[payload_at - 4 : payload_at]))
+            return
+        frames = self._frames
+        frames.receive_data(data)
+        self._waiting += frames.events_received()  # type: ignore[arg-type]
+        if frames.parser_exc is not None:
+            close = frames.close_sent
+            if close is not None and close.code == CloseCode.MESSAGE_TOO_BIG:
+                self._session.refuse_large()
             self._leave()
-        if self._turn is None:
+        elif self._turn is None:
             self._handle_some()
+        self._is_between_frames = payload_at > 0 and not (self._waiting or self._parts)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._server_state.connections.discard(self)
@@ -85,10 +94,12 @@ class WebSocketProtocol(asyncio.Protocol):
         self._session.leave()
 
     def pause_writing(self) -> None:
+        self.is_writable = False
         self._writable.clear()
         self._read_on()
 
     def resume_writing(self) -> None:
+        self.is_writable = True
         self._writable.set()
         if self._turn is None:
             self._turn = self._loop.call_soon(self._handle_some)
@@ -101,6 +112,10 @@ class WebSocketProtocol(asyncio.Protocol):
         """Send text messages in one write."""
         if not self.transport.is_closing():
             self.transport.write(b"".join(map(encode_text, messages)))
+
+    def write_frames(self, frames: bytes) -> None:
+        """Write frames that are encoded already."""
+        self.transport.write(frames)
 
     async def wait_until_writable(self) -> None:
         await self._writable.wait()
@@ -126,7 +141,7 @@ class WebSocketProtocol(asyncio.Protocol):
             self._taken_at = now
         silent, closing = now - self._heard_at, self._closing_since
         is_stuck = unread > 0 and now - self._taken_at > SILENT_SECONDS
-        is_silent = silent > SILENT_SECONDS and self._writable.is_set()
+        is_silent = silent > SILENT_SECONDS and self.is_writable
         if is_stuck or is_silent or (closing is not None and now - closing > CLOSING_SECONDS):
             self.transport.abort()
         elif silent > PING_SECONDS and not self._has_pinged and closing is None:
@@ -138,52 +153,54 @@ class WebSocketProtocol(asyncio.Protocol):
     def _handle_some(self) -> None:
         """Handle frames that have arrived, unless the client has to take answers first."""
         self._turn = None
+        waiting = self._waiting
         for _ in range(FRAMES_PER_TURN):
-            if not self._waiting or not self._writable.is_set():
+            if not waiting or not self.is_writable:
                 break
-            self._handle(self._waiting.popleft())
+            self._handle(waiting.popleft())
         else:
             self._turn = self._loop.call_soon(self._handle_some)
-        self._read_on()
+        if self._is_paused or waiting or not self.is_writable:
+            self._read_on()
 
     def _read_on(self) -> None:
         """Read only while nothing waits: neither frames to be handled nor answers to be taken."""
-        if self.transport.is_closing():
-            return
-        if self._waiting or not self._writable.is_set():
-            self.transport.pause_reading()
-        else:
-            self.transport.resume_reading()
+        is_paused = bool(self._waiting) or not self.is_writable
+        if is_paused != self._is_paused and not self.transport.is_closing():
+            self._is_paused = is_paused
+            (self.transport.pause_reading if is_paused else self.transport.resume_reading)()
 
     def _handle(self, frame: Frame) -> None:
-        match frame.opcode:
-            case Opcode.TEXT | Opcode.CONT if self._closing_since is None:
-                self._parts.append(bytes(frame.data))
-                if frame.fin:
-                    parts, self._parts = self._parts, []
-                    self._session.receive(b"".join(parts))
-            case Opcode.BINARY:
-                self._session.refuse_binary()
-            case Opcode.CLOSE:
-                self._leave()
+        opcode = frame.opcode
+        if opcode is Opcode.TEXT and frame.fin:
+            self._session.receive(bytes(frame.data))
+        elif opcode is Opcode.TEXT or opcode is Opcode.CONT:
+            self._parts.append(bytes(frame.data))
+            if frame.fin:
+                parts, self._parts = self._parts, []
+                self._session.receive(b"".join(parts))
+        elif opcode is Opcode.BINARY:
+            self._session.refuse_binary()
+        elif opcode is Opcode.CLOSE:
+            self._leave()
+        elif output := self._frames.data_to_send():
+            # One write answers all pings that have arrived.
+            self.transport.write(b"".join(output))
 
     def _leave(self) -> None:
         """End the connection after a close frame of the client or an error in its frames."""
         self._waiting.clear()
         self._closing_since = self._closing_since or time.monotonic()
+        self.transport.write(b"".join(self._frames.data_to_send()))
         self._session.leave()
         self.transport.close()
 
 
-def encode_text(payload: bytes) -> bytes:
-    """Return a text frame."""
-    return text_head(len(payload)) + payload
-
-
-def text_head(size: int) -> bytes:
-    """Return the head of a text frame with `size` bytes."""
-    if size <= 125:
-        return bytes((0x81, size))
-    if size < 65_536:
-        return b"\x81\x7e" + size.to_bytes(2)
-    return b"\x81\x7f" + size.to_bytes(8)
+def _payload_start(packet: bytes) -> int:
+    """Return where the payload begins in a packet that is one whole frame of a client, else 0."""
+    if len(packet) < 6:
+        return 0
+    length, begin = packet[1] - _MASKED, 6
+    if length == 126:
+        length, begin = int.from_bytes(packet[2:4]), 8
+    return begin if length >= 0 and len(packet) == begin + length else 0

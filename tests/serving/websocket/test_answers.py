@@ -33,6 +33,43 @@ async def test_events_are_those_of_the_same_request_over_http(
     assert text_of(events[-1]) == text_of(json.loads(data[-1][6:]))
 
 
+@pytest.mark.parametrize("stream_id", [None, "lane"])
+async def test_template_gives_the_events_of_the_first_answers(
+    monkeypatch: pytest.MonkeyPatch, stream_id: str | None
+) -> None:
+    lane = {} if stream_id is None else {"stream_id": stream_id}
+    async with socket_server(monkeypatch, DOCUMENT) as (port, playing), connected(port) as client:
+        answers = []
+        for _ in range(6):
+            await client.send(model="gpt-4o", input="Hello", **lane)
+            events = await client.answer()
+            ids = events[0]["response"]["id"].removeprefix("resp_")
+            assert [event.get("stream_id") for event in events] == [stream_id] * len(events)
+            answers.append(json.dumps(events).replace(ids, "ID"))
+        entries = playing.pipeline.templates._entries.values()
+        assert any(getattr(entry.template, "frame_templates", None) for entry in entries)
+    assert len(set(answers)) == 1
+    assert len({entry.uid for entry in playing.journal}) == 6
+
+
+async def test_response_from_a_template_can_be_continued_without_being_stored(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with socket_server(monkeypatch, DOCUMENT) as (port, _), connected(port) as client:
+        for _ in range(5):
+            response = (await client.ask(store=False))["response"]
+        answer = await client.ask("And?", previous_response_id=response["id"])
+    assert text_of(answer) == "Continued."
+
+
+async def test_whole_answer_of_a_step_is_one_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = {"status": 200, "body": {"type": "response.completed", "any": 1}}
+    document = scenario("s", {"consume": False, "produce": {"raw": raw}})
+    async with socket_server(monkeypatch, document) as (port, _), connected(port) as client:
+        for _ in range(4):
+            assert await client.ask() == raw["body"]
+
+
 async def test_journal_entry_has_request_without_fields_of_the_socket(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -3,8 +3,8 @@ stored, and errors as events."""
 
 import re
 from collections import OrderedDict, deque
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import msgspec
 
@@ -33,14 +33,30 @@ _STREAM_ID = re.compile(r"[A-Za-z0-9_.-]{1,256}")
 _RESPONSE_ID = re.compile(rb'"response": ?\{"id": ?"([^"]+)"')
 _EVENT_DATA = re.compile(rb"^data: ?(.*?)\r?$", re.MULTILINE)
 _EVENT_END = re.compile(rb"\r?\n\r?\n")
-_ANSWERED = (b'"type":"response.completed"', b'"type":"response.incomplete"')
-# How far into an event its type may stand.
-_TYPE_BYTES = 64
+_ANSWERED = re.compile(rb'.{0,60}"type": ?"response\.(?:completed|incomplete)"')
 # Headers of an HTTP response that say nothing about its error.
 _PLAIN_HEADERS = frozenset({"content-length", "content-type", "transfer-encoding"})
 
+# Fields that the same request over HTTP has not.
+_OWN_FIELDS = frozenset({"type", "stream_id", "background", "generate"})
+_TRUE, _FALSE = msgspec.Raw(b"true"), msgspec.Raw(b"false")
+
 _decode_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode = msgspec.json.Decoder().decode
+
+
+class _ClientEvent(msgspec.Struct):
+    """The fields of an event that concern the connection."""
+
+    type: Any = None
+    stream_id: Any = None
+    background: Any = None
+    generate: Any = None
+    store: Any = None
+    previous_response_id: Any = None
+
+
+_decode_event = msgspec.json.Decoder(_ClientEvent).decode
 
 
 class _WaitingTurn(Turn):
@@ -79,30 +95,26 @@ class ResponsesSocket:
         self._cached_bytes = 0
         self._is_expired = False
 
-    def receive(self, data: bytes) -> Iterator[SocketAction]:
+    def receive(self, data: bytes) -> Sequence[SocketAction]:
         """Take a text message of the client."""
         turn = _WaitingTurn(data)
         try:
-            fields = _decode_fields(data)
-            kind = _value(fields, "type")
-            if kind == "response.processed":
+            event = _decode_event(data)
+            if event.type == "response.processed":
                 # Codex reports with it that it has handled a response; nothing follows from it.
-                return
-            if kind != "response.create":
-                raise _Refused(
-                    f"There is no client event {kind!r}; send 'response.create'.", param="type"
-                )
+                return ()
+            if event.type != "response.create":
+                message = f"There is no client event {event.type!r}; send 'response.create'."
+                raise _Refused(message, param="type")
             if self._is_expired:
-                yield RefuseTurn(turn, _EXPIRED)
-                return
-            self._read(turn, fields)
+                return (RefuseTurn(turn, _EXPIRED),)
+            self._read(turn, event)
+            return self._admit(turn)
         except _Refused as refused:
-            yield RefuseTurn(turn, refused.error)
+            return (RefuseTurn(turn, refused.error),)
         except (msgspec.MsgspecError, RecursionError):
             message = "A message has to be a JSON object with a 'type', as text."
-            yield RefuseTurn(turn, _invalid(message, code="invalid_json"))
-        else:
-            yield from self._admit(turn)
+            return (RefuseTurn(turn, ErrorAnswer(400, message, code="invalid_json")),)
 
     def encode(self, turn: Turn, piece: bytes) -> list[bytes]:
         """Return the events in a piece of a turn's event stream."""
@@ -124,39 +136,39 @@ class ResponsesSocket:
         event = {"type": "error", "status": status, "error": error, "headers": told}
         return _on_lane(turn, encode_json(event))
 
-    def end(self, turn: Turn, *, status: int) -> Iterator[SocketAction]:
+    def end(self, turn: Turn, *, status: int) -> Sequence[SocketAction]:
         """Take the end of a turn, with the HTTP status of its answer."""
         assert isinstance(turn, _WaitingTurn)
         lane = self._lanes[turn.stream_id]
         lane.popleft()
         self._active -= 1
         self._waiting_bytes -= len(turn.body)
-        answered = status < 400 and any(kind in turn.last_event[:_TYPE_BYTES] for kind in _ANSWERED)
-        if answered and not turn.stores:
+        is_answered = status < 400 and _ANSWERED.match(turn.last_event) is not None
+        if is_answered and not turn.stores:
             self._keep(turn)
-        elif not answered and turn.previous is not None:
+        elif not is_answered and turn.previous is not None:
             self._evict_parent(turn.previous, turn.stream_id)
         if lane:
             self._ready.append(lane[0])
         else:
             del self._lanes[turn.stream_id]
-        yield from self._start()
-        yield from self._close_if_expired()
+        started = self._start() if self._ready else ()
+        return (*started, *self._close_if_expired()) if self._is_expired else started
 
-    def expire(self, age: float) -> Iterator[SocketAction]:
+    def expire(self, age: float) -> Sequence[SocketAction]:
         """Take the age of the connection in seconds: beyond the limit nothing new is answered."""
-        if age >= MAX_SECONDS and not self._is_expired:
-            self._is_expired = True
-            yield SendEvent(self.encode_error(Turn(b""), _EXPIRED.status, (), _envelope(_EXPIRED)))
-            yield from self._close_if_expired()
+        if age < MAX_SECONDS or self._is_expired:
+            return ()
+        self._is_expired = True
+        event = self.encode_error(Turn(b""), _EXPIRED.status, (), _envelope(_EXPIRED))
+        return (SendEvent(event), *self._close_if_expired())
 
-    def _close_if_expired(self) -> Iterator[SocketAction]:
-        if self._is_expired and not self._lanes:
-            yield CloseSocket(1000, "the connection is 60 minutes old")
+    def _close_if_expired(self) -> Sequence[SocketAction]:
+        return () if self._lanes else (CloseSocket(1000, "the connection is 60 minutes old"),)
 
-    def _read(self, turn: _WaitingTurn, fields: dict[str, msgspec.Raw]) -> None:
+    def _read(self, turn: _WaitingTurn, event: _ClientEvent) -> None:
         """Read the request of an event; raises _Refused."""
-        stream_id = _value(fields, "stream_id")
+        stream_id = event.stream_id
         if stream_id is not None and not (
             isinstance(stream_id, str) and _STREAM_ID.fullmatch(stream_id)
         ):
@@ -166,49 +178,50 @@ class ResponsesSocket:
                 param="stream_id",
             )
         turn.stream_id = stream_id
-        if _value(fields, "background") is True:
+        if event.background is True:
             raise _Refused("A WebSocket has no background responses.", param="background")
-        previous = _value(fields, "previous_response_id")
+        previous = event.previous_response_id
         turn.previous = previous if isinstance(previous, str) else None
-        turn.stores = _value(fields, "store") is not False
-        warms_up = _value(fields, "generate") is False
-        for name in ("type", "stream_id", "background", "stream", "generate"):
-            fields.pop(name, None)
-        body: dict[str, Json | msgspec.Raw] = {**fields, "stream": True}
-        if warms_up:
-            body["generate"] = False
+        turn.stores = event.store is not False
+        body = _decode_fields(turn.body)
+        for name in _OWN_FIELDS & body.keys():
+            del body[name]
+        body["stream"] = _TRUE
+        if event.generate is False:
+            body["generate"] = _FALSE
         if self._model is not None:
-            body.setdefault("model", self._model)
+            body.setdefault("model", msgspec.Raw(encode_json(self._model)))
         turn.body = encode_json(body)
 
-    def _admit(self, turn: _WaitingTurn) -> Iterator[SocketAction]:
-        """Queue a request in its lane, and start it if it is the lane's first."""
+    def _admit(self, turn: _WaitingTurn) -> Sequence[SocketAction]:
+        """Queue a request in its lane, and start it if it is the lane's first; raises _Refused."""
         name = turn.stream_id
         if name is not None and name not in self._names and len(self._names) >= MAX_LANES:
             message = f"This connection uses all of its {MAX_LANES} stream ids; use one of them."
-            code = "websocket_stream_limit_reached"
-            yield RefuseTurn(turn, _invalid(message, code=code, param="stream_id"))
-            return
+            raise _Refused(message, code="websocket_stream_limit_reached", param="stream_id")
         if self._waiting_bytes + len(turn.body) > MAX_WAITING_BYTES and self._lanes:
             message = f"The requests that wait here are larger than {MAX_WAITING_BYTES} bytes."
-            yield RefuseTurn(turn, ErrorAnswer(429, message, code="too_many_waiting_requests"))
-            return
+            raise _Refused(message, code="too_many_waiting_requests", status=429)
         if name is not None:
             self._names.add(name)
         self._waiting_bytes += len(turn.body)
-        lane = self._lanes.setdefault(name, deque())
-        lane.append(turn)
-        if len(lane) == 1:
-            self._ready.append(turn)
-            yield from self._start()
+        lane = self._lanes.get(name)
+        if lane is not None:
+            lane.append(turn)
+            return ()
+        self._lanes[name] = deque((turn,))
+        self._ready.append(turn)
+        return self._start()
 
-    def _start(self) -> Iterator[SocketAction]:
+    def _start(self) -> Sequence[SocketAction]:
+        actions = []
         while self._ready and self._active < MAX_ACTIVE:
             turn = self._ready.popleft()
             self._active += 1
             if self._cache and (turn.previous is not None or b'"item_reference"' in turn.body):
                 turn.recall = self._recall
-            yield StartTurn(turn)
+            actions.append(StartTurn(turn))
+        return actions
 
     def _keep(self, turn: _WaitingTurn) -> None:
         """Cache the response of a turn that is not stored."""
@@ -250,12 +263,9 @@ class _Refused(Exception):
         *,
         code: str | None = None,
         param: str | None = None,
+        status: int = 400,
     ) -> None:
-        self.error = _invalid(message, code=code, param=param)
-
-
-def _invalid(message: str, *, code: str | None = None, param: str | None = None) -> ErrorAnswer:
-    return ErrorAnswer(400, message, code=code, param=param)
+        self.error = ErrorAnswer(status, message, code=code, param=param)
 
 
 _EXPIRED: Final = ErrorAnswer(
@@ -269,10 +279,6 @@ _EXPIRED: Final = ErrorAnswer(
 def _envelope(error: ErrorAnswer) -> bytes:
     fields = error_fields(error, kind=error_type(error.status), code=None)
     return encode_json({"error": fields})
-
-
-def _value(fields: Mapping[str, msgspec.Raw], name: str) -> Json:
-    return _decode(fields[name]) if name in fields else None
 
 
 def _on_lane(turn: Turn, event: bytes) -> bytes:
