@@ -213,6 +213,8 @@ def test_a_shared_beginning_is_not_changed_by_what_follows() -> None:
 def test_arguments_come_one_way() -> None:
     with pytest.raises(TypeError, match="not both"):
         S.respond_with_tool_call("f", arguments={}, city="Rome")
+    with pytest.raises(TypeError, match="an input or arguments, not both"):
+        S.respond_with_tool_call("f", "ls", city="Rome")
 
 
 def test_building_an_invalid_scenario_is_rejected_with_its_path() -> None:

@@ -73,6 +73,10 @@ WHEN: list[tuple[Say, dict[str, Any]]] = [
     ),
     (lambda s: s.with_tools("f", "g"), {"match": {"tools": ["f", "g"]}}),
     (
+        lambda s: s.with_tool_call("exec", "ls"),
+        {"match": {"tool_calls": [{"name": "exec", "input": "ls"}]}},
+    ),
+    (
         lambda s: s.with_tool_call("f").with_tool_call("g", name="x", n=1),
         {
             "match": {
@@ -146,6 +150,14 @@ ANSWERS: list[tuple[Say, dict[str, Any]]] = [
     (
         lambda s: s.respond_with_raw({"a": 1}, status=418, headers={"x-a": "b"}),
         {"raw": {"status": 418, "headers": {"x-a": "b"}, "body": {"a": 1}}},
+    ),
+    (
+        lambda s: s.respond_with_tool_call("exec", "ls", "shell"),
+        {"tool_calls": [{"name": "exec", "input": "ls", "namespace": "shell"}]},
+    ),
+    (
+        lambda s: s.respond_with_tool_call("wait", None, "shell", ms=5),
+        {"tool_calls": [{"name": "wait", "arguments": {"ms": 5}, "namespace": "shell"}]},
     ),
     (lambda s: s.respond_with_lorem(), {"generate": {"kind": "lorem"}}),
     (lambda s: s.respond_with_auto(), {"generate": {"kind": "auto"}}),

@@ -208,7 +208,7 @@ def _essence(request: CanonicalRequest) -> tuple[object, ...]:
     return (
         *(request.also, request.model, request.stream, [tool.name for tool in request.tools]),
         [(message.role, message.text) for message in request.messages],
-        [(call.name, call.arguments) for call in request.tool_calls],
+        [(call.name, call.namespace, call.arguments) for call in request.tool_calls],
         [(result.name, result.is_error) for result in request.tool_results],
     )
 

@@ -49,6 +49,8 @@ class Answers(Draft):
     def respond_with_tool_call(
         self,
         name: str,
+        input: str | None = None,
+        namespace: str | None = None,
         /,
         *,
         id: str | None = None,
@@ -56,11 +58,15 @@ class Answers(Draft):
         **keywords: object,
     ) -> Self:
         """Add a tool call with these keywords as its arguments, or with `arguments`: any JSON; a
-        string is sent unchanged."""
+        string is sent unchanged. A custom tool takes an input instead."""
         if arguments is not _KEYWORDS and keywords:
             raise TypeError("give the tool call's arguments as keywords or as arguments=, not both")
+        if input is not None and (keywords or arguments is not _KEYWORDS):
+            raise TypeError("give the tool call an input or arguments, not both")
         content = keywords if arguments is _KEYWORDS else arguments
-        return self._part("tool_call", {**_without_none(id=id), "name": name, "arguments": content})
+        text: Object = {"arguments": content} if input is None else {"input": input}
+        call = {**_without_none(id=id), "name": name, **text, **_without_none(namespace=namespace)}
+        return self._part("tool_call", call)
 
     def respond_with_final_report(
         self,

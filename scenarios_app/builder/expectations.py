@@ -155,10 +155,11 @@ class Expectations(Draft):
         """Match requests that offer all these tools."""
         return self._match({"tools": list(names)})
 
-    def with_tool_call(self, name: str, /, **arguments: object) -> Self:
-        """Match an earlier call of this tool with at least these arguments."""
-        call = {"name": name, "arguments": arguments} if arguments else {"name": name}
-        return self._match_item("tool_calls", call)
+    def with_tool_call(self, name: str, input: str | None = None, /, **arguments: object) -> Self:
+        """Match an earlier call of this tool with at least these arguments, or with this input."""
+        keys = {"arguments": arguments or None, "input": input}
+        call = {key: value for key, value in keys.items() if value is not None}
+        return self._match_item("tool_calls", {"name": name, **call})
 
     def with_tool_result(self, name: str | None = None, /, **condition: Unpack[ResultKeys]) -> Self:
         """Match a tool's result, with the tool's name."""

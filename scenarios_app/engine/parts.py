@@ -48,6 +48,11 @@ class ToolCallPart(msgspec.Struct, frozen=True, gc=False):
     custom: bool = False
     namespace: str = ""
 
+    @property
+    def full_name(self) -> str:
+        """The name after the namespace, for people."""
+        return f"{self.namespace}.{self.name}" if self.namespace else self.name
+
 
 class ServerToolUsePart(msgspec.Struct, frozen=True, gc=False):
     """A call of a tool that the provider runs itself. `input` is the JSON text of an object."""

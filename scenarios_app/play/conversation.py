@@ -76,6 +76,10 @@ class ExpectedCallDocument(Document):
     """The tool's name."""
     arguments: Arguments = Field(default_factory=dict)
     """Arguments it must have; it may have others."""
+    input: TextShape | None = None
+    """The input of a custom tool."""
+    namespace: SomeText | None = None
+    """The tool's namespace."""
 
 
 class ExpectedDocument(Document):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from scenarios_app.engine.canonical import CanonicalResponse, Json, Message
 from scenarios_app.engine.conditions.text_shapes import TextConditionDocument
 from scenarios_app.engine.conditions.texts import shorten
+from scenarios_app.engine.conditions.tools import input_of
 from scenarios_app.engine.matching.index import Index
 from scenarios_app.engine.matching.near_misses import NearMiss
 from scenarios_app.engine.memory import MemoryState
@@ -22,6 +23,7 @@ from scenarios_app.engine.parts import (
 from scenarios_app.engine.producing.faults import fault_stage_of, kind_of
 from scenarios_app.play.conversation import (
     ConversationDocument,
+    ExpectedCallDocument,
     ExpectedDocument,
     PlayedToolResultDocument,
     PlayedTurnDocument,
@@ -268,16 +270,16 @@ def check_response(
     if expect.reasoning is not None:
         yield _check_text("reasoning", expect.reasoning, response.reasoning)
     if expect.tool_calls is not None:
-        expected_calls = [(call.name, call.arguments) for call in expect.tool_calls]
-        actual_calls = [(call.name, _parse_arguments(call)) for call in response.tool_calls]
-        ok = len(expected_calls) == len(actual_calls) and all(
-            name == actual_name and _contains(actual, arguments)
-            for (name, arguments), (actual_name, actual) in zip(
-                expected_calls, actual_calls, strict=True
-            )
+        calls = response.tool_calls
+        ok = len(expect.tool_calls) == len(calls) and all(
+            map(_is_expected_call, expect.tool_calls, calls)
+        )
+        expected_texts, actual_texts = (
+            map(_describe_expected_call, expect.tool_calls),
+            map(_describe_call, calls),
         )
         yield Check(
-            "tool calls", _describe_calls(expected_calls), _describe_calls(actual_calls), ok
+            "tool calls", ", ".join(expected_texts) or "none", ", ".join(actual_texts) or "none", ok
         )
     if expect.cut is not None:
         words = {True: "breaks off", False: "whole"}
@@ -297,6 +299,27 @@ def _check_text(name: str, expected: TextConditionDocument, text: str) -> Check:
     return Check(name, condition.describe(), text, condition.test(text))
 
 
+def _is_expected_call(expected: ExpectedCallDocument, call: ToolCallPart) -> bool:
+    arguments = _parse_arguments(call)
+    return (
+        expected.name == call.name
+        and expected.namespace in (None, call.namespace)
+        and (not expected.arguments or _contains(arguments, expected.arguments))
+        and (expected.input is None or expected.input.compiled().test(input_of(call, arguments)))
+    )
+
+
+def _describe_expected_call(expected: ExpectedCallDocument) -> str:
+    name = f"{expected.namespace}.{expected.name}" if expected.namespace else expected.name
+    if expected.input is not None:
+        return f"{name}(input {expected.input.compiled().describe()})"
+    return f"{name}({json.dumps(expected.arguments, ensure_ascii=False)})"
+
+
+def _describe_call(call: ToolCallPart) -> str:
+    return f"{call.full_name}({json.dumps(_parse_arguments(call), ensure_ascii=False)})"
+
+
 def _parse_arguments(call: ToolCallPart) -> Json:
     try:
         value: Json = json.loads(call.arguments)
@@ -313,11 +336,6 @@ def _contains(actual: object, expected: object) -> bool:
         )
     # Compared as JSON, since 1 == True in Python.
     return json.dumps(expected, sort_keys=True) == json.dumps(actual, sort_keys=True)
-
-
-def _describe_calls(calls: Iterable[tuple[str, object]]) -> str:
-    texts = (f"{name}({json.dumps(value, ensure_ascii=False)})" for name, value in calls)
-    return ", ".join(texts) or "none"
 
 
 def _describe_request(turn: PlayedTurnDocument) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.conditions.texts import shorten
+from scenarios_app.engine.parts import ToolCallPart
 from scenarios_app.play.player import Check, PlayedConversation, PlayedTurn
 from scenarios_app.verdict.reports import Case, line
 
@@ -62,9 +63,7 @@ def _conversation_json(run: PlayedConversation) -> Json:
 
 def _turn_json(turn: PlayedTurn) -> Json:
     response = turn.response
-    calls: list[Json] = [
-        {"name": call.name, "arguments": call.arguments} for call in response.tool_calls
-    ]
+    calls: list[Json] = [_call_json(call) for call in response.tool_calls]
     return {
         "turn": turn.number,
         "asked": turn.request,
@@ -81,6 +80,12 @@ def _turn_json(turn: PlayedTurn) -> Json:
             "cut": response.cut,
         },
     }
+
+
+def _call_json(call: ToolCallPart) -> Json:
+    text = {"input" if call.custom else "arguments": call.arguments}
+    namespace = {"namespace": call.namespace} if call.namespace else {}
+    return {"name": call.name, **text, **namespace}
 
 
 def _check_json(check: Check) -> Json:

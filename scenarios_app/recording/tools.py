@@ -7,11 +7,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from scenarios_app.engine.canonical import CanonicalRequest, Json, Tool, text_or_json
+from scenarios_app.engine.canonical import (
+    CanonicalRequest,
+    Json,
+    Tool,
+    compact_json,
+    text_or_json,
+)
 from scenarios_app.engine.document import ScenarioDocument, StepDocument
 from scenarios_app.engine.document.answer import AnswerDocument, ProduceDocument
 from scenarios_app.engine.document.parts import ToolCallDocument, ToolResultDocument
-from scenarios_app.engine.parts import ToolCallPart, ToolResultPart
+from scenarios_app.engine.parts import INPUT, ToolCallPart, ToolResultPart
 from scenarios_app.engine.producing.templates import TemplateFiller, variable_values
 from scenarios_app.recording import RecordedRequest
 from scenarios_app.recording.places import place_request
@@ -87,7 +93,7 @@ class RecordedTools:
                     text = filling.text(call.result.text)
                     self._add_result(
                         filling.text(call.name),
-                        filling.arguments(text_or_json(call.arguments)),
+                        filling.arguments(_arguments_text(call)),
                         result=call.result.model_copy(update={"text": text}),
                     )
             for one in _answered_calls(request) if request else ():
@@ -98,7 +104,12 @@ class RecordedTools:
                     result_document = ToolResultDocument(
                         text=result.content, is_error=result.is_error
                     )
-                    self._add_result(part.name, part.arguments, result=result_document)
+                    arguments = compact_json({INPUT: part.arguments})
+                    self._add_result(
+                        part.name,
+                        arguments if part.custom else part.arguments,
+                        result=result_document,
+                    )
 
     def _add_result(self, name: str, arguments: str, *, result: ToolResultDocument) -> None:
         """Record a tool and the result of one call of it; `arguments` is JSON text."""
@@ -110,6 +121,11 @@ class RecordedTools:
         self._offered.setdefault(name, Tool(name))
         results = self._results.setdefault(name, {})
         results.setdefault(_canonical_json(read), _ResultQueue()).results.append(result)
+
+
+def _arguments_text(call: ToolCallDocument) -> str:
+    """Return the arguments of a call as text; a custom tool's input is one of them over MCP."""
+    return text_or_json(call.arguments if call.input is None else {INPUT: call.input})
 
 
 def _canonical_json(arguments: Json) -> str:

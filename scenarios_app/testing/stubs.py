@@ -37,10 +37,17 @@ class Stub:
         __tracebackhide__ = True
         return self.respond({"text": text, **answer})
 
-    def tool_call(self, name: str, /, **arguments: Any) -> Self:
-        """Add a tool call to the response."""
+    def tool_call(
+        self, name: str, input: str | None = None, namespace: str | None = None, /, **arguments: Any
+    ) -> Self:
+        """Add a tool call to the response. A custom tool takes an `input` instead of arguments."""
         __tracebackhide__ = True
-        call = {"name": name, "arguments": arguments}
+        if input is not None and arguments:
+            raise TypeError("give the tool call an input or arguments, not both")
+        call: dict[str, Any] = {"name": name}
+        call |= {"arguments": arguments} if input is None else {"input": input}
+        if namespace is not None:
+            call["namespace"] = namespace
         return self.respond({"tool_calls": [*self._answer.get("tool_calls", ()), call]})
 
     def fail(self, status: int, times: int = 1, retry_after_ms: int | None = None) -> Self:

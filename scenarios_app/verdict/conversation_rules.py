@@ -1,7 +1,7 @@
 """Client rules on conversations: tool calls and their results, and stable prompt prefixes."""
 
 from collections import defaultdict, deque
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from scenarios_app.engine.canonical import CanonicalRequest, Message, Tool
@@ -86,12 +86,12 @@ def _find_invalid_arguments(session: JudgedSession) -> Iterator[Sighting]:
     for one in session.exchanges:
         if one.request is None:
             continue
-        tools = {tool.name: tool for tool in one.request.tools}
+        tools = _functions_by_name(one.request.tools)
         client_calls = (("the client", call) for call in one.request.tool_calls)
         scripted_calls = (("the script", call) for call in _scripted_calls(session, one))
         for caller, call in (*client_calls, *scripted_calls):
-            tool = tools.get(call.name)
-            if tool is None:
+            tool = tools.get((call.namespace, call.name))
+            if tool is None or call.custom:
                 continue
             if call.name not in checked or checked[call.name][0] != tool:
                 checked[call.name] = (tool, set())
@@ -101,6 +101,16 @@ def _find_invalid_arguments(session: JudgedSession) -> Iterator[Sighting]:
             checked_arguments.add(call.arguments)
             if error := find_schema_error(tool.schema, call.arguments):
                 yield Sighting(f"{caller} calls {call.name} with arguments where {error}", one)
+
+
+def _functions_by_name(tools: Iterable[Tool]) -> dict[tuple[str, str], Tool]:
+    """Return functions by namespace and name; the first of a name also without its namespace."""
+    functions: dict[tuple[str, str], Tool] = {}
+    for tool in tools:
+        if tool.kind == "function":
+            functions[tool.namespace, tool.name] = tool
+            functions.setdefault(("", tool.name), tool)
+    return functions
 
 
 def _scripted_calls(session: JudgedSession, exchange: JudgedExchange) -> Iterator[ToolCallPart]:

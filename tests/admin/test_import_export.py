@@ -140,6 +140,8 @@ def test_exported_scenario_is_imported_unchanged(root: Client) -> None:
         "whole",
         {"match_extra": {"headers": {"x-a": "1"}}, "answer_text": '</textarea>\r\n<b>"&amp;'},
         {"answer_tool_calls": [{"name": "f", "arguments": {"b": 1.0, "a": 10**20}}], "turn": 2},
+        {"answer_tool_calls": [{"name": "exec", "input": "ls\n", "namespace": "functions"}]},
+        {"match_extra": {"tool_calls": [{"name": "exec", "input": {"contains": "ls"}}]}},
         variables={"z": 1, "a": "ü"},
     )
     scenario.steps.filter(order=1).update(answer_text='</textarea>\n\n<b>"&amp;')

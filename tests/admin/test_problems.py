@@ -42,6 +42,12 @@ from scenarios_app.models import Step
             "answer_tool_calls",
             "[0].name: wrong",
         ),
+        (
+            {"answer_tool_calls": [{"name": "f", "input": "x", "arguments": {}}]},
+            "produce.tool_calls[0].input",
+            "answer_tool_calls",
+            "[0].input: wrong",
+        ),
         ({"echo_headers": ["a b"]}, "side_effects.echo_headers[0]", "echo_headers", "[0]: wrong"),
         ({"failures_kind": "http"}, "failures.times", "failures_times", "wrong"),
         ({"fault_kind": "http"}, "produce.fault.status", "fault_status", "wrong"),

@@ -199,6 +199,28 @@ def test_incomplete_argument_shows_a_warning(admin: Admin) -> None:
     expect(warning).to_have_text("This value has no name.")
 
 
+def test_call_of_a_custom_tool_is_entered_stored_and_shown_again(admin: Admin) -> None:
+    page = admin.page
+    scenario = a_scenario("script", {"answer_tool_calls": [{"name": "f", "arguments": {"a": 1}}]})
+    admin.go(page_of(scenario))
+    step = row(page, 0)
+    step.get_by_role("button", name="Add a tool call").click()
+    call = step.locator(".sc-call").last
+    call.get_by_label("Tool", exact=True).fill("exec")
+    call.get_by_role("button", name="Custom tool or namespace").click()
+    call.get_by_label("What the tool takes").select_option("input")
+    call.get_by_label("Input", exact=True).fill('say("hi")')
+    call.get_by_label("Namespace").fill("functions")
+    admin.save()
+    assert scenario.steps.get().answer_tool_calls == [
+        {"name": "f", "arguments": {"a": 1}},
+        {"name": "exec", "input": 'say("hi")', "namespace": "functions"},
+    ]
+    admin.go(page_of(scenario))
+    call = row(page, 0).locator(".sc-call").last
+    expect(call.get_by_label("Input", exact=True)).to_have_value('say("hi")')
+
+
 def test_new_step_is_appended_and_opened(admin: Admin) -> None:
     scenario = a_scenario("two", {"answer_text": "a"}, {"answer_text": "b"})
     admin.go(page_of(scenario))

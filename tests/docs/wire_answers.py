@@ -66,9 +66,10 @@ def _message(message: Mapping[str, Any]) -> Iterator[str]:
         if message.get(key):
             yield f"{word} {message[key]}"
     for call in message.get("tool_calls") or ():
-        arguments = call["function"]["arguments"]
+        content = call.get("custom") or call["function"]
+        arguments = content.get("input", content.get("arguments"))
         said = arguments if isinstance(arguments, str) else json.dumps(arguments)
-        yield f"call {call['function']['name']}({said})"
+        yield f"call {content['name']}({said})"
 
 
 def _block(block: Mapping[str, Any]) -> str:
@@ -124,4 +125,5 @@ def _hear(chunk: Any, pieces: dict[tuple[str, int, int], list[str]]) -> None:
                 pieces.setdefault((kind, number, 0), []).append(delta[key])
         for call in delta.get("tool_calls") or ():
             said = pieces.setdefault(("call", number, call["index"]), [])
-            said += [text for text in call["function"].values() if text]
+            content = call.get("custom") or call["function"]
+            said += [text for text in content.values() if text]

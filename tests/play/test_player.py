@@ -202,3 +202,48 @@ def test_text_json_and_cases_report_the_same_failures() -> None:
         [True, False],
     )
     assert [bool(case.reasons) for case in to_cases([run])] == [False, True]
+
+
+SCRIPT = [
+    {
+        "name": "answer",
+        "consume": False,
+        "match": {"tool_calls": [{"name": "exec", "input": {"contains": "ls"}}]},
+        "produce": {"text": "Two files."},
+    },
+    {
+        "name": "call",
+        "consume": False,
+        "produce": {"tool_calls": [{"name": "exec", "input": "ls -l", "namespace": "shell"}]},
+    },
+]
+FILES = {"tool_results": [{"name": "exec", "content": "a b"}]}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("provider", wires_by_name())
+def test_call_of_a_custom_tool_is_played_in_the_format_of_each_provider(
+    provider: str, stream: bool
+) -> None:
+    first = {"step": "call", "tool_calls": [{"name": "exec", "input": {"startswith": "ls"}}]}
+    turns = [{**QUESTION, "expect": first}, {**FILES, "expect": {"step": "answer"}}]
+    run = play_steps(SCRIPT, turns, provider=provider, stream=stream)
+    assert failure_lines(run) == []
+    call = to_json([run])["conversations"][0]["turns"][0]["got"]["tool_calls"][0]  # type: ignore[index, call-overload]
+    if provider in ("anthropic", "gemini", "ollama"):
+        assert (call["name"], call["arguments"]) == ("exec", '{"input":"ls -l"}')
+    else:
+        assert (call["name"], call["input"]) == ("exec", "ls -l")
+
+
+def test_failed_check_of_an_input_names_the_call_with_its_namespace() -> None:
+    call = {"name": "exec", "namespace": "crm", "input": "rm"}
+    run = play_steps(SCRIPT, [{**QUESTION, "expect": {"tool_calls": [call]}}])
+    assert failure_lines(run) == [
+        'tool calls: expected crm.exec(input equals "rm"), got shell.exec("ls -l")'
+    ]
+
+
+def test_expected_call_without_arguments_may_have_any_input() -> None:
+    run = play_steps(SCRIPT, [{**QUESTION, "expect": {"tool_calls": [{"name": "exec"}]}}])
+    assert failure_lines(run) == []

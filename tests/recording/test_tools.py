@@ -251,3 +251,18 @@ def test_equal_calls_of_a_recording_get_their_results_in_order() -> None:
     asked = [Interaction(request(CHAT, body), response({}, 500)) for body in (first, later)]
     tools = RecordedTools(load_documents(to_document("one", asked).document))
     assert [tools.result("get", PARIS).text for _ in range(3)] == ["18", "19", "18"]
+
+
+def test_input_of_a_custom_tool_is_an_argument_over_mcp() -> None:
+    script = {"name": "exec", "input": "ls", "result": "a b"}
+    assert tools_of({"tool_calls": [script]}).result("exec", {"input": "ls"}).text == "a b"
+
+
+def test_recorded_calls_of_custom_tools_give_their_results() -> None:
+    call = {"type": "custom_tool_call", "call_id": "c1", "name": "exec", "input": "ls"}
+    result = {"type": "custom_tool_call_output", "call_id": "c1", "output": "a b"}
+    body = {"model": "m", "input": [{"role": "user", "content": "hi"}, call, result]}
+    interaction = Interaction(request(RESPONSES, body), response({"output": []}))
+    document = to_document("t", [interaction]).document
+    tools = RecordedTools(load_documents(document))
+    assert tools.result("exec", {"input": "ls"}).text == "a b"

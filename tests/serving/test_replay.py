@@ -19,6 +19,7 @@ EVENTS = (
     b"data: [DONE]\n\n",
 )
 HEADERS = {"authorization": f"Bearer {KEY}"}
+EXEC = {"type": "custom", "name": "exec"}
 
 
 def asked(body: Any = None, *, url: str = CHAT, method: str = "POST") -> RecordedRequest:
@@ -98,6 +99,32 @@ async def test_tool_results_tell_the_same_question_apart() -> None:
     told = json.loads(body)["error"]["message"]
     assert status == 404
     assert 'match.recorded.messages[2].content: expected "sun", got "snow"' in told
+
+
+async def test_edited_recording_of_a_custom_call_gives_the_recorded_call() -> None:
+    url, path = "https://api.openai.com/v1/responses", "/v1/responses"
+    tools = [{"type": "namespace", "name": "functions", "tools": [EXEC]}]
+    body = {"model": "gpt-4o", "input": "Files?", "tools": tools}
+    item = {
+        "type": "custom_tool_call",
+        "id": "ctc_1",
+        "status": "completed",
+        "call_id": "call_1",
+        "name": "exec",
+        "namespace": "functions",
+        "input": "ls {{ folder }}",
+    }
+    recorded = {"id": "resp_1", "object": "response", "status": "completed", "output": [item]}
+    document = cassette((asked(body, url=url), answered(recorded)))
+    step = document["steps"][0] | {"consume": False}
+    scripted = step["produce"]
+    assert "call_1" in json.dumps({**scripted, "recorded": None})
+    playing = Playing({**document, "steps": [step]})
+    assert json.loads((await playing.ask(call(body, path)))[2]) == recorded
+    edited = {**step, "produce": {k: v for k, v in scripted.items() if k != "recorded"}}
+    answer = json.loads((await Playing({**document, "steps": [edited]}).ask(call(body, path)))[2])
+    (sent,) = answer["output"]
+    assert {**sent, "id": item["id"]} == item
 
 
 async def test_a_stream_is_sent_piece_by_piece_at_once_or_at_its_pace() -> None:

@@ -56,6 +56,16 @@ def test_a_tool_loop(mockllm):
     assert [json["request"]["method"] for json in mockllm.requests] == ["POST", "POST"]
 
 
+def test_a_custom_tool(mockllm):
+    step = mockllm.on("weather").tool_call("exec", "ls -l")
+    step.tool_call("wait", None, "shell", ms=1)
+    custom, function = ask().tool_calls
+    assert (custom.custom.name, custom.custom.input) == ("exec", "ls -l")
+    assert (function.function.name, function.function.arguments) == ("wait", '{"ms":1}')
+    with pytest.raises(TypeError, match="an input or arguments, not both"):
+        step.tool_call("exec", "ls", all=True)
+
+
 def test_retries(mockllm):
     mockllm.on("weather").fail(429, times=2, retry_after_ms=1).reply("At last.")
     assert ask().content == "At last."

@@ -235,6 +235,16 @@ def test_scripted_call_that_violates_the_tool_schema_is_reported(live: Live) -> 
     )
 
 
+def test_input_of_a_custom_tool_is_not_judged_by_its_grammar(live: Live) -> None:
+    grammar = {"type": "grammar", "grammar": {"syntax": "lark", "definition": "start: /.+/"}}
+    tools: list[Any] = [{"type": "custom", "custom": {"name": "exec", "format": grammar}}]
+    load(live, {"produce": {"tool_calls": [{"name": "exec", "input": "ls"}]}})
+    openai_client(live).chat.completions.create(
+        model="gpt-4o", messages=[user("Files?")], tools=tools
+    )
+    assert rules(live) == []
+
+
 def test_changing_system_prompt_is_reported(live: Live) -> None:
     load(live, {"produce": {"text": "It is noon."}}, {"produce": {"text": "It still is."}})
     client = anthropic.Anthropic(base_url=live.base_url, api_key=live.key)

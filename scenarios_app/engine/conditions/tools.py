@@ -142,10 +142,11 @@ class ToolCallCondition(Condition):
 
     def groups(self, reader: RequestReader) -> dict[str, str]:
         call = self._find_call(reader)
-        return {} if self.input is None or call is None else self.input.groups(_input_of(*call))
+        return {} if self.input is None or call is None else self.input.groups(input_of(*call))
 
     def actual(self, reader: RequestReader) -> str:
-        return quote_last(_describe_call(call) for call, _ in reader.calls) or "no calls"
+        calls = (f"{call.full_name} {call.arguments}" for call, _ in reader.calls)
+        return quote_last(calls) or "no calls"
 
     def distance(self, reader: RequestReader) -> float:
         """Return the distance of the nearest call: 0.5 for the right tool with other arguments."""
@@ -185,7 +186,7 @@ class ToolCallCondition(Condition):
             self.arguments is None
             or call.arguments == self.arguments
             or is_subset(self.arguments, got)
-        ) and (self.input is None or self.input.test(_input_of(call, got)))
+        ) and (self.input is None or self.input.test(input_of(call, got)))
 
 
 class ToolResultSelector(Document):
@@ -315,15 +316,10 @@ class ToolResultCondition(Condition):
         ) / 4
 
 
-def _input_of(call: ToolCallPart, got: Json) -> str:
+def input_of(call: ToolCallPart, got: Json) -> str:
     """Return the input of a custom tool's call, or a function's argument of this name."""
     value = call.arguments if call.custom else isinstance(got, dict) and got.get(INPUT)
     return value if isinstance(value, str) else ""
-
-
-def _describe_call(call: ToolCallPart) -> str:
-    name = f"{call.namespace}.{call.name}" if call.namespace else call.name
-    return f"{name} {call.arguments}"
 
 
 def is_subset(wanted: Json, got: Json) -> bool:

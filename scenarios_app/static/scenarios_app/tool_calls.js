@@ -3,9 +3,10 @@
 
 import { createArgumentsEditor, createButton, createField, isExact } from "./call_arguments.js";
 
-const KEYS = ["id", "name", "arguments"];
-// The function that returns the JSON text of a line's arguments.
-const argumentGetters = new WeakMap();
+const KEYS = ["id", "name", "arguments", "input", "namespace"];
+const CONTENTS = [["arguments", "arguments (a function)"], ["input", "input (a custom tool)"]];
+// The function that returns a line's arguments or input as the text of a key and its value, "" for none.
+const contentGetters = new WeakMap();
 
 /* Returns the calls, or null if lines would lose a part of them. */
 function parseCalls(text) {
@@ -21,31 +22,48 @@ function parseCalls(text) {
 
 function fitsLine(call) {
   if (!call || typeof call.name !== "string") return false;
-  const hasValidId = call.id === undefined || (typeof call.id === "string" && call.id);
-  return hasValidId && Object.keys(call).every((key) => KEYS.includes(key));
+  const isTextOrMissing = (key, mayBeEmpty) => call[key] === undefined || (typeof call[key] === "string" && (mayBeEmpty || call[key]));
+  const hasTexts = isTextOrMissing("id") && isTextOrMissing("namespace") && isTextOrMissing("input", true);
+  const hasOneContent = call.input === undefined || call.arguments === undefined;
+  return hasTexts && hasOneContent && Object.keys(call).every((key) => KEYS.includes(key));
 }
 
 function formatCalls(lines) {
   const calls = lines.map((line) => {
-    const [name, id] = [...line.querySelectorAll("[data-key]")].map((field) => field.value.trim());
-    const argumentsText = argumentGetters.get(line)();
+    const fields = [...line.querySelectorAll("[data-key]")];
+    const { name, id, namespace } = Object.fromEntries(fields.map((field) => [field.dataset.key, field.value.trim()]));
+    const content = contentGetters.get(line)();
     const pairs = [];
     if (id) pairs.push(`"id": ${JSON.stringify(id)}`);
     pairs.push(`"name": ${JSON.stringify(name)}`);
-    if (argumentsText) pairs.push(`"arguments": ${argumentsText}`);
+    if (content) pairs.push(content);
+    if (namespace) pairs.push(`"namespace": ${JSON.stringify(namespace)}`);
     return `{${pairs.join(", ")}}`;
   });
   return calls.length ? `[${calls.join(",\n ")}]` : "";
 }
 
-function createLabelledField(key, label, value) {
+function createLabelled(label, field) {
   const holder = document.createElement("label");
   const caption = document.createElement("span");
-  const field = createField("input", label, value);
   caption.textContent = label;
-  field.dataset.key = key;
   holder.append(caption, field);
   return holder;
+}
+
+function createLabelledField(key, label, value) {
+  const field = createField("input", label, value);
+  field.dataset.key = key;
+  return createLabelled(label, field);
+}
+
+function createContentSelect(value) {
+  const select = document.createElement("select");
+  select.className = "sc-input sc-select";
+  select.setAttribute("aria-label", "What the tool takes");
+  select.append(...CONTENTS.map(([key, label]) => new Option(label, key)));
+  select.value = value;
+  return select;
 }
 
 function replaceWithLines(area) {
@@ -66,9 +84,31 @@ function replaceWithLines(area) {
     id.lastChild.placeholder = "generated";
     const removeButton = createButton("×", "sc-call-gone", () => { line.remove(); updateArea(); });
     removeButton.setAttribute("aria-label", "Remove this tool call");
-    const argumentsEditor = createArgumentsEditor(call.arguments, updateArea);
-    argumentGetters.set(line, argumentsEditor.getText);
-    line.append(createLabelledField("name", "Tool", call.name), id, removeButton, argumentsEditor.element);
+    const content = document.createElement("div");
+    content.className = "sc-arguments";
+    const showArguments = (value) => {
+      const editor = createArgumentsEditor(value, updateArea);
+      contentGetters.set(line, () => (editor.getText() ? `"arguments": ${editor.getText()}` : ""));
+      content.replaceChildren(editor.element);
+    };
+    const showInput = (text) => {
+      const field = createField("textarea", "Input", text);
+      field.rows = 3;
+      contentGetters.set(line, () => `"input": ${JSON.stringify(field.value)}`);
+      content.replaceChildren(field);
+    };
+    const showOptions = () => {
+      const select = createContentSelect(call.input === undefined ? "arguments" : "input");
+      const namespace = createLabelledField("namespace", "Namespace", call.namespace ?? "");
+      namespace.lastChild.placeholder = "as the request offers it";
+      select.addEventListener("change", () => { if (select.value === "input") showInput(""); else showArguments(undefined); });
+      content.before(createLabelled("Takes", select), namespace);
+    };
+    line.append(createLabelledField("name", "Tool", call.name), id, removeButton, content);
+    if (call.input === undefined) showArguments(call.arguments);
+    else showInput(call.input);
+    if (call.input !== undefined || call.namespace !== undefined) showOptions();
+    else line.append(createButton("Custom tool or namespace", "sc-more sc-quiet", ({ target }) => { target.remove(); showOptions(); }));
     return line;
   };
   const addButton = createButton("+ Add a tool call", "sc-more", () => {

@@ -46,6 +46,25 @@ def test_tools_of_anthropics_own_are_hosted() -> None:
     assert parse({**LEAST, "tools": tools[:1]}).tools == (Tool("f"),)
 
 
+def test_deferred_tool_is_offered_before_and_after_a_search_refers_to_it() -> None:
+    rate = {"name": "get_exchange_rate", "input_schema": {"type": "object"}, "defer_loading": True}
+    search = {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"}
+    offer = {**LEAST, "tools": [rate, search]}
+    use = {"type": "tool_use", "id": "t1", "name": "find_tools", "input": {}}
+    reference = {"type": "tool_reference", "tool_name": "get_exchange_rate"}
+    found = {"type": "tool_result", "tool_use_id": "t1", "content": [reference]}
+    talk = [
+        {"role": "user", "content": "1 USD?"},
+        {"role": "assistant", "content": [use]},
+        {"role": "user", "content": [found]},
+    ]
+    for request in (parse(offer), parse({**offer, "messages": talk})):
+        assert [(tool.name, tool.kind) for tool in request.tools] == [
+            ("get_exchange_rate", "function"),
+            ("tool_search_tool_bm25", "hosted"),
+        ]
+
+
 class Sized(BaseModel):
     number: int = Field(ge=2, lt=10, description="how many")
     code: str = Field(pattern="^[A-Z]{2,3}, x$", max_length=9)
