@@ -218,6 +218,10 @@ ANSWERS: list[tuple[Say, dict[str, Any]]] = [
         },
     ),
     (lambda s: s.respond_with_text("a").with_latency(5), {"text": "a", "latency_ms": 5}),
+    (
+        lambda s: s.respond_with_text("a").with_unoffered_tools(),
+        {"text": "a", "unoffered": "allow"},
+    ),
 ]
 
 

@@ -157,6 +157,11 @@ class Answers(Draft):
         """Wait this long before sending anything."""
         return self._produce(latency_ms=milliseconds)
 
+    def with_unoffered_tools(self) -> Self:
+        """Allow calls of tools that the request does not offer; otherwise they are a warning of the
+        verdict."""
+        return self._produce(unoffered="allow")
+
     def with_counter(self, name: str) -> Self:
         """Increase a counter of the session."""
         return self._effect(counter=name)

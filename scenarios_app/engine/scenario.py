@@ -13,6 +13,7 @@ from scenarios_app.engine.recorded import RecordedAnswer
 Select: TypeAlias = Literal["match", "first_user_message"]
 Reasoning: TypeAlias = Literal["enabled", "disabled"]
 GeneratedKind: TypeAlias = Literal["lorem", "auto"]
+Unoffered: TypeAlias = Literal["allow"]
 
 # The scenario that answers requests without a scripted answer.
 CATCH_ALL = "test-mode"
@@ -125,13 +126,15 @@ Answer: TypeAlias = ScriptedAnswer | RawAnswer | GeneratedAnswer
 
 class Produce(msgspec.Struct, frozen=True):
     """What a step answers: an answer for each mode, a fault alone, or an answer with a fault inside
-    it. `recorded` is the recorded answer if it was not edited."""
+    it. `unoffered` is `allow` if its tool calls may be of tools that the request does not offer.
+    `recorded` is the recorded answer if it was not edited."""
 
     streaming: Answer | None = None
     non_streaming: Answer | None = None
     fault: Fault | None = None
     latency_ms: int = 0
     pacing: Pacing = Pacing()
+    unoffered: Unoffered | None = None
     recorded: RecordedAnswer | None = None
 
 

@@ -1,11 +1,13 @@
 """Client rules on conversations: tool calls and their results, and stable prompt prefixes."""
 
+import json
 from collections import defaultdict, deque
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from scenarios_app.engine.canonical import CanonicalRequest, Message, Tool
 from scenarios_app.engine.parts import ReasoningPart, ToolCallPart, ToolResultPart
+from scenarios_app.engine.producing.produce import REPORT_TOOL
 from scenarios_app.engine.scenario import ScriptedAnswer
 from scenarios_app.verdict.schema import find_schema_error
 from scenarios_app.verdict.session import (
@@ -17,6 +19,9 @@ from scenarios_app.verdict.session import (
 )
 
 _EXCERPT_CHARS = 40
+_TEMPLATE = "{{"
+# Hosted tools whose functions the model calls although the request does not list them (Gemini).
+_OPEN_TOOLSETS = frozenset({"computer_use"})
 # Ids of this length may be counters ("call-1"), which do not identify a call.
 _MAX_COUNTER_CHARS = len("call-9999")
 # Candidates for the previous turn per last message.
@@ -88,7 +93,11 @@ def _find_invalid_arguments(session: JudgedSession) -> Iterator[Sighting]:
             continue
         tools = _functions_by_name(one.request.tools)
         client_calls = (("the client", call) for call in one.request.tool_calls)
-        scripted_calls = (("the script", call) for call in _scripted_calls(session, one))
+        scripted_calls = (
+            ("the script", call)
+            for call in _scripted_calls(session, one)
+            if _TEMPLATE not in call.arguments
+        )
         for caller, call in (*client_calls, *scripted_calls):
             tool = tools.get((call.namespace, call.name))
             if tool is None or call.custom:
@@ -114,7 +123,7 @@ def _functions_by_name(tools: Iterable[Tool]) -> dict[tuple[str, str], Tool]:
 
 
 def _scripted_calls(session: JudgedSession, exchange: JudgedExchange) -> Iterator[ToolCallPart]:
-    """Yield the tool calls of the step that answered, without those that use templates."""
+    """Yield the tool calls of the step that answered as they are scripted, templates included."""
     step = session.step_of(exchange)
     if step is None or exchange.failed or exchange.fault:
         return
@@ -122,8 +131,38 @@ def _scripted_calls(session: JudgedSession, exchange: JudgedExchange) -> Iterato
     answer = produce.streaming if exchange.streamed else produce.non_streaming
     for choice in answer.choices if isinstance(answer, ScriptedAnswer) else ():
         for part in choice.parts:
-            if isinstance(part, ToolCallPart) and "{{" not in part.arguments:
+            if isinstance(part, ToolCallPart):
                 yield part
+
+
+def _find_unoffered_calls(session: JudgedSession) -> Iterator[Sighting]:
+    """Yield the calls of tools that a request does not offer: each step's call of a tool once per
+    list of tools."""
+    reported: set[Hashable] = set()
+    for one in session.exchanges:
+        step = session.step_of(one)
+        if one.request is None or step is None or step.produce.unoffered or step.produce.recorded:
+            continue
+        offered = sorted({tool.name for tool in one.request.tools})
+        if not _OPEN_TOOLSETS.isdisjoint(offered):
+            continue
+        for call in _scripted_calls(session, one):
+            key = (one.scenario, one.step_key, call.name, *offered)
+            if call.name in offered or key in reported or not _is_sent(call, one):
+                continue
+            reported.add(key)
+            offer = f"offers {', '.join(offered)}" if offered else "offers no tools"
+            yield Sighting(
+                f"{one.scenario}, step {one.step} calls {call.name}; the request {offer}", one
+            )
+
+
+def _is_sent(call: ToolCallPart, exchange: JudgedExchange) -> bool:
+    """True if the response has the call. Some APIs have no tool calls, and a final report is a call
+    that no client has to offer."""
+    if call.name == REPORT_TOOL or _TEMPLATE in call.name:
+        return False
+    return f'"name":{json.dumps(call.name, ensure_ascii=False)}' in exchange.response_body
 
 
 def _find_changed_prefixes(session: JudgedSession) -> Iterator[Sighting]:
@@ -240,6 +279,16 @@ TOOL_ARGUMENTS_OUTSIDE_SCHEMA = Rule(
     "The script calls `get_weather` with `city`, the tool has been renamed to take `location`.",
     "error",
     _find_invalid_arguments,
+)
+TOOL_NOT_OFFERED = Rule(
+    "tool-not-offered",
+    "A step called a tool that the request does not offer.",
+    "Tool calls that a step scripts and that were sent, and all tools of the request. Recordings, "
+    'instruction blocks and final reports are left out, and steps with `unoffered: "allow"`.',
+    "An agent asks for a title without tools. Its request contains the word “weather”, so the "
+    "weather step answers it with a call of `get_weather`.",
+    "warning",
+    _find_unoffered_calls,
 )
 PROMPT_CACHE_BROKEN = Rule(
     "prompt-cache-broken",

@@ -11,6 +11,7 @@ from scenarios_app.engine.canonical import Json
 from scenarios_app.verdict.conversation_rules import (
     PROMPT_CACHE_BROKEN,
     TOOL_ARGUMENTS_OUTSIDE_SCHEMA,
+    TOOL_NOT_OFFERED,
     TOOL_RESULT_MISSING,
     TOOL_RESULT_UNKNOWN,
 )
@@ -39,6 +40,7 @@ RULES: tuple[Rule, ...] = (
     TOOL_RESULT_MISSING,
     TOOL_RESULT_UNKNOWN,
     TOOL_ARGUMENTS_OUTSIDE_SCHEMA,
+    TOOL_NOT_OFFERED,
     PROMPT_CACHE_BROKEN,
 )
 

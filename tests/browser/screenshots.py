@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
@@ -72,7 +73,8 @@ def _traffic(url: str, browser: Browser) -> tuple[str, str]:
     """Something to be seen; gives a conversation and a trace."""
     headers = {"Authorization": "Bearer any"}
     for text in (QUESTION, "Is anybody there?", "hello"):
-        body = {"model": "gpt-4o", "messages": [{"role": "user", "content": text}]}
+        body: dict[str, Any] = {"model": "gpt-4o", "messages": [{"role": "user", "content": text}]}
+        body["tools"] = [{"type": "function", "function": {"name": "get_weather"}}]
         httpx2.post(f"{url}/v1/chat/completions", json=body, headers=headers)
     sent = {"client_id": "screenshots", "message": QUESTION}
     answer = httpx2.post(f"{url}/api/get_chat_response_stream", json=sent, timeout=60)

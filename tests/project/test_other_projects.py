@@ -27,6 +27,7 @@ from scenarios_app.models import Scenario
 from scenarios_app.serving.sync_transport import SyncMockTransport
 
 print("from", scenarios_app.__file__)
+TOOLS = [{"type": "function", "function": {"name": "get_weather"}}]
 
 
 class WithFixture(TestCase):
@@ -37,7 +38,7 @@ class WithFixture(TestCase):
         with httpx2.Client(transport=SyncMockTransport()) as client:
             answer = client.post(
                 "http://mock/v1/chat/completions",
-                json={"model": "gpt-4o", "messages": [said]},
+                json={"model": "gpt-4o", "messages": [said], "tools": TOOLS},
                 headers={"Authorization": "Bearer any"},
             )
         self.assertEqual(answer.status_code, 200, answer.text)
@@ -50,7 +51,8 @@ class WithPublicTransport(TestCase):
     def test_transport_of_the_package_mockllm_is_answered(self):
         from mockllm import SyncMockTransport
 
-        body = {"model": "gpt-4o", "messages": [{"role": "user", "content": "weather in Paris?"}]}
+        said = [{"role": "user", "content": "weather in Paris?"}]
+        body = {"model": "gpt-4o", "messages": said, "tools": TOOLS}
         with httpx2.Client(transport=SyncMockTransport()) as client:
             url, key = "http://mock/v1/chat/completions", {"Authorization": "Bearer other"}
             answer = client.post(url, json=body, headers=key)

@@ -226,6 +226,14 @@ def tool_arguments_outside_schema(random: Random) -> SimulatedServer:
     return server
 
 
+def tool_not_offered(random: Random) -> SimulatedServer:
+    conversation = random.choice(DIALECTS)()
+    conversation.tools = random.choice((("get_time",), ("get_time", "weather")))
+    server = server_with_clean_runs(random, step(NAME, produce=tool_call("Paris", "Rome")))
+    client_with_question(server, conversation, random).send_step()
+    return server
+
+
 def prompt_cache_broken(random: Random) -> SimulatedServer:
     steps = [answers(f"Answer {number}.") for number in range(3)]
     server = server_with_clean_runs(random, *steps)
@@ -296,6 +304,7 @@ CLIENT_FAULTS: Mapping[str, Callable[[Random], SimulatedServer]] = {
     "tool-result-missing": tool_result_missing,
     "tool-result-unknown": tool_result_unknown,
     "tool-arguments-outside-schema": tool_arguments_outside_schema,
+    "tool-not-offered": tool_not_offered,
     "prompt-cache-broken": prompt_cache_broken,
 }
 SCENARIO_FAULTS: Mapping[str, Callable[[Random], SimulatedServer]] = {

@@ -14,7 +14,7 @@ from scenarios_app.engine.document.parts import (
     check_chunks,
 )
 from scenarios_app.engine.document.recorded import RecordedAnswerDocument, digest_of_answer
-from scenarios_app.engine.scenario import GeneratedKind
+from scenarios_app.engine.scenario import GeneratedKind, Unoffered
 from scenarios_app.engine.shapes import Document, Finding
 from scenarios_app.engine.shapes.fields import (
     FinishReason,
@@ -226,6 +226,8 @@ class ProduceDocument(AnswerDocument):
     """Milliseconds before anything is sent, whole or streamed."""
     pacing: PacingDocument = Field(default_factory=lambda: _DEFAULT_PACING)
     """When the chunks of a stream are sent."""
+    unoffered: Annotated[Unoffered, one_of(Unoffered)] | None = None
+    """`allow`: calls of tools that the request does not offer are no finding of the verdict."""
     recorded: RecordedAnswerDocument | None = None
     """The recorded response, which is replayed until the parsed fields next to it are edited."""
 

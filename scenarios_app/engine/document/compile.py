@@ -125,6 +125,7 @@ def compile_produce(document: ProduceDocument) -> Produce:
         fault=None if document.fault is None else compile_fault(document.fault),
         latency_ms=document.latency_ms,
         pacing=_compile_section(_DEFAULT_PACING, document.pacing),
+        unoffered=document.unoffered,
         recorded=_compile_recorded(document),
     )
 

@@ -17,7 +17,7 @@ from scenarios_app.engine.shapes.fields import Flag, Headers, Pace, Status, Text
 
 MAX_BODY_BYTES: Final = 10_000_000
 # Keys that can be edited without ending the replay of the recorded answer.
-_NOT_DIGESTED: Final = ("recorded", "latency_ms")
+_NOT_DIGESTED: Final = ("recorded", "latency_ms", "unoffered")
 
 
 class RecordedChunkDocument(Document):
