@@ -297,7 +297,13 @@ LIMITS: Final = (
         "MOCKLLM_JOURNAL_BODY_BYTES",
         "whole",
         "Bytes after which the journal cuts a body.",
-        65_536,
+        1_048_576,
+    ),
+    Setting(
+        "MOCKLLM_JOURNAL_BYTES",
+        "whole",
+        "Maximum bytes of the journal's bodies over 8 KB, compressed; the oldest requests leave.",
+        200_000_000,
     ),
     Setting(
         "MOCKLLM_RECORD_BYTES",

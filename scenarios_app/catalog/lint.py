@@ -4,6 +4,8 @@ import json
 from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 
+from django.db.models import Q
+
 from scenarios_app.catalog import catalog
 from scenarios_app.catalog.snapshot import Snapshot
 from scenarios_app.engine.document import ScenarioDocument, compile_scenario
@@ -62,9 +64,9 @@ def _of_snapshot(snapshot: Snapshot, offered: frozenset[str]) -> tuple[Suspicion
 def offered_tools() -> set[str]:
     """The names of the tools that the newest requests of the journal offered, as far as their
     bodies are kept whole."""
-    rows = ServedRequest.objects.filter(request_cut=False, request_body__contains='"tools"')
-    bodies = rows.order_by("-pk").values_list("request_body", flat=True)[:LATEST]
-    return {name for body in bodies for name in _names(body)}
+    with_tools = Q(request_text__contains='"tools"') | Q(parts__isnull=False)
+    rows = ServedRequest.objects.filter(with_tools, request_cut=False).only("request_text", "parts")
+    return {name for row in rows.order_by("-pk")[:LATEST] for name in _names(row.request_body)}
 
 
 def _names(body: str) -> Iterator[str]:

@@ -43,8 +43,9 @@ COLUMNS = (
     "way",
     "matched",
     "request_headers",
-    "request_body",
+    "request_text",
     "request_cut",
+    "parts",
 )
 # Ways of requests that no scenario was looked for.
 REFUSED_WAYS = frozenset({"", "url"})

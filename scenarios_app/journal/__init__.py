@@ -6,6 +6,7 @@ An in-memory database has no other readers, so its entries become rows only when
 
 import atexit
 import logging
+import math
 import time
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -42,9 +43,11 @@ FLUSH_SECONDS = 30.0
 RETRY_SECONDS = (0.1, 0.5, 2.0)
 WAITING_BYTES = 64_000_000
 ENTRY_BYTES = 4_000
-# What may stay in memory until somebody reads; as rows of a database in memory it takes as much.
-UNREAD_BYTES = 256_000_000
-# The table may hold one row in so many more than it should: it is trimmed in steps.
+# What may stay in memory until somebody reads, and as much again while that is written.
+UNREAD_BYTES = 128_000_000
+# Larger entries are written without a reader: rows share what repeats in their bodies.
+MAX_UNREAD_ENTRY_BYTES = 65_536
+# The table may hold this part more than it should: it is trimmed in steps.
 TRIM_PART = 20
 
 
@@ -87,8 +90,8 @@ class Journal:
     room. `failed` counts those that the database refused or did not take before the process ended.
     `dropped_rows` counts both by session. `problem` is the database's error while rows wait.
 
-    With `unread` set, entries are kept until they are read: as many as the table would hold, and at
-    most `UNREAD_BYTES` of them.
+    With `unread` set, small entries are kept until they are read: as many as the table would hold,
+    and at most `UNREAD_BYTES` of them.
     """
 
     def __init__(self, *, waiting_bytes: int = WAITING_BYTES) -> None:
@@ -105,6 +108,8 @@ class Journal:
         self._unread: deque[_Waiting] = deque()
         self._unread_bytes = 0
         self._untrimmed = 0
+        # Bytes of blocks; what earlier processes left is trimmed first.
+        self._untrimmed_bytes = math.inf
         self._queue: SimpleQueue[_Waiting | _Barrier] = SimpleQueue()
         self._lock = Lock()
         self._thread: Thread | None = None
@@ -126,17 +131,22 @@ class Journal:
         """Take records over whose bodies are no longer than the journal keeps."""
         scope = running_scope()
         waiting = [_Waiting(one, one.held_bytes + ENTRY_BYTES, scope) for one in records]
-        if self.unread:
-            self._leave(waiting)
-            return
+        most_bytes = 2 * UNREAD_BYTES if self.unread else self._most_bytes
         with self._lock:
             for item in waiting:
-                if self._waiting_bytes + item.size > self._most_bytes:
+                if self.waiting_bytes + item.size > most_bytes:
                     self.dropped += 1
                     self.dropped_rows.add(item.record.session)
+                elif self.unread:
+                    self._leave(item)
                 else:
                     self._waiting_bytes += item.size
                     self._queue.put(item)
+        if self.unread:
+            largest = max((item.size for item in waiting), default=0)
+            if self._unread_bytes <= UNREAD_BYTES and largest <= MAX_UNREAD_ENTRY_BYTES:
+                return
+            self._write_unread()
         if self._thread is None:
             self.start()
 
@@ -144,18 +154,12 @@ class Journal:
         """Write what was recorded without waiting for more."""
         self._hurry.set()
 
-    def _leave(self, waiting: Sequence[_Waiting]) -> None:
-        """Keep records until they are read, and drop the oldest beyond the table's limit."""
-        with self._lock:
-            for item in waiting:
-                self._unread.append(item)
-                self._unread_bytes += item.size
-                if len(self._unread) > setting("MOCKLLM_JOURNAL_ROWS"):
-                    self._unread_bytes -= self._unread.popleft().size
-            crowded = self._unread_bytes > UNREAD_BYTES
-        if crowded:
-            self._write_unread()
-            self.start()
+    def _leave(self, item: _Waiting) -> None:
+        """Keep a record until it is read, and drop the oldest beyond the table's limit."""
+        self._unread.append(item)
+        self._unread_bytes += item.size
+        if len(self._unread) > setting("MOCKLLM_JOURNAL_ROWS"):
+            self._unread_bytes -= self._unread.popleft().size
 
     def _write_unread(self) -> None:
         """Write the entries that were not read yet."""
@@ -219,7 +223,11 @@ class Journal:
         while barrier is None or not barrier.last:
             waiting, barrier = self._gather()
             self._store(waiting)
-            if barrier or self._untrimmed * TRIM_PART > setting("MOCKLLM_JOURNAL_ROWS"):
+            if (
+                barrier
+                or self._untrimmed * TRIM_PART > setting("MOCKLLM_JOURNAL_ROWS")
+                or self._untrimmed_bytes * TRIM_PART > setting("MOCKLLM_JOURNAL_BYTES")
+            ):
                 self._trim()
             with self._lock:
                 self._waiting_bytes -= sum(item.size for item in waiting)
@@ -308,17 +316,23 @@ class Journal:
             self._stopping.wait(seconds)
 
     def _insert(self, rows: Sequence[Row]) -> None:
-        table.insert(rows)
+        self._untrimmed_bytes += table.insert(rows)
         self.problem = None
         self._untrimmed += len(rows)
 
     def _trim(self) -> None:
-        if self._untrimmed:
-            try:
-                table.trim(setting("MOCKLLM_JOURNAL_ROWS"))
-                self._untrimmed = 0
-            except DatabaseError as error:
-                log.warning("journal: its oldest rows could not be deleted yet (%s)", error)
+        if not self._untrimmed:
+            return
+        most_bytes = setting("MOCKLLM_JOURNAL_BYTES")
+        step = most_bytes // TRIM_PART
+        try:
+            table.trim(setting("MOCKLLM_JOURNAL_ROWS"))
+            self._untrimmed = 0
+            if self._untrimmed_bytes > step:
+                table.trim_bytes(most_bytes - step)
+                self._untrimmed_bytes = 0
+        except DatabaseError as error:
+            log.warning("journal: its oldest rows could not be deleted yet (%s)", error)
 
     def _give_up(self, sessions: Sequence[str]) -> None:
         self.failed += len(sessions)

@@ -11,6 +11,7 @@ import msgspec
 from scenarios_app.engine import redaction
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.secrets import is_secret, mask, secrets_of
+from scenarios_app.models.bodies import Part
 
 _LINE = 255
 # So much is kept of what was asked and answered beside the bodies.
@@ -99,13 +100,14 @@ class Row(NamedTuple):
     duration_ms: float
     timings: dict[str, float]
     request_headers: dict[str, str]
-    request_body: str
+    request_text: str
     request_bytes: int
     request_cut: bool
     response_headers: dict[str, str]
-    response_body: str
+    response_text: str
     response_bytes: int
     response_cut: bool
+    parts: Mapping[str, Sequence[Part]] | None = None
 
 
 def row_of(entry: JournalEntry, *, body_bytes: int) -> Row:
@@ -155,11 +157,11 @@ def row_of(entry: JournalEntry, *, body_bytes: int) -> Row:
         duration_ms=entry.duration_ms,
         timings=dict(entry.timings),
         request_headers=_headers(entry.request_headers.items(), clean),
-        request_body=clean(request_body),
+        request_text=clean(request_body),
         request_bytes=request_bytes,
-        request_cut=request_bytes > body_bytes,
+        request_cut=request_bytes > min(body_bytes, len(entry.request_body)),
         response_headers=_headers(entry.response_headers, clean),
-        response_body=clean(response_body),
+        response_text=clean(response_body),
         response_bytes=response_bytes,
         response_cut=response_bytes > body_bytes,
     )
@@ -176,7 +178,10 @@ def _text(data: bytes, *, whole: bool) -> str:
 
 def held_bytes(pieces: Iterable[bytes]) -> int:
     """How much memory the pieces of a body take: none where they are made when they are wanted."""
-    return sum(map(len, pieces)) if isinstance(pieces, tuple) else 0
+    if isinstance(pieces, tuple):
+        return sum(map(len, pieces))
+    size: int = getattr(pieces, "held_bytes", 0)
+    return size
 
 
 def size_of(size: int | None, body: bytes) -> int:

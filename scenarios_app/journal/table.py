@@ -1,5 +1,6 @@
 """The journal's table: rows go into it many at a time, and the oldest leave it."""
 
+import json
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Final
@@ -9,10 +10,12 @@ from django.db import connection, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from mockllm_site.kit import rows
+from scenarios_app.journal.bodies import BodyPacker
 from scenarios_app.journal.entry import Row
-from scenarios_app.models import PastAnswers, ServedRequest
+from scenarios_app.models import BodyBlock, PastAnswers, ServedRequest
 
 _ROWS: Final = ServedRequest._meta.db_table
+_BLOCKS: Final = BodyBlock._meta.db_table
 _PAST: Final = PastAnswers._meta.db_table
 _LAST: Final = f"SELECT MAX(id) FROM {_ROWS}"
 # All steps in one statement. Grouped by scenarios first SQLite would read an index of all rows in
@@ -26,12 +29,43 @@ _KEEP_ANSWERS: Final = f"""
     DO UPDATE SET count = {_PAST}.count + EXCLUDED.count, last = EXCLUDED.last
 """
 _DELETE: Final = f"DELETE FROM {_ROWS} WHERE id <= %s"
+# Blocks that are being stored have no row yet: they are waited for, and none are added meanwhile.
+_LOCK_BLOCKS: Final = f"LOCK TABLE {_BLOCKS} IN EXCLUSIVE MODE"
+_BLOCK_SIZES: Final = f"SELECT id, LENGTH(data) FROM {_BLOCKS}"
+_PARTS: Final = f"SELECT id, parts FROM {_ROWS} WHERE parts IS NOT NULL ORDER BY id DESC"
+_DELETE_BLOCK: Final = f"DELETE FROM {_BLOCKS} WHERE id = %s"
 _encode = msgspec.json.Encoder().encode
+_packer: Final = BodyPacker()
 
 
-def insert(new_rows: Sequence[Row]) -> None:
-    """Write rows, all or none."""
-    rows.insert(ServedRequest, Row._fields, new_rows, json=_json)
+def insert(new_rows: Sequence[Row]) -> int:
+    """Write rows, all or none, and return the bytes of the blocks that were stored with them."""
+    try:
+        size = _insert(new_rows)
+        if size is None:
+            _packer.forget()
+            size = _insert(new_rows)
+    except BaseException:
+        _packer.forget()
+        raise
+    return size or 0
+
+
+def _insert(new_rows: Sequence[Row]) -> int | None:
+    """Write rows with their blocks and return the bytes of these; write nothing and return None if
+    an older block is gone."""
+    packed, blocks, ids = _packer.pack(new_rows)
+    if not ids:
+        rows.insert(ServedRequest, Row._fields, new_rows, json=_json)
+        return 0
+    with transaction.atomic():
+        older = ids - blocks.keys()
+        kept = BodyBlock.objects.select_for_update(no_key=True).filter(pk__in=older)
+        if len(kept.values_list("pk")) < len(older):
+            return None
+        rows.insert(BodyBlock, ("id", "data"), blocks.items())
+        rows.insert(ServedRequest, Row._fields, packed, json=_json)
+    return sum(map(len, blocks.values()))
 
 
 def trim(most: int) -> None:
@@ -44,9 +78,32 @@ def trim(most: int) -> None:
             cursor.execute(_DELETE, [last - most])
 
 
-def _json(value: Any, here: BaseDatabaseWrapper) -> str:
+def trim_bytes(most: int) -> None:
+    """Delete blocks without rows, and the oldest rows if the blocks of all take more bytes."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute(_LOCK_BLOCKS)
+        cursor.execute(_BLOCK_SIZES)
+        sizes: dict[int, int] = dict(cursor.fetchall())
+        cursor.execute(_PARTS)
+        kept, kept_bytes = set[int](), 0
+        for row, parts in cursor.fetchall():
+            blocks = {block for places in json.loads(parts).values() for block, _, _ in places}
+            kept_bytes += sum(sizes.get(block, 0) for block in blocks - kept)
+            if kept_bytes > most:
+                cursor.execute(_KEEP_ANSWERS, [row])
+                cursor.execute(_DELETE, [row])
+                break
+            kept |= blocks
+        if gone := sizes.keys() - kept:
+            cursor.executemany(_DELETE_BLOCK, [(block,) for block in sorted(gone)])
+
+
+def _json(value: Any, here: BaseDatabaseWrapper) -> str | None:
     """JSON that reads as the model's own does. What is filled is headers and timings, nearly
     always: flat objects, of which msgspec makes a text in a tenth of the time."""
+    if value is None:
+        return None
     if value and isinstance(value, dict):
         # Half a character is one that JSON can say and UTF-8 cannot.
         with suppress(UnicodeEncodeError):

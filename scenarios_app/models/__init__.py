@@ -1,6 +1,7 @@
 """The tables: scenarios and their steps as QA edits them, drafts of them, the
 catalog's version, the journal, the processes that serve."""
 
+from scenarios_app.models.bodies import BodyBlock
 from scenarios_app.models.changes import (
     CatalogVersion,
     Installation,
@@ -25,6 +26,7 @@ __all__ = [
     "UNANSWERED",
     "AnyScenario",
     "AnyStep",
+    "BodyBlock",
     "CatalogVersion",
     "Draft",
     "DraftStep",

@@ -4,6 +4,7 @@ rows."""
 from django.db import models
 from django.db.models import Q
 
+from scenarios_app.models.bodies import read_body
 from scenarios_app.models.fields import JsonField, Outcome
 
 # Requests that no scenario matched, also if the catch-all answered, and those that no endpoint
@@ -16,8 +17,9 @@ class ServedRequest(models.Model):
     """One request, secrets already taken out. Rows are in the order in which answers ended.
 
     `uid` is the `x-mockllm-request` of the answer. Bodies are cut at `MOCKLLM_JOURNAL_BODY_BYTES`;
-    `…_cut` says so and `…_bytes` is their size before. `asked` is how the last user message or
-    tool result begins, `answered` how the answer does.
+    `…_cut` says so and `…_bytes` is their size before. `…_text` holds short bodies, `parts` refers
+    to the blocks of long ones, by "request" and "response", and `…_body` is either. `asked`
+    is how the last user message or tool result begins, `answered` how the answer does.
     """
 
     uid = models.UUIDField(unique=True, editable=False)
@@ -49,13 +51,14 @@ class ServedRequest(models.Model):
     duration_ms = models.FloatField()
     timings = JsonField(default=dict)
     request_headers = JsonField(default=dict)
-    request_body = models.TextField(blank=True)
+    request_text = models.TextField(blank=True)
     request_bytes = models.PositiveBigIntegerField(default=0)
     request_cut = models.BooleanField(default=False)
     response_headers = JsonField(default=dict)
-    response_body = models.TextField(blank=True)
+    response_text = models.TextField(blank=True)
     response_bytes = models.PositiveBigIntegerField(default=0)
     response_cut = models.BooleanField(default=False)
+    parts = JsonField(null=True)
 
     class Meta:
         verbose_name = "journal entry"
@@ -67,10 +70,22 @@ class ServedRequest(models.Model):
             models.Index(fields=["scenario", "id"], name="served_by_scenario"),
             models.Index(fields=["provider", "id"], name="served_by_provider"),
             models.Index(fields=["matched", "id"], name="served_matched"),
+            # Rows without long bodies are not in it, and cost nothing.
+            models.Index(fields=["id"], name="served_with_parts", condition=Q(parts__isnull=False)),
         )
 
     def __str__(self) -> str:
         return f"{self.method} {self.path} → {self.status}"
+
+    @property
+    def request_body(self) -> str:
+        """The request's body as text, up to its cut."""
+        return read_body(self.request_text, self.parts, "request")
+
+    @property
+    def response_body(self) -> str:
+        """The response's body as text, up to its cut."""
+        return read_body(self.response_text, self.parts, "response")
 
     @property
     def is_unmatched(self) -> bool:

@@ -92,7 +92,8 @@ class Exchange(msgspec.Struct):
     `ordinal` is 0 until the request is counted in its session. `created` is the time in the
     response, in Unix seconds. `is_context_free` is true once the request was parsed and found to
     refer to no earlier response. `passed` is true if the upstream answers. After `forget`, only
-    `model` and `stream` remain of the request.
+    `model` and `stream` remain of the request. `held_bytes` are taken from the allowance for large
+    bodies until the entry is made.
     """
 
     call: Call
@@ -114,6 +115,7 @@ class Exchange(msgspec.Struct):
     at: float = msgspec.field(default_factory=time.time)
     began: float = msgspec.field(default_factory=time.monotonic)
     decided_at: float | None = None
+    held_bytes: int = 0
     _body_bytes: int | None = None
     _request_preview: str = ""
     _seed: Seed | None = None

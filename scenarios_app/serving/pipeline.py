@@ -27,7 +27,7 @@ from scenarios_app.serving.executor import (
     work_for,
 )
 from scenarios_app.serving.options import Options
-from scenarios_app.serving.playback import Answer, Streams, never
+from scenarios_app.serving.playback import Allowance, Answer, Streams, never
 from scenarios_app.serving.read import admit_head, admit_unread, check_size, read
 from scenarios_app.serving.recorder.miss_policy import (
     OURS_ALONE,
@@ -56,6 +56,9 @@ log = logging.getLogger(__name__)
 
 # Default answers are logged for the first sessions only, so that a load test fills no log.
 MAX_WARNED_SESSIONS = 100
+# Request bodies over the first number that answers hold for the journal share the second.
+SMALL_BODY_BYTES = 65_536
+HELD_BODY_BYTES = 134_217_728
 # The owner of models that no provider ships.
 MODEL_OWNER = "mockllm"
 
@@ -80,6 +83,7 @@ class Pipeline:
     ) -> None:
         self.options = options
         self.streams = Streams(options.max_streams)
+        self._held_bodies = Allowance(HELD_BODY_BYTES)
         self.catalog = catalog
         self._state = state
         self.record = record
@@ -113,7 +117,7 @@ class Pipeline:
         try:
             reply = await self.work(exchange, recording)
         except ForwardToUpstream as forward:
-            exchange.forget(beyond=self.options.journal_body_bytes)
+            self._release(exchange)
             return ProxiedResponse(forward.upstream_call, exchange, self)
         except asyncio.CancelledError:
             reply = Reply(499, started=False)
@@ -126,7 +130,7 @@ class Pipeline:
             log.warning("session %s, scenario %s, step %s: %s", *names)
         if exchange.decision is not None and exchange.decision.fallback:
             self._warn_of_default_answer(exchange, exchange.decision)
-        exchange.forget(beyond=self.options.journal_body_bytes)
+        self._release(exchange)
         return self._answer(exchange, reply)
 
     async def work(self, exchange: Exchange, recording: Recording | None = None) -> Reply:
@@ -343,8 +347,26 @@ class Pipeline:
         if exchange.streaming:
             exchange.streaming = False
             self.streams.free()
+        if exchange.held_bytes:
+            self._held_bodies.free(exchange.held_bytes)
+            exchange.held_bytes = 0
         if self.record is not None:
             self.record(exchange.entry(sent))
+
+    def _release(self, exchange: Exchange) -> None:
+        """Release what only the choice of an answer needs of a request.
+
+        Its body is kept for the journal; if large bodies of running answers already take too much
+        memory, only the beginning of it.
+        """
+        most = self.options.journal_body_bytes
+        size = min(len(exchange.call.body), most)
+        if size > SMALL_BODY_BYTES:
+            if self._held_bodies.take(size):
+                exchange.held_bytes = size
+            else:
+                most = SMALL_BODY_BYTES
+        exchange.forget(beyond=most)
 
     def _warn_of_default_answer(self, exchange: Exchange, decision: Decision) -> None:
         """Log the first default answer of each session; later ones are only in the journal."""

@@ -17,8 +17,10 @@ from scenarios_app.serving.reply import (
     PIECE_BYTES,
     Ending,
     Frame,
+    LongFrames,
     RenderedFrames,
     Reply,
+    SentCopy,
     SentPrefix,
     SentReply,
     count_events,
@@ -35,25 +37,29 @@ def never() -> float:
     return math.inf
 
 
-class Streams:
-    """Limits the open streams of the process, across its event loops."""
+class Allowance:
+    """Limits what the process holds, such as bytes, across its event loops."""
 
     def __init__(self, most: int) -> None:
         self.most = most
         self.open = 0
         self._lock = Lock()
 
-    def take(self) -> bool:
-        """Open a stream; return False if the limit is reached."""
+    def take(self, count: int = 1) -> bool:
+        """Take some more; return False, and take none, if the limit does not allow all."""
         with self._lock:
-            if self.open >= self.most:
+            if self.open + count > self.most:
                 return False
-            self.open += 1
+            self.open += count
             return True
 
-    def free(self) -> None:
+    def free(self, count: int = 1) -> None:
         with self._lock:
-            self.open -= 1
+            self.open -= count
+
+
+class Streams(Allowance):
+    """Limits the open streams of the process."""
 
 
 class Player:
@@ -193,7 +199,7 @@ class Answer:
     """
 
     __slots__ = (
-        *("reply", "_exchange", "_first_at", "_observer", "_last"),
+        *("reply", "_copy", "_exchange", "_first_at", "_observer", "_last"),
         *("_over", "_player", "_replaced", "_size"),
     )
 
@@ -203,6 +209,7 @@ class Answer:
         self._observer = observer
         self._over = False
         self._player: Player | None = None
+        self._copy: SentCopy | None = None
         # How much of the body has left, and the piece that was the last one.
         self._size = 0
         self._last = b""
@@ -277,9 +284,12 @@ class Answer:
 
         The transport reports each piece to `record_sent`, and the end to `finish` or `abort`.
         """
-        most, now = self._observer.options.max_stream_seconds, time.monotonic()
-        player = Player(self.reply, now, drain_at=self._observer.drain_at, max_seconds=most)
+        options, now = self._observer.options, time.monotonic()
+        most, drain_at = options.max_stream_seconds, self._observer.drain_at
+        player = Player(self.reply, now, drain_at=drain_at, max_seconds=most)
         self._player = player
+        if self.reply.streaming and isinstance(self.reply.frames, LongFrames):
+            self._copy = SentCopy(options.journal_body_bytes)
         return player
 
     async def _wait(self) -> None:
@@ -308,9 +318,13 @@ class Answer:
             self._first_at = time.monotonic()
         self._size += len(piece)
         self._last = piece
+        if self._copy is not None:
+            self._copy.add(piece)
 
     def _beginning(self) -> Iterable[bytes]:
         """Return the beginning of the sent body for the journal."""
+        if self._copy is not None:
+            return self._copy
         player, frames = self._player, self.reply.frames
         tail = self._last if player is not None and player.over and not player.whole else b""
         most = self._observer.options.journal_body_bytes

@@ -1,6 +1,7 @@
 """Defines a reply as transports send it: every byte is decided beforehand and has a due time.
 `SentReply` is the result."""
 
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -24,6 +25,8 @@ BODILESS = {204, 304}
 PIECE_BYTES = 16_384
 SLICE_BYTES = 65_536
 LONG_BYTES = 262_144
+# Events repeat within a window of 4 KB.
+_WINDOW_BITS, _MEMORY_LEVEL, _COMPRESSOR_BYTES = -12, 5, 32_768
 
 
 class Ending(Enum):
@@ -94,6 +97,29 @@ class SentPrefix(msgspec.Struct, frozen=True, gc=False):
             most -= len(data)
         if self.tail and most > 0:
             yield self.tail
+
+
+class SentCopy:
+    """Copies the beginning of a long stream while it is sent, for the journal: to encode it again
+    would take as long as to send it."""
+
+    def __init__(self, most: int) -> None:
+        self._left = most
+        self._compressor = zlib.compressobj(1, zlib.DEFLATED, _WINDOW_BITS, _MEMORY_LEVEL)
+        self._pieces: list[bytes] = []
+
+    @property
+    def held_bytes(self) -> int:
+        return _COMPRESSOR_BYTES + sum(map(len, self._pieces))
+
+    def add(self, piece: bytes) -> None:
+        if self._left > 0:
+            self._pieces.append(self._compressor.compress(piece))
+            self._left -= len(piece)
+
+    def __iter__(self) -> Iterator[bytes]:
+        end = self._compressor.copy().flush()
+        yield zlib.decompress(b"".join((*self._pieces, end)), _WINDOW_BITS)
 
 
 class Reply(msgspec.Struct, frozen=True):

@@ -49,6 +49,7 @@ BODIES = [
     "(parens) [brackets] {braces}",
     "x" * 20_000,
     "-",
+    "-n %s\\n 'é' " + "x" * 300_000,
 ]
 PATHS = ["/v1/chat/completions", "/v1/{a,b}/[1-3]", "/a/../b/./c", "/m%2Fodel:generate", "/-x//y"]
 QUERIES: list[dict[str, str]] = [
@@ -101,7 +102,7 @@ def run(server: Seen, folder: Any, **columns: Any) -> tuple[str, str, dict[str, 
     server.requests.clear()
     command = curl_of(served(**columns), server.origin)
     done = subprocess.run(
-        ["bash", "-c", command], cwd=folder, capture_output=True, timeout=30, check=False
+        ["bash"], input=command.encode(), cwd=folder, capture_output=True, timeout=30, check=False
     )
     assert done.returncode == 0, done.stderr
     assert list(folder.iterdir()) == []

@@ -187,6 +187,6 @@ def test_journal_list_reads_no_bodies_and_runs_no_count(
     statements = [
         query["sql"] for query in queries.captured_queries if "servedrequest" in query["sql"]
     ]
-    assert [sql for sql in statements if "request_body" in sql or "response_body" in sql] == []
+    assert [sql for sql in statements if "request_text" in sql or "response_text" in sql] == []
     assert [sql for sql in statements if "COUNT(" in sql and "GROUP BY" not in sql] == []
     assert len(root.get(JOURNAL, {"p": "2"}).context["cl"].result_list) == 10

@@ -10,7 +10,10 @@ NOON = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 
 
 def served(**columns: Any) -> ServedRequest:
-    """A row of the journal: an answered chat completion unless said otherwise."""
+    """A row of the journal: an answered chat completion unless said otherwise. Bodies are stored as
+    text, however long."""
+    for body in {"request_body", "response_body"} & columns.keys():
+        columns[body.replace("_body", "_text")] = columns.pop(body)
     fields: dict[str, Any] = {
         "uid": uuid4(),
         "at": NOON + timedelta(seconds=ServedRequest.objects.count()),

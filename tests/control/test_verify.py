@@ -173,7 +173,7 @@ def test_a_masked_header_that_was_not_sent_does_not_match(asked: Control) -> Non
 
 
 def test_a_request_that_cannot_be_read_again_is_unjudged(asked: Control) -> None:
-    ServedRequest.objects.update(request_body='{"model": "gpt-4o", "messages": "***"}')
+    ServedRequest.objects.update(request_text='{"model": "gpt-4o", "messages": "***"}')
     found = verify(asked, count={"equals": 0})
     assert (found["passed"], found["count"], len(found["unjudged"])) == (False, 0, 3)
     assert verify(asked, match={"model": "gpt-5"}, count={"equals": 0})["passed"] is True

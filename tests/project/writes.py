@@ -82,7 +82,7 @@ def with_answer(client: Client, url: str, ids: Ids) -> dict[str, Any]:
     """The step of a readable request, for the scenario that is there."""
     rows = ServedRequest.objects.filter(pk=ids["scenarios_app/servedrequest"])
     body = '{"model": "gpt-4o", "messages": [{"role": "user", "content": "Hello"}]}'
-    rows.update(path="/v1/chat/completions", request_headers=_KEY, request_body=body)
+    rows.update(path="/v1/chat/completions", request_headers=_KEY, request_text=body)
     target = str(ids["scenarios_app/scenario"])
     return {"mode": "contains", "message": "a", "answer": "b", "target": target, "save": "1"}
 

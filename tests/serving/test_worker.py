@@ -177,7 +177,7 @@ async def test_error_in_place_of_a_large_answer_has_the_same_ids() -> None:
     "body", [b'{"messages": [' + b"1," * 300_000 + b"1]}", b'{"messages": "' + b"x" * 300_000]
 )
 async def test_a_body_that_is_refused_is_let_go_without_the_garbage_collector(body: bytes) -> None:
-    here, before = Playing(), sys.getrefcount(body)
+    here, before = Playing(journal_body_bytes=100), sys.getrefcount(body)
     gc.disable()
     try:
         call = Call("POST", "/v1/chat/completions", {}, {"authorization": "Bearer k"}, body)
@@ -202,7 +202,8 @@ async def test_a_body_that_is_refused_is_let_go_without_the_garbage_collector(bo
 async def test_echoed_body_is_freed_without_the_garbage_collector(
     produce: dict[str, Any], stream: bool
 ) -> None:
-    here = Playing(scenario("echo", {"consume": False, "produce": produce}))
+    step = {"consume": False, "produce": produce}
+    here = Playing(scenario("echo", step), journal_body_bytes=100)
     call = chat("x" * 300_000, stream=stream)
     body = call.body
     before = sys.getrefcount(body) - 1
@@ -218,9 +219,9 @@ async def test_echoed_body_is_freed_without_the_garbage_collector(
         gc.enable()
 
 
-async def test_long_stream_does_not_hold_the_body_of_its_request() -> None:
+async def test_long_stream_does_not_hold_more_of_its_request_than_the_journal() -> None:
     step = {"consume": False, "produce": {"text": "{{ request.last_user_text }}"}}
-    here = Playing(scenario("echo", step))
+    here = Playing(scenario("echo", step), journal_body_bytes=100)
     call = chat("x" * 300_000, stream=True)
     body = call.body
     before = sys.getrefcount(body) - 1

@@ -15,6 +15,8 @@ _OWN = {"host", "content-length", "connection", "accept-encoding", "transfer-enc
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+")
 # Characters of a path that are not escaped; a percent sign begins an escape.
 _IN_PATHS = "/:@!$&'()*+,;=~%-._"
+# Linux starts no program with an argument of 128 KiB.
+_MAX_ARGUMENT_BYTES = 100_000
 
 MAX_EQUALS_CHARS = 60
 _MAX_READ_CHARS = 2_000
@@ -104,7 +106,8 @@ def curl_of(served: ServedRequest, origin: str) -> str:
     """Return a shell command that sends the request again, with a placeholder for the masked key.
 
     The request's text cannot inject options: a body or header that begins with `@` names no file,
-    and brackets in the address do not multiply the request.
+    and brackets in the address do not multiply the request. A body that is too long for an argument
+    of a program is piped to it.
     """
     query = urlencode(served.query)
     url = f"{origin}{quote(served.path, safe=_IN_PATHS)}" + (f"?{query}" if query else "")
@@ -115,11 +118,16 @@ def curl_of(served: ServedRequest, origin: str) -> str:
             continue
         # curl drops `name:`, but sends `name;` as an empty header.
         words += ["-H", f"{name}: {_unmasked(name, value)}" if value else f"{name};"]
-    if served.request_body:
+    body, prefix = served.request_body, ""
+    if body:
         if "content-type" not in headers:
             words += ["-H", "content-type:"]
-        words += ["--data-raw", served.request_body]
-    return " ".join(shlex.quote(word) for word in words)
+        if len(body.encode()) > _MAX_ARGUMENT_BYTES:
+            words += ["--data-binary", "@-"]
+            prefix = f"printf %s {shlex.quote(body)} | "
+        else:
+            words += ["--data-raw", body]
+    return prefix + " ".join(shlex.quote(word) for word in words)
 
 
 def _unmasked(name: str, value: str) -> str:

@@ -12,7 +12,7 @@ from uuid import UUID
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
 from django.contrib.admin.views.main import ChangeList
-from django.db.models import Count, Max, QuerySet
+from django.db.models import Count, Max, Q, QuerySet
 from django.forms import Script
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -24,6 +24,7 @@ from unfold.paginator import InfinitePaginator
 from mockllm_site.kit.permissions import MissingPermission, require
 from mockllm_site.kit.read_only_admin import RecordAdmin
 from scenarios_app.admin.filters import AnsweredByFilter, MatchFilter, ProviderFilter, SessionFilter
+from scenarios_app.admin.journal.body_search import search_bodies
 from scenarios_app.admin.journal.from_request import curl_of
 from scenarios_app.admin.journal.make_step import DRAFT, make_step_page, may_make_step
 from scenarios_app.admin.journal.record import record, session_url
@@ -87,6 +88,7 @@ class JournalAdmin(RecordAdmin):
     )
     list_filter = (SessionFilter, ProviderFilter, AnsweredByFilter, MatchFilter, "outcome")
     search_fields = ("asked", "answered", "path", "model", "scenario", "step", "session")
+    search_help_text = "Text of messages, bodies, paths, sessions …"
     ordering = ("-pk",)
     list_per_page = 50
     paginator = InfinitePaginator
@@ -118,7 +120,11 @@ class JournalAdmin(RecordAdmin):
             rows, distinct = super().get_search_results(request, queryset, search_term)
         if term := search_term.strip():
             renamed_sessions = SessionName.objects.filter(name__icontains=term).values("session")
-            rows |= queryset.filter(session__in=renamed_sessions)
+            ids, searched = search_bodies(queryset, term)
+            rows |= queryset.filter(Q(session__in=renamed_sessions) | Q(pk__in=ids))
+            if searched is not None:
+                text = f"Bodies were searched in the newest {searched:,} of these requests."
+                messages.info(request, text)
         return rows, distinct
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:

@@ -15,7 +15,7 @@ async def rows(playing: Playing, *, stream: bool) -> list[tuple[str, str]]:
     for _ in range(5):
         await playing.ask(chat(stream=stream))
     found = [row_of(entry, body_bytes=65_536) for entry in playing.journal]
-    return [(row.answered, row.response_body) for row in found]
+    return [(row.answered, row.response_text) for row in found]
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -236,7 +236,7 @@ async def test_journal_body_of_a_cached_response_holds_no_bytes(
     assert [held_bytes(body) for body in kept] == [len(bodies[0]), len(bodies[1]), 0, 0]
     assert [b"".join(body) for body in kept] == bodies
     rows = [row_of(entry, body_bytes=200) for entry in playing.journal]
-    assert [row.response_body for row in rows] == [body[:200].decode() for body in bodies]
+    assert [row.response_text for row in rows] == [body[:200].decode() for body in bodies]
     assert [row.response_bytes for row in rows] == list(map(len, bodies))
 
 

@@ -1,0 +1,38 @@
+"""Searches the bodies of journal rows, newest first, for a limited time."""
+
+import json
+import time
+from collections.abc import Callable
+
+from django.db.models import QuerySet
+
+from scenarios_app.models import ServedRequest
+
+MAX_SECONDS = 2.0
+MAX_HITS = 1_000
+_BATCH = 100
+
+
+def search_bodies(
+    rows: QuerySet[ServedRequest], term: str, *, clock: Callable[[], float] = time.monotonic
+) -> tuple[list[int], int | None]:
+    """Return the ids of rows whose bodies contain a text, in any letter case, as written or as JSON
+    escapes it.
+
+    Stops after MAX_SECONDS or MAX_HITS, and then also returns how many rows were searched.
+    """
+    lower = term.lower()
+    terms = {lower, *(json.dumps(lower, ensure_ascii=ascii)[1:-1] for ascii in (True, False))}
+    newest = rows.order_by("-pk").only("request_text", "response_text", "parts")
+    end, ids, searched = clock() + MAX_SECONDS, list[int](), 0
+    batch = list(newest[:_BATCH])
+    while batch:
+        for row in batch:
+            if clock() > end or len(ids) >= MAX_HITS:
+                return ids, searched
+            searched += 1
+            bodies = row.request_body.lower(), row.response_body.lower()
+            if any(one in body for one in terms for body in bodies):
+                ids.append(row.pk)
+        batch = list(newest.filter(pk__lt=batch[-1].pk)[:_BATCH])
+    return ids, None

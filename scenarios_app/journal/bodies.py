@@ -1,0 +1,103 @@
+"""Replaces long bodies of rows by parts of blocks, so that text that comes again is stored once.
+
+A body is split at the beginnings of its JSON objects: if a conversation grows in the middle of a
+body, all other pieces stay equal. The new pieces of one body become one block.
+"""
+
+import os
+import time
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
+from threading import local
+from typing import Final
+
+from mockllm_site.kit.bounded_dict import BoundedDict
+from scenarios_app.journal.entry import Row
+from scenarios_app.models.bodies import Part, compress
+
+# Writing a shorter body takes less time than compressing it.
+MAX_TEXT_CHARS: Final = 8_192
+# The place of a piece takes about 250 bytes of memory.
+MAX_PIECES: Final = 65_536
+# Longer pieces stand alone. Of the others one in 16 ends a series, by its checksum.
+LONG_PIECE_BYTES: Final = 1_024
+_ENDS_MASK: Final = 15
+
+
+class BodyPacker(local):
+    """Packs the rows of one thread; knows the latest pieces that it has packed."""
+
+    def __init__(self) -> None:
+        self._places = BoundedDict[bytes, Part](MAX_PIECES)
+
+    def forget(self) -> None:
+        """Forget all pieces: what was packed last was not stored, or is deleted."""
+        self._places.clear()
+
+    def pack(self, rows: Sequence[Row]) -> tuple[Sequence[Row], dict[int, bytes], set[int]]:
+        """Return the rows without long bodies, the blocks to store with them, and the ids of all
+        blocks that they refer to."""
+        blocks: dict[int, bytes] = {}
+        ids: set[int] = set()
+        packed = list(rows)
+        for at, row in enumerate(rows):
+            parts: dict[str, Sequence[Part]] = {}
+            if len(row.request_text) > MAX_TEXT_CHARS:
+                parts["request"] = self._place(split(row.request_text.encode()), blocks)
+                row = row._replace(request_text="")
+            if len(row.response_text) > MAX_TEXT_CHARS:
+                # Responses have different ids in all of their events.
+                parts["response"] = self._place([row.response_text.encode()], blocks)
+                row = row._replace(response_text="")
+            if parts:
+                packed[at] = row._replace(parts=parts)
+                ids.update(block for places in parts.values() for block, _, _ in places)
+        return packed, blocks, ids
+
+    def _place(self, pieces: Iterable[bytes], blocks: dict[int, bytes]) -> list[Part]:
+        """Return the parts of a body, after adding the block of its new pieces."""
+        places, parts, new_pieces = self._places, list[Part](), list[bytes]()
+        new_block, new_size = new_block_id(), 0
+        block = end = -1
+        for piece in pieces:
+            digest = blake2b(piece, digest_size=16).digest()
+            place = places.get(digest)
+            if place is None:
+                places[digest] = place = new_block, new_size, len(piece)
+                new_pieces.append(piece)
+                new_size += len(piece)
+            else:
+                places.move_to_end(digest)
+            if place[0] == block and place[1] == end:
+                parts[-1] = block, parts[-1][1], parts[-1][2] + place[2]
+            else:
+                parts.append(place)
+            block, end = place[0], place[1] + place[2]
+        if new_pieces:
+            blocks[new_block] = compress(b"".join(new_pieces))
+        return parts
+
+
+def split(body: bytes) -> Iterator[bytes]:
+    """Yield the pieces of a body: long ones each, and short ones in series."""
+    start = end = 0
+    for text in body.split(b'{"'):
+        size = len(text) + 2
+        if size > LONG_PIECE_BYTES and end > start:
+            yield body[start:end]
+            start = end
+        end += size
+        if size > LONG_PIECE_BYTES or not zlib.crc32(text) & _ENDS_MASK:
+            yield body[start:end]
+            start = end
+    if start < len(body):
+        yield body[start:]
+
+
+def new_block_id() -> int:
+    """Return milliseconds since 1970, then 21 random bits.
+
+    Rows with an id that exists are refused, and written again one by one.
+    """
+    return (time.time_ns() // 1_000_000 << 21) | int.from_bytes(os.urandom(3)) >> 3

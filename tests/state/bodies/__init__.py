@@ -1,0 +1,1 @@
+"""Long bodies of the journal: packed, stored, deleted and read again."""
