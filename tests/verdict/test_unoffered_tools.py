@@ -144,7 +144,7 @@ def test_computer_use_of_gemini_offers_functions_that_it_does_not_list() -> None
 def test_request_whose_body_the_journal_lacks_is_not_judged() -> None:
     played = server(tool_call("Paris"))
     body = chat()
-    body["messages"].append({"role": "user", "content": "x" * 70_000})
+    body["messages"].append({"role": "user", "content": "x" * 1_100_000})
     played.ask(CHAT, body)
     verdict: Verdict = played.verdict()
     assert verdict.requests == 1
