@@ -44,7 +44,7 @@ def stored() -> list[dict[str, Any]]:
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT {columns} FROM scenarios_app_servedrequest ORDER BY id")
         found = [dict(zip(Row._fields, row, strict=True)) for row in cursor.fetchall()]
-    return [row | {name: json.loads(row[name]) for name in JSON} for row in found]
+    return [row | {name: json.loads(row[name] or "null") for name in JSON} for row in found]
 
 
 @pytest.mark.django_db
