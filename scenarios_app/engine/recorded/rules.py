@@ -16,7 +16,7 @@ _ID_KEYS: Final = frozenset(
     | {"previous_response_id", "approval_request_id", "request_id", "conversation"}
 )
 # Keys about the caller and the storage of the answer.
-_LABEL_KEYS: Final = frozenset({"user", "safety_identifier", "metadata"})
+_LABEL_KEYS: Final = frozenset({"user", "safety_identifier", "metadata", "client_metadata"})
 _CACHE_KEYS: Final = frozenset({"cache_control", "prompt_cache_key", "prompt_cache_retention"})
 # Default values, which equal a missing key; so does anything empty.
 _DEFAULTS: Final[Mapping[str, Json]] = {"stream": False, "n": 1}
@@ -66,7 +66,7 @@ RULES: Final[tuple[Rule, ...]] = (
     ),
     Rule("uuids", "UUIDs inside texts are not compared."),
     Rule("dates", "Dates and times inside texts (2026-05-01, 2026-05-01T09:30:00Z) are ignored."),
-    Rule("labels", "user, safety_identifier and metadata are not compared."),
+    Rule("labels", "user, safety_identifier, metadata and client_metadata are not compared."),
     Rule("caches", "cache_control, prompt_cache_key and prompt_cache_retention are not compared."),
     Rule("defaults", "Null, an empty list or object, stream false and n 1 count as missing."),
     Rule("texts", "A text as content equals content of one part with that text."),

@@ -30,7 +30,10 @@ CASES: dict[str, tuple[Any, Any]] = {
         {"t": "run 9f2504e0-4f89-11d3-9a0c-0305e82c3302"},
     ),
     "dates": ({"t": "Today is 2026-05-01."}, {"t": "Today is 2026-11-23."}),
-    "labels": ({"user": "a", "metadata": {"run": "1"}}, {"safety_identifier": "b"}),
+    "labels": (
+        {"user": "a", "metadata": {"run": "1"}, "client_metadata": {"thread_id": "a"}},
+        {"safety_identifier": "b", "client_metadata": {"thread_id": "b"}},
+    ),
     "caches": ({"prompt_cache_key": "a"}, {"prompt_cache_key": "b"}),
     "defaults": ({"stream": False, "n": 1, "tools": [], "stop": None}, {}),
     "texts": (
