@@ -14,7 +14,7 @@ SPREAD = -n $(WORKERS) --dist worksteal
 # Without bytecode files every process that a test starts would compile all modules.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup run test test-all test-quick test-postgres test-long coverage lint bench bench-peers bench-workers bench-testing bench-first-test load soak mutate load-plugin replay constraints docs test-browser-deps test-npm test-frameworks screenshots
+.PHONY: setup run test test-all test-quick test-postgres test-long coverage lint bench bench-peers bench-workers bench-testing bench-first-test load soak mutate load-plugin replay constraints docs test-browser-deps test-npm test-agents test-frameworks screenshots
 
 setup: $(STAMP)
 
@@ -83,6 +83,14 @@ test-postgres: setup
 test-npm: setup
 	-cd tests/npm && npm install --no-package-lock --no-audit --no-fund --loglevel=error
 	MOCKLLM_NPM=1 $(PYTEST) tests/npm
+
+# Coding agents (Node 20), installed from npm into a cache, in the guides of docs/agents/.
+AGENTS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/mockllm/agents
+
+test-agents: setup
+	mkdir -p $(AGENTS) && cp tests/agents/package.json $(AGENTS)
+	-cd $(AGENTS) && npm install --no-package-lock --no-audit --no-fund --loglevel=error
+	MOCKLLM_AGENTS=$(AGENTS) $(PYTEST) tests/agents
 
 # Agent frameworks, each in a separate environment below .frameworks/; missing ones are skipped.
 test-frameworks: setup

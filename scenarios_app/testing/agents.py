@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from shutil import rmtree
+from tempfile import gettempdir
 from typing import Final
+from uuid import uuid4
 
 # Variables that would send an agent to another provider.
 UNSET: Final = ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_FOUNDRY", "CLAUDE_CODE_USE_VERTEX")
@@ -74,6 +76,7 @@ name = "mockllm"
 base_url = {json.dumps(f"{base_url}/v1")}
 env_key = "OPENAI_API_KEY"
 wire_api = "responses"
+supports_websockets = true
 
 [projects.{json.dumps(str(project), ensure_ascii=False)}]
 trust_level = "trusted"
@@ -102,7 +105,9 @@ def _gemini_cli(base_url: str, folder: Path, project: Path) -> AgentSetup:
         "GOOGLE_GEMINI_BASE_URL": base_url,
         "GEMINI_CLI_HOME": str(folder),
     }
-    return AgentSetup(variables, {".gemini/settings.json": json.dumps(settings)})
+    # It warns about each start with two keys, and sets the other one itself.
+    own_variables = {"GOOGLE_API_KEY": ""}
+    return AgentSetup(variables, {".gemini/settings.json": json.dumps(settings)}, own_variables)
 
 
 def _opencode(base_url: str, folder: Path, project: Path) -> AgentSetup:
@@ -152,10 +157,13 @@ def agent_variables(
     directory. Their folders are removed at the end.
     """
     project = project or find_project(Path.cwd())
-    with TemporaryDirectory(prefix="mockllm-agents-", ignore_cleanup_errors=True) as directory:
+    # Prompts name the folder, and recordings are compared without UUIDs.
+    root = Path(gettempdir(), f"mockllm-agents-{uuid4()}")
+    root.mkdir(mode=0o700)
+    try:
         variables: dict[str, str] = {}
         for agent in AGENTS:
-            folder = Path(directory, agent.executable)
+            folder = root / agent.executable
             folder.mkdir()
             setup = agent.setup(base_url, folder, project)
             for name, text in setup.files.items():
@@ -166,6 +174,9 @@ def agent_variables(
             if agent.is_named_in(command):
                 variables |= setup.own_variables
         yield variables
+    finally:
+        # Agents may still write to it.
+        rmtree(root, ignore_errors=True)
 
 
 def find_project(folder: Path) -> Path:

@@ -101,6 +101,7 @@ class Newcomer:
         self._ways: Mapping[str, Callable[[Block], None]] = {
             "sh": self._run,
             "python": self._run_python,
+            "js": self._write,
             "json": self._read_json,
             "text": self._compare,
             "transcript": self._ask,
@@ -139,10 +140,16 @@ class Newcomer:
                 more["PYTEST_ADDOPTS"] = WITHOUT
             self._output = self._finished(["bash", "-ec", self._rewritten(block.text)], **more)
 
+    def _write(self, block: Block) -> None:
+        assert block.file, "the line above the block names no file"
+        target = self.folder / block.file
+        target.parent.mkdir(exist_ok=True)
+        target.write_text(block.text)
+
     def _run_python(self, block: Block) -> None:
         self._output = None
         if block.file:
-            (self.folder / block.file).write_text(block.text)
+            self._write(block)
             return
         script = self.folder / "block.py"
         script.write_text(self._rewritten(block.text))
@@ -152,9 +159,7 @@ class Newcomer:
 
     def _read_json(self, block: Block) -> None:
         if block.file:
-            target = self.folder / block.file
-            target.parent.mkdir(exist_ok=True)
-            target.write_text(block.text)
+            self._write(block)
         elif self._output is not None:
             self._compare(block)
         else:

@@ -10,7 +10,9 @@ from tests.docs.places import INSTALLED, clone, shell_path, warm_commands
 from tests.support import migrated_database
 
 IN_A_CLONE = ("README.md", "CONTRIBUTING.md")
-PAGES = [page for page in pages() if blocks_of(page)]
+# `make test-agents` runs these.
+WITH_AGENTS = "docs/agents/"
+PAGES = [page for page in pages() if blocks_of(page) and not page.startswith(WITH_AGENTS)]
 
 
 # A page starts many processes, which takes long on a busy machine.

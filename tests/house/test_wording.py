@@ -50,7 +50,7 @@ ROOM_LINES: Mapping[str, int] = {
     "scenarios_app/serving": 5_820,
     "scenarios_app/serving/recorder": 970,
     "scenarios_app/store": 1_550,
-    "scenarios_app/testing": 2_710,
+    "scenarios_app/testing": 2_720,
     "scenarios_app/verdict": 2_200,
     "scenarios_app/wire": 12_890,
     "traces_app": 2_340,
