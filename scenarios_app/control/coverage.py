@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
+from typing import Any
 
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -97,40 +98,46 @@ class CoverageView(ControlView):
     )
     def get(self, request: Request) -> Response:
         """Which steps answered, which conditions never held and which faults never struck"""
-        names = parse_names(self.query(CoverageQuery)["scenarios"], "scenarios")
-        flush_journal()
-        selected = _select_scenarios(names)
-        rows = rows_of_coverage_run(rows_of_session(None))
-        record_met_conditions(rows)
-        row_count = rows.count()
-        # Steps served by processes that have ended are only in the journal. A 400 may be a refused
-        # request, so it does not count as served.
-        answered = rows.exclude(step_key="").exclude(status=400)
-        steps = set(answered.order_by().values_list("scenario", "step_key").distinct())
-        run = services().cluster.run(steps)
-        report = measure_coverage(selected.values(), run.coverage)
-        unseen = max(0, run.requests - run.observed - row_count)
-        notes = (UNSEEN.format(unseen),) if unseen else ()
-        return Response(
-            {
-                "since": datetime.fromtimestamp(services().steps.since, UTC),
-                "requests": max(run.requests, row_count),
-                "percent": report.percent,
-                "steps": report.steps,
-                "served": report.served,
-                "faults": len(report.faults),
-                "triggered": sum(1 for fault in report.faults if fault.triggered),
-                "scenarios": [asdict(scenario) for scenario in report.scenarios],
-                "complete": run.whole and not unseen,
-                "text": coverage_text(report, notes=notes),
-            }
-        )
+        return Response(coverage_body(self.query(CoverageQuery)["scenarios"]))
 
     @documented("begin_coverage", answers={204: (None, "The run begins now.")})
     def delete(self, request: Request) -> Response:
         """Begin the run's coverage anew; journal and sessions stay as they are."""
         services().cluster.begin()
         return Response(status=204)
+
+
+def coverage_body(scenarios: str) -> dict[str, Any]:
+    """Return the coverage of the named scenarios, as in a CoverageBody.
+
+    `scenarios` is the list of names of a CoverageQuery. Raises ControlError 400 or 404.
+    """
+    names = parse_names(scenarios, "scenarios")
+    flush_journal()
+    selected = _select_scenarios(names)
+    rows = rows_of_coverage_run(rows_of_session(None))
+    record_met_conditions(rows)
+    row_count = rows.count()
+    # Steps served by processes that have ended are only in the journal. A 400 may be a refused
+    # request, so it does not count as served.
+    answered = rows.exclude(step_key="").exclude(status=400)
+    steps = set(answered.order_by().values_list("scenario", "step_key").distinct())
+    run = services().cluster.run(steps)
+    report = measure_coverage(selected.values(), run.coverage)
+    unseen = max(0, run.requests - run.observed - row_count)
+    notes = (UNSEEN.format(unseen),) if unseen else ()
+    return {
+        "since": datetime.fromtimestamp(services().steps.since, UTC),
+        "requests": max(run.requests, row_count),
+        "percent": report.percent,
+        "steps": report.steps,
+        "served": report.served,
+        "faults": len(report.faults),
+        "triggered": sum(1 for fault in report.faults if fault.triggered),
+        "scenarios": [asdict(scenario) for scenario in report.scenarios],
+        "complete": run.whole and not unseen,
+        "text": coverage_text(report, notes=notes),
+    }
 
 
 def _select_scenarios(names: frozenset[str]) -> Mapping[str, Scenario]:

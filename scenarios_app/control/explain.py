@@ -165,7 +165,12 @@ class ExplainView(ControlView):
     )
     def post(self, request: Request) -> Response:
         """Explain a request. Nothing is consumed, counted or journalled."""
-        return Response(explanation_body(explain_call(_build_call(self.read_body(ExplainBody)))))
+        return Response(explain_request(self.read_body(ExplainBody)))
+
+
+def explain_request(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an ExplanationBody for the request of an ExplainBody; raises ControlError 400."""
+    return explanation_body(explain_call(_build_call(fields)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Starts and ends recordings of sessions, and builds their scenario document and drift report."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -247,19 +248,7 @@ class RecordingView(ControlView):
     def put(self, request: Request) -> Response:
         """Record a session from now on, in place of a recording that it has: upstreams are the
         operator's MOCKLLM_UPSTREAMS"""
-        fields = self.read_body(BeginBody)
-        documents = read_documents({"scenarios": fields["cassettes"]})
-        session = fields["session"]
-        recording = Recording(
-            None if session is None else resolve_scenario_session(session),
-            fields["mode"],
-            fields["name"],
-            fields["keys"],
-            tuple(dump(document) for document in documents),
-            services().state,
-        )
-        start_recording(recording)
-        return Response(_recording_body(recording), status=201)
+        return Response(begin_recording(self.read_body(BeginBody)), status=201)
 
     @documented(
         "end_recording",
@@ -269,16 +258,7 @@ class RecordingView(ControlView):
     )
     def delete(self, request: Request) -> Response:
         """End a recording; its scenario is in the answer, and nowhere else"""
-        recording, result = end_recording(self.query(SessionQuery).get("session"))
-        return Response(
-            {
-                **_recording_body(recording),
-                "problems": list(result.problems),
-                "document": result.document,
-                "notes": list(result.notes),
-                **drift_body(result.drifted),
-            }
-        )
+        return Response(ended_body(self.query(SessionQuery).get("session")))
 
 
 class DriftView(ControlView):
@@ -286,6 +266,34 @@ class DriftView(ControlView):
     def get(self, request: Request) -> Response:
         """The differences from the recorded requests, in every recording that has ended"""
         return Response({"recordings": list(services().drifts)})
+
+
+def begin_recording(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Start the recording of a BeginBody; return it as a RecordingBody. Raises ControlError 409."""
+    documents = read_documents({"scenarios": fields["cassettes"]})
+    session = fields["session"]
+    recording = Recording(
+        None if session is None else resolve_scenario_session(session),
+        fields["mode"],
+        fields["name"],
+        fields["keys"],
+        tuple(dump(document) for document in documents),
+        services().state,
+    )
+    start_recording(recording)
+    return _recording_body(recording)
+
+
+def ended_body(name_or_key: str | None) -> dict[str, Any]:
+    """End a recording and return its result as an EndedBody; raises ControlError 404."""
+    recording, result = end_recording(name_or_key)
+    return {
+        **_recording_body(recording),
+        "problems": list(result.problems),
+        "document": result.document,
+        "notes": list(result.notes),
+        **drift_body(result.drifted),
+    }
 
 
 def _upstreams(recording: Recording) -> dict[str, str]:

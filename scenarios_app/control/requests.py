@@ -1,8 +1,10 @@
 """The journal API: lists, reads and deletes answered requests."""
 
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
+from django.db.models import Q
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -25,6 +27,7 @@ from scenarios_app.models import Outcome, ServedRequest
 
 MAX_PAGE_ROWS = 1_000
 DEFAULT_PAGE_ROWS = 100
+EVERY_ROW = Q()
 # The columns of a list entry; bodies and headers are not loaded.
 COLUMNS = (
     "uid",
@@ -154,24 +157,7 @@ class RequestsView(ControlView):
     )
     def get(self, request: Request) -> Response:
         """Requests whose answers have ended, the oldest first."""
-        query = self.query(RequestsQuery)
-        session = _flush_and_resolve(query.get("session"))
-        rows = rows_of_session(session)
-        filters = {key: query[key] for key in ("provider", "scenario", "matched") if key in query}
-        rows = rows.filter(**filters)
-        if "after" in query:
-            rows = rows.filter(pk__gt=_find_row(query["after"], field="after").pk)
-        limit = query["limit"]
-        page = list(rows.only(*COLUMNS)[: limit + 1])
-        more = len(page) > limit
-        page_rows = page[:limit]
-        return Response(
-            {
-                "requests": [_request_line(row) for row in page_rows],
-                "next": str(page_rows[-1].uid) if more else None,
-                **journal_completeness(session),
-            }
-        )
+        return Response(list_requests(self.query(RequestsQuery)))
 
     @documented("delete_requests", query=SessionQuery, answers={204: (None, "They are gone.")})
     def delete(self, request: Request) -> Response:
@@ -187,28 +173,56 @@ class RequestDetailView(ControlView):
     )
     def get(self, request: Request, id: str) -> Response:
         """One request with its headers and bodies."""
-        flush_journal()
-        row = _find_row(id)
-        return Response(
-            {
-                **_request_line(row),
-                "request": {
-                    "method": row.method,
-                    "query": row.query,
-                    "headers": row.request_headers,
-                    "body": row.request_body,
-                    "bytes": row.request_bytes,
-                    "cut": row.request_cut,
-                },
-                "response": {
-                    "headers": row.response_headers,
-                    "body": row.response_body,
-                    "bytes": row.response_bytes,
-                    "cut": row.response_cut,
-                    "timings": row.timings,
-                },
-            }
-        )
+        return Response(request_body(find_request(id)))
+
+
+def list_requests(query: Mapping[str, Any], condition: Q = EVERY_ROW) -> dict[str, Any]:
+    """Return a page of the journal for the fields of a RequestsQuery.
+
+    Only rows that meet the condition are listed. Raises ControlError 404 for an unknown `after`.
+    """
+    session = _flush_and_resolve(query.get("session"))
+    filters = {key: query[key] for key in ("provider", "scenario", "matched") if key in query}
+    rows = rows_of_session(session).filter(condition, **filters)
+    if "after" in query:
+        rows = rows.filter(pk__gt=_find_row(query["after"], field="after").pk)
+    limit = query["limit"]
+    page = list(rows.only(*COLUMNS)[: limit + 1])
+    more = len(page) > limit
+    page_rows = page[:limit]
+    return {
+        "requests": [_request_line(row) for row in page_rows],
+        "next": str(page_rows[-1].uid) if more else None,
+        **journal_completeness(session),
+    }
+
+
+def find_request(request_id: str | UUID) -> ServedRequest:
+    """Return the row of an ended request, after a flush of the journal; ControlError 404."""
+    flush_journal()
+    return _find_row(request_id)
+
+
+def request_body(row: ServedRequest) -> dict[str, Any]:
+    """Return a request with the headers and bodies of both messages, as in a RequestBody."""
+    return {
+        **_request_line(row),
+        "request": {
+            "method": row.method,
+            "query": row.query,
+            "headers": row.request_headers,
+            "body": row.request_body,
+            "bytes": row.request_bytes,
+            "cut": row.request_cut,
+        },
+        "response": {
+            "headers": row.response_headers,
+            "body": row.response_body,
+            "bytes": row.response_bytes,
+            "cut": row.response_cut,
+            "timings": row.timings,
+        },
+    }
 
 
 def _flush_and_resolve(session: str | None) -> str | None:

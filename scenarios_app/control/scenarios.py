@@ -56,12 +56,14 @@ class ScenarioView(ControlView):
 
     def store(self) -> ScenarioStore:
         """Return the store of the session in the query, or the common one."""
-        session = self.query(SessionQuery).get("session")
-        return (
-            CommonScenarios()
-            if session is None
-            else SessionScenarios(resolve_scenario_session(session))
-        )
+        return scenario_store(self.query(SessionQuery).get("session"))
+
+
+def scenario_store(session: str | None) -> ScenarioStore:
+    """Return the store of a session (its name or API key), or the common one."""
+    if session is None:
+        return CommonScenarios()
+    return SessionScenarios(resolve_scenario_session(session))
 
 
 class ScenarioListView(ScenarioView):

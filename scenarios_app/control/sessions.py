@@ -1,6 +1,7 @@
 """The session API: reads and resets session state; resolves names and API keys."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from asgiref.sync import async_to_sync
 from rest_framework import serializers
@@ -104,20 +105,24 @@ class ResetView(ControlView):
     def post(self, request: Request) -> Response:
         """Forget a session's consumption, attempts, counters, ordinals and journal; or those of
         several sessions, or of all"""
-        fields = self.read_body(ResetBody)
-        several, scenarios = fields.get("sessions"), fields["scenarios"]
-        if several is not None:
-            if fields["session"] is not None:
-                message = "session: given beside `sessions`, which takes its place"
-                raise ControlError(400, message, field="session")
-            names = [resolve_session(name) for name in several]
-            flush_journal()
-            reset_sessions(names, scenarios=scenarios)
-            return Response({"session": None, "sessions": names, "scenarios": scenarios})
-        session = None if fields["session"] is None else resolve_session(fields["session"])
+        return Response(reset(self.read_body(ResetBody)))
+
+
+def reset(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Reset the sessions of a ResetBody; return it with their resolved names."""
+    several, scenarios = fields.get("sessions"), fields["scenarios"]
+    if several is not None:
+        if fields["session"] is not None:
+            message = "session: given beside `sessions`, which takes its place"
+            raise ControlError(400, message, field="session")
+        names = [resolve_session(name) for name in several]
         flush_journal()
-        reset_sessions(None if session is None else [session], scenarios=scenarios)
-        return Response({"session": session, "scenarios": scenarios})
+        reset_sessions(names, scenarios=scenarios)
+        return {"session": None, "sessions": names, "scenarios": scenarios}
+    session = None if fields["session"] is None else resolve_session(fields["session"])
+    flush_journal()
+    reset_sessions(None if session is None else [session], scenarios=scenarios)
+    return {"session": session, "scenarios": scenarios}
 
 
 def reset_sessions(sessions: Sequence[str] | None, *, scenarios: bool) -> None:

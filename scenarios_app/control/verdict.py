@@ -153,19 +153,7 @@ class VerdictView(ControlView):
     def get(self, request: Request) -> Response:
         """Judge a session, or all of them: unmatched requests, violations, steps never served,
         and what clients did wrong"""
-        query = self.query(VerdictQuery)
-        options = _parse_options(query)
-        flush_journal()
-        name_or_key = query.get("session")
-        if name_or_key is not None:
-            return Response(_session_verdict(resolve_session(name_or_key), options))
-        sessions = [load_session(name) for name in list_session_names()]
-        _check_scenarios(options, sessions)
-        return Response(
-            verdict_body(
-                judge_run([loaded.session for loaded in sessions], options), sessions, options
-            )
-        )
+        return Response(judge_query(self.query(VerdictQuery)))
 
     @documented(
         "end_session",
@@ -182,6 +170,19 @@ class VerdictView(ControlView):
         body = _session_verdict(session, options)
         reset_sessions([session], scenarios=True)
         return Response(body)
+
+
+def judge_query(query: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the verdict for the fields of a VerdictQuery; raises ControlError 400 or 404."""
+    options = _parse_options(query)
+    flush_journal()
+    name_or_key = query.get("session")
+    if name_or_key is not None:
+        return _session_verdict(resolve_session(name_or_key), options)
+    sessions = [load_session(name) for name in list_session_names()]
+    _check_scenarios(options, sessions)
+    verdict = judge_run([loaded.session for loaded in sessions], options)
+    return verdict_body(verdict, sessions, options)
 
 
 def judge_session(
