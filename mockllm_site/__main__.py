@@ -10,7 +10,7 @@ from mockllm_site.kit import env
 from mockllm_site.serve.freed_memory import limit_kept_memory
 
 # Commands that need no settings of ours.
-WITHOUT_SETTINGS = ("run", "record", "drift", "mcp")
+WITHOUT_SETTINGS = ("run", "record", "drift", "mcp", "control-mcp")
 
 
 def main() -> None:
@@ -20,7 +20,7 @@ def main() -> None:
         return
     if arguments[:1] and arguments[0] in WITHOUT_SETTINGS:
         # Before any settings: those of the directory are the command's, not ours.
-        module = import_module(f"scenarios_app.testing.{arguments[0]}")
+        module = import_module(f"scenarios_app.testing.{arguments[0].replace('-', '_')}")
         sys.exit(module.main(arguments[1:]))
     limit_kept_memory()
     # What is imported stays: looking through it for garbage again and again is a sixth of a start.

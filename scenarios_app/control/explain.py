@@ -16,11 +16,13 @@ from rest_framework.response import Response
 from mockllm_site.kit.api.shapes import Flag, Shape, Text, Whole
 from scenarios_app.catalog import catalog
 from scenarios_app.control.kit import ControlError, ControlView, MismatchBody, documented
+from scenarios_app.control.matches import call_of
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.matching.index import Index, build_index, overlay
 from scenarios_app.engine.matching.select import DecisionKind
 from scenarios_app.engine.scenario import Scenario
 from scenarios_app.engine.state import SessionState, is_key_session
+from scenarios_app.models import ServedRequest
 from scenarios_app.serving import archive
 from scenarios_app.serving.exchange import SESSION_HEADER
 from scenarios_app.serving.explain import ExplainedStep, Explanation, explain
@@ -171,6 +173,11 @@ class ExplainView(ControlView):
 def explain_request(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return an ExplanationBody for the request of an ExplainBody; raises ControlError 400."""
     return explanation_body(explain_call(_build_call(fields)))
+
+
+def explain_row(row: ServedRequest) -> dict[str, Any]:
+    """Return an ExplanationBody for the same request in the same session, as it is now."""
+    return explanation_body(explain_call(replace(call_of(row), session=row.session)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -167,14 +167,15 @@ def iterate_newest_first(rows: QuerySet[ServedRequest]) -> Iterator[ServedReques
         batch = list(newest.filter(pk__lt=batch[-1].pk)[:_BATCH])
 
 
-def _call(row: ServedRequest) -> Call:
+def call_of(row: ServedRequest) -> Call:
+    """Return the call of a row, as far as the journal has it."""
     body = row.request_body.encode()
     return Call(row.method, row.path, row.query, row.request_headers, body)
 
 
 def parse_row(row: ServedRequest, options: Options) -> CanonicalRequest | None:
     """Return the request of a row with a whole body, or None if it cannot be parsed any more."""
-    call = _call(row)
+    call = call_of(row)
     target = find_target(call)
     if target is None:
         return None
@@ -192,7 +193,7 @@ def parse_row(row: ServedRequest, options: Options) -> CanonicalRequest | None:
 
 def _request_without_body(row: ServedRequest) -> CanonicalRequest:
     """Return the request of a row as far as it can be built without the body."""
-    target = find_target(_call(row))
+    target = find_target(call_of(row))
     route = target.endpoint.canonical if target and target.endpoint else row.path
     return CanonicalRequest(
         provider=row.provider,

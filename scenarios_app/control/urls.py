@@ -15,6 +15,7 @@ from mockllm_site.kit.api.views import with_optional_slash
 from scenarios_app.control.coverage import CoverageView
 from scenarios_app.control.explain import ExplainView
 from scenarios_app.control.kit import ControlError, ControlView, documented
+from scenarios_app.control.mcp.view import McpView
 from scenarios_app.control.recording import DriftView, RecordingView
 from scenarios_app.control.requests import RequestDetailView, RequestsView
 from scenarios_app.control.scenarios import ScenarioDetailView, ScenarioListView, ScenarioStepsView
@@ -109,6 +110,7 @@ urlpatterns = [
     *with_optional_slash("recording", RecordingView),
     *with_optional_slash("drift", DriftView),
     *with_optional_slash("explain", ExplainView),
+    *with_optional_slash("mcp", McpView),
     *with_optional_slash("schema/", SchemaView, name="schema"),
     *with_optional_slash("schema/scenario.json", ScenarioSchemaView),
     *with_optional_slash("docs/", DocsView, name="docs"),

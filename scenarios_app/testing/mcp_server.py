@@ -3,6 +3,7 @@
 import socket
 from collections import Counter
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, TypeAlias
 
 import anyio
@@ -35,6 +36,8 @@ _DISCONNECT_MESSAGE: Final = "the connection ended here when this was recorded"
 MAX_DRAIN_SECONDS: Final = 60.0
 
 ToolServer: TypeAlias = Server[Any]
+# Opens a server; its argument is called with the id of a request that is never answered.
+OpenServer: TypeAlias = Callable[[Callable[[Any], None]], AbstractAsyncContextManager[ToolServer]]
 
 
 def build_server(
@@ -100,7 +103,7 @@ class OpenRequests:
             await self._closed.wait()
 
 
-def serve_pipes(tools: RecordedTools, *, pace: bool = False) -> None:
+def serve_pipes(open_server: OpenServer) -> None:
     """Serve on standard input and output until the input has ended and its requests are answered,
     or the client reads no more.
 
@@ -109,7 +112,6 @@ def serve_pipes(tools: RecordedTools, *, pace: bool = False) -> None:
 
     async def run() -> None:
         requests = OpenRequests()
-        server = build_server(tools, pace=pace, leave_open=requests.close)
         to_server, from_client = anyio.create_memory_object_stream[SessionMessage | Exception]()
         to_client, from_server = anyio.create_memory_object_stream[SessionMessage]()
 
@@ -127,7 +129,11 @@ def serve_pipes(tools: RecordedTools, *, pace: bool = False) -> None:
                     await outgoing.send(message)
                     requests.track(message)
 
-        async with stdio_server() as (incoming, outgoing), anyio.create_task_group() as group:
+        async with (
+            open_server(requests.close) as server,
+            stdio_server() as (incoming, outgoing),
+            anyio.create_task_group() as group,
+        ):
             group.start_soon(receive)
             group.start_soon(send)
             await server.run(from_client, to_client, server.create_initialization_options())

@@ -14,15 +14,16 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 
 from mockllm_site.kit.permissions import require
-from scenarios_app.admin.journal.from_request import (
-    CannotRead,
-    proposed_match,
-    request_of,
-    telling_words,
-)
 from scenarios_app.admin.pages import StyledForm, render_page
 from scenarios_app.catalog import catalog
 from scenarios_app.control.matches import iterate_newest_first, parse_row
+from scenarios_app.control.steps import (
+    CannotRead,
+    match_document,
+    name_for,
+    proposed_match,
+    request_of,
+)
 from scenarios_app.engine.canonical import CanonicalRequest, Json
 from scenarios_app.engine.document import (
     DocumentError,
@@ -96,16 +97,7 @@ class MakeStepForm(StyledForm):
 
     def match(self) -> dict[str, Json]:
         """Return the `match` of a scenario document."""
-        values = self.cleaned_data
-        match: dict[str, Json] = {}
-        if values["message"]:
-            text = {values["mode"]: values["message"], "ignore_case": True}
-            match["messages"] = [{"role": "user", "which": "last", **text}]
-        if values["tool"]:
-            match["tool_results"] = [{"name": values["tool"]}]
-        if values["model"]:
-            match["model"] = values["model"]
-        return match
+        return match_document(self.cleaned_data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +135,7 @@ def make_step_page(request: HttpRequest, owner: Any, served: ServedRequest) -> H
     if not targets:
         raise PermissionDenied
     initial = proposed_match(parsed)
-    initial |= {"target": targets[0][0], "name": free_name(_name_for(parsed))}
+    initial |= {"target": targets[0][0], "name": free_name(name_for(parsed))}
     posted = request.POST if request.method == "POST" else None
     form = MakeStepForm(posted, initial=initial, targets=targets)
     if posted is not None:
@@ -200,10 +192,6 @@ def _targets(request: HttpRequest, parsed: CanonicalRequest) -> Iterator[tuple[s
         yield from ((str(rows[name]), name) for name in others)
     if drafts or user.has_perm("scenarios_app.add_scenario"):
         yield NEW, "a new scenario"
-
-
-def _name_for(parsed: CanonicalRequest) -> str:
-    return telling_words(parsed.last_user_text) or "new scenario"
 
 
 def _document(form: MakeStepForm, served: ServedRequest) -> ScenarioDocument:

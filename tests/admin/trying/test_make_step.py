@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from scenarios_app.admin.journal.from_request import telling_words
+from scenarios_app.control.steps import telling_words
 from scenarios_app.models import Draft, Scenario, ServedRequest
 from tests.admin.pages import a_scenario, fields_at
 from tests.admin.traffic import served
