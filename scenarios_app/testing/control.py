@@ -1,5 +1,6 @@
 """A client of the control API; each error is one line that names the server."""
 
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -28,7 +29,7 @@ class Control:
     def send(self, method: str, path: str, body: Any = None, **query: str | None) -> Any:
         """Call a path below `/control/` and return the JSON; raises ServerFailed for any error."""
         __tracebackhide__ = True
-        response = self.response(method, path, body, **query)
+        response = self.response(method, path, body, None, **query)
         if response.is_error:
             raise ServerFailed(
                 f"{method} {response.request.url.path}: {self._error_message(response)}"
@@ -36,13 +37,20 @@ class Control:
         return response.json() if response.content else None
 
     def response(
-        self, method: str, path: str, body: Any = None, **query: str | None
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        headers: Mapping[str, str] | None = None,
+        **query: str | None,
     ) -> httpx2.Response:
         """Return the response, also an error; raises ServerFailed if there is none."""
         __tracebackhide__ = True
         params = {name: value for name, value in query.items() if value is not None}
         try:
-            return self._http.request(method, f"/control/{path}", json=body, params=params)
+            return self._http.request(
+                method, f"/control/{path}", json=body, params=params, headers=headers
+            )
         except httpx2.TimeoutException:
             raise ServerFailed(
                 f"the mockllm server at {self.base_url} has not answered {method} /control/{path} "

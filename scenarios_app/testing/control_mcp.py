@@ -1,16 +1,17 @@
-"""`mockllm control-mcp`: the control MCP server through pipes. Imports no Django."""
+"""`mockllm control-mcp`: pipes MCP messages to and from `/control/mcp`. Imports no Django."""
 
+import json
 import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
-from contextlib import closing
-from importlib.util import find_spec
-from typing import Final
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from threading import Lock
+from typing import Any, BinaryIO, Final
 
 from scenarios_app.testing.control import TOKEN, Control, ServerFailed
 from scenarios_app.testing.documents import to_documents
-from scenarios_app.testing.mcp import MISSING
 from scenarios_app.testing.process import ServerOptions, server_process
 
 HELP: Final = (
@@ -18,7 +19,9 @@ HELP: Final = (
     "Without --url or MOCKLLM_URL it starts a server that ends with it."
 )
 URL: Final = "MOCKLLM_URL"
-INTERRUPTED: Final = 130
+MAX_CONCURRENT_CALLS: Final = 8
+_PARSE_ERROR, _NO_ANSWER, _INTERRUPTED = -32700, -32000, 130
+_VERSION_KEY: Final = "io.modelcontextprotocol/protocolVersion"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -44,9 +47,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def control_mcp(options: Namespace) -> int:
-    """Serve until the client closes the connection; return the exit code."""
-    if find_spec("mcp") is None:
-        return _refused(MISSING)
+    """Forward messages until standard input ends; return the exit code."""
     url = options.url.rstrip("/")
     if url and options.scenario:
         return _refused("--scenario is for a new server; leave out --url and MOCKLLM_URL")
@@ -59,7 +60,7 @@ def control_mcp(options: Namespace) -> int:
     except ServerFailed as error:
         return _refused(str(error))
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return _INTERRUPTED
     return 0
 
 
@@ -67,10 +68,67 @@ def _serve(base_url: str, *, token: str = "") -> None:
     with closing(Control(base_url, token=token)) as control:
         # Fails with one line if there is no server, or the token is wrong.
         control.send("GET", "requests", limit="1")
-    # Imported late: the MCP SDK takes a second to import.
-    from scenarios_app.testing import mcp_proxy, mcp_server
+        proxy = Proxy(control, sys.stdout.buffer)
+        with ThreadPoolExecutor(MAX_CONCURRENT_CALLS) as executor:
+            for line in sys.stdin.buffer:
+                executor.submit(proxy.forward, line)
 
-    mcp_server.serve_pipes(lambda _: mcp_proxy.open_proxy(f"{base_url}/control/mcp", token=token))
+
+class Proxy:
+    """Forwards JSON-RPC messages, one a line, to a server's `/control/mcp`.
+
+    The protocol's versions differ in their headers only, which are derived from the messages.
+    """
+
+    def __init__(self, control: Control, output: BinaryIO) -> None:
+        self._control = control
+        self._output = output
+        self._lock = Lock()
+        # Of the handshake, where a client has one.
+        self._version: str | None = None
+
+    def forward(self, line: bytes) -> None:
+        """Forward a message, and write the answer if it has one."""
+        try:
+            message = json.loads(line)
+            params = message.get("params") or {}
+            answer = self._send(message, params)
+        except (ValueError, AttributeError, RecursionError):
+            answer = _error(None, _PARSE_ERROR, "Expected one JSON-RPC message a line.")
+        if answer is not None:
+            # The client may be gone.
+            with self._lock, suppress(OSError):
+                self._output.write(json.dumps(answer).encode() + b"\n")
+                self._output.flush()
+
+    def _send(self, message: dict[str, Any], params: dict[str, Any]) -> Any:
+        method, id = message.get("method"), message.get("id")
+        version = params.get("_meta", {}).get(_VERSION_KEY, self._version)
+        name = params.get("name", params.get("uri"))
+        headers = {"mcp-protocol-version": version, "mcp-method": method, "mcp-name": name}
+        sent = {key: value for key, value in headers.items() if isinstance(value, str)}
+        sent["accept"] = "application/json, text/event-stream"
+        try:
+            response = self._control.response("POST", "mcp", message, sent)
+            answer = response.json() if response.content else None
+        except (ServerFailed, UnicodeError, ValueError) as error:
+            answer = {"message": str(error)}
+        if id is None:
+            return None
+        if not isinstance(answer, dict) or "jsonrpc" not in answer:
+            # It is no answer of the MCP server: there is none, or it is closed to this client.
+            text = answer["message"] if isinstance(answer, dict) else "The server did not answer."
+            if method != "tools/call":
+                return _error(id, _NO_ANSWER, text)
+            result = {"content": [{"type": "text", "text": text}], "isError": True}
+            return {"jsonrpc": "2.0", "id": id, "result": result}
+        if method == "initialize" and "result" in answer:
+            self._version = answer["result"]["protocolVersion"]
+        return answer
+
+
+def _error(id: Any, code: int, message: str) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}
 
 
 def _refused(message: str) -> int:

@@ -3,7 +3,6 @@
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
-from contextlib import nullcontext
 from importlib.util import find_spec
 from typing import Final
 
@@ -53,11 +52,7 @@ def mcp(options: Namespace) -> int:
 
     try:
         if options.port is None:
-            mcp_server.serve_pipes(
-                lambda leave_open: nullcontext(
-                    mcp_server.build_server(tools, pace=options.pace, leave_open=leave_open)
-                )
-            )
+            mcp_server.serve_pipes(tools, pace=options.pace)
         else:
             mcp_server.serve_http(mcp_server.build_server(tools, pace=options.pace), options.port)
     except OSError as error:

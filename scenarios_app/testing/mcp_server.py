@@ -3,7 +3,6 @@
 import socket
 from collections import Counter
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, TypeAlias
 
 import anyio
@@ -36,8 +35,6 @@ _DISCONNECT_MESSAGE: Final = "the connection ended here when this was recorded"
 MAX_DRAIN_SECONDS: Final = 60.0
 
 ToolServer: TypeAlias = Server[Any]
-# Opens a server; its argument is called with the id of a request that is never answered.
-OpenServer: TypeAlias = Callable[[Callable[[Any], None]], AbstractAsyncContextManager[ToolServer]]
 
 
 def build_server(
@@ -103,7 +100,7 @@ class OpenRequests:
             await self._closed.wait()
 
 
-def serve_pipes(open_server: OpenServer) -> None:
+def serve_pipes(tools: RecordedTools, *, pace: bool = False) -> None:
     """Serve on standard input and output until the input has ended and its requests are answered,
     or the client reads no more.
 
@@ -112,6 +109,7 @@ def serve_pipes(open_server: OpenServer) -> None:
 
     async def run() -> None:
         requests = OpenRequests()
+        server = build_server(tools, pace=pace, leave_open=requests.close)
         to_server, from_client = anyio.create_memory_object_stream[SessionMessage | Exception]()
         to_client, from_server = anyio.create_memory_object_stream[SessionMessage]()
 
@@ -129,11 +127,7 @@ def serve_pipes(open_server: OpenServer) -> None:
                     await outgoing.send(message)
                     requests.track(message)
 
-        async with (
-            open_server(requests.close) as server,
-            stdio_server() as (incoming, outgoing),
-            anyio.create_task_group() as group,
-        ):
+        async with stdio_server() as (incoming, outgoing), anyio.create_task_group() as group:
             group.start_soon(receive)
             group.start_soon(send)
             await server.run(from_client, to_client, server.create_initialization_options())

@@ -8,21 +8,12 @@ from typing import Any, Final, TypeAlias
 
 from rest_framework.renderers import JSONRenderer
 
-from mockllm_site.kit.api.shapes import Shape, Whole
+from mockllm_site.kit.api.shapes import Shape
 from scenarios_app.control.kit import SessionQuery, answer_error
 
 Fields: TypeAlias = Mapping[str, Any]
 Hints: TypeAlias = Mapping[str, bool]
 
-# MCP's annotations of tools.
-READS: Final[Hints] = {"read_only_hint": True, "open_world_hint": False}
-ADDS: Final[Hints] = {"destructive_hint": False, "open_world_hint": False}
-REPLACES: Final[Hints] = {
-    "destructive_hint": True,
-    "idempotent_hint": True,
-    "open_world_hint": False,
-}
-RECORDS: Final[Hints] = {"destructive_hint": True, "open_world_hint": True}
 # Longer texts in results are cut; bodies are read on by `offset`.
 MAX_TEXT_CHARS: Final = 2_000
 
@@ -58,18 +49,19 @@ TOOLS: Final[dict[str, ToolSpec]] = {}
 
 
 def tool(
+    name: str,
     hints: Hints,
     result: type[Shape] | Mapping[str, Any],
     base: type[Shape] = SessionQuery,
+    /,
     **arguments: Any,
 ) -> Callable[[Run], Run]:
-    """Register a function as the tool of its name, with its docstring as the description.
+    """Register a function as a tool, with its docstring as the description.
 
     `arguments` are fields beside those of `base`; `result` is a shape or its fields.
     """
 
     def register(run: Run) -> Run:
-        name = run.__name__
         shape = type(f"{name}_arguments", (base,), arguments)
         output = (
             type(f"{name}_result", (Shape,), {**result}) if isinstance(result, Mapping) else result
@@ -92,12 +84,6 @@ def call_tool(spec: ToolSpec, arguments: Fields) -> ToolResult:
         raise ToolFailed(json.loads(answer_error(error, {}).content)["message"]) from None
     # Through the API's renderer, which knows dates and ids.
     return ToolResult(json.loads(JSONRenderer().render(result.data)), result.text)
-
-
-def limit(default: int) -> Whole:
-    """Return the argument that limits lists."""
-    text = "Entries at most."
-    return Whole(required=False, min_value=1, max_value=200, default=default, help_text=text)
 
 
 def cut(value: Any) -> Any:

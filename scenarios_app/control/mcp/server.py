@@ -26,7 +26,7 @@ from mcp.types import (
 )
 
 from mockllm_site import __version__
-from scenarios_app.control.mcp import scenario_tools, session_tools  # noqa: F401  (they register)
+from scenarios_app.control.mcp import tools  # noqa: F401  (it registers them)
 from scenarios_app.control.mcp.registry import TOOLS, ToolFailed, ToolSpec, call_tool
 from scenarios_app.control.mcp.schemas import input_schema, output_schema
 from scenarios_app.engine.document import json_schema
