@@ -120,7 +120,8 @@ class Proxy:
             text = answer["message"] if isinstance(answer, dict) else "The server did not answer."
             if method != "tools/call":
                 return _error(id, _NO_ANSWER, text)
-            result = {"content": [{"type": "text", "text": text}], "isError": True}
+            content = [{"type": "text", "text": text}]
+            result = {"resultType": "complete", "content": content, "isError": True}
             return {"jsonrpc": "2.0", "id": id, "result": result}
         if method == "initialize" and "result" in answer:
             self._version = answer["result"]["protocolVersion"]

@@ -92,7 +92,7 @@ def build_server(base_url: str) -> "Server[Any]":
     """Build the server; `base_url` is its address for its client."""
 
     async def list_tools(context: Any, params: Any) -> ListToolsResult:
-        return ListToolsResult(tools=[_to_mcp(spec) for spec in TOOLS.values()])
+        return ListToolsResult(tools=[to_mcp(spec) for spec in TOOLS.values()])
 
     async def run_tool(context: Any, params: CallToolRequestParams) -> CallToolResult:
         spec = TOOLS.get(params.name)
@@ -135,7 +135,8 @@ def build_server(base_url: str) -> "Server[Any]":
     )
 
 
-def _to_mcp(spec: ToolSpec) -> Tool:
+def to_mcp(spec: ToolSpec) -> Tool:
+    """Return a tool as clients see it."""
     return Tool(
         name=spec.name,
         description=spec.description,

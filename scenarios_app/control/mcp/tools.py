@@ -370,7 +370,7 @@ def start_recording(fields: Fields) -> ToolResult:
     return ToolResult(cut(body), "Recording. Next: run the program, then stop_recording.")
 
 
-@tool("stop_recording", RECORDS, recording.EndedBody)
+@tool("stop_recording", {"destructive_hint": True, **_LOCAL}, recording.EndedBody)
 def stop_recording(fields: Fields) -> ToolResult:
     """Stop a recording and store its scenario, in place of one of the same name."""
     body = recording.ended_body(fields.get("session"))

@@ -1,0 +1,1 @@
+"""The control MCP server, asked by the client of the official SDK."""
