@@ -10,6 +10,7 @@ from django.urls import include, path
 from mockllm_site.kit.api.errors import error_response
 from mockllm_site.kit.api.openapi import openapi
 from scenarios_app.control.kit import STATUS_DESCRIPTIONS
+from scenarios_app.control.mcp.tools import TOOLS
 from tests.docs.document_tables import many, table
 
 _COMPONENT = "#/components/schemas/"
@@ -41,6 +42,15 @@ def routes_table(under: str = "/control/") -> str:
         if route.startswith(under)
     ]
     return table(("route", "what it does"), rows)
+
+
+def tools_table() -> str:
+    """The tools of the control MCP server, with the beginning of their descriptions."""
+    rows = [
+        (f"`{spec.name}`", spec.description.partition(" Next: ")[0].removesuffix("."))
+        for spec in TOOLS.values()
+    ]
+    return table(("tool", "what it does"), rows)
 
 
 def query_table(of: str) -> str:

@@ -8,7 +8,13 @@ from collections.abc import Callable, Mapping
 
 from tests.docs.blocks import ROOT, pages
 from tests.docs.builder_tables import functions_table, methods_table
-from tests.docs.control_tables import errors_table, fields_table, query_table, routes_table
+from tests.docs.control_tables import (
+    errors_table,
+    fields_table,
+    query_table,
+    routes_table,
+    tools_table,
+)
 from tests.docs.document_tables import faults_table, keys_table, recording_rules_table
 from tests.docs.fixture_tables import columns_table
 from tests.docs.reference_tables import (
@@ -36,6 +42,7 @@ TABLES: Mapping[str, Callable[..., str]] = {
     "rules": rules_table,
     "settings": settings_table,
     "strikes": strikes_table,
+    "tools": tools_table,
 }
 _TABLE = re.compile(r"(<!-- table: (\w+)([^\n]*) -->\n).*?(<!-- /table -->)", re.DOTALL)
 

@@ -45,10 +45,8 @@ class ToolSpec:
     hints: Hints
 
 
-TOOLS: Final[dict[str, ToolSpec]] = {}
-
-
-def tool(
+def tool_of(
+    tools: dict[str, ToolSpec],
     name: str,
     hints: Hints,
     result: type[Shape] | Mapping[str, Any],
@@ -56,7 +54,7 @@ def tool(
     /,
     **arguments: Any,
 ) -> Callable[[Run], Run]:
-    """Register a function as a tool, with its docstring as the description.
+    """Add a function to these tools, with its docstring as the description.
 
     `arguments` are fields beside those of `base`; `result` is a shape or its fields.
     """
@@ -67,7 +65,7 @@ def tool(
             type(f"{name}_result", (Shape,), {**result}) if isinstance(result, Mapping) else result
         )
         text = " ".join((run.__doc__ or "").split())
-        TOOLS[name] = ToolSpec(name, text, shape, output, run, hints)
+        tools[name] = ToolSpec(name, text, shape, output, run, hints)
         return run
 
     return register

@@ -26,9 +26,9 @@ from mcp.types import (
 )
 
 from mockllm_site import __version__
-from scenarios_app.control.mcp import tools  # noqa: F401  (it registers them)
-from scenarios_app.control.mcp.registry import TOOLS, ToolFailed, ToolSpec, call_tool
+from scenarios_app.control.mcp.registry import ToolFailed, ToolSpec, call_tool
 from scenarios_app.control.mcp.schemas import input_schema, output_schema
+from scenarios_app.control.mcp.tools import TOOLS
 from scenarios_app.engine.document import json_schema
 
 SCHEMA_URI: Final = "mockllm://scenario.schema.json"

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from dataclasses import asdict
+from functools import partial
 from typing import Any, Final
 
 from asgiref.sync import async_to_sync
@@ -18,9 +19,10 @@ from scenarios_app.control.mcp.registry import (
     Fields,
     Hints,
     ToolResult,
+    ToolSpec,
     cut,
     cut_lists,
-    tool,
+    tool_of,
 )
 from scenarios_app.control.scenarios import ProblemBody, scenario_store
 from scenarios_app.control.steps import add_step_for
@@ -34,6 +36,9 @@ from scenarios_app.play.proposal import propose_conversation
 from scenarios_app.play.report import to_json, to_text
 from scenarios_app.serving.services import services
 from scenarios_app.store.documents import conversation_for
+
+TOOLS: Final[dict[str, ToolSpec]] = {}
+tool = partial(tool_of, TOOLS)
 
 # MCP's annotations of tools; all but recording work on this server's data only.
 _LOCAL: Final = {"open_world_hint": False}

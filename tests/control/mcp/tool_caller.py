@@ -8,6 +8,9 @@ from django.http import HttpResponse
 from django.test import Client
 from jsonschema import Draft202012Validator, FormatChecker
 
+from scenarios_app.control.mcp.server import to_mcp
+from scenarios_app.control.mcp.tools import TOOLS
+
 PATH = "/control/mcp"
 VERSION = "2025-11-25"
 
@@ -57,8 +60,5 @@ class ToolCaller:
 @cache
 def listed_tools() -> dict[str, Any]:
     """Return the tools as clients see them, by name."""
-    from scenarios_app.control.mcp.registry import TOOLS
-    from scenarios_app.control.mcp.server import to_mcp
-
     tools = (to_mcp(spec) for spec in TOOLS.values())
     return {tool.name: tool.model_dump(by_alias=True, exclude_none=True) for tool in tools}
