@@ -8,13 +8,17 @@ no descriptors left.
 
 import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from mockllm_site.serve.request_queue import SerialProtocol
+from scenarios_app.serving.exchange import RequestHead
+from scenarios_app.serving.executor import run_eagerly
+from scenarios_app.serving.pipeline import Pipeline
+from scenarios_app.serving.playback import Answer
 from scenarios_app.serving.transports.asgi_scope import (
     BLANKS,
     App,
@@ -26,6 +30,7 @@ from scenarios_app.serving.transports.body_memory import SMALL_BODY
 from scenarios_app.serving.transports.uvicorn_protocol import PlainHead
 from scenarios_app.serving.transports.websocket import head_of_upgrade, upgrade_error
 from scenarios_app.serving.transports.websocket_protocol import WebSocketProtocol
+from scenarios_app.wire.base import Call
 from scenarios_app.wire.registry import is_provider_path
 
 # How long the head of a request may take, and how long a body may say nothing.
@@ -169,14 +174,36 @@ class GuardedProtocol(SerialProtocol):
         head = head_of_upgrade(call)
         error = upgrade_error(pipeline, call, head)
         if error is not None:
-            self._ending = True
-            if not self._try_send(pipeline.refuse(call, error, head)):
-                self.transport.close()
+            self._end_handshake(pipeline, call, head, pipeline.refuse(call, error, head))
             return True
+        refusal = run_eagerly(pipeline.refuse_upgrade(call, head))
+        if isinstance(refusal, Awaitable):
+            task = self.loop.create_task(self._wait_to_open(pipeline, call, head, refusal))
+            self.tasks.add(task)
+            task.add_done_callback(self.tasks.discard)
+        else:
+            self._end_handshake(pipeline, call, head, refusal)
+        return True
+
+    async def _wait_to_open(
+        self, pipeline: Pipeline, call: Call, head: RequestHead, refusal: Awaitable[Answer | None]
+    ) -> None:
+        self._end_handshake(pipeline, call, head, await refusal)
+
+    def _end_handshake(
+        self, pipeline: Pipeline, call: Call, head: RequestHead, refusal: Answer | None
+    ) -> None:
+        """Send an HTTP response that refuses a WebSocket, or open it."""
+        if self.transport.is_closing():
+            return
+        if refusal is not None:
+            self._ending = True
+            if not self._try_send(refusal):
+                self.transport.close()
+            return
         self.connections.discard(self)
         socket = WebSocketProtocol(self.transport, self.server_state)
         socket.open(pipeline, call, head, rest=bytes(self._held))
-        return True
 
     def on_response_complete(self) -> None:
         """As uvicorn does it, but for the timer: setting and taking back one for each answer costs

@@ -66,6 +66,9 @@ class FaultKeys(EnvelopeKeys, total=False):
     message: str
     after_chunks: int
     hold_ms: int
+    close_code: int
+    after_frames: int
+    half_frame: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,8 @@ class Fault(msgspec.Struct, frozen=True):
     the kind's default.
 
     `body` replaces the provider's envelope (text unchanged, other JSON encoded). `retryable`
-    becomes the `x-should-retry` header if given.
+    becomes the `x-should-retry` header if given. `close_code`, `after_frames` (None: after the
+    last) and `half_frame` say how a WebSocket ends.
     """
 
     kind: str
@@ -51,6 +52,9 @@ class Fault(msgspec.Struct, frozen=True):
     headers: tuple[tuple[str, str], ...] = ()
     retry_after_ms: int | None = None
     retryable: bool | None = None
+    close_code: int = 1011
+    after_frames: int | None = None
+    half_frame: bool = False
 
 
 class Failures(msgspec.Struct, frozen=True):

@@ -114,6 +114,10 @@ class StepSelection(msgspec.Struct, frozen=True):
         """Return the decision of a recorded step, or None. Called if nothing else can answer."""
         return await self._first_of(self.index.candidates_recorded)
 
+    async def refusing_upgrade(self) -> Decision | None:
+        """Return the decision of a step that refuses a WebSocket, or None."""
+        return await self._first_of(self.index.candidates_refusing_upgrade)
+
     async def _first_of(self, candidates: Callable[..., Iterator[Candidate]]) -> Decision | None:
         """Return the decision of the first free candidate, of one scenario if a header names it."""
         narrowed = scenario_in_header(self.index, self.request)

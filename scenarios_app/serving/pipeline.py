@@ -154,6 +154,34 @@ class Pipeline:
             message = "The mock server failed to answer this request; its log says why."
             return error_reply(exchange, ErrorAnswer(500, message))
 
+    async def refuse_upgrade(self, call: Call, head: RequestHead) -> Answer | None:
+        """Return the answer of a step that refuses WebSockets, or None."""
+        session, endpoint = head.session, head.target.endpoint
+        assert endpoint is not None
+        try:
+            version, documents = await self._state.scenarios_of(session)
+            index = self.catalog.index_for(documents, version)
+            if not index.refuses_upgrades:
+                return None
+            arrival = await self._state.arrive(session)
+            request = CanonicalRequest(
+                provider=head.target.wire.provider,
+                path=call.path,
+                route=endpoint.canonical,
+                model=call.query.get("model", ""),
+                headers=call.headers,
+            )
+            selection = StepSelection(index, request, session, arrival.consumed, self._state)
+            decision = await selection.refusing_upgrade()
+        except StateUnavailable as error:
+            return self.refuse(call, ErrorAnswer(503, str(error), retry_after_ms=1000), head)
+        if decision is None:
+            return None
+        exchange = self.exchange(call, head)
+        exchange.ordinal = arrival.ordinal
+        exchange.decide(decision)
+        return self._answer(exchange, respond(exchange, decision, request))
+
     def refuse(self, call: Call, error: ErrorAnswer, head: RequestHead | None = None) -> Answer:
         """Return an error answer to a call that a transport cannot pass completely."""
         exchange = self.exchange(call, head)

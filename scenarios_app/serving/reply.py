@@ -128,7 +128,8 @@ class Reply(msgspec.Struct, frozen=True):
 
     `headers` hold the declared content length of a whole response, even if the frames fall short of
     it. `wire` is set for a stream and encodes its early end. `stored` lists the archive's writes,
-    or computes them for a long response. `preview` is the beginning of its text.
+    or computes them for a long response. `preview` is the beginning of its text. `socket_fault`
+    strikes the WebSocket over which the reply goes.
     """
 
     status: int
@@ -140,6 +141,7 @@ class Reply(msgspec.Struct, frozen=True):
     wire: Wire | None = None
     stored: tuple[ArchiveWrite, ...] | Callable[[], tuple[ArchiveWrite, ...]] = ()
     preview: str = ""
+    socket_fault: Fault | None = None
 
     @property
     def streaming(self) -> bool:

@@ -52,6 +52,7 @@ from scenarios_app.serving.reply import (
 )
 from scenarios_app.serving.templates import TemplateCache
 from scenarios_app.wire.base import ArchiveHooks, ArchiveWrite, Headers, StreamEncoder
+from scenarios_app.wire.sockets import SOCKET_KEY
 
 UNPACED = Pacing()
 UNMATCHED_METADATA = {"mockllm_unmatched": "1"}
@@ -185,6 +186,14 @@ def _struck(
     if fault is None:
         return _produced(exchange, decision, request, None, delay=delay)
     assert decision.step is not None
+    if kind_of(fault).of_socket and SOCKET_KEY in exchange.call.headers:
+        answers = kind_of(fault).inside
+        reply = (
+            _produced(exchange, decision, request, None, delay=delay)
+            if answers
+            else silent(fault, delay=delay)
+        )
+        return replace(reply, socket_fault=fault)
     stream = request.stream
     # A raw answer is whole, also for those who ask for a stream.
     raw = isinstance(scripted_answer(decision.step.produce, stream=stream), RawAnswer)

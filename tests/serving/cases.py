@@ -18,8 +18,11 @@ FAULTS: dict[str, dict[str, Any]] = {
     "model_error": {},
     "timeout": {"hold_ms": 30},
     "network_error": {},
+    "no_pong": {"hold_ms": 30},
+    "refuse_upgrade": {},
     "invalid_response": {},
     "disconnect": {"after_chunks": 2},
+    "close_socket": {},
     "truncate": {},
     "malformed_chunk": {},
     "stall": {"hold_ms": 30},
@@ -28,7 +31,10 @@ FAULTS: dict[str, dict[str, Any]] = {
 GEMINI = '{"contents":[{"role":"user","parts":[{"text":"Hällo"}]}]}'.encode()
 # Longer than any test waits.
 ENDLESS = {"chunk_ms": 90_000, "words_per_chunk": 1}
-ALONE = ("http", "rate_limit", "model_error", "timeout", "network_error", "invalid_response")
+ALONE = (
+    *("http", "rate_limit", "model_error", "timeout", "network_error", "no_pong"),
+    *("refuse_upgrade", "invalid_response"),
+)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import BeforeValidator, Field, JsonValue
+from pydantic import AfterValidator, BeforeValidator, Field, JsonValue
 
 from scenarios_app.engine.producing.faults import fault_kinds
 from scenarios_app.engine.shapes import Document, Finding, refuse
@@ -30,6 +30,16 @@ def _list_kinds(schema: dict[str, Any]) -> None:
     )
 
 
+def _check_close_code(code: int) -> int:
+    if code not in _CLOSE_CODES and not MIN_OWN_CLOSE_CODE <= code < 5_000:
+        refuse([((), f"expected one of {', '.join(map(str, _CLOSE_CODES))}, or 3000 to 4999")])
+    return code
+
+
+# Those that a close frame may have (RFC 6455), and the one that stands for none.
+_CLOSE_CODES = (1000, 1001, 1002, 1003, 1006, 1007, 1008, 1009, 1010, 1011, 1012, 1013, 1014)
+MIN_OWN_CLOSE_CODE = 3_000
+CloseCode: TypeAlias = Annotated[Whole, AfterValidator(_check_close_code)]
 KindName: TypeAlias = Annotated[
     str, BeforeValidator(_check_kind), Field(json_schema_extra=_list_kinds)
 ]
@@ -61,6 +71,12 @@ class FaultDocument(Document):
     """The retry delay in milliseconds, sent in the provider's own headers."""
     retryable: Flag | None = None
     """The value of the header x-should-retry."""
+    close_code: CloseCode = 1011
+    """The code of the close frame of kind close_socket; with 1006 there is no such frame."""
+    after_frames: Whole | None = None
+    """Messages sent before close_socket strikes; without it, all of the answer."""
+    half_frame: Flag = False
+    """Whether close_socket ends the connection inside the next frame."""
 
     @property
     def inside(self) -> bool:

@@ -16,6 +16,7 @@ from scenarios_app.engine.conditions.recorded import RecordedCondition
 from scenarios_app.engine.conditions.request import SelectCondition
 from scenarios_app.engine.conditions.subjects import RequestReader
 from scenarios_app.engine.matching.lookup import StepLookup, WordIndex
+from scenarios_app.engine.producing.faults import REFUSE_UPGRADE
 from scenarios_app.engine.scenario import Expect, RawAnswer, Scenario, Select, Step
 
 # What a step expects that expects nothing.
@@ -92,6 +93,7 @@ class Layer:
             if defaults := _blocking_defaults(steps):
                 self._defaults[name] = defaults
         self.recorded = any(entry.recorded for entry in matching)
+        self.refuses_upgrades = any(_refuses_upgrade(entry.step) for entry in matching)
         many = self._matches if len(self._entries) > MAX_COMPARED_STEPS else []
         self._words: WordIndex = reused._words if reused else WordIndex(many)
 
@@ -285,6 +287,16 @@ class Index(msgspec.Struct, frozen=True, eq=False, weakref=True):
         """Yield only candidates that replay a recording, for requests nothing else can answer."""
         return self._candidates(request, scenario, consumed, allowed=_replays_recording)
 
+    def candidates_refusing_upgrade(
+        self,
+        request: CanonicalRequest,
+        *,
+        scenario: str | None = None,
+        consumed: Container[tuple[str, str]] = frozenset(),
+    ) -> Iterator[Candidate]:
+        """Yield only candidates that refuse a WebSocket, for a handshake."""
+        return self._candidates(request, scenario, consumed, allowed=_refuses_upgrade)
+
     def first(
         self, request: CanonicalRequest, consumed: Container[tuple[str, str]]
     ) -> Entry | None:
@@ -303,6 +315,11 @@ class Index(msgspec.Struct, frozen=True, eq=False, weakref=True):
     def recorded(self) -> bool:
         """True if there are steps for recorded requests."""
         return any(layer.recorded for layer, _ in self.layers)
+
+    @property
+    def refuses_upgrades(self) -> bool:
+        """True if there are steps that refuse a WebSocket."""
+        return any(layer.refuses_upgrades for layer, _ in self.layers)
 
     @property
     def _has_blocking_defaults(self) -> bool:
@@ -411,6 +428,10 @@ def _replays_recording(step: Step) -> bool:
     produced = step.produce
     raw = isinstance(produced.streaming, RawAnswer)
     return bool(step.match.of(RecordedCondition)) and (produced.recorded is not None or raw)
+
+
+def _refuses_upgrade(step: Step) -> bool:
+    return step.produce.fault is not None and step.produce.fault.kind == REFUSE_UPGRADE
 
 
 def _without_hidden(entries: Iterator[Entry], hidden: frozenset[str]) -> Iterator[Entry]:

@@ -26,6 +26,8 @@ _ENVELOPE_KEYS = frozenset(
     {"message", "type", "code", "param", "headers", "retry_after_ms", "retryable"}
 )
 _INSIDE_KEYS = frozenset({"message", "after_chunks"})
+_CLOSE_KEYS = frozenset({"message", "code", "close_code", "after_frames", "half_frame"})
+REFUSE_UPGRADE = "refuse_upgrade"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,8 @@ class FaultKind:
 
     `stream` and `whole` are its effects on a streamed and a whole answer, `keys` the keys that a
     document may set and `required` those that it must. `status` and `message` are its error's
-    defaults; `limited` marks an error that asks the client to come back later.
+    defaults; `limited` marks an error that asks the client to come back later. A fault `of_socket`
+    strikes the connection itself if the answer goes over a WebSocket.
     """
 
     name: str
@@ -48,6 +51,7 @@ class FaultKind:
     status: int = 500
     message: str = ""
     limited: bool = False
+    of_socket: bool = False
 
     @property
     def inside(self) -> bool:
@@ -101,6 +105,25 @@ BUILT_IN_FAULTS = (
         whole="silence",
     ),
     FaultKind(
+        "no_pong",
+        "WebSocket without answers to pings",
+        "no answer, not even to pings",
+        stream="silence",
+        whole="silence",
+        keys=frozenset({"message", "hold_ms"}),
+        of_socket=True,
+    ),
+    FaultKind(
+        REFUSE_UPGRADE,
+        "refused WebSocket (426)",
+        "refused WebSocket",
+        stream="error",
+        whole="error",
+        keys=_ENVELOPE_KEYS,
+        status=426,
+        message="Simulated refusal of a WebSocket.",
+    ),
+    FaultKind(
         "invalid_response",
         "malformed answer",
         "malformed answer",
@@ -114,6 +137,17 @@ BUILT_IN_FAULTS = (
         stream="cut",
         whole="cut",
         keys=_INSIDE_KEYS,
+    ),
+    FaultKind(
+        "close_socket",
+        "WebSocket closed by the server",
+        "with the WebSocket closed",
+        stream="cut",
+        whole="cut",
+        keys=_CLOSE_KEYS,
+        status=400,
+        message="Simulated end of the connection.",
+        of_socket=True,
     ),
     FaultKind(
         "truncate",

@@ -13,12 +13,14 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import aclosing
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 from msgspec.structs import replace
 from websockets.frames import CloseCode
 
 from scenarios_app.engine.canonical import ErrorAnswer
+from scenarios_app.engine.producing.faults import fault_error, kind_of
+from scenarios_app.engine.scenario import Fault
 from scenarios_app.serving.cors import is_foreign_page
 from scenarios_app.serving.exchange import RequestHead, head_of
 from scenarios_app.serving.executor import run_eagerly
@@ -77,8 +79,12 @@ class SocketConnection(Protocol):
     def close(self, code: int, reason: str) -> None:
         """Close the connection with a close frame."""
 
-    def cut(self) -> None:
-        """Close the connection without a close frame, after everything was sent."""
+    def cut(self, half_of: bytes = b"") -> None:
+        """Close the connection without a close frame, after everything was sent and the first half
+        of a message."""
+
+    def ignore_pings(self) -> None:
+        """Answer no ping from now on."""
 
 
 def opens_socket(head: RequestHead) -> bool:
@@ -136,7 +142,7 @@ class SocketSession:
         self._upstream = UpstreamSocket()
         self._clock = clock
         self._opened_at = clock()
-        self._playing: set[asyncio.Task[None]] = set()
+        self._playing: set[asyncio.Task[Any]] = set()
         self._actions: deque[SocketAction] = deque()
         self._is_acting = False
         self._is_over = self._is_leaving = False
@@ -225,10 +231,12 @@ class SocketSession:
             return
         answering = self._pipeline.answer(call, self._head)
         answer = answering if self._pipeline.waits else run_eagerly(answering)
-        if is_writable and isinstance(answer, Answer) and answer.is_immediate:
+        if is_writable and isinstance(answer, Answer) and _can_be_sent_whole(answer):
             self._send_whole(turn, answer)
             self._act(self._rules.end(turn, status=answer.reply.status))
             return
+        if isinstance(answer, Answer):
+            self._ignore_pings_if_asked(answer)
         task = asyncio.get_running_loop().create_task(self._play(turn, answer))
         self._playing.add(task)
         task.add_done_callback(self._playing.discard)
@@ -284,26 +292,57 @@ class SocketSession:
             self._close(CloseCode.INTERNAL_ERROR, "the server failed; its log says why")
 
     async def _play_to_end(self, turn: Turn, answer: Answer | Awaitable[Answer]) -> None:
-        connection, whole = self._connection, b""
+        connection, whole, sent = self._connection, b"", 0
         if not isinstance(answer, Answer):
             answer = await answer
+            self._ignore_pings_if_asked(answer)
+        fault = answer.reply.socket_fault
+        last = fault.after_frames if fault is not None else None
         async with aclosing(answer.pieces()) as pieces:
             async for piece in pieces:
                 if not _is_event_stream(answer.reply):
                     whole += piece
-                elif events := self._rules.encode(turn, piece):
-                    await connection.wait_until_writable()
-                    connection.send(events)
+                    continue
+                events = self._rules.encode(turn, piece)
+                sent += len(events)
+                await connection.wait_until_writable()
+                if fault is not None and last is not None and sent > last:
+                    # First the journal, as everywhere.
+                    answer.finish(early=True)
+                    self._break_off(fault, events[: last - sent], events[last - sent])
+                    return
+                connection.send(events)
         if answer.closes_connection:
             self._is_over = True
             connection.cut()
             return
         if whole:
             connection.send(self._events_of(turn, answer.reply, whole))
-        task = asyncio.current_task()
-        self._playing.discard(task)
+        if fault is not None:
+            self._break_off(fault)
+            return
+        self._playing.discard(_this_task())
         self._act(self._rules.end(turn, status=answer.reply.status))
         self._close_if_left()
+
+    def _ignore_pings_if_asked(self, answer: Answer) -> None:
+        fault = answer.reply.socket_fault
+        if fault is not None and not kind_of(fault).inside:
+            self._connection.ignore_pings()
+
+    def _break_off(self, fault: Fault, last: Sequence[bytes] = (), next_event: bytes = b"") -> None:
+        """End the connection as a fault says, after the last events."""
+        self._playing.discard(_this_task())
+        self._connection.send(last)
+        error = fault_error(fault)
+        if fault.code is not None:
+            body = self._head.target.wire.error(error, request_id="")
+            self._connection.send([self._rules.encode_error(Turn(b""), error.status, (), body)])
+        if fault.half_frame or fault.close_code == CloseCode.ABNORMAL_CLOSURE:
+            self.leave()
+            self._connection.cut(next_event if fault.half_frame else b"")
+        else:
+            self._close(fault.close_code, error.message)
 
     def _close_if_left(self) -> None:
         if self._is_leaving and self.is_idle:
@@ -313,6 +352,16 @@ class SocketSession:
         if not self._is_over:
             self.leave()
             self._connection.close(code, reason)
+
+
+def _this_task() -> asyncio.Task[Any]:
+    task = asyncio.current_task()
+    assert task is not None
+    return task
+
+
+def _can_be_sent_whole(answer: Answer) -> bool:
+    return answer.is_immediate and answer.reply.socket_fault is None
 
 
 def _is_event_stream(reply: Reply) -> bool:

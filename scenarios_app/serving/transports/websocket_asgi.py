@@ -38,13 +38,17 @@ class SocketApp:
         call = _call_of(scope)
         head = head_of_upgrade(call)
         error = upgrade_error(pipeline, call, head)
-        if error is None:
+        answer = None
+        if error is not None:
+            answer = pipeline.refuse(call, error, head)
+        else:
+            answer = await pipeline.refuse_upgrade(call, head)
+        if answer is None:
             connection = AsgiConnection(send)
             session = SocketSession(pipeline, call, head, connection)
             await send({"type": "websocket.accept"})
             await connection.play(session, receive)
             return
-        answer = pipeline.refuse(call, error, head)
         body = answer.immediate_body()
         answer.finish()
         if _RESPONSE not in (scope.get("extensions") or {}):
@@ -96,7 +100,10 @@ class AsgiConnection:
     def close(self, code: int, reason: str) -> None:
         self._put({"type": "websocket.close", "code": code, "reason": reason})
 
-    def cut(self) -> None:
+    def ignore_pings(self) -> None:
+        """Do nothing: pings are the server's."""
+
+    def cut(self, half_of: bytes = b"") -> None:
         """Close the connection; ASGI has no way to do that without a close frame."""
         self._put({"type": "websocket.close", "code": 1011, "reason": ""})
 

@@ -50,6 +50,7 @@ class WebSocketProtocol(asyncio.Protocol):
         self._writable.set()
         self._heard_at = self._taken_at = time.monotonic()
         self._has_pinged = self._is_paused = False
+        self._answers_pings = True
         self._unread = 0
         self._closing_since: float | None = None
 
@@ -123,14 +124,20 @@ class WebSocketProtocol(asyncio.Protocol):
     def close(self, code: int, reason: str) -> None:
         if self._frames.state is OPEN and not self.transport.is_closing():
             self._closing_since = time.monotonic()
-            self._frames.send_close(code, reason)
+            # A close frame holds at most 123 bytes of reason.
+            self._frames.send_close(code, reason.encode()[:123].decode("utf-8", "ignore"))
             self.transport.write(b"".join(self._frames.data_to_send()))
             if code == CloseCode.SERVICE_RESTART:
                 # Nothing looks at connections any more.
                 self.transport.close()
 
-    def cut(self) -> None:
+    def cut(self, half_of: bytes = b"") -> None:
+        frame = encode_text(half_of) if half_of else b""
+        self.transport.write(frame[: len(frame) // 2])
         self.transport.close()
+
+    def ignore_pings(self) -> None:
+        self._answers_pings = False
 
     def look(self, now: float) -> None:
         """End a connection whose client is silent or takes nothing; the server calls this about
@@ -183,7 +190,7 @@ class WebSocketProtocol(asyncio.Protocol):
             self._session.refuse_binary()
         elif opcode is Opcode.CLOSE:
             self._leave()
-        elif output := self._frames.data_to_send():
+        elif (output := self._frames.data_to_send()) and self._answers_pings:
             # One write answers all pings that have arrived.
             self.transport.write(b"".join(output))
 

@@ -9,9 +9,10 @@ from tests.engine.documents import one_step, problems_of
 
 UP_TO = "from 0 to 2147483647"
 KINDS = (
-    "http, rate_limit, model_error, timeout, network_error, invalid_response, "
-    "disconnect, truncate, malformed_chunk, stall, error_event"
+    "http, rate_limit, model_error, timeout, network_error, no_pong, refuse_upgrade, "
+    "invalid_response, disconnect, close_socket, truncate, malformed_chunk, stall, error_event"
 )
+CLOSE_CODES = "1000, 1001, 1002, 1003, 1006, 1007, 1008, 1009, 1010, 1011, 1012, 1013, 1014"
 
 NOTHING = 'says nothing: give it an answer (text "" for an empty one)'
 PRODUCE: list[tuple[Any, str]] = [
@@ -210,10 +211,28 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
         ".after_chunks: does not belong to a fault of kind timeout",
     ),
     (
+        {"kind": "close_socket", "close_code": 1005},
+        f".close_code: expected one of {CLOSE_CODES}, or 3000 to 4999",
+    ),
+    (
+        {"kind": "close_socket", "close_code": 5000},
+        f".close_code: expected one of {CLOSE_CODES}, or 3000 to 4999",
+    ),
+    (
+        {"kind": "disconnect", "after_frames": 1},
+        ".after_frames: does not belong to a fault of kind disconnect",
+    ),
+    (
         {"kind": "rate_limit", "headers": {"connection": "close"}},
         ".headers.connection: this header is the connection's own",
     ),
 ]
+
+
+@pytest.mark.parametrize("code", [1000, 1006, 3000, 4999])
+def test_close_code_that_a_server_may_use_is_accepted(code: int) -> None:
+    fault = {"kind": "close_socket", "close_code": code, "after_frames": 0, "half_frame": True}
+    load_documents({"scenarios": [one_step(produce={"text": "a", "fault": fault})]})
 
 
 @pytest.mark.parametrize(("fault", "line"), FAULTS)

@@ -11,7 +11,7 @@ from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.conditions.match import Match
 from scenarios_app.engine.conditions.texts import RegexError, TextCondition
 from scenarios_app.engine.matching.index import build_index, overlay
-from scenarios_app.engine.scenario import Scenario, Step
+from scenarios_app.engine.scenario import Fault, Produce, Scenario, Step
 from tests.engine.asking import CHAT, ask, match_request, saying, scenario, step, when
 from tests.engine.drawn_asking import requests, scenarios
 from tests.engine.matching.indexed import keys
@@ -267,3 +267,13 @@ def test_first_entry_is_that_of_the_first_candidate(
 
 def test_an_empty_index_has_no_candidates() -> None:
     assert keys(build_index([]), ask("hi")) == []
+
+
+def test_only_steps_that_refuse_a_websocket_answer_a_handshake() -> None:
+    refusing = step(key="refusing", produce=Produce(fault=Fault("refuse_upgrade")))
+    failing = step(key="failing", produce=Produce(fault=Fault("model_error")))
+    plain = step(key="plain")
+    index = build_index([scenario("a", plain, failing, refusing)])
+    assert index.refuses_upgrades
+    assert [c.step.key for c in index.candidates_refusing_upgrade(ask())] == ["refusing"]
+    assert not build_index([scenario("a", plain, failing)]).refuses_upgrades

@@ -21,8 +21,11 @@ STREAM: dict[str, FaultStage] = {
     "model_error": "error",
     "timeout": "silence",
     "network_error": "silence",
+    "no_pong": "silence",
+    "refuse_upgrade": "error",
     "invalid_response": "malformed",
     "disconnect": "inside",
+    "close_socket": "inside",
     "truncate": "inside",
     "malformed_chunk": "inside",
     "stall": "inside",
@@ -33,7 +36,7 @@ WHOLE: dict[str, FaultStage] = {**STREAM, "malformed_chunk": "malformed", "error
 
 def test_the_tables_name_every_kind() -> None:
     assert list(STREAM) == list(WHOLE) == list(fault_kinds())
-    assert [kind.name for kind in fault_kinds().values() if kind.inside] == list(STREAM)[6:]
+    assert [kind.name for kind in fault_kinds().values() if kind.inside] == list(STREAM)[8:]
 
 
 @pytest.mark.parametrize("kind", STREAM)
@@ -46,9 +49,10 @@ def test_how_a_fault_strikes_a_whole_answer(kind: str) -> None:
     assert fault_stage_of(Fault(kind), stream=False) == WHOLE[kind]
 
 
-def test_only_a_timeout_holds_the_connection() -> None:
+def test_only_faults_with_hold_ms_hold_the_connection() -> None:
     assert silence_ms(Fault("timeout")) == 30_000
     assert silence_ms(Fault("timeout", hold_ms=5)) == 5
+    assert silence_ms(Fault("no_pong", hold_ms=5)) == 5
     assert silence_ms(Fault("network_error", hold_ms=5)) == 0
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from scenarios_app.engine.producing.faults import fault_kinds
 from tests.sdk.matrix.matrix_rows import MESSAGE, WAIT_MS, WORDS, Broken, Feature, says
 from tests.sdk.matrix.matrix_said import (
     Failure,
@@ -14,10 +15,11 @@ def faults() -> list[Feature]:
     heard = "one two"
 
     def fault(kind: str, *, streamed: Broken | None, whole: Broken | None, **keys: Any) -> Feature:
-        inside = kind in ("disconnect", "truncate", "malformed_chunk", "stall", "error_event")
+        inside = fault_kinds()[kind].inside
         produce: dict[str, Any] = {"fault": {"kind": kind, **keys}}
         if inside:
-            produce["fault"]["after_chunks"] = 2
+            if kind != "close_socket":
+                produce["fault"]["after_chunks"] = 2
             produce |= {"text": WORDS, "pacing": {"words_per_chunk": 1}}
         messages = says(WORDS) if inside else ()
         return Feature(f"fault {kind}", messages, produce, streamed=streamed, whole=whole)
@@ -37,12 +39,15 @@ def faults() -> list[Feature]:
         alike("model_error", Failure("status", 500, MESSAGE), **told),
         alike("timeout", Failure("connection"), hold_ms=20),
         alike("network_error", Failure("connection")),
+        alike("no_pong", Failure("connection"), hold_ms=20),
+        alike("refuse_upgrade", Failure("status", 426, MESSAGE), **told),
         alike("invalid_response", Failure("unreadable")),
         fault(
             "disconnect",
             streamed=failed("connection", heard),
             whole=failed("connection"),
         ),
+        fault("close_socket", streamed=failed("connection", "one"), whole=failed("connection")),
         fault("truncate", streamed=Broken(heard), whole=failed("unreadable")),
         fault(
             "malformed_chunk",
