@@ -136,8 +136,7 @@ def _scripted_calls(session: JudgedSession, exchange: JudgedExchange) -> Iterato
 
 
 def _find_unoffered_calls(session: JudgedSession) -> Iterator[Sighting]:
-    """Yield the calls of tools that a request does not offer: each step's call of a tool once per
-    list of tools."""
+    """Yield the calls of tools that a request does not offer, once per step and list of tools."""
     reported: set[Hashable] = set()
     for one in session.exchanges:
         step = session.step_of(one)
@@ -148,21 +147,15 @@ def _find_unoffered_calls(session: JudgedSession) -> Iterator[Sighting]:
             continue
         for call in _scripted_calls(session, one):
             key = (one.scenario, one.step_key, call.name, *offered)
-            if call.name in offered or key in reported or not _is_sent(call, one):
+            # Some APIs have no tool calls, and a final report is a call that no client offers.
+            is_sent = f'"name":{json.dumps(call.name, ensure_ascii=False)}' in one.response_body
+            if call.name in (*offered, REPORT_TOOL) or key in reported or not is_sent:
                 continue
             reported.add(key)
             offer = f"offers {', '.join(offered)}" if offered else "offers no tools"
             yield Sighting(
                 f"{one.scenario}, step {one.step} calls {call.name}; the request {offer}", one
             )
-
-
-def _is_sent(call: ToolCallPart, exchange: JudgedExchange) -> bool:
-    """True if the response has the call. Some APIs have no tool calls, and a final report is a call
-    that no client has to offer."""
-    if call.name == REPORT_TOOL or _TEMPLATE in call.name:
-        return False
-    return f'"name":{json.dumps(call.name, ensure_ascii=False)}' in exchange.response_body
 
 
 def _find_changed_prefixes(session: JudgedSession) -> Iterator[Sighting]:
@@ -285,8 +278,7 @@ TOOL_NOT_OFFERED = Rule(
     "A step called a tool that the request does not offer.",
     "Tool calls that a step scripts and that were sent, and all tools of the request. Recordings, "
     'instruction blocks and final reports are left out, and steps with `unoffered: "allow"`.',
-    "An agent asks for a title without tools. Its request contains the word “weather”, so the "
-    "weather step answers it with a call of `get_weather`.",
+    "An agent asks for a title without tools, and a step with a too broad condition answers.",
     "warning",
     _find_unoffered_calls,
 )

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from scenarios_app.engine.canonical import Json
+from scenarios_app.verdict import socket_rules
 from scenarios_app.verdict.conversation_rules import (
     PROMPT_CACHE_BROKEN,
     TOOL_ARGUMENTS_OUTSIDE_SCHEMA,
@@ -42,6 +43,7 @@ RULES: tuple[Rule, ...] = (
     TOOL_ARGUMENTS_OUTSIDE_SCHEMA,
     TOOL_NOT_OFFERED,
     PROMPT_CACHE_BROKEN,
+    *socket_rules.RULES,
 )
 
 
@@ -78,10 +80,8 @@ def _digest(value: Json) -> str:
 
 @dataclass(frozen=True, slots=True)
 class UnmatchedRequest:
-    """A request that no step answered, or only a catch-all (`fallback`).
-
-    `url_error` is the error message if no endpoint takes the request, so that no step could match.
-    """
+    """A request that no step answered, or only a catch-all (`fallback`), or whose URL or method is
+    unknown (`url_error`)."""
 
     id: str
     session: str

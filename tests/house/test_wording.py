@@ -51,8 +51,8 @@ ROOM_LINES: Mapping[str, int] = {
     "scenarios_app/serving/recorder": 970,
     "scenarios_app/store": 1_550,
     "scenarios_app/testing": 2_860,
-    "scenarios_app/verdict": 2_200,
-    "scenarios_app/wire": 12_890,
+    "scenarios_app/verdict": 2_230,
+    "scenarios_app/wire": 12_960,
     "traces_app": 2_340,
 }
 

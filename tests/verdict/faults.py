@@ -1,5 +1,6 @@
 """Random faults of clients and scenarios, each planted among clean conversations."""
 
+import json
 from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
@@ -252,6 +253,75 @@ def prompt_cache_broken(random: Random) -> SimulatedServer:
     return server
 
 
+def ask_over_socket(
+    server: SimulatedServer, number: int, *items: dict[str, Any], **fields: Any
+) -> ServerResponse:
+    """Ask as the connection of this number does, without a response of an earlier connection."""
+    # The end of the key stays readable where the journal masks it.
+    headers = {"upgrade": "websocket", "sec-websocket-key": f"{number:022}=="}
+    body = {"model": "gpt-5", "store": False, "stream": True, "input": list(items)}
+    return server.ask("/v1/responses", {**body, **fields}, headers=headers)
+
+
+def user_item(random: Random) -> dict[str, Any]:
+    text = f"[{NAME}] question {random.randint(0, 99)}"
+    return {
+        "role": "user",
+        "content": random.choice((text, [{"type": "input_text", "text": text}])),
+    }
+
+
+def input_not_resent(random: Random) -> SimulatedServer:
+    server = server_with_clean_runs(random, answers("Hello."), answers("Again."))
+    question, later = user_item(random), {"role": "user", "content": f"[{NAME}] And then?"}
+    response = response_id(ask_over_socket(server, 1, question))
+    ask_over_socket(server, 2, later, previous_response_id=response)
+    if random.random() < 0.5:
+        ask_over_socket(server, 2, later)
+    return server
+
+
+def response_id(response: ServerResponse) -> str:
+    events = (line.removeprefix("data: ") for line in response.body.decode().splitlines())
+    created = next(line for line in events if "response.created" in line and "{" in line)
+    identifier: str = json.loads(created)["response"]["id"]
+    return identifier
+
+
+def tool_output_lost(random: Random) -> SimulatedServer:
+    fault = {"kind": random.choice(("disconnect", "truncate")), "after_chunks": 1}
+    call = {"name": "get_weather", "arguments": {"city": "Oslo"}, "id": "call_of_the_socket"}
+    server = server_with_clean_runs(
+        random,
+        step(NAME, produce={"tool_calls": [call]}),
+        step(NAME, produce={"text": long_text(random), "fault": fault}),
+        answers("At last."),
+    )
+    question = user_item(random)
+    tools = {"tools": [{"type": "function", "name": "get_weather", "parameters": {}}]}
+    ask_over_socket(server, 1, question, **tools)
+    call_item = {"type": "function_call", "call_id": call["id"], "name": "get_weather"}
+    output = {"type": "function_call_output", "call_id": call["id"], "output": "sunny"}
+    ask_over_socket(server, 1, question, {**call_item, "arguments": "{}"}, output, **tools)
+    server.wait(1.0)
+    later = {"role": "user", "content": f"[{NAME}] Well?"}
+    ask_over_socket(server, 2, question, *random.choice(((), (later,))), **tools)
+    return server
+
+
+def too_many_reconnects(random: Random) -> SimulatedServer:
+    fault = {"kind": random.choice(("disconnect", "network_error")), "after_chunks": 1}
+    if fault["kind"] == "network_error":
+        del fault["after_chunks"]
+    again = failing(random, random.randint(6, 9), **fault)
+    server = server_with_clean_runs(random, answers(long_text(random), **again))
+    question = user_item(random)
+    for number in range(again["failures"]["times"] + 1):
+        ask_over_socket(server, number, question)
+        server.wait(random.uniform(0.1, 2.0))
+    return server
+
+
 def unmatched(random: Random) -> SimulatedServer:
     server = server_with_clean_runs(random, answers("Hello."))
     client = Client(server, random.choice(DIALECTS)(), random)
@@ -306,6 +376,9 @@ CLIENT_FAULTS: Mapping[str, Callable[[Random], SimulatedServer]] = {
     "tool-arguments-outside-schema": tool_arguments_outside_schema,
     "tool-not-offered": tool_not_offered,
     "prompt-cache-broken": prompt_cache_broken,
+    "input-not-resent": input_not_resent,
+    "tool-output-lost": tool_output_lost,
+    "too-many-reconnects": too_many_reconnects,
 }
 SCENARIO_FAULTS: Mapping[str, Callable[[Random], SimulatedServer]] = {
     "unmatched": unmatched,

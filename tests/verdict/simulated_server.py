@@ -50,6 +50,7 @@ class SimulatedServer:
         self.key = key
         self.now = 1_800_000_000.0
         self.exchanges: list[JudgedExchange] = []
+        self._rows: list[ServedRequest] = []
         self._pipeline = Pipeline(
             catalog=self, state=MemoryState(), options=OPTIONS, record=self._record
         )
@@ -70,7 +71,11 @@ class SimulatedServer:
         sent = {"authorization": f"Bearer {self.key}", "x-api-key": self.key}
         sent |= {"x-goog-api-key": self.key, "anthropic-version": "2023-06-01"}
         call = Call("POST", path, {}, {**sent, **(headers or {})}, data)
-        return asyncio.run(self._ask(call, leave_after))
+        response = asyncio.run(self._ask(call, leave_after))
+        # A row may refer to stored responses, which are read outside of an event loop.
+        self.exchanges += [to_exchange(row, OPTIONS) for row in self._rows]
+        self._rows.clear()
+        return response
 
     async def _ask(self, call: Call, leave_after: int | None) -> ServerResponse:
         answer = await self._pipeline.answer(call)
@@ -97,7 +102,7 @@ class SimulatedServer:
         )
         self.now += RESPONSE_SECONDS
         row = ServedRequest(**row_of(timed_entry, body_bytes=OPTIONS.journal_body_bytes)._asdict())
-        self.exchanges.append(to_exchange(row, OPTIONS))
+        self._rows.append(row)
 
     def session(self, *, own: Sequence[str] | None = None) -> JudgedSession:
         """Return the session; all scenarios are its own unless `own` names some."""

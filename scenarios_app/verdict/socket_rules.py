@@ -1,0 +1,158 @@
+"""Client rules on the Responses API over WebSockets: what a client does after a reconnect, where
+responses with `store: false` no longer exist."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from scenarios_app.verdict.session import JudgedExchange, JudgedSession, Rule, Sighting
+from scenarios_app.wire.openai.responses.turns import RecordedTurn, output_of, read_turn
+
+# Codex uses HTTP after this number of reconnects.
+MAX_RECONNECTS = 5
+_KEY = "sec-websocket-key"
+_LOST = frozenset({"fault", "client_gone"})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Turn:
+    """An exchange; `connection` is the key of its handshake, and may end if the turn `is_lost`."""
+
+    exchange: JudgedExchange
+    connection: str
+    said: RecordedTurn
+    is_lost: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Turns:
+    """The turns of a session in order of arrival; none if no request came over a WebSocket."""
+
+    all: list[_Turn] = field(default_factory=list)
+    by_response: dict[str, _Turn] = field(default_factory=dict)
+    by_connection: dict[str, list[_Turn]] = field(default_factory=dict)
+
+    def previous(self, turn: _Turn) -> _Turn | None:
+        """Return the turn whose response a turn continues by its id."""
+        return self.by_response.get(turn.said.previous_response)
+
+    def conversation(self, turn: _Turn) -> frozenset[str]:
+        """Return the inputs of a turn and of those that it continues."""
+        inputs, chain = turn.said.inputs, {turn}
+        while (turn := self.previous(turn) or turn) not in chain:
+            chain.add(turn)
+            inputs |= turn.said.inputs
+        return inputs
+
+
+def _read_turns(session: JudgedSession) -> _Turns:
+    turns = _Turns()
+    has_sockets = any(_KEY in one.request_headers for one in session.exchanges)
+    for one in session.exchanges if has_sockets else ():
+        if said := read_turn(one.request_body, one.response_body):
+            key = one.request_headers.get(_KEY, "")
+            turn = _Turn(one, key, said, is_lost=bool(key) and one.outcome in _LOST)
+            turns.all.append(turn)
+            if said.response:
+                turns.by_response[said.response] = turn
+            if key:
+                turns.by_connection.setdefault(key, []).append(turn)
+    return turns
+
+
+def _find_unsent_inputs(session: JudgedSession) -> Iterator[Sighting]:
+    turns = _read_turns(session)
+    for turn in turns.all:
+        lost = turns.previous(turn) if turn.said.is_refused else None
+        if lost is None or lost.connection in ("", turn.connection):
+            continue
+        needed = turns.conversation(turn)
+        later = (one.said for one in turns.all if one.exchange.at >= turn.exchange.at)
+        if not any(needed <= said.inputs and not said.previous_response for said in later):
+            message = f"continued {turn.said.previous_response}, which only another connection had"
+            message += ", and did not send the whole input again"
+            yield Sighting(message, turn.exchange, (lost.exchange,))
+
+
+def _find_lost_outputs(session: JudgedSession) -> Iterator[Sighting]:
+    turns = _read_turns(session)
+    for connection in turns.by_connection.values():
+        for number, turn in enumerate(connection if connection[-1].is_lost else ()):
+            # A client that left has not read the response.
+            calls = {} if turn.exchange.outcome == "client_gone" else turn.said.calls
+            for call, name in calls.items():
+                sent = [one for one in connection[number:] if output_of(call) in one.said.inputs]
+                first = _first_without(turns, turn, sent, call)
+                if first is not None:
+                    message = f"went on without the output of {name} ({call}) after a reconnect"
+                    yield Sighting(message, first.exchange, (turn.exchange,))
+
+
+def _first_without(turns: _Turns, turn: _Turn, sent: Sequence[_Turn], call: str) -> _Turn | None:
+    """Return the first request elsewhere that goes on after a call, if none there has its output.
+    `sent` are those of the call's connection that have it."""
+    later = [one for one in turns.all if one.exchange.at >= turn.exchange.ended_at]
+    later = [one for one in later if one.connection != turn.connection]
+    is_delivered = any(output_of(call) in one.said.inputs for one in later)
+    if is_delivered or not all(one.is_lost for one in sent):
+        return None
+    began = turns.conversation(turn)
+    for one in later:
+        # The same input alone is a retry, unless the client has had the output already.
+        is_longer = began < one.said.inputs or (bool(sent) and began == one.said.inputs)
+        if is_longer or turns.previous(one) is turn:
+            return one
+    return None
+
+
+def _find_reconnects(session: JudgedSession) -> Iterator[Sighting]:
+    turns = _read_turns(session)
+    rows: list[tuple[_Turn, ...]] = []
+    for connection in turns.by_connection.values():
+        lost = next((row for row in reversed(rows) if _goes_on(turns, connection[0], row[-1])), ())
+        if lost:
+            rows.remove(lost)
+        if len(lost) == MAX_RECONNECTS + 1:
+            message = f"connected again {len(lost)} times without a whole answer in between"
+            yield Sighting(message, connection[0].exchange, tuple(one.exchange for one in lost))
+        if connection[-1].is_lost:
+            in_vain = all(one.is_lost for one in connection)
+            rows.append((*(lost if in_vain else ()), connection[-1]))
+
+
+def _goes_on(turns: _Turns, first: _Turn, lost: _Turn) -> bool:
+    """Return whether the first request of a connection goes on where another was lost."""
+    previous = turns.previous(first)
+    continues = previous is not None and previous.connection == lost.connection
+    repeats = bool(lost.said.inputs) and lost.said.inputs <= first.said.inputs
+    return first.exchange.at >= lost.exchange.ended_at and (continues or repeats)
+
+
+RULES = (
+    Rule(
+        "input-not-resent",
+        "A client did not send its whole input again after a reconnect.",
+        "After `previous_response_not_found` for a response of another WebSocket: a request with "
+        "all messages of the user and outputs of calls, and without `previous_response_id`.",
+        "With `store: false`, an agent keeps the last response's id when it connects again.",
+        "error",
+        _find_unsent_inputs,
+    ),
+    Rule(
+        "tool-output-lost",
+        "The output of a tool call was lost with its WebSocket.",
+        "Calls in whole responses of a WebSocket that a fault or the client ended. If later "
+        "requests continue the conversation elsewhere, one must have the call's output.",
+        "A socket closes while the output is sent. The client resends its history without it.",
+        "error",
+        _find_lost_outputs,
+    ),
+    Rule(
+        "too-many-reconnects",
+        f"A client connected again more than {MAX_RECONNECTS} times without a whole answer.",
+        "WebSockets whose last answer was broken off, each followed by one that begins with the "
+        f"same input or continues a response of it. Codex uses HTTP after {MAX_RECONNECTS}.",
+        "A loop that opens a new socket whenever the old one closes, without a limit.",
+        "warning",
+        _find_reconnects,
+    ),
+)

@@ -1,0 +1,72 @@
+"""Reads recorded exchanges of the Responses API, for rules on what clients have to send again."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from scenarios_app.wire.decoded import parse_events, parse_json
+
+_NOT_FOUND = "previous_response_not_found"
+_WHOLE = frozenset({"response.completed", "response.incomplete"})
+
+
+class RecordedTurn(msgspec.Struct, frozen=True):
+    """One exchange. `inputs` are the texts of the user and the outputs of calls in the request.
+
+    `calls` are the tools' names by call id, if all of the response was sent. `is_refused` is true
+    if the server does not know the previous response. Ids are empty where there are none.
+    """
+
+    inputs: frozenset[str]
+    previous_response: str = ""
+    response: str = ""
+    calls: Mapping[str, str] = {}
+    is_refused: bool = False
+
+
+def read_turn(request_body: str, response_body: str) -> RecordedTurn | None:
+    """Return an exchange as a turn, or None if its request is not one of this API."""
+    body = parse_json(request_body)
+    if not isinstance(body, dict) or "input" not in body:
+        return None
+    previous = body.get("previous_response_id")
+    response, calls = "", {}
+    for event in parse_events(response_body.encode()):
+        match event:
+            case {"type": str(kind), "response": {"id": str(response), "output": list(items)}}:
+                calls = dict(_read_calls(items)) if kind in _WHOLE else {}
+    return RecordedTurn(
+        frozenset(_read_inputs(body["input"])),
+        previous if isinstance(previous, str) else "",
+        response,
+        calls,
+        is_refused=_NOT_FOUND in response_body,
+    )
+
+
+def output_of(call_id: str) -> str:
+    """Return the input that is the output of a call."""
+    return f"output {call_id}"
+
+
+def _read_inputs(items: Any) -> Iterator[str]:
+    if isinstance(items, str):
+        yield f"user {items}"
+    for item in items if isinstance(items, list) else ():
+        match item:
+            case {"type": str(kind), "call_id": str(call_id)} if kind.endswith("_output"):
+                yield output_of(call_id)
+            case {"role": "user", "content": str(text)}:
+                yield f"user {text}"
+            case {"role": "user", "content": list(parts)}:
+                yield "user " + "".join(
+                    str(part.get("text", "")) for part in parts if isinstance(part, dict)
+                )
+
+
+def _read_calls(items: list[Any]) -> Iterator[tuple[str, str]]:
+    for item in items:
+        match item:
+            case {"call_id": str(call_id), "name": str(name)}:
+                yield call_id, name

@@ -1,0 +1,1 @@
+"""Recorded turns of the Responses API."""
