@@ -73,6 +73,15 @@ WHEN: list[tuple[Say, dict[str, Any]]] = [
     ),
     (lambda s: s.with_tools("f", "g"), {"match": {"tools": ["f", "g"]}}),
     (
+        lambda s: s.with_tool_count(max=0).with_max_tokens(min=1, max=99),
+        {"match": {"tool_count": {"max": 0}, "max_tokens": {"min": 1, "max": 99}}},
+    ),
+    (lambda s: s.with_response_format("json"), {"match": {"response_format": "json"}}),
+    (
+        lambda s: s.with_response_format(schema="Route"),
+        {"match": {"response_format": {"schema": "Route"}}},
+    ),
+    (
         lambda s: s.with_tool_call("exec", "ls"),
         {"match": {"tool_calls": [{"name": "exec", "input": "ls"}]}},
     ),

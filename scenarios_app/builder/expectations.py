@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Literal, Self, TypedDict, Unpack
 
 from scenarios_app.builder.draft import Draft, Object
 from scenarios_app.engine.canonical import Role
@@ -158,6 +158,20 @@ class Expectations(Draft):
         """Match requests that offer all these tools."""
         return self._match({"tools": list(names)})
 
+    def with_tool_count(self, *, min: int | None = None, max: int | None = None) -> Self:
+        """Match requests that offer this many tools."""
+        return self._match({"tool_count": _range(min, max)})
+
+    def with_max_tokens(self, *, min: int | None = None, max: int | None = None) -> Self:
+        """Match requests with a token limit in this range."""
+        return self._match({"max_tokens": _range(min, max)})
+
+    def with_response_format(
+        self, kind: Literal["text", "json", "schema"] | None = None, *, schema: str | None = None
+    ) -> Self:
+        """Match requests for text, for any JSON, or for JSON of a schema, which may be named."""
+        return self._match({"response_format": kind if schema is None else {"schema": schema}})
+
     def with_tool_call(self, name: str, input: str | None = None, /, **arguments: object) -> Self:
         """Match an earlier call of this tool with at least these arguments, or with this input."""
         keys = {"arguments": arguments or None, "input": input}
@@ -246,6 +260,10 @@ class Expectations(Draft):
     def _match_entry(self, key: str, name: str, condition: object) -> Self:
         draft = self._to_match()
         return draft._put(draft._step.with_entries("match", key, {name: condition}))
+
+
+def _range(low: int | None, high: int | None) -> dict[str, int]:
+    return {key: n for key, n in (("min", low), ("max", high)) if n is not None}
 
 
 def _condition(text: str | None, keys: Mapping[str, object]) -> dict[str, object]:

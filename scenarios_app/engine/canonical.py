@@ -105,11 +105,23 @@ class ToolChoice(msgspec.Struct, frozen=True):
 
 class JsonFormat(msgspec.Struct, frozen=True):
     """The answer's text must be JSON of `schema`, found in the request at `place`. A `bare` answer
-    is the string itself instead of its JSON."""
+    is the string itself instead of its JSON. `name` is that of the schema, if it has one there."""
 
     schema: Json
     place: str
     bare: bool = False
+    name: str = ""
+
+    @property
+    def has_schema(self) -> bool:
+        """False if the request wants any JSON."""
+        return self.schema is not ANY_OBJECT
+
+    @property
+    def schema_name(self) -> str:
+        """The schema's name, else its title, else an empty text."""
+        title = self.schema.get("title") if isinstance(self.schema, dict) else None
+        return self.name or (title if isinstance(title, str) else "")
 
 
 # The schema of an answer if the request wants JSON without a schema.

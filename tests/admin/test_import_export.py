@@ -142,6 +142,7 @@ def test_exported_scenario_is_imported_unchanged(root: Client) -> None:
         {"answer_tool_calls": [{"name": "f", "arguments": {"b": 1.0, "a": 10**20}}], "turn": 2},
         {"answer_tool_calls": [{"name": "exec", "input": "ls\n", "namespace": "functions"}]},
         {"match_extra": {"tool_calls": [{"name": "exec", "input": {"contains": "ls"}}]}},
+        {"match_extra": {"tool_count": {"max": 0}, "response_format": {"schema": "Route"}}},
         variables={"z": 1, "a": "ü"},
     )
     scenario.steps.filter(order=1).update(answer_text='</textarea>\n\n<b>"&amp;')

@@ -19,6 +19,8 @@ HEADINGS: Mapping[str, str] = {
     "MessageConditionDocument": "a message",
     "ToolCallConditionDocument": "an earlier call",
     "ToolResultConditionDocument": "a tool's result",
+    "NamedSchemaDocument": "a named schema",
+    "RangeDocument": "a range",
     "ExpectDocument": "expect",
     "FailuresDocument": "failures",
     "FaultDocument": "a fault",

@@ -87,6 +87,24 @@ def test_a_wire_reads_a_whole_conversation_of_its_own(way: str) -> None:
     assert "Let me look." in said and said[-1] == "Sun."
 
 
+@pytest.mark.parametrize("way", ["openai", "responses"])
+def test_custom_call_and_its_result_are_sent_as_such(way: str) -> None:
+    call = ToolCallPart("c1", "exec", "ls", custom=True, namespace="" if way == "openai" else "n")
+    talk = (
+        CONVERSATION[0],
+        Message("assistant", (call,)),
+        Message("tool", (ToolResultPart("c1", "exec", "a b"),)),
+    )
+    sent = wires_by_name()[way].sample(SampleRequest("", conversation=talk))
+    body = json.dumps(sent.body).encode()
+    target = find_target(Call("POST", sent.path, {}, sent.headers, body))
+    assert target is not None and target.endpoint is not None
+    made = Call("POST", sent.path, {}, sent.headers, body)
+    request = target.endpoint.read(made, target.endpoint, target.params, read_body(body, Limits()))
+    assert request.messages == talk
+    assert way == "openai" or sent.body["input"][-1]["type"] == "custom_tool_call_output"
+
+
 @pytest.mark.parametrize("arguments", ["[1]", '{"half": '])
 @pytest.mark.parametrize("way", ["anthropic", "gemini", "ollama"])
 def test_arguments_that_are_no_object_are_sent_as_an_empty_one(way: str, arguments: str) -> None:

@@ -19,6 +19,11 @@ from scenarios_app.engine.conditions.request import (
     StreamCondition,
     TurnCondition,
 )
+from scenarios_app.engine.conditions.settings import (
+    MaxTokensCondition,
+    ResponseFormatCondition,
+    ToolCountCondition,
+)
 from scenarios_app.engine.conditions.subjects import RequestReader
 from scenarios_app.engine.conditions.texts import TextCondition
 from scenarios_app.engine.conditions.tools import (
@@ -39,8 +44,11 @@ BUILT_IN_CONDITIONS: ConditionKinds = (
     StreamCondition,
     MessageCondition,
     OfferedToolCondition,
+    ToolCountCondition,
     ToolCallCondition,
     ToolResultCondition,
+    ResponseFormatCondition,
+    MaxTokensCondition,
     HeaderCondition,
     MetadataCondition,
     RecordedCondition,

@@ -154,10 +154,13 @@ def _chosen_tool_name(tool: Json) -> str | None:
 def to_json_format(form: Json, place: str) -> JsonFormat | None:
     """Return the JSON format that a response must have, if any, for chat or Responses."""
     match form:
-        case {"type": "json_schema", "json_schema": {"schema": schema}}:
-            return JsonFormat(schema, place)
-        case {"type": "json_schema", "schema": schema}:
-            return JsonFormat(schema, place)
+        case {"type": "json_schema", "json_schema": {"schema": schema, **others}} | {
+            "type": "json_schema",
+            "schema": schema,
+            **others,
+        }:
+            name = others.get("name")
+            return JsonFormat(schema, place, name=name if isinstance(name, str) else "")
         case {"type": "json_schema" | "json_object"}:
             return JsonFormat(ANY_OBJECT, place)
         case _:

@@ -46,10 +46,10 @@ from tests.serving.pipelines import Playing, says, scenario
 class LengthCondition(Condition):
     """How long an answer a request wants at most."""
 
-    key = "max_tokens"
+    key = "answer_limit"
     shape = Whole | None
     meaning = "The longest answer that the request may ask for."
-    keyword = "with_max_tokens"
+    keyword = "with_answer_limit"
 
     most: int
 
@@ -92,8 +92,8 @@ def asking_for(tokens: int) -> Call:
     return Call("POST", "/acme/chat", {}, {"x-acme": KEY}, json.dumps(body).encode())
 
 
-SHORT = says("short", match={"max_tokens": 10})
-LONG = says("long", match={"max_tokens": 1000})
+SHORT = says("short", match={"answer_limit": 10})
+LONG = says("long", match={"answer_limit": 1000})
 
 
 @pytest.mark.usefixtures("length")
@@ -104,24 +104,24 @@ async def test_added_condition_selects_the_step_and_explains_a_miss() -> None:
         assert json.loads(body)["choices"][0]["message"]["content"] == text
     status, _, body = await playing.ask(asking_for(5000))
     assert status == 404
-    assert b"match.max_tokens: expected at most 10 tokens, got 5000 tokens" in body
+    assert b"match.answer_limit: expected at most 10 tokens, got 5000 tokens" in body
 
 
 @pytest.mark.usefixtures("length")
 def test_added_condition_is_in_the_schema_and_validated() -> None:
-    key = json_schema()["$defs"]["MatchDocument"]["properties"]["max_tokens"]
+    key = json_schema()["$defs"]["MatchDocument"]["properties"]["answer_limit"]
     assert key["description"] == "The longest answer that the request may ask for."
     wrong = "expected a whole number from 0 to 2147483647"
-    with pytest.raises(DocumentError, match=f"match.max_tokens: {wrong}"):
-        load_documents(scenario("lengths", says("no", match={"max_tokens": "ten"})))
+    with pytest.raises(DocumentError, match=f"match.answer_limit: {wrong}"):
+        load_documents(scenario("lengths", says("no", match={"answer_limit": "ten"})))
 
 
 @pytest.mark.usefixtures("length")
 def test_added_condition_is_in_titles_builder_and_lint() -> None:
     assert str(title_of(1, SHORT)) == "1 · at most 10 tokens → text “short”"
     built: Any = builder.scenario("s")
-    document = built.with_max_tokens(10).respond_with_text("short").build()
-    assert document["steps"][0]["match"] == {"max_tokens": 10}
+    document = built.with_answer_limit(10).respond_with_text("short").build()
+    assert document["steps"][0]["match"] == {"answer_limit": 10}
     for steps, shadowed in (((SHORT, LONG), []), ((LONG, SHORT), [2])):
         suspicions = suspicions_of(load_documents(scenario("lengths", *steps)))
         assert [one.step for one in suspicions if one.kind == "shadowed"] == shadowed
@@ -132,17 +132,17 @@ def test_added_condition_is_in_titles_builder_and_lint() -> None:
 def test_condition_without_a_column_is_stored_in_the_extra_column(root: Browser) -> None:
     (document,) = load_documents(scenario("lengths", SHORT))
     stored = save_document(document)
-    assert stored.steps.get().match_extra == {"max_tokens": 10}
+    assert stored.steps.get().match_extra == {"answer_limit": 10}
     assert "at most 10 tokens" in root.get(page_of(stored)).content.decode()
     assert save(root, stored).status_code == 302
     assert dump(document_of(stored)) == dump(document)
 
 
 def test_condition_that_is_not_installed_is_an_unknown_key() -> None:
-    with pytest.raises(DocumentError, match="max_tokens: unknown key"):
+    with pytest.raises(DocumentError, match="answer_limit: unknown key"):
         load_documents(scenario("lengths", SHORT))
-    with pytest.raises(AttributeError, match="with_max_tokens"):
-        builder.scenario("s").with_max_tokens  # type: ignore[attr-defined]  # noqa: B018
+    with pytest.raises(AttributeError, match="with_answer_limit"):
+        builder.scenario("s").with_answer_limit  # type: ignore[attr-defined]  # noqa: B018
 
 
 @pytest.mark.parametrize("kind", BUILT_IN_CONDITIONS)

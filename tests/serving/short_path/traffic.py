@@ -12,6 +12,13 @@ from tests.serving.templates.test_templates import ASK, EFFECTS, OPTIONS, PRODUC
 
 SESSIONS = ("default", "one", "two")
 _WORDS = ("refund", "order", "Hello", "Zürich", "12", "needle", "\u2028", '"')
+_SETTINGS: tuple[dict[str, Any], ...] = (
+    {"response_format": "text"},
+    {"response_format": "json"},
+    {"tool_count": {"min": 1}},
+    {"tool_count": {"max": 0}},
+    {"max_tokens": {"min": 3, "max": 100}},
+)
 _CONVERSATION = [
     {"role": "user", "content": "Hello"},
     {"role": "assistant", "content": "Hi! What can I do?"},
@@ -39,13 +46,15 @@ def _step(draw: Random) -> dict[str, Any]:
         step["expect"] = {"temperature": 0.5}
     if draw.random() < 0.1:
         step["failures"] = {"times": 1, "fault": {"kind": "http", "status": 503}}
-    match draw.randrange(4):
+    match draw.randrange(5):
         case 0:
             step["match"] = {"messages": [{"role": "user", "contains": draw.choice(_WORDS)}]}
         case 1:
             step["match"] = {"provider": draw.choice(["anthropic", "gemini", "ollama", "openai"])}
         case 2:
             step["turn"] = draw.randint(1, 2)
+        case 3:
+            step["match"] = draw.choice(_SETTINGS)
     return step
 
 

@@ -50,8 +50,8 @@ def test_a_tool_choice_has_one_meaning(sent: Any, meant: ToolChoice) -> None:
     ],
 )
 def test_a_response_format_has_one_meaning(sent: Any, schema: bool) -> None:
-    wanted = {"type": "null"} if schema else ANY_OBJECT
-    assert to_json_format(sent, "text.format") == JsonFormat(wanted, "text.format")
+    wanted = JsonFormat({"type": "null"}, "f", name="n") if schema else JsonFormat(ANY_OBJECT, "f")
+    assert to_json_format(sent, "f") == wanted
 
 
 @pytest.mark.parametrize("sent", [None, {"type": "text"}, {"type": "grammar", "grammar": "x"}])

@@ -1,0 +1,126 @@
+"""Each API's response format, token limit and tools, as conditions on them see them."""
+
+import json
+from typing import Any
+
+import pytest
+
+from scenarios_app.engine.canonical import CanonicalRequest
+from scenarios_app.engine.document import load_match
+from scenarios_app.wire.base import Call
+from scenarios_app.wire.body import Limits, read_body
+from scenarios_app.wire.registry import find_target
+from tests.engine.asking import match_request
+
+HEADERS = {"authorization": "Bearer k", "x-api-key": "k", "x-goog-api-key": "k"}
+SCHEMA: Any = {"type": "object", "title": "Route", "properties": {"to": {"type": "string"}}}
+NAMED = {"name": "choice", "schema": SCHEMA}
+USER = [{"role": "user", "content": "Hello"}]
+CHAT: tuple[str, Any] = ("/v1/chat/completions", {"model": "m", "messages": USER})
+RESPONSES: tuple[str, Any] = ("/v1/responses", {"model": "m", "input": "Hello"})
+CLAUDE: tuple[str, Any] = ("/v1/messages", {"model": "m", "max_tokens": 64, "messages": USER})
+LLAMA: tuple[str, Any] = ("/api/chat", {"model": "m", "messages": USER})
+GEMINI: tuple[str, Any] = (
+    "/v1beta/models/m:generateContent",
+    {"contents": [{"role": "user", "parts": [{"text": "Hello"}]}]},
+)
+JSON_SCHEMA = {"type": "json_schema", "schema": SCHEMA}
+MIME = {"responseMimeType": "application/json"}
+TOOL = {"name": "f", "parameters": {"type": "object"}}
+FUNCTION = {"type": "function", "function": TOOL}
+
+
+def requests_of(wire: tuple[str, Any], **keys: Any) -> list[CanonicalRequest]:
+    """The request of a body with these keys, as each of its endpoint's readers gives it."""
+    path, body = wire
+    raw = json.dumps({**body, **keys}).encode()
+    call = Call("POST", path, {}, HEADERS, raw)
+    target = find_target(call)
+    assert target is not None and target.endpoint is not None
+    endpoint, limits = target.endpoint, Limits()
+    requests = [endpoint.read(call, endpoint, target.params, read_body(raw, limits))]
+    if endpoint.typed is not None:
+        requests.append(endpoint.typed.read(call, endpoint, target.params, limits))
+    return requests
+
+
+def holds(match: Any, wire: tuple[str, Any], **keys: Any) -> set[bool]:
+    compiled = load_match(match)
+    return {match_request(compiled, request).matched for request in requests_of(wire, **keys)}
+
+
+@pytest.mark.parametrize(
+    ("wire", "keys", "wanted"),
+    [
+        (CHAT, {}, "text"),
+        (CHAT, {"response_format": {"type": "text"}}, "text"),
+        (CHAT, {"response_format": {"type": "json_object"}}, "json"),
+        (CHAT, {"response_format": {"type": "json_schema", "json_schema": NAMED}}, "schema"),
+        (
+            CHAT,
+            {"response_format": {"type": "json_schema", "json_schema": NAMED}},
+            {"schema": "choice"},
+        ),
+        (
+            CHAT,
+            {"response_format": {"type": "json_schema", "json_schema": {**NAMED, "name": 1}}},
+            {"schema": "Route"},
+        ),
+        (RESPONSES, {"text": {"verbosity": "low"}}, "text"),
+        (RESPONSES, {"text": {"format": {"type": "json_object"}}}, "json"),
+        (RESPONSES, {"text": {"format": {**JSON_SCHEMA, "name": "choice"}}}, {"schema": "choice"}),
+        (CLAUDE, {}, "text"),
+        (CLAUDE, {"output_config": {"format": JSON_SCHEMA}}, {"schema": "Route"}),
+        (GEMINI, {}, "text"),
+        (GEMINI, {"generationConfig": MIME}, "json"),
+        (GEMINI, {"generationConfig": {**MIME, "responseSchema": SCHEMA}}, {"schema": "Route"}),
+        (GEMINI, {"generationConfig": {**MIME, "responseJsonSchema": SCHEMA}}, "schema"),
+        (LLAMA, {}, "text"),
+        (LLAMA, {"format": "json"}, "json"),
+        (LLAMA, {"format": SCHEMA}, {"schema": "Route"}),
+    ],
+)
+def test_response_format_of_each_api_is_matched(
+    wire: tuple[str, Any], keys: Any, wanted: Any
+) -> None:
+    assert holds({"response_format": wanted}, wire, **keys) == {True}
+    kind = wanted if isinstance(wanted, str) else "schema"
+    for other in {"text", "json", "schema"} - {kind}:
+        assert holds({"response_format": other}, wire, **keys) == {False}
+
+
+@pytest.mark.parametrize(
+    ("wire", "keys"),
+    [
+        (CHAT, {"max_tokens": 64}),
+        (CHAT, {"max_completion_tokens": 64, "max_tokens": 9}),
+        (RESPONSES, {"max_output_tokens": 64}),
+        (CLAUDE, {}),
+        (GEMINI, {"generationConfig": {"maxOutputTokens": 64}}),
+        (LLAMA, {"options": {"num_predict": 64}}),
+    ],
+)
+def test_token_limit_of_each_api_is_matched(wire: tuple[str, Any], keys: Any) -> None:
+    assert holds({"max_tokens": {"min": 64, "max": 64}}, wire, **keys) == {True}
+    assert holds({"max_tokens": {"max": 63}}, wire, **keys) == {False}
+
+
+@pytest.mark.parametrize("wire", [CHAT, RESPONSES, GEMINI, LLAMA])
+def test_request_without_a_token_limit_is_in_no_range(wire: tuple[str, Any]) -> None:
+    assert holds({"max_tokens": {"min": 0}}, wire) == {False}
+
+
+@pytest.mark.parametrize(
+    ("wire", "tools"),
+    [
+        (CHAT, [FUNCTION, {"type": "custom", "custom": {"name": "g"}}]),
+        (RESPONSES, [{"type": "function", **TOOL}, {"type": "web_search"}]),
+        (CLAUDE, [{"name": "f", "input_schema": {}}, {"name": "g", "input_schema": {}}]),
+        (GEMINI, [{"functionDeclarations": [TOOL, {"name": "g"}]}]),
+        (LLAMA, [FUNCTION, {"type": "function", "function": {"name": "g"}}]),
+    ],
+)
+def test_tools_of_each_api_are_counted(wire: tuple[str, Any], tools: Any) -> None:
+    assert holds({"tool_count": {"min": 2, "max": 2}}, wire, tools=tools) == {True}
+    assert holds({"tool_count": {"max": 1}}, wire, tools=tools) == {False}
+    assert holds({"tool_count": {"max": 0}}, wire) == {True}
