@@ -14,8 +14,6 @@ def fit_calls(choice: Choice, tools: Sequence[Tool], *, custom_tools: bool) -> C
     A call of a tool that is not offered keeps its kind if the API has `custom_tools`. An input that
     becomes a function's is its argument `input`.
     """
-    if not any(isinstance(part, ToolCallPart) for part in choice.parts):
-        return choice
     parts, chunks = list(choice.parts), choice.chunks
     for number, part in enumerate(parts):
         if isinstance(part, ToolCallPart):

@@ -223,7 +223,8 @@ def answer(
         filled = [fill_choice(choice, filler) for choice in scripted.choices]
     except TextTooLong:
         return _too_long_error(max_text_bytes)
-    filled = [fit_calls(choice, request.tools, custom_tools=custom_tools) for choice in filled]
+    if any(isinstance(part, ToolCallPart) for choice in filled for part in choice.parts):
+        filled = [fit_calls(choice, request.tools, custom_tools=custom_tools) for choice in filled]
     if sum(map(_choice_bytes, filled)) * copies > max_text_bytes:
         return _too_long_error(max_text_bytes)
     choices = assign_ids(filled * copies, seed, tool_call_prefix=tool_call_prefix)

@@ -20,11 +20,6 @@ def fitted(call: ToolCallPart, *tools: Tool, custom_tools: bool = True) -> ToolC
     return part
 
 
-def test_answer_without_calls_is_unchanged() -> None:
-    choice = Choice((TextPart("Hi"),), "stop")
-    assert fit_calls(choice, (EXEC,), custom_tools=False) is choice
-
-
 def test_custom_call_gets_the_namespace_of_its_tool() -> None:
     assert fitted(SCRIPT, *WAITS, EXEC) == ToolCallPart(
         "c1", "exec", 'say("ü")\n', custom=True, namespace="functions"
