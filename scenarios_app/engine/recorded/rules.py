@@ -29,6 +29,8 @@ _DATE: Final = re.compile(
 _UUID: Final = re.compile(
     r"(?i)(?<![0-9a-f])[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(?![0-9a-f])"
 )
+# Only measured times: those that people write are rarely fractions.
+_DURATION: Final = re.compile(r"(?<![\d.])\d{1,9}\.\d{1,9}(?= ?(?:s|ms|seconds|milliseconds)\b)")
 _BOUNDARY: Final = re.compile(r"\A--([^\r\n]{1,70})\r?\n")
 # The names of text parts.
 _TEXT_PARTS: Final = frozenset({"text", "input_text", "output_text"})
@@ -39,6 +41,7 @@ RuleName: TypeAlias = Literal[
     "ids",
     "uuids",
     "dates",
+    "durations",
     "labels",
     "caches",
     "defaults",
@@ -66,6 +69,7 @@ RULES: Final[tuple[Rule, ...]] = (
     ),
     Rule("uuids", "UUIDs inside texts are not compared."),
     Rule("dates", "Dates and times inside texts (2026-05-01, 2026-05-01T09:30:00Z) are ignored."),
+    Rule("durations", "Fractions of seconds inside texts (0.31s, 1.2 seconds) are not compared."),
     Rule("labels", "user, safety_identifier, metadata and client_metadata are not compared."),
     Rule("caches", "cache_control, prompt_cache_key and prompt_cache_retention are not compared."),
     Rule("defaults", "Null, an empty list or object, stream false and n 1 count as missing."),
@@ -101,6 +105,8 @@ class _BodyNormalizer:
             self._texts.append(lambda text: _UUID.sub("<uuid>", text))
         if "dates" in on:
             self._texts.append(lambda text: _DATE.sub("<date>", text))
+        if "durations" in on:
+            self._texts.append(lambda text: _DURATION.sub("<duration>", text))
 
     def value(self, value: Json) -> Json:
         match value:

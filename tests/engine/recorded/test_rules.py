@@ -30,6 +30,7 @@ CASES: dict[str, tuple[Any, Any]] = {
         {"t": "run 9f2504e0-4f89-11d3-9a0c-0305e82c3302"},
     ),
     "dates": ({"t": "Today is 2026-05-01."}, {"t": "Today is 2026-11-23."}),
+    "durations": ({"t": "2 passed in 0.31s"}, {"t": "2 passed in 12.4s"}),
     "labels": (
         {"user": "a", "metadata": {"run": "1"}, "client_metadata": {"thread_id": "a"}},
         {"safety_identifier": "b", "client_metadata": {"thread_id": "b"}},
@@ -96,6 +97,16 @@ def test_dates_are_known_in_the_forms_in_which_programs_write_them(text: str) ->
 
 @pytest.mark.parametrize("text", ["2026-13-01", "version 12026-05-01", "1-2-3", "2026-05-011"])
 def test_other_numbers_are_no_dates(text: str) -> None:
+    assert normalize_body(text) == text
+
+
+@pytest.mark.parametrize("text", ["Wall time 0.3 seconds", "0.3s", "ran for 12.25 ms"])
+def test_measured_durations_are_not_compared(text: str) -> None:
+    assert "<duration>" in str(normalize_body(text))
+
+
+@pytest.mark.parametrize("text", ["wait 3 seconds", "version 1.2.3 s", "0.3 score", "5s", "$1.5"])
+def test_other_numbers_before_words_are_compared(text: str) -> None:
     assert normalize_body(text) == text
 
 
