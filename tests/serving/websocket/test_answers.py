@@ -144,6 +144,23 @@ async def test_lanes_run_at_the_same_time_and_each_in_order(
     assert ends == [("fast", "Hi there."), ("slow", "one two three four"), ("slow", "Hi there.")]
 
 
+async def test_steering_of_a_paced_response_continues_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    then = says("Then.", match={"messages": [{"role": "user", "contains": "Stop"}]})
+    async with (
+        socket_server(monkeypatch, scenario("s", then, PACED)) as (port, _),
+        connected(port) as client,
+    ):
+        await client.send(model="paced", input="Hello")
+        name = (await client.event())["response"]["id"]
+        steer = {"type": "response.steer", "previous_response_id": name, "input": "Stop."}
+        await client.connection.send(json.dumps(steer))
+        events = await client.answer()
+        assert "response.steer.accepted" in [event["type"] for event in events]
+        successor = (await client.answer())[-1]
+    assert text_of(successor) == "Then."
+    assert successor["response"]["previous_response_id"] == name
+
+
 async def test_model_of_the_url_is_used_without_another(monkeypatch: pytest.MonkeyPatch) -> None:
     path = "/xai/v1/responses?model=gpt-4o"
     async with socket_server(monkeypatch, DOCUMENT) as (port, _), connected(port, path) as client:

@@ -12,6 +12,15 @@ from scenarios_app.engine.canonical import ErrorAnswer, Json
 from scenarios_app.wire.base import encode_json
 from scenarios_app.wire.openai.responses.record import encode_items, write_record
 from scenarios_app.wire.openai.responses.request import read_input
+from scenarios_app.wire.openai.responses.steering import (
+    MAX_STEERS,
+    Steer,
+    Steering,
+    input_items,
+    items_of,
+    read_steer_items,
+    required_input,
+)
 from scenarios_app.wire.openai.shared import error_fields, error_type
 from scenarios_app.wire.sockets import (
     CloseSocket,
@@ -28,6 +37,8 @@ MAX_SECONDS: Final = 3_600.0
 # Requests that wait for their lane, and responses that are not stored; the oldest are evicted.
 MAX_WAITING_BYTES: Final = 4_194_304
 MAX_CACHED_BYTES: Final = 4_194_304
+# Ids of ended responses that are remembered for steering that comes too late.
+MAX_ENDED: Final = 64
 
 _STREAM_ID = re.compile(r"[A-Za-z0-9_.-]{1,256}")
 _RESPONSE_ID = re.compile(rb'"response": ?\{"id": ?"([^"]+)"')
@@ -39,6 +50,8 @@ _PLAIN_HEADERS = frozenset({"content-length", "content-type", "transfer-encoding
 
 # Fields that the same request over HTTP has not.
 _OWN_FIELDS = frozenset({"type", "stream_id", "background", "generate"})
+# Fields of requests whose responses cannot be steered.
+_UNSTEERABLE = frozenset({"conversation", "context_management"})
 _TRUE, _FALSE = msgspec.Raw(b"true"), msgspec.Raw(b"false")
 
 _decode_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
@@ -64,6 +77,9 @@ class _WaitingTurn(Turn):
 
     previous: str | None = None
     stores: bool = True
+    # Input that steers its response, and that which made this request.
+    steers: list[Steer] = msgspec.field(default_factory=list)
+    steered_by: Sequence[Steer] = ()
 
 
 class _CachedResponse(msgspec.Struct, frozen=True):
@@ -93,6 +109,9 @@ class ResponsesSocket:
         self._waiting_bytes = 0
         self._cache: OrderedDict[str, _CachedResponse] = OrderedDict()
         self._cached_bytes = 0
+        self._steering = Steering()
+        # The latest responses that have ended.
+        self._ended: deque[str] = deque(maxlen=MAX_ENDED)
         self._is_expired = False
 
     def receive(self, data: bytes) -> Sequence[SocketAction]:
@@ -103,8 +122,10 @@ class ResponsesSocket:
             if event.type == "response.processed":
                 # Codex reports with it that it has handled a response; nothing follows from it.
                 return ()
+            if event.type == "response.steer":
+                return (self._steer(_decode(data)),)
             if event.type != "response.create":
-                message = f"There is no client event {event.type!r}; send 'response.create'."
+                message = f"There is no client event {event.type!r}; 'response.create' is one."
                 raise _Refused(message, param="type")
             if self._is_expired:
                 return (RefuseTurn(turn, _EXPIRED),)
@@ -144,16 +165,78 @@ class ResponsesSocket:
         self._active -= 1
         self._waiting_bytes -= len(turn.body)
         is_answered = status < 400 and _ANSWERED.match(turn.last_event) is not None
-        if is_answered and not turn.stores:
-            self._keep(turn)
-        elif not is_answered and turn.previous is not None:
+        match = _RESPONSE_ID.search(turn.last_event)
+        if match is not None:
+            self._ended.append(name := match[1].decode())
+            if is_answered and not turn.stores:
+                self._keep(name, turn)
+        if not is_answered and turn.previous is not None:
             self._evict_parent(turn.previous, turn.stream_id)
+        steered = turn.steers or turn.steered_by
+        events = self._end_steering(turn, lane, is_answered=is_answered) if steered else ()
         if lane:
             self._ready.append(lane[0])
         else:
             del self._lanes[turn.stream_id]
         started = self._start() if self._ready else ()
-        return (*started, *self._close_if_expired()) if self._is_expired else started
+        if self._is_expired:
+            return (*events, *started, *self._close_if_expired())
+        return (*events, *started) if events else started
+
+    def _steer(self, event: Mapping[str, Json]) -> SendEvent:
+        """Queue input for a response that is being sent; return the acknowledgement."""
+        name, items = event.get("previous_response_id"), read_steer_items(event)
+        turn = self._active_turn(name)
+        body = _decode_fields(turn.body) if turn is not None else {}
+        if items is None or not isinstance(name, str):
+            message = "Steering takes 'previous_response_id', and messages of the user as 'input'."
+            failure = "invalid_input", message
+        elif turn is None and name in self._ended:
+            failure = "response_already_completed", "The response has ended."
+        elif turn is None:
+            failure = "response_not_found", "No such response is under way on this connection."
+        elif not _UNSTEERABLE.isdisjoint(body):
+            message = "Responses with a conversation or automatic compaction cannot be steered."
+            failure = "steering_not_supported", message
+        elif len(turn.steers) >= MAX_STEERS:
+            failure = "too_many_pending_steers", f"{MAX_STEERS} inputs wait for this response."
+        else:
+            number = len(turn.steers)
+            steer = Steer(f"steer_{name}_{number}", name, event["input"], items)
+            turn.steers.append(steer)
+            return SendEvent(_on_lane(turn, self._steering.accept(steer)))
+        return SendEvent(_on_lane(turn or Turn(b""), self._steering.fail(event, *failure)))
+
+    def _active_turn(self, name: Json) -> _WaitingTurn | None:
+        """Return the request whose response has this id and is being sent, or None."""
+        for lane in self._lanes.values():
+            match = _RESPONSE_ID.search(lane[0].first_event)
+            if match is not None and match[1].decode() == name:
+                return lane[0]
+        return None
+
+    def _end_steering(
+        self, turn: _WaitingTurn, lane: deque[_WaitingTurn], *, is_answered: bool
+    ) -> list[SendEvent]:
+        """Make the input that steered a response the next request of its lane, unless it failed or
+        waits for the results of tools."""
+        steers = turn.steers
+        if not is_answered:
+            events = self._steering.fail_all([*turn.steered_by, *steers])
+        elif not steers:
+            return []
+        elif calls := required_input(turn.last_event):
+            events = self._steering.wait(steers, calls)
+        else:
+            fields: dict[str, Any] = dict(_decode_fields(turn.body))
+            fields |= {"previous_response_id": steers[0].response, "input": items_of(steers)}
+            body, name = encode_json(fields), steers[0].response
+            successor = _WaitingTurn(body, turn.stream_id, previous=name, stores=turn.stores)
+            successor.steered_by = steers
+            self._waiting_bytes += len(body)
+            lane.appendleft(successor)
+            return []
+        return [SendEvent(_on_lane(turn, event)) for event in events]
 
     def expire(self, age: float) -> Sequence[SocketAction]:
         """Take the age of the connection in seconds: beyond the limit nothing new is answered."""
@@ -189,6 +272,9 @@ class ResponsesSocket:
         body["stream"] = _TRUE
         if event.generate is False:
             body["generate"] = _FALSE
+        if turn.previous is not None and (waiting := self._steering.take(turn.previous)):
+            own = input_items(_decode(body["input"])) if "input" in body else ()
+            body["input"] = msgspec.Raw(encode_json([*waiting, *own]))
         if self._model is not None:
             body.setdefault("model", msgspec.Raw(encode_json(self._model)))
         turn.body = encode_json(body)
@@ -223,12 +309,8 @@ class ResponsesSocket:
             actions.append(StartTurn(turn))
         return actions
 
-    def _keep(self, turn: _WaitingTurn) -> None:
+    def _keep(self, name: str, turn: _WaitingTurn) -> None:
         """Cache the response of a turn that is not stored."""
-        match = _RESPONSE_ID.search(turn.last_event)
-        if match is None:
-            return
-        name = match[1].decode()
         self._drop(name)
         kept = _CachedResponse(turn.body, turn.last_event, turn.stream_id, turn.previous)
         self._cache[name] = kept

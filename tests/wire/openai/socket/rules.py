@@ -30,6 +30,17 @@ class Rules:
         for action in self.rules.expire(age):
             self._do(action)
 
+    def begin(self, name: str = "resp_1") -> None:
+        """Send the first event of the first request's response."""
+        event = {"type": "response.created", "sequence_number": 0, "response": {"id": name}}
+        self.rules.encode(self.started[0], sse(event))
+
+    def steer(self, name: object = "resp_1", value: object = "Stop.", **more: object) -> Any:
+        """Send steering input; return the event that acknowledges it."""
+        event = {"type": "response.steer", "previous_response_id": name, "input": value, **more}
+        self.receive(event)
+        return self.sent.pop()
+
     def complete(self, name: str = "resp_1", *, status: int = 200, **fields: Any) -> Any:
         """End the first request with a response; return that request."""
         turn = self.started.pop(0)

@@ -1,0 +1,134 @@
+"""Steering of a Response over a WebSocket: input that is queued while the response is sent, and
+becomes the next request of its lane."""
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from scenarios_app.engine.canonical import Json
+from scenarios_app.wire.base import encode_json
+
+MAX_STEERS: Final = 16
+# Responses whose steering waits for the results of their tools; the oldest are dropped.
+MAX_WAITING: Final = 64
+_KEYS = frozenset({"type", "previous_response_id", "input"})
+_MESSAGE_KEYS = frozenset({"type", "role", "content", "id", "status"})
+# The kind of the item that brings the result of each kind of call.
+_RESULTS: Mapping[str, str] = {
+    "function_call": "function_call_output",
+    "custom_tool_call": "custom_tool_call_output",
+    "computer_call": "computer_call_output",
+    "shell_call": "shell_call_output",
+    "apply_patch_call": "apply_patch_call_output",
+}
+_decode = msgspec.json.Decoder().decode
+
+
+class Steer(msgspec.Struct, frozen=True):
+    """Queued input: the response that it steers, and the items that it adds."""
+
+    id: str
+    response: str
+    input: Any
+    items: tuple[Json, ...]
+
+
+class Steering:
+    """The events about steering on one connection, and what waits for the results of tools."""
+
+    def __init__(self) -> None:
+        self._sent = 0
+        self._waiting: OrderedDict[str, tuple[Json, ...]] = OrderedDict()
+
+    def accept(self, steer: Steer) -> bytes:
+        """Return the event that acknowledges queued input."""
+        named: Json = {"id": steer.id, "previous_response_id": steer.response}
+        return self._event("accepted", steer=named)
+
+    def fail(self, event: Mapping[str, Json], code: str, message: str, steer_id: str = "") -> bytes:
+        """Return the event that gives the input of a steering event back."""
+        steer = {key: event.get(key) for key in ("input", "previous_response_id")}
+        named: Json = {**steer, "id": steer_id} if steer_id else steer
+        error: Json = {"type": "invalid_request_error", "code": code, "message": message}
+        return self._event("failed", error=error, steer=named)
+
+    def fail_all(self, steers: Sequence[Steer]) -> list[bytes]:
+        """Return the events for input that could not become a request."""
+        message = "The response failed, so that nothing continues it."
+        return [
+            self.fail(
+                {"input": one.input, "previous_response_id": one.response},
+                *("successor_creation_failed", message, one.id),
+            )
+            for one in steers
+        ]
+
+    def wait(self, steers: Sequence[Steer], calls: Sequence[Json]) -> list[bytes]:
+        """Keep input until the results of these calls come; return the events that say so."""
+        self._waiting[steers[0].response] = items_of(steers)
+        while len(self._waiting) > MAX_WAITING:
+            self._waiting.popitem(last=False)
+        reason: Json = "waiting_for_required_input"
+        return [
+            self._event(
+                "pending",
+                steer={"id": one.id, "previous_response_id": one.response},
+                reason=reason,
+                required_input=list(calls),
+            )
+            for one in steers
+        ]
+
+    def take(self, response: str) -> tuple[Json, ...]:
+        """Return the items that wait for a request that continues a response, and drop them."""
+        return self._waiting.pop(response, ())
+
+    def _event(self, kind: str, **fields: Json) -> bytes:
+        number = self._sent
+        self._sent += 1
+        kind = f"response.steer.{kind}"
+        return encode_json({"type": kind, "sequence_number": number, **fields})
+
+
+def items_of(steers: Sequence[Steer]) -> tuple[Json, ...]:
+    """Return the items of several steering events, in their order."""
+    return tuple(item for steer in steers for item in steer.items)
+
+
+def input_items(value: Json) -> tuple[Json, ...]:
+    """Return the input of a request as items."""
+    if isinstance(value, list):
+        return tuple(value)
+    return () if value is None else ({"type": "message", "role": "user", "content": value},)
+
+
+def read_steer_items(event: Mapping[str, Json]) -> tuple[Json, ...] | None:
+    """Return the items of a steering event, or None if it is not valid: it may hold messages of the
+    user and results of functions."""
+    value = event.get("input")
+    if event.keys() - _KEYS or not isinstance(value, str | list) or not value:
+        return None
+    items = input_items(value)
+    return items if all(map(_is_steering_item, items)) else None
+
+
+def required_input(last_event: bytes) -> list[Json]:
+    """Return stubs of the results that a response waits for."""
+    output = _decode(last_event)["response"].get("output") or []
+    stubs: list[Json] = []
+    for item in output:
+        if result := _RESULTS.get(item.get("type")):
+            named = {"name": item.get("name")} if result == "function_call_output" else {}
+            stubs.append({"type": result, "call_id": item.get("call_id"), **named})
+    return stubs
+
+
+def _is_steering_item(item: Json) -> bool:
+    if not isinstance(item, dict):
+        return False
+    kind = item.get("type", "message")
+    if kind == "message":
+        return item.get("role") == "user" and not item.keys() - _MESSAGE_KEYS
+    return kind == "function_call_output"
