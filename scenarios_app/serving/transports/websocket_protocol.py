@@ -83,6 +83,9 @@ class WebSocketProtocol(asyncio.Protocol):
             if close is not None and close.code == CloseCode.MESSAGE_TOO_BIG:
                 self._session.refuse_large()
             self._leave()
+            # A client that is still sending would see a reset in place of the close frame. What it
+            # sends is dropped until it ends, or `look` gives it up.
+            self.transport.write_eof()
         elif self._turn is None:
             self._handle_some()
         self._is_between_frames = payload_at > 0 and not (self._waiting or self._parts)
@@ -190,6 +193,7 @@ class WebSocketProtocol(asyncio.Protocol):
             self._session.refuse_binary()
         elif opcode is Opcode.CLOSE:
             self._leave()
+            self.transport.close()
         elif (output := self._frames.data_to_send()) and self._answers_pings:
             # One write answers all pings that have arrived.
             self.transport.write(b"".join(output))
@@ -200,7 +204,6 @@ class WebSocketProtocol(asyncio.Protocol):
         self._closing_since = self._closing_since or time.monotonic()
         self.transport.write(b"".join(self._frames.data_to_send()))
         self._session.leave()
-        self.transport.close()
 
 
 def _payload_start(packet: bytes) -> int:

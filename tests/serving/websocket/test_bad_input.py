@@ -1,0 +1,284 @@
+"""Clients that break the rules of a WebSocket get an error or a close code, and harm no other."""
+
+import asyncio
+import base64
+import gc
+import json
+import os
+import resource
+from pathlib import Path
+from typing import Any
+
+import pytest
+from websockets.asyncio.client import connect
+from websockets.frames import Frame, Opcode
+
+from mockllm_site.serve import protocol as serve_protocol
+from scenarios_app.serving.transports import websocket, websocket_protocol
+from scenarios_app.serving.transports.websocket_protocol import WebSocketProtocol
+from scenarios_app.wire.openai.responses.socket import ResponsesSocket
+from tests.serving.pipelines import KEY, Playing, says, scenario
+from tests.serving.websocket.connections import (
+    PATH,
+    SocketClient,
+    connected,
+    socket_server,
+    text_of,
+)
+
+LONG = says("word " * 40_000, match={"model": "long"})
+ENDLESS = says("one two", match={"model": "endless"})
+ENDLESS["produce"]["pacing"] = {"chunk_ms": 90_000, "words_per_chunk": 1}
+DOCUMENT = scenario("s", LONG, ENDLESS, says("Hi there.", match={"model": "gpt-4o"}))
+# Objects that belong to a connection.
+LEFT = (WebSocketProtocol, websocket.SocketSession, ResponsesSocket)
+
+
+async def open_raw(
+    port: int, *lines: str
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, bytes]:
+    """Return a connection after its handshake, and the head of the response."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    key = base64.b64encode(os.urandom(16)).decode()
+    head = (
+        f"GET {PATH} HTTP/1.1",
+        *("host: any", f"authorization: Bearer {KEY}", "connection: Upgrade", "upgrade: websocket"),
+        *("sec-websocket-version: 13", f"sec-websocket-key: {key}", *lines, "", ""),
+    )
+    writer.write("\r\n".join(head).encode())
+    return reader, writer, await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 20)
+
+
+def frame(opcode: Opcode, data: bytes) -> bytes:
+    return Frame(opcode, data).serialize(mask=True)
+
+
+def create(**fields: Any) -> bytes:
+    return json.dumps({"type": "response.create", "model": "gpt-4o", **fields}).encode()
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [("no json", 400), ("[]", 400), ('{"type":"session.update"}', 400), ("[" * 50_000, 400)],
+)
+async def test_bad_message_is_an_error_event_and_the_connection_goes_on(
+    monkeypatch: pytest.MonkeyPatch, text: str, status: int
+) -> None:
+    async with socket_server(monkeypatch, DOCUMENT) as (port, playing), connected(port) as client:
+        await client.connection.send(text)
+        error = await client.event()
+        assert (error["type"], error["status"]) == ("error", status)
+        assert error["error"]["message"]
+        assert text_of(await client.ask()) == "Hi there."
+    assert [entry.status for entry in playing.journal] == [status, 200]
+
+
+@pytest.mark.parametrize(
+    ("message", "status", "code"),
+    [(b"binary", 400, 1003), ("x" * (websocket.MAX_MESSAGE_BYTES + 1), 413, 1009)],
+)
+async def test_binary_or_large_message_is_an_error_and_closes_the_connection(
+    monkeypatch: pytest.MonkeyPatch, message: Any, status: int, code: int
+) -> None:
+    async with (
+        socket_server(monkeypatch, DOCUMENT) as (port, playing),
+        connected(port) as neighbour,
+        connected(port) as client,
+    ):
+        await client.connection.send(message)
+        error = await client.event()
+        assert (error["type"], error["status"]) == ("error", status)
+        assert await client.close_code() == code
+        assert text_of(await neighbour.ask()) == "Hi there."
+    assert playing.journal[0].status == status
+
+
+async def test_largest_message_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with socket_server(monkeypatch, DOCUMENT) as (port, _), connected(port) as client:
+        room = websocket.MAX_MESSAGE_BYTES - len(create(input=""))
+        await client.connection.send(create(input="x" * room).decode())
+        assert text_of((await client.answer())[-1]) == "Hi there."
+
+
+async def test_message_in_many_frames_is_one_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with socket_server(monkeypatch, DOCUMENT) as (port, _), connected(port) as client:
+        await client.connection.send([create().decode()[i : i + 7] for i in range(0, 44, 7)])
+        assert text_of((await client.answer())[-1]) == "Hi there."
+        assert text_of(await client.ask()) == "Hi there."
+
+
+async def test_frames_in_one_packet_and_bytes_one_by_one_are_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with socket_server(monkeypatch, DOCUMENT) as (port, playing):
+        reader, writer, _ = await open_raw(port)
+        data = frame(Opcode.TEXT, create())
+        writer.write(data * 20)
+        for byte in data:
+            writer.write(bytes((byte,)))
+            await writer.drain()
+        while len(playing.journal) < 21:
+            await asyncio.wait_for(reader.read(1 << 16), 20)
+        writer.close()
+    assert {entry.status for entry in playing.journal} == {200}
+
+
+async def test_ten_thousand_lanes_are_refused_beyond_the_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with socket_server(monkeypatch, DOCUMENT) as (port, _), connected(port) as client:
+        for number in range(10_000):
+            await client.send(model="gpt-4o", stream_id=f"lane-{number}")
+        ends = [(await client.answer())[-1] for _ in range(10_000)]
+        refused = [end["error"]["code"] for end in ends if end["type"] == "error"]
+        assert refused == ["websocket_stream_limit_reached"] * (10_000 - 32)
+        assert text_of(await client.ask()) == "Hi there."
+
+
+@pytest.mark.parametrize("data", [b"\xff\xff", b"\x81\x05hello", b"\xc1\x80\x00\x00\x00\x00"])
+async def test_broken_or_compressed_frame_closes_the_connection(
+    monkeypatch: pytest.MonkeyPatch, data: bytes
+) -> None:
+    async with socket_server(monkeypatch, DOCUMENT) as (port, _):
+        reader, writer, head = await open_raw(
+            port, "sec-websocket-extensions: permessage-deflate; client_max_window_bits"
+        )
+        assert b"extensions" not in head.lower()
+        writer.write(data)
+        said = await asyncio.wait_for(reader.read(), 20)
+        writer.close()
+    assert said[:1] == b"\x88" and int.from_bytes(said[2:4]) == 1002
+
+
+async def test_ping_flood_is_answered_without_harm(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with socket_server(monkeypatch, DOCUMENT) as (port, _), connected(port) as neighbour:
+        reader, writer, _ = await open_raw(port)
+        writer.write(frame(Opcode.PING, b"ping") * 20_000)
+        writer.write(frame(Opcode.TEXT, create()))
+        asked = asyncio.create_task(neighbour.ask())
+        said = b""
+        while b"response.completed" not in said:
+            said = said[-4_096:] + await asyncio.wait_for(reader.read(1 << 16), 20)
+        assert text_of(await asked) == "Hi there."
+        writer.close()
+
+
+async def test_client_that_never_reads_is_held_and_then_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(websocket_protocol, "SILENT_SECONDS", 0.5)
+    async with socket_server(monkeypatch, DOCUMENT) as (port, playing), connected(port) as other:
+        _, writer, _ = await open_raw(port)
+        # Answers of 15 MB each: what the sockets do not take is not made.
+        writer.write(frame(Opcode.TEXT, create(model="long")) * 400)
+        while all(entry.outcome != "client_gone" for entry in playing.journal):
+            assert text_of(await other.ask()) == "Hi there."
+        writer.transport.abort()
+    long = [entry for entry in playing.journal if entry.model == "long"]
+    assert len(long) < 20
+    assert long[-1].outcome == "client_gone"
+
+
+async def test_client_that_leaves_ends_all_its_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with socket_server(monkeypatch, DOCUMENT) as (port, playing):
+        before = len(asyncio.all_tasks())
+        async with connected(port) as client:
+            for lane in ("a", "b"):
+                await client.send(model="endless", input="Hello", stream_id=lane)
+                await client.send(model="gpt-4o", input="waits", stream_id=lane)
+            for _ in range(4):
+                await client.event()
+            client.connection.transport.abort()
+        while len(playing.journal) < 2 or len(asyncio.all_tasks()) > before:
+            await asyncio.sleep(0.001)
+    assert [entry.outcome for entry in playing.journal] == ["client_gone"] * 2
+
+
+async def test_silent_client_is_asked_and_then_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(websocket_protocol, "PING_SECONDS", 0.2)
+    monkeypatch.setattr(websocket_protocol, "SILENT_SECONDS", 1.0)
+    async with socket_server(monkeypatch, DOCUMENT) as (port, _), connected(port) as answering:
+        reader, writer, _ = await open_raw(port)
+        said = await asyncio.wait_for(reader.read(), 20)
+        assert said.startswith(b"\x89\x00")
+        # A client that answers pings stays.
+        assert text_of(await answering.ask()) == "Hi there."
+        writer.close()
+
+
+async def come_and_go(port: int, playing: Playing, *, count: int) -> None:
+    """Open and drop connections, each with a request on its way."""
+    for number in range(count):
+        _, writer, _ = await open_raw(port)
+        writer.write(frame(Opcode.TEXT, create(store=False)))
+        if number % 2:
+            writer.transport.abort()
+        else:
+            writer.close()
+        playing.journal.clear()
+    while gc.collect() or any(isinstance(one, LEFT) for one in gc.get_objects()):
+        await asyncio.sleep(0.01)
+        playing.journal.clear()
+
+
+def resident_bytes() -> int:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize()
+
+
+async def test_connections_that_come_and_go_leave_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with socket_server(monkeypatch, DOCUMENT) as (port, playing):
+        await come_and_go(port, playing, count=200)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+async def test_memory_stays_flat_while_20000_connections_come_and_go(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with socket_server(monkeypatch, DOCUMENT) as (port, playing):
+        await come_and_go(port, playing, count=2_000)
+        before = resident_bytes()
+        await come_and_go(port, playing, count=20_000)
+        grown = resident_bytes() - before
+    print(f"20,000 connections: {grown / 1e6:+.1f} MB")
+    assert grown < 8_000_000
+
+
+async def test_connection_beyond_the_maximum_gets_an_http_response(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with socket_server(monkeypatch, DOCUMENT) as (port, _):
+        limits = serve_protocol.GuardedProtocol.limits
+        monkeypatch.setattr(limits, "connections", 1)
+        async with connected(port) as client:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(
+                f"GET {PATH} HTTP/1.1\r\nhost: any\r\nconnection: Upgrade, close\r\n"
+                "upgrade: websocket\r\n\r\n".encode()
+            )
+            assert b" 503 " in await asyncio.wait_for(reader.readline(), 20)
+            writer.close()
+            assert text_of(await client.ask()) == "Hi there."
+
+
+async def test_old_connection_is_closed_with_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with socket_server(monkeypatch, DOCUMENT) as (port, _), connected(port) as client:
+        await client.ask()
+        (session,) = (one for one in gc.get_objects() if isinstance(one, websocket.SocketSession))
+        session._opened_at -= 3_600
+        error = await client.event()
+        assert error["error"]["code"] == "websocket_connection_limit_reached"
+        assert await client.close_code() == 1000
+
+
+async def test_compression_is_declined_for_a_client_that_offers_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    headers = {"authorization": f"Bearer {KEY}"}
+    async with (
+        socket_server(monkeypatch, DOCUMENT) as (port, _),
+        connect(f"ws://127.0.0.1:{port}{PATH}", additional_headers=headers) as connection,
+    ):
+        assert connection.protocol.extensions == []
+        assert text_of(await SocketClient(connection).ask()) == "Hi there."
