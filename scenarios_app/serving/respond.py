@@ -61,7 +61,9 @@ PRINTABLE = "".join(chr(code) for code in range(0x20, 0x7F))
 
 
 def provider_headers(exchange: Exchange, error: ErrorAnswer | None = None) -> Headers:
-    """Return the provider's own headers."""
+    """Return the provider's own headers; none if no provider owns the path."""
+    if not exchange.target.is_owned:
+        return ()
     request_id = exchange.seed.request_id
     return exchange.wire.headers(request_id=request_id, created=exchange.created, error=error)
 

@@ -98,7 +98,7 @@ def routing_headers() -> tuple[str, ...]:
 class Target(msgspec.Struct, frozen=True):
     """The destination of a call. Without an endpoint, `error` is the provider's 404 or 405.
 
-    `provider` is empty if no provider owns the path; the wire then only writes headers.
+    `provider` is empty if no provider owns the path; the wire is then the last one.
     """
 
     wire: Wire

@@ -119,6 +119,7 @@ def test_unowned_url_gets_a_json_404_in_the_session_of_the_key(path: str) -> Non
     assert body["message"].startswith(f"Unknown request URL: POST {path}. No provider's API")
     assert response["x-amzn-errortype"] == "UnknownOperationException"
     assert response["x-mockllm-unmatched"] == "1"
+    assert "openai-version" not in response
     assert journal.flush()
     row = ServedRequest.objects.get()
     assert (row.provider, row.path, row.outcome, row.way) == ("", path, "unmatched", "url")
