@@ -22,8 +22,11 @@ _SECRET_KEY = re2.compile(
 )
 # Limits for the search backwards from a stem to the start of its key.
 _MAX_KEY_CHARS, _MAX_BACKSLASHES = 200, 7
+# So far around a signature the object that it signs is searched: a body may hold thousands.
+_MAX_OBJECT_CHARS = 32_768
 _CAPITALS = re.compile("[A-Z]+")
 _STRING = re.compile(r'(?s)(?:[^"\\]|\\.)*')
+_LIST_OF_STRINGS = re.compile(r'\[\s*(\\{0,7}")')
 _ESCAPED_STRING = re.compile(r'[^"\\]*')
 _ESCAPED_TOKEN = re.compile(r'(?<!\\)"|[\[\]{}]')
 _TOKEN = re.compile(r'(?s)"(?:[^"\\]|\\.)*"?|[\[\]{}]')
@@ -116,9 +119,10 @@ def _signs_reasoning(body: str, key: re.Match[str]) -> bool:
     when a conversation loses it."""
     if key[2] not in _SIGNATURE_KEYS:
         return False
-    start, end = body.rfind("{", 0, key.start()), body.find("}", key.end())
-    around = body[max(start, 0) : end if end >= 0 else len(body)]
-    return key[2] != "signature" or any(word in around for word in _THINKING)
+    first, last = max(key.start() - _MAX_OBJECT_CHARS, 0), key.end() + _MAX_OBJECT_CHARS
+    start, end = body.rfind("{", first, key.start()), body.find("}", key.end(), last)
+    first, last = max(start, first), end if end >= 0 else last
+    return key[2] != "signature" or any(body.find(word, first, last) >= 0 for word in _THINKING)
 
 
 def _find_all(text: str, word: str) -> Iterator[int]:
@@ -140,7 +144,8 @@ def _mask_value(body: str, key: re.Match[str]) -> tuple[str, int]:
     whole = re.sub(r"[-_]", "", key[2]).lower() in _MASKED_WHOLE | key_names()
     opening = body[start : start + 1]
     if opening == "[" or (opening == "{" and whole):
-        if not whole and not body[start + 1 :].lstrip().startswith(quote):
+        strings = _LIST_OF_STRINGS.match(body, start)
+        if not whole and (strings is None or strings[1] != quote):
             # A list without strings.
             return "", start
         return quote + MASK + quote, _end_of(body, start, escaped=quote != '"')

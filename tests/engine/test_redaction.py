@@ -1,6 +1,7 @@
 """Secrets are masked wherever a request or an answer can hold them."""
 
 import json
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -189,3 +190,23 @@ def test_headers_are_masked_one_by_one(headers: list[tuple[str, str]]) -> None:
     for name, value in headers:
         shown.setdefault(name, []).append(mask(value) if is_secret(name) else value)
     assert redact_headers(headers) == {name: ", ".join(each) for name, each in shown.items()}
+
+
+@pytest.mark.parametrize(
+    "item", ['"signature":"secret-1",', '"password":["secret-1"],', '"password":[1],']
+)
+def test_work_grows_with_the_length_of_a_body(item: str) -> None:
+    def seconds(count: int) -> float:
+        body = item * count
+        start = time.process_time()
+        assert "secret-1" not in redaction.redact_body(body)
+        return time.process_time() - start
+
+    seconds(100)
+    # Sixteen times as many keys; with a search of the whole body for each it was 256 times.
+    assert seconds(16_000) < 60 * max(seconds(1_000), 0.002)
+
+
+def test_signature_beside_thinking_of_usual_length_is_kept() -> None:
+    block = '{"type":"thinking","thinking":"' + "x" * 30_000 + '","signature":"Eq0B"}'
+    assert redaction.redact_body(block * 3) == block * 3

@@ -1,0 +1,71 @@
+"""The search of the journal finds text of bodies, newest first, as long as its time allows."""
+
+import json
+
+import pytest
+from django.test import Client
+
+from scenarios_app.admin.journal import body_search
+from scenarios_app.admin.journal.body_search import search_bodies
+from scenarios_app.journal import table
+from scenarios_app.journal.entry import row_of
+from scenarios_app.models import ServedRequest
+from tests.admin.pages import JOURNAL
+from tests.admin.traffic import served
+from tests.state.entries import entry
+from tests.support.agent_traffic import agent_turns
+
+pytestmark = pytest.mark.django_db
+
+
+def found(client: Client, text: str, **query: str) -> list[int]:
+    page = client.get(JOURNAL, {"q": text, **query})
+    assert page.status_code == 200
+    return [row.pk for row in page.context["cl"].result_list]
+
+
+@pytest.mark.parametrize(
+    "text", ['say "umbrella"', "UMBRELLA", "größe\nNext", r"gr\u00f6\u00dfe", "the answer"]
+)
+@pytest.mark.parametrize("ascii", [True, False])
+def test_text_of_short_bodies_is_found(root: Client, text: str, ascii: bool) -> None:
+    served(request_body="{}")
+    content = 'Do not say "umbrella"; größe\nNext'
+    body = json.dumps({"content": content}, ensure_ascii=ascii)
+    wanted = served(request_body=body, response_body="data: the answer")
+    expected = [] if text.startswith(r"gr\u") and not ascii else [wanted.pk]
+    assert found(root, text) == expected
+
+
+def test_text_of_long_bodies_is_found(root: Client) -> None:
+    bodies = list(agent_turns(turns=4))
+    table.insert([row_of(entry(request_body=body), body_bytes=1_000_000) for body in bodies])
+    pks = list(ServedRequest.objects.order_by("-pk").values_list("pk", flat=True))
+    assert found(root, "fix bug 0.") == pks
+    assert found(root, "größe 1:") == pks[:2]
+    assert found(root, "nowhere to be found") == []
+
+
+def test_filters_limit_the_rows_that_are_searched(root: Client) -> None:
+    wanted = served(request_body="umbrella", session="mine")
+    served(request_body="umbrella", session="other")
+    assert found(root, "umbrella", session="mine") == [wanted.pk]
+
+
+def test_search_that_runs_out_of_time_says_how_far_it_came(
+    root: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [served(request_body="umbrella") for _ in range(4)]
+    moments = iter([0.0, 0.5, 1.0, 9.0])
+    ids, searched = search_bodies(
+        ServedRequest.objects.all(), "umbrella", clock=lambda: next(moments)
+    )
+    assert (ids, searched) == ([rows[3].pk, rows[2].pk], 2)
+    monkeypatch.setattr(body_search, "MAX_HITS", 3)
+    page = root.get(JOURNAL, {"q": "umbrella"}).content.decode()
+    assert "Bodies were searched in the newest 3 of these requests." in page
+
+
+def test_search_of_everything_says_nothing(root: Client) -> None:
+    served(request_body="umbrella")
+    assert "Bodies were searched" not in root.get(JOURNAL, {"q": "umbrella"}).content.decode()
