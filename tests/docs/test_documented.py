@@ -37,7 +37,7 @@ def test_every_setting_is_in_the_reference() -> None:
 
 def test_every_command_is_in_the_reference_with_its_options() -> None:
     text = text_of("reference/commands.md")
-    headings = set(re.findall(r"^### (\w+)$", text, re.MULTILINE))
+    headings = set(re.findall(r"^### ([\w-]+)$", text, re.MULTILINE))
     ours = {name for name, app in get_commands().items() if str(app).endswith(("_app", "_site"))}
     assert headings == ours
     taken = {
@@ -55,7 +55,7 @@ def test_help_lists_the_same_commands_as_the_reference() -> None:
         [sys.executable, "-m", "mockllm_site", "help"], capture_output=True, text=True, check=True
     )
     listed = done.stdout.partition("Commands:")[2].partition("Django's:")[0]
-    assert set(re.findall(r"^  (\w+)", listed, re.MULTILINE)) == set(our_commands())
+    assert set(re.findall(r"^  ([\w-]+)", listed, re.MULTILINE)) == set(our_commands())
 
 
 @pytest.mark.parametrize("page", ["reference/faults.md", "reference/scenario-format.md"])

@@ -1,25 +1,26 @@
-"""JSON Schemas of shapes, for the inputs and outputs of tools."""
+"""JSON Schemas of shapes, for the arguments and results of tools."""
 
 from typing import Any
 
 from rest_framework import serializers
 from rest_framework.fields import empty
 
-from scenarios_app.control.kit import MatchField, ScenarioField
+from scenarios_app.control.kit import ScenarioField
 
 Schema = dict[str, Any]
 
-# By class of the field, the most special first.
-_TYPES: tuple[tuple[type[serializers.Field[Any, Any, Any, Any]], Schema], ...] = (
-    (ScenarioField, {"type": "object"}),
-    (MatchField, {"type": "object"}),
+# By class of the field, subclasses first.
+_TYPES: tuple[tuple[Any, Schema], ...] = (
+    ((serializers.ListSerializer, serializers.ListField), {"type": "array", "items": {}}),
+    ((serializers.BaseSerializer, serializers.DictField, ScenarioField), {"type": "object"}),
     (serializers.UUIDField, {"type": "string", "format": "uuid"}),
-    (serializers.DateTimeField, {"type": "string", "format": "date-time"}),
-    (serializers.CharField, {"type": "string"}),
+    (
+        (serializers.CharField, serializers.ChoiceField, serializers.DateTimeField),
+        {"type": "string"},
+    ),
     (serializers.BooleanField, {"type": "boolean"}),
     (serializers.IntegerField, {"type": "integer"}),
     (serializers.FloatField, {"type": "number"}),
-    (serializers.JSONField, {}),
 )
 
 
@@ -31,38 +32,25 @@ def input_schema(shape: serializers.BaseSerializer[Any]) -> Schema:
         one["description"] = str(field.help_text)
         if field.default is not empty and not callable(field.default):
             one["default"] = field.default
+        if isinstance(field, serializers.ChoiceField):
+            one["enum"] = list(field.choices)
+        for key, limit in (("minimum", "min_value"), ("maximum", "max_value")):
+            if getattr(field, limit, None) is not None:
+                one[key] = getattr(field, limit)
     return schema
 
 
 def output_schema(shape: serializers.BaseSerializer[Any]) -> Schema:
-    """Return the schema without descriptions, which would fill an agent's context."""
+    """Return a schema of no more than the fields' types, since it fills an agent's context."""
     fields = shape.fields  # type: ignore[attr-defined]
     return {
         "type": "object",
-        "properties": {name: _nullable(field) for name, field in fields.items()},
+        "properties": {name: _schema(field) for name, field in fields.items()},
         "required": [name for name, field in fields.items() if field.required],
         "additionalProperties": False,
     }
 
 
-def _nullable(field: Any) -> Schema:
-    schema = _schema(field)
-    return {"anyOf": [schema, {"type": "null"}]} if field.allow_null and schema else schema
-
-
 def _schema(field: Any) -> Schema:
-    match field:
-        case serializers.ListSerializer() | serializers.ListField():
-            return {"type": "array", "items": _schema(field.child)}
-        case serializers.DictField():
-            return {"type": "object", "additionalProperties": _schema(field.child)}
-        case serializers.BaseSerializer():
-            return output_schema(field)
-        case serializers.ChoiceField():
-            return {"type": "string", "enum": list(field.choices)}
-    schema = next(dict(schema) for kind, schema in _TYPES if isinstance(field, kind))
-    limits = {
-        "minimum": field.__dict__.get("min_value"),
-        "maximum": field.__dict__.get("max_value"),
-    }
-    return schema | {key: limit for key, limit in limits.items() if limit is not None}
+    schema = next((dict(schema) for kinds, schema in _TYPES if isinstance(field, kinds)), {})
+    return {"anyOf": [schema, {"type": "null"}]} if field.allow_null and schema else schema

@@ -1,4 +1,4 @@
-"""The control MCP server: tools and the JSON Schema of documents, answered message by message."""
+"""The control MCP server, which answers message by message."""
 
 import json
 from collections.abc import Mapping, MutableMapping
@@ -14,13 +14,8 @@ from mcp.types import (
     INVALID_PARAMS,
     CallToolRequestParams,
     CallToolResult,
-    ListResourcesResult,
     ListToolsResult,
-    ReadResourceRequestParams,
-    ReadResourceResult,
-    Resource,
     TextContent,
-    TextResourceContents,
     Tool,
     ToolAnnotations,
 )
@@ -29,10 +24,7 @@ from mockllm_site import __version__
 from scenarios_app.control.mcp.registry import ToolFailed, ToolSpec, call_tool
 from scenarios_app.control.mcp.schemas import input_schema, output_schema
 from scenarios_app.control.mcp.tools import TOOLS
-from scenarios_app.engine.document import json_schema
 
-SCHEMA_URI: Final = "mockllm://scenario.schema.json"
-_SCHEMA_TYPE: Final = "application/schema+json"
 INSTRUCTIONS: Final = """\
 mockllm is a mock LLM server at {base_url}: scenarios say how it answers. Tests reach it through \
 OPENAI_BASE_URL={base_url}/v1 or ANTHROPIC_BASE_URL={base_url}.
@@ -40,7 +32,7 @@ From a red test to a green one: verdict says what failed; unmatched lists the re
 step answered; make_step answers one of them, or change_scenario corrects a step; check finds \
 mistakes in scenarios; then reset, run the test again, and ask for the verdict.
 Steps and scenarios are stored on the server. If a file of the project holds them, edit the file \
-as well. The format: resource {schema_uri} and {base_url}/docs/scenarios/."""
+as well. Their format: {base_url}/docs/scenarios/ and {base_url}/control/schema/scenario.json."""
 
 
 @dataclass(slots=True)
@@ -108,30 +100,12 @@ def build_server(base_url: str) -> "Server[Any]":
             structured_content=result.data,
         )
 
-    async def list_resources(context: Any, params: Any) -> ListResourcesResult:
-        resource = Resource(
-            uri=SCHEMA_URI,
-            name="scenario.schema.json",
-            description="The JSON Schema of scenario documents.",
-            mime_type=_SCHEMA_TYPE,
-        )
-        return ListResourcesResult(resources=[resource])
-
-    async def read_resource(context: Any, params: ReadResourceRequestParams) -> ReadResourceResult:
-        if str(params.uri) != SCHEMA_URI:
-            raise MCPError(INVALID_PARAMS, f"There is no resource {params.uri}.")
-        text = json.dumps(json_schema())
-        contents = TextResourceContents(uri=SCHEMA_URI, mime_type=_SCHEMA_TYPE, text=text)
-        return ReadResourceResult(contents=[contents])
-
     return Server(
         "mockllm-control",
         version=__version__,
-        instructions=INSTRUCTIONS.format(base_url=base_url, schema_uri=SCHEMA_URI),
+        instructions=INSTRUCTIONS.format(base_url=base_url),
         on_list_tools=list_tools,
         on_call_tool=run_tool,
-        on_list_resources=list_resources,
-        on_read_resource=read_resource,
     )
 
 

@@ -19,7 +19,7 @@ MISTAKES = [
     ("play", {"conversation": {"turns": []}}, "turns"),
     ("read_scenario", {}, "name: missing"),
     ("read_scenario", {"name": 1}, "name: expected a string"),
-    ("read_scenario", {"nam": "a", "name": "a"}, "nam: unknown; known are session, name, first_"),
+    ("read_scenario", {"label": "a", "name": "a"}, "label: unknown; known are session, name, first_"),
     ("list_scenarios", {"limit": 0}, "limit: expected a whole number from 1 up"),
     ("read_request", {"request": UNKNOWN_ID}, f"The journal has no request {UNKNOWN_ID}."),
     ("read_request", {"request": "x"}, "request: "),
@@ -86,13 +86,9 @@ def test_failure_of_the_server_is_a_tool_error_without_details(
     assert tools.error("unmatched") == "The server failed; its log says why."
 
 
-def test_unknown_tool_and_resource_are_protocol_errors(tools: ToolCaller) -> None:
-    for method, params in (
-        ("tools/call", {"name": "nope", "arguments": {}}),
-        ("resources/read", {"uri": "mockllm://nope"}),
-    ):
-        answer = tools.send(method, params).json()
-        assert answer["error"]["code"] == -32602 and "nope" in answer["error"]["message"]
+def test_unknown_tool_is_a_protocol_error(tools: ToolCaller) -> None:
+    answer = tools.send("tools/call", {"name": "nope", "arguments": {}}).json()
+    assert answer["error"] == {"code": -32602, "message": "There is no tool 'nope'."}
 
 
 def test_broken_message_is_a_protocol_error(tools: ToolCaller) -> None:

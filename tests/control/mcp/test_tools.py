@@ -1,6 +1,5 @@
 """Each tool does what the same call of the REST API does, and returns it in pages and parts."""
 
-import json
 from collections.abc import Iterator
 
 import pytest
@@ -214,10 +213,3 @@ def test_reset_forgets_the_session_and_its_own_scenarios(tools: ToolCaller) -> N
     assert tools.call("reset", session="s", scenarios=True) == {"session": "s"}
     assert tools.call("list_scenarios", session="s")["scenarios"] == []
     assert [line["session"] for line in tools.call("requests")["requests"]] == ["other"]
-
-
-def test_json_schema_of_documents_is_a_resource(tools: ToolCaller, control: Control) -> None:
-    (resource,) = tools.send("resources/list").json()["result"]["resources"]
-    read = tools.send("resources/read", {"uri": resource["uri"]}).json()["result"]["contents"]
-    assert read[0]["mimeType"] == "application/schema+json"
-    assert json.loads(read[0]["text"]) == control.get("schema/scenario.json").json()
