@@ -206,5 +206,6 @@ LOGGING = {
         "httpx2": {"level": "WARNING"},
         "httpcore2": {"level": "WARNING"},
         "mcp": {"level": "WARNING"},
+        "watchfiles": {"level": "WARNING"},
     },
 }

@@ -31,7 +31,7 @@ PURE = {
     },
 }
 # What the engine may import besides where untrusted documents are read.
-DOCUMENT = {"pydantic", "pydantic_core"}
+DOCUMENT = {"pydantic", "pydantic_core", "yaml"}
 READING = {"shapes", "conditions", "document"}
 # The files of `wire/` that belong to no provider; the registry alone knows the providers.
 SHARED_WIRE = {

@@ -106,7 +106,8 @@ MOCK: Final = (
     Setting(
         "MOCKLLM_SCENARIOS",
         "paths",
-        "Files or directories of scenario documents to load at start.",
+        "Files or directories of scenario documents to load at start, and with `serve --watch` "
+        "(default in dev) when they change.",
     ),
     Setting(
         "MOCKLLM_CONTROL_TOKEN",

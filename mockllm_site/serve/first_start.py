@@ -4,6 +4,7 @@ import secrets
 import sys
 from collections.abc import Sequence
 
+from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
@@ -15,11 +16,15 @@ from chat_app.runs.startup import warm_up as warm_up_chat
 from chat_app.tools.servers import ServersError, check_servers_file
 from mockllm_site import paths
 from mockllm_site.serve.routes import load_routes
+from scenarios_app.catalog import catalog
+from scenarios_app.catalog.files import LOADED, FileWatcher
 from scenarios_app.cluster import redis_connections
 from scenarios_app.engine.document import DocumentError, ScenarioDocument
+from scenarios_app.engine.document.files import ScenarioFiles
 from scenarios_app.models import CatalogVersion
-from scenarios_app.recording.files import read_paths
+from scenarios_app.recording.files import read_all
 from scenarios_app.recording.upstreams import UpstreamError, read_upstreams
+from scenarios_app.serving.services import services
 from scenarios_app.store.documents import load
 
 ADMIN = "admin"
@@ -33,15 +38,25 @@ class CannotLoad(Exception):
     """Something that was asked for cannot be loaded; the message names it and the path in it."""
 
 
-def read_scenarios() -> list[ScenarioDocument]:
+def read_scenarios(files: ScenarioFiles) -> list[ScenarioDocument]:
     """The documents that MOCKLLM_SCENARIOS names, checked before anything else is done."""
     try:
-        files = read_paths(settings.MOCKLLM_SCENARIOS)
+        scenarios = read_all(files)
     except DocumentError as error:
         raise CannotLoad(f"MOCKLLM_SCENARIOS: {error}") from None
-    for note in files.notes:
+    for note in scenarios.notes:
         print(f"mockllm: MOCKLLM_SCENARIOS: {note}", file=sys.stderr, flush=True)
-    return files.documents
+    files.notes.clear()
+    return scenarios.documents
+
+
+def watch(files: ScenarioFiles, documents: Sequence[ScenarioDocument]) -> None:
+    """Load the files again when they change, from the start of the catalog on."""
+
+    def forget(name: str) -> None:
+        async_to_sync(services().state.clear_scenario)(name)
+
+    catalog.files = FileWatcher(files, documents, forget=forget)
 
 
 def check_tools() -> None:
@@ -70,7 +85,7 @@ def check_upstreams() -> None:
 def load_scenarios(documents: Sequence[ScenarioDocument]) -> None:
     """Let the files' scenarios take the place of those of their names."""
     try:
-        load(documents, reason="loaded from MOCKLLM_SCENARIOS")
+        load(documents, reason=LOADED)
     except DocumentError as error:
         raise CannotLoad(f"MOCKLLM_SCENARIOS: {error}") from None
 

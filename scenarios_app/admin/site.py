@@ -80,6 +80,7 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     }
     if may_see_scenarios(request):
         enabled = Scenario.objects.filter(enabled=True).count()
+        context["file_problems"] = catalog.file_problems
         wrong = len({problem.scenario for problem in catalog.problems})
         url = reverse("admin:scenarios_app_scenario_changelist")
         tiles.append(("Scenarios enabled", enabled, f"{url}?enabled__exact=1", False))

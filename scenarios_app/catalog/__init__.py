@@ -14,6 +14,7 @@ from django.dispatch import receiver
 
 from mockllm_site.kit.bounded_dict import BoundedDict
 from mockllm_site.kit.testcase import Position, position, running_connection, scope_of, through
+from scenarios_app.catalog.files import FileWatcher
 from scenarios_app.catalog.snapshot import Poller, Snapshot, can_be_shared, take_snapshot
 from scenarios_app.cluster import announce_change
 from scenarios_app.engine.canonical import Json
@@ -53,6 +54,7 @@ class Catalog:
         self._last: Snapshot | None = None
         self._sessions = BoundedDict[int, tuple[Snapshot, Index]](MAX_SESSION_INDEXES)
         self._poller: Poller | None = None
+        self.files: FileWatcher | None = None
         self._caught_up = 0
         self._catching_up = Lock()
 
@@ -83,6 +85,11 @@ class Catalog:
         return self.snapshot().problems
 
     @property
+    def file_problems(self) -> tuple[str, ...]:
+        """Return the problems of watched scenario files, whose last valid version is served."""
+        return self.files.problems if self.files else ()
+
+    @property
     def database_problem(self) -> str | None:
         """Return why the last look for changes could not read the database, or None. Also None if
         no other process can reach it."""
@@ -101,9 +108,14 @@ class Catalog:
         if self._poller is None and can_be_shared():
             self._poller = Poller(lambda: self.snapshot().number, self.reload)
             self._poller.start()
+        if self.files is not None:
+            self.files.start()
 
     def stop(self) -> None:
         """Look out no more."""
+        files, self.files = self.files, None
+        if files is not None:
+            files.stop()
         poller, self._poller = self._poller, None
         if poller is not None:
             poller.stop()

@@ -22,7 +22,7 @@ from scenarios_app.control.scenarios import ScenarioDetailView, ScenarioListView
 from scenarios_app.control.sessions import ResetView, StateView
 from scenarios_app.control.verdict import VerdictView
 from scenarios_app.control.verify import VerifyView
-from scenarios_app.engine.document import json_schema
+from scenarios_app.engine.document import json_schema, read_schema
 
 _DOCUMENT_PREFIX = "#/$defs/"
 _COMPONENT_PREFIX = "#/components/schemas/"
@@ -34,7 +34,7 @@ def document_components() -> dict[str, Any]:
     text = json.dumps(json_schema()).replace(_DOCUMENT_PREFIX, _COMPONENT_PREFIX)
     schema: dict[str, Any] = json.loads(text)
     components: dict[str, Any] = schema.pop("$defs")
-    del schema["$schema"]
+    del schema["$schema"], schema["$id"]
     return {**components, "Document": schema}
 
 
@@ -81,7 +81,7 @@ def _openapi() -> Document:
 
 @cached_document
 def _scenario_schema() -> Document:
-    return json_schema()
+    return read_schema("scenario")
 
 
 app_name = "control"

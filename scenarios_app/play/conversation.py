@@ -15,9 +15,10 @@ from pydantic import Field, JsonValue
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.conditions.text_shapes import TextShape
 from scenarios_app.engine.document import ScenarioDocument
-from scenarios_app.engine.document.json_text import decode, plain
+from scenarios_app.engine.document.json_text import plain
 from scenarios_app.engine.document.load import AnyScenario, validate
 from scenarios_app.engine.document.scenario import VersionedDocument
+from scenarios_app.engine.document.source_text import decode_text, located
 from scenarios_app.engine.shapes import Document, Finding, expected, quote_json
 from scenarios_app.engine.shapes.fields import Flag, Name, SomeText, Status, Text
 from scenarios_app.models import ServedRequest
@@ -191,13 +192,14 @@ class PlayDocument(VersionedDocument):
 
 def read_play(data: bytes, *, source: str = "") -> PlayDocument:
     """Read a file of conversations, or of one with `turns`; raises DocumentError."""
-    value = decode(data, source=source)
-    if isinstance(value, dict) and "turns" in value:
-        scenarios = {"scenarios": value.pop("scenarios")} if "scenarios" in value else {}
-        conversation = validate(ConversationDocument, value, source=source)
-        play: Json = {**scenarios, "conversations": [dump_play(conversation)]}
-        return validate(PlayDocument, play, source=source)
-    return validate(PlayDocument, value, source=source)
+    with located(data, source=source):
+        value = decode_text(data, source=source)
+        if isinstance(value, dict) and "turns" in value:
+            outer = {k: value.pop(k) for k in list(value) if k in ("$schema", "scenarios")}
+            conversation = validate(ConversationDocument, value, source=source)
+            play: Json = {**outer, "conversations": [dump_play(conversation)]}
+            return validate(PlayDocument, play, source=source)
+        return validate(PlayDocument, value, source=source)
 
 
 def load_conversation(value: Json) -> ConversationDocument:

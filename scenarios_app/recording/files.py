@@ -1,14 +1,13 @@
 """Loads scenario documents and recordings from files and directories, as MOCKLLM_SCENARIOS and the
 commands name them."""
 
-import os
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from scenarios_app.engine.document.checks import LIMITS, DocumentLimits
-from scenarios_app.engine.document.files import NOT_JSON, find_ignored_files, read_files
+from scenarios_app.engine.document.files import Converter, ScenarioFiles, find_ignored_files
 from scenarios_app.engine.document.json_text import plain
 from scenarios_app.engine.document.load import LoadedDocument, read_documents
 from scenarios_app.engine.document.scenario import ScenarioDocument
@@ -16,7 +15,6 @@ from scenarios_app.engine.shapes import DocumentError, Problem
 from scenarios_app.recording.document import Conversion
 from scenarios_app.recording.importers import SUFFIXES, decode_recording, scenario_name, unique_name
 
-_NO_FORM: Final = f"passed over, {NOT_JSON}"
 _NOTHING: Final = "nothing of it can be carried over"
 
 
@@ -36,12 +34,26 @@ def read_paths(
 ) -> Files:
     """Return the scenarios of all files, merged by name. A recording is named after its file, made
     unique_name among `names`. Raises DocumentError, and then nothing is loaded."""
-    listed = paths.split(os.pathsep) if isinstance(paths, str) else list(paths)
-    listed = [path for path in listed if str(path)]
-    recordings = _Recordings(set(map(str, listed)), names)
-    documents = read_files(listed, limits=limits, others=recordings)
-    over = find_ignored_files(listed, others=SUFFIXES)
-    return Files(documents, (*recordings.notes, *over))
+    return read_all(scenario_files(paths, limits=limits, names=names))
+
+
+def read_all(files: ScenarioFiles) -> Files:
+    """Return the scenarios of all files; raises DocumentError, and then nothing is loaded."""
+    documents, problems = files.read()
+    if problems:
+        raise DocumentError.of(problems)
+    over = find_ignored_files(files.paths, others=SUFFIXES)
+    return Files(list(documents.values()), (*files.notes, *over))
+
+
+def scenario_files(
+    paths: str | Iterable[str | Path],
+    *,
+    limits: DocumentLimits = LIMITS,
+    names: Collection[str] = (),
+) -> ScenarioFiles:
+    """Return the files of these paths, recordings included, to be read and read again."""
+    return ScenarioFiles(paths, limits=limits, others=_Recordings(names))
 
 
 def read_upload(
@@ -59,23 +71,17 @@ def read_upload(
 
 @dataclass(slots=True)
 class _Recordings:
-    """Reads recordings among other documents. Files in `listed_paths` were named explicitly, so
-    skipping them needs no note."""
+    """Reads recordings among other documents."""
 
-    listed_paths: set[str]
     used_names: Collection[str]
     notes: list[Problem] = field(default_factory=list)
     suffixes: Collection[str] = SUFFIXES
 
-    def find_reader(
-        self, file: Path, data: bytes
-    ) -> Callable[[Collection[str]], LoadedDocument | None] | None:
+    def find_reader(self, file: Path, data: bytes) -> Converter | None:
         """Return the function that makes a file's document under a free name, or None if the file
         is no recording."""
         source_recording = decode_recording(data, source=str(file))
         if source_recording is None:
-            if file.suffix.lower() in SUFFIXES and str(file) not in self.listed_paths:
-                self.notes.append(Problem("", _NO_FORM, str(file)))
             return None
         # Convert now, so that its problems are reported together with those of other files.
         conversion = source_recording.convert(scenario_name(str(file)))

@@ -80,6 +80,7 @@ class Pipeline:
         record: Callable[[Record], None] | None = None,
         drain_at: Callable[[], float] = never,
         catch_up: CatchUp | None = None,
+        unmatched_note: Callable[[], str] = str,
     ) -> None:
         self.options = options
         self.streams = Streams(options.max_streams)
@@ -91,6 +92,7 @@ class Pipeline:
         # Whether every answer waits for a state that is not in this process.
         self.waits = catch_up is not None
         self._catch_up = catch_up
+        self._unmatched_note = unmatched_note
         self.templates = TemplateCache()
         self.recordings: Recordings = {}
         self.short_path: ShortPath | None = None
@@ -303,6 +305,8 @@ class Pipeline:
         assert request is not None
         if recording is not None:
             decision = replay_or_forward(exchange, recording, decision)
+        if decision.kind == "unmatched" and (note := self._unmatched_note()):
+            decision = decision._replace(text=f"{decision.text}. {note}")
         exchange.decide(decision)
         if is_generated_for_schemas(decision, request):
             work = run_in_thread

@@ -63,6 +63,7 @@ class Services:
             record=self._record,
             drain_at=lambda: self._drain_at,
             catch_up=None if shared is None else catalog.catch_up,
+            unmatched_note=_file_problems_note,
         )
         self.started = False
         self._drain_at = math.inf
@@ -166,6 +167,15 @@ class Services:
             fault=entry.fault,
             refused=bool(entry.violations) and entry.status == 400,
         )
+
+
+def _file_problems_note() -> str:
+    """Return a sentence about broken scenario files for unmatched requests; empty without any."""
+    problems = catalog.file_problems
+    if not problems:
+        return ""
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    return f"A scenario file has an error, so its changes are not loaded: {problems[0]}{more}"
 
 
 def _state(shared: "Connections | None") -> "MemoryState | RedisState":

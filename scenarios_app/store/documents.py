@@ -1,7 +1,7 @@
 """Loads whole documents into the database and exports them as documents or fixtures; stores the
 conversations of *Play it*."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -50,6 +50,16 @@ def load(
         created=tuple(d.name for d in merged if d.name not in stored_names),
         replaced=tuple(d.name for d in merged if d.name in stored_names),
     )
+
+
+@transaction.atomic
+def remove(names: Collection[str], *, reason: str) -> list[str]:
+    """Move the scenarios of these names to the trash; return the names of those that existed."""
+    stored = [scenario for name in names for scenario in Scenario.objects.filter(name=name)]
+    for scenario in stored:
+        vars(scenario)["_change_reason"] = reason
+        scenario.delete()
+    return [scenario.name for scenario in stored]
 
 
 def authored_names() -> set[str]:

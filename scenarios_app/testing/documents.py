@@ -29,6 +29,13 @@ def to_documents(sources: Source | Iterable[Source]) -> list[dict[str, Any]]:
     return [document for source in all_sources for document in _documents(source)]
 
 
+def split_paths(sources: Source | Iterable[Source]) -> tuple[list[str], list[Source]]:
+    """Return the paths among the sources, and the others."""
+    all_sources = [sources] if isinstance(sources, SINGLE) else list(sources)
+    paths = [str(source) for source in all_sources if isinstance(source, str | Path)]
+    return paths, [source for source in all_sources if not isinstance(source, str | Path)]
+
+
 def to_steps(document: Document) -> Iterator[Any]:
     """Yield the steps of a scenario document; a step document is yielded itself."""
     if isinstance(document, Mapping) and "steps" not in document:

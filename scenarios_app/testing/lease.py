@@ -15,7 +15,7 @@ from scenarios_app.testing.control import ServerFailed
 from scenarios_app.testing.process import ServerOptions, server_process
 
 # The keys of `mockllm_config`.
-CONFIG_KEYS = ("scenarios", "fixtures", "settings", "catch_all", "timeout")
+CONFIG_KEYS = ("scenarios", "fixtures", "settings", "catch_all", "timeout", "watch")
 
 
 @contextmanager
@@ -117,9 +117,12 @@ def _lease_server(lease: tuple[str, str], options: Mapping[str, Any]) -> str:
 def _to_json_options(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return server options as JSON values."""
     options = dict(config)
+    watch = options.pop("watch", False)
     if scenarios := options.pop("scenarios", None):
         # Imported here because it imports the whole engine.
-        from scenarios_app.testing.documents import to_documents
+        from scenarios_app.testing.documents import split_paths, to_documents
 
+        if watch:
+            options["paths"], scenarios = split_paths(scenarios)
         options["documents"] = to_documents(scenarios)
     return options

@@ -34,6 +34,9 @@ OPTIONS = {
     "--mockllm-record": "for tests with a cassette: none (recordings alone answer), once (record "
     "where there is none yet), new (record what is not in it), all (record anew)",
 }
+FLAGS = {
+    "--mockllm-watch": "load the scenario files of mockllm_config again when they change",
+}
 METAVARS = {"--mockllm-url": "URL", "--mockllm-record": "MODE"}
 
 _judge: pytest.StashKey["TestJudge"] = pytest.StashKey()
@@ -48,10 +51,13 @@ _lease: pytest.StashKey["ServerLease"] = pytest.StashKey()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("mockllm", "mockllm: a deterministic LLM server")
-    for option, meaning in OPTIONS.items():
+    for option, meaning in {**OPTIONS, **FLAGS}.items():
         metavar = METAVARS.get(option, "FILE")
+        takes: dict[str, Any] = {"metavar": metavar, "default": None}
         try:
-            group.addoption(option, metavar=metavar, default=None, help=meaning)
+            group.addoption(
+                option, help=meaning, **({"action": "store_true"} if option in FLAGS else takes)
+            )
         except ValueError as error:
             raise pytest.UsageError(
                 f"{option} is an option of another plugin too ({error}): "
@@ -152,8 +158,8 @@ def pytest_runtest_makereport(
 
 @pytest.fixture(scope="session")
 def mockllm_config() -> dict[str, Any]:
-    """Override to start the server with `scenarios`, `fixtures`, `settings`, `catch_all` or a
-    `timeout`: the arguments of `running_server`."""
+    """Override to start the server with `scenarios`, `fixtures`, `settings`, `catch_all`,
+    `timeout` or `watch`: the arguments of `running_server`."""
     return {}
 
 
@@ -167,6 +173,8 @@ def mockllm_server(
     from scenarios_app.testing.sessions import SharedServer
 
     options = dict(mockllm_config)
+    if pytestconfig.getoption("--mockllm-watch"):
+        options["watch"] = True
     external_url = pytestconfig.getoption("--mockllm-url") or os.environ.get(URL) or None
     worker = getattr(pytestconfig, "workerinput", {})
     try:

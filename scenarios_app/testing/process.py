@@ -34,13 +34,15 @@ NOT_INHERITED = {
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
     """Scenario documents, fixtures (`serve --fixture`) and settings (environment variables) of a
-    server; `timeout` is the maximum time to start, in seconds."""
+    server; `timeout` is the maximum time to start, in seconds. `paths` are scenario files that are
+    loaded again when they change."""
 
     documents: Sequence[Mapping[str, Any]] = ()
     fixtures: Sequence[str] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     catch_all: bool = False
     timeout: float = START_SECONDS
+    paths: Sequence[str] = ()
 
 
 @contextmanager
@@ -66,11 +68,16 @@ def _start(directory: Path, options: ServerOptions) -> tuple["subprocess.Popen[s
         command += ["--fixture", str(Path(fixture).absolute()) if _is_file(fixture) else fixture]
     if not options.catch_all:
         command.append("--no-catch-all")
-    settings = options.settings
+    paths = [str(Path(path).expanduser().absolute()) for path in options.paths]
+    if paths:
+        command.append("--watch")
     if options.documents:
         file = directory / "scenarios.json"
         file.write_text(json.dumps({"scenarios": list(options.documents)}), encoding="utf-8")
-        settings = {"MOCKLLM_SCENARIOS": str(file), **settings}
+        paths.append(str(file))
+    settings = options.settings
+    if paths:
+        settings = {"MOCKLLM_SCENARIOS": os.pathsep.join(paths), **settings}
     with open(directory / "stderr", "w+", encoding="utf-8") as log:
         process = subprocess.Popen(
             command,

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from scenarios_app.testing.control import Control, ServerFailed, scenario_path
-from scenarios_app.testing.documents import Document, Source, to_documents, to_steps
+from scenarios_app.testing.documents import Document, Source, split_paths, to_documents, to_steps
 from scenarios_app.testing.process import START_SECONDS, ServerOptions, server_process
 
 __all__ = ["Document", "RunningServer", "ServerFailed", "Source", "running_server"]
@@ -74,15 +74,20 @@ def running_server(
     settings: Mapping[str, str] | None = None,
     catch_all: bool = False,
     timeout: float = START_SECONDS,
+    watch: bool = False,
 ) -> Iterator[RunningServer]:
     """Run a server in test mode on a free port, with only these scenarios.
 
     A scenario is a document, a builder, or the path of a file or directory of documents. Fixtures
-    are those of `serve --fixture`, `settings` environment variables. Raises ServerFailed if the
-    server does not start; its messages about settings become warnings.
+    are those of `serve --fixture`, `settings` environment variables. With `watch`, the files are
+    loaded again when they change. Raises ServerFailed if the server does not start; its messages
+    about settings become warnings.
     """
-    documents = to_documents(scenarios)
-    start = ServerOptions(documents, fixtures, settings or {}, catch_all=catch_all, timeout=timeout)
+    paths, others = split_paths(scenarios) if watch else ([], scenarios)
+    documents = to_documents(others)
+    start = ServerOptions(
+        documents, fixtures, settings or {}, catch_all=catch_all, timeout=timeout, paths=paths
+    )
     with server_process(start) as (base_url, pid):
         server = RunningServer(base_url, [d["name"] for d in documents if "name" in d], pid=pid)
         try:

@@ -97,7 +97,7 @@ def test_uploaded_file_is_imported(root: Client) -> None:
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("{", ": not valid JSON, line 1 column 2"),
+        ("{", ": not valid JSON: Expecting property name"),
         ('{"name": "a", "steps": [{"produce": {"txt": ""}}]}', "steps[0].produce.txt: unknown key"),
         ("\ufeff{}", ": begins with a byte order mark"),
         ('{"name": "a", "name": "b"}', "name: this key is given twice"),
@@ -107,6 +107,18 @@ def test_import_errors_name_their_place(root: Client, text: str, line: str) -> N
     response = preview(root, text)
     assert [problem.startswith(line) for problem in problems(response)] == [True]
     assert text.removeprefix("\ufeff") in unescape(response.content.decode())
+
+
+def test_import_error_shows_line_and_column(root: Client) -> None:
+    html = preview(root, '{"name": "a",\n "steps": [{"produce": {"txt": ""}}]}').content.decode()
+    assert "Line 2, column 25: <b>Step 1:</b> <code>produce.txt</code>: unknown key" in html
+
+
+def test_yaml_document_is_imported(root: Client) -> None:
+    text = "name: one\nsteps:\n- produce: {text: Hi}\n"
+    file = SimpleUploadedFile("a.yaml", text.encode())
+    load(root, root.post(IMPORT, {"file": file, "existing": "replace"}))
+    assert names() == {"one"}
 
 
 def test_one_invalid_scenario_prevents_the_import(root: Client) -> None:

@@ -4,8 +4,10 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.core.management import call_command
 from django.test import Client
+from django.utils.html import escape
 
 from scenarios_app.admin.site import shipped_names
+from scenarios_app.catalog import Catalog
 from scenarios_app.models import Scenario
 from tests.admin.chat.talks import talk
 from tests.admin.pages import a_scenario
@@ -29,6 +31,16 @@ def test_overview_counts_scenarios_errors_requests_and_unmatched(root: Client) -
         "Requests in the journal": 2,
         "Unmatched requests": 1,
     }
+
+
+@pytest.mark.parametrize("page", ["/admin/", "/admin/scenarios_app/scenario/"])
+def test_problems_of_scenario_files_are_on_the_overview_and_the_list(
+    root: Client, monkeypatch: pytest.MonkeyPatch, page: str
+) -> None:
+    assert 'id="file-problems"' not in root.get(page).content.decode()
+    problem = "a.json:3:5: steps[0].<b>: unknown key"
+    monkeypatch.setattr(Catalog, "file_problems", (problem,))
+    assert f"<li><code>{escape(problem)}</code></li>" in root.get(page).content.decode()
 
 
 def test_overview_figures_link_to_filtered_lists(root: Client) -> None:

@@ -113,7 +113,7 @@ def test_invalid_answer_is_not_also_reported_as_missing(root: Client) -> None:
     scenario = a_scenario("one", {})
     wrong = {"steps-0-answer_text": "", "steps-0-answer_tool_calls": "[{"}
     [line] = error_lines(save(root, scenario, **wrong))
-    assert line.startswith("Step 1, Tool calls: not valid JSON")
+    assert line.startswith("Step 1, Tool calls: line 1 column 3: not valid JSON")
 
 
 def test_error_is_shown_at_its_field(root: Client, pair: Scenario) -> None:
@@ -183,7 +183,7 @@ def test_refused_save_keeps_the_typed_values(root: Client, pair: Scenario) -> No
         ({"name": ""}, "Name: This field is required."),
         ({"name": "taken"}, "Name: Scenario with this Name already exists."),
         ({"variables": "[]"}, 'Variables: expected a JSON object: {"key": "value"}'),
-        ({"variables": '{"a": }'}, "Variables: not valid JSON, line 1 column 7: Expecting value"),
+        ({"variables": '{"a": }'}, "Variables: line 1 column 7: not valid JSON: Expecting value"),
         (
             {"variables": '{"request": {"a": 1}}'},
             "Variables: request: an object of this name would never be seen in an answer",

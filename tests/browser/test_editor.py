@@ -373,7 +373,9 @@ def test_tool_calls_are_edited_as_lines(admin: Admin) -> None:
     step.get_by_role("button", name="Edit as JSON").click()
     step.get_by_label("Arguments (JSON)").fill("{broken")
     admin.save()
-    expect(page.locator("#told")).to_contain_text("Step 1, Tool calls: not valid JSON")
+    expect(page.locator("#told")).to_contain_text(
+        "Step 1, Tool calls: line 1 column 33: not valid JSON"
+    )
     expect(row(page, 0).get_by_label("Tool calls")).to_have_value(
         '[{"name": "only", "arguments": {broken}]'
     )

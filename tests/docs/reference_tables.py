@@ -1,7 +1,7 @@
 """Tables of the reference: settings, commands, faults and providers' routes, from the code."""
 
 import re
-from argparse import SUPPRESS, Action
+from argparse import SUPPRESS, Action, BooleanOptionalAction
 from collections.abc import Iterator, Mapping
 from textwrap import wrap
 
@@ -115,6 +115,8 @@ def our_commands() -> dict[str, BaseCommand]:
 def _written(action: Action) -> str:
     """As a command's user writes it."""
     named = action.option_strings[-1] if action.option_strings else ""
+    if isinstance(action, BooleanOptionalAction):
+        named = ", ".join(action.option_strings)
     value = action.metavar or action.dest.upper()
     taken = "" if action.nargs == 0 else value if isinstance(value, str) else " ".join(value)
     if action.nargs in ("*", "+") and not taken.endswith("…"):

@@ -4,6 +4,7 @@ import pytest
 
 from tests.docs.blocks import ROOT, pages
 from tests.docs.reference_tables import example_file
+from tests.docs.schema_file import FILE, schema_text
 from tests.docs.tables import renewed
 
 
@@ -22,3 +23,7 @@ def test_stale_table_is_rewritten() -> None:
 def test_example_file_is_fresh() -> None:
     text = (ROOT / ".env.example").read_text(encoding="utf-8")
     assert text == example_file(), "make docs writes it anew"
+
+
+def test_schema_file_is_fresh() -> None:
+    assert FILE.read_text(encoding="utf-8") == schema_text(), "make docs writes it anew"

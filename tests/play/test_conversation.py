@@ -1,6 +1,7 @@
 """Conversation documents: valid forms, and errors with their paths."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -54,16 +55,19 @@ def test_file_holds_one_conversation_or_several() -> None:
     ],
 )
 def test_invalid_turn_is_rejected_with_its_path(turns: list[Any], message: str) -> None:
-    assert f"talk.json: {message}" in read_error({"turns": turns})
+    line = read_error({"turns": turns})
+    assert re.match(r"talk\.json:1:\d+: ", line) and message in line
 
 
 def test_unknown_provider_is_rejected_with_the_known_ones() -> None:
     message = read_error({"provider": "acme", "turns": [{"user": "a"}]})
-    assert message.startswith('talk.json: provider: "acme" is not known, expected one of openai')
+    assert message.startswith(
+        'talk.json:1:2: provider: "acme" is not known, expected one of openai'
+    )
 
 
 def test_invalid_json_is_rejected_with_its_position() -> None:
-    with pytest.raises(DocumentError, match=r"talk.json: not valid JSON, line 1 column 2"):
+    with pytest.raises(DocumentError, match=r"talk.json:1:2: not valid JSON"):
         read_play(b"{", source="talk.json")
 
 

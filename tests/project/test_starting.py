@@ -10,6 +10,7 @@ from chat_app.models import ModelProfile
 from mockllm_site.management.commands import serve
 from mockllm_site.serve import database, lifespan
 from mockllm_site.serve import first_start as starting
+from scenarios_app.catalog import catalog
 from scenarios_app.models import Scenario
 from tests.serving.cases import Case
 from tests.serving.modes import CATCH_ALL
@@ -72,6 +73,34 @@ def test_files_take_the_place_of_the_demos_scenarios(dev: LazySettings, tmp_path
     serve._prepare([])
     assert Scenario.objects.get(name="weather").steps.count() == 1
     assert len(names()) > 2
+
+
+@pytest.mark.parametrize(
+    ("mode", "watch", "has_files", "is_watched"),
+    [
+        ("dev", None, True, True),
+        ("dev", None, False, False),
+        ("dev", False, True, False),
+        ("test", None, True, False),
+        ("prod", None, True, False),
+        ("prod", True, True, True),
+    ],
+)
+def test_files_are_watched_in_dev_or_if_that_is_asked_for(
+    settings: LazySettings,
+    tmp_path: Path,
+    mode: str,
+    watch: bool | None,
+    has_files: bool,
+    is_watched: bool,
+) -> None:
+    settings.MOCKLLM_ENV = mode
+    settings.MOCKLLM_SCENARIOS = [written(tmp_path, scenario("s", says("Hi!")))] * has_files
+    serve._prepare([], demo=False, catch_all=False, watch=watch)
+    watcher, catalog.files = catalog.files, None
+    assert (watcher is not None) == is_watched
+    if watcher:
+        watcher.stop()
 
 
 def test_fixtures_come_beside_the_demo(dev: LazySettings) -> None:

@@ -59,14 +59,14 @@ DATABASES = {
 FIXTURES = {
     "../document.json": r"\S+/document\.json holds scenario documents and is no fixture: .+",
     "../documents.json": r"\S+/documents\.json holds scenario documents and is no fixture: .+",
-    "../broken.json": r"\S+/broken\.json: not valid JSON, line 1 column 9: .+",
+    "../broken.json": r"\S+/broken\.json:1:9: not valid JSON: .+",
     "../rows.json": r"\S+/rows\.json is no fixture: expected a list of rows, .+",
     "nothing": r"No fixture named 'nothing' found\. There are .*demo, .*turns\.",
     "demo.txt": r".+txt is not a known serialization format\.",
 }
 SCENARIOS = {
     "../none": r"\.\./none: cannot be read: No such file or directory",
-    "../broken.json": r"\.\./broken\.json: not valid JSON, line 1 column 9: .+",
+    "../broken.json": r"\.\./broken\.json:1:9: not valid JSON: .+",
     "../script.yaml": r"\.\./script\.yaml: scenario documents are JSON, in \*\.json files",
     "../wrong.json": r"\.\./wrong\.json: steps\[0\]\.produce\.texd: .+",
 }

@@ -115,7 +115,7 @@ def test_no_recording_takes_the_place_of_what_somebody_wrote() -> None:
 def test_a_broken_file_imports_nothing(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_bytes(WEATHER.read_bytes())
     (tmp_path / "b.yaml").write_text("interactions: [{request: {}}]")
-    with pytest.raises(CommandError, match=r"b.yaml: interactions\[0\].request"):
+    with pytest.raises(CommandError, match=r"b.yaml:1:\d+: interactions\[0\].request"):
         run(str(tmp_path))
     assert not Scenario.objects.exists()
     with pytest.raises(CommandError, match="nothing was imported"):

@@ -1,6 +1,7 @@
 """load_scenarios, export_scenarios and check_scenarios, as a person or CI meets them."""
 
 import json
+import re
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from scenarios_app.engine.document import dump
-from scenarios_app.engine.document.files import read_files
+from scenarios_app.engine.document.files import NOT_JSON, read_files
 from scenarios_app.models import Scenario, Step
 from scenarios_app.store import document_of
 from scenarios_app.store.documents import load
@@ -59,7 +60,7 @@ def test_files_and_directories_are_loaded(tmp_path: Path) -> None:
 def test_files_of_a_directory_in_another_form_are_told(tmp_path: Path) -> None:
     written(tmp_path, "a.json", saying("a"))
     (tmp_path / "b.yaml").write_text("name: b")
-    line = f"{tmp_path / 'b.yaml'}: passed over, scenario documents are JSON, in *.json files\n"
+    line = f"{tmp_path / 'b.yaml'}: passed over, {NOT_JSON}\n"
     assert said("load_scenarios", str(tmp_path)) == f"{line}a: new\n"
     assert line in said("check_scenarios", str(tmp_path))
     assert failed("check_scenarios", "--strict", str(tmp_path)).startswith(line)
@@ -81,8 +82,10 @@ def test_every_error_names_its_file_and_place_and_nothing_is_loaded(
     )
     (tmp_path / "broken.json").write_text("{")
     lines = failed("load_scenarios", good, bad, str(tmp_path / "broken.json"), *dry).splitlines()
-    assert any(line.startswith(f"{bad}: scenarios[1].step: unknown key") for line in lines)
-    assert any(line.startswith(f"{tmp_path}/broken.json: not valid JSON") for line in lines)
+    assert any(
+        re.match(rf"{bad}:\d+:\d+: scenarios\[1\].step: unknown key", line) for line in lines
+    )
+    assert any(line.startswith(f"{tmp_path}/broken.json:1:2: not valid JSON") for line in lines)
     assert names() == []
 
 
@@ -159,10 +162,45 @@ def test_each_problem_of_files_is_a_line(tmp_path: Path) -> None:
     path = written(tmp_path, "a.json", saying("a", "{{ x }}"), saying("b", "{{ y }}"))
     *problems, summary = failed("check_scenarios", path).splitlines()
     assert [problem.rpartition(": ")[0] for problem in problems] == [
-        f"{path}: scenarios[0].steps[0].produce.text",
-        f"{path}: scenarios[1].steps[0].produce.text",
+        f"{path}:1:53: scenarios[0].steps[0].produce.text",
+        f"{path}:1:113: scenarios[1].steps[0].produce.text",
     ]
     assert summary == "problems found: 2"
+
+
+def test_problems_of_files_are_printed_as_json(tmp_path: Path) -> None:
+    path = written(tmp_path, "a.json", saying("a", "{{ x }}"))
+    out = StringIO()
+    with pytest.raises(CommandError, match="problems found: 1"):
+        call_command("check_scenarios", path, "--json", stdout=out)
+    place, message = "scenarios[0].steps[0].produce.text", "unknown name in {{ x }}"
+    problem = {"source": path, "line": 1, "column": 53, "place": place, "message": message}
+    assert json.loads(out.getvalue()) == {
+        "problems": [problem],
+        "warnings": [],
+        "scenarios": 0,
+        "steps": 0,
+    }
+
+
+def test_result_without_problems_is_printed_as_json(tmp_path: Path) -> None:
+    load(read_files([written(tmp_path, "a.json", saying("a"))]))
+    assert json.loads(said("check_scenarios", "--json"))["scenarios"] == 1
+    Step.objects.update(answer_text="{{ x }}")
+    out = StringIO()
+    with pytest.raises(CommandError):
+        call_command("check_scenarios", "--json", stdout=out)
+    (problem,) = json.loads(out.getvalue())["problems"]
+    assert (problem["scenario"], problem["step"], problem["place"]) == ("a", 1, "produce.text")
+
+
+def test_schema_is_printed_and_has_an_example_for_every_key() -> None:
+    schema = json.loads(said("schema"))
+    assert schema == json.loads(said("schema", "scenario"))
+    assert schema["$id"] == "urn:mockllm:schema:scenario:1"
+    assert "examples" in schema["$defs"]["StepDocument"]["properties"]["match"]
+    with pytest.raises(CommandError, match="invalid choice: 'nothing'"):
+        call_command("schema", "nothing")
 
 
 def test_the_database_is_checked_with_its_disabled_scenarios(tmp_path: Path) -> None:

@@ -79,3 +79,43 @@ def test_a_report_has_every_verdict(run: Run, pytester: pytest.Pytester) -> None
     assert failure is not None and "never served: 01 on('<x>'), step 1" in str(failure.text)
     text = (pytester.path / "report.txt").read_text()
     assert text.startswith("2 tests, 1 with a verdict that failed\n\ntest_one.py::test_ok\n")
+
+
+WATCHED = """
+import time
+from pathlib import Path
+
+import openai
+import pytest
+
+FILE = Path("scenarios") / "greeting.json"
+DOCUMENT = '{"name": "greeting", "steps": [{"consume": false, "produce": {"text": "%s"}}]}'
+
+
+@pytest.fixture(scope="session")
+def mockllm_config():
+    FILE.parent.mkdir(exist_ok=True)
+    FILE.write_text(DOCUMENT % "one")
+    step = {"match": {"model": "other"}, "produce": {"text": "From a document."}}
+    return {"scenarios": ["scenarios", {"name": "document", "steps": [step]}]}
+
+
+def test_edited_file_is_live(mockllm):
+    with openai.OpenAI() as client:
+        def ask(model="m"):
+            answer = client.chat.completions.create(
+                model=model, messages=[{"role": "user", "content": "Hello"}]
+            )
+            return answer.choices[0].message.content
+
+        assert (ask(), ask("other")) == ("one", "From a document.")
+        FILE.write_text(DOCUMENT % "two")
+        until = time.monotonic() + 60
+        while ask() != "two":
+            assert time.monotonic() < until
+            time.sleep(0.05)
+"""
+
+
+def test_files_of_the_configuration_are_watched_on_demand(run: Run) -> None:
+    run("--mockllm-watch", test_watched=WATCHED).assert_outcomes(passed=1)

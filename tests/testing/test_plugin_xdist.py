@@ -8,6 +8,7 @@ from contextlib import suppress
 import pytest
 
 from tests.support import fork_server
+from tests.testing.test_plugin_config import WATCHED
 
 # A busy machine is no fault of theirs.
 pytestmark = [pytest.mark.process, pytest.mark.timeout(300)]
@@ -66,6 +67,12 @@ def test_workers_share_a_server_and_no_session(warm_spread: pytest.Pytester) -> 
     assert len({url for _, url in seen}) == 1
     assert (warm_spread.path / "report.json").read_text().count('"passed": true') == TESTS + 1
     assert '<testsuite name="mockllm coverage"' in (warm_spread.path / "coverage.xml").read_text()
+
+
+def test_files_are_watched_by_the_server_of_all_workers(warm_spread: pytest.Pytester) -> None:
+    warm_spread.makepyfile(test_watched=WATCHED)
+    result = warm_spread.runpytest_subprocess("-n", "1", "--mockllm-watch")
+    result.assert_outcomes(passed=1)
 
 
 BROKEN = """

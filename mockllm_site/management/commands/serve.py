@@ -1,7 +1,7 @@
 """`serve`: migrate, load what is configured, warm up and answer, until a signal ends it."""
 
 import os
-from argparse import ArgumentTypeError
+from argparse import ArgumentTypeError, BooleanOptionalAction
 from collections.abc import Callable
 from functools import partial
 from socket import socket
@@ -15,6 +15,8 @@ from chat_app.profiles import default_profile
 from mockllm_site.serve import database, lease, server
 from mockllm_site.serve import first_start as starting
 from mockllm_site.serve.workers import Workers
+from scenarios_app.recording.files import scenario_files
+from scenarios_app.store import limits
 
 MAX_PORT = 65_535
 MAX_WORKERS = 64
@@ -57,6 +59,11 @@ class Command(BaseCommand):
             help="do not load the scenario that answers everything",
         )
         parser.add_argument(
+            "--watch",
+            action=BooleanOptionalAction,
+            help="load the files of MOCKLLM_SCENARIOS again when they change (default: in dev)",
+        )
+        parser.add_argument(
             "--parent",
             type=int,
             metavar="PID",
@@ -77,6 +84,7 @@ class Command(BaseCommand):
                     options["fixture"],
                     demo=not options["no_demo"],
                     catch_all=not options["no_catch_all"],
+                    watch=options["watch"],
                 )
                 server.open_to(bound)
                 ready = partial(server.say_ready, options["host"], bound)
@@ -133,8 +141,13 @@ def _serve_by(
     ).run()
 
 
-def _prepare(fixtures: list[str], *, demo: bool = True, catch_all: bool = True) -> None:
-    documents = starting.read_scenarios()
+def _prepare(
+    fixtures: list[str], *, demo: bool = True, catch_all: bool = True, watch: bool | None = False
+) -> None:
+    files = scenario_files(settings.MOCKLLM_SCENARIOS, limits=limits())
+    if watch and not files.paths:
+        raise starting.CannotLoad("--watch: MOCKLLM_SCENARIOS names no file or directory to watch")
+    documents = starting.read_scenarios(files)
     starting.check_tools()
     starting.check_upstreams()
     database.prepare()
@@ -145,6 +158,8 @@ def _prepare(fixtures: list[str], *, demo: bool = True, catch_all: bool = True) 
     starting.load_demo(demo=demo, catch_all=catch_all)
     starting.load_fixtures(fixtures)
     starting.load_scenarios(documents)
+    if watch or (watch is None and files.paths and settings.MOCKLLM_ENV == "dev"):
+        starting.watch(files, documents)
     starting.create_admin()
     default_profile()
 

@@ -145,7 +145,7 @@ def _read(data: bytes, filename: str) -> tuple[list[ScenarioDocument], tuple[Pro
     source = filename or PASTED
     files = read_upload(data, source=source, names=authored_names(), limits=limits())
     if files is None:
-        return load_text(data, limits=limits()), ()
+        return load_text(data, source=source, limits=limits()), ()
     if not files.documents:
         raise DocumentError.of(files.notes)
     return files.documents, files.notes

@@ -103,7 +103,9 @@ class ScenarioList(ModelAdmin):
     ) -> HttpResponse:
         # Before the transaction that saves the list, which the journal's writer would wait for.
         journal.flush()
-        return super().changelist_view(request, extra_context)
+        return super().changelist_view(
+            request, {**(extra_context or {}), "file_problems": catalog.file_problems}
+        )
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
         changelist = super().get_changelist_instance(request)

@@ -1,7 +1,9 @@
 """Scenario documents: loading, merging, dumping and compiling. Other packages import only this
 module."""
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
@@ -10,7 +12,7 @@ from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.conditions.match import Match, match_model
 from scenarios_app.engine.document.checks import LIMITS, DocumentLimits
 from scenarios_app.engine.document.compile import compile_scenario
-from scenarios_app.engine.document.json_text import decode, plain
+from scenarios_app.engine.document.json_text import plain
 from scenarios_app.engine.document.load import (
     LoadedDocument,
     ScenariosDocument,
@@ -18,10 +20,12 @@ from scenarios_app.engine.document.load import (
     read_documents,
     validate,
 )
-from scenarios_app.engine.document.scenario import ScenarioDocument, StepDocument
+from scenarios_app.engine.document.scenario import VERSION, ScenarioDocument, StepDocument
+from scenarios_app.engine.document.source_text import decode_text, located
 from scenarios_app.engine.shapes import DocumentError, Problem
 
 __all__ = [
+    "SCHEMAS",
     "DocumentError",
     "DocumentLimits",
     "Problem",
@@ -34,8 +38,11 @@ __all__ = [
     "load_match",
     "load_text",
     "merge_documents",
+    "read_schema",
 ]
 
+SCHEMAS = Path(__file__).parents[2] / "schemas"
+"""The folder of the JSON Schemas, which `make docs` writes."""
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -51,8 +58,12 @@ def load_documents(data: object, *, limits: DocumentLimits = LIMITS) -> list[Sce
 def load_text(
     text: bytes, *, source: str = "", limits: DocumentLimits = LIMITS
 ) -> list[ScenarioDocument]:
-    """Return the scenarios of a JSON file's bytes; `source` names the file in errors."""
-    return merge_by_name(read_documents(decode(text, source=source), source=source), limits)
+    """Return the scenarios of a file's bytes; `source` names the file in errors, and its suffix
+    the format: YAML, else JSON."""
+    with located(text, source=source):
+        return merge_by_name(
+            read_documents(decode_text(text, source=source), source=source), limits
+        )
 
 
 def load_match(data: object, *, place: str = "match") -> Match:
@@ -88,6 +99,7 @@ def json_schema() -> dict[str, Any]:
     scenario = schema["$defs"]["ScenariosDocument"]["properties"]["scenarios"]["items"]
     return {
         "$schema": _DIALECT,
+        "$id": f"urn:mockllm:schema:scenario:{VERSION}",
         "title": "mockllm scenarios",
         "description": 'A scenario, or several as a list or {"scenarios": [...]}.',
         "if": {"type": "array"},
@@ -99,6 +111,12 @@ def json_schema() -> dict[str, Any]:
         },
         **schema,
     }
+
+
+def read_schema(name: str) -> dict[str, Any]:
+    """Return the JSON Schema of this name with an example for each key, from the package's file."""
+    schema: dict[str, Any] = json.loads((SCHEMAS / f"{name}.json").read_bytes())
+    return schema
 
 
 class _Untitled(GenerateJsonSchema):

@@ -33,8 +33,8 @@ def decode(data: bytes, *, source: str = "") -> Json:
         message = f"expected UTF-8 text, byte {error.start + 1} is not"
         raise _unreadable_error(message, source) from None
     except json.JSONDecodeError as error:
-        message = f"not valid JSON, line {error.lineno} column {error.colno}: {error.msg}"
-        raise _unreadable_error(message, source) from None
+        problem = Problem("", f"not valid JSON: {error.msg}", source, error.lineno, error.colno)
+        raise DocumentError.of([problem]) from None
     except RecursionError:
         raise _unreadable_error(f"nested deeper than {MAX_DEPTH} levels", source) from None
     except ValueError:

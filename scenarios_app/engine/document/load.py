@@ -43,6 +43,16 @@ def is_in_turns(data: object) -> bool:
     return "turns" in data or ("id" in data and data.keys().isdisjoint(_OWN_KEYS))
 
 
+def has_scenario_keys(value: object) -> bool:
+    """Return True if a decoded file has the keys of a scenario or of several."""
+    match value:
+        case {"scenarios": _} | {"name": _, "steps": _} | {"id": _, "turns": _}:
+            return True
+        case [first, *_]:
+            return has_scenario_keys(first)
+    return False
+
+
 def _convert_turns(data: Any) -> Any:
     return read_turns(data) if is_in_turns(data) else data
 
@@ -138,20 +148,25 @@ def merge_by_name(
     reads: Iterable[LoadedDocument], limits: DocumentLimits
 ) -> list[ScenarioDocument]:
     """Return one document for each name, in order of first occurrence; raises DocumentError."""
+    merged = list(merge_groups(reads, limits))
+    if problems := [problem for _, clashes in merged for problem in clashes]:
+        raise DocumentError.of(problems)
+    return [document for document, _ in merged]
+
+
+def merge_groups(
+    reads: Iterable[LoadedDocument], limits: DocumentLimits
+) -> Iterator[tuple[ScenarioDocument, list[Problem]]]:
+    """Yield one document for each name with its problems, in order of first occurrence."""
     groups: dict[str, list[LoadedDocument]] = {}
     for read in reads:
         groups.setdefault(read.document.name, []).append(read)
-    documents, problems = [], []
     for group in groups.values():
-        document, clashes = _merge(group)
-        documents.append(document)
-        problems += clashes
+        document, problems = _merge(group)
         problems += (
             _locate_problem(group, problem) for problem in check_scenario(document, limits)
         )
-    if problems:
-        raise DocumentError.of(problems)
-    return documents
+        yield document, problems
 
 
 def _merge(group: list[LoadedDocument]) -> tuple[ScenarioDocument, list[Problem]]:

@@ -102,6 +102,8 @@ class StepDocument(Document):
 class VersionedDocument(Document):
     """A document that says which version of the form it is written in."""
 
+    json_schema: Text | None = Field(default=None, alias="$schema", exclude=True)
+    """The address of this JSON Schema, for editors. It is ignored."""
     version: Annotated[Literal[1], expected(str(VERSION))] = VERSION
     """The version of the document format."""
 

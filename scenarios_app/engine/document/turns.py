@@ -216,6 +216,8 @@ class TurnDocument(CamelDocument):
 class TurnsDocument(CamelDocument):
     """A scenario in turns, chosen by a first user message that is its id."""
 
+    json_schema: Text | None = Field(default=None, alias="$schema", exclude=True)
+    """The address of this JSON Schema, for editors. It is ignored."""
     id: Name
     """The scenario's name."""
     description: Text = ""

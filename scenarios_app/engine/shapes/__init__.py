@@ -34,14 +34,26 @@ _MAX_KEY_CHARS = 80
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One mistake. `place` reads `steps[2].produce.pacing.jitter`; `source` is the file's path."""
+    """One mistake. `place` reads `steps[2].produce.pacing.jitter`; `source` is the file's path.
+    `line` and `column` count from 1; 0 if they are unknown."""
 
     place: str
     message: str
     source: str = ""
+    line: int = 0
+    column: int = 0
+
+    @property
+    def position(self) -> str:
+        """The file with line and column, as compilers write them; empty if nothing is known."""
+        if not self.line:
+            return self.source
+        if not self.source:
+            return f"line {self.line} column {self.column}"
+        return f"{self.source}:{self.line}:{self.column}"
 
     def __str__(self) -> str:
-        return ": ".join(part for part in (self.source, self.place, self.message) if part)
+        return ": ".join(part for part in (self.position, self.place, self.message) if part)
 
 
 class DocumentError(Exception):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Final, TypeAlias
 
+from scenarios_app.engine.document.source_text import YAML
 from scenarios_app.engine.recorded.requests import depth_of
 from scenarios_app.engine.shapes import DocumentError, Problem
 from scenarios_app.recording import Interaction
@@ -25,7 +26,6 @@ from scenarios_app.recording.importers import (
 MAX_DEPTH: Final = 100
 MAX_FILE_BYTES: Final = 20_000_000
 MAX_INTERACTIONS: Final = 5_000
-YAML: Final = frozenset({".yaml", ".yml"})
 LINES: Final = frozenset({".jsonl", ".ndjson"})
 SUFFIXES: Final = YAML | LINES | {".har"}
 """Suffixes of files that can only be recordings."""
@@ -134,7 +134,7 @@ def unique_name(name: str, names: Iterable[str]) -> str:
 def _decode_file(data: bytes, suffix: str, source: str) -> Any:
     if suffix in YAML:
         # PyYAML is imported only if a file needs it.
-        from scenarios_app.recording.importers.safe_yaml import read_yaml
+        from scenarios_app.engine.document.yaml_text import read_yaml
 
         return read_yaml(data, source=source)
     if suffix in LINES:

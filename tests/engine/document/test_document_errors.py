@@ -48,15 +48,15 @@ SCENARIO: list[tuple[object, str]] = [
     ({"name": "a", "Steps": []}, 'Steps: unknown key, did you mean "steps"?'),
     (
         {"name": "a", "x y": 1},
-        '["x y"]: unknown key, expected one of version, name, description, priority, enabled, '
-        "select, tags, variables, system_prompt_must_include, steps",
+        '["x y"]: unknown key, expected one of $schema, version, name, description, priority, '
+        "enabled, select, tags, variables, system_prompt_must_include, steps",
     ),
     ({"scenarios": None}, "scenarios: expected a list"),
     ({"scenarios": [5]}, "scenarios[0]: expected an object"),
     ({"scenarios": [{}]}, "scenarios[0].name: missing"),
     (
         {"scenarios": [], "name": "a"},
-        "name: unknown key, expected one of version, scenarios",
+        "name: unknown key, expected one of $schema, version, scenarios",
     ),
     (
         {"name": "a", "variables": {"match": {"city": "Rome"}}},

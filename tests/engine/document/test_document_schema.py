@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from scenarios_app.engine.document import json_schema
+from scenarios_app.engine.document import json_schema, read_schema
 from tests.engine.documents import CONTRACT, one_step
 
 SCHEMA = Draft202012Validator(json_schema())
@@ -53,3 +53,14 @@ def test_every_model_and_key_says_what_it_means() -> None:
 
 def test_titles_do_not_repeat_keys() -> None:
     assert "title" not in json_schema()["$defs"]["StepDocument"]["properties"]["turn"]
+
+
+def test_schema_of_the_package_is_valid_and_has_a_valid_example_for_every_key() -> None:
+    schema = read_schema("scenario")
+    Draft202012Validator.check_schema(schema)
+    assert schema["$id"] == "urn:mockllm:schema:scenario:1"
+    for name, model in schema["$defs"].items():
+        for key, value in model.get("properties", {}).items():
+            (example,) = value["examples"]
+            checked = Draft202012Validator({**value, "$defs": schema["$defs"]})
+            assert checked.is_valid(example), (name, key)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scenarios_app.engine.document import DocumentError, DocumentLimits, Problem, dump
-from scenarios_app.engine.document.files import find_ignored_files, read_files
+from scenarios_app.engine.document.files import NOT_JSON, find_ignored_files, read_files
 from scenarios_app.engine.document.load import LoadedDocument, read_documents
 
 
@@ -95,14 +95,16 @@ def test_scenarios_of_one_name_in_two_files_become_one(tmp_path: Path) -> None:
 def test_contradiction_between_two_files_names_both(tmp_path: Path) -> None:
     first = write(tmp_path / "a.json", {"name": "x", "priority": 3})
     second = write(tmp_path / "b.json", {"scenarios": [{"name": "x", "priority": 4}]})
-    assert lines(str(tmp_path)) == [f"{second}: scenarios[0].priority: 4 differs from 3 in {first}"]
+    assert lines(str(tmp_path)) == [
+        f"{second}:1:30: scenarios[0].priority: 4 differs from 3 in {first}"
+    ]
 
 
 def test_problem_of_a_merged_scenario_names_its_file(tmp_path: Path) -> None:
     write(tmp_path / "a.json", says("x", "1"))
     second = write(tmp_path / "b.json", {"scenarios": [says("y", "1"), says("x", "{{ z }}")]})
     assert lines(str(tmp_path)) == [
-        f"{second}: scenarios[1].steps[0].produce.text: unknown name in {{{{ z }}}}"
+        f"{second}:1:107: scenarios[1].steps[0].produce.text: unknown name in {{{{ z }}}}"
     ]
 
 
@@ -114,9 +116,9 @@ def test_every_wrong_file_is_told_and_none_is_loaded(tmp_path: Path) -> None:
     missing = tmp_path / "missing"
     assert lines([tmp_path, missing]) == [
         f"{missing}: cannot be read: No such file or directory",
-        f"{second}: steps[0].produce: missing",
-        f'{second}: tag: unknown key, did you mean "tags"?',
-        f"{third}: name: this key is given twice",
+        f"{second}:1:25: steps[0].produce: missing",
+        f'{second}:1:30: tag: unknown key, did you mean "tags"?',
+        f"{third}:1:15: name: this key is given twice",
     ]
 
 
@@ -158,10 +160,10 @@ def test_limits_hold_for_files_too(tmp_path: Path) -> None:
         read_files(str(file), limits=DocumentLimits(text_bytes=3))
 
 
-@pytest.mark.parametrize("name", ["a.yaml", "a.YML", "a.har", "a.toml", "a.jsonl"])
+@pytest.mark.parametrize("name", ["a.har", "a.toml", "a.jsonl"])
 def test_a_file_in_another_form_says_which_one_is_taken(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("name: a\n")
-    line = f"{tmp_path / name}: scenario documents are JSON, in *.json files"
+    line = f"{tmp_path / name}: {NOT_JSON}"
     assert lines(str(tmp_path / name)) == [line]
 
 
@@ -170,13 +172,13 @@ def test_a_document_in_a_file_of_another_form_is_one(tmp_path: Path) -> None:
 
 
 def test_files_of_other_formats_in_a_directory_are_listed_as_ignored(tmp_path: Path) -> None:
-    others = ["b.yaml", "below/c.yml", "d.JSON", "e.jsonl", "f.har"]
-    for name in [*others, "a.json", "notes.txt", "README.md", ".hidden.yaml", ".git/x.yaml"]:
+    others = ["below/d.JSON", "e.jsonl", "f.har"]
+    for name in [*others, "a.json", "b.yaml", "notes.txt", ".hidden.yaml", ".git/x.yaml"]:
         write(tmp_path / name, says(name, "1"))
     told = [str(problem) for problem in find_ignored_files(str(tmp_path))]
-    said = "passed over, scenario documents are JSON, in *.json files"
+    said = f"passed over, {NOT_JSON}"
     assert told == [f"{tmp_path / name}: {said}" for name in sorted(others)]
-    assert texts(str(tmp_path)) == {"a.json": ["1"]}
+    assert texts(str(tmp_path)) == {"a.json": ["1"], "b.yaml": ["1"]}
 
 
 def test_nothing_is_told_of_files_that_are_named_or_not_there(tmp_path: Path) -> None:
@@ -195,6 +197,9 @@ class Shouts:
     """Makes a scenario of each line of a file of capitals."""
 
     suffixes = frozenset({".loud"})
+
+    def __init__(self) -> None:
+        self.notes: list[Problem] = []
 
     def find_reader(self, file: Path, data: bytes) -> Any:
         if file.suffix not in self.suffixes:

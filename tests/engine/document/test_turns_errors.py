@@ -45,7 +45,8 @@ DOCUMENTS: list[tuple[object, str]] = [
     ),
     (
         {"id": "a", "turns": [], "enabled": True},
-        "enabled: unknown key, expected one of id, description, systemPromptMustInclude, turns",
+        "enabled: unknown key, expected one of $schema, id, description, systemPromptMustInclude, "
+        "turns",
     ),
     ([{"id": "a", "turns": [{}, None]}], "[0].turns[0].turn: missing"),
     (
@@ -260,7 +261,7 @@ def test_a_file_is_named_before_the_place(tmp_path: Any) -> None:
     file.write_text('[{"id": "a", "turns": [{"turn": 1}]}]')
     with pytest.raises(DocumentError) as caught:
         read_files([file])
-    assert str(caught.value) == f"{file}: [0].turns[0].response: missing"
+    assert str(caught.value) == f"{file}:1:24: [0].turns[0].response: missing"
     with pytest.raises(DocumentError) as caught:
         load_text(file.read_bytes(), source="pasted")
-    assert str(caught.value) == "pasted: [0].turns[0].response: missing"
+    assert str(caught.value) == "pasted:1:24: [0].turns[0].response: missing"

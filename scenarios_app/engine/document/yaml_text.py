@@ -7,7 +7,9 @@ from typing import Any, ClassVar, Final
 
 import yaml
 
-from scenarios_app.engine.shapes import DocumentError, Problem
+from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.document.json_text import plain
+from scenarios_app.engine.shapes import DocumentError, Loc, Problem, format_location
 
 MAX_DEPTH: Final = 100
 MAX_NODES: Final = 2_000_000
@@ -18,7 +20,7 @@ _RESOLVED: Final = frozenset(
 )
 
 
-class _PlainLoader(_Loader):
+class _PlainLoader(_Loader):  # type: ignore[misc]
     """Loads only text, numbers, lists and objects; dates stay text."""
 
     yaml_implicit_resolvers: ClassVar[dict[str | None, list[tuple[str, re.Pattern[str]]]]] = {
@@ -33,17 +35,69 @@ _PlainLoader.add_constructor(
 )
 
 
-def read_yaml(data: bytes, *, source: str = "") -> Any:
+class _UniqueKeyLoader(_PlainLoader):
+    """Refuses an object with a repeated key."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value in seen:
+                message = f"the key {key.value!r:.80} is given twice"
+                raise yaml.constructor.ConstructorError(
+                    problem=message, problem_mark=key.start_mark
+                )
+            seen.add(str(key.value))
+        return super().construct_mapping(node, deep=deep)
+
+
+def decode_yaml(data: bytes, *, source: str = "") -> Json:
+    """Return the plain JSON of a document in YAML; raises DocumentError, also for repeated keys."""
+    return plain(read_yaml(data, source=source, loader=_UniqueKeyLoader), source=source)
+
+
+def find_positions(data: bytes) -> dict[str, tuple[int, int]]:
+    """Return the line and column of each place in valid YAML or JSON; empty for other formats.
+
+    The content of an anchor is located only where it is defined.
+    """
+    # JSON has tabs and halves of surrogate pairs where YAML has none; the columns stay.
+    text = data.decode("utf-8-sig", "replace").replace("\t", " ").replace("\\u", "__")
+    positions: dict[str, tuple[int, int]] = {}
+    seen: set[int] = set()
+    try:
+        _check_events(text, "")
+        root: Any = yaml.compose(text, Loader=_Loader)
+    except (yaml.YAMLError, DocumentError):
+        return {}
+    nodes: list[tuple[Loc, Any, Any]] = [((), root, root)]
+    while nodes:
+        loc, first, node = nodes.pop()
+        mark, inner = first.start_mark, []
+        # The last one of a repeated key counts.
+        positions[format_location(loc)] = mark.line + 1, mark.column + 1
+        if id(node) not in seen and isinstance(node, yaml.MappingNode):
+            inner = [((*loc, str(key.value)), key, value) for key, value in node.value]
+        elif id(node) not in seen and isinstance(node, yaml.SequenceNode):
+            inner = [((*loc, number), item, item) for number, item in enumerate(node.value)]
+        nodes += reversed(inner)
+        seen.add(id(node))
+    return positions
+
+
+def read_yaml(data: bytes, *, source: str = "", loader: Any = _PlainLoader) -> Any:
     """Return the values of a YAML file: texts, numbers, bytes, lists and objects. Raises
     DocumentError for invalid YAML, tags of Python objects, deep nesting and too many values."""
     try:
         text = data.decode("utf-8-sig")
         _check_events(text, source)
-        value = yaml.load(text, Loader=_PlainLoader)
+        value = yaml.load(text, Loader=loader)
     except UnicodeDecodeError as error:
         raise _error(source, f"expected UTF-8 text, byte {error.start + 1} is not") from None
     except yaml.MarkedYAMLError as error:
-        raise _error(source, _describe_error(error)) from None
+        mark, message = error.problem_mark, str(error.problem or error.context)[:200]
+        line, column = (mark.line + 1, mark.column + 1) if mark else (0, 0)
+        problem = Problem("", f"not valid YAML: {message}", source, line, column)
+        raise DocumentError.of([problem]) from None
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         raise _error(source, f"not valid YAML: {str(error)[:200]}") from None
     _check_size(value, source)
@@ -52,12 +106,6 @@ def read_yaml(data: bytes, *, source: str = "") -> Any:
 
 def _error(source: str, message: str) -> DocumentError:
     return DocumentError.of([Problem("", message, source)])
-
-
-def _describe_error(error: yaml.MarkedYAMLError) -> str:
-    mark = error.problem_mark
-    place = f", line {mark.line + 1} column {mark.column + 1}" if mark else ""
-    return f"not valid YAML{place}: {str(error.problem or error.context)[:200]}"
 
 
 def _check_events(text: str, source: str) -> None:

@@ -1,0 +1,145 @@
+"""Watches the scenario files of `serve` and loads those that change."""
+
+import fcntl
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from tempfile import TemporaryFile
+from threading import Event, Thread
+from typing import Final
+
+from django.db import connection, transaction
+
+from scenarios_app.engine.document import Problem, ScenarioDocument
+from scenarios_app.engine.document.files import ScenarioFiles
+from scenarios_app.store.documents import load, remove
+
+log = logging.getLogger(__name__)
+
+LOADED: Final = "loaded from MOCKLLM_SCENARIOS"
+REMOVED: Final = "removed from MOCKLLM_SCENARIOS"
+# How often the other processes look whether the one that watches has ended.
+LOOK_SECONDS: Final = 0.5
+# After this time a save in two parts is complete: some editors empty or remove a file first.
+SETTLE_SECONDS: Final = 0.2
+MAX_PROBLEMS: Final = 20
+_MAX_BYTES: Final = 1_000_000
+
+
+class FileWatcher:
+    """Loads scenario files when they change, in a thread of one process of a `serve`.
+
+    A file replaces its scenarios when its own content changes; what was edited elsewhere stays
+    until then. A scenario that is in no file any more goes to the trash.
+
+    The processes share an unnamed file: the one that holds its lock watches, and its content is the
+    problems. `documents` are the scenarios loaded at start, `forget` clears what sessions remember
+    of one.
+    """
+
+    def __init__(
+        self,
+        files: ScenarioFiles,
+        documents: Iterable[ScenarioDocument],
+        *,
+        forget: Callable[[str], None],
+    ) -> None:
+        self._files = files
+        self._documents: Mapping[str, ScenarioDocument] = {one.name: one for one in documents}
+        self._forget = forget
+        self._shared = TemporaryFile(buffering=0)  # noqa: SIM115
+        self._problems: Sequence[Problem] = ()
+        self._stopping = Event()
+        self._thread: Thread | None = None
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Return the first problems of the files, one line each."""
+        text = os.pread(self._shared.fileno(), _MAX_BYTES, 0).partition(b"\0")[0]
+        return tuple(text.decode(errors="replace").splitlines())
+
+    def start(self) -> None:
+        """Watch in a thread, as soon as no other process does."""
+        if self._thread is None:
+            self._thread = Thread(target=self._run, name="mockllm-files", daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread; it has no connection any more when this returns."""
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join()
+        self._shared.close()
+
+    def refresh(self) -> None:
+        """Read the files, load what changed, and report the problems."""
+        documents, problems = self._files.read()
+        if list(problems) != list(self._problems) or self._documents.keys() - documents.keys():
+            self._stopping.wait(SETTLE_SECONDS)
+            documents, problems = self._files.read()
+        changed = [one for name, one in documents.items() if self._documents.get(name) != one]
+        gone = self._documents.keys() - documents.keys()
+        with transaction.atomic():
+            loaded = load(changed, reason=LOADED) if changed else None
+            removed = remove(gone, reason=REMOVED)
+        for name in loaded.created if loaded else ():
+            _say(f"{name}: new")
+        for name in loaded.replaced if loaded else ():
+            self._forget(name)
+            _say(f"{name}: replaced")
+        for name in removed:
+            self._forget(name)
+            _say(f"{name}: removed")
+        self._documents = documents
+        self._report(problems)
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                # A lock of this process alone, which the system releases however it ends.
+                fcntl.lockf(self._shared, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                while not self._stopping.is_set():
+                    self._watch()
+            except BlockingIOError:
+                pass
+            except Exception:
+                log.exception("scenario files could not be loaded; they are read again")
+            self._stopping.wait(LOOK_SECONDS)
+        connection.close()
+
+    def _watch(self) -> None:
+        """Read the files at each change of a folder, until one of the folders is another one."""
+        from watchfiles import watch
+
+        folders, is_read = self._files.folders(), False
+        for changes in watch(
+            *folders,
+            watch_filter=lambda _, path: self._files.concerns(path),
+            rust_timeout=int(LOOK_SECONDS * 1000),
+            yield_on_timeout=True,
+            stop_event=self._stopping,
+            recursive=False,
+        ):
+            if changes or not is_read:
+                self.refresh()
+                is_read = True
+                if self._files.folders() != folders or folders & {path for _, path in changes}:
+                    return
+
+    def _report(self, problems: Sequence[Problem]) -> None:
+        for note in self._files.notes:
+            _say(str(note))
+        self._files.notes.clear()
+        if list(problems) != list(self._problems):
+            lines = "\n".join(map(str, problems[:MAX_PROBLEMS]))
+            os.pwrite(self._shared.fileno(), lines.encode() + b"\0", 0)
+            for problem in problems:
+                _say(f"{problem} (the last valid version answers)")
+            if not problems:
+                _say("all scenario files are valid again")
+        self._problems = problems
+
+
+def _say(message: str) -> None:
+    print(f"mockllm: {message}", file=sys.stderr, flush=True)

@@ -1,0 +1,198 @@
+"""Scenario files that change while the server runs, as the watcher loads them."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scenarios_app.catalog import catalog
+from scenarios_app.catalog.files import FileWatcher
+from scenarios_app.engine.document import dump
+from scenarios_app.models import Scenario, Step
+from scenarios_app.recording.files import read_all, scenario_files
+from scenarios_app.store import document_of
+from scenarios_app.store.documents import load
+from scenarios_app.store.trash import restore, trash_entries
+
+pytestmark = pytest.mark.django_db
+
+
+def write(path: Path, *texts: str, name: str = "", **more: Any) -> Path:
+    steps = [{"produce": {"text": text}} for text in texts]
+    path.write_text(json.dumps({"name": name or path.stem, "steps": steps, **more}))
+    return path
+
+
+class Watched:
+    """A watcher of a folder whose scenarios are loaded; `forgotten` are those that sessions
+    forgot."""
+
+    def __init__(self, folder: Path) -> None:
+        files = scenario_files([folder])
+        documents = read_all(files).documents
+        load(documents)
+        self.forgotten: list[str] = []
+        self.watcher = FileWatcher(files, documents, forget=self.forgotten.append)
+
+    def during_the_wait(self, change: Callable[[], object]) -> None:
+        """Make a change while the watcher waits for the rest of a save."""
+
+        def wait(seconds: float) -> bool:
+            change()
+            return False
+
+        vars(self.watcher)["_stopping"].wait = wait
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> Iterator[Watched]:
+    write(tmp_path / "a.json", "1")
+    write(tmp_path / "b.json", "1")
+    watched = Watched(tmp_path)
+    watched.during_the_wait(lambda: None)
+    yield watched
+    watched.watcher.stop()
+
+
+def stored() -> dict[str, list[str]]:
+    return {
+        row.name: [step.answer_text for step in row.steps.all()] for row in Scenario.objects.all()
+    }
+
+
+def test_changed_added_and_removed_files_are_loaded(
+    watched: Watched, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path / "a.json", "2")
+    write(tmp_path / "c.json", "1")
+    (tmp_path / "b.json").unlink()
+    watched.watcher.refresh()
+    assert stored() == {"a": ["2"], "c": ["1"]}
+    assert watched.forgotten == ["a", "b"]
+    assert capsys.readouterr().err.splitlines() == [
+        "mockllm: c: new",
+        "mockllm: a: replaced",
+        "mockllm: b: removed",
+    ]
+
+
+def test_recording_is_loaded_again(watched: Watched, tmp_path: Path) -> None:
+    turns = [{"match": {"userMessage": "hi"}, "response": {"content": "Hi!"}}]
+    (tmp_path / "aimock.json").write_text(json.dumps({"fixtures": turns}))
+    watched.watcher.refresh()
+    assert stored()["aimock"] == ["Hi!"]
+
+
+def test_unchanged_files_keep_their_steps_and_what_sessions_know(
+    watched: Watched, tmp_path: Path
+) -> None:
+    keys = set(Step.objects.filter(scenario__name="b").values_list("key", flat=True))
+    write(tmp_path / "a.json", "2")
+    watched.watcher.refresh()
+    assert set(Step.objects.filter(scenario__name="b").values_list("key", flat=True)) == keys
+    assert watched.forgotten == ["a"]
+
+
+def test_edit_in_the_admin_stays_until_its_file_changes(watched: Watched, tmp_path: Path) -> None:
+    Step.objects.filter(scenario__name="a").update(answer_text="edited")
+    write(tmp_path / "b.json", "2")
+    watched.watcher.refresh()
+    assert stored() == {"a": ["edited"], "b": ["2"]}
+    write(tmp_path / "a.json", "3")
+    watched.watcher.refresh()
+    assert stored()["a"] == ["3"]
+
+
+def test_scenario_of_a_removed_file_is_in_the_trash(watched: Watched, tmp_path: Path) -> None:
+    before = dump(document_of(Scenario.objects.get(name="a")))
+    (tmp_path / "a.json").unlink()
+    watched.watcher.refresh()
+    (entry,) = trash_entries()
+    assert (entry.name, entry.steps) == ("a", 1)
+    assert dump(document_of(restore(entry.pk))) == before
+    write(tmp_path / "a.json", "4")
+    watched.watcher.refresh()
+    assert stored() == {"a": ["4"], "b": ["1"]}
+
+
+def test_renamed_scenario_replaces_the_one_of_the_old_name(
+    watched: Watched, tmp_path: Path
+) -> None:
+    write(tmp_path / "a.json", "1", name="new")
+    watched.watcher.refresh()
+    assert stored() == {"b": ["1"], "new": ["1"]}
+
+
+def test_scenario_of_two_files_loses_the_steps_of_a_removed_one(
+    watched: Watched, tmp_path: Path
+) -> None:
+    second = write(tmp_path / "c.json", "2", name="a")
+    watched.watcher.refresh()
+    assert stored()["a"] == ["1", "2"]
+    second.unlink()
+    watched.watcher.refresh()
+    assert stored()["a"] == ["1"]
+
+
+def test_broken_file_keeps_its_scenario_and_is_reported_once(
+    watched: Watched, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.json").write_text("{")
+    write(tmp_path / "b.json", "2")
+    watched.watcher.refresh()
+    watched.watcher.refresh()
+    place = f"{tmp_path / 'a.json'}:1:2"
+    problem = f"{place}: not valid JSON: Expecting property name enclosed in double quotes"
+    assert stored() == {"a": ["1"], "b": ["2"]}
+    assert watched.watcher.problems == (problem,)
+    assert capsys.readouterr().err.splitlines() == [
+        "mockllm: b: replaced",
+        f"mockllm: {problem} (the last valid version answers)",
+    ]
+    write(tmp_path / "a.json", "1")
+    watched.watcher.refresh()
+    assert watched.watcher.problems == ()
+    assert capsys.readouterr().err == "mockllm: all scenario files are valid again\n"
+
+
+def test_many_problems_are_kept_in_part(watched: Watched, tmp_path: Path) -> None:
+    for number in range(30):
+        (tmp_path / f"x{number}.json").write_text("{")
+    watched.watcher.refresh()
+    assert len(watched.watcher.problems) == 20
+
+
+def test_file_that_is_written_in_two_parts_is_not_reported(
+    watched: Watched, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.json").write_text("{")
+    watched.during_the_wait(lambda: write(tmp_path / "a.json", "2"))
+    watched.watcher.refresh()
+    assert stored()["a"] == ["2"]
+    assert capsys.readouterr().err == "mockllm: a: replaced\n"
+
+
+def test_file_that_is_removed_and_written_again_keeps_its_scenario(
+    watched: Watched, tmp_path: Path
+) -> None:
+    pk = Scenario.objects.get(name="a").pk
+    (tmp_path / "a.json").unlink()
+    watched.during_the_wait(lambda: write(tmp_path / "a.json", "2"))
+    watched.watcher.refresh()
+    assert Scenario.objects.get(name="a").pk == pk
+    assert trash_entries() == []
+
+
+def test_skipped_file_is_reported(
+    watched: Watched, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "compose.yaml").write_text("services: {}\n")
+    watched.watcher.refresh()
+    assert "compose.yaml: passed over, scenario documents are" in capsys.readouterr().err
+
+
+def test_catalog_without_watched_files_has_no_problems_of_files() -> None:
+    assert catalog.files is None
+    assert catalog.file_problems == ()
