@@ -232,7 +232,8 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize("code", [1000, 1006, 3000, 4999])
 def test_close_code_that_a_server_may_use_is_accepted(code: int) -> None:
     fault = {"kind": "close_socket", "close_code": code, "after_frames": 0, "half_frame": True}
-    load_documents({"scenarios": [one_step(produce={"text": "a", "fault": fault})]})
+    document = one_step(produce={"text": "a", "fault": fault})
+    assert len(load_documents({"scenarios": [document]})) == 1
 
 
 @pytest.mark.parametrize(("fault", "line"), FAULTS)

@@ -34,12 +34,12 @@ def load(live: Live) -> None:
     live.load(
         scenario(
             "socket",
+            says("Sunny.", match={"tool_results": [{"contains": "24"}]}),
             {
                 "consume": False,
                 "match": {"messages": [{"role": "user", "contains": "weather"}]},
                 "produce": {"tool_calls": [CALL]},
             },
-            says("Sunny.", match={"tool_results": [{"contains": "24"}]}),
             says("Again.", match={"messages": [{"role": "assistant", "contains": "Hi"}]}),
             {
                 "consume": False,

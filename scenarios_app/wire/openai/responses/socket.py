@@ -12,7 +12,7 @@ from scenarios_app.engine.canonical import ErrorAnswer, Json
 from scenarios_app.wire.base import encode_json
 from scenarios_app.wire.openai.responses.record import encode_items, write_record
 from scenarios_app.wire.openai.responses.request import read_input
-from scenarios_app.wire.openai.responses.steering import (
+from scenarios_app.wire.openai.responses.steer import (
     MAX_STEERS,
     Steer,
     Steering,

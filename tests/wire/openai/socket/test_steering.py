@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from scenarios_app.wire.openai.responses import steering
+from scenarios_app.wire.openai.responses import steer
 from tests.wire.openai.socket.rules import Rules
 
 CALLS = [
@@ -72,7 +72,7 @@ def test_waiting_input_is_all_of_a_request_without_input(fields: Any) -> None:
 
 
 def test_oldest_waiting_input_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(steering, "MAX_WAITING", 1)
+    monkeypatch.setattr(steer, "MAX_WAITING", 1)
     rules = active()
     for name in ("resp_1", "resp_2"):
         rules.steer(name)
@@ -159,6 +159,6 @@ def test_response_of_a_conversation_cannot_be_steered(field: str) -> None:
 
 def test_response_takes_a_limited_number_of_inputs() -> None:
     rules = active()
-    for _ in range(steering.MAX_STEERS):
+    for _ in range(steer.MAX_STEERS):
         assert rules.steer()["type"] == "response.steer.accepted"
     assert rules.steer()["error"]["code"] == "too_many_pending_steers"
