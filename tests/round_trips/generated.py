@@ -34,6 +34,7 @@ BESIDE: Mapping[str, tuple[Object, ...]] = {
     "MessageConditionDocument": (CONDITION, {}),
     "PartDocument": _PART,
     "ProduceDocument": _CONTENT,
+    "RangeDocument": ({"min": 1}, {}),
     "ReasoningDocument": (ANSWER, {}),
     "RecordedChunkDocument": (ANSWER, {}),
     "TextConditionDocument": (CONDITION, {}),

@@ -111,7 +111,7 @@ class RangeCondition(Condition):
 
     @property
     def expected(self) -> str:
-        return describe_range(self.low, self.high)
+        return _describe_range(self.low, self.high)
 
     def holds(self, reader: RequestReader) -> bool:
         number = self.read_number(reader.request)
@@ -170,7 +170,7 @@ class MaxTokensCondition(RangeCondition):
         return request.max_tokens
 
 
-def describe_range(low: Json, high: Json) -> str:
+def _describe_range(low: Json, high: Json) -> str:
     """Return a range in words."""
     if low == high:
         return str(low)
@@ -183,4 +183,4 @@ def _phrase_range(value: Json) -> str:
     """Return the range of a value that was not validated in words, or nothing."""
     bounds = value if isinstance(value, dict) else {}
     low, high = (n if isinstance(n := bounds.get(key), int) else None for key in ("min", "max"))
-    return "" if low is None and high is None else describe_range(low, high)
+    return "" if low is None and high is None else _describe_range(low, high)

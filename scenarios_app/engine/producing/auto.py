@@ -142,7 +142,8 @@ def _singular_words(text: str) -> set[str]:
 
 def _make_call(tool: Tool, key: str) -> ToolCallPart:
     if tool.kind == "custom":
-        return ToolCallPart("", tool.name, _make_custom_input(tool, key), True, tool.namespace)
+        text = _make_custom_input(tool, key)
+        return ToolCallPart("", tool.name, text, custom=True, namespace=tool.namespace)
     schema = {} if tool.schema is None else tool.schema
     try:
         arguments = make_instance(schema, key, {"type": "object"})

@@ -54,9 +54,9 @@ def test_call_with_another_input_or_namespace_is_not_found(wanted: Any) -> None:
 
 def test_mismatch_names_the_wanted_input_and_the_calls_with_their_namespace() -> None:
     wanted = {"name": "exec", "namespace": "crm", "input": {"contains": "rm"}}
-    (told,) = explain_match(match(wanted), request(LIST))
-    assert told.expected == ('call of "exec" with input that contains "rm", in namespace "crm"')
-    assert told.actual == '"functions.exec ls -l /tmp"'
+    (result,) = explain_match(match(wanted), request(LIST))
+    assert result.expected == ('call of "exec" with input that contains "rm", in namespace "crm"')
+    assert result.actual == '"functions.exec ls -l /tmp"'
 
 
 def test_named_groups_of_an_input_are_captured() -> None:

@@ -27,7 +27,7 @@ def match(**keys: Any) -> Match:
     return match_model().model_validate(keys).compiled()
 
 
-def asking(form: JsonFormat | None) -> CanonicalRequest:
+def request_for(form: JsonFormat | None) -> CanonicalRequest:
     return ask("Hello", json=form)
 
 
@@ -45,17 +45,17 @@ def asking(form: JsonFormat | None) -> CanonicalRequest:
 def test_response_format_matches_its_kind_alone(wanted: Any, forms: list[Any]) -> None:
     condition = match(response_format=wanted)
     every = [None, JSON, PLAIN_SCHEMA, TITLED, NAMED]
-    assert [one for one in every if match_request(condition, asking(one)).matched] == forms
+    assert [one for one in every if match_request(condition, request_for(one)).matched] == forms
 
 
 def test_mismatch_of_a_response_format_names_the_schema_of_the_request() -> None:
-    (result,) = explain_match(match(response_format={"schema": "Route"}), asking(NAMED))
+    (result,) = explain_match(match(response_format={"schema": "Route"}), request_for(NAMED))
     assert (result.field, result.expected, result.actual) == (
         "match.response_format",
         'schema "Route"',
         'schema "choice"',
     )
-    (result,) = explain_match(match(response_format="json"), asking(None))
+    (result,) = explain_match(match(response_format="json"), request_for(None))
     assert (result.expected, result.actual) == ("json", "text")
 
 

@@ -23,7 +23,7 @@ def places(*items: Any, **body: Any) -> list[tuple[str, str, str]]:
     return [(tool.namespace, tool.name, tool.kind) for tool in tools]
 
 
-def added(*tools: Any) -> dict[str, Any]:
+def additional(*tools: Any) -> dict[str, Any]:
     return {"type": "additional_tools", "role": "developer", "tools": list(tools)}
 
 
@@ -61,8 +61,8 @@ def test_tools_in_a_namespace_carry_it() -> None:
     [
         ([], [{"type": "tool_search"}, DEFERRED]),
         ([{"type": "tool_search_output", "call_id": "c", "tools": [FIND]}], []),
-        ([added(FIND)], []),
-        ([added(FIND), {"type": "tool_search_output", "tools": [DEFERRED]}], [DEFERRED]),
+        ([additional(FIND)], []),
+        ([additional(FIND), {"type": "tool_search_output", "tools": [DEFERRED]}], [DEFERRED]),
     ],
 )
 def test_function_that_is_loaded_on_demand_is_in_a_namespace_of_its_name(
@@ -73,17 +73,17 @@ def test_function_that_is_loaded_on_demand_is_in_a_namespace_of_its_name(
 
 
 def test_custom_tool_that_is_added_has_no_namespace() -> None:
-    assert places(added({"type": "custom", "name": "exec"})) == [("", "exec", "custom")]
+    assert places(additional({"type": "custom", "name": "exec"})) == [("", "exec", "custom")]
 
 
 def test_tools_of_an_mcp_server_are_hosted_below_its_label() -> None:
-    listed = {
+    server_tools = {
         "type": "mcp_list_tools",
         "server_label": "wiki",
         "tools": [{"name": "ask", "description": "Asks.", "input_schema": {"type": "object"}}],
     }
     server = {"type": "mcp", "server_label": "wiki", "server_url": "http://127.0.0.1:1"}
-    request = parse(input=[USER, listed], tools=[server])
+    request = parse(input=[USER, server_tools], tools=[server])
     assert request.tools == (
         Tool("wiki", kind="hosted"),
         Tool("ask", "Asks.", {"type": "object"}, "hosted", "wiki"),
@@ -111,7 +111,7 @@ def test_malformed_tools_are_refused_with_their_place(tools: Any, place: str) ->
 
 def test_tools_of_earlier_items_stay_offered_in_a_continued_response() -> None:
     session = Session()
-    first = session.ask(answer((TextPart("Hi"),)), input=[added(FIND), USER])
+    first = session.ask(answer((TextPart("Hi"),)), input=[additional(FIND), USER])
     again = session.read(
         {
             "input": "Find it.",
