@@ -14,6 +14,8 @@ from tempfile import gettempdir
 from typing import Final
 from uuid import uuid4
 
+from scenarios_app.testing.variables import API_KEY
+
 # Variables that would send an agent to another provider.
 UNSET: Final = ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_FOUNDRY", "CLAUDE_CODE_USE_VERTEX")
 # The model of opencode, which has no default, where the project names none.
@@ -55,14 +57,19 @@ class Agent:
 
 
 def _claude_code(base_url: str, folder: Path, project: Path) -> AgentSetup:
-    return AgentSetup(
-        {
-            "ANTHROPIC_BASE_URL": base_url,
-            "CLAUDE_CONFIG_DIR": str(folder),
-            # Also switches off telemetry and updates.
-            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-        }
-    )
+    variables = {
+        "ANTHROPIC_BASE_URL": base_url,
+        "CLAUDE_CONFIG_DIR": str(folder),
+        # Also switches off telemetry and updates.
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    }
+    # Without `-p` it would begin with a login, and ask about the key.
+    state = {
+        "hasCompletedOnboarding": True,
+        "customApiKeyResponses": {"approved": [API_KEY]},
+        "projects": {str(project): {"hasTrustDialogAccepted": True}},
+    }
+    return AgentSetup(variables, {".claude.json": json.dumps(state)})
 
 
 def _codex(base_url: str, folder: Path, project: Path) -> AgentSetup:

@@ -16,8 +16,8 @@ from scenarios_app.testing.control import Control, ServerFailed
 from scenarios_app.testing.documents import to_documents
 from scenarios_app.testing.process import ServerOptions, server_process
 from scenarios_app.testing.record import PATHS, SETTING, upstream_settings
-from scenarios_app.testing.run import API_KEY, CannotRun, run_command
-from scenarios_app.testing.variables import real_keys, sdk_variables, unset_variables
+from scenarios_app.testing.run import CannotRun, run_command
+from scenarios_app.testing.variables import API_KEY, real_keys, sdk_variables, unset_variables
 from scenarios_app.verdict.reports import Case, junit
 
 HELP = (

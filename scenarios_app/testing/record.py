@@ -20,7 +20,6 @@ from scenarios_app.testing.cassettes import MODES, check_writable, read_cassette
 from scenarios_app.testing.control import Control, ServerFailed
 from scenarios_app.testing.process import ServerOptions, server_process
 from scenarios_app.testing.run import (
-    API_KEY,
     VERDICT_FAILED,
     CannotRun,
     print_verdict,
@@ -28,6 +27,7 @@ from scenarios_app.testing.run import (
     strip_separator,
 )
 from scenarios_app.testing.variables import (
+    API_KEY,
     base_urls,
     recorded_variables,
     sdk_variables,

@@ -16,13 +16,12 @@ from scenarios_app.testing.agents import UNSET, agent_variables
 from scenarios_app.testing.control import Control, ServerFailed
 from scenarios_app.testing.documents import to_documents
 from scenarios_app.testing.process import ServerOptions, server_process
-from scenarios_app.testing.variables import sdk_variables, unset_variables
+from scenarios_app.testing.variables import API_KEY, sdk_variables, unset_variables
 
 HELP = (
     "Runs a command with SDKs and coding agents pointed at a separate server. Prints the verdict. "
     "The exit code is the command's. If that is 0, it is the verdict's: 1 if it failed."
 )
-API_KEY = "mockllm-run"
 # Exit codes of shells for a missing command, one that cannot run, and one ended by a signal.
 NOT_FOUND, NOT_RUN, SIGNAL_BASE = 127, 126, 128
 VERDICT_FAILED = 1

@@ -7,6 +7,8 @@ from typing import Any, Final
 
 from scenarios_app.wire.registry import upstreams
 
+# The key, and so the session, of a command.
+API_KEY: Final = "mockllm-run"
 # SDKs refuse to start without a key.
 NO_KEY: Final = "mockllm-no-key"
 # Clients of these APIs, which have no wire, must not reach the real ones.

@@ -9,6 +9,7 @@ import pytest
 
 from scenarios_app.testing.agents import AGENTS, agent_variables, find_project
 from scenarios_app.testing.run import run_command
+from scenarios_app.testing.variables import API_KEY
 from tests.testing.conftest import Run
 
 URL = "http://127.0.0.1:5099"
@@ -52,6 +53,13 @@ def test_codex_trusts_a_project_with_quotes_in_its_path(tmp_path: Path) -> None:
         config = tomllib.loads(Path(variables["CODEX_HOME"], "config.toml").read_text())
     assert config["projects"] == {str(project): {"trust_level": "trusted"}}
     assert config["model_provider"] in config["model_providers"]
+
+
+def test_claude_code_has_no_question_about_the_key_of_run_or_the_project(tmp_path: Path) -> None:
+    with agent_variables(URL, command=[], project=tmp_path) as variables:
+        state = json.loads(Path(variables["CLAUDE_CONFIG_DIR"], ".claude.json").read_text())
+    assert state["customApiKeyResponses"]["approved"] == [API_KEY]
+    assert state["projects"][str(tmp_path)]["hasTrustDialogAccepted"]
 
 
 def test_keys_are_not_written_to_files(monkeypatch: pytest.MonkeyPatch) -> None:
