@@ -8,7 +8,8 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
 django.setup()
 
 # Only now: the tables of the control API want Django's settings.
-from tests.docs import site, tables  # noqa: E402
+from tests.docs import llms, site, tables  # noqa: E402
 
 tables.main()
 site.main()
+llms.write(site.BUILT)

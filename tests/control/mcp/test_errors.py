@@ -19,7 +19,11 @@ MISTAKES = [
     ("play", {"conversation": {"turns": []}}, "turns"),
     ("read_scenario", {}, "name: missing"),
     ("read_scenario", {"name": 1}, "name: expected a string"),
-    ("read_scenario", {"label": "a", "name": "a"}, "label: unknown; known are session, name, first_"),
+    (
+        "read_scenario",
+        {"label": "a", "name": "a"},
+        "label: unknown; known are session, name, first_",
+    ),
     ("list_scenarios", {"limit": 0}, "limit: expected a whole number from 1 up"),
     ("read_request", {"request": UNKNOWN_ID}, f"The journal has no request {UNKNOWN_ID}."),
     ("read_request", {"request": "x"}, "request: "),
