@@ -31,11 +31,15 @@ def operations(document: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]
 
 
 def routes() -> set[tuple[str, str]]:
-    """Every method of every route of the URLconf, twins with a slash and the 404 apart."""
+    """Every method of every route of the URLconf that has a schema, twins with a slash and the 404
+    apart."""
     found: set[tuple[str, str]] = set()
     for route in urlpatterns:
         assert isinstance(route, URLPattern)
         view = route.callback
+        if view.cls.schema is None:  # type: ignore[attr-defined]
+            # MCP describes its own messages.
+            continue
         path = "/control/" + re.sub(r"<\w+:(\w+)>", r"{\1}", str(route.pattern))
         handlers = [m.upper() for m in METHODS if hasattr(view.cls, m)]  # type: ignore[attr-defined]
         twin = path[:-1] if path.endswith("/") else f"{path}/"
