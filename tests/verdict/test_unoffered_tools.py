@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from scenarios_app.engine.document import dump
+from scenarios_app.engine.document.files import read_files
 from scenarios_app.engine.document.recorded import digest_of_answer
 from scenarios_app.verdict.judge import Verdict
 from tests.verdict.random_scenarios import tool_call
@@ -14,6 +16,7 @@ RULE = "tool-not-offered"
 OTHER = {"type": "function", "function": {"name": "get_time"}}
 WEATHER = {"type": "function", "function": {"name": "get_weather"}}
 CHAT = "/v1/chat/completions"
+AUTO = "examples/scenarios/auto.json"
 
 
 def chat(*tools: Any, **fields: Any) -> dict[str, Any]:
@@ -149,3 +152,18 @@ def test_request_whose_body_the_journal_lacks_is_not_judged() -> None:
     verdict: Verdict = played.verdict()
     assert verdict.requests == 1
     assert verdict.findings == ()
+
+
+def test_side_request_about_the_demos_weather_gets_json_by_its_schema() -> None:
+    documents = [dump(one) for one in read_files(["examples/scenarios/demo.json", AUTO])]
+    played = SimulatedServer(*documents)
+    schema = {"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]}
+    titles = {"type": "json_schema", "json_schema": {"name": "title", "schema": schema}}
+    side = chat(response_format=titles)
+    side["messages"] = [{"role": "user", "content": "Title of: the weather in Paris?"}]
+    answer = played.ask(CHAT, side)
+    assert answer.headers["x-mockllm-scenario"] == "test-mode"
+    assert list(json.loads(answer.json["choices"][0]["message"]["content"])) == ["title"]
+    main = played.ask(CHAT, {**side, "tools": [WEATHER]})
+    assert main.headers["x-mockllm-scenario"] == "weather"
+    assert RULE not in played.rules()
