@@ -60,6 +60,16 @@ def test_the_journal_tells_which_tools_there_are() -> None:
     assert offered_tools() == {"one", "two", "three", "four"}
 
 
+def test_tools_of_input_items_and_namespaces_are_offered() -> None:
+    custom = {"type": "custom", "custom": {"name": "one"}}
+    journalled({"tools": [custom, {"type": "namespace", "name": "n", "tools": [{"name": "two"}]}]})
+    inner = {"type": "namespace", "name": "functions", "tools": [{"name": "exec"}]}
+    added = {"type": "additional_tools", "tools": [inner]}
+    call = {"type": "function_call", "name": "earlier"}
+    journalled({"input": [added, call, "x", 7], "tools": []})
+    assert offered_tools() == {"one", "two", "exec"}
+
+
 @pytest.mark.parametrize(
     "body", ['{"tools": ', '["tools"]', '{"tools": 7}', '{"tools": [7, {"function": null}]}', "{}"]
 )
