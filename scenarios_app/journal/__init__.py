@@ -131,20 +131,21 @@ class Journal:
         """Take records over whose bodies are no longer than the journal keeps."""
         scope = running_scope()
         waiting = [_Waiting(one, one.held_bytes + ENTRY_BYTES, scope) for one in records]
-        most_bytes = 2 * UNREAD_BYTES if self.unread else self._most_bytes
+        unread, is_large = self.unread, False
+        most_bytes = 2 * UNREAD_BYTES if unread else self._most_bytes
         with self._lock:
             for item in waiting:
-                if self.waiting_bytes + item.size > most_bytes:
+                if self._waiting_bytes + self._unread_bytes + item.size > most_bytes:
                     self.dropped += 1
                     self.dropped_rows.add(item.record.session)
-                elif self.unread:
+                elif unread:
                     self._leave(item)
+                    is_large |= item.size > MAX_UNREAD_ENTRY_BYTES
                 else:
                     self._waiting_bytes += item.size
                     self._queue.put(item)
-        if self.unread:
-            largest = max((item.size for item in waiting), default=0)
-            if self._unread_bytes <= UNREAD_BYTES and largest <= MAX_UNREAD_ENTRY_BYTES:
+        if unread:
+            if not is_large and self._unread_bytes <= UNREAD_BYTES:
                 return
             self._write_unread()
         if self._thread is None:
