@@ -4,7 +4,7 @@ import fcntl
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from tempfile import TemporaryFile
 from threading import Event, Thread
 from typing import Final
@@ -23,6 +23,7 @@ REMOVED: Final = "removed from MOCKLLM_SCENARIOS"
 LOOK_SECONDS: Final = 0.5
 # After this time a save in two parts is complete: some editors empty or remove a file first.
 SETTLE_SECONDS: Final = 0.2
+MAX_READINGS: Final = 10
 MAX_PROBLEMS: Final = 20
 _MAX_BYTES: Final = 1_000_000
 
@@ -49,7 +50,7 @@ class FileWatcher:
         self._documents: Mapping[str, ScenarioDocument] = {one.name: one for one in documents}
         self._forget = forget
         self._shared = TemporaryFile(buffering=0)  # noqa: SIM115
-        self._problems: Sequence[Problem] = ()
+        self._problems: list[Problem] = []
         self._stopping = Event()
         self._thread: Thread | None = None
 
@@ -74,10 +75,7 @@ class FileWatcher:
 
     def refresh(self) -> None:
         """Read the files, load what changed, and report the problems."""
-        documents, problems = self._files.read()
-        if list(problems) != list(self._problems) or self._documents.keys() - documents.keys():
-            self._stopping.wait(SETTLE_SECONDS)
-            documents, problems = self._files.read()
+        documents, problems = self._settled()
         changed = [one for name, one in documents.items() if self._documents.get(name) != one]
         gone = self._documents.keys() - documents.keys()
         with transaction.atomic():
@@ -93,6 +91,18 @@ class FileWatcher:
             _say(f"{name}: removed")
         self._documents = documents
         self._report(problems)
+
+    def _settled(self) -> tuple[Mapping[str, ScenarioDocument], list[Problem]]:
+        """Read the files. A new problem or a missing scenario counts if the next reading agrees."""
+        reading = self._files.read()
+        for _ in range(MAX_READINGS):
+            documents, problems = before = reading
+            if problems == self._problems and self._documents.keys() <= documents.keys():
+                break
+            self._stopping.wait(SETTLE_SECONDS)
+            if (reading := self._files.read()) == before:
+                break
+        return reading
 
     def _run(self) -> None:
         while not self._stopping.is_set():
@@ -127,15 +137,17 @@ class FileWatcher:
                 if self._files.folders() != folders or folders & {path for _, path in changes}:
                     return
 
-    def _report(self, problems: Sequence[Problem]) -> None:
+    def _report(self, problems: list[Problem]) -> None:
         for note in self._files.notes:
             _say(str(note))
         self._files.notes.clear()
-        if list(problems) != list(self._problems):
+        if problems != self._problems:
             lines = "\n".join(map(str, problems[:MAX_PROBLEMS]))
             os.pwrite(self._shared.fileno(), lines.encode() + b"\0", 0)
-            for problem in problems:
-                _say(f"{problem} (the last valid version answers)")
+            for problem in problems[:MAX_PROBLEMS]:
+                _say(f"{problem} (its changes are not loaded)")
+            if len(problems) > MAX_PROBLEMS:
+                _say(f"and {len(problems) - MAX_PROBLEMS} more problems of scenario files")
             if not problems:
                 _say("all scenario files are valid again")
         self._problems = problems

@@ -18,7 +18,7 @@ from scenarios_app.engine.document import (
 )
 from scenarios_app.models import Draft, Scenario, Step, TrialConversation
 from scenarios_app.recording.document import TAG
-from scenarios_app.store import limits, rows_of, save_documents
+from scenarios_app.store import add_history, batches, limits, rows_of, save_documents
 from scenarios_app.store.columns import SCENARIO_KEYS, empty_value
 
 
@@ -55,11 +55,18 @@ def load(
 @transaction.atomic
 def remove(names: Collection[str], *, reason: str) -> list[str]:
     """Move the scenarios of these names to the trash; return the names of those that existed."""
-    stored = [scenario for name in names for scenario in Scenario.objects.filter(name=name)]
-    for scenario in stored:
-        vars(scenario)["_change_reason"] = reason
-        scenario.delete()
-    return [scenario.name for scenario in stored]
+    removed: list[str] = []
+    for part in batches(sorted(names)):
+        # Not `delete`, which takes a statement for each row.
+        scenarios = Scenario.objects.filter(name__in=part)
+        steps = Step.objects.filter(scenario__in=scenarios)
+        add_history("-", list(steps), reason)
+        add_history("-", rows := list(scenarios), reason)
+        Draft.objects.filter(published__in=rows).update(published=None)
+        steps.discard()
+        scenarios.discard()
+        removed += (row.name for row in rows)
+    return removed
 
 
 def authored_names() -> set[str]:

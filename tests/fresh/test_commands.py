@@ -92,6 +92,7 @@ RUNS = (
     run("sqlflush", "scenarios_app_scenario"),
     run("sqlmigrate scenarios_app 0001", "CREATE TABLE"),
     run("sqlsequencereset scenarios_app"),
+    run("schema", "urn:mockllm:schema:scenario:1"),
     run("startapp mine", ""),
     run("startproject yours", ""),
     run("test", "Ran 0 tests"),

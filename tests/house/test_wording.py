@@ -39,7 +39,7 @@ ROOM_LINES: Mapping[str, int] = {
     "scenarios_app": 790,
     "scenarios_app/admin": 6_470,
     "scenarios_app/builder": 710,
-    "scenarios_app/catalog": 730,
+    "scenarios_app/catalog": 740,
     "scenarios_app/cluster": 950,
     "scenarios_app/control": 3_620,
     "scenarios_app/engine": 12_460,

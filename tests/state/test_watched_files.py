@@ -10,7 +10,7 @@ import pytest
 from scenarios_app.catalog import catalog
 from scenarios_app.catalog.files import FileWatcher
 from scenarios_app.engine.document import dump
-from scenarios_app.models import Scenario, Step
+from scenarios_app.models import Draft, Scenario, Step
 from scenarios_app.recording.files import read_all, scenario_files
 from scenarios_app.store import document_of
 from scenarios_app.store.documents import load
@@ -149,7 +149,7 @@ def test_broken_file_keeps_its_scenario_and_is_reported_once(
     assert watched.watcher.problems == (problem,)
     assert capsys.readouterr().err.splitlines() == [
         "mockllm: b: replaced",
-        f"mockllm: {problem} (the last valid version answers)",
+        f"mockllm: {problem} (its changes are not loaded)",
     ]
     write(tmp_path / "a.json", "1")
     watched.watcher.refresh()
@@ -157,11 +157,15 @@ def test_broken_file_keeps_its_scenario_and_is_reported_once(
     assert capsys.readouterr().err == "mockllm: all scenario files are valid again\n"
 
 
-def test_many_problems_are_kept_in_part(watched: Watched, tmp_path: Path) -> None:
+def test_many_problems_are_kept_in_part(
+    watched: Watched, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for number in range(30):
         (tmp_path / f"x{number}.json").write_text("{")
     watched.watcher.refresh()
     assert len(watched.watcher.problems) == 20
+    lines = capsys.readouterr().err.splitlines()
+    assert (len(lines), lines[-1]) == (21, "mockllm: and 10 more problems of scenario files")
 
 
 def test_file_that_is_written_in_two_parts_is_not_reported(
@@ -183,6 +187,33 @@ def test_file_that_is_removed_and_written_again_keeps_its_scenario(
     watched.watcher.refresh()
     assert Scenario.objects.get(name="a").pk == pk
     assert trash_entries() == []
+
+
+def test_files_that_disappear_one_after_another_are_removed_together(
+    watched: Watched, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.json").unlink()
+    watched.during_the_wait(lambda: (tmp_path / "b.json").unlink(missing_ok=True))
+    watched.watcher.refresh()
+    assert stored() == {}
+    assert watched.forgotten == ["a", "b"]
+    assert capsys.readouterr().err == "mockllm: a: removed\nmockllm: b: removed\n"
+
+
+def test_file_that_never_settles_is_loaded_as_it_is(watched: Watched, tmp_path: Path) -> None:
+    texts = (str(number) for number in range(100))
+    (tmp_path / "b.json").unlink()
+    watched.during_the_wait(lambda: write(tmp_path / "a.json", next(texts)))
+    watched.watcher.refresh()
+    assert stored() == {"a": ["9"]}
+
+
+def test_draft_of_a_removed_scenario_stays(watched: Watched, tmp_path: Path) -> None:
+    draft = Draft.objects.create(name="a", published=Scenario.objects.get(name="a"))
+    (tmp_path / "a.json").unlink()
+    watched.watcher.refresh()
+    draft.refresh_from_db()
+    assert draft.published is None
 
 
 def test_skipped_file_is_reported(

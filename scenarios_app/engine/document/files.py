@@ -92,7 +92,7 @@ class ScenarioFiles:
         self._files: dict[Path, _File] = {}
         self._documents: dict[str, ScenarioDocument] = {}
 
-    def read(self) -> tuple[Mapping[str, ScenarioDocument], Sequence[Problem]]:
+    def read(self) -> tuple[Mapping[str, ScenarioDocument], list[Problem]]:
         """Return the scenarios by name, merged in the order of the paths, and the problems.
 
         A broken file counts as it was when it was last valid. So does a scenario whose files
@@ -106,6 +106,8 @@ class ScenarioFiles:
         self._files = {
             resolved: self._read_file(path, before.get(resolved, _File()))
             for resolved, path in paths.items()
+            # Many files may be on their way out.
+            if is_first or os.path.lexists(path)
         }
         problems += (problem for file in self._files.values() for problem in file.problems)
         reads = [read for file in self._files.values() for read in file.documents]

@@ -9,8 +9,8 @@ from scenarios_app.engine.document import SCHEMAS
 
 class Command(BaseCommand):
     help = (
-        "Prints the JSON Schema of scenario files, with descriptions and examples. Save it, and "
-        'name the file in a document as "$schema" for completion in an editor.'
+        "Prints the JSON Schema of scenario files, for editors. Each key has a description and an "
+        'example. Save it, and name the file in a document as "$schema".'
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
