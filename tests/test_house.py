@@ -21,7 +21,14 @@ REQUIRED = {
     *("constraints.txt", "docs", "examples", ".env.example", ".gitignore", ".ci"),
     ".pre-commit-config.yaml",
 }
-ALLOWED = REQUIRED | {"Dockerfile", "compose.yaml", ".dockerignore", ".github", "tools"}
+ALLOWED = REQUIRED | {
+    "AGENTS.md",
+    "Dockerfile",
+    "compose.yaml",
+    ".dockerignore",
+    ".github",
+    "tools",
+}
 # What the pure parts may import beside the standard library and themselves.
 PURE = {
     "scenarios_app/engine": {"re2", "ahocorasick_rs", "msgspec", "scenarios_app.engine"},
