@@ -25,6 +25,7 @@ from scenarios_app.control.sessions import reset_sessions, resolve_session
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document import dump
 from scenarios_app.models import Scenario
+from scenarios_app.serving.exchange import DEFAULT_SESSION
 from scenarios_app.store import document_of
 from scenarios_app.verdict.judge import (
     ALL,
@@ -179,7 +180,9 @@ def judge_query(query: Mapping[str, Any]) -> dict[str, Any]:
     name_or_key = query.get("session")
     if name_or_key is not None:
         return _session_verdict(resolve_session(name_or_key), options)
-    sessions = [load_session(name) for name in list_session_names()]
+    # Steps that have to answer are missing in a run without requests, too.
+    names = list_session_names() or [DEFAULT_SESSION]
+    sessions = [load_session(name) for name in names]
     _check_scenarios(options, sessions)
     verdict = judge_run([loaded.session for loaded in sessions], options)
     return verdict_body(verdict, sessions, options)

@@ -135,6 +135,14 @@ def test_without_a_session_all_are_judged_together(control: Control) -> None:
     assert [one["session"] for one in found["unmatched"]] == [key_session("sk-two")]
 
 
+def test_run_without_requests_fails_if_steps_have_to_answer(control: Control) -> None:
+    control.post("scenarios", TWO)
+    run = verdict(control, scenarios="two")
+    assert (run["passed"], run["requests"], run["session"]) == (False, 0, None)
+    assert [one["step"] for one in run["unserved"]] == ["1", "last"]
+    assert verdict(control)["passed"] is True
+
+
 def test_the_ids_are_those_of_the_journal(control: Control) -> None:
     chat("unknown")
     (unmatched,) = verdict(control, session=KEY)["unmatched"]

@@ -84,6 +84,12 @@ def test_unknown_url_of_a_command_fails_the_verdict_and_is_named(folder: Path) -
     assert "unmatched: /v1/threads: Unknown request URL: POST /v1/threads." in done.stderr
 
 
+def test_strict_run_without_requests_fails(folder: Path) -> None:
+    done = run(folder, "--scenario", "steps.json", "--strict", "--", "true")
+    assert done.returncode == 1
+    assert "never served: steps, step 1" in done.stderr
+
+
 def test_the_commands_own_exit_code_comes_first(folder: Path) -> None:
     done = run(folder, "--", sys.executable, "-c", "raise SystemExit(3)")
     assert (done.returncode, done.stderr) == (3, "mockllm: passed: the run, 0 requests\n")
