@@ -29,7 +29,7 @@ from scenarios_app.serving.transports.asgi_scope import (  # noqa: E402
     with_close,
 )
 from scenarios_app.serving.transports.websocket_asgi import SocketApp  # noqa: E402
-from scenarios_app.wire.registry import is_provider_path  # noqa: E402
+from scenarios_app.wire.registry import find_intended_path, is_provider_path  # noqa: E402
 
 if "daphne.server" in sys.modules:
     # It tells an application nothing before the first request: who may not serve ends now.
@@ -52,7 +52,9 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
             await app(scope, receive, send)
         case "websocket":
             await ensure_started()
-            app = provider_sockets if is_provider_path(path_of(scope)) else sockets
+            path = path_of(scope)
+            is_provider = is_provider_path(path) or find_intended_path("POST", path)
+            app = provider_sockets if is_provider else sockets
             await app(scope, receive, send)
         case "lifespan":
             await lifespan(scope, receive, send)

@@ -31,7 +31,7 @@ from scenarios_app.serving.transports.uvicorn_protocol import PlainHead
 from scenarios_app.serving.transports.websocket import head_of_upgrade, upgrade_error
 from scenarios_app.serving.transports.websocket_protocol import WebSocketProtocol
 from scenarios_app.wire.base import Call
-from scenarios_app.wire.registry import is_provider_path
+from scenarios_app.wire.registry import find_intended_path, is_provider_path
 
 # How long the head of a request may take, and how long a body may say nothing.
 HEAD_SECONDS = 10.0
@@ -167,22 +167,23 @@ class GuardedProtocol(SerialProtocol):
     def _open_websocket(self) -> bool:
         """Open or refuse a WebSocket of a provider; return False if the application has to."""
         pipeline, (path, _, query) = self._pipeline(), self.url.partition(b"?")
-        if pipeline is None or not path.isascii() or not is_provider_path(path.decode("ascii")):
+        raw = path.decode("latin-1")
+        if pipeline is None or not (is_provider_path(raw) or find_intended_path("POST", raw)):
             return False
         headers = read_headers(self.headers)
-        call = call_of("GET", path.decode("ascii"), query=query, headers=headers, body=b"")
+        call = call_of("GET", raw, query=query, headers=headers, body=b"")
         head = head_of_upgrade(call)
         error = upgrade_error(pipeline, call, head)
         if error is not None:
             self._end_handshake(pipeline, call, head, pipeline.refuse(call, error, head))
             return True
         refusal = run_eagerly(pipeline.refuse_upgrade(call, head))
-        if isinstance(refusal, Awaitable):
+        if refusal is None or isinstance(refusal, Answer):
+            self._end_handshake(pipeline, call, head, refusal)
+        else:
             task = self.loop.create_task(self._wait_to_open(pipeline, call, head, refusal))
             self.tasks.add(task)
             task.add_done_callback(self.tasks.discard)
-        else:
-            self._end_handshake(pipeline, call, head, refusal)
         return True
 
     async def _wait_to_open(

@@ -101,7 +101,9 @@ def head_of_upgrade(call: Call) -> RequestHead:
 def upgrade_error(pipeline: Pipeline, call: Call, head: RequestHead) -> ErrorAnswer | None:
     """Return the error that refuses a handshake, or None if the connection may be opened."""
     if not opens_socket(head):
+        error = head.target.error
         message = f"There is no WebSocket API at {call.path}; send HTTP requests."
+        message = error.answer.message if error is not None else message
         return ErrorAnswer(426, message, code="no_websocket_api")
     if call.headers.get("sec-websocket-version") != "13":
         message = "Only version 13 of WebSockets is spoken here."

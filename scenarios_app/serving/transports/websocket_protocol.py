@@ -5,6 +5,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Sequence
+from typing import ClassVar
 
 from uvicorn.server import ServerState
 from websockets.frames import CloseCode, Frame, Opcode, apply_mask
@@ -20,6 +21,8 @@ from scenarios_app.wire.sockets import SOCKET_KEY
 
 # After so many frames of one client others have their turn.
 FRAMES_PER_TURN = 8
+# Of messages that are not whole, all connections together hold this much.
+MAX_ALL_HELD_BYTES = 67_108_864
 # A silent client is asked whether it is still there, and given up some time later. It may also take
 # none of the bytes that are written to it for the longer time.
 PING_SECONDS = 20.0
@@ -33,6 +36,8 @@ class WebSocketProtocol(asyncio.Protocol):
     """One connection after its handshake. Compression is not offered."""
 
     _session: SocketSession
+    _all_held: ClassVar[int] = 0
+    _held = 0
 
     def __init__(self, transport: asyncio.Transport, server_state: ServerState) -> None:
         self.transport = transport
@@ -78,7 +83,11 @@ class WebSocketProtocol(asyncio.Protocol):
         frames = self._frames
         frames.receive_data(data)
         self._waiting += frames.events_received()  # type: ignore[arg-type]
-        if frames.parser_exc is not None:
+        if self._count_held() > MAX_ALL_HELD_BYTES:
+            self._session.leave()
+            self.close(CloseCode.TRY_AGAIN_LATER, "other clients are sending large messages")
+            self.transport.close()
+        elif frames.parser_exc is not None:
             close = frames.close_sent
             if close is not None and close.code == CloseCode.MESSAGE_TOO_BIG:
                 self._session.refuse_large()
@@ -90,7 +99,15 @@ class WebSocketProtocol(asyncio.Protocol):
             self._handle_some()
         self._is_between_frames = payload_at > 0 and not (self._waiting or self._parts)
 
+    def _count_held(self, *, is_lost: bool = False) -> int:
+        """Return the bytes that all connections hold of messages that are not whole."""
+        held = 0 if is_lost else len(self._frames.reader.buffer) + sum(map(len, self._parts))
+        WebSocketProtocol._all_held += held - self._held
+        self._held = held
+        return WebSocketProtocol._all_held
+
     def connection_lost(self, exc: Exception | None) -> None:
+        self._count_held(is_lost=True)
         self._server_state.connections.discard(self)
         if self._turn is not None:
             self._turn.cancel()

@@ -1,10 +1,14 @@
 """Answers over a WebSocket under `serve` are those of the same request over HTTP."""
 
+import asyncio
+import gc
 import json
+from typing import Any
 
 import pytest
 from websockets.exceptions import InvalidStatus
 
+from scenarios_app.serving.transports.websocket_protocol import WebSocketProtocol
 from tests.serving.pipelines import Playing, responses, says, scenario
 from tests.serving.websocket.connections import connected, socket_server, text_of
 
@@ -180,6 +184,56 @@ async def test_upgrade_without_websocket_api_is_426_and_in_the_journal(
     assert "error" in json.loads(refused.value.response.body)
     (entry,) = playing.journal
     assert (entry.method, entry.path, entry.status, entry.matched) == ("GET", path, 426, False)
+
+
+async def test_upgrade_with_a_wrong_base_url_is_426_and_names_the_right_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with socket_server(monkeypatch, DOCUMENT) as (port, playing):
+        with pytest.raises(InvalidStatus) as refused:
+            async with connected(port, "/responses"):
+                pass
+    assert refused.value.response.status_code == 426
+    assert "/v1" in json.loads(refused.value.response.body)["error"]["message"]
+    assert playing.journal[0].path == "/responses"
+
+
+async def test_answers_that_wait_for_shared_state_are_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with socket_server(monkeypatch, DOCUMENT) as (port, playing):
+        state, scenarios_of = playing.state, playing.state.scenarios_of
+
+        async def wait(session: str) -> Any:
+            await asyncio.sleep(0)
+            return await scenarios_of(session)
+
+        monkeypatch.setattr(state, "scenarios_of", wait)
+        monkeypatch.setattr(playing.pipeline, "waits", True)
+        monkeypatch.setattr(playing.pipeline, "short_path", None)
+        async with connected(port) as client:
+            assert text_of(await client.ask()) == "Hi there."
+            assert (await client.ask(model="limited"))["status"] == 429
+
+
+async def test_shutdown_ends_answers_first_and_refuses_new_requests(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with (
+        socket_server(monkeypatch, DOCUMENT) as (port, _),
+        connected(port) as idle,
+        connected(port) as client,
+    ):
+        await client.send(model="paced", input="Hello", stream_id="a")
+        await client.event()
+        for one in gc.get_objects():
+            if isinstance(one, WebSocketProtocol):
+                one.shutdown()
+        await client.send(model="gpt-4o", input="Hello")
+        events = await client.answer()
+        assert (events[-1]["type"], events[-1]["status"]) == ("error", 503)
+        assert text_of((await client.answer())[-1]) == "one two three four"
+        assert await client.close_code() == await idle.close_code() == 1012
 
 
 @pytest.mark.parametrize(

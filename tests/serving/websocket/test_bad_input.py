@@ -123,6 +123,25 @@ async def test_frames_in_one_packet_and_bytes_one_by_one_are_read(
     assert {entry.status for entry in playing.journal} == {200}
 
 
+async def test_large_messages_that_do_not_end_are_given_up_beyond_a_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(websocket_protocol, "MAX_ALL_HELD_BYTES", 1_000_000)
+    async with socket_server(monkeypatch, DOCUMENT) as (port, _), connected(port) as neighbour:
+        opened = [await open_raw(port) for _ in range(4)]
+        for _, writer, _ in opened:
+            writer.write(frame(Opcode.TEXT, b"x" * 400_000)[:-1])
+        endings = [asyncio.create_task(reader.read(4)) for reader, _, _ in opened]
+        await asyncio.wait(endings, return_when=asyncio.FIRST_COMPLETED, timeout=20)
+        closed = [task.result() for task in endings if task.done()]
+        assert closed and all(int.from_bytes(said[2:4]) == 1013 for said in closed if said)
+        assert text_of(await neighbour.ask()) == "Hi there."
+        for _, writer, _ in opened:
+            writer.close()
+        await asyncio.gather(*endings, return_exceptions=True)
+    assert WebSocketProtocol._all_held == 0
+
+
 async def test_ten_thousand_lanes_are_refused_beyond_the_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
