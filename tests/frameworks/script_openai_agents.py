@@ -10,6 +10,7 @@ from agents import (
     OpenAIResponsesModel,
     Runner,
     function_tool,
+    responses_websocket_session,
     set_tracing_disabled,
 )
 from pydantic import BaseModel
@@ -54,6 +55,22 @@ async def main() -> None:
             print(f"{kind.__name__}: passed")
         else:
             raise AssertionError("no error was raised")
+    await over_websocket()
+
+
+async def over_websocket() -> None:
+    """Run turns with a tool on one WebSocket; the second continues the first."""
+    async with responses_websocket_session(base_url=f"{URL}/v1", api_key=KEY) as session:
+        agent = Agent(name="weather", model="gpt-4o", tools=[get_weather])
+        first = await session.run(agent, "What is the weather in Paris?")
+        assert first.final_output == "It is sunny in Paris.", first.final_output
+        again = session.run_streamed(
+            agent, "What is the weather in Paris?", previous_response_id=first.last_response_id
+        )
+        events = [event.type async for event in again.stream_events()]
+        assert "raw_response_event" in events
+        assert again.final_output == "It is sunny in Paris.", again.final_output
+    print("responses_websocket_session: passed")
 
 
 asyncio.run(main())
