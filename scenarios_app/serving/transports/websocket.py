@@ -229,13 +229,13 @@ class SocketSession:
     def _start(self, turn: Turn) -> None:
         call, is_writable = self._call_of(turn), self._connection.is_writable
         if is_writable and self._is_plain and turn.recall is None and self._send_plain(turn, call):
-            self._act(self._rules.end(turn, status=200))
+            self._actions += self._rules.end(turn, status=200)
             return
         answering = self._pipeline.answer(call, self._head)
         answer = answering if self._pipeline.waits else run_eagerly(answering)
         if is_writable and isinstance(answer, Answer) and _can_be_sent_whole(answer):
             self._send_whole(turn, answer)
-            self._act(self._rules.end(turn, status=answer.reply.status))
+            self._actions += self._rules.end(turn, status=answer.reply.status)
             return
         if isinstance(answer, Answer):
             self._ignore_pings_if_asked(answer)

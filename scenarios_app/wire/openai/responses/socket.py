@@ -42,6 +42,8 @@ MAX_ENDED: Final = 64
 
 _STREAM_ID = re.compile(r"[A-Za-z0-9_.-]{1,256}")
 _RESPONSE_ID = re.compile(rb'"response": ?\{"id": ?"([^"]+)"')
+# An event has its response's id in its beginning.
+_HEAD_BYTES = 256
 _EVENT_DATA = re.compile(rb"^data: ?(.*?)\r?$", re.MULTILINE)
 _EVENT_END = re.compile(rb"\r?\n\r?\n")
 _ANSWERED = re.compile(rb'.{0,60}"type": ?"response\.(?:completed|incomplete)"')
@@ -110,8 +112,8 @@ class ResponsesSocket:
         self._cache: OrderedDict[str, _CachedResponse] = OrderedDict()
         self._cached_bytes = 0
         self._steering = Steering()
-        # The latest responses that have ended.
-        self._ended: deque[str] = deque(maxlen=MAX_ENDED)
+        # The beginnings of the last events of the latest responses.
+        self._ended: deque[bytes] = deque(maxlen=MAX_ENDED)
         self._is_expired = False
 
     def receive(self, data: bytes) -> Sequence[SocketAction]:
@@ -165,12 +167,10 @@ class ResponsesSocket:
         self._active -= 1
         self._waiting_bytes -= len(turn.body)
         is_answered = status < 400 and _ANSWERED.match(turn.last_event) is not None
-        match = _RESPONSE_ID.search(turn.last_event)
-        if match is not None:
-            self._ended.append(name := match[1].decode())
-            if is_answered and not turn.stores:
-                self._keep(name, turn)
-        if not is_answered and turn.previous is not None:
+        self._ended.append(turn.last_event[:_HEAD_BYTES])
+        if is_answered and not turn.stores:
+            self._keep(turn)
+        elif not is_answered and turn.previous is not None:
             self._evict_parent(turn.previous, turn.stream_id)
         steered = turn.steers or turn.steered_by
         events = self._end_steering(turn, lane, is_answered=is_answered) if steered else ()
@@ -191,7 +191,7 @@ class ResponsesSocket:
         if items is None or not isinstance(name, str):
             message = "Steering takes 'previous_response_id', and messages of the user as 'input'."
             failure = "invalid_input", message
-        elif turn is None and name in self._ended:
+        elif turn is None and name in map(_response_id, self._ended):
             failure = "response_already_completed", "The response has ended."
         elif turn is None:
             failure = "response_not_found", "No such response is under way on this connection."
@@ -210,8 +210,7 @@ class ResponsesSocket:
     def _active_turn(self, name: Json) -> _WaitingTurn | None:
         """Return the request whose response has this id and is being sent, or None."""
         for lane in self._lanes.values():
-            match = _RESPONSE_ID.search(lane[0].first_event)
-            if match is not None and match[1].decode() == name:
+            if name and _response_id(lane[0].first_event) == name:
                 return lane[0]
         return None
 
@@ -309,8 +308,11 @@ class ResponsesSocket:
             actions.append(StartTurn(turn))
         return actions
 
-    def _keep(self, name: str, turn: _WaitingTurn) -> None:
+    def _keep(self, turn: _WaitingTurn) -> None:
         """Cache the response of a turn that is not stored."""
+        name = _response_id(turn.last_event)
+        if not name:
+            return
         self._drop(name)
         kept = _CachedResponse(turn.body, turn.last_event, turn.stream_id, turn.previous)
         self._cache[name] = kept
@@ -361,6 +363,12 @@ _EXPIRED: Final = ErrorAnswer(
 def _envelope(error: ErrorAnswer) -> bytes:
     fields = error_fields(error, kind=error_type(error.status), code=None)
     return encode_json({"error": fields})
+
+
+def _response_id(event: bytes) -> str:
+    """Return the id of the response in an event, or an empty string."""
+    match = _RESPONSE_ID.search(event)
+    return match[1].decode() if match is not None else ""
 
 
 def _on_lane(turn: Turn, event: bytes) -> bytes:
