@@ -1,0 +1,75 @@
+"""What an API over a WebSocket costs: its rules, and `socket=` at the endpoint that answers."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from scenarios_app.wire import registry
+from scenarios_app.wire.sockets import CloseSocket, SocketAction, StartTurn, Turn
+from tests.admin.change_cost.acme import KEY, Acme
+from tests.serving.pipelines import says, scenario
+from tests.serving.websocket.connections import connected, socket_server
+
+
+class Questions:
+    """The rules of an API whose messages are questions, and "bye"."""
+
+    def __init__(self, query: Mapping[str, str]) -> None:
+        self._model = query["model"]
+
+    def receive(self, data: bytes) -> Sequence[SocketAction]:
+        if data == b"bye":
+            return (CloseSocket(1000, "bye"),)
+        messages = [{"role": "user", "content": data.decode()}]
+        body = {"model": self._model, "messages": messages}
+        return (StartTurn(Turn(msgspec.json.encode(body))),)
+
+    def encode(self, turn: Turn, piece: bytes) -> list[bytes]:
+        return [piece]
+
+    def encode_error(
+        self, turn: Turn, status: int, headers: Sequence[tuple[str, str]], body: bytes
+    ) -> bytes:
+        return b"error %d" % status
+
+    def end(self, turn: Turn, *, status: int) -> Sequence[SocketAction]:
+        return ()
+
+    def expire(self, age: float) -> Sequence[SocketAction]:
+        return ()
+
+
+class AcmeWithSocket(Acme):
+    """Acme, which takes questions over a WebSocket too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.endpoints = (replace(self.endpoints[0], socket=Questions), *self.endpoints[1:])
+
+
+@pytest.fixture(autouse=True)
+def acme() -> Iterator[None]:
+    registry.install(AcmeWithSocket(), *registry.SHIPPED)
+    yield
+    registry.install(*registry.SHIPPED)
+
+
+async def test_added_api_over_a_websocket_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = scenario("s", says("Fine.", match={"messages": ["How are you?"]}))
+    path = "/acme/chat?model=acme-1"
+    async with (
+        socket_server(monkeypatch, document) as (port, playing),
+        connected(port, path, **{"x-acme": KEY}) as client,
+    ):
+        await client.connection.send("How are you?")
+        answer = msgspec.json.decode(await client.connection.recv())
+        assert answer["choices"][0]["message"]["content"] == "Fine."
+        await client.connection.send("Who are you?")
+        assert await client.connection.recv() == "error 404"
+        await client.connection.send("bye")
+        assert await client.close_code() == 1000
+    assert [(entry.provider, entry.path) for entry in playing.journal] == [
+        ("acme", "/acme/chat")
+    ] * 2
