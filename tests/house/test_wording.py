@@ -31,7 +31,7 @@ ROOM_LINES: Mapping[str, int] = {
     "chat_app/stream": 470,
     "chat_app/tools": 1_310,
     "chat_app/values": 370,
-    "mockllm_site": 1_410,
+    "mockllm_site": 1_420,
     "mockllm_site/kit": 2_870,
     "mockllm_site/pages": 950,
     "mockllm_site/public/mockllm": 80,
@@ -47,12 +47,12 @@ ROOM_LINES: Mapping[str, int] = {
     "scenarios_app/models": 985,
     "scenarios_app/play": 930,
     "scenarios_app/recording": 3_040,
-    "scenarios_app/serving": 5_940,
+    "scenarios_app/serving": 5_960,
     "scenarios_app/serving/recorder": 970,
     "scenarios_app/store": 1_550,
     "scenarios_app/testing": 2_900,
     "scenarios_app/verdict": 2_230,
-    "scenarios_app/wire": 13_180,
+    "scenarios_app/wire": 13_190,
     "traces_app": 2_340,
 }
 
