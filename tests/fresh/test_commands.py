@@ -11,6 +11,7 @@ from tests.support import fork_server, migrated_database
 # Started, answered and ended by tests of their own.
 TESTED_ELSEWHERE = {
     "chat": "tests/chat/test_chat_command.py",
+    "control-mcp": "tests/control/mcp",
     "coverage": "tests/verdict",
     "drift": "tests/testing",
     "import": "tests/recording",
@@ -88,6 +89,7 @@ RUNS = (
     Run(("shell", "-c", "print(Scenario.objects.count(), 'scenarios')"), "0 scenarios"),
     run("shell", "9 pages", stdin="print(3 * 3, 'pages')\n"),
     run("showmigrations scenarios_app", "[X] 0001_initial"),
+    run("skill", "name: mockllm"),
     run("spectacular", "openapi: 3.1.0"),
     run("sqlflush", "scenarios_app_scenario"),
     run("sqlmigrate scenarios_app 0001", "CREATE TABLE"),

@@ -97,6 +97,10 @@ def test_a_server_answers_providers_without_them_and_imports_pages_with_the_firs
         assert found.isdisjoint({"unfold.admin", "scenarios_app.admin", "openai", "mcp"})
         assert client.get("/admin/login/").status_code == 200
         assert {"unfold.admin", "scenarios_app.admin"} <= imported(process)
+        accepted = {"accept": "application/json, text/event-stream"}
+        listed = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+        assert client.post("/control/mcp", json=listed, headers=accepted).status_code == 200
+        assert "mcp" in imported(process)
 
 
 @pytest.mark.parametrize("command", ["check_scenarios", "export_scenarios", "prune"])
