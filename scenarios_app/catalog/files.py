@@ -1,6 +1,5 @@
 """Watches the scenario files of `serve` and loads those that change."""
 
-import fcntl
 import logging
 import os
 import sys
@@ -105,6 +104,8 @@ class FileWatcher:
         return reading
 
     def _run(self) -> None:
+        import fcntl  # not on every system
+
         while not self._stopping.is_set():
             try:
                 # A lock of this process alone, which the system releases however it ends.

@@ -87,3 +87,12 @@ def test_conversation_is_dumped_as_it_was_loaded() -> None:
         ],
     }
     assert dump_play(load_conversation(document)) == document
+
+
+def test_yaml_conversation_with_a_schema_is_read() -> None:
+    text = "$schema: a\nturns: [{user: hi}]\nscenarios: [{$schema: a, name: s}]\n"
+    play = read_play(text.encode(), source="talk.yaml")
+    assert [turn.user for turn in play.conversations[0].turns] == ["hi"]
+    assert "$schema" not in dump_play(play)
+    with pytest.raises(DocumentError, match=r"talk.yml:2:14: scenarios\[0\].name: expected"):
+        read_play(b"turns: [{user: hi}]\nscenarios: [{name: 5}]\n", source="talk.yml")

@@ -67,7 +67,7 @@ FIXTURES = {
 SCENARIOS = {
     "../none": r"\.\./none: cannot be read: No such file or directory",
     "../broken.json": r"\.\./broken\.json:1:9: not valid JSON: .+",
-    "../script.yaml": r"\.\./script\.yaml:1:1: nmae: unknown key, .+",
+    "../script.yaml": r"\.\./script\.yaml:1:1: name: expected .+",
     "../wrong.json": r"\.\./wrong\.json:1:38: steps\[0\]\.produce\.texd: .+",
 }
 
@@ -84,7 +84,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "wrong.json": json.dumps(wrong),
         "broken.json": '{"name":',
         "rows.json": '{"model": 1}',
-        "script.yaml": "nmae: a\n",
+        "script.yaml": "name: 5\n",
         "text.sqlite3": "This is a text.\n" * 100,
     }
     for name, text in texts.items():

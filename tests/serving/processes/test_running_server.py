@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 
 from scenarios_app.builder import openai as openai_provider
 from scenarios_app.builder import scenario as build
+from scenarios_app.engine.document.files import NOT_JSON
 from scenarios_app.engine.state import key_session
 from scenarios_app.testing.server import RunningServer, ServerFailed, running_server
 from tests.serving.pipelines import says, scenario
@@ -63,6 +65,24 @@ def test_a_server_is_pushed_to_read_and_reset(monkeypatch: pytest.MonkeyPatch) -
         server.reset()
         assert (server.counters, server.requests) == ({}, [])
         assert say(server) == "first"
+
+
+@pytest.mark.usefixtures("warm_server")
+def test_watched_files_are_live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def save(text: str) -> None:
+        step = {"consume": False, "produce": {"text": text}}
+        (tmp_path / "a.json").write_text(json.dumps(scenario("a", step)))
+
+    monkeypatch.chdir(tmp_path)
+    save("one")
+    document = scenario("b", {"match": {"messages": ["Document"]}, "produce": {"text": "b"}})
+    with running_server(scenarios=["a.json", document], watch=True) as server:
+        assert (say(server), say(server, "Document")) == ("one", "b")
+        save("two")
+        until = time.monotonic() + 60
+        while say(server) != "two":
+            assert time.monotonic() < until
+            time.sleep(0.05)
 
 
 @pytest.mark.usefixtures("warm_server")
@@ -131,8 +151,7 @@ def test_server_message_about_settings_is_a_warning(tmp_path: Path) -> None:
         pass
     assert [str(one.message) for one in told] == [
         "MOCKLLM_SCENARIO: no such setting, did you mean MOCKLLM_SCENARIOS?",
-        f"MOCKLLM_SCENARIOS: {tmp_path / 'a.yaml'}: passed over, scenario documents are JSON, "
-        "in *.json files",
+        f"MOCKLLM_SCENARIOS: {tmp_path / 'a.yaml'}: passed over, {NOT_JSON}",
     ]
 
 
