@@ -29,7 +29,7 @@ def test_skill_is_written_where_the_agent_reads_it(agent: str, project: Path) ->
     _, head, body = text.split("---\n", 2)
     fields = yaml.safe_load(head)
     assert fields["name"] == "mockllm" and 40 < len(fields["description"]) < 1_024
-    assert body.strip().startswith((ROOT / "docs/agents.md").read_text(encoding="utf-8").strip())
+    assert body.strip().startswith((ROOT / "docs/skill.md").read_text(encoding="utf-8").strip())
     assert [path.parent.name for path in project.rglob("SKILL.md")] == ["mockllm"]
 
 

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from mockllm_site import paths
 
-PAGE: Final = paths.PROJECT / "docs" / "agents.md"
+PAGE: Final = paths.PROJECT / "docs" / "skill.md"
 # Where each agent looks for the skills of a project.
 FOLDERS: Final = {
     "claude": ".claude/skills",
