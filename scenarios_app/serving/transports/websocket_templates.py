@@ -3,6 +3,7 @@ HTTP."""
 
 import re
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from scenarios_app.engine.producing.slots import Slotted
 
@@ -27,19 +28,18 @@ def _text_head(size: int) -> bytes:
     return b"\x81\x7f" + size.to_bytes(8)
 
 
-class FrameTemplate:
-    """The frames of one response for values of certain lengths. `last_event` is the last message
-    without its frame."""
+class FrameTemplate(NamedTuple):
+    """The frames of one response for values of certain lengths, and its last message."""
 
-    def __init__(self, events: Sequence[bytes]) -> None:
-        self.frames = _slotted(events, has_heads=True)
-        self.last_event = _slotted(events[-1:], has_heads=False)
+    frames: Slotted
+    last_event: Slotted
 
 
 def frame_template(
     body: Slotted, lengths: Sequence[int], encode: Callable[[bytes], list[bytes]]
 ) -> FrameTemplate | None:
-    """Return the template of a response with a body of events, or None if it has too many slots.
+    """Return the template of a response with a body of events, or None if its slots cannot be told
+    apart.
 
     `encode` returns the messages of a body. Slots keep their lengths, on which the heads of frames
     depend.
@@ -48,13 +48,17 @@ def frame_template(
         return None
     marks = [bytes((_FIRST_MARK + number,)) * length for number, length in enumerate(lengths)]
     events = encode(body.fill(marks))
-    return FrameTemplate(events) if events else None
+    frames = _slotted([part for event in events for part in (_text_head(len(event)), event)])
+    if not events or frames.fill(marks) != b"".join(map(encode_text, events)):
+        return None
+    return FrameTemplate(frames, _slotted([b"", events[-1]]))
 
 
-def _slotted(events: Sequence[bytes], *, has_heads: bool) -> Slotted:
+def _slotted(parts: Sequence[bytes]) -> Slotted:
+    """Return heads and events in turn, with slots for the marks in the events."""
     pieces, numbers, piece = [], [], b""
-    for event in events:
-        piece += _text_head(len(event)) if has_heads else b""
+    for head, event in zip(parts[::2], parts[1::2], strict=True):
+        piece += head
         begin = 0
         for mark in _MARKS.finditer(event):
             pieces.append(piece + event[begin : mark.start()])

@@ -56,6 +56,40 @@ async def test_template_gives_the_events_of_the_first_answers(
     assert len({entry.uid for entry in playing.journal}) == 6
 
 
+@pytest.mark.parametrize(
+    "produce",
+    [
+        {"text": "Grüße, one two three."},
+        {"reasoning": "Well.", "text": "One."},
+        {"tool_calls": [{"name": "f", "arguments": {"a": 1}}, {"name": "g", "arguments": {}}]},
+        {"refusal": "No."},
+    ],
+)
+async def test_short_path_gives_the_messages_of_the_pipeline(
+    monkeypatch: pytest.MonkeyPatch, produce: dict[str, Any]
+) -> None:
+    document = scenario("s", {"consume": False, "produce": produce})
+    messages: list[list[str]] = []
+    for has_short_path in (True, False):
+        async with (
+            socket_server(monkeypatch, document) as (port, playing),
+            connected(port) as client,
+        ):
+            if not has_short_path:
+                monkeypatch.setattr(playing.pipeline, "short_path", None)
+            answers = []
+            for lane in (None, None, None, "a", "b", None):
+                named = {} if lane is None else {"stream_id": lane}
+                await client.send(model="gpt-4o", input="Hello", **named)
+                answers.append(json.dumps(await client.answer()))
+            messages.append(answers)
+            templates = [e.template for e in playing.pipeline.templates._entries.values()]
+            # Reasoning has no template, also over HTTP.
+            has_template = any(getattr(one, "frame_templates", None) for one in templates)
+            assert has_template is (has_short_path and "reasoning" not in produce)
+    assert messages[0] == messages[1]
+
+
 async def test_response_from_a_template_can_be_continued_without_being_stored(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -219,12 +253,14 @@ async def test_answers_that_wait_for_shared_state_are_the_same(
 async def test_shutdown_ends_answers_first_and_refuses_new_requests(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    slow = says("one two", match={"model": "slow"})
+    slow["produce"]["pacing"] = {"chunk_ms": 1_000, "words_per_chunk": 1}
     async with (
-        socket_server(monkeypatch, DOCUMENT) as (port, _),
+        socket_server(monkeypatch, scenario("s", slow)) as (port, _),
         connected(port) as idle,
         connected(port) as client,
     ):
-        await client.send(model="paced", input="Hello", stream_id="a")
+        await client.send(model="slow", input="Hello", stream_id="a")
         await client.event()
         for one in gc.get_objects():
             if isinstance(one, WebSocketProtocol):
@@ -232,7 +268,7 @@ async def test_shutdown_ends_answers_first_and_refuses_new_requests(
         await client.send(model="gpt-4o", input="Hello")
         events = await client.answer()
         assert (events[-1]["type"], events[-1]["status"]) == ("error", 503)
-        assert text_of((await client.answer())[-1]) == "one two three four"
+        assert text_of((await client.answer())[-1]) == "one two"
         assert await client.close_code() == await idle.close_code() == 1012
 
 
