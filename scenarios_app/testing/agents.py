@@ -91,8 +91,9 @@ trust_level = "trusted"
 [analytics]
 enabled = false
 
-# Plugins are looked up on the network at each start.
+# A daemon would outlive the command; plugins are looked up on the network at each start.
 [features]
+daemon_auto_start = false
 plugins = false
 """
     return AgentSetup({"CODEX_HOME": str(folder)}, {"config.toml": config})
