@@ -68,8 +68,11 @@ def test_failed_turn_has_exit_code_1_and_is_in_json_and_junit(capsys: Any, tmp_p
     ("value", "line"),
     [
         (None, "talk.json: cannot be read: No such file or directory"),
-        ({"turns": []}, "talk.json: turns: expected at least one"),
-        ({"turns": [{"user": "a"}], "scenarios": [{}]}, "talk.json: scenarios[0].name: missing"),
+        ({"turns": []}, "talk.json:1:2: turns: expected at least one"),
+        (
+            {"turns": [{"user": "a"}], "scenarios": [{}]},
+            "talk.json:1:42: scenarios[0].name: missing",
+        ),
     ],
 )
 def test_unreadable_or_invalid_file_has_exit_code_2(tmp_path: Path, value: Any, line: str) -> None:
