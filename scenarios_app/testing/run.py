@@ -19,7 +19,7 @@ from scenarios_app.testing.process import ServerOptions, server_process
 from scenarios_app.testing.variables import API_KEY, sdk_variables, unset_variables
 
 HELP = (
-    "Runs a command with SDKs and coding agents pointed at a separate server. Prints the verdict. "
+    "Runs a command with SDKs and agents at a separate server. Prints the verdict. "
     "The exit code is the command's. If that is 0, it is the verdict's: 1 if it failed."
 )
 # Exit codes of shells for a missing command, one that cannot run, and one ended by a signal.

@@ -4,6 +4,7 @@ fails, and goes on when it hears that it may."""
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from django.core.management import call_command
@@ -18,12 +19,17 @@ FULL = Path("full")
 
 
 def serve(*, rows: int) -> None:
-    """Let the journal write so many rows of 60 KB each."""
+    """Let the journal write rows whose body is 450 KB when it is compressed."""
     call_command("migrate", verbosity=0)
     connection_created.connect(_limit)
     tell(ready=True)
     sys.stdin.readline()
-    tell(**record([f"/{number}" for number in range(rows)], body=b"." * 60_000))
+    tell(
+        **record(
+            [f"/{number}" for number in range(rows)],
+            body=Random(1).randbytes(450_000).hex().encode(),
+        )
+    )
 
 
 def _limit(*, connection: BaseDatabaseWrapper, **_: object) -> None:

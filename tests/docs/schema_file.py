@@ -12,7 +12,10 @@ from jsonschema import Draft202012Validator
 from scenarios_app.engine.document import SCHEMAS, json_schema
 from tests.docs.blocks import blocks_of
 
-PAGES = ("docs/reference/scenario-format.md", "docs/turn-scripts.md", "docs/scenarios.md")
+PAGES = (
+    *("docs/reference/scenario-format.md", "docs/reference/faults.md"),
+    *("docs/turn-scripts.md", "docs/scenarios.md"),
+)
 FILE = SCHEMAS / "scenario.json"
 _REF = "#/$defs/"
 

@@ -55,7 +55,7 @@ def test_load_scenarios_names_the_file_and_the_place_of_a_mistake(tmp_path: Path
     bad.write_text(json.dumps([script(turn(calls({"arguments": {}})))]))
     with pytest.raises(CommandError) as raised:
         loaded(tmp_path)
-    assert str(raised.value) == f"{bad}: [0].turns[0].response.toolCalls[0].toolName: missing"
+    assert str(raised.value) == f"{bad}:1:89: [0].turns[0].response.toolCalls[0].toolName: missing"
     assert not Scenario.objects.exists()
 
 

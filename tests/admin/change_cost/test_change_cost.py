@@ -13,6 +13,7 @@ from scenarios_app.catalog.lint import suspicions_of
 from scenarios_app.engine import secrets
 from scenarios_app.engine.document import load_documents
 from scenarios_app.journal.entry import row_of
+from scenarios_app.models import ServedRequest
 from scenarios_app.wire.base import Call
 from tests.admin.change_cost.acme import KEY, chat
 from tests.admin.pages import a_scenario
@@ -42,13 +43,14 @@ async def test_keys_of_an_added_provider_are_masked_in_the_journal() -> None:
     await playing.ask(chat(f'My key is {KEY}, as in {{"x-acme": "{KEY}"}}.'))
     row = row_of(playing.journal[0], body_bytes=10_000)
     assert row.request_headers["x-acme"].startswith(secrets.MASK)
-    assert KEY not in f"{row.request_headers}{row.request_body}{row.response_body}"
+    assert KEY not in f"{row.request_headers}{row.request_text}{row.response_text}"
 
 
 async def test_curl_command_has_a_placeholder_for_the_key_of_an_added_provider() -> None:
     playing = Playing(scenario("any", says("yes")))
     await playing.ask(chat("Hello"))
-    command = curl_of(row_of(playing.journal[0], body_bytes=10_000), "http://testserver")
+    row = row_of(playing.journal[0], body_bytes=10_000)
+    command = curl_of(ServedRequest(**row._asdict()), "http://testserver")
     assert "'x-acme: any'" in command and secrets.MASK not in command
 
 
