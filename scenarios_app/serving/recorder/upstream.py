@@ -87,9 +87,6 @@ def outgoing(call: Call, *, name: str, url: str, key: str | None, real: str | No
         for name, value in call.headers.items()
         if name not in _HOP_BY_HOP | _OURS | named and not name.startswith((_PREFIX, _HANDSHAKE))
     )
-    if call.link is not None:
-        # Their handshake was a GET without a body.
-        headers = (*headers, ("content-type", "application/json"))
     encoding = readable_encodings(call.headers.get("accept-encoding", ""))
     query = with_real(call.raw_query)
     asked_for = f"?{query}" if query else ""

@@ -56,6 +56,8 @@ MAX_MESSAGE_BYTES = 1_048_576
 ACTIONS_PER_TURN = 32
 # 16 bytes in base64.
 _KEY = re.compile(r"[A-Za-z0-9+/]{21}[AQgw]==")
+# Headers that say nothing of the requests that follow.
+_OF_HANDSHAKE = {"connection", "sec-websocket-version", "sec-websocket-extensions"}
 _EVENT_STREAM = "text/event-stream"
 _GOING_DOWN = ErrorAnswer(503, "The server is shutting down.", retry_after_ms=1000)
 
@@ -135,7 +137,9 @@ class SocketSession:
         endpoint = head.target.endpoint
         assert endpoint is not None and endpoint.socket is not None
         self._pipeline = pipeline
-        self._call = replace(call, method="POST")
+        headers = {k: v for k, v in call.headers.items() if k not in _OF_HANDSHAKE}
+        headers["content-type"] = "application/json"
+        self._call = replace(call, method="POST", headers=headers)
         head.is_admitted = True
         self._head = head
         self._is_plain = is_plain_head(head, self._call) and connection.write_frames is not None
