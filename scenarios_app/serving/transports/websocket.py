@@ -311,13 +311,13 @@ class SocketSession:
                     continue
                 events = self._rules.encode(turn, piece)
                 sent += len(events)
-                await connection.wait_until_writable()
                 if fault is not None and last is not None and sent > last:
                     # First the journal, as everywhere.
                     answer.finish(early=True)
                     self._break_off(fault, events[: last - sent], events[last - sent])
                     return
                 connection.send(events)
+                await connection.wait_until_writable()
         if answer.closes_connection:
             self._is_over = True
             connection.cut()
