@@ -39,7 +39,11 @@ def _check_close_code(code: int) -> int:
 # Those that a close frame may have (RFC 6455), and the one that stands for none.
 _CLOSE_CODES = (1000, 1001, 1002, 1003, 1006, 1007, 1008, 1009, 1010, 1011, 1012, 1013, 1014)
 MIN_OWN_CLOSE_CODE = 3_000
-CloseCode: TypeAlias = Annotated[Whole, AfterValidator(_check_close_code)]
+CloseCode: TypeAlias = Annotated[
+    Whole,
+    AfterValidator(_check_close_code),
+    Field(json_schema_extra={"minimum": 1_000, "maximum": 4_999}),
+]
 KindName: TypeAlias = Annotated[
     str, BeforeValidator(_check_kind), Field(json_schema_extra=_list_kinds)
 ]
