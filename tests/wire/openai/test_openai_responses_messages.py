@@ -39,6 +39,15 @@ def test_error_without_an_error_status_is_an_event(status: object) -> None:
     assert (message.status, message.body, message.ends) == (None, b"", True)
 
 
+def test_first_message_decides_the_head_of_the_response() -> None:
+    event = read_server_message(b'{"type":"response.created"}')
+    assert event.head == (200, (("content-type", "text/event-stream"),))
+    assert event.body_after(0) == event.body_after(1) == event.event
+    error = read_server_message(b'{"type":"error","status":429,"headers":{"x-a":"1"}}')
+    assert error.head == (429, (("content-type", "application/json"), ("x-a", "1")))
+    assert (error.body_after(0), error.body_after(1)) == (error.body, error.event)
+
+
 def test_message_without_a_type_is_an_event_without_a_name() -> None:
     assert read_server_message(b'{"type":7}').event.startswith(b"event: \ndata: ")
 
