@@ -203,7 +203,7 @@ def test_call_of_a_custom_tool_is_entered_stored_and_shown_again(admin: Admin) -
     page = admin.page
     scenario = a_scenario("script", {"answer_tool_calls": [{"name": "f", "arguments": {"a": 1}}]})
     admin.go(page_of(scenario))
-    step = row(page, 0)
+    step = open_row(page, 0)
     step.get_by_role("button", name="Add a tool call").click()
     call = step.locator(".sc-call").last
     call.get_by_label("Tool", exact=True).fill("exec")
@@ -217,7 +217,7 @@ def test_call_of_a_custom_tool_is_entered_stored_and_shown_again(admin: Admin) -
         {"name": "exec", "input": 'say("hi")', "namespace": "functions"},
     ]
     admin.go(page_of(scenario))
-    call = row(page, 0).locator(".sc-call").last
+    call = open_row(page, 0).locator(".sc-call").last
     expect(call.get_by_label("Input", exact=True)).to_have_value('say("hi")')
 
 

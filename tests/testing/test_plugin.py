@@ -56,6 +56,7 @@ def test_a_tool_loop(mockllm):
     assert [json["request"]["method"] for json in mockllm.requests] == ["POST", "POST"]
 
 
+@pytest.mark.filterwarnings("ignore:tool-not-offered")
 def test_a_custom_tool(mockllm):
     step = mockllm.on("weather").tool_call("exec", "ls -l")
     step.tool_call("wait", None, "shell", ms=1)

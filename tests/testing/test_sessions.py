@@ -1,5 +1,6 @@
 """Sessions of tests that have ended are forgotten many at once, and none is met again."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import httpx2
@@ -19,7 +20,12 @@ class Resets(Control):
         self._status = status
 
     def response(
-        self, method: str, path: str, body: Any = None, **query: str | None
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        headers: Mapping[str, str] | None = None,
+        **query: str | None,
     ) -> httpx2.Response:
         assert (method, path, body["scenarios"]) == ("POST", "reset", True)
         self.forgotten.append(body["sessions"])
