@@ -183,7 +183,9 @@ class Newcomer:
     def _read_yaml(self, block: Block) -> None:
         assert yaml.safe_load(block.text)
         if block.file:
-            (self.folder / block.file).write_text(block.text)
+            file = self.folder / block.file
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(block.text)
 
     def _load(self, document: Any) -> None:
         """Replace all scenarios of the server by a document."""

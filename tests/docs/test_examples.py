@@ -44,7 +44,8 @@ def _models(model: type[BaseModel]) -> Iterator[type[BaseModel]]:
 def test_every_key_of_a_document_has_an_example() -> None:
     shown = {
         found
-        for block in blocks_of("docs/reference/scenario-format.md")
+        for page in ("scenario-format.md", "faults.md")
+        for block in blocks_of(f"docs/reference/{page}")
         if block.language == "json" and '"steps"' in block.text
         for found in used(load_documents(json.loads(block.text)))
     }
