@@ -60,8 +60,8 @@ def _insert(new_rows: Sequence[Row]) -> int | None:
         return 0
     with transaction.atomic():
         older = ids - blocks.keys()
-        kept = BodyBlock.objects.select_for_update(no_key=True).filter(pk__in=older)
-        if len(kept.values_list("pk")) < len(older):
+        stored = BodyBlock.objects.select_for_update(no_key=True).filter(pk__in=older)
+        if len(stored.values_list("pk")) < len(older):
             return None
         rows.insert(BodyBlock, ("id", "data"), blocks.items())
         rows.insert(ServedRequest, Row._fields, packed, json=_json)
@@ -86,17 +86,17 @@ def trim_bytes(most: int) -> None:
         cursor.execute(_BLOCK_SIZES)
         sizes: dict[int, int] = dict(cursor.fetchall())
         cursor.execute(_PARTS)
-        kept, kept_bytes = set[int](), 0
+        in_use, bytes_in_use = set[int](), 0
         for row, parts in cursor.fetchall():
             blocks = {block for places in json.loads(parts).values() for block, _, _ in places}
-            kept_bytes += sum(sizes.get(block, 0) for block in blocks - kept)
-            if kept_bytes > most:
+            bytes_in_use += sum(sizes.get(block, 0) for block in blocks - in_use)
+            if bytes_in_use > most:
                 cursor.execute(_KEEP_ANSWERS, [row])
                 cursor.execute(_DELETE, [row])
                 break
-            kept |= blocks
-        if gone := sizes.keys() - kept:
-            cursor.executemany(_DELETE_BLOCK, [(block,) for block in sorted(gone)])
+            in_use |= blocks
+        if unused := sizes.keys() - in_use:
+            cursor.executemany(_DELETE_BLOCK, [(block,) for block in sorted(unused)])
 
 
 def _json(value: Any, here: BaseDatabaseWrapper) -> str | None:

@@ -2,7 +2,7 @@
 
 from scenarios_app.recording import RecordedResponse
 from scenarios_app.wire.base import Headers
-from scenarios_app.wire.openai.responses.messages import STREAM, ServerMessage
+from scenarios_app.wire.sockets import STREAM_HEADERS, ServerMessage
 
 
 class AnswerMessages:
@@ -10,7 +10,7 @@ class AnswerMessages:
 
     def __init__(self) -> None:
         self.is_whole = False
-        self._head: tuple[int, Headers] = (200, STREAM)
+        self._head: tuple[int, Headers] = (200, STREAM_HEADERS)
         self._chunks: list[tuple[float, bytes]] = []
 
     def add(self, at: float, message: ServerMessage) -> None:

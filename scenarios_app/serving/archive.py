@@ -28,7 +28,7 @@ async def recall_archived(
     """Return the stored values for each name that a request refers to; those of a
     connection come first."""
     data: dict[str, bytes | None] = {}
-    recall = link.recall if link is not None else None
+    recall = link.turn.recall if link is not None else None
     if archival.prefix:
         data |= await archive.recall_responses(session, archival.prefix)
     # What is found may lead on: an answer to the one before it.

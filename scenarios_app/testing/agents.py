@@ -26,7 +26,7 @@ _OPENCODE_PACKAGE: Final = "@opencode-ai/plugin"
 
 @dataclass(frozen=True, slots=True)
 class AgentSetup:
-    """What an agent needs: variables, and files by their path in its folder.
+    """The variables of an agent, and its files by their path in its folder.
 
     `own_variables` are set only for a command that names the agent, because other programs read
     them too.

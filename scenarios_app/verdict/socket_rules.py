@@ -19,7 +19,7 @@ class _Turn:
 
     exchange: JudgedExchange
     connection: str
-    said: RecordedTurn
+    content: RecordedTurn
     is_lost: bool
 
 
@@ -33,14 +33,14 @@ class _Turns:
 
     def previous(self, turn: _Turn) -> _Turn | None:
         """Return the turn whose response a turn continues by its id."""
-        return self.by_response.get(turn.said.previous_response)
+        return self.by_response.get(turn.content.previous_response)
 
     def conversation(self, turn: _Turn) -> frozenset[str]:
         """Return the inputs of a turn and of those that it continues."""
-        inputs, chain = turn.said.inputs, {turn}
+        inputs, chain = turn.content.inputs, {turn}
         while (turn := self.previous(turn) or turn) not in chain:
             chain.add(turn)
-            inputs |= turn.said.inputs
+            inputs |= turn.content.inputs
         return inputs
 
 
@@ -48,12 +48,12 @@ def _read_turns(session: JudgedSession) -> _Turns:
     turns = _Turns()
     has_sockets = any(_KEY in one.request_headers for one in session.exchanges)
     for one in session.exchanges if has_sockets else ():
-        if said := read_turn(one.request_body, one.response_body):
+        if content := read_turn(one.request_body, one.response_body):
             key = one.request_headers.get(_KEY, "")
-            turn = _Turn(one, key, said, is_lost=bool(key) and one.outcome in _LOST)
+            turn = _Turn(one, key, content, is_lost=bool(key) and one.outcome in _LOST)
             turns.all.append(turn)
-            if said.response:
-                turns.by_response[said.response] = turn
+            if content.response:
+                turns.by_response[content.response] = turn
             if key:
                 turns.by_connection.setdefault(key, []).append(turn)
     return turns
@@ -62,13 +62,15 @@ def _read_turns(session: JudgedSession) -> _Turns:
 def _find_unsent_inputs(session: JudgedSession) -> Iterator[Sighting]:
     turns = _read_turns(session)
     for turn in turns.all:
-        lost = turns.previous(turn) if turn.said.is_refused else None
+        lost = turns.previous(turn) if turn.content.is_refused else None
         if lost is None or lost.connection in ("", turn.connection):
             continue
         needed = turns.conversation(turn)
-        later = (one.said for one in turns.all if one.exchange.at >= turn.exchange.at)
-        if not any(needed <= said.inputs and not said.previous_response for said in later):
-            message = f"continued {turn.said.previous_response}, which only another connection had"
+        later = (one.content for one in turns.all if one.exchange.at >= turn.exchange.at)
+        if not any(needed <= content.inputs and not content.previous_response for content in later):
+            message = (
+                f"continued {turn.content.previous_response}, which only another connection had"
+            )
             message += ", and did not send the whole input again"
             yield Sighting(message, turn.exchange, (lost.exchange,))
 
@@ -78,9 +80,9 @@ def _find_lost_outputs(session: JudgedSession) -> Iterator[Sighting]:
     for connection in turns.by_connection.values():
         for number, turn in enumerate(connection if connection[-1].is_lost else ()):
             # A client that left has not read the response.
-            calls = {} if turn.exchange.outcome == "client_gone" else turn.said.calls
+            calls = {} if turn.exchange.outcome == "client_gone" else turn.content.calls
             for call, name in calls.items():
-                sent = [one for one in connection[number:] if output_of(call) in one.said.inputs]
+                sent = [one for one in connection[number:] if output_of(call) in one.content.inputs]
                 first = _first_without(turns, turn, sent, call)
                 if first is not None:
                     message = f"went on without the output of {name} ({call}) after a reconnect"
@@ -92,13 +94,13 @@ def _first_without(turns: _Turns, turn: _Turn, sent: Sequence[_Turn], call: str)
     `sent` are those of the call's connection that have it."""
     later = [one for one in turns.all if one.exchange.at >= turn.exchange.ended_at]
     later = [one for one in later if one.connection != turn.connection]
-    is_delivered = any(output_of(call) in one.said.inputs for one in later)
+    is_delivered = any(output_of(call) in one.content.inputs for one in later)
     if is_delivered or not all(one.is_lost for one in sent):
         return None
     began = turns.conversation(turn)
     for one in later:
         # The same input alone is a retry, unless the client has had the output already.
-        is_longer = began < one.said.inputs or (bool(sent) and began == one.said.inputs)
+        is_longer = began < one.content.inputs or (bool(sent) and began == one.content.inputs)
         if is_longer or turns.previous(one) is turn:
             return one
     return None
@@ -123,7 +125,7 @@ def _goes_on(turns: _Turns, first: _Turn, lost: _Turn) -> bool:
     """Return whether the first request of a connection goes on where another was lost."""
     previous = turns.previous(first)
     continues = previous is not None and previous.connection == lost.connection
-    repeats = bool(lost.said.inputs) and lost.said.inputs <= first.said.inputs
+    repeats = bool(lost.content.inputs) and lost.content.inputs <= first.content.inputs
     return first.exchange.at >= lost.exchange.ended_at and (continues or repeats)
 
 

@@ -9,6 +9,7 @@ from scenarios_app.engine.canonical import ErrorAnswer
 
 # The header of a handshake that no two connections share. Every request of a connection has it.
 SOCKET_KEY = "sec-websocket-key"
+STREAM_HEADERS = (("content-type", "text/event-stream"),)
 
 
 class Turn(msgspec.Struct, eq=False):
@@ -28,16 +29,36 @@ class Turn(msgspec.Struct, eq=False):
     partial: bytes = b""
 
 
-class SocketLink(msgspec.Struct, frozen=True):
-    """The connection of a call that came over a WebSocket.
+class ServerMessage(msgspec.Struct, frozen=True):
+    """A message of a provider, as a part of the response to the same request over HTTP.
 
-    `stream_id` is the call's lane. `recall` returns the stored response of a name if only this
-    connection has it. `upstream` is the connection to the provider that recordings use for this
-    client.
+    `event` is its server-sent event; the last one of an answer `ends` it. An error has a `status`
+    and a `body`: it is the whole response if no message came before it.
     """
 
-    stream_id: str | None = None
-    recall: Callable[[str], bytes | None] | None = None
+    stream_id: str | None
+    event: bytes
+    ends: bool
+    status: int | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+
+    @property
+    def head(self) -> tuple[int, tuple[tuple[str, str], ...]]:
+        """The status and headers of the response that begins with this message."""
+        json = (("content-type", "application/json"), *self.headers)
+        return (200, STREAM_HEADERS) if self.status is None else (self.status, json)
+
+    def body_after(self, messages: int) -> bytes:
+        """Return the message's part of the body after this number of messages."""
+        return self.body if self.body and not messages else self.event
+
+
+class SocketLink(msgspec.Struct, frozen=True):
+    """What a call over a WebSocket knows of it: its turn, and the connection to the provider that
+    recordings use for this client."""
+
+    turn: Turn
     upstream: Any = None
 
 
@@ -89,6 +110,12 @@ class SocketProtocol(Protocol):
 
     def expire(self, age: float) -> Sequence[SocketAction]:
         """Take the age of the connection in seconds."""
+
+    def encode_request(self, body: bytes, stream_id: str | None) -> bytes:
+        """Return the message that sends a request to the provider, for recordings."""
+
+    def read_answer(self, data: bytes) -> ServerMessage:
+        """Return a message of the provider, without its lane; raise ValueError if it is none."""
 
 
 # Returns the rules of a new connection, of the query of its URL.

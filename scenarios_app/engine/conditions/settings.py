@@ -5,7 +5,7 @@ They tell side requests of agents, such as those for titles, from the others.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -95,6 +95,8 @@ class RangeCondition(Condition):
     """A number of the request is in a range; a bound that is None is open."""
 
     shape = RangeDocument | None
+    # What a short sentence says of the range.
+    phrase: ClassVar[str] = "{}"
 
     low: int | None
     high: int | None
@@ -103,6 +105,11 @@ class RangeCondition(Condition):
     def compiled(cls, value: RangeDocument | None, field: str) -> Iterator[Condition]:
         if value is not None:
             yield cls(field, value.min, value.max)
+
+    @classmethod
+    def phrases(cls, value: Json) -> Iterator[str]:
+        if text := _phrase_range(value):
+            yield cls.phrase.format(text)
 
     @staticmethod
     def read_number(request: CanonicalRequest) -> int | None:
@@ -141,11 +148,7 @@ class ToolCountCondition(RangeCondition):
     key = "tool_count"
     meaning = "The number of offered tools, hosted ones included, from `min` to `max`."
     keyword = "with_tool_count"
-
-    @classmethod
-    def phrases(cls, value: Json) -> Iterator[str]:
-        if text := _phrase_range(value):
-            yield f"offers {text} tools"
+    phrase = "offers {} tools"
 
     @staticmethod
     def read_number(request: CanonicalRequest) -> int | None:
@@ -159,11 +162,7 @@ class MaxTokensCondition(RangeCondition):
     key = "max_tokens"
     meaning = "The request's token limit, from `min` to `max`; without a limit it does not match."
     keyword = "with_max_tokens"
-
-    @classmethod
-    def phrases(cls, value: Json) -> Iterator[str]:
-        if text := _phrase_range(value):
-            yield f"limit of {text} tokens"
+    phrase = "limit of {} tokens"
 
     @staticmethod
     def read_number(request: CanonicalRequest) -> int | None:

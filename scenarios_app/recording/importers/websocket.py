@@ -8,7 +8,8 @@ from typing import Any, Final
 from scenarios_app.recording import Interaction, RecordedRequest
 from scenarios_app.recording.importers.reader import FileValue
 from scenarios_app.recording.messages import AnswerMessages
-from scenarios_app.wire.openai.responses.messages import ServerMessage, read_server_message
+from scenarios_app.wire.openai.responses.messages import read_server_message
+from scenarios_app.wire.sockets import ServerMessage
 
 _URL: Final = "https://api.openai.com/v1/responses"
 _CREATE: Final = "response.create"

@@ -183,7 +183,7 @@ class ProxiedResponse(Answer):
         """Yield the messages of the upstream's WebSocket as the events of an HTTP response."""
         link, out, seconds = self._passed.link, self._passed.out, self._passed.seconds
         assert link is not None
-        messages = link.upstream.answer(out.body, link.stream_id, seconds=seconds)
+        messages = link.upstream.answer(out.body, link.turn.stream_id, seconds=seconds)
         problem = ""
         async with aclosing(messages):
             try:

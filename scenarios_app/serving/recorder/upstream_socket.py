@@ -10,14 +10,12 @@ from dataclasses import replace
 from typing import Any, Final
 
 import httpcore2
-import msgspec
 from websockets.exceptions import InvalidState
 from websockets.frames import CloseCode, Frame, Opcode
 from websockets.protocol import Protocol, Side
 
 from scenarios_app.serving.recorder.upstream import Outgoing, UpstreamFailed, open_response
-from scenarios_app.wire.base import encode_json
-from scenarios_app.wire.openai.responses.messages import ServerMessage, read_server_message
+from scenarios_app.wire.sockets import ServerMessage, SocketProtocol
 
 _READ_BYTES: Final = 65_536
 _MAX_MESSAGE_BYTES: Final = 16_777_216
@@ -26,8 +24,6 @@ _CLOSE_SECONDS: Final = 1.0
 # Headers about the bodies of requests and responses, which a handshake has not.
 _OF_BODIES: Final = frozenset({"content-type", "accept", "accept-encoding"})
 
-_decode_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
-
 
 class SocketCut(Exception):
     """The provider ended the connection before the answer's end."""
@@ -35,9 +31,10 @@ class SocketCut(Exception):
 
 class UpstreamSocket:
     """A connection to the provider, opened with the first request. The requests of one lane come
-    one after another."""
+    one after another. `rules` write and read the messages of its API."""
 
-    def __init__(self) -> None:
+    def __init__(self, rules: SocketProtocol) -> None:
+        self._rules = rules
         self._task: asyncio.Task[None] | None = None
         self._opened: asyncio.Future[bool] | None = None
         self._protocol: Protocol
@@ -67,7 +64,7 @@ class UpstreamSocket:
         try:
             if self._task is None or self._task.done():
                 raise SocketCut
-            self._protocol.send_text(_create(body, stream_id))
+            self._protocol.send_text(self._rules.encode_request(body, stream_id))
             await self._flush()
             while True:
                 async with asyncio.timeout(seconds):
@@ -97,7 +94,7 @@ class UpstreamSocket:
                 try:
                     await self._receive()
                 finally:
-                    await self._say_goodbye()
+                    await self._send_close()
         except UpstreamFailed as failed:
             opened.set_exception(failed)
         except (OSError, httpcore2.NetworkError):
@@ -109,7 +106,7 @@ class UpstreamSocket:
             for messages in self._lanes.values():
                 messages.put_nowait(None)
 
-    async def _say_goodbye(self) -> None:
+    async def _send_close(self) -> None:
         """Send the close frame, as far as the provider takes it."""
         with suppress(InvalidState, OSError, httpcore2.NetworkError, TimeoutError):
             async with asyncio.timeout(_CLOSE_SECONDS):
@@ -135,7 +132,7 @@ class UpstreamSocket:
     def _hand_over(self, data: bytes) -> None:
         """Give a message to its lane; what is no message, or has no lane, is dropped."""
         try:
-            message = read_server_message(data)
+            message = self._rules.read_answer(data)
         except ValueError:
             return
         if (messages := self._lanes.get(message.stream_id)) is not None:
@@ -158,12 +155,3 @@ def _handshake(out: Outgoing) -> Outgoing:
         ("sec-websocket-key", base64.b64encode(os.urandom(16)).decode()),
     ]
     return replace(out, method="GET", body=b"", headers=tuple(headers))
-
-
-def _create(body: bytes, stream_id: str | None) -> bytes:
-    """Return the message that asks for the response to a request body."""
-    fields: dict[str, Any] = {"type": "response.create", **_decode_fields(body)}
-    fields.pop("stream", None)
-    if stream_id is not None:
-        fields["stream_id"] = stream_id
-    return encode_json(fields)

@@ -145,7 +145,7 @@ class SocketSession:
         self._is_plain = is_plain_head(head, self._call) and connection.write_frames is not None
         self._connection = connection
         self._rules: SocketProtocol = endpoint.socket(call.query)
-        self._upstream = UpstreamSocket()
+        self._upstream = UpstreamSocket(self._rules)
         self._clock = clock
         self._opened_at = clock()
         self._playing: set[asyncio.Task[Any]] = set()
@@ -227,7 +227,7 @@ class SocketSession:
                 self._close(code, reason)
 
     def _call_of(self, turn: Turn) -> Call:
-        link = SocketLink(turn.stream_id, turn.recall, self._upstream)
+        link = SocketLink(turn, self._upstream)
         return replace(self._call, body=turn.body, link=link)
 
     def _start(self, turn: Turn) -> None:
@@ -309,7 +309,7 @@ class SocketSession:
                 if not _is_event_stream(answer.reply):
                     whole += piece
                     continue
-                events = self._rules.encode(turn, piece)
+                events = self._rules.encode(turn, piece) if piece else []
                 sent += len(events)
                 if fault is not None and last is not None and sent > last:
                     # First the journal, as everywhere.

@@ -11,7 +11,8 @@ from websockets.asyncio.server import ServerConnection, serve
 
 from scenarios_app.serving.recorder.upstream import Outgoing, UpstreamFailed
 from scenarios_app.serving.recorder.upstream_socket import SocketCut, UpstreamSocket
-from scenarios_app.wire.openai.responses.messages import ServerMessage
+from scenarios_app.wire.openai.responses.socket import ResponsesSocket
+from scenarios_app.wire.sockets import ServerMessage
 from tests.chat.raw_provider import raw_provider
 from tests.serving.recorder.upstreams import whole
 
@@ -30,7 +31,7 @@ async def connected(provider: Provider) -> AsyncIterator[UpstreamSocket]:
     """A socket that is open to a provider."""
     async with serve(provider, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
-        socket = UpstreamSocket()
+        socket = UpstreamSocket(ResponsesSocket({}))
         assert await socket.open(outgoing(port), seconds=5)
         yield socket
         socket.close()
@@ -117,11 +118,11 @@ async def test_large_and_unreadable_messages_and_pings_do_no_harm() -> None:
 async def test_provider_without_a_websocket_opens_none() -> None:
     async with raw_provider(whole(b"{}", status=b"426 Upgrade Required")) as upstream:
         port = int(upstream.place.rpartition(":")[2])
-        assert not await UpstreamSocket().open(outgoing(port), seconds=5)
+        assert not await UpstreamSocket(ResponsesSocket({})).open(outgoing(port), seconds=5)
 
 
 async def test_provider_that_cannot_be_reached_is_an_error() -> None:
-    socket = UpstreamSocket()
+    socket = UpstreamSocket(ResponsesSocket({}))
     for _ in range(2):
         with pytest.raises(UpstreamFailed, match="cannot be reached"):
             await socket.open(outgoing(1), seconds=5)

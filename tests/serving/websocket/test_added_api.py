@@ -5,11 +5,15 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 import pytest
 from msgspec.structs import replace
+from websockets.asyncio.server import ServerConnection, serve
 
+from mockllm_site.serve.protocol import GuardedProtocol
 from scenarios_app.wire import registry
-from scenarios_app.wire.sockets import CloseSocket, SocketAction, StartTurn, Turn
+from scenarios_app.wire.sockets import CloseSocket, ServerMessage, SocketAction, StartTurn, Turn
 from tests.admin.change_cost.acme import KEY, Acme
+from tests.project.guarded import serving
 from tests.serving.pipelines import says, scenario
+from tests.serving.recorder.upstreams import Recorded
 from tests.serving.websocket.connections import connected, socket_server
 
 
@@ -39,6 +43,13 @@ class Questions:
 
     def expire(self, age: float) -> Sequence[SocketAction]:
         return ()
+
+    def encode_request(self, body: bytes, stream_id: str | None) -> bytes:
+        question: str = msgspec.json.decode(body)["messages"][-1]["content"]
+        return question.encode()
+
+    def read_answer(self, data: bytes) -> ServerMessage:
+        return ServerMessage(None, data, ends=True)
 
 
 class AcmeWithSocket(Acme):
@@ -73,3 +84,21 @@ async def test_added_api_over_a_websocket_is_answered(monkeypatch: pytest.Monkey
     assert [(entry.provider, entry.path) for entry in playing.journal] == [
         ("acme", "/acme/chat")
     ] * 2
+
+
+async def test_added_api_over_a_websocket_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def provider(connection: ServerConnection) -> None:
+        async for question in connection:
+            await connection.send(f"You asked: {question!s}")
+
+    async with serve(provider, "127.0.0.1", 0) as upstream:
+        place = f"127.0.0.1:{upstream.sockets[0].getsockname()[1]}"
+        playing = Recorded(place, upstreams={"acme": f"http://{place}"})
+        monkeypatch.setattr(GuardedProtocol, "running", (lambda: playing.pipeline,))
+        path = "/acme/chat?model=acme-1"
+        async with serving(monkeypatch) as port, connected(port, path, **{"x-acme": KEY}) as client:
+            await client.connection.send("Why?")
+            assert await client.connection.recv() == "You asked: Why?"
+        (interaction,) = playing.recording.ended(seconds=5).interactions
+    assert interaction.response.body == b"You asked: Why?"
+    assert msgspec.json.decode(interaction.request.body)["messages"][0]["content"] == "Why?"

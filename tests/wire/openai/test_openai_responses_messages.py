@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from scenarios_app.wire.openai.responses.messages import read_server_message
+from scenarios_app.wire.openai.responses.messages import encode_create, read_server_message
+from scenarios_app.wire.openai.responses.socket import ResponsesSocket
 
 
 def test_event_without_a_lane_is_kept_to_the_byte() -> None:
@@ -49,10 +50,23 @@ def test_first_message_decides_the_head_of_the_response() -> None:
 
 
 def test_message_without_a_type_is_an_event_without_a_name() -> None:
-    assert read_server_message(b'{"type":7}').event.startswith(b"event: \ndata: ")
+    assert read_server_message(b'{"x":7}').event.startswith(b"event: \ndata: ")
 
 
 @pytest.mark.parametrize("data", [b"[1]", b"{", b"\xff"])
 def test_data_that_is_no_object_raises_a_value_error(data: bytes) -> None:
     with pytest.raises(ValueError):
         read_server_message(data)
+
+
+@pytest.mark.parametrize("lane", [None, "a"])
+def test_request_is_sent_as_an_event_without_its_stream_flag(lane: str | None) -> None:
+    event = json.loads(encode_create(b'{"model":"m","stream":true}', lane))
+    assert event.pop("stream_id", None) == lane
+    assert event == {"type": "response.create", "model": "m"}
+
+
+def test_rules_of_the_api_write_and_read_these_messages() -> None:
+    rules = ResponsesSocket({})
+    assert rules.encode_request(b"{}", None) == b'{"type":"response.create"}'
+    assert rules.read_answer(b'{"type":"response.completed"}').ends

@@ -10,6 +10,7 @@ import msgspec
 
 from scenarios_app.engine.canonical import ErrorAnswer, Json
 from scenarios_app.wire.base import encode_json
+from scenarios_app.wire.openai.responses.messages import encode_create, read_server_message
 from scenarios_app.wire.openai.responses.record import encode_items, write_record
 from scenarios_app.wire.openai.responses.request import read_input
 from scenarios_app.wire.openai.responses.steer import (
@@ -101,6 +102,9 @@ class ResponsesSocket:
     """The rules of one connection. Requests of one lane are answered one after another, those of
     different lanes at the same time."""
 
+    encode_request = staticmethod(encode_create)
+    read_answer = staticmethod(read_server_message)
+
     def __init__(self, query: Mapping[str, str]) -> None:
         self._model = query.get("model")
         self._names: set[str] = set()
@@ -154,9 +158,9 @@ class ResponsesSocket:
         self, turn: Turn, status: int, headers: Sequence[tuple[str, str]], body: bytes
     ) -> bytes:
         """Return the event that stands for an HTTP response with an error."""
-        told = {name: value for name, value in headers if name not in _PLAIN_HEADERS}
-        error = _error_of(body, status) | {"headers": told}
-        event = {"type": "error", "status": status, "error": error, "headers": told}
+        shown = {name: value for name, value in headers if name not in _PLAIN_HEADERS}
+        error = _error_of(body, status) | {"headers": shown}
+        event = {"type": "error", "status": status, "error": error, "headers": shown}
         return _on_lane(turn, encode_json(event))
 
     def end(self, turn: Turn, *, status: int) -> Sequence[SocketAction]:
@@ -314,9 +318,9 @@ class ResponsesSocket:
         if not name:
             return
         self._drop(name)
-        kept = _CachedResponse(turn.body, turn.last_event, turn.stream_id, turn.previous)
-        self._cache[name] = kept
-        self._cached_bytes += kept.size
+        response = _CachedResponse(turn.body, turn.last_event, turn.stream_id, turn.previous)
+        self._cache[name] = response
+        self._cached_bytes += response.size
         while self._cached_bytes > MAX_CACHED_BYTES:
             self._drop(next(iter(self._cache)))
 
@@ -332,12 +336,12 @@ class ResponsesSocket:
 
     def _recall(self, name: str) -> bytes | None:
         """Return the record of a cached response, or None."""
-        kept = self._cache.get(name)
-        if kept is None:
+        cached = self._cache.get(name)
+        if cached is None:
             return None
-        response = _decode(kept.last_event)["response"]
-        items = encode_items(name.removeprefix("resp_"), read_input(_decode(kept.body)))
-        return write_record(response, items=items, previous=kept.previous, stream=b"")
+        response = _decode(cached.last_event)["response"]
+        items = encode_items(name.removeprefix("resp_"), read_input(_decode(cached.body)))
+        return write_record(response, items=items, previous=cached.previous, stream=b"")
 
 
 class _Refused(Exception):
