@@ -155,6 +155,9 @@ class StreamPipeline:
         self._text_characters.drop()
         events = self._to_events(self._parser.flush())
         text = self._thinking_characters.feed(piece.text)
+        if piece.signature or piece.redacted:
+            # The next piece belongs to another part, so it cannot complete this one's characters.
+            self._thinking_characters.drop()
         self._round.add_thinking(
             text, native=True, signature=piece.signature, redacted=piece.redacted
         )

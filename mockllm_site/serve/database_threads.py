@@ -37,9 +37,16 @@ class DatabaseThread:
         self._executor = ThreadPoolExecutor(1, "mockllm-database", initializer=_mark)
 
     def submit(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
+        """Return the work's future: a cancelled one when the process has ended its threads, so
+        that a request which `runserver` cuts off at Ctrl-C ends without a traceback."""
+        try:
+            future = self._executor.submit(work, *args, **kwargs)
+        except RuntimeError:
+            ended: Future[T] = Future()
+            ended.cancel()
+            return ended
         with self._lock:
             self.waiting += 1
-        future = self._executor.submit(work, *args, **kwargs)
         future.add_done_callback(self._done)
         return future
 

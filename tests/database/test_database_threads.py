@@ -169,3 +169,11 @@ async def test_probes_wait_for_none_of_them(monkeypatch: pytest.MonkeyPatch) -> 
         await ask(app, path)
     go_on.set()
     assert len(seen) == 4 and "mockllm-database_0" not in seen
+
+
+def test_work_after_the_end_of_the_threads_is_cancelled() -> None:
+    """As at Ctrl-C of `runserver`, which cuts off the requests under way."""
+    thread = DatabaseThread()
+    thread._executor.shutdown()
+    future = thread.submit(int)
+    assert future.cancelled() and thread.waiting == 0

@@ -109,6 +109,13 @@ def test_lone_surrogates_are_dropped() -> None:
     assert split("a\ud83db", "\ude00c\ud83d", ThinkingPiece("x\ude00y\ud83d")) == ("abc", "xy")
 
 
+@pytest.mark.parametrize("end", [{"signature": "sig"}, {"redacted": "c2VjcmV0"}])
+def test_half_a_pair_of_surrogates_before_the_end_of_a_thinking_part_is_dropped(
+    end: dict[str, str],
+) -> None:
+    assert split(ThinkingPiece("\ud83d", **end), ThinkingPiece("\ude00")) == ("", "")
+
+
 def test_a_pair_of_surrogates_becomes_its_character_wherever_it_is_cut() -> None:
     assert run_events("a\ud83d", "\ude00b") == [TextDelta("a"), TextDelta("😀b")]
     assert split(ThinkingPiece("\ud83d"), ThinkingPiece("\ude00")) == ("", "😀")
