@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from mockllm_site.kit.api.docs_page import docs_page
 from mockllm_site.kit.api.openapi import Document, cached_document, openapi
 from mockllm_site.kit.api.views import with_optional_slash
+from scenarios_app.control.changes import ChangesView
 from scenarios_app.control.coverage import CoverageView
 from scenarios_app.control.explain import ExplainView
 from scenarios_app.control.kit import ControlError, ControlView, documented
@@ -109,6 +110,7 @@ urlpatterns = [
     *with_optional_slash("coverage", CoverageView),
     *with_optional_slash("recording", RecordingView),
     *with_optional_slash("drift", DriftView),
+    *with_optional_slash("changes", ChangesView),
     *with_optional_slash("explain", ExplainView),
     *with_optional_slash("mcp", McpView),
     *with_optional_slash("schema/", SchemaView, name="schema"),

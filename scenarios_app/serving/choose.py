@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from scenarios_app.engine.canonical import CanonicalRequest, ErrorAnswer
+from scenarios_app.engine.changes import AnswerChanges
 from scenarios_app.engine.instructions import build_instructed_answer
 from scenarios_app.engine.instructions.probes import Received
 from scenarios_app.engine.matching.expectations import (
@@ -66,9 +67,12 @@ class StepSelection(msgspec.Struct, frozen=True):
     work: Work = run_inline
     # None of these is remembered.
     secrets: tuple[str, ...] = ()
+    changes: AnswerChanges | None = None
 
     async def choose(self) -> Decision:
         """Return the decision for the request."""
+        if self.changes and (left := self.changes.left_open(self.session, self.request)):
+            await self.state.consume(self.session, left)
         decision_or_candidates = await self.work(self._lookup)
         if not isinstance(decision_or_candidates, Decision):
             return await self._decide_by_match(decision_or_candidates)
@@ -159,13 +163,12 @@ class StepSelection(msgspec.Struct, frozen=True):
             return None, candidates
         return await self._serve_step(plain[place], "match"), candidates
 
-    @staticmethod
-    def _is_plain(candidate: Candidate) -> bool:
-        """Return whether a step answers as soon as it can be consumed, without expectations or
-        failures."""
+    def _is_plain(self, candidate: Candidate) -> bool:
+        """Return whether a step answers as soon as it can be consumed, without expectations,
+        failures or changes."""
         scenario, step = candidate.scenario, candidate.step
         expects = scenario.system_prompt_must_include or step.expect != NO_EXPECTATIONS
-        return step.consume and not expects and step.failures is None
+        return step.consume and not expects and step.failures is None and not self.changes
 
     async def _try_candidate(self, candidate: Candidate, way: SelectionWay) -> Decision | None:
         """Return the decision of one candidate, or None if its step is consumed already.
@@ -198,6 +201,18 @@ class StepSelection(msgspec.Struct, frozen=True):
                     groups=candidate.groups,
                     fault=failures.fault,
                 )
+        if self.changes and not (consumable and (ref.scenario, ref.key) in self.consumed):
+            numbered = self.changes.strike(session, ref, self.request, consumable=consumable)
+            if numbered is not None and (change := numbered.change) is not None:
+                return Decision(
+                    "failure",
+                    way,
+                    scenario,
+                    step,
+                    groups=candidate.groups,
+                    fault=change.fault,
+                    numbered=numbered,
+                )
         if consumable and not await self.state.consume(session, ref):
             return None
         return await self._serve_step(candidate, way, attempt=attempt)
@@ -206,6 +221,9 @@ class StepSelection(msgspec.Struct, frozen=True):
         self, candidate: Candidate, way: SelectionWay, *, attempt: int = 0
     ) -> Decision:
         """Return the decision of a step that was claimed, after its side effects."""
+        numbered = None
+        if self.changes:
+            numbered = self.changes.count(self.session, _ref(candidate), self.request)
         return Decision(
             "step",
             way,
@@ -214,6 +232,7 @@ class StepSelection(msgspec.Struct, frozen=True):
             attempt=attempt,
             violations=await self._side_effects(candidate.step),
             groups=candidate.groups,
+            numbered=numbered,
         )
 
     def _violation_decision(

@@ -245,10 +245,14 @@ class Exchange(msgspec.Struct):
         return "complete"
 
     def _fault(self) -> str:
-        """Return the kind of the fault that was acted out, or an empty string."""
+        """Return the kind of the fault that was acted out, or the name of the alteration, or an
+        empty string."""
         decision = self.decision
         if decision is None:
             return ""
+        numbered = decision.numbered
+        if numbered is not None and numbered.changed and numbered.change is not None:
+            return numbered.change.name
         if fault := decision.fault or decision.cancel(stream=self.stream):
             return fault.kind
         step = decision.step if decision.kind == "step" else None

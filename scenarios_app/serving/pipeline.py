@@ -9,6 +9,7 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest, ErrorAnswer
+from scenarios_app.engine.changes import AnswerChanges
 from scenarios_app.engine.matching.index import Index
 from scenarios_app.engine.matching.select import Decision
 from scenarios_app.engine.memory import MemoryState
@@ -95,10 +96,12 @@ class Pipeline:
         self._unmatched_note = unmatched_note
         self.templates = TemplateCache()
         self.recordings: Recordings = {}
+        self.changes = AnswerChanges()
         self.short_path: ShortPath | None = None
         if isinstance(state, MemoryState) and catch_up is None:
             self.short_path = ShortPath(
-                state, catalog, self.templates, self.streams, self.recordings, options, record
+                *(state, catalog, self.templates, self.streams, self.recordings, self.changes),
+                *(options, record),
             )
         self._warned: set[str] = set()
 
@@ -226,7 +229,8 @@ class Pipeline:
             await self._catch_up(arrival.changes)
         index = self.catalog.index_for(arrival.documents, arrival.revision)
         selection = StepSelection(
-            index, request, session, arrival.consumed, self._state, work, self._secrets(call)
+            *(index, request, session, arrival.consumed, self._state, work, self._secrets(call)),
+            changes=self.changes,
         )
         decision: Decision | None
         if request.computed or endpoint.always_computed:

@@ -120,7 +120,7 @@ def respond(
             return _unscripted(exchange, decision.scripted, request, pacing=pacing, fault=fault)
         case "failure":
             return _struck(exchange, decision, request, decision.fault, delay=0.0)
-        case "step" if templates is not None:
+        case "step" if templates is not None and decision.numbered is None:
             return templates.encode(exchange, decision, request, _scripted)
         case "step":
             return _scripted(exchange, decision, request)
@@ -137,9 +137,10 @@ def _scripted(exchange: Exchange, decision: Decision, request: CanonicalRequest)
     if produced.recorded is not None and produced.recorded.suits(request):
         headers = provider_headers(exchange)
         reply = replay(exchange, produced.recorded, headers=headers, delay=delay)
-        reply = replace(
-            reply, preview=_preview_of_script(scripted_answer(produced, stream=request.stream))
-        )
+        scripted = scripted_answer(produced, stream=request.stream)
+        reply = replace(reply, preview=_preview_of_script(scripted))
+        if decision.numbered is not None and isinstance(scripted, ScriptedAnswer):
+            decision.numbered.note(scripted.choices[0].parts)
     else:
         fault = produced.fault or decision.cancel(stream=request.stream)
         reply = _struck(exchange, decision, request, fault, delay=delay)
@@ -231,13 +232,18 @@ def _produced(
             reply = _with(reply, response.headers)
             return broken(reply, fault) if fault else reply
         case _:
+            pacing = _pacing(exchange, step, stream=request.stream)
+            if (numbered := decision.numbered) is not None:
+                response = numbered.altered(response)
+                if fault is not None:
+                    fault = numbered.moved(fault, response.choices, pacing.words_per_chunk)
             return _encoded(
                 exchange,
                 response,
                 request,
                 status=step.side_effects.status or 200,
                 delay=delay,
-                pacing=_pacing(exchange, step, stream=request.stream),
+                pacing=pacing,
                 fault=fault,
             )
 

@@ -14,6 +14,7 @@ import msgspec
 
 from mockllm_site.kit.testcase import running_scope
 from scenarios_app.engine.canonical import CanonicalRequest, Json
+from scenarios_app.engine.changes import AnswerChanges
 from scenarios_app.engine.instructions import may_hold_block
 from scenarios_app.engine.matching.index import Entry, Index
 from scenarios_app.engine.matching.select import SCENARIO_HEADER, Decision, decide_by_id
@@ -118,6 +119,7 @@ class ShortPath:
     templates: TemplateCache
     streams: Streams
     recordings: Recordings
+    changes: AnswerChanges
     options: Options
     record: Callable[[PlainAnswer], None] | None
 
@@ -125,7 +127,7 @@ class ShortPath:
         """Return the answer to a call with a plain head, or None if the pipeline has to answer."""
         began, now = time.monotonic(), time.time()
         options, session = self.options, head.session
-        if self.recordings or not head.is_admitted or running_scope():
+        if self.recordings or self.changes or not head.is_admitted or running_scope():
             return None
         if len(call.body) > min(options.journal_body_bytes, MAX_BODY_BYTES):
             return None

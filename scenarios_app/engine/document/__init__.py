@@ -11,7 +11,8 @@ from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.conditions.match import Match, match_model
 from scenarios_app.engine.document.checks import LIMITS, DocumentLimits
-from scenarios_app.engine.document.compile import compile_scenario
+from scenarios_app.engine.document.compile import compile_fault, compile_scenario
+from scenarios_app.engine.document.fault import FaultDocument
 from scenarios_app.engine.document.json_text import plain
 from scenarios_app.engine.document.load import (
     LoadedDocument,
@@ -22,6 +23,7 @@ from scenarios_app.engine.document.load import (
 )
 from scenarios_app.engine.document.scenario import VERSION, ScenarioDocument, StepDocument
 from scenarios_app.engine.document.source_text import decode_text, located
+from scenarios_app.engine.scenario import Fault
 from scenarios_app.engine.shapes import DocumentError, Problem
 
 __all__ = [
@@ -35,6 +37,7 @@ __all__ = [
     "dump",
     "json_schema",
     "load_documents",
+    "load_fault",
     "load_match",
     "load_text",
     "merge_documents",
@@ -69,6 +72,11 @@ def load_text(
 def load_match(data: object, *, place: str = "match") -> Match:
     """Return compiled conditions that belong to no step; `place` begins the locations in errors."""
     return validate(match_model(), plain(data, loc=(place,)), loc=(place,)).compiled()
+
+
+def load_fault(data: object, *, place: str = "fault") -> Fault:
+    """Return a compiled fault that belongs to no step; `place` begins the locations in errors."""
+    return compile_fault(validate(FaultDocument, plain(data, loc=(place,)), loc=(place,)))
 
 
 def merge_documents(

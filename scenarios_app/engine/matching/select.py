@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from urllib.parse import unquote
 
 from scenarios_app.engine.canonical import CanonicalRequest
+from scenarios_app.engine.changes import NumberedAnswer
 from scenarios_app.engine.conditions.texts import shorten
 from scenarios_app.engine.matching.index import Index
 from scenarios_app.engine.matching.near_misses import UNMATCHED, NearMiss
@@ -28,7 +29,7 @@ class Decision(NamedTuple):
     answer on a failing attempt. In band, `scripted` is the answer and `text` its name. `attempt`
     counts the step's failures from 1 and is 0 if it has none left; `fallback` marks a catch-all's
     answer; `groups` are the captured groups. A stream breaks off after `cancel_after_chunks`, if
-    set.
+    set. `numbered` is set while answers are numbered; a failure without a fault is altered by it.
     """
 
     kind: DecisionKind
@@ -44,6 +45,7 @@ class Decision(NamedTuple):
     fault: Fault | None = None
     scripted: ScriptedAnswer | None = None
     cancel_after_chunks: int | None = None
+    numbered: NumberedAnswer | None = None
 
     def cancel(self, *, stream: bool) -> Fault | None:
         """Return the fault that breaks off a stream; a complete answer is never cut."""

@@ -1,0 +1,165 @@
+"""Changes of single answers: the Nth answer of a session fails or is altered, once.
+
+A changed answer consumes no step yet: a client that sends the same request again gets the step's
+answer. The session's next other request shows that the client went on, and consumes the step.
+"""
+
+from collections.abc import Sequence
+from threading import Lock
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Choice, Message
+from scenarios_app.engine.parts import AnswerPart, TextPart, ToolCallPart
+from scenarios_app.engine.producing.alterations import alter
+from scenarios_app.engine.producing.plan import deltas_of
+from scenarios_app.engine.scenario import Fault
+from scenarios_app.engine.state import StepRef
+
+# Where a fault inside an answer strikes: in its first text, or in its first tool call.
+Inside: TypeAlias = Literal["", "text", "call"]
+# A client that never stops must not fill the memory.
+MAX_ANSWERS = 10_000
+
+
+class Change(msgspec.Struct, frozen=True):
+    """The change of answer number `answer`, from 1, of the session, or of every session.
+
+    It has a `fault`, or the name of an `alteration`. `inside` moves a fault inside the answer to
+    the part of that kind.
+    """
+
+    answer: int
+    session: str | None = None
+    fault: Fault | None = None
+    alteration: str = ""
+    inside: Inside = ""
+
+    @property
+    def name(self) -> str:
+        return self.alteration if self.fault is None else self.fault.kind
+
+
+class NumberedAnswer(msgspec.Struct):
+    """An answer of a step: its number in its session, and what it holds before any change.
+
+    `changed` is true once its change was applied; an alteration for which the answer holds nothing
+    leaves it as it is.
+    """
+
+    session: str
+    number: int
+    scenario: str
+    step: str
+    provider: str
+    stream: bool
+    change: Change | None = None
+    text: str = ""
+    calls: tuple[str, ...] = ()
+    changed: bool = False
+
+    def note(self, parts: Sequence[AnswerPart]) -> None:
+        """Note what the answer holds."""
+        self.text = "".join(part.text for part in parts if isinstance(part, TextPart))
+        self.calls = tuple(part.full_name for part in parts if isinstance(part, ToolCallPart))
+
+    def altered(self, response: CanonicalResponse) -> CanonicalResponse:
+        """Note what the response holds, and return it altered if its change wants that."""
+        self.note(response.choices[0].parts if response.choices else ())
+        if self.change is None or not self.change.alteration:
+            return response
+        choices = alter(self.change.alteration, response.choices)
+        if choices is None:
+            return response
+        self.changed = True
+        return msgspec.structs.replace(response, choices=choices)
+
+    def moved(self, fault: Fault, choices: Sequence[Choice], words_per_chunk: int) -> Fault:
+        """Return the fault, moved inside the part in which its change wants it."""
+        inside = self.change.inside if self.change else ""
+        wanted = TextPart if inside == "text" else ToolCallPart
+        before = 0
+        for part in choices[0].parts if choices and inside else ():
+            if isinstance(part, wanted):
+                return msgspec.structs.replace(fault, after_chunks=before + 1)
+            before += len(tuple(deltas_of(part, words_per_chunk)))
+        return fault
+
+
+class AnswerChanges:
+    """The changes of one server process, and the answers that it has given since they were set.
+
+    False while no changes are set: answers are then not numbered.
+    """
+
+    def __init__(self) -> None:
+        self.changes: tuple[Change, ...] = ()
+        self.answers: list[NumberedAnswer] = []
+        self._on = False
+        self._lock = Lock()
+        self._numbers: dict[str, int] = {}
+        # By session: the step of the last changed answer, and the messages that asked for it.
+        self._open: dict[str, tuple[StepRef, tuple[Message, ...]]] = {}
+
+    def __bool__(self) -> bool:
+        return self._on
+
+    def start(self, changes: Sequence[Change]) -> None:
+        """Set the changes, and number the answers from 1."""
+        with self._lock:
+            self._forget()
+            self.changes, self._on = tuple(changes), True
+
+    def stop(self) -> None:
+        with self._lock:
+            self._forget()
+            self.changes, self._on = (), False
+
+    def _forget(self) -> None:
+        self.answers = []
+        self._numbers.clear()
+        self._open.clear()
+
+    def left_open(self, session: str, request: CanonicalRequest) -> StepRef | None:
+        """Return the step of a changed answer after which the client went on to another request;
+        it is returned once."""
+        with self._lock:
+            step, messages = self._open.get(session, (None, ()))
+            if step is None or messages == request.messages:
+                return None
+            del self._open[session]
+            return step
+
+    def strike(
+        self, session: str, step: StepRef, request: CanonicalRequest, *, consumable: bool
+    ) -> NumberedAnswer | None:
+        """Return the session's next answer if it has a change, else None."""
+        with self._lock:
+            number = self._numbers.get(session, 0) + 1
+            change = next((one for one in self.changes if _is_due(one, session, number)), None)
+            if change is None:
+                return None
+            if consumable:
+                self._open[session] = step, request.messages
+            numbered = self._number(session, step, request)
+            numbered.change, numbered.changed = change, change.fault is not None
+            return numbered
+
+    def count(self, session: str, step: StepRef, request: CanonicalRequest) -> NumberedAnswer:
+        """Return the session's next answer, which has no change."""
+        with self._lock:
+            return self._number(session, step, request)
+
+    def _number(self, session: str, step: StepRef, request: CanonicalRequest) -> NumberedAnswer:
+        number = self._numbers[session] = self._numbers.get(session, 0) + 1
+        numbered = NumberedAnswer(
+            session, number, step.scenario, step.label, request.provider, request.stream
+        )
+        if len(self.answers) < MAX_ANSWERS:
+            self.answers.append(numbered)
+        return numbered
+
+
+def _is_due(change: Change, session: str, number: int) -> bool:
+    return change.answer == number and change.session in (None, session)
