@@ -10,9 +10,15 @@ from rest_framework.response import Response
 
 from mockllm_site.kit.api.openapi import Form
 from mockllm_site.kit.api.shapes import Flag, Shape, Text, Whole
-from scenarios_app.control.kit import ControlError, ControlView, documented
+from scenarios_app.control.kit import (
+    ANY_SESSION,
+    ControlError,
+    ControlView,
+    SessionQuery,
+    documented,
+)
 from scenarios_app.control.sessions import resolve_scenario_session
-from scenarios_app.engine.changes import AnswerChanges, Change, Inside, NumberedAnswer
+from scenarios_app.engine.changes import Change, Inside, NumberedAnswer
 from scenarios_app.engine.document import load_fault
 from scenarios_app.engine.producing.alterations import ALTERATIONS
 from scenarios_app.serving.services import services
@@ -34,12 +40,6 @@ class ChangeBody(Shape):
     """The change of one answer: a fault or an alteration."""
 
     answer = Whole(min_value=1, help_text="The number of the answer in its session, from 1.")
-    session = Text(
-        required=False,
-        allow_null=True,
-        default=None,
-        help_text="A session's name or API key; null for every session.",
-    )
     fault = FaultField(required=False, help_text="The fault that strikes the answer.")
     alteration = serializers.ChoiceField(
         list(ALTERATIONS), required=False, help_text="What is altered in the answer."
@@ -52,8 +52,9 @@ class ChangeBody(Shape):
 
 
 class ChangesBody(Shape):
-    """The changes from now on."""
+    """The changes of a session from now on."""
 
+    session = Text(**ANY_SESSION)
     changes = serializers.ListField(
         child=ChangeBody(),
         max_length=MAX_CHANGES,
@@ -70,6 +71,8 @@ class NumberedAnswerBody(Shape):
     step = Text(help_text="Its step's name, or the number from 1.")
     provider = Text(help_text="By whose API it was asked.")
     stream = Flag(help_text="Whether it was streamed.")
+    socket = Flag(help_text="Whether it went over a WebSocket.")
+    results = Whole(help_text="How many tool results its request has.")
     text = Text(allow_blank=True, help_text="Its text, before any change.")
     calls = serializers.ListField(
         child=Text(), help_text="The tools that it calls, before any change."
@@ -80,66 +83,82 @@ class NumberedAnswerBody(Shape):
 
 
 class NumberedBody(ChangesBody):
-    """The changes, and the answers since they were set."""
+    """The changes of a session, or of every session without its own, and the answers since."""
 
     active = Flag(help_text="Whether answers are being numbered.")
     answers = NumberedAnswerBody(many=True, help_text="In the order in which they were chosen.")
 
 
 class ChangesView(ControlView):
-    @documented("read_changes", answers={200: (NumberedBody, "As they are now.")})
+    @documented(
+        "read_changes", query=SessionQuery, answers={200: (NumberedBody, "As they are now.")}
+    )
     def get(self, request: Request) -> Response:
         """The changes, and the answers since they were set"""
-        return Response(_body(services().pipeline.changes))
+        return Response(_body(_session(self.query(SessionQuery).get("session"))))
 
     @documented(
         "set_changes", body=ChangesBody, answers={200: (NumberedBody, "As set.")}, errors=(409,)
     )
     def put(self, request: Request) -> Response:
-        """Change single answers from now on, in place of the changes set before, and number the
-        answers of each session from 1"""
-        changes = [
-            _change(f"changes[{place}]", fields)
-            for place, fields in enumerate(self.read_body(ChangesBody)["changes"])
-        ]
+        """Change single answers of a session, or of every session, in place of the changes that it
+        had, and number its answers from 1"""
+        fields = self.read_body(ChangesBody)
+        changes = [_change(number, one) for number, one in enumerate(fields["changes"])]
         if not services().cluster.is_single_process:
             raise ControlError(409, SHARED_STATE_ERROR)
-        services().pipeline.changes.start(changes)
-        return Response(_body(services().pipeline.changes))
+        session = _session(fields["session"])
+        services().pipeline.changes.start(session, changes)
+        return Response(_body(session))
 
-    @documented("end_changes", answers={200: (NumberedBody, "As they were at the end.")})
+    @documented(
+        "end_changes",
+        query=SessionQuery,
+        answers={200: (NumberedBody, "As they were at the end.")},
+    )
     def delete(self, request: Request) -> Response:
-        """Change nothing more"""
-        body = _body(services().pipeline.changes)
-        services().pipeline.changes.stop()
+        """Drop the changes of a session, or of all sessions"""
+        session = _session(self.query(SessionQuery).get("session"))
+        body = _body(session)
+        services().pipeline.changes.stop(session)
         return Response(body)
 
 
-def _change(place: str, fields: Mapping[str, Any]) -> Change:
+def _session(name_or_key: str | None) -> str | None:
+    return None if name_or_key is None else resolve_scenario_session(name_or_key)
+
+
+def _change(number: int, fields: Mapping[str, Any]) -> Change:
     """Return the change of a ChangeBody; raises ControlError or DocumentError."""
     if ("fault" in fields) == ("alteration" in fields):
+        place = f"changes[{number}]"
         message = f"{place}: expected either fault or alteration"
         raise ControlError(400, message, field=place)
-    session = fields["session"]
+    loc = ("changes", number, "fault")
     return Change(
         fields["answer"],
-        None if session is None else resolve_scenario_session(session),
-        load_fault(fields["fault"], place=f"{place}.fault") if "fault" in fields else None,
+        load_fault(fields["fault"], loc=loc) if "fault" in fields else None,
         fields.get("alteration", ""),
         fields.get("inside", ""),
     )
 
 
-def _body(changes: AnswerChanges) -> dict[str, Any]:
+def _body(session: str | None) -> dict[str, Any]:
+    changes = services().pipeline.changes
     return {
         "active": bool(changes),
-        "changes": list(map(_change_body, changes.changes)),
-        "answers": list(map(_answer_body, changes.answers)),
+        "session": session,
+        "changes": list(map(_change_body, changes.by_session.get(session, ()))),
+        "answers": [
+            _answer_body(answer)
+            for answer in changes.answers
+            if session is None or answer.session == session
+        ],
     }
 
 
 def _change_body(change: Change) -> dict[str, Any]:
-    body: dict[str, Any] = {"answer": change.answer, "session": change.session}
+    body: dict[str, Any] = {"answer": change.answer}
     if change.fault is not None:
         body["fault"] = {"kind": change.fault.kind}
     else:
@@ -156,6 +175,8 @@ def _answer_body(answer: NumberedAnswer) -> dict[str, Any]:
         "step": answer.step,
         "provider": answer.provider,
         "stream": answer.stream,
+        "socket": answer.socket,
+        "results": answer.results,
         "text": answer.text,
         "calls": list(answer.calls),
         "change": struck,

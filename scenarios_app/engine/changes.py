@@ -21,17 +21,17 @@ from scenarios_app.engine.state import StepRef
 Inside: TypeAlias = Literal["", "text", "call"]
 # A client that never stops must not fill the memory.
 MAX_ANSWERS = 10_000
+SOCKET_HEADER = "sec-websocket-key"
 
 
 class Change(msgspec.Struct, frozen=True):
-    """The change of answer number `answer`, from 1, of the session, or of every session.
+    """The change of answer number `answer`, from 1, of a session.
 
     It has a `fault`, or the name of an `alteration`. `inside` moves a fault inside the answer to
     the part of that kind.
     """
 
     answer: int
-    session: str | None = None
     fault: Fault | None = None
     alteration: str = ""
     inside: Inside = ""
@@ -44,6 +44,7 @@ class Change(msgspec.Struct, frozen=True):
 class NumberedAnswer(msgspec.Struct):
     """An answer of a step: its number in its session, and what it holds before any change.
 
+    `results` counts the tool results in its request; `socket` is true if it goes over a WebSocket.
     `changed` is true once its change was applied; an alteration for which the answer holds nothing
     leaves it as it is.
     """
@@ -54,6 +55,8 @@ class NumberedAnswer(msgspec.Struct):
     step: str
     provider: str
     stream: bool
+    results: int = 0
+    socket: bool = False
     change: Change | None = None
     text: str = ""
     calls: tuple[str, ...] = ()
@@ -88,38 +91,45 @@ class NumberedAnswer(msgspec.Struct):
 
 
 class AnswerChanges:
-    """The changes of one server process, and the answers that it has given since they were set.
+    """The changes of one server process by session, and the answers given since they were set.
 
-    False while no changes are set: answers are then not numbered.
+    The session None stands for every session without changes of its own. False while no changes
+    are set: answers are then not numbered.
     """
 
     def __init__(self) -> None:
-        self.changes: tuple[Change, ...] = ()
+        self.by_session: dict[str | None, tuple[Change, ...]] = {}
         self.answers: list[NumberedAnswer] = []
-        self._on = False
         self._lock = Lock()
         self._numbers: dict[str, int] = {}
         # By session: the step of the last changed answer, and the messages that asked for it.
         self._open: dict[str, tuple[StepRef, tuple[Message, ...]]] = {}
 
     def __bool__(self) -> bool:
-        return self._on
+        return bool(self.by_session)
 
-    def start(self, changes: Sequence[Change]) -> None:
-        """Set the changes, and number the answers from 1."""
+    def start(self, session: str | None, changes: Sequence[Change]) -> None:
+        """Set the changes of a session, or of all, and number its answers from 1."""
         with self._lock:
-            self._forget()
-            self.changes, self._on = tuple(changes), True
+            self._forget(session)
+            self.by_session[session] = tuple(changes)
 
-    def stop(self) -> None:
+    def stop(self, session: str | None) -> None:
+        """Drop the changes of a session, or of all sessions."""
         with self._lock:
-            self._forget()
-            self.changes, self._on = (), False
+            self._forget(session)
 
-    def _forget(self) -> None:
-        self.answers = []
-        self._numbers.clear()
-        self._open.clear()
+    def _forget(self, session: str | None) -> None:
+        if session is None:
+            self.answers = []
+            self.by_session.clear()
+            self._numbers.clear()
+            self._open.clear()
+            return
+        self.answers = [answer for answer in self.answers if answer.session != session]
+        self.by_session.pop(session, None)
+        self._numbers.pop(session, None)
+        self._open.pop(session, None)
 
     def left_open(self, session: str, request: CanonicalRequest) -> StepRef | None:
         """Return the step of a changed answer after which the client went on to another request;
@@ -137,7 +147,8 @@ class AnswerChanges:
         """Return the session's next answer if it has a change, else None."""
         with self._lock:
             number = self._numbers.get(session, 0) + 1
-            change = next((one for one in self.changes if _is_due(one, session, number)), None)
+            changes = self.by_session.get(session, self.by_session.get(None, ()))
+            change = next((one for one in changes if one.answer == number), None)
             if change is None:
                 return None
             if consumable:
@@ -154,12 +165,15 @@ class AnswerChanges:
     def _number(self, session: str, step: StepRef, request: CanonicalRequest) -> NumberedAnswer:
         number = self._numbers[session] = self._numbers.get(session, 0) + 1
         numbered = NumberedAnswer(
-            session, number, step.scenario, step.label, request.provider, request.stream
+            session,
+            number,
+            step.scenario,
+            step.label,
+            request.provider,
+            request.stream,
+            results=len(request.tool_results),
+            socket=SOCKET_HEADER in request.headers,
         )
         if len(self.answers) < MAX_ANSWERS:
             self.answers.append(numbered)
         return numbered
-
-
-def _is_due(change: Change, session: str, number: int) -> bool:
-    return change.answer == number and change.session in (None, session)

@@ -24,7 +24,7 @@ from scenarios_app.engine.document.load import (
 from scenarios_app.engine.document.scenario import VERSION, ScenarioDocument, StepDocument
 from scenarios_app.engine.document.source_text import decode_text, located
 from scenarios_app.engine.scenario import Fault
-from scenarios_app.engine.shapes import DocumentError, Problem
+from scenarios_app.engine.shapes import DocumentError, Loc, Problem
 
 __all__ = [
     "SCHEMAS",
@@ -74,9 +74,9 @@ def load_match(data: object, *, place: str = "match") -> Match:
     return validate(match_model(), plain(data, loc=(place,)), loc=(place,)).compiled()
 
 
-def load_fault(data: object, *, place: str = "fault") -> Fault:
-    """Return a compiled fault that belongs to no step; `place` begins the locations in errors."""
-    return compile_fault(validate(FaultDocument, plain(data, loc=(place,)), loc=(place,)))
+def load_fault(data: object, *, loc: Loc = ("fault",)) -> Fault:
+    """Return a compiled fault that belongs to no step; `loc` begins the locations in errors."""
+    return compile_fault(validate(FaultDocument, plain(data, loc=loc), loc=loc))
 
 
 def merge_documents(
