@@ -9,8 +9,15 @@ from mockllm_site import __version__
 from mockllm_site.kit import env
 from mockllm_site.serve.freed_memory import limit_kept_memory
 
-# Commands that need no settings of ours.
-WITHOUT_SETTINGS = ("run", "record", "drift", "mcp", "control-mcp")
+# The modules of commands that need no settings of ours.
+WITHOUT_SETTINGS = {
+    "run": "scenarios_app.testing.run",
+    "record": "scenarios_app.testing.record",
+    "drift": "scenarios_app.testing.drift",
+    "mcp": "scenarios_app.testing.mcp",
+    "control-mcp": "scenarios_app.testing.control_mcp",
+    "torture": "scenarios_app.torture.command",
+}
 
 
 def main() -> None:
@@ -20,7 +27,7 @@ def main() -> None:
         return
     if arguments[:1] and arguments[0] in WITHOUT_SETTINGS:
         # Before any settings: those of the directory are the command's, not ours.
-        module = import_module(f"scenarios_app.testing.{arguments[0].replace('-', '_')}")
+        module = import_module(WITHOUT_SETTINGS[arguments[0]])
         sys.exit(module.main(arguments[1:]))
     limit_kept_memory()
     # What is imported stays: looking through it for garbage again and again is a sixth of a start.

@@ -167,7 +167,6 @@ def _change_body(change: Change) -> dict[str, Any]:
 
 
 def _answer_body(answer: NumberedAnswer) -> dict[str, Any]:
-    struck = answer.change.name if answer.change is not None and answer.changed else None
     return {
         "session": answer.session,
         "number": answer.number,
@@ -179,5 +178,5 @@ def _answer_body(answer: NumberedAnswer) -> dict[str, Any]:
         "results": answer.results,
         "text": answer.text,
         "calls": list(answer.calls),
-        "change": struck,
+        "change": answer.change_name or None,
     }

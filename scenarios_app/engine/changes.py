@@ -62,6 +62,11 @@ class NumberedAnswer(msgspec.Struct):
     calls: tuple[str, ...] = ()
     changed: bool = False
 
+    @property
+    def change_name(self) -> str:
+        """Return the name of the change that was applied, or an empty string."""
+        return self.change.name if self.change is not None and self.changed else ""
+
     def note(self, parts: Sequence[AnswerPart]) -> None:
         """Note what the answer holds."""
         self.text = "".join(part.text for part in parts if isinstance(part, TextPart))

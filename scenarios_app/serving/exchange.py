@@ -32,6 +32,8 @@ SESSION_HEADER = "x-mockllm-session"
 DEFAULT_SESSION = "default"
 # Marks an answer to a request that no scenario matched.
 UNMATCHED_HEADER = ("x-mockllm-unmatched", "1")
+# Names the fault or alteration that `/control/changes` put into an answer.
+CHANGE_HEADER = "x-mockllm-change"
 # So much is kept of what was said; the journal shows less, once no secret is left in it.
 MAX_PREVIEW_CHARS = 1_000
 # A longer name is refused; until then it is called by its beginning.
@@ -153,13 +155,15 @@ class Exchange(msgspec.Struct):
 
     def mockllm_headers(self, uid: str) -> Headers:
         """Return the headers that name the scenario, the step and the request, and mark a request
-        that was not matched."""
+        that was not matched and an answer that was changed."""
         scenario, step = self.answered_by
-        headers = (
+        headers: Headers = (
             ("x-mockllm-scenario", _percent(scenario)),
             ("x-mockllm-step", _percent(step)),
             ("x-mockllm-request", uid),
         )
+        if self.decision and (change := self.decision.change):
+            headers = (*headers, (CHANGE_HEADER, change))
         return (*headers, UNMATCHED_HEADER) if self.unmatched else headers
 
     def forget(self, *, beyond: int) -> None:
@@ -245,14 +249,10 @@ class Exchange(msgspec.Struct):
         return "complete"
 
     def _fault(self) -> str:
-        """Return the kind of the fault that was acted out, or the name of the alteration, or an
-        empty string."""
+        """Return the kind of the fault that was acted out, or an empty string."""
         decision = self.decision
         if decision is None:
             return ""
-        numbered = decision.numbered
-        if numbered is not None and numbered.changed and numbered.change is not None:
-            return numbered.change.name
         if fault := decision.fault or decision.cancel(stream=self.stream):
             return fault.kind
         step = decision.step if decision.kind == "step" else None

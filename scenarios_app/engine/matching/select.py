@@ -47,6 +47,11 @@ class Decision(NamedTuple):
     cancel_after_chunks: int | None = None
     numbered: NumberedAnswer | None = None
 
+    @property
+    def change(self) -> str:
+        """Return the name of the change that struck this answer, or an empty string."""
+        return self.numbered.change_name if self.numbered is not None else ""
+
     def cancel(self, *, stream: bool) -> Fault | None:
         """Return the fault that breaks off a stream; a complete answer is never cut."""
         after = self.cancel_after_chunks

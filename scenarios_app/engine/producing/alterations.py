@@ -175,7 +175,7 @@ def _replace_first(value: Json) -> tuple[Json, bool]:
         case int() | float():
             return _larger(value), True
         case str():
-            return _other_number(value) or _reversed_name(value) or OTHER_TEXT, True
+            return _other_number(value) or (_reversed_name(value) if value else OTHER_TEXT), True
         case list() | dict():
             items = enumerate(value) if isinstance(value, list) else value.items()
             for key, member in items:

@@ -1,0 +1,204 @@
+"""`mockllm torture -- COMMAND`: the command line of a sweep."""
+
+import sys
+import time
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from scenarios_app.testing.control import ServerFailed
+from scenarios_app.testing.documents import to_documents
+from scenarios_app.testing.run import CannotRun, strip_separator
+from scenarios_app.torture.kinds import KINDS
+from scenarios_app.torture.outcome import OUTCOMES
+from scenarios_app.torture.plan import BadCell
+from scenarios_app.torture.reports import (
+    FAIL_ON,
+    failed_cells,
+    html_report,
+    json_report,
+    junit_report,
+    text_report,
+)
+from scenarios_app.torture.sweep import Budget, CannotSweep, CellResult, SweepOptions, sweep
+
+HELP = (
+    "Repeats a command with one fault at one answer at a time, and prints how it took each. "
+    "The exit code is 0, 1 if an outcome of --fail-on came, 2 if the command cannot be swept."
+)
+FAILED, NOT_SWEPT, STOPPED = 1, 2, 130
+REPORTS = {".json": json_report, ".xml": junit_report, ".html": html_report}
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--scenario",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="file or directory of scenario documents; may be given again",
+    )
+    parser.add_argument(
+        "--fixture",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="fixture to load; may be given again",
+    )
+    parser.add_argument(
+        "--budget",
+        type=_budget,
+        default=Budget(),
+        metavar="N",
+        help="at most so many runs, or a time: 90s, 10m, 2h; the most telling runs come first",
+    )
+    parser.add_argument(
+        "--jobs", type=_positive, default=1, metavar="N", help="runs at the same time (default: 1)"
+    )
+    parser.add_argument(
+        "--kinds",
+        type=_names,
+        default=[],
+        metavar="A,B",
+        help=f"only these kinds of trouble, of {', '.join(kind.name for kind in KINDS)}",
+    )
+    parser.add_argument(
+        "--steps",
+        type=_names,
+        default=[],
+        metavar="A,B",
+        help="only answers of these scenarios or steps (SCENARIO/STEP)",
+    )
+    parser.add_argument("--only", default="", metavar="CELL", help="only this cell: KIND@ANSWER")
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="of the order of runs (default: 0)"
+    )
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        default=600.0,
+        metavar="SECONDS",
+        help="what the command may take without trouble (default: 600)",
+    )
+    parser.add_argument(
+        "--fail-on",
+        type=_outcomes,
+        default=list(FAIL_ON),
+        metavar="A,B",
+        help=f"outcomes that fail the sweep, of {', '.join(OUTCOMES)} (default: "
+        f"{','.join(FAIL_ON)})",
+    )
+    parser.add_argument(
+        "--report",
+        type=_report_file,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="write the matrix to a file too: .json, .xml (JUnit) or .html; may be given again",
+    )
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run `mockllm torture` with these arguments; return its exit code."""
+    parser = ArgumentParser(prog="mockllm torture", description=HELP)
+    add_arguments(parser)
+    own, command = split(arguments)
+    return torture(parser.parse_args(own), command)
+
+
+def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the arguments before `--`, and the command after it."""
+    words = list(arguments)
+    at = words.index("--") if "--" in words else len(words)
+    return words[:at], list(strip_separator(words[at:]))
+
+
+def torture(namespace: Namespace, command: Sequence[str]) -> int:
+    """Run the sweep, print and write its reports, and return the exit code."""
+    if not command:
+        return _refused("no command: give one after --")
+    try:
+        options = SweepOptions(
+            command,
+            to_documents(namespace.scenario),
+            namespace.fixture,
+            sources=[
+                *(("--scenario", file) for file in namespace.scenario),
+                *(("--fixture", name) for name in namespace.fixture),
+            ],
+            kinds=namespace.kinds,
+            steps=namespace.steps,
+            only=namespace.only,
+            seed=namespace.seed,
+            budget=namespace.budget,
+            jobs=namespace.jobs,
+            timeout=namespace.timeout,
+        )
+        result = sweep(options, progress=_progress())
+    except (CannotSweep, BadCell, ServerFailed) as error:
+        return _refused(str(error))
+    except CannotRun as error:
+        return _refused(error.args[1], code=error.args[0])
+    except KeyboardInterrupt:
+        return _refused("stopped before the clean runs were done", code=STOPPED)
+    fail_on = namespace.fail_on
+    print(text_report(result, options, fail_on))
+    for file in namespace.report:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(REPORTS[file.suffix](result, options, fail_on), encoding="utf-8")
+    if result.interrupted:
+        return STOPPED
+    return FAILED if failed_cells(result, fail_on) else 0
+
+
+def _refused(message: str, *, code: int = NOT_SWEPT) -> int:
+    print(f"mockllm torture: {message}", file=sys.stderr)
+    return code
+
+
+def _progress() -> Callable[[int, int, CellResult | None], None]:
+    """Return a function that shows a progress bar with the time left, on a terminal."""
+    began = time.monotonic()
+
+    def show(done: int, total: int, result: CellResult | None) -> None:
+        if not sys.stderr.isatty():
+            return
+        left = (time.monotonic() - began) / done * (total - done) if done else 0
+        bar = "#" * (20 * done // total)
+        name = f"{result.cell.name} {result.judgement.outcome}" if result else ""
+        end = "\n" if done == total else ""
+        text = f"\r\033[K[{bar:<20}] {done}/{total}, {left:.0f} s left  {name}{end}"
+        print(text, end="", file=sys.stderr, flush=True)
+
+    return show
+
+
+def _names(text: str) -> list[str]:
+    return [name for part in text.split(",") if (name := part.strip())]
+
+
+def _outcomes(text: str) -> list[str]:
+    names = _names(text)
+    if unknown := [name for name in names if name not in OUTCOMES]:
+        raise ArgumentTypeError(f"no outcome {unknown[0]!r}; there are {', '.join(OUTCOMES)}")
+    return names
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise ArgumentTypeError(f"expected a number from 1 up, got {text!r}")
+    return int(text)
+
+
+def _budget(text: str) -> Budget:
+    try:
+        return Budget.parse(text)
+    except ValueError:
+        raise ArgumentTypeError(f"expected a number or a time like 10m, got {text!r}") from None
+
+
+def _report_file(text: str) -> Path:
+    path = Path(text)
+    if path.suffix not in REPORTS:
+        raise ArgumentTypeError(f"expected a file ending in {', '.join(REPORTS)}, got {text!r}")
+    return path

@@ -1,0 +1,235 @@
+"""The kinds of trouble that a sweep puts into single answers."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from scenarios_app.engine.producing.alterations import REFUSAL, UNKNOWN_TOOL
+
+# An answer of `/control/changes`.
+Answer: TypeAlias = Mapping[str, Any]
+
+HOLD_MS = 2_000
+# What clients wait before they try again, at most: the back-off of the SDKs.
+RETRY_SECONDS = 6.0
+HOLD_SECONDS = HOLD_MS / 1000 + RETRY_SECONDS
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kind:
+    """One kind of trouble.
+
+    `change` is its change at the control API, `seconds` how much longer a good client may take.
+    `signs` are words, in lower case, one of which names the trouble in a program's output.
+    Findings of the verdict by a rule in `own_rules` are our own doing.
+    """
+
+    name: str
+    label: str
+    change: Mapping[str, Any]
+    signs: tuple[str, ...]
+    applies: Callable[[Answer], bool]
+    seconds: float = RETRY_SECONDS
+    own_rules: frozenset[str] = frozenset()
+
+
+def _fault(kind: str, **keys: Any) -> Mapping[str, Any]:
+    return {"fault": {"kind": kind, **keys}}
+
+
+def _always(answer: Answer) -> bool:
+    return True
+
+
+def _is_socket(answer: Answer) -> bool:
+    return bool(answer["socket"])
+
+
+def _has_text(answer: Answer) -> bool:
+    return bool(answer["text"].strip())
+
+
+def _has_calls(answer: Answer) -> bool:
+    return bool(answer["calls"])
+
+
+_CONNECTION_SIGNS = (
+    *("connection", "timed out", "timeout", "disconnect", "reset", "closed", "eof", "hang up"),
+    *("terminated", "incomplete", "premature", "network", "fetch failed", "protocol"),
+)
+_PARSE_SIGNS = ("json", "parse", "decode", "malformed", "invalid", "unexpected", "expecting")
+_FINISH_SIGNS = ("length", "max_tokens", "max tokens", "truncat", "incomplete", "cut off")
+
+KINDS: tuple[Kind, ...] = (
+    Kind(
+        "rate_limit",
+        "429 with Retry-After",
+        _fault("rate_limit", retry_after_ms=1_000),
+        ("429", "rate limit", "ratelimit", "rate_limit", "too many requests"),
+        _always,
+    ),
+    Kind(
+        "rate_limit_without_time",
+        "429 without Retry-After",
+        _fault("http", status=429, message="Rate limit reached."),
+        ("429", "rate limit", "ratelimit", "rate_limit", "too many requests"),
+        _always,
+    ),
+    Kind(
+        "server_error",
+        "500",
+        _fault("http", status=500, message="The server had an error."),
+        ("500", "server error", "internalserver", "internal server", "server had an error"),
+        _always,
+    ),
+    Kind(
+        "overloaded",
+        "529",
+        _fault("http", status=529, message="Overloaded."),
+        ("529", "overloaded"),
+        _always,
+    ),
+    Kind(
+        "timeout",
+        "no answer",
+        _fault("timeout", hold_ms=HOLD_MS),
+        _CONNECTION_SIGNS,
+        _always,
+        seconds=HOLD_SECONDS,
+    ),
+    Kind("reset", "connection reset", _fault("network_error"), _CONNECTION_SIGNS, _always),
+    Kind(
+        "slow_start",
+        "slow first token",
+        _fault("stall", after_chunks=0, hold_ms=HOLD_MS),
+        ("timed out", "timeout", "slow"),
+        _always,
+        seconds=HOLD_SECONDS,
+    ),
+    Kind(
+        "stall",
+        "a pause inside",
+        _fault("stall", hold_ms=HOLD_MS),
+        ("timed out", "timeout", "stall"),
+        _always,
+        seconds=HOLD_SECONDS,
+    ),
+    Kind(
+        "cut_text",
+        "cut in mid-text",
+        {**_fault("disconnect"), "inside": "text"},
+        _CONNECTION_SIGNS,
+        _has_text,
+    ),
+    Kind(
+        "cut_call",
+        "cut in mid-tool-call",
+        {**_fault("disconnect"), "inside": "call"},
+        _CONNECTION_SIGNS,
+        _has_calls,
+    ),
+    Kind(
+        "ends_early",
+        "ends in the middle",
+        _fault("truncate"),
+        (*_CONNECTION_SIGNS, *_PARSE_SIGNS),
+        _always,
+    ),
+    Kind(
+        "malformed",
+        "malformed frame",
+        _fault("malformed_chunk"),
+        _PARSE_SIGNS,
+        _always,
+    ),
+    Kind(
+        "empty_answer",
+        "empty answer",
+        {"alteration": "empty_answer"},
+        ("empty", "no content", "no answer", "no response", "nothing", "no output"),
+        _always,
+    ),
+    Kind(
+        "max_tokens",
+        "cut off by max_tokens",
+        {"alteration": "max_tokens"},
+        _FINISH_SIGNS,
+        _has_text,
+    ),
+    Kind("refusal", "refusal", {"alteration": "refusal"}, ("refus", "content_filter"), _always),
+    Kind(
+        "broken_arguments",
+        "arguments that are not JSON",
+        {"alteration": "broken_arguments"},
+        (*_PARSE_SIGNS, "argument"),
+        _has_calls,
+        own_rules=frozenset({"tool-arguments-outside-schema"}),
+    ),
+    Kind(
+        "unknown_tool",
+        "call of an unknown tool",
+        {"alteration": "unknown_tool"},
+        (UNKNOWN_TOOL, "unknown tool", "unknown function", "not found", "keyerror"),
+        _has_calls,
+        own_rules=frozenset({"tool-not-offered"}),
+    ),
+    Kind(
+        "call_twice",
+        "the same call twice",
+        {"alteration": "call_twice"},
+        ("twice", "duplicate"),
+        _has_calls,
+    ),
+    Kind(
+        "wrong_finish",
+        "wrong finish reason",
+        {"alteration": "wrong_finish"},
+        ("finish", "stop_reason", "stop reason", "tool_calls"),
+        _always,
+    ),
+    Kind(
+        "socket_closed",
+        "WebSocket closed before the answer",
+        _fault("close_socket", close_code=1012, after_frames=0),
+        ("1012", *_CONNECTION_SIGNS),
+        _is_socket,
+    ),
+    Kind(
+        "socket_closed_inside",
+        "WebSocket closed in the answer",
+        _fault("close_socket", after_frames=3),
+        ("1011", *_CONNECTION_SIGNS),
+        _is_socket,
+    ),
+    Kind(
+        "half_frame",
+        "half a WebSocket frame",
+        _fault("close_socket", after_frames=3, half_frame=True),
+        _CONNECTION_SIGNS,
+        _is_socket,
+    ),
+    Kind(
+        "no_pong",
+        "no pong",
+        _fault("no_pong", hold_ms=HOLD_MS),
+        ("pong", *_CONNECTION_SIGNS),
+        _is_socket,
+        seconds=HOLD_SECONDS,
+    ),
+    Kind(
+        "connection_limit",
+        "WebSocket after 60 minutes",
+        _fault(
+            "close_socket",
+            after_frames=0,
+            code="websocket_connection_limit_reached",
+            close_code=1000,
+        ),
+        ("websocket_connection_limit_reached", "limit", *_CONNECTION_SIGNS),
+        _is_socket,
+    ),
+)
+BY_NAME: Mapping[str, Kind] = {kind.name: kind for kind in KINDS}
+
+# What an altered answer shows if a program prints it.
+ALTERED_TEXTS: Mapping[str, str] = {"refusal": REFUSAL}

@@ -1,0 +1,178 @@
+"""Judges one run of a sweep: how the program took the trouble."""
+
+import re
+from bisect import bisect
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from scenarios_app.torture.kinds import ALTERED_TEXTS, Answer, Kind
+from scenarios_app.torture.plan import Cell
+from scenarios_app.torture.program import ProgramRun
+
+Outcome: TypeAlias = Literal[
+    "survived", "loud", "silent", "wrong", "hung", "multiplied", "unreached"
+]
+# With what each means, the best one first.
+OUTCOMES: Mapping[Outcome, str] = {
+    "survived": "the command ended as in the clean run",
+    "loud": "the command failed",
+    "silent": "the command is green, and the answer or a protocol rule is lost",
+    "wrong": "the command is green and shows a cut or refused answer",
+    "hung": "the command did not end in time",
+    "multiplied": "requests were repeated after a good answer",
+    "unreached": "the trouble did not come about in this run",
+}
+# Shorter texts may be in any output.
+MIN_TEXT_CHARS = 4
+MIN_PARTIAL_CHARS = 8
+# Words with which programs say that something went wrong, whatever it was.
+_GENERAL_SIGNS = (
+    *("error", "exception", "traceback", "fail", "sorry", "could not", "couldn't", "cannot"),
+    *("unable", "try again", "unavailable", "warning"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What one run left: its end, its answers, the verdict on it, and its requests, each as a key
+    and whether it got a good answer."""
+
+    program: ProgramRun
+    answers: Sequence[Answer]
+    verdict: Mapping[str, Any]
+    requests: Sequence[tuple[str, bool]] = ()
+    transcript: Sequence[Mapping[str, Any]] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    outcome: Outcome
+    reason: str
+
+
+def judge_run(cell: Cell, clean: Observation, run: Observation) -> Judgement:
+    """Return how the program took the trouble of a cell."""
+    kind, program = cell.kind, run.program
+    if program.hung:
+        return Judgement("hung", "the command did not end in time")
+    if not _was_struck(cell, run):
+        return Judgement("unreached", "the program did not come to this answer again")
+    if repeated := _repeated(clean, run):
+        return Judgement("multiplied", repeated)
+    if program.code:
+        sign = _sign_in(program.output, clean.program.output, kind.signs)
+        named = f"names it: {sign}" if sign else "does not name the trouble"
+        return Judgement("loud", f"exit code {program.code}; its output {named}")
+    return _judge_green(kind, clean, run)
+
+
+def _judge_green(kind: Kind, clean: Observation, run: Observation) -> Judgement:
+    """Judge a run that ended with exit code 0."""
+    output, before = run.program.output, clean.program.output
+    altered = ALTERED_TEXTS.get(kind.name)
+    if altered and _contains(output, altered):
+        return Judgement("wrong", f"shows the {kind.label} as an answer: {altered}")
+    missing = [text for text in _shown_texts(clean) if not _contains(output, text)]
+    for text in missing:
+        if part := _partial(text, output, before):
+            return Judgement("wrong", f"shows a part of an answer: {part}")
+    if findings := list(_new_findings(kind, clean, run)):
+        return Judgement("silent", findings[0])
+    if not missing:
+        return Judgement("survived", "")
+    if sign := _sign_in(output, before, (*kind.signs, *_GENERAL_SIGNS)):
+        return Judgement("survived", f"without the answer; the output says why: {sign}")
+    return Judgement("silent", f"not in the output, and nothing says why: {_line(missing[0])}")
+
+
+def _was_struck(cell: Cell, run: Observation) -> bool:
+    place = cell.place
+    return any(
+        answer["change"] and (answer["session"], answer["number"]) == (place.session, place.number)
+        for answer in run.answers
+    )
+
+
+def _repeated(clean: Observation, run: Observation) -> str:
+    """Return a text about a request that was sent again after a good answer; empty if none was."""
+    usual = Counter(key for key, good in clean.requests if good)
+    for key, times in Counter(key for key, good in run.requests if good).items():
+        if times > max(usual[key], 1):
+            return f"the same request got {times} good answers: {key.partition(' {')[0]}"
+    return ""
+
+
+def _new_findings(kind: Kind, clean: Observation, run: Observation) -> Iterator[str]:
+    """Yield what the verdict says against this run and not against the clean one."""
+    usual = {finding["rule"] for finding in clean.verdict["findings"]}
+    for request in run.verdict["unmatched"][len(clean.verdict["unmatched"]) :]:
+        yield f"a request that no step answered: {request['path']}"
+    for violation in run.verdict["violations"][len(clean.verdict["violations"]) :]:
+        yield f"violation: {_line(violation['text'])}"
+    for finding in run.verdict["findings"]:
+        rule = finding["rule"]
+        if finding["level"] == "error" and rule not in usual and rule not in kind.own_rules:
+            yield f"{rule}: {_line(finding['message'])}"
+
+
+def _shown_texts(clean: Observation) -> list[str]:
+    """Return the texts of answers that the program shows when nothing goes wrong."""
+    texts = dict.fromkeys(answer["text"].strip() for answer in clean.answers)
+    output = clean.program.output
+    return [text for text in texts if len(text) >= MIN_TEXT_CHARS and _contains(output, text)]
+
+
+def _partial(text: str, output: str, before: str) -> str:
+    """Return the beginning of a text that the output ends in the middle of, or an empty string."""
+    flat, shown = _flat(text), _flat(output)
+    length = bisect(range(1, len(flat)), False, key=lambda end: flat[:end] not in shown)
+    part = flat[:length]
+    # What the program says anyway proves nothing.
+    usual = part in _flat(before).replace(flat, "")
+    return "" if length < MIN_PARTIAL_CHARS or usual else _line(part)
+
+
+def _sign_in(output: str, before: str, signs: Sequence[str]) -> str:
+    """Return the first sign that is in the output, and not in that of the clean run."""
+    lower, usual = output.lower(), before.lower()
+    return next((sign for sign in signs if sign in lower and sign not in usual), "")
+
+
+def _contains(output: str, text: str) -> bool:
+    return _flat(text) in _flat(output)
+
+
+def _flat(text: str) -> str:
+    """Return the text with single spaces, since programs wrap lines."""
+    return re.sub(r"\s+", " ", text).strip()
+
+
+def _line(text: str) -> str:
+    flat = _flat(text)
+    return flat if len(flat) <= 120 else f"{flat[:119]}…"
+
+
+def first_difference(one: Observation, other: Observation) -> str:
+    """Return how two clean runs differ, or an empty string: a sweep needs equal ones."""
+    if one.program.code != other.program.code:
+        return f"exit code {one.program.code}, then {other.program.code}"
+    runs = [_answers_by_place(run.answers) for run in (one, other)]
+    for place in sorted(runs[0].keys() | runs[1].keys()):
+        first, second = (run.get(place, "no answer") for run in runs)
+        if first != second:
+            session, number = place
+            return f"answer {number} of session {session}: {first}, then {second}"
+    return ""
+
+
+def _answers_by_place(answers: Sequence[Answer]) -> dict[tuple[str, int], str]:
+    return {
+        (answer["session"], answer["number"]): (
+            f"{answer['scenario']}/{answer['step']}"
+            f"{' streamed' if answer['stream'] else ''}: {_line(answer['text'])}"
+            f"{' calls ' + ', '.join(answer['calls']) if answer['calls'] else ''}"
+        )
+        for answer in answers
+    }

@@ -1,0 +1,223 @@
+"""The matrix of a sweep as text, JSON, JUnit XML and an HTML page."""
+
+import json
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+from typing import Any
+
+from scenarios_app.torture.kinds import KINDS
+from scenarios_app.torture.outcome import OUTCOMES, Outcome
+from scenarios_app.torture.plan import Cell, Place
+from scenarios_app.torture.sweep import CellResult, Sweep, SweepOptions, tail
+from scenarios_app.verdict.reports import Case, junit
+
+SIGNS: Mapping[Outcome, str] = {
+    "survived": "ok",
+    "loud": "loud",
+    "silent": "SILENT",
+    "wrong": "WRONG",
+    "hung": "HUNG",
+    "multiplied": "MULTI",
+    "unreached": "?",
+}
+LEFT_OUT = "·"
+FAIL_ON: tuple[Outcome, ...] = ("silent", "wrong", "hung", "multiplied")
+_COLUMN = max(map(len, SIGNS.values())) + 2
+# So many answers fit beside each other.
+MAX_COLUMNS = 8
+MAX_SHOWN_CHARS = 20_000
+
+_STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem }
+table { border-collapse: collapse } th, td { border: 1px solid #8886; padding: .3rem .6rem }
+td.survived { background: #187a2f33 } td.loud { background: #187a2f15 }
+td.silent, td.wrong, td.hung, td.multiplied { background: #c223; font-weight: 600 }
+pre { overflow-x: auto; white-space: pre-wrap; border-left: 3px solid #8886; padding-left: 1rem }
+:root { color-scheme: light dark }
+"""
+
+
+def failed_cells(sweep: Sweep, fail_on: Sequence[str]) -> list[CellResult]:
+    """Return the results with an outcome in `fail_on`, in the order of the matrix."""
+    return [result for result in _in_matrix_order(sweep) if result.judgement.outcome in fail_on]
+
+
+def text_report(sweep: Sweep, options: SweepOptions, fail_on: Sequence[str]) -> str:
+    """Return the matrix and a paragraph for each cell in `fail_on`."""
+    lines = [*_matrix_lines(sweep), "", _summary(sweep)]
+    for result in failed_cells(sweep, fail_on):
+        lines += [
+            "",
+            f"{result.cell.name}: {result.judgement.outcome}",
+            f"  {result.cell.kind.label} at answer {result.cell.place.number}, "
+            f"step {result.cell.place.step}",
+            f"  {result.judgement.reason}",
+            f"  again: {repeat_command(result.cell, options)}",
+        ]
+    return "\n".join(lines)
+
+
+def _matrix_lines(sweep: Sweep) -> Iterator[str]:
+    places = _places(sweep)
+    kinds = [kind for kind in KINDS if any(cell.kind is kind for cell in sweep.cells)]
+    width = max(len(kind.label) for kind in kinds) + 2
+    cells = {(cell.kind, cell.place): cell for cell in sweep.cells}
+    for start in range(0, len(places), MAX_COLUMNS):
+        group = places[start : start + MAX_COLUMNS]
+        for number, place in enumerate(group, start + 1):
+            session = f", session {place.session}" if _has_several_sessions(places) else ""
+            yield f"[{number}] answer {place.number}: {place.step}{session}"
+        heads = (f"[{number}]" for number in range(start + 1, start + len(group) + 1))
+        yield (" " * width + "".join(head.ljust(_COLUMN) for head in heads)).rstrip()
+        for kind in kinds:
+            signs = (_sign(sweep, cells.get((kind, place))) for place in group)
+            row = kind.label.ljust(width) + "".join(sign.ljust(_COLUMN) for sign in signs)
+            yield row.rstrip()
+
+
+def _sign(sweep: Sweep, cell: Cell | None) -> str:
+    if cell is None:
+        return ""
+    result = sweep.results.get(cell)
+    return LEFT_OUT if result is None else SIGNS[result.judgement.outcome]
+
+
+def _summary(sweep: Sweep) -> str:
+    counts = _counts(sweep)
+    words = [f"{counts[outcome]} {outcome}" for outcome in OUTCOMES if counts[outcome]]
+    cells = f"{len(sweep.results)} of {len(sweep.cells)} cells: {', '.join(words) or 'none run'}"
+    if not sweep.left_out:
+        return cells
+    why = "the sweep was stopped" if sweep.interrupted else "the budget was used up"
+    return f"{cells}\n{sweep.left_out} cells ({LEFT_OUT}) were left out: {why}"
+
+
+def _counts(sweep: Sweep) -> Counter[Outcome]:
+    return Counter(result.judgement.outcome for result in sweep.results.values())
+
+
+def repeat_command(cell: Cell, options: SweepOptions) -> str:
+    """Return the shell command that runs this cell alone."""
+    sources = [word for source in options.sources for word in source]
+    return shlex.join(["mockllm", "torture", *sources, "--only", cell.name, "--", *options.command])
+
+
+def json_report(sweep: Sweep, options: SweepOptions, fail_on: Sequence[str]) -> str:
+    """Return the matrix as JSON: the same bytes for the same outcomes, whatever the times."""
+    failed = failed_cells(sweep, fail_on)
+    counts = _counts(sweep)
+    body = {
+        "command": list(options.command),
+        "seed": options.seed,
+        "passed": not failed,
+        "fail_on": list(fail_on),
+        "counts": {outcome: counts[outcome] for outcome in OUTCOMES if counts[outcome]},
+        "answers": [
+            {"session": place.session, "number": place.number, "step": place.step}
+            for place in _places(sweep)
+        ],
+        "cells": [_cell_body(result, options) for result in _in_matrix_order(sweep)],
+        "left_out": sorted(cell.name for cell in sweep.cells if cell not in sweep.results),
+    }
+    return json.dumps(body, indent=1, ensure_ascii=False) + "\n"
+
+
+def _cell_body(result: CellResult, options: SweepOptions) -> dict[str, Any]:
+    cell = result.cell
+    return {
+        "cell": cell.name,
+        "kind": cell.kind.name,
+        "session": cell.place.session,
+        "answer": cell.place.number,
+        "step": cell.place.step,
+        "outcome": result.judgement.outcome,
+        "reason": result.judgement.reason,
+        "again": repeat_command(cell, options),
+    }
+
+
+def junit_report(sweep: Sweep, options: SweepOptions, fail_on: Sequence[str]) -> str:
+    """Return a JUnit case for each cell that was run; those in `fail_on` fail."""
+    cases = []
+    for result in _in_matrix_order(sweep):
+        outcome, reason = result.judgement.outcome, result.judgement.reason
+        reasons = (f"{outcome}: {reason}",) if outcome in fail_on else ()
+        cases.append(Case(result.cell.place.step, result.cell.name, reasons))
+    return junit("mockllm torture", cases)
+
+
+def html_report(sweep: Sweep, options: SweepOptions, fail_on: Sequence[str]) -> str:
+    """Return a page with the matrix, and for each cell its output and requests."""
+    places = _places(sweep)
+    cells = {(cell.kind, cell.place): cell for cell in sweep.cells}
+    heads = "".join(f"<th>{place.number}<br>{escape(place.step)}</th>" for place in places)
+    rows = "".join(
+        f"<tr><th>{escape(kind.label)}</th>"
+        + "".join(_html_cell(sweep, cells.get((kind, place))) for place in places)
+        + "</tr>"
+        for kind in KINDS
+        if any(cell.kind is kind for cell in sweep.cells)
+    )
+    details = "".join(_html_details(one, options) for one in _in_matrix_order(sweep))
+    meanings = "".join(f"<li><b>{name}</b>: {text}</li>" for name, text in OUTCOMES.items())
+    return (
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>mockllm torture</title>'
+        f"<style>{_STYLE}</style><h1>mockllm torture</h1>"
+        f"<pre>{escape(shlex.join(options.command))}</pre>"
+        f"<p>{escape(_summary(sweep))}</p>"
+        f"<table><tr><th>trouble</th>{heads}</tr>{rows}</table>"
+        f"<ul>{meanings}</ul>{details}</html>\n"
+    )
+
+
+def _html_cell(sweep: Sweep, cell: Cell | None) -> str:
+    if cell is None:
+        return "<td></td>"
+    result = sweep.results.get(cell)
+    if result is None:
+        return f"<td>{LEFT_OUT}</td>"
+    outcome = result.judgement.outcome
+    return f'<td class="{outcome}"><a href="#{escape(cell.name)}">{outcome}</a></td>'
+
+
+def _html_details(result: CellResult, options: SweepOptions) -> str:
+    requests = "".join(
+        f"<li>{escape(entry['request']['method'])} {escape(entry['path'])}: "
+        f"{entry['status']}, {escape(entry['outcome'])}"
+        f"<pre>{escape(_short(entry['request']['body']))}</pre>"
+        f"<pre>{escape(_short(entry['response']['body']))}</pre></li>"
+        for entry in result.transcript
+    )
+    return (
+        f'<h2 id="{escape(result.cell.name)}">{escape(result.cell.name)}: '
+        f"{result.judgement.outcome}</h2><p>{escape(result.judgement.reason)}</p>"
+        f"<pre>{escape(repeat_command(result.cell, options))}</pre>"
+        f"<details><summary>Output and requests</summary>"
+        f"<pre>{escape(tail(result.output, 60))}</pre><ol>{requests}</ol></details>"
+    )
+
+
+def _short(text: str | None) -> str:
+    text = text or ""
+    return text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}…"
+
+
+def _in_matrix_order(sweep: Sweep) -> list[CellResult]:
+    order = {kind.name: number for number, kind in enumerate(KINDS)}
+
+    def place_of(result: CellResult) -> tuple[str, int, int]:
+        place = result.cell.place
+        return place.session, place.number, order[result.cell.kind.name]
+
+    return sorted(sweep.results.values(), key=place_of)
+
+
+def _places(sweep: Sweep) -> list[Place]:
+    places = {cell.place for cell in sweep.cells}
+    return sorted(places, key=lambda place: (place.session, place.number))
+
+
+def _has_several_sessions(places: Sequence[Place]) -> bool:
+    return len({place.session for place in places}) > 1

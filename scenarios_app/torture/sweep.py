@@ -1,0 +1,246 @@
+"""Runs a sweep: two clean runs, then one run for each cell, on a server for each parallel job."""
+
+import queue
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from typing import Any
+
+from scenarios_app.testing.control import Control
+from scenarios_app.testing.process import ServerOptions, server_process
+from scenarios_app.torture.outcome import Judgement, Observation, first_difference, judge_run
+from scenarios_app.torture.plan import Cell, all_cells, find_cell, in_order
+from scenarios_app.torture.program import Interrupted, run_program
+
+# A run may take so many times as long as the clean one, and the seconds of its trouble more.
+PATIENCE = 3.0
+LEAST_SECONDS = 2.0
+# The header of a changed answer.
+CHANGE_HEADER = "x-mockllm-change"
+_RUNS = re.compile(r"[0-9]+")
+_TIME = re.compile(r"([0-9]+)(s|m|h)")
+_UNITS = {"s": 1, "m": 60, "h": 3_600}
+
+
+class CannotSweep(Exception):
+    """The command cannot be swept; the message says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How many runs or seconds a sweep may take; None is no limit."""
+
+    runs: int | None = None
+    seconds: float | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> "Budget":
+        """Return the budget of `200`, `90s`, `10m` or `2h`; raises ValueError."""
+        if _RUNS.fullmatch(text):
+            return cls(runs=int(text))
+        if match := _TIME.fullmatch(text):
+            return cls(seconds=int(match[1]) * _UNITS[match[2]])
+        raise ValueError(text)
+
+
+@dataclass(frozen=True, slots=True)
+class SweepOptions:
+    """`sources` are the options that name the documents and fixtures, to repeat a cell;
+    `timeout` is the longest clean run, in seconds."""
+
+    command: Sequence[str]
+    documents: Sequence[Mapping[str, Any]] = ()
+    fixtures: Sequence[str] = ()
+    sources: Sequence[tuple[str, str]] = ()
+    kinds: Sequence[str] = ()
+    steps: Sequence[str] = ()
+    only: str = ""
+    seed: int = 0
+    budget: Budget = Budget()
+    jobs: int = 1
+    timeout: float = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class CellResult:
+    """A cell that was run; `output` and `transcript` are those of its run."""
+
+    cell: Cell
+    judgement: Judgement
+    seconds: float
+    output: str
+    transcript: Sequence[Mapping[str, Any]]
+
+
+@dataclass(slots=True)
+class Sweep:
+    """A sweep with its results so far, by cell, in the order of the matrix."""
+
+    clean: Observation
+    cells: Sequence[Cell]
+    results: dict[Cell, CellResult] = field(default_factory=dict)
+    interrupted: bool = False
+
+    @property
+    def left_out(self) -> int:
+        return len(self.cells) - len(self.results)
+
+
+class Bench:
+    """A server on which the command is run again and again."""
+
+    def __init__(self, options: SweepOptions, control: Control) -> None:
+        self._options = options
+        self._control = control
+
+    def observe(
+        self,
+        changes: Sequence[Mapping[str, Any]],
+        *,
+        session: str | None = None,
+        limit: float,
+        stop: threading.Event | None = None,
+    ) -> Observation:
+        """Run the command with these changes of a session's answers, from a fresh state."""
+        control = self._control
+        control.send("POST", "reset", {"session": None, "scenarios": True})
+        control.send("DELETE", "changes")
+        control.send("PUT", "changes", {"changes": []})
+        if changes:
+            control.send("PUT", "changes", {"session": session, "changes": changes})
+        program = run_program(self._options.command, control.base_url, limit=limit, stop=stop)
+        answers = control.send("GET", "changes")["answers"]
+        verdict = control.send("GET", "verdict")
+        transcript = [
+            control.send("GET", f"requests/{entry['id']}") for entry in control.requests()
+        ]
+        requests = [(_key(entry), _is_good(entry)) for entry in transcript]
+        return Observation(program, answers, verdict, requests, transcript)
+
+
+def _key(entry: Mapping[str, Any]) -> str:
+    """Return what makes two requests of a session the same."""
+    request = entry["request"]
+    return f"{request['method']} {entry['path']} {entry['session']} {request['body']}"
+
+
+def _is_good(entry: Mapping[str, Any]) -> bool:
+    """Return whether a request got the whole answer of its step, unchanged."""
+    changed = CHANGE_HEADER in entry["response"]["headers"]
+    return entry["matched"] and entry["outcome"] == "complete" and not changed
+
+
+def sweep(
+    options: SweepOptions,
+    *,
+    progress: Callable[[int, int, CellResult | None], None] = lambda done, of, result: None,
+) -> Sweep:
+    """Run a sweep. After an interruption it has the results so far.
+
+    `progress` gets the number of finished and of all runs, and the latest result. Raises
+    CannotSweep, CannotRun, BadCell or ServerFailed.
+    """
+    with ExitStack() as stack:
+        first = _bench(stack, options)
+        clean = _clean_run(first, options)
+        cells = in_order(
+            all_cells(clean.answers, kinds=options.kinds, steps=options.steps), seed=options.seed
+        )
+        if options.only:
+            cells = [find_cell(options.only, cells)]
+        if not cells:
+            raise CannotSweep("none of these kinds fits an answer of the clean run")
+        result = Sweep(clean, cells)
+        chosen = cells[: options.budget.runs]
+        benches: queue.SimpleQueue[Bench] = queue.SimpleQueue()
+        benches.put(first)
+        for _ in range(min(options.jobs, len(chosen)) - 1):
+            benches.put(_bench(stack, options))
+        _run_cells(result, chosen, options, benches, progress)
+        return result
+
+
+def _bench(stack: ExitStack, options: SweepOptions) -> Bench:
+    server = ServerOptions(options.documents, options.fixtures)
+    base_url, _ = stack.enter_context(server_process(server))
+    return Bench(options, stack.enter_context(closing(Control(base_url))))
+
+
+def _clean_run(bench: Bench, options: SweepOptions) -> Observation:
+    """Run the command twice without trouble, and return the first run; raises CannotSweep."""
+    runs = []
+    for _ in range(2):
+        run = bench.observe((), limit=options.timeout)
+        if run.program.hung:
+            raise CannotSweep(
+                f"without any trouble the command has not ended after {options.timeout:g} s; "
+                "--timeout allows more"
+            )
+        if run.program.code:
+            raise CannotSweep(
+                f"without any trouble the command fails with exit code {run.program.code}:\n"
+                f"{tail(run.program.output)}"
+            )
+        if not run.answers:
+            raise CannotSweep(
+                f"no step answered: {run.verdict['requests']} requests came, "
+                f"{len(run.verdict['unmatched'])} of them unmatched. Does the command read "
+                "MOCKLLM_URL or its SDK's base URL variable, and does --scenario name its answers?"
+            )
+        runs.append(run)
+    if difference := first_difference(*runs):
+        raise CannotSweep(f"two clean runs differ, so that no run can be judged: {difference}")
+    return runs[0]
+
+
+def tail(output: str, lines: int = 20) -> str:
+    return "\n".join(output.rstrip().splitlines()[-lines:])
+
+
+def _run_cells(
+    result: Sweep,
+    chosen: Sequence[Cell],
+    options: SweepOptions,
+    benches: "queue.SimpleQueue[Bench]",
+    progress: Callable[[int, int, CellResult | None], None],
+) -> None:
+    stop = threading.Event()
+    ends_at = None
+    if options.budget.seconds is not None:
+        ends_at = time.monotonic() + options.budget.seconds
+
+    def run(cell: Cell) -> CellResult | None:
+        if stop.is_set() or (ends_at is not None and time.monotonic() > ends_at):
+            return None
+        bench = benches.get()
+        try:
+            return _run_cell(cell, result.clean, bench, stop)
+        except Interrupted:
+            return None
+        finally:
+            benches.put(bench)
+
+    progress(0, len(chosen), None)
+    with ThreadPoolExecutor(options.jobs) as pool:
+        futures: list[Future[CellResult | None]] = [pool.submit(run, cell) for cell in chosen]
+        try:
+            for future in as_completed(futures):
+                if (done := future.result()) is not None:
+                    result.results[done.cell] = done
+                    progress(len(result.results), len(chosen), done)
+        except KeyboardInterrupt:
+            result.interrupted = True
+        finally:
+            stop.set()
+
+
+def _run_cell(cell: Cell, clean: Observation, bench: Bench, stop: threading.Event) -> CellResult:
+    limit = max(PATIENCE * clean.program.seconds, LEAST_SECONDS) + cell.kind.seconds
+    change = {"answer": cell.place.number, **cell.kind.change}
+    run = bench.observe([change], session=cell.place.session, limit=limit, stop=stop)
+    judgement = judge_run(cell, clean, run)
+    return CellResult(cell, judgement, run.program.seconds, run.program.output, run.transcript)

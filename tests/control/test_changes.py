@@ -1,0 +1,118 @@
+"""`/control/changes` breaks or alters single answers by their number in a session."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.control.control_client import Control, chat, error_of, reply_text, says, scenario
+
+KEY = "sk-changes"
+
+
+@pytest.fixture(autouse=True)
+def _ended(control: Control) -> Any:
+    yield
+    control.delete("changes")
+
+
+def put(control: Control, *changes: dict[str, Any], session: str | None = None) -> Any:
+    return control.put("changes", {"session": session, "changes": list(changes)})
+
+
+def answers(control: Control) -> list[tuple[int, str, str | None]]:
+    body = control.get("changes").json()
+    return [(one["number"], one["step"], one["change"]) for one in body["answers"]]
+
+
+def test_change_strikes_its_answer_and_a_retry_gets_the_step(control: Control) -> None:
+    control.post("scenarios", scenario("s", says("one"), says("two")))
+    fault = {"kind": "http", "status": 529, "message": "busy"}
+    assert put(control, {"answer": 1, "fault": fault}).status_code == 200
+    first = chat("hi", key=KEY)
+    assert (first.status_code, first.headers["x-mockllm-change"]) == (529, "http")
+    assert [reply_text(chat("hi", key=KEY)) for _ in range(2)] == ["one", "two"]
+    assert answers(control) == [(1, "1", "http"), (2, "1", None), (3, "2", None)]
+
+
+def test_next_other_request_consumes_the_step_of_an_altered_answer(control: Control) -> None:
+    control.post("scenarios", scenario("s", says("I am 21."), says("two")))
+    put(control, {"answer": 1, "alteration": "number"})
+    altered = chat("hi", key=KEY)
+    assert reply_text(altered) == "I am 2100."
+    assert altered.headers["x-mockllm-change"] == "number"
+    assert reply_text(chat("and now?", key=KEY)) == "two"
+    assert "x-mockllm-change" not in chat("and now?", key=KEY).headers
+
+
+def test_altered_answer_is_complete_in_the_journal(control: Control) -> None:
+    control.post("scenarios", scenario("s", says("I am 21.")))
+    put(control, {"answer": 1, "alteration": "number"})
+    chat("hi", key=KEY)
+    (entry,) = control.get("requests").json()["requests"]
+    assert entry["outcome"] == "complete"
+    detail = control.get(f"requests/{entry['id']}").json()
+    assert detail["response"]["headers"]["x-mockllm-change"] == "number"
+
+
+def test_changes_of_a_session_strike_no_other(control: Control) -> None:
+    control.post("scenarios", scenario("s", says("hi", consume=False)))
+    put(control, {"answer": 1, "fault": {"kind": "rate_limit"}}, session=KEY)
+    assert chat("hi", key="sk-other").status_code == 200
+    assert chat("hi", key=KEY).status_code == 429
+    body = control.get("changes", session=KEY).json()
+    assert body["changes"] == [{"answer": 1, "fault": {"kind": "rate_limit"}}]
+    assert [answer["change"] for answer in body["answers"]] == ["rate_limit"]
+
+
+def test_put_numbers_from_one_and_delete_ends_the_changes(control: Control) -> None:
+    control.post("scenarios", scenario("s", says("hi", consume=False)))
+    for _ in range(2):
+        put(control, {"answer": 1, "alteration": "refusal"})
+        assert reply_text(chat("hi", key=KEY)) != "hi"
+        assert reply_text(chat("hi", key=KEY)) == "hi"
+    ended = control.delete("changes").json()
+    assert ended["active"] and len(ended["answers"]) == 2
+    assert control.get("changes").json() == {
+        "active": False,
+        "session": None,
+        "changes": [],
+        "answers": [],
+    }
+
+
+def test_scripted_failures_come_before_numbered_answers(control: Control) -> None:
+    failing = says("hi", failures={"times": 1, "fault": {"kind": "model_error"}}, consume=False)
+    control.post("scenarios", scenario("s", failing))
+    put(control, {"answer": 1, "alteration": "refusal"})
+    assert [chat("hi", key=KEY).status_code for _ in range(2)] == [500, 200]
+    assert answers(control) == [(1, "1", "refusal")]
+
+
+def test_fault_inside_a_call_cuts_its_arguments(control: Control) -> None:
+    calls = says("A few words first.", consume=False)
+    calls["produce"]["tool_calls"] = [{"name": "pay", "arguments": {"sum": 19, "to": "Anna"}}]
+    control.post("scenarios", scenario("s", calls))
+    put(control, {"answer": 1, "fault": {"kind": "truncate"}, "inside": "call"})
+    text = chat("hi", key=KEY, stream=True).text
+    assert '"name":"pay"' in text and "Anna" not in text
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"answer": 0, "alteration": "refusal"}, "changes.0.answer"),
+        ({"answer": 1}, "changes[0]"),
+        ({"answer": 1, "alteration": "refusal", "fault": {"kind": "timeout"}}, "changes[0]"),
+        ({"answer": 1, "fault": {"kind": "tiemout"}}, "changes[0].fault.kind"),
+        ({"answer": 1, "fault": {"kind": "http"}}, "changes[0].fault.status"),
+        ({"answer": 1, "alteration": "louder"}, "changes.0.alteration"),
+        ({"answer": 1, "alteration": "refusal", "inside": "head"}, "changes.0.inside"),
+    ],
+)
+def test_wrong_change_is_refused_with_its_place(
+    control: Control, change: dict[str, Any], field: str
+) -> None:
+    status, _, place = error_of(put(control, change))
+    assert (status, place) == (400, field), json.dumps(change)
+    assert not control.get("changes").json()["active"]

@@ -1,0 +1,155 @@
+"""Answers are numbered by session; a change strikes one, and its step stays for a retry."""
+
+from typing import Any
+
+from scenarios_app.engine import changes as module
+from scenarios_app.engine.canonical import (
+    CanonicalRequest,
+    CanonicalResponse,
+    Choice,
+    Message,
+    Usage,
+)
+from scenarios_app.engine.changes import AnswerChanges, Change, NumberedAnswer
+from scenarios_app.engine.parts import AnswerPart, TextPart, ToolCallPart
+from scenarios_app.engine.scenario import Fault
+from scenarios_app.engine.state import StepRef
+
+STEP = StepRef("s", "k1", "1")
+LIMIT = Fault("rate_limit")
+
+
+def asked(text: str = "hi", **keys: Any) -> CanonicalRequest:
+    message = Message("user", (TextPart(text),))
+    return CanonicalRequest(
+        provider="openai",
+        path="/v1/chat/completions",
+        route="/v1/chat/completions",
+        model="m",
+        messages=(message,),
+        **keys,
+    )
+
+
+def response(*parts: AnswerPart) -> CanonicalResponse:
+    return CanonicalResponse("id", 0, "m", (Choice(tuple(parts), "stop"),), Usage(1, 1))
+
+
+def strike(changes: AnswerChanges, session: str = "a", text: str = "hi") -> NumberedAnswer | None:
+    return changes.strike(session, STEP, asked(text), consumable=True)
+
+
+def test_changes_are_false_until_some_are_set_and_after_the_end() -> None:
+    changes = AnswerChanges()
+    assert not changes
+    changes.start(None, ())
+    assert changes
+    changes.stop(None)
+    assert not changes
+
+
+def test_change_strikes_the_answer_of_its_number_in_each_session() -> None:
+    changes = AnswerChanges()
+    changes.start(None, [Change(2, LIMIT)])
+    assert strike(changes) is None
+    first = changes.count("a", STEP, asked())
+    second = strike(changes)
+    assert second is not None and (first.number, second.number) == (1, 2)
+    assert second.change_name == "rate_limit" and first.change_name == ""
+    assert strike(changes) is None and strike(changes, "b") is None
+    assert [answer.number for answer in changes.answers] == [1, 2]
+
+
+def test_changes_of_a_session_replace_those_of_all_and_leave_other_sessions() -> None:
+    changes = AnswerChanges()
+    changes.start(None, [Change(1, LIMIT)])
+    changes.count("b", STEP, asked())
+    changes.start("a", [])
+    assert strike(changes) is None
+    changes.count("a", STEP, asked())
+    changes.start("a", [Change(1, LIMIT)])
+    assert [answer.session for answer in changes.answers] == ["b"]
+    assert strike(changes) is not None
+    changes.stop("a")
+    assert strike(changes) is not None, "the change of all sessions is back, and numbers begin anew"
+
+
+def test_struck_step_is_consumed_once_by_the_next_other_request() -> None:
+    changes = AnswerChanges()
+    changes.start(None, [Change(1, LIMIT)])
+    assert changes.left_open("a", asked()) is None
+    strike(changes)
+    assert changes.left_open("a", asked()) is None, "the same request is a retry"
+    assert changes.left_open("b", asked("more")) is None
+    assert changes.left_open("a", asked("more")) == STEP
+    assert changes.left_open("a", asked("more")) is None
+
+
+def test_step_that_is_not_consumed_is_not_left_open() -> None:
+    changes = AnswerChanges()
+    changes.start(None, [Change(1, LIMIT)])
+    changes.strike("a", STEP, asked(), consumable=False)
+    assert changes.left_open("a", asked("more")) is None
+
+
+def test_numbered_answer_says_what_the_answer_held_before_it_was_altered() -> None:
+    changes = AnswerChanges()
+    changes.start(None, [Change(1, alteration="number")])
+    numbered = strike(changes)
+    assert numbered is not None and numbered.change_name == "", "not applied yet"
+    parts = (TextPart("It is 21."), ToolCallPart("", "f", "{}", namespace="ns"))
+    altered = numbered.altered(response(*parts))
+    assert altered.choices[0].parts[0] == TextPart("It is 2100.")
+    assert (numbered.text, numbered.calls) == ("It is 21.", ("ns.f",))
+    assert numbered.change_name == "number"
+
+
+def test_alteration_that_does_not_apply_leaves_the_answer() -> None:
+    changes = AnswerChanges()
+    changes.start(None, [Change(1, alteration="call_twice")])
+    numbered = strike(changes)
+    assert numbered is not None
+    before = response(TextPart("a"))
+    assert numbered.altered(before) is before and numbered.change_name == ""
+
+
+def test_answer_without_an_alteration_is_only_noted() -> None:
+    numbered = AnswerChanges().count("a", STEP, asked())
+    before = response(TextPart("a"))
+    assert numbered.altered(before) is before and numbered.text == "a"
+    none = CanonicalResponse("id", 0, "m", (), Usage(1, 1))
+    assert numbered.altered(none) is none and numbered.text == ""
+
+
+def test_fault_moves_into_the_part_that_its_change_names() -> None:
+    cut = Fault("disconnect")
+    parts = (TextPart("one two three"), ToolCallPart("", "f", '{"a":1}'), TextPart("x"))
+    choices = response(*parts).choices
+
+    def after(inside: Any, words: int = 1) -> int:
+        numbered = NumberedAnswer(
+            "a", 1, "s", "1", "openai", True, change=Change(1, cut, inside=inside)
+        )
+        return numbered.moved(cut, choices, words).after_chunks
+
+    assert (after(""), after("text"), after("call"), after("call", 9)) == (1, 1, 4, 2)
+    textless = NumberedAnswer(
+        "a", 1, "s", "1", "openai", True, change=Change(1, cut, inside="text")
+    )
+    assert textless.moved(cut, response(*parts[1:2]).choices, 1) is cut
+    assert textless.moved(cut, (), 1) is cut
+    unchanged = NumberedAnswer("a", 1, "s", "1", "openai", True)
+    assert unchanged.moved(cut, choices, 1) is cut
+
+
+def test_a_client_that_never_stops_does_not_fill_the_memory(monkeypatch: Any) -> None:
+    monkeypatch.setattr(module, "MAX_ANSWERS", 2)
+    changes = AnswerChanges()
+    for _ in range(3):
+        numbered = changes.count("a", STEP, asked())
+    assert (numbered.number, len(changes.answers)) == (3, 2)
+
+
+def test_numbered_answer_knows_tool_results_and_sockets() -> None:
+    numbered = AnswerChanges().count("a", STEP, asked(headers={"sec-websocket-key": "k"}))
+    assert numbered.socket and numbered.results == 0

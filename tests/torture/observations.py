@@ -1,0 +1,61 @@
+"""Hand-made observations of runs, for the pure parts of a sweep."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from scenarios_app.torture.kinds import BY_NAME, Answer
+from scenarios_app.torture.outcome import Judgement, Observation
+from scenarios_app.torture.plan import Cell, Place, all_cells
+from scenarios_app.torture.program import ProgramRun
+from scenarios_app.torture.sweep import CellResult, Sweep, SweepOptions
+
+TEXT = "It is 21 degrees in Paris."
+
+
+def answer(number: int = 1, *, text: str = TEXT, **keys: Any) -> dict[str, Any]:
+    """An answer as `/control/changes` has it."""
+    common = {"session": "a", "scenario": "s", "step": str(number), "provider": "openai"}
+    rest = {"stream": False, "socket": False, "results": 0, "calls": [], "change": None}
+    return {"number": number, "text": text, **common, **rest, **keys}
+
+
+def cell(kind: str, number: int = 1, session: str = "a") -> Cell:
+    return Cell(f"{kind}@{number}", BY_NAME[kind], Place(session, number, f"s/{number}"))
+
+
+def observed(
+    output: str = TEXT,
+    *,
+    code: int = 0,
+    hung: bool = False,
+    answers: Sequence[Answer] = (),
+    findings: Sequence[tuple[str, str]] = (),
+    unmatched: Sequence[str] = (),
+    violations: Sequence[str] = (),
+    requests: Sequence[tuple[str, bool]] = (),
+) -> Observation:
+    verdict: Mapping[str, Any] = {
+        "findings": [{"level": level, "rule": rule, "message": "m"} for level, rule in findings],
+        "unmatched": [{"path": path} for path in unmatched],
+        "violations": [{"text": text} for text in violations],
+    }
+    program = ProgramRun(code, output, 1.0, hung)
+    return Observation(program, answers or [answer()], verdict, requests)
+
+
+def struck(change: str = "http", **keys: Any) -> dict[str, Any]:
+    return answer(change=change, **keys)
+
+
+def done(of: Cell, outcome: Any, reason: str = "r") -> CellResult:
+    return CellResult(of, Judgement(outcome, reason), 1.0, "output", ())
+
+
+def a_sweep(*outcomes: Any, **keys: Any) -> Sweep:
+    """A sweep of two answers whose first cells have these outcomes."""
+    cells = all_cells([answer(1), answer(2, text="", calls=["f"])])
+    results = {of: done(of, outcome) for of, outcome in zip(cells, outcomes, strict=False)}
+    return Sweep(observed(), cells, results, **keys)
+
+
+OPTIONS = SweepOptions(["python", "my agent.py"], sources=[("--scenario", "w.json")])
