@@ -1,5 +1,6 @@
 """`mockllm torture -- COMMAND`: the command line of a sweep."""
 
+import shlex
 import sys
 import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
@@ -11,23 +12,28 @@ from scenarios_app.testing.documents import to_documents
 from scenarios_app.testing.run import CannotRun, strip_separator
 from scenarios_app.torture.kinds import KINDS
 from scenarios_app.torture.outcome import OUTCOMES
-from scenarios_app.torture.plan import BadCell
+from scenarios_app.torture.plan import BadCell, Cell
 from scenarios_app.torture.reports import (
     FAIL_ON,
+    REPORTS,
     failed_cells,
-    html_report,
-    json_report,
-    junit_report,
     text_report,
+    write_report,
 )
-from scenarios_app.torture.sweep import Budget, CannotSweep, CellResult, SweepOptions, sweep
+from scenarios_app.torture.sweep import (
+    INTERRUPTED,
+    Budget,
+    CannotSweep,
+    CellResult,
+    SweepOptions,
+    sweep,
+)
 
 HELP = (
     "Repeats a command with one fault at one answer at a time, and prints how it took each. "
     "The exit code is 0, 1 if an outcome of --fail-on came, 2 if the command cannot be swept."
 )
 FAILED, NOT_SWEPT, STOPPED = 1, 2, 130
-REPORTS = {".json": json_report, ".xml": junit_report, ".html": html_report}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -47,7 +53,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--budget",
-        type=_budget,
+        type=budget,
         default=Budget(),
         metavar="N",
         help="at most so many runs, or a time: 90s, 10m, 2h; the most telling runs come first",
@@ -57,14 +63,14 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--kinds",
-        type=_names,
+        type=names,
         default=[],
         metavar="A,B",
         help=f"only these kinds of trouble, of {', '.join(kind.name for kind in KINDS)}",
     )
     parser.add_argument(
         "--steps",
-        type=_names,
+        type=names,
         default=[],
         metavar="A,B",
         help="only answers of these scenarios or steps (SCENARIO/STEP)",
@@ -82,7 +88,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--fail-on",
-        type=_outcomes,
+        type=outcomes,
         default=list(FAIL_ON),
         metavar="A,B",
         help=f"outcomes that fail the sweep, of {', '.join(OUTCOMES)} (default: "
@@ -90,7 +96,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--report",
-        type=_report_file,
+        type=report_file,
         action="append",
         default=[],
         metavar="FILE",
@@ -122,10 +128,6 @@ def torture(namespace: Namespace, command: Sequence[str]) -> int:
             command,
             to_documents(namespace.scenario),
             namespace.fixture,
-            sources=[
-                *(("--scenario", file) for file in namespace.scenario),
-                *(("--fixture", name) for name in namespace.fixture),
-            ],
             kinds=namespace.kinds,
             steps=namespace.steps,
             only=namespace.only,
@@ -142,11 +144,19 @@ def torture(namespace: Namespace, command: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return _refused("stopped before the clean runs were done", code=STOPPED)
     fail_on = namespace.fail_on
-    print(text_report(result, options, fail_on))
+    sources = [
+        *(word for file in namespace.scenario for word in ("--scenario", file)),
+        *(word for name in namespace.fixture for word in ("--fixture", name)),
+    ]
+
+    def again(cell: Cell) -> str:
+        words = ["mockllm", "torture", *sources, "--only", cell.name, "--", *command]
+        return shlex.join(words)
+
+    print(text_report(result, fail_on, again))
     for file in namespace.report:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(REPORTS[file.suffix](result, options, fail_on), encoding="utf-8")
-    if result.interrupted:
+        write_report(file, result, fail_on, again)
+    if result.left_out_because == INTERRUPTED:
         return STOPPED
     return FAILED if failed_cells(result, fail_on) else 0
 
@@ -173,15 +183,15 @@ def _progress() -> Callable[[int, int, CellResult | None], None]:
     return show
 
 
-def _names(text: str) -> list[str]:
+def names(text: str) -> list[str]:
     return [name for part in text.split(",") if (name := part.strip())]
 
 
-def _outcomes(text: str) -> list[str]:
-    names = _names(text)
-    if unknown := [name for name in names if name not in OUTCOMES]:
+def outcomes(text: str) -> list[str]:
+    wanted = names(text)
+    if unknown := [name for name in wanted if name not in OUTCOMES]:
         raise ArgumentTypeError(f"no outcome {unknown[0]!r}; there are {', '.join(OUTCOMES)}")
-    return names
+    return wanted
 
 
 def _positive(text: str) -> int:
@@ -190,14 +200,14 @@ def _positive(text: str) -> int:
     return int(text)
 
 
-def _budget(text: str) -> Budget:
+def budget(text: str) -> Budget:
     try:
         return Budget.parse(text)
     except ValueError:
         raise ArgumentTypeError(f"expected a number or a time like 10m, got {text!r}") from None
 
 
-def _report_file(text: str) -> Path:
+def report_file(text: str) -> Path:
     path = Path(text)
     if path.suffix not in REPORTS:
         raise ArgumentTypeError(f"expected a file ending in {', '.join(REPORTS)}, got {text!r}")

@@ -1,16 +1,16 @@
 """The matrix of a sweep as text, JSON, JUnit XML and an HTML page."""
 
 import json
-import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeAlias
 
 from scenarios_app.torture.kinds import KINDS
 from scenarios_app.torture.outcome import OUTCOMES, Outcome
 from scenarios_app.torture.plan import Cell, Place
-from scenarios_app.torture.sweep import CellResult, Sweep, SweepOptions, tail
+from scenarios_app.torture.sweep import CellResult, Sweep, tail
 from scenarios_app.verdict.reports import Case, junit
 
 SIGNS: Mapping[Outcome, str] = {
@@ -22,6 +22,8 @@ SIGNS: Mapping[Outcome, str] = {
     "multiplied": "MULTI",
     "unreached": "?",
 }
+# Returns the shell command that runs a cell alone.
+Again: TypeAlias = Callable[[Cell], str]
 LEFT_OUT = "·"
 FAIL_ON: tuple[Outcome, ...] = ("silent", "wrong", "hung", "multiplied")
 _COLUMN = max(map(len, SIGNS.values())) + 2
@@ -44,8 +46,9 @@ def failed_cells(sweep: Sweep, fail_on: Sequence[str]) -> list[CellResult]:
     return [result for result in _in_matrix_order(sweep) if result.judgement.outcome in fail_on]
 
 
-def text_report(sweep: Sweep, options: SweepOptions, fail_on: Sequence[str]) -> str:
-    """Return the matrix and a paragraph for each cell in `fail_on`."""
+def text_report(sweep: Sweep, fail_on: Sequence[str], again: Again) -> str:
+    """Return the matrix and a paragraph for each cell in `fail_on`; `again` returns the command
+    that runs a cell alone."""
     lines = [*_matrix_lines(sweep), "", _summary(sweep)]
     for result in failed_cells(sweep, fail_on):
         lines += [
@@ -54,7 +57,7 @@ def text_report(sweep: Sweep, options: SweepOptions, fail_on: Sequence[str]) -> 
             f"  {result.cell.kind.label} at answer {result.cell.place.number}, "
             f"step {result.cell.place.step}",
             f"  {result.judgement.reason}",
-            f"  again: {repeat_command(result.cell, options)}",
+            f"  again: {again(result.cell)}",
         ]
     return "\n".join(lines)
 
@@ -88,29 +91,21 @@ def _summary(sweep: Sweep) -> str:
     counts = _counts(sweep)
     words = [f"{counts[outcome]} {outcome}" for outcome in OUTCOMES if counts[outcome]]
     cells = f"{len(sweep.results)} of {len(sweep.cells)} cells: {', '.join(words) or 'none run'}"
-    if not sweep.left_out:
+    left_out = len(sweep.cells) - len(sweep.results)
+    if not left_out:
         return cells
-    why = "the sweep was stopped" if sweep.interrupted else "the budget was used up"
-    return f"{cells}\n{sweep.left_out} cells ({LEFT_OUT}) were left out: {why}"
+    return f"{cells}\n{left_out} cells ({LEFT_OUT}) were left out: {sweep.left_out_because}"
 
 
 def _counts(sweep: Sweep) -> Counter[Outcome]:
     return Counter(result.judgement.outcome for result in sweep.results.values())
 
 
-def repeat_command(cell: Cell, options: SweepOptions) -> str:
-    """Return the shell command that runs this cell alone."""
-    sources = [word for source in options.sources for word in source]
-    return shlex.join(["mockllm", "torture", *sources, "--only", cell.name, "--", *options.command])
-
-
-def json_report(sweep: Sweep, options: SweepOptions, fail_on: Sequence[str]) -> str:
+def json_report(sweep: Sweep, fail_on: Sequence[str], again: Again) -> str:
     """Return the matrix as JSON: the same bytes for the same outcomes, whatever the times."""
     failed = failed_cells(sweep, fail_on)
     counts = _counts(sweep)
     body = {
-        "command": list(options.command),
-        "seed": options.seed,
         "passed": not failed,
         "fail_on": list(fail_on),
         "counts": {outcome: counts[outcome] for outcome in OUTCOMES if counts[outcome]},
@@ -118,13 +113,13 @@ def json_report(sweep: Sweep, options: SweepOptions, fail_on: Sequence[str]) -> 
             {"session": place.session, "number": place.number, "step": place.step}
             for place in _places(sweep)
         ],
-        "cells": [_cell_body(result, options) for result in _in_matrix_order(sweep)],
+        "cells": [_cell_body(result, again) for result in _in_matrix_order(sweep)],
         "left_out": sorted(cell.name for cell in sweep.cells if cell not in sweep.results),
     }
     return json.dumps(body, indent=1, ensure_ascii=False) + "\n"
 
 
-def _cell_body(result: CellResult, options: SweepOptions) -> dict[str, Any]:
+def _cell_body(result: CellResult, again: Again) -> dict[str, Any]:
     cell = result.cell
     return {
         "cell": cell.name,
@@ -134,11 +129,11 @@ def _cell_body(result: CellResult, options: SweepOptions) -> dict[str, Any]:
         "step": cell.place.step,
         "outcome": result.judgement.outcome,
         "reason": result.judgement.reason,
-        "again": repeat_command(cell, options),
+        "again": again(cell),
     }
 
 
-def junit_report(sweep: Sweep, options: SweepOptions, fail_on: Sequence[str]) -> str:
+def junit_report(sweep: Sweep, fail_on: Sequence[str], again: Again) -> str:
     """Return a JUnit case for each cell that was run; those in `fail_on` fail."""
     cases = []
     for result in _in_matrix_order(sweep):
@@ -148,11 +143,16 @@ def junit_report(sweep: Sweep, options: SweepOptions, fail_on: Sequence[str]) ->
     return junit("mockllm torture", cases)
 
 
-def html_report(sweep: Sweep, options: SweepOptions, fail_on: Sequence[str]) -> str:
+def html_report(sweep: Sweep, fail_on: Sequence[str], again: Again) -> str:
     """Return a page with the matrix, and for each cell its output and requests."""
     places = _places(sweep)
     cells = {(cell.kind, cell.place): cell for cell in sweep.cells}
-    heads = "".join(f"<th>{place.number}<br>{escape(place.step)}</th>" for place in places)
+    several = _has_several_sessions(places)
+    heads = "".join(
+        f"<th>{place.number}<br>{escape(place.step)}"
+        f"{f'<br>{escape(place.session)}' if several else ''}</th>"
+        for place in places
+    )
     rows = "".join(
         f"<tr><th>{escape(kind.label)}</th>"
         + "".join(_html_cell(sweep, cells.get((kind, place))) for place in places)
@@ -160,12 +160,11 @@ def html_report(sweep: Sweep, options: SweepOptions, fail_on: Sequence[str]) -> 
         for kind in KINDS
         if any(cell.kind is kind for cell in sweep.cells)
     )
-    details = "".join(_html_details(one, options) for one in _in_matrix_order(sweep))
+    details = "".join(_html_details(one, again) for one in _in_matrix_order(sweep))
     meanings = "".join(f"<li><b>{name}</b>: {text}</li>" for name, text in OUTCOMES.items())
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8"><title>mockllm torture</title>'
         f"<style>{_STYLE}</style><h1>mockllm torture</h1>"
-        f"<pre>{escape(shlex.join(options.command))}</pre>"
         f"<p>{escape(_summary(sweep))}</p>"
         f"<table><tr><th>trouble</th>{heads}</tr>{rows}</table>"
         f"<ul>{meanings}</ul>{details}</html>\n"
@@ -182,7 +181,7 @@ def _html_cell(sweep: Sweep, cell: Cell | None) -> str:
     return f'<td class="{outcome}"><a href="#{escape(cell.name)}">{outcome}</a></td>'
 
 
-def _html_details(result: CellResult, options: SweepOptions) -> str:
+def _html_details(result: CellResult, again: Again) -> str:
     requests = "".join(
         f"<li>{escape(entry['request']['method'])} {escape(entry['path'])}: "
         f"{entry['status']}, {escape(entry['outcome'])}"
@@ -193,7 +192,7 @@ def _html_details(result: CellResult, options: SweepOptions) -> str:
     return (
         f'<h2 id="{escape(result.cell.name)}">{escape(result.cell.name)}: '
         f"{result.judgement.outcome}</h2><p>{escape(result.judgement.reason)}</p>"
-        f"<pre>{escape(repeat_command(result.cell, options))}</pre>"
+        f"<pre>{escape(again(result.cell))}</pre>"
         f"<details><summary>Output and requests</summary>"
         f"<pre>{escape(tail(result.output, 60))}</pre><ol>{requests}</ol></details>"
     )
@@ -202,6 +201,19 @@ def _html_details(result: CellResult, options: SweepOptions) -> str:
 def _short(text: str | None) -> str:
     text = text or ""
     return text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}…"
+
+
+REPORTS: Mapping[str, Callable[[Sweep, Sequence[str], Again], str]] = {
+    ".json": json_report,
+    ".xml": junit_report,
+    ".html": html_report,
+}
+
+
+def write_report(file: Path, sweep: Sweep, fail_on: Sequence[str], again: Again) -> None:
+    """Write the report of the file's format, which its suffix names."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(REPORTS[file.suffix](sweep, fail_on, again), encoding="utf-8")
 
 
 def _in_matrix_order(sweep: Sweep) -> list[CellResult]:

@@ -19,6 +19,7 @@ from scenarios_app.torture.program import Interrupted, run_program
 # A run may take so many times as long as the clean one, and the seconds of its trouble more.
 PATIENCE = 3.0
 LEAST_SECONDS = 2.0
+INTERRUPTED = "the sweep was stopped"
 # The header of a changed answer.
 CHANGE_HEADER = "x-mockllm-change"
 _RUNS = re.compile(r"[0-9]+")
@@ -49,13 +50,11 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class SweepOptions:
-    """`sources` are the options that name the documents and fixtures, to repeat a cell;
-    `timeout` is the longest clean run, in seconds."""
+    """What to sweep and how; `timeout` is the longest clean run, in seconds."""
 
     command: Sequence[str]
     documents: Sequence[Mapping[str, Any]] = ()
     fixtures: Sequence[str] = ()
-    sources: Sequence[tuple[str, str]] = ()
     kinds: Sequence[str] = ()
     steps: Sequence[str] = ()
     only: str = ""
@@ -78,16 +77,11 @@ class CellResult:
 
 @dataclass(slots=True)
 class Sweep:
-    """A sweep with its results so far, by cell, in the order of the matrix."""
+    """The cells of a sweep and the results so far; `left_out_because` says why others have none."""
 
-    clean: Observation
     cells: Sequence[Cell]
     results: dict[Cell, CellResult] = field(default_factory=dict)
-    interrupted: bool = False
-
-    @property
-    def left_out(self) -> int:
-        return len(self.cells) - len(self.results)
+    left_out_because: str = "the budget was used up"
 
 
 class Bench:
@@ -118,8 +112,13 @@ class Bench:
         transcript = [
             control.send("GET", f"requests/{entry['id']}") for entry in control.requests()
         ]
-        requests = [(_key(entry), _is_good(entry)) for entry in transcript]
-        return Observation(program, answers, verdict, requests, transcript)
+        return Observation(program, answers, verdict, requests_of(transcript), transcript)
+
+
+def requests_of(transcript: Sequence[Mapping[str, Any]]) -> list[tuple[str, bool]]:
+    """Return for each request what it has in common with its repetitions, and whether it got a good
+    answer; the transcript is of `/control/requests/ID`."""
+    return [(_key(entry), _is_good(entry)) for entry in transcript]
 
 
 def _key(entry: Mapping[str, Any]) -> str:
@@ -154,13 +153,13 @@ def sweep(
             cells = [find_cell(options.only, cells)]
         if not cells:
             raise CannotSweep("none of these kinds fits an answer of the clean run")
-        result = Sweep(clean, cells)
+        result = Sweep(cells)
         chosen = cells[: options.budget.runs]
         benches: queue.SimpleQueue[Bench] = queue.SimpleQueue()
         benches.put(first)
         for _ in range(min(options.jobs, len(chosen)) - 1):
             benches.put(_bench(stack, options))
-        _run_cells(result, chosen, options, benches, progress)
+        _run_cells(result, chosen, clean, options, benches, progress)
         return result
 
 
@@ -204,6 +203,7 @@ def tail(output: str, lines: int = 20) -> str:
 def _run_cells(
     result: Sweep,
     chosen: Sequence[Cell],
+    clean: Observation,
     options: SweepOptions,
     benches: "queue.SimpleQueue[Bench]",
     progress: Callable[[int, int, CellResult | None], None],
@@ -218,7 +218,7 @@ def _run_cells(
             return None
         bench = benches.get()
         try:
-            return _run_cell(cell, result.clean, bench, stop)
+            return _run_cell(cell, clean, bench, stop)
         except Interrupted:
             return None
         finally:
@@ -233,14 +233,23 @@ def _run_cells(
                     result.results[done.cell] = done
                     progress(len(result.results), len(chosen), done)
         except KeyboardInterrupt:
-            result.interrupted = True
+            result.left_out_because = INTERRUPTED
         finally:
             stop.set()
 
 
+def seconds_for(cell: Cell, clean_seconds: float) -> float:
+    """Return how long the run of a cell may take."""
+    return max(PATIENCE * clean_seconds, LEAST_SECONDS) + cell.kind.seconds
+
+
+def change_of(cell: Cell) -> dict[str, Any]:
+    """Return the change of a cell at the control API."""
+    return {"answer": cell.place.number, **cell.kind.change}
+
+
 def _run_cell(cell: Cell, clean: Observation, bench: Bench, stop: threading.Event) -> CellResult:
-    limit = max(PATIENCE * clean.program.seconds, LEAST_SECONDS) + cell.kind.seconds
-    change = {"answer": cell.place.number, **cell.kind.change}
-    run = bench.observe([change], session=cell.place.session, limit=limit, stop=stop)
+    limit = seconds_for(cell, clean.program.seconds)
+    run = bench.observe([change_of(cell)], session=cell.place.session, limit=limit, stop=stop)
     judgement = judge_run(cell, clean, run)
     return CellResult(cell, judgement, run.program.seconds, run.program.output, run.transcript)

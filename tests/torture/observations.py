@@ -7,7 +7,7 @@ from scenarios_app.torture.kinds import BY_NAME, Answer
 from scenarios_app.torture.outcome import Judgement, Observation
 from scenarios_app.torture.plan import Cell, Place, all_cells
 from scenarios_app.torture.program import ProgramRun
-from scenarios_app.torture.sweep import CellResult, Sweep, SweepOptions
+from scenarios_app.torture.sweep import CellResult, Sweep
 
 TEXT = "It is 21 degrees in Paris."
 
@@ -55,7 +55,8 @@ def a_sweep(*outcomes: Any, **keys: Any) -> Sweep:
     """A sweep of two answers whose first cells have these outcomes."""
     cells = all_cells([answer(1), answer(2, text="", calls=["f"])])
     results = {of: done(of, outcome) for of, outcome in zip(cells, outcomes, strict=False)}
-    return Sweep(observed(), cells, results, **keys)
+    return Sweep(cells, results, **keys)
 
 
-OPTIONS = SweepOptions(["python", "my agent.py"], sources=[("--scenario", "w.json")])
+def again(of: Cell) -> str:
+    return f"run {of.name}"

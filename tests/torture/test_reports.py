@@ -2,7 +2,6 @@
 
 import json
 import re
-import shlex
 from xml.etree import ElementTree
 
 from scenarios_app.torture.outcome import Judgement
@@ -12,15 +11,14 @@ from scenarios_app.torture.reports import (
     html_report,
     json_report,
     junit_report,
-    repeat_command,
     text_report,
 )
-from scenarios_app.torture.sweep import CellResult, Sweep
-from tests.torture.observations import OPTIONS, a_sweep, answer, cell, done, observed
+from scenarios_app.torture.sweep import INTERRUPTED, CellResult, Sweep
+from tests.torture.observations import a_sweep, again, answer, cell, done
 
 
 def test_text_has_a_row_for_each_kind_and_a_paragraph_for_each_bad_cell() -> None:
-    lines = text_report(a_sweep("survived", "silent"), OPTIONS, FAIL_ON).splitlines()
+    lines = text_report(a_sweep("survived", "silent"), FAIL_ON, again).splitlines()
     assert lines[:2] == ["[1] answer 1: s/1", "[2] answer 2: s/2"]
     assert lines[2].split() == ["[1]", "[2]"]
     rows = {line[:29].strip(): line[29:].split() for line in lines[3:22]}
@@ -34,19 +32,18 @@ def test_text_has_a_row_for_each_kind_and_a_paragraph_for_each_bad_cell() -> Non
         "rate_limit_without_time@1: silent",
         "  429 without Retry-After at answer 1, step s/1",
         "  r",
-        "  again: mockllm torture --scenario w.json --only rate_limit_without_time@1 -- "
-        "python 'my agent.py'",
+        "  again: run rate_limit_without_time@1",
     ]
 
 
 def test_stopped_sweep_says_so() -> None:
-    text = text_report(a_sweep("loud", interrupted=True), OPTIONS, FAIL_ON)
+    text = text_report(a_sweep("loud", left_out_because=INTERRUPTED), FAIL_ON, again)
     assert text.endswith("31 cells (·) were left out: the sweep was stopped")
 
 
 def test_sessions_are_named_where_there_are_several_and_many_answers_fill_several_tables() -> None:
     answers = [answer(number, session=session) for session in "ab" for number in range(1, 6)]
-    text = text_report(Sweep(observed(), all_cells(answers)), OPTIONS, FAIL_ON)
+    text = text_report(Sweep(all_cells(answers)), FAIL_ON, again)
     assert "[10] answer 5: s/5, session b" in text
     heads = [line.split() for line in text.splitlines() if line.startswith(" ")]
     assert [len(head) for head in heads] == [8, 2]
@@ -56,8 +53,8 @@ def test_json_is_the_same_for_the_same_outcomes_whatever_the_times_and_outputs()
     first, second = a_sweep("loud", "hung"), a_sweep("loud", "hung")
     slow = next(iter(second.results))
     second.results[slow] = CellResult(slow, Judgement("loud", "r"), 9.0, "other output", ())
-    assert json_report(first, OPTIONS, FAIL_ON) == json_report(second, OPTIONS, FAIL_ON)
-    body = json.loads(json_report(first, OPTIONS, FAIL_ON))
+    assert json_report(first, FAIL_ON, again) == json_report(second, FAIL_ON, again)
+    body = json.loads(json_report(first, FAIL_ON, again))
     assert body["counts"] == {"loud": 1, "hung": 1}
     assert not body["passed"] and len(body["left_out"]) == 30
     assert body["cells"][1] == {
@@ -68,18 +65,12 @@ def test_json_is_the_same_for_the_same_outcomes_whatever_the_times_and_outputs()
         "step": "s/1",
         "outcome": "hung",
         "reason": "r",
-        "again": repeat_command(cell("rate_limit_without_time"), OPTIONS),
+        "again": "run rate_limit_without_time@1",
     }
 
 
-def test_repeat_command_runs_in_a_shell_as_it_stands() -> None:
-    words = shlex.split(repeat_command(cell("reset", 3), OPTIONS))
-    assert words[:2] == ["mockllm", "torture"]
-    assert words[-5:] == ["--only", "reset@3", "--", "python", "my agent.py"]
-
-
 def test_junit_fails_the_cells_of_fail_on() -> None:
-    suite = ElementTree.fromstring(junit_report(a_sweep("wrong", "loud"), OPTIONS, ["loud"]))
+    suite = ElementTree.fromstring(junit_report(a_sweep("wrong", "loud"), ["loud"], again))
     cases = list(suite.iter("testcase"))
     assert [case.get("name") for case in cases] == ["rate_limit@1", "rate_limit_without_time@1"]
     assert [len(list(case.iter("failure"))) for case in cases] == [0, 1]
@@ -97,7 +88,7 @@ def test_page_links_each_cell_to_its_output_and_requests_and_escapes_them() -> N
     }
     sweep.results[of] = CellResult(of, Judgement("wrong", "<i>"), 1.0, "<out>", (entry,))
     sweep.results[cell("stall")] = done(cell("stall"), "survived")
-    page = html_report(sweep, OPTIONS, FAIL_ON)
+    page = html_report(sweep, FAIL_ON, again)
     assert '<h2 id="reset@1">reset@1: wrong</h2><p>&lt;i&gt;</p>' in page
     assert "&lt;out&gt;" in page and "&lt;b&gt;x&lt;/b&gt;" in page
     assert not re.search("<(b>x|out|i>)", page)

@@ -1,0 +1,150 @@
+"""`pytest --mockllm-torture` repeats tests, each with one fault at a time."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scenarios_app.torture.plugin import Hung, time_limit
+
+TESTS = """
+import json, os, urllib.request
+import pytest
+
+def ask(text):
+    body = {"model": "m", "messages": [{"role": "user", "content": text}]}
+    headers = {"authorization": "Bearer " + os.environ["OPENAI_API_KEY"],
+               "content-type": "application/json"}
+    url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
+    request = urllib.request.Request(url, json.dumps(body).encode(), headers)
+    with urllib.request.urlopen(request) as response:
+        return json.load(response)["choices"][0]["message"]["content"]
+
+@pytest.fixture(scope="module")
+def counted():
+    print("set up once")
+    yield []
+
+def test_strict(mockllm, counted):
+    counted.append(1)
+    mockllm.on("hello").reply("Hello to 21 friends.")
+    assert ask("hello") == "Hello to 21 friends."
+
+def test_lax(mockllm):
+    mockllm.on("hello").reply("Hello to 21 friends.")
+    try:
+        print(ask("hello"))
+    except Exception:
+        pass
+
+def test_without_a_server():
+    pass
+
+def test_that_fails(mockllm):
+    mockllm.on("hello").reply("x")
+    assert ask("hello") == "y"
+
+def test_that_changes(mockllm, request):
+    mockllm.on("hello").reply(str(len(vars(request.module).setdefault("RUNS", []))))
+    vars(request.module)["RUNS"].append(ask("hello"))
+"""
+
+
+def run(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "ignore"]
+    return subprocess.run(
+        [*command, "--mockllm-torture", *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=150,
+        check=False,
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "test_agent.py").write_text(TESTS)
+    return tmp_path
+
+
+def cells(folder: Path) -> dict[str, tuple[str, str]]:
+    body: dict[str, Any] = json.loads((folder / "r.json").read_text())
+    return {
+        cell["cell"].partition("::")[2]: (cell["outcome"], cell["again"]) for cell in body["cells"]
+    }
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("workers", [[], ["-n", "2"]], ids=["alone", "two workers"])
+def test_each_test_is_repeated_with_each_kind(folder: Path, workers: list[str]) -> None:
+    kinds = ["--mockllm-torture-kinds", "server_error,refusal,max_tokens"]
+    ended = run(folder, *kinds, "--mockllm-torture-report", "r.json", *workers)
+    found = cells(folder)
+    assert {name: outcome for name, (outcome, _) in found.items()} == {
+        "test_lax max_tokens@1": "wrong",
+        "test_lax refusal@1": "silent",
+        "test_lax server_error@1": "silent",
+        "test_strict max_tokens@1": "loud",
+        "test_strict refusal@1": "loud",
+        "test_strict server_error@1": "loud",
+    }, ended.stdout
+    assert ended.returncode == 1 and "1 failed, 4 passed" in ended.stdout
+    assert "test_that_changes: not swept, since two clean runs differ: answer 1" in ended.stdout
+    again = found["test_lax max_tokens@1"][1]
+    words = "test_agent.py::test_lax --mockllm-torture --mockllm-torture-only max_tokens@1"
+    assert again.endswith(words)
+
+
+@pytest.mark.timeout(120)
+def test_green_tests_fail_the_run_by_an_outcome_of_fail_on(folder: Path) -> None:
+    words = ["-k", "lax", "--mockllm-torture-only", "refusal@1"]
+    assert run(folder, *words).returncode == 1
+    ended = run(folder, *words, "--mockllm-torture-fail-on", "hung")
+    assert ended.returncode == 0 and "1 of 1 cells: 1 silent" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--mockllm-torture-kinds", "refusel"], "there is no kind 'refusel'; there are"),
+        (["--mockllm-torture-budget", "x"], "--mockllm-torture-budget: expected a number or"),
+        (["--mockllm-torture-seed", "x"], "--mockllm-torture-seed: invalid literal"),
+    ],
+)
+def test_wrong_option_is_refused_in_one_line(folder: Path, words: list[str], message: str) -> None:
+    ended = run(folder, *words)
+    assert ended.returncode == 4 and message in ended.stderr
+
+
+def test_time_limit_ends_code_that_catches_every_exception() -> None:
+    with pytest.raises(Hung), time_limit(0.05):
+        try:
+            time.sleep(30)
+        except Exception:
+            time.sleep(30)
+
+
+@pytest.fixture
+def alarmed() -> Iterator[list[int]]:
+    """Alarms that another plugin's limit has raised."""
+    alarms: list[int] = []
+    handler = signal.signal(signal.SIGALRM, lambda number, _: alarms.append(number))
+    yield alarms
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, handler)
+
+
+def test_limit_of_another_plugin_goes_on_after_ours(alarmed: list[int]) -> None:
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    with time_limit(30):
+        time.sleep(0.1)
+        assert not alarmed
+    time.sleep(0.05)
+    assert alarmed
