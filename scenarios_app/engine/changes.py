@@ -137,8 +137,7 @@ class AnswerChanges:
         self._open.pop(session, None)
 
     def left_open(self, session: str, request: CanonicalRequest) -> StepRef | None:
-        """Return the step of a changed answer after which the client went on to another request;
-        it is returned once."""
+        """Return, once, the step of a changed answer if this request is another than its own."""
         with self._lock:
             step, messages = self._open.get(session, (None, ()))
             if step is None or messages == request.messages:

@@ -56,7 +56,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         type=budget,
         default=Budget(),
         metavar="N",
-        help="at most so many runs, or a time: 90s, 10m, 2h; the most telling runs come first",
+        help="a number of runs, or a time: 90s, 10m, 2h; the most telling runs come first",
     )
     parser.add_argument(
         "--jobs", type=_positive, default=1, metavar="N", help="runs at the same time (default: 1)"

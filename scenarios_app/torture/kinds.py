@@ -1,13 +1,15 @@
 """The kinds of trouble that a sweep puts into single answers."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from scenarios_app.engine.producing.alterations import REFUSAL, UNKNOWN_TOOL
 
 # An answer of `/control/changes`.
 Answer: TypeAlias = Mapping[str, Any]
+# What an answer must have: nothing, text, tool calls, or a WebSocket below it.
+Need: TypeAlias = Literal["any", "text", "calls", "socket"]
 
 HOLD_MS = 2_000
 # What clients wait before they try again, at most: the back-off of the SDKs.
@@ -28,29 +30,25 @@ class Kind:
     label: str
     change: Mapping[str, Any]
     signs: tuple[str, ...]
-    applies: Callable[[Answer], bool]
+    needs: Need
     seconds: float = RETRY_SECONDS
     own_rules: frozenset[str] = frozenset()
+
+    def applies(self, answer: Answer) -> bool:
+        """Return whether the answer has what the trouble needs."""
+        match self.needs:
+            case "text":
+                return bool(answer["text"].strip())
+            case "calls":
+                return bool(answer["calls"])
+            case "socket":
+                return bool(answer["socket"])
+            case "any":
+                return True
 
 
 def _fault(kind: str, **keys: Any) -> Mapping[str, Any]:
     return {"fault": {"kind": kind, **keys}}
-
-
-def _always(answer: Answer) -> bool:
-    return True
-
-
-def _is_socket(answer: Answer) -> bool:
-    return bool(answer["socket"])
-
-
-def _has_text(answer: Answer) -> bool:
-    return bool(answer["text"].strip())
-
-
-def _has_calls(answer: Answer) -> bool:
-    return bool(answer["calls"])
 
 
 _CONNECTION_SIGNS = (
@@ -66,44 +64,44 @@ KINDS: tuple[Kind, ...] = (
         "429 with Retry-After",
         _fault("rate_limit", retry_after_ms=1_000),
         ("429", "rate limit", "ratelimit", "rate_limit", "too many requests"),
-        _always,
+        "any",
     ),
     Kind(
         "rate_limit_without_time",
         "429 without Retry-After",
         _fault("http", status=429, message="Rate limit reached."),
         ("429", "rate limit", "ratelimit", "rate_limit", "too many requests"),
-        _always,
+        "any",
     ),
     Kind(
         "server_error",
         "500",
         _fault("http", status=500, message="The server had an error."),
         ("500", "server error", "internalserver", "internal server", "server had an error"),
-        _always,
+        "any",
     ),
     Kind(
         "overloaded",
         "529",
         _fault("http", status=529, message="Overloaded."),
         ("529", "overloaded"),
-        _always,
+        "any",
     ),
     Kind(
         "timeout",
         "no answer",
         _fault("timeout", hold_ms=HOLD_MS),
         _CONNECTION_SIGNS,
-        _always,
+        "any",
         seconds=HOLD_SECONDS,
     ),
-    Kind("reset", "connection reset", _fault("network_error"), _CONNECTION_SIGNS, _always),
+    Kind("reset", "connection reset", _fault("network_error"), _CONNECTION_SIGNS, "any"),
     Kind(
         "slow_start",
         "slow first token",
         _fault("stall", after_chunks=0, hold_ms=HOLD_MS),
         ("timed out", "timeout", "slow"),
-        _always,
+        "any",
         seconds=HOLD_SECONDS,
     ),
     Kind(
@@ -111,7 +109,7 @@ KINDS: tuple[Kind, ...] = (
         "a pause inside",
         _fault("stall", hold_ms=HOLD_MS),
         ("timed out", "timeout", "stall"),
-        _always,
+        "any",
         seconds=HOLD_SECONDS,
     ),
     Kind(
@@ -119,50 +117,50 @@ KINDS: tuple[Kind, ...] = (
         "cut in mid-text",
         {**_fault("disconnect"), "inside": "text"},
         _CONNECTION_SIGNS,
-        _has_text,
+        "text",
     ),
     Kind(
         "cut_call",
         "cut in mid-tool-call",
         {**_fault("disconnect"), "inside": "call"},
         _CONNECTION_SIGNS,
-        _has_calls,
+        "calls",
     ),
     Kind(
         "ends_early",
         "ends in the middle",
         _fault("truncate"),
         (*_CONNECTION_SIGNS, *_PARSE_SIGNS),
-        _always,
+        "any",
     ),
     Kind(
         "malformed",
         "malformed frame",
         _fault("malformed_chunk"),
         _PARSE_SIGNS,
-        _always,
+        "any",
     ),
     Kind(
         "empty_answer",
         "empty answer",
         {"alteration": "empty_answer"},
         ("empty", "no content", "no answer", "no response", "nothing", "no output"),
-        _always,
+        "any",
     ),
     Kind(
         "max_tokens",
         "cut off by max_tokens",
         {"alteration": "max_tokens"},
         _FINISH_SIGNS,
-        _has_text,
+        "text",
     ),
-    Kind("refusal", "refusal", {"alteration": "refusal"}, ("refus", "content_filter"), _always),
+    Kind("refusal", "refusal", {"alteration": "refusal"}, ("refus", "content_filter"), "any"),
     Kind(
         "broken_arguments",
         "arguments that are not JSON",
         {"alteration": "broken_arguments"},
         (*_PARSE_SIGNS, "argument"),
-        _has_calls,
+        "calls",
         own_rules=frozenset({"tool-arguments-outside-schema"}),
     ),
     Kind(
@@ -170,7 +168,7 @@ KINDS: tuple[Kind, ...] = (
         "call of an unknown tool",
         {"alteration": "unknown_tool"},
         (UNKNOWN_TOOL, "unknown tool", "unknown function", "not found", "keyerror"),
-        _has_calls,
+        "calls",
         own_rules=frozenset({"tool-not-offered"}),
     ),
     Kind(
@@ -178,42 +176,42 @@ KINDS: tuple[Kind, ...] = (
         "the same call twice",
         {"alteration": "call_twice"},
         ("twice", "duplicate"),
-        _has_calls,
+        "calls",
     ),
     Kind(
         "wrong_finish",
         "wrong finish reason",
         {"alteration": "wrong_finish"},
         ("finish", "stop_reason", "stop reason", "tool_calls"),
-        _always,
+        "any",
     ),
     Kind(
         "socket_closed",
         "WebSocket closed before the answer",
         _fault("close_socket", close_code=1012, after_frames=0),
         ("1012", *_CONNECTION_SIGNS),
-        _is_socket,
+        "socket",
     ),
     Kind(
         "socket_closed_inside",
         "WebSocket closed in the answer",
         _fault("close_socket", after_frames=3),
         ("1011", *_CONNECTION_SIGNS),
-        _is_socket,
+        "socket",
     ),
     Kind(
         "half_frame",
         "half a WebSocket frame",
         _fault("close_socket", after_frames=3, half_frame=True),
         _CONNECTION_SIGNS,
-        _is_socket,
+        "socket",
     ),
     Kind(
         "no_pong",
         "no pong",
         _fault("no_pong", hold_ms=HOLD_MS),
         ("pong", *_CONNECTION_SIGNS),
-        _is_socket,
+        "socket",
         seconds=HOLD_SECONDS,
     ),
     Kind(
@@ -226,7 +224,7 @@ KINDS: tuple[Kind, ...] = (
             close_code=1000,
         ),
         ("websocket_connection_limit_reached", "limit", *_CONNECTION_SIGNS),
-        _is_socket,
+        "socket",
     ),
 )
 BY_NAME: Mapping[str, Kind] = {kind.name: kind for kind in KINDS}

@@ -32,7 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     words = {
         "kinds": ("A,B", "only these kinds of trouble"),
         "only": ("CELL", "only this cell of each test: KIND@ANSWER"),
-        "budget": ("N", "at most so many runs of each test, or a time for all: 90s, 10m, 2h"),
+        "budget": ("N", "a number of runs of each test, or a time for all: 90s, 10m, 2h"),
         "seed": ("N", "of the order of runs (default: 0)"),
         "fail-on": ("A,B", "outcomes that fail the run (default: silent,wrong,hung,multiplied)"),
         "report": ("FILE", "write the matrix to a file too: .json, .xml (JUnit) or .html"),
@@ -50,7 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class Hung(BaseException):
-    """A test did not end in time. No code under test catches it by accident."""
+    """A test did not end in time. Code that catches every Exception does not catch it."""
 
 
 @contextmanager

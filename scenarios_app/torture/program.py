@@ -25,8 +25,8 @@ class Interrupted(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ProgramRun:
-    """How a run of the command ended. `code` is a shell's; `hung` is true if it was ended after
-    its time."""
+    """The end of a run of the command: its exit code as a shell gives it, its output and seconds.
+    `hung` is true if it was stopped because its time was over."""
 
     code: int
     output: str

@@ -18,7 +18,7 @@ from scenarios_app.torture.program import Interrupted, run_program
 
 # A run may take so many times as long as the clean one, and the seconds of its trouble more.
 PATIENCE = 3.0
-LEAST_SECONDS = 2.0
+MIN_SECONDS = 2.0
 INTERRUPTED = "the sweep was stopped"
 # The header of a changed answer.
 CHANGE_HEADER = "x-mockllm-change"
@@ -240,7 +240,7 @@ def _run_cells(
 
 def seconds_for(cell: Cell, clean_seconds: float) -> float:
     """Return how long the run of a cell may take."""
-    return max(PATIENCE * clean_seconds, LEAST_SECONDS) + cell.kind.seconds
+    return max(PATIENCE * clean_seconds, MIN_SECONDS) + cell.kind.seconds
 
 
 def change_of(cell: Cell) -> dict[str, Any]:

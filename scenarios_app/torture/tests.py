@@ -39,7 +39,7 @@ NO_VERDICT: dict[str, Any] = {"findings": [], "unmatched": [], "violations": []}
 
 @dataclass
 class TestRun:
-    """One run of a test: its changes, and what is known of it afterwards."""
+    """One run of a test: its changes, its time limit and its results."""
 
     __test__ = False
 

@@ -1,5 +1,9 @@
-"""The table of the rules of clients, from the rules themselves."""
+"""The tables of the rules of clients, and of what sweeps put into answers, from the code."""
 
+from scenarios_app.engine.producing.alterations import ALTERATIONS
+from scenarios_app.torture.kinds import KINDS
+from scenarios_app.torture.outcome import OUTCOMES
+from scenarios_app.torture.reports import FAIL_ON, SIGNS
 from scenarios_app.verdict.judge import RULES
 from tests.docs.document_tables import table
 
@@ -11,3 +15,32 @@ def rules_table() -> str:
     ]
     head = ("rule", "level", "what is wrong", "what is looked at", "for example")
     return table(head, rows)
+
+
+NEEDS = {
+    "any": "every answer",
+    "text": "answers with text",
+    "calls": "answers with tool calls",
+    "socket": "answers over a WebSocket",
+}
+
+
+def kinds_table() -> str:
+    """Each kind of trouble of a sweep, and the answers that it fits."""
+    rows = [(f"`{kind.name}`", kind.label, NEEDS[kind.needs]) for kind in KINDS]
+    return table(("kind", "what happens", "where"), rows)
+
+
+def outcomes_table() -> str:
+    """Each outcome of a cell, its sign in the matrix, and whether it fails a sweep."""
+    rows = [
+        (f"`{name}`", f"`{SIGNS[name]}`", meaning, "yes" if name in FAIL_ON else "")
+        for name, meaning in OUTCOMES.items()
+    ]
+    return table(("outcome", "in the matrix", "meaning", "fails the sweep"), rows)
+
+
+def alterations_table() -> str:
+    """Each alteration of an answer."""
+    rows = [(f"`{one.name}`", one.words) for one in ALTERATIONS.values()]
+    return table(("alteration", "what the answer becomes"), rows)

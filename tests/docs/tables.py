@@ -25,9 +25,15 @@ from tests.docs.reference_tables import (
     settings_table,
     strikes_table,
 )
-from tests.docs.rules_table import rules_table
+from tests.docs.rules_table import (
+    alterations_table,
+    kinds_table,
+    outcomes_table,
+    rules_table,
+)
 
 TABLES: Mapping[str, Callable[..., str]] = {
+    "alterations": alterations_table,
     "columns": columns_table,
     "commands": commands_list,
     "errors": errors_table,
@@ -35,7 +41,9 @@ TABLES: Mapping[str, Callable[..., str]] = {
     "fields": fields_table,
     "functions": functions_table,
     "keys": keys_table,
+    "kinds": kinds_table,
     "methods": methods_table,
+    "outcomes": outcomes_table,
     "providers": providers_table,
     "query": query_table,
     "recording_rules": recording_rules_table,
