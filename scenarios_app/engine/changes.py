@@ -96,7 +96,7 @@ class NumberedAnswer(msgspec.Struct):
 
 
 class AnswerChanges:
-    """The changes of one server process by session, and the answers given since they were set.
+    """The changes of one server process by session, and the answers since they were set.
 
     The session None stands for every session without changes of its own. False while no changes
     are set: answers are then not numbered.

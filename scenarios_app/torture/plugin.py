@@ -55,7 +55,7 @@ class Hung(BaseException):
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Raise Hung in the main thread after so many seconds, where the system has alarms."""
+    """Raise Hung in the main thread when the seconds are over, on systems with alarms."""
     main = threading.current_thread() is threading.main_thread()
     if not main or not hasattr(signal, "setitimer"):
         yield

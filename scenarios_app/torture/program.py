@@ -37,8 +37,8 @@ class ProgramRun:
 def run_program(
     command: Sequence[str], base_url: str, *, limit: float, stop: Event | None = None
 ) -> ProgramRun:
-    """Run the command with its SDKs at a server, in a process group of its own, for at most `limit`
-    seconds. Raises CannotRun, or Interrupted if `stop` is set meanwhile."""
+    """Run the command with its SDKs at a server, in a separate process group, for at most `limit`
+    seconds. Raises CannotRun, or Interrupted when `stop` is set."""
     variables = sdk_variables(base_url, API_KEY, environment=os.environ)
     unset = {*unset_variables(), *UNSET}
     with agent_variables(base_url, command=command) as of_agents, tempfile.TemporaryFile() as file:
