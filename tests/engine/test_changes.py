@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from scenarios_app.engine import changes as module
 from scenarios_app.engine.canonical import (
     CanonicalRequest,
@@ -11,6 +13,8 @@ from scenarios_app.engine.canonical import (
     Usage,
 )
 from scenarios_app.engine.changes import AnswerChanges, Change, NumberedAnswer
+from scenarios_app.engine.document import DocumentError, load_fault
+from scenarios_app.engine.matching.select import Decision
 from scenarios_app.engine.parts import AnswerPart, TextPart, ToolCallPart
 from scenarios_app.engine.scenario import Fault
 from scenarios_app.engine.state import StepRef
@@ -153,3 +157,16 @@ def test_a_client_that_never_stops_does_not_fill_the_memory(monkeypatch: Any) ->
 def test_numbered_answer_knows_tool_results_and_sockets() -> None:
     numbered = AnswerChanges().count("a", STEP, asked(headers={"sec-websocket-key": "k"}))
     assert numbered.socket and numbered.results == 0
+
+
+def test_decision_names_the_change_that_struck_its_answer() -> None:
+    assert Decision("step", "match").change == ""
+    changes = AnswerChanges()
+    changes.start(None, [Change(1, LIMIT)])
+    assert Decision("failure", "match", numbered=strike(changes)).change == "rate_limit"
+
+
+def test_fault_of_no_step_is_compiled_or_refused_with_its_place() -> None:
+    assert load_fault({"kind": "rate_limit"}) == LIMIT
+    with pytest.raises(DocumentError, match=r"changes\[2\]\.fault\.kind: expected one of"):
+        load_fault({"kind": "x"}, loc=("changes", 2, "fault"))
