@@ -207,7 +207,7 @@ def _struck(
             headers = provider_headers(exchange)
             return malformed(exchange.wire, stream=stream, headers=headers, delay=delay)
         case "error":
-            return error_reply(exchange, fault_error(fault), delay=delay)
+            return error_reply(exchange, fault_error(fault, exchange.wire.own_errors), delay=delay)
         case "inside":
             return _produced(exchange, decision, request, fault, delay=delay)
 

@@ -2,7 +2,7 @@
 
 mockllm.on("weather").tool_call("get_weather", city="Paris")
 mockllm.on(tool_result="sunny").reply("It is sunny in Paris.")
-mockllm.on("joke").fail(429, times=2).reply("Knock, knock.")
+mockllm.on("joke").fail("overloaded", times=2).reply("Knock, knock.")
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -50,10 +50,13 @@ class Stub:
             call["namespace"] = namespace
         return self.respond({"tool_calls": [*self._answer.get("tool_calls", ()), call]})
 
-    def fail(self, status: int, times: int = 1, retry_after_ms: int | None = None) -> Self:
-        """Respond with an HTTP error in the provider's envelope, this many times, first."""
+    def fail(self, status: int | str, times: int = 1, retry_after_ms: int | None = None) -> Self:
+        """Respond with an HTTP error in the provider's envelope, or with a kind of fault such as
+        `overloaded`, this many times, first."""
         __tracebackhide__ = True
-        fault = {"kind": "http", "status": status}
+        fault: dict[str, Any] = {"kind": status}
+        if isinstance(status, int):
+            fault = {"kind": "http", "status": status}
         if retry_after_ms is not None:
             fault["retry_after_ms"] = retry_after_ms
         self._failures += [{"fault": fault}] * times

@@ -193,8 +193,9 @@ class Wire(Protocol):
     the provider's format; a prefix without a slash at its end is that path alone, with or without a
     trailing slash. `sequential` is true if parts stream strictly one after another,
     `signs_reasoning` if reasoning carries a signature that the API requires when it is sent back.
-    `malformed_body` and `malformed_event` are sent by the fault `invalid_response`. `upstream` is
-    the real API, to which recorded requests are forwarded; None if another wire has it.
+    `malformed_body` and `malformed_event` are sent by the fault `invalid_response`. `own_errors`
+    are the provider's own errors by the kind of fault that stands for each. `upstream` is the real
+    API, to which recorded requests are forwarded; None if another wire has it.
     """
 
     name: str
@@ -210,6 +211,7 @@ class Wire(Protocol):
     stream_type: str
     malformed_body: bytes
     malformed_event: bytes
+    own_errors: Mapping[str, ErrorAnswer]
     upstream: Upstream | None
 
     def sample(self, request: SampleRequest) -> SampleCall:

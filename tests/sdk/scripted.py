@@ -9,7 +9,16 @@ from tests.support.live_server import Live
 
 TEXT = "one two three four five"
 # Kinds of fault that leave nothing of the answer.
-BARE = ("timeout", "network_error", "invalid_response", "http", "rate_limit", "model_error")
+BARE = (
+    "timeout",
+    "network_error",
+    "invalid_response",
+    "http",
+    "rate_limit",
+    "rate_limited",
+    "overloaded",
+    "model_error",
+)
 
 
 class City(pydantic.BaseModel):

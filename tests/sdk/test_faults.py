@@ -11,7 +11,7 @@ import httpx2
 import ollama
 import openai
 import pytest
-from google.genai.errors import ServerError, UnknownApiResponseError
+from google.genai.errors import ClientError, ServerError, UnknownApiResponseError
 
 from tests.sdk.clients import PROVIDERS, Client, Heard
 from tests.sdk.scripted import TEXT, load_fault
@@ -201,6 +201,44 @@ def test_no_answer_at_all_is_a_closed_connection(
     load_fault(live, **fault)
     assert all(map(breaks.closed.is_it, client.refused()))
     assert [row.outcome for row in live.requests()] == ["fault", "fault"]
+
+
+# The class, what the client reads of it, and the header by which it is told to retry.
+OWN_ERRORS: dict[str, dict[str, tuple[Any, ...]]] = {
+    "openai": {
+        "overloaded": (openai.InternalServerError, 503, "server_is_overloaded", "overloaded", None),
+        "rate_limited": (openai.RateLimitError, 429, "rate_limit_exceeded", "Rate limit", None),
+    },
+    "anthropic": {
+        "overloaded": (anthropic.OverloadedError, 529, "overloaded_error", "Overloaded", "true"),
+        "rate_limited": (anthropic.RateLimitError, 429, "rate_limit_error", "rate limit", "true"),
+    },
+    "gemini": {
+        "overloaded": (ServerError, 503, "UNAVAILABLE", "The model is overloaded.", None),
+        "rate_limited": (ClientError, 429, "RESOURCE_EXHAUSTED", "has been exhausted", None),
+    },
+    "ollama": {
+        "overloaded": (ollama.ResponseError, 503, "server busy", "maximum pending", None),
+        "rate_limited": (ollama.ResponseError, 429, "too many", "requests", None),
+    },
+}
+OWN_ERRORS["responses"] = OWN_ERRORS["openai"]
+
+
+@pytest.mark.parametrize("kind", ["overloaded", "rate_limited"])
+def test_fault_named_after_an_error_raises_the_class_of_the_provider(
+    live: Live, client: Client, kind: str
+) -> None:
+    error_class, status, name, message, retryable = OWN_ERRORS[client.provider][kind]
+    load_fault(live, kind)
+    for error in client.refused():
+        assert type(error) is error_class
+        assert getattr(error, "status_code", getattr(error, "code", None)) == status
+        assert name in str(vars(error)) and message in str(error)
+        if response := getattr(error, "response", None):
+            headers = response.headers
+            assert headers.get("x-should-retry") == retryable
+            assert headers.get("retry-after") == ("1" if kind == "rate_limited" else None)
 
 
 def test_an_invalid_response_cannot_be_read(live: Live, client: Client, breaks: Breaks) -> None:

@@ -74,7 +74,7 @@ def test_retries(mockllm):
 
 
 def test_failures_alone_leave_the_next_step_its_turn(mockllm):
-    mockllm.on("weather").fail(500)
+    mockllm.on("weather").fail("overloaded")
     mockllm.on("weather").reply("Well.")
     assert ask().content == "Well."
 

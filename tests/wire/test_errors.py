@@ -7,12 +7,15 @@ from typing import Any
 import pytest
 
 from scenarios_app.engine.canonical import ErrorAnswer
+from scenarios_app.engine.producing.faults import fault_error, fault_kinds
+from scenarios_app.engine.scenario import Fault
 from scenarios_app.wire.anthropic.wire import WIRE as MESSAGES
 from scenarios_app.wire.base import Wire
 from scenarios_app.wire.gemini.wire import WIRES as GEMINIS
 from scenarios_app.wire.ollama.wire import WIRE as OLLAMA
 from scenarios_app.wire.openai.responses.wire import WIRE as RESPONSES
 from scenarios_app.wire.openai.wire import WIRE as CHAT
+from scenarios_app.wire.registry import wires
 from tests.wire.statuses import ANTHROPIC, GEMINI, OPENAI
 
 CREATED = 1_763_760_000
@@ -113,6 +116,40 @@ def test_dialect_without_limit_headers_sends_only_retry_after(name: str) -> None
     error = ErrorAnswer(429, "Slow.", retry_after_ms=1500, limited=True)
     assert headers(name) == {}
     assert headers(name, error) == {"retry-after": "2"}
+
+
+@pytest.mark.parametrize("wire", wires(), ids=lambda wire: wire.name)
+def test_own_errors_of_a_wire_have_the_names_of_faults(wire: Wire) -> None:
+    assert set(wire.own_errors) <= set(fault_kinds())
+
+
+@pytest.mark.parametrize("wire", wires(), ids=lambda wire: wire.name)
+@pytest.mark.parametrize(
+    ("kind", "statuses"), [("overloaded", {503, 529}), ("rate_limited", {429})]
+)
+def test_fault_named_after_an_error_has_the_status_of_its_provider(
+    wire: Wire, kind: str, statuses: set[int]
+) -> None:
+    error = fault_error(Fault(kind), wire.own_errors)
+    body = json.loads(wire.error(error, request_id="f00d"))
+    assert error.status in statuses
+    assert error.message in json.dumps(body)
+
+
+def test_overload_has_the_envelope_of_its_provider() -> None:
+    def envelope(wire: Wire) -> Any:
+        error = fault_error(Fault("overloaded"), wire.own_errors)
+        return json.loads(wire.error(error, request_id="f00d"))
+
+    assert envelope(CHAT)["error"] == {
+        "message": "Our servers are currently overloaded. Please try again later.",
+        "type": "service_unavailable_error",
+        "param": None,
+        "code": "server_is_overloaded",
+    }
+    assert envelope(MESSAGES)["error"] == {"type": "overloaded_error", "message": "Overloaded"}
+    assert envelope(GEMINIS[0])["error"]["status"] == "UNAVAILABLE"
+    assert envelope(OLLAMA)["error"].startswith("server busy")
 
 
 @each_wire

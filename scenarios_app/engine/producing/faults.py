@@ -19,6 +19,7 @@ FaultEffect: TypeAlias = Literal[
 FaultStage: TypeAlias = Literal["error", "silence", "malformed", "inside"]
 
 RETRY_AFTER_MS = 1000
+NO_ERRORS: Mapping[str, ErrorAnswer] = {}
 PHRASES = {status.value: status.phrase for status in HTTPStatus}
 
 _INSTEAD_OF_ANSWER = ("error", "silence", "malformed")
@@ -79,6 +80,27 @@ BUILT_IN_FAULTS = (
         status=429,
         message="Simulated rate limit.",
         limited=True,
+    ),
+    FaultKind(
+        "rate_limited",
+        "the provider's own rate limit (429)",
+        "rate limit of the provider",
+        stream="error",
+        whole="error",
+        keys=_ENVELOPE_KEYS,
+        status=429,
+        message="Simulated rate limit.",
+        limited=True,
+    ),
+    FaultKind(
+        "overloaded",
+        "the provider's own overload (503, 529)",
+        "overload of the provider",
+        stream="error",
+        whole="error",
+        keys=_ENVELOPE_KEYS,
+        status=503,
+        message="Simulated overload.",
     ),
     FaultKind(
         "model_error",
@@ -226,23 +248,27 @@ def silence_ms(fault: Fault) -> int:
     return fault.hold_ms if "hold_ms" in kind_of(fault).keys else 0
 
 
-def fault_error(fault: Fault) -> ErrorAnswer:
-    """Return the error of a fault, for an HTTP answer or an in-stream event."""
+def fault_error(fault: Fault, own_errors: Mapping[str, ErrorAnswer] = NO_ERRORS) -> ErrorAnswer:
+    """Return the error of a fault, for an HTTP answer or an in-stream event.
+
+    `own_errors` are a provider's own, by kind of fault; the fault's keys come before theirs.
+    """
     kind = kind_of(fault)
-    status = fault.status or kind.status
-    message = kind.message or f"Simulated failure: {PHRASES.get(status, status)}."
+    own = own_errors.get(kind.name) or ErrorAnswer(kind.status, kind.message)
+    status = fault.status or own.status
+    message = own.message or f"Simulated failure: {PHRASES.get(status, status)}."
     retry_after_ms = fault.retry_after_ms
     if kind.limited and retry_after_ms is None:
         retry_after_ms = RETRY_AFTER_MS
     return ErrorAnswer(
         status=status,
         message=message if fault.message is None else fault.message,
-        type=fault.type,
-        code=fault.code,
+        type=own.type if fault.type is None else fault.type,
+        code=own.code if fault.code is None else fault.code,
         param=fault.param,
         body=fault.body,
         headers=fault.headers,
         retry_after_ms=retry_after_ms,
-        retryable=fault.retryable,
+        retryable=own.retryable if fault.retryable is None else fault.retryable,
         limited=kind.limited,
     )

@@ -21,6 +21,15 @@ _TYPES: Mapping[int, str] = {
     504: "timeout_error",
     529: "overloaded_error",
 }
+OWN_ERRORS: Mapping[str, ErrorAnswer] = {
+    "rate_limited": ErrorAnswer(
+        429,
+        "This request would exceed your organization's rate limit of 4,000 requests per minute. "
+        "For details, refer to: https://docs.claude.com/en/api/rate-limits.",
+        retryable=True,
+    ),
+    "overloaded": ErrorAnswer(529, "Overloaded", retryable=True),
+}
 _LIMITS = (
     ("requests", 4_000),
     ("tokens", 480_000),

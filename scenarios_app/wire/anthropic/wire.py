@@ -7,7 +7,7 @@ from scenarios_app.engine.producing.usage import count_input
 from scenarios_app.wire.anthropic import batches
 from scenarios_app.wire.anthropic.answer import render_message
 from scenarios_app.wire.anthropic.decode import DECODER
-from scenarios_app.wire.anthropic.errors import answer_headers, error_envelope
+from scenarios_app.wire.anthropic.errors import OWN_ERRORS, answer_headers, error_envelope
 from scenarios_app.wire.anthropic.models import model_info, read_page, render_page
 from scenarios_app.wire.anthropic.request import MESSAGES, PROVIDER, read_request, read_thread_id
 from scenarios_app.wire.anthropic.sample import MODELS, clients, sample
@@ -108,7 +108,7 @@ class AnthropicMessages:
     malformed_event = named_sse(
         "content_block_delta", b'{"type":"content_block_delta","index":0,"delta":{"type":"te'
     )
-
+    own_errors = OWN_ERRORS
     upstream: Upstream | None = Upstream(
         PROVIDER,
         base_url="https://api.anthropic.com",

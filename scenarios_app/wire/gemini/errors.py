@@ -19,6 +19,10 @@ _STATUSES: Mapping[int, str] = {
     504: "DEADLINE_EXCEEDED",
     529: "UNAVAILABLE",
 }
+OWN_ERRORS: Mapping[str, ErrorAnswer] = {
+    "rate_limited": ErrorAnswer(429, "Resource has been exhausted (e.g. check quota)."),
+    "overloaded": ErrorAnswer(503, "The model is overloaded. Please try again later."),
+}
 _TYPE = "type.googleapis.com/google.rpc."
 _DOMAIN = "googleapis.com"
 

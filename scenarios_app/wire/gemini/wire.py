@@ -25,7 +25,7 @@ from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.gemini.answer import is_blocked, render_response
 from scenarios_app.wire.gemini.decode import DECODER
-from scenarios_app.wire.gemini.errors import error_envelope
+from scenarios_app.wire.gemini.errors import OWN_ERRORS, error_envelope
 from scenarios_app.wire.gemini.models import (
     count_tokens,
     embedding,
@@ -142,6 +142,7 @@ class Gemini:
     sequential = True
     signs_reasoning = True
     malformed_body = b'{"candidates":[{"content":{"parts":[{"te'
+    own_errors = OWN_ERRORS
     upstream: Upstream | None = Upstream(
         PROVIDER,
         base_url="https://generativelanguage.googleapis.com",

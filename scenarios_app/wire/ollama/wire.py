@@ -1,5 +1,7 @@
 """The Ollama wire: chat and generate, embeddings and models."""
 
+from collections.abc import Mapping
+
 from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.wire.base import (
     Call,
@@ -31,6 +33,12 @@ from scenarios_app.wire.ollama.request import (
 from scenarios_app.wire.ollama.sample import MODELS, clients, sample
 from scenarios_app.wire.upstream import DIALECT_HEADER, Upstream
 
+_OWN_ERRORS: Mapping[str, ErrorAnswer] = {
+    "rate_limited": ErrorAnswer(429, "too many concurrent requests"),
+    "overloaded": ErrorAnswer(
+        503, "server busy, please try again.  maximum pending requests exceeded"
+    ),
+}
 _ENDPOINTS = (
     Endpoint(
         "POST",
@@ -80,6 +88,7 @@ class Ollama:
     stream_type = "application/x-ndjson"
     malformed_body = b'{"model":"broken","created_at":"2025-01-01T00:00:00Z","message":{"role":"as'
     malformed_event = malformed_body + b"\n"
+    own_errors = _OWN_ERRORS
     upstream: Upstream | None = Upstream(
         PROVIDER,
         base_url="http://127.0.0.1:11434",

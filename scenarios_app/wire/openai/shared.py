@@ -28,6 +28,20 @@ OLLAMA_PORT = ":11434"
 _DEPLOYMENT_PATHS = frozenset({"chat/completions", "completions", "embeddings"})
 
 
+OPENAI_ERRORS: Mapping[str, ErrorAnswer] = {
+    "rate_limited": ErrorAnswer(
+        429,
+        "Rate limit reached on requests per min (RPM): Limit 10000, Used 10000, Requested 1. "
+        "Visit https://platform.openai.com/account/rate-limits to learn more.",
+    ),
+    "overloaded": ErrorAnswer(
+        503,
+        "Our servers are currently overloaded. Please try again later.",
+        type="service_unavailable_error",
+        code="server_is_overloaded",
+    ),
+}
+
 OPENAI_UPSTREAM = Upstream(
     PROVIDER,
     base_url="https://api.openai.com",
@@ -52,6 +66,7 @@ class OpenAIWire:
     sequential = False
     signs_reasoning = False
     stream_type = "text/event-stream; charset=utf-8"
+    own_errors = OPENAI_ERRORS
     upstream: Upstream | None = OPENAI_UPSTREAM
 
     def api_key(self, call: Call) -> str | None:

@@ -80,6 +80,7 @@ class OpenAIChat(OpenAIWire):
         self.models = dialect.models
         self.prefixes = (dialect.owned_prefix,)
         self.upstream = dialect.upstream
+        self.own_errors = dialect.own_errors
         self.tool_call_prefix = dialect.call_prefix
         others = (_in_dialect(one, dialect) for one in _ENDPOINTS)
         self.endpoints = (

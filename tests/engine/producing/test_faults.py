@@ -18,6 +18,8 @@ from scenarios_app.engine.scenario import Fault
 STREAM: dict[str, FaultStage] = {
     "http": "error",
     "rate_limit": "error",
+    "rate_limited": "error",
+    "overloaded": "error",
     "model_error": "error",
     "timeout": "silence",
     "network_error": "silence",
@@ -36,7 +38,7 @@ WHOLE: dict[str, FaultStage] = {**STREAM, "malformed_chunk": "malformed", "error
 
 def test_the_tables_name_every_kind() -> None:
     assert list(STREAM) == list(WHOLE) == list(fault_kinds())
-    assert [kind.name for kind in fault_kinds().values() if kind.inside] == list(STREAM)[8:]
+    assert [kind.name for kind in fault_kinds().values() if kind.inside] == list(STREAM)[10:]
 
 
 @pytest.mark.parametrize("kind", STREAM)
@@ -87,6 +89,19 @@ def test_a_rate_limit_is_429_and_says_when_to_come_back() -> None:
     error = fault_error(Fault("rate_limit"))
     assert (error.status, error.limited, error.retry_after_ms) == (429, True, 1000)
     assert fault_error(Fault("rate_limit", retry_after_ms=0)).retry_after_ms == 0
+
+
+def test_provider_error_fills_what_the_fault_leaves_open() -> None:
+    own = {"overloaded": ErrorAnswer(529, "Overloaded", "own_type", "own_code", retryable=True)}
+    error = fault_error(Fault("overloaded"), own)
+    assert error == ErrorAnswer(529, "Overloaded", "own_type", "own_code", retryable=True)
+    keys = {"message": "Busy", "type": "t", "code": "c", "retryable": False}
+    assert fault_error(Fault("overloaded", **keys), own) == ErrorAnswer(529, **keys)  # type: ignore[arg-type]
+
+
+def test_provider_without_an_own_error_gets_the_status_of_the_kind() -> None:
+    assert fault_error(Fault("overloaded")) == ErrorAnswer(503, "Simulated overload.")
+    assert fault_error(Fault("rate_limited")) == fault_error(Fault("rate_limit"))
 
 
 @pytest.mark.parametrize("kind", ["http", "model_error", "error_event"])

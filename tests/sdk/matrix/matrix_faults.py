@@ -32,10 +32,14 @@ def faults() -> list[Feature]:
         return Broken(said, Failure(kind, **known))
 
     told: dict[str, Any] = {"message": MESSAGE}
+    # Each provider has its own status.
+    overload = Failure("status", None, MESSAGE)
     limit = Failure("status", 429, MESSAGE, WAIT_MS)
     return [
         alike("http", Failure("status", 418, MESSAGE), status=418, **told),
         alike("rate_limit", limit, retry_after_ms=WAIT_MS, **told),
+        alike("rate_limited", limit, retry_after_ms=WAIT_MS, **told),
+        alike("overloaded", overload, **told),
         alike("model_error", Failure("status", 500, MESSAGE), **told),
         alike("timeout", Failure("connection"), hold_ms=20),
         alike("network_error", Failure("connection")),

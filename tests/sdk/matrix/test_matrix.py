@@ -73,6 +73,8 @@ def comparable(heard: Outcome, wanted: Outcome, limits: Limits) -> Outcome:
     failure = heard.failure
     if failure and wanted.failure and wanted.failure.message is None:
         failure = replace(failure, message=None)
+    if failure and wanted.failure and wanted.failure.status is None:
+        failure = replace(failure, status=None)
     messages = heard.messages
     if limits.order == KINDS:
         messages = tuple(replace(said, parts=by_kind(said.parts)) for said in messages)

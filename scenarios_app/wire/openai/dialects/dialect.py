@@ -98,6 +98,8 @@ class Dialect:
     """True if hosted tools are accepted, and function tools may lack their type."""
 
     error: Callable[[ErrorAnswer], Json]
+    own_errors: Mapping[str, ErrorAnswer] = field(default_factory=dict)
+    """The provider's own errors by kind of fault; without one, the kind's status and message."""
     headers: Callable[[str, ErrorAnswer | None], Headers]
 
     @property

@@ -12,6 +12,7 @@ from scenarios_app.wire.openai.dialects.openrouter import native_finish_field, p
 from scenarios_app.wire.openai.sample import MODELS
 from scenarios_app.wire.openai.shared import (
     AZURE_PREFIXES,
+    OPENAI_ERRORS,
     OPENAI_UPSTREAM,
     PROVIDER,
     answer_headers,
@@ -41,6 +42,7 @@ OPENAI = Dialect(
     usage_null=True,
     provider_tools=False,
     error=error_envelope,
+    own_errors=OPENAI_ERRORS,
     headers=answer_headers,
 )
 
