@@ -125,6 +125,11 @@ def test_each_expectation_method_sets_its_document_key(say: Say, written: dict[s
 ANSWERS: list[tuple[Say, dict[str, Any]]] = [
     (lambda s: s.respond_with_text(""), {"text": ""}),
     (lambda s: s.respond_with_refusal("no"), {"refusal": "no"}),
+    (lambda s: s.respond_with_json({"a": 1}), {"json": {"a": 1}}),
+    (
+        lambda s: s.respond_with_text("Here:").respond_with_json([]),
+        {"parts": [{"text": "Here:"}, {"json": []}]},
+    ),
     (
         lambda s: s.respond_with_reasoning("so").respond_with_text("a"),
         {"reasoning": "so", "text": "a"},

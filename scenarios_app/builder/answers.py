@@ -38,6 +38,10 @@ class Answers(Draft):
         """Answer with text. Repeated, it adds another text part."""
         return self._part("text", {"text": text})
 
+    def respond_with_json(self, value: object) -> Self:
+        """Answer with the compact text of a JSON value, for structured output."""
+        return self._part("text", {"json": value})
+
     def respond_with_reasoning(
         self, text: str = "", *, signature: str | None = None, redacted: str | None = None
     ) -> Self:

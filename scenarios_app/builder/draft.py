@@ -63,12 +63,10 @@ class DraftStep:
         answer: dict[str, object] = {
             "reasoning": [content for kind, content in self.parts if kind == "reasoning"],
             "tool_calls": [content for kind, content in self.parts if kind == "tool_call"],
-            **{
-                kind: content.get("text", content)
-                for kind, content in self.parts
-                if kind in _SINGLE
-            },
         }
+        for kind, content in self.parts:
+            if kind in _SINGLE:
+                answer |= {kind: content} if kind == "final_report" else _part(kind, content)
         return {key: content for key, content in answer.items() if content != []}
 
 

@@ -23,10 +23,11 @@ class Citation(msgspec.Struct, frozen=True, gc=False):
 
 
 class TextPart(msgspec.Struct, frozen=True, gc=False):
-    """Prose. A wire without citations sends only the text."""
+    """Prose, or the text of a JSON value. A wire without citations sends only the text."""
 
     text: str
     citations: tuple[Citation, ...] = ()
+    is_json: bool = False
 
 
 class ReasoningPart(msgspec.Struct, frozen=True, gc=False):

@@ -32,10 +32,13 @@ class Stub:
     _failures: list[dict[str, Any]] = field(default_factory=list)
     _answer: dict[str, Any] = field(default_factory=dict)
 
-    def reply(self, text: str, **answer: Any) -> Self:
-        """Respond with a text; keywords are further keys of `produce`, e.g. `latency_ms`."""
+    def reply(self, text: str | None = None, **answer: Any) -> Self:
+        """Respond with a text, or with `json=` and a value for structured output; keywords are keys
+        of `produce`, e.g. `latency_ms`."""
         __tracebackhide__ = True
-        return self.respond({"text": text, **answer})
+        if text is None and not answer:
+            raise TypeError("give the reply a text, json= or another key of produce")
+        return self.respond(answer if text is None else {"text": text, **answer})
 
     def tool_call(
         self, name: str, input: str | None = None, namespace: str | None = None, /, **arguments: Any

@@ -67,6 +67,13 @@ def test_a_custom_tool(mockllm):
         step.tool_call("exec", "ls", all=True)
 
 
+def test_a_json_answer(mockllm):
+    mockllm.on("weather").reply(json={"degrees": 21}, latency_ms=1)
+    assert ask().content == '{"degrees":21}'
+    with pytest.raises(TypeError, match="give the reply a text"):
+        mockllm.on("weather").reply()
+
+
 def test_retries(mockllm):
     mockllm.on("weather").fail(429, times=2, retry_after_ms=1).reply("At last.")
     assert ask().content == "At last."

@@ -245,7 +245,7 @@ STEP = (
         "Advanced (JSON)",
         (
             _step("match_extra", 6, "Keys of match.", example="{}"),
-            _step("answer_extra", 6, "Keys of produce.", example="{}"),
+            _step("answer_extra", 6, "Keys of produce.", example='{"json": {"city": "Paris"}}'),
             _step("extra", 12, example="{}"),
         ),
         folded=True,

@@ -88,6 +88,7 @@ def _content_phrase(answer: Json) -> str:
         return "made for the request" if kind == "auto" else f"generated {kind}"
     parts = as_list(get_member(answer, "parts"))
     texts = [get_member(answer, "text"), *(get_member(part, "text") for part in parts)]
+    values = [get_member(answer, "json"), *(get_member(part, "json") for part in parts)]
     calls = [
         *as_list(get_member(answer, "tool_calls")),
         *(get_member(part, "tool_call") for part in parts),
@@ -100,6 +101,7 @@ def _content_phrase(answer: Json) -> str:
     phrases = [
         "reasoning" if has_reasoning else "",
         _first_text(texts, "text"),
+        "JSON" if any(one is not None for one in values) else "",
         f"tool call{'s' if len(names) > 1 else ''} {list_first_names(list(names))}"
         if names
         else "",

@@ -8,6 +8,7 @@ from pydantic import Field, JsonValue
 from scenarios_app.engine.document.fault import STATUSES_WITHOUT_BODY, FaultDocument
 from scenarios_app.engine.document.parts import (
     Chunk,
+    JsonAnswer,
     PartDocument,
     Reasoning,
     ToolCallDocument,
@@ -29,7 +30,7 @@ from scenarios_app.engine.shapes.fields import (
     one_of,
 )
 
-_CONTENT_KEYS = ("reasoning", "text", "tool_calls", "final_report", "refusal")
+_CONTENT_KEYS = ("reasoning", "text", "json", "tool_calls", "final_report", "refusal")
 _ANSWER_FORMS = ("parts", "chunks", "choices", "raw", "generate")
 _MODES = ("streaming", "non_streaming")
 _END_KEYS = ("finish_reason", "stop_sequence")
@@ -69,6 +70,8 @@ class ChoiceDocument(Document):
     """The model's thinking. A string is one block without a signature."""
     text: Text | None = None
     """The answer's text."""
+    json_value: JsonAnswer = None
+    """A JSON value other than null, sent as compact text instead of `text`."""
     tool_calls: list[ToolCallDocument] = Field(default_factory=list)
     """Tool calls, in parallel."""
     final_report: FinalReportDocument | None = None
@@ -84,6 +87,8 @@ class ChoiceDocument(Document):
 
     def has_value(self, key: str) -> bool:
         """Return True if a key has a value that is not empty."""
+        if key == "json":
+            return self.json_value is not None
         value = getattr(self, key, None)
         return value is not None and value != [] and value != {}
 
@@ -101,6 +106,8 @@ class ChoiceDocument(Document):
             yield (), _EMPTY_ANSWER
         for key in forms[1:]:
             yield (key,), f"cannot stand beside {forms[0]}"
+        if self.text is not None and self.json_value is not None:
+            yield ("json",), "cannot stand beside text: write both into parts"
         for key in _EXCLUDED_KEYS.get(forms[0], ()) if forms else ():
             if self.has_value(key):
                 yield (key,), f"cannot stand beside {forms[0]}"

@@ -91,7 +91,8 @@ def _check_turns(document: ScenarioDocument) -> Iterator[Finding]:
 
 def _check_templates(document: ScenarioDocument, step: StepDocument) -> Iterator[Finding]:
     groups = step.match.compiled().group_names
-    for loc, text in _find_templates(step.produce.model_dump(exclude_defaults=True), ("produce",)):
+    dumped = step.produce.model_dump(exclude_defaults=True, by_alias=True)
+    for loc, text in _find_templates(dumped, ("produce",)):
         for name in unknown_names(text, document.variables, groups=groups):
             yield loc, f"unknown name in {{{{ {name} }}}}"
 
@@ -112,7 +113,7 @@ def _find_templates(dumped: Any, loc: Loc) -> Iterator[tuple[Loc, str]]:
                 yield from _find_templates(item, (*loc, number))
         case _:
             for key, item in dumped.items():
-                if key in ("arguments", "final_report"):
+                if key in ("arguments", "final_report", "json"):
                     yield (*loc, key), text_or_json(item)
                 elif key in _TEMPLATED:
                     yield from _find_templates(item, (*loc, key))

@@ -6,7 +6,7 @@ from typing import TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from scenarios_app.engine.canonical import Json, text_or_json
+from scenarios_app.engine.canonical import Json, compact_json, text_or_json
 from scenarios_app.engine.document.answer import (
     AnswerDocument,
     ChoiceDocument,
@@ -183,13 +183,15 @@ def _compile_choice(document: ChoiceDocument) -> ScriptedChoice:
 
 
 def _compile_parts(document: ChoiceDocument) -> Iterator[ScriptedPart]:
-    """Yield reasoning, text, tool calls, final report and refusal, or the listed parts."""
+    """Yield reasoning, text or JSON, tool calls, final report and refusal, or the listed parts."""
     for part in document.parts or ():
         yield _compile_call(part.tool_call) if part.tool_call is not None else _compile_prose(part)
     for block in document.reasoning or ():
         yield _compile_reasoning(block.text, block.signature, block.redacted)
     if document.text is not None:
         yield TextPart(document.text)
+    if document.json_value is not None:
+        yield _compile_json(document.json_value)
     yield from map(_compile_call, document.tool_calls)
     if document.final_report is not None:
         yield final_report(report_arguments(document.final_report))
@@ -208,9 +210,15 @@ def _compile_call(document: ToolCallDocument) -> ToolCallPart:
     return ToolCallPart(document.id or "", document.name, text, custom, document.namespace or "")
 
 
+def _compile_json(value: Json) -> TextPart:
+    return TextPart(compact_json(value), is_json=True)
+
+
 def _compile_prose(document: PartDocument) -> TextPart | ReasoningPart | RefusalPart:
     if document.text is not None:
         return TextPart(document.text)
+    if document.json_value is not None:
+        return _compile_json(document.json_value)
     if document.refusal is not None:
         return RefusalPart(document.refusal)
     return _compile_reasoning(document.reasoning, document.signature, document.redacted)

@@ -26,7 +26,15 @@ Redacted: TypeAlias = Annotated[
     bool | Annotated[str, Field(min_length=1)],
     expected("true, false or a string of at least one character"),
 ]
-_KINDS = ("text", "reasoning", "tool_call", "refusal")
+JsonAnswer: TypeAlias = Annotated[JsonValue, Field(alias="json")]
+# The kinds of parts, by the attribute of each.
+_KINDS = {
+    "text": "text",
+    "json_value": "json",
+    "reasoning": "reasoning",
+    "tool_call": "tool_call",
+    "refusal": "refusal",
+}
 _INPUT_AND_ARGUMENTS = (
     "cannot stand beside arguments: a custom tool takes input, a function arguments"
 )
@@ -123,6 +131,8 @@ class PartDocument(Document):
 
     text: Text | None = None
     """Answer text."""
+    json_value: JsonAnswer = None
+    """Answer text: a JSON value other than null, sent as compact text."""
     reasoning: Text | None = None
     """The text of the reasoning."""
     signature: Text | None = None
@@ -135,11 +145,11 @@ class PartDocument(Document):
     """The text of a refusal."""
 
     def findings(self) -> Iterator[Finding]:
-        kinds = [kind for kind in _KINDS if getattr(self, kind) is not None]
+        kinds = [kind for name, kind in _KINDS.items() if getattr(self, name) is not None]
         if self.redacted and "reasoning" not in kinds:
             kinds.append("reasoning")
         if len(kinds) != 1:
-            yield (), f"expected exactly one of {', '.join(_KINDS)}"
+            yield (), f"expected exactly one of {', '.join(_KINDS.values())}"
         elif kinds != ["reasoning"]:
             extra = [key for key in ("signature", "redacted") if getattr(self, key) is not None]
             yield from (((key,), "belongs to reasoning") for key in extra)
@@ -152,6 +162,12 @@ class ChunkDocument(PartDocument):
 
     tool_call: ToolCallPieceDocument | None = None  # type: ignore[assignment]
     """The start of a tool call, or the next piece of its arguments or input."""
+
+    def findings(self) -> Iterator[Finding]:
+        if self.json_value is not None:
+            yield ("json",), "belongs to parts: write the pieces of its text as chunks"
+        else:
+            yield from super().findings()
 
 
 def check_chunks(chunks: Sequence[ChunkDocument]) -> Iterator[Finding]:

@@ -17,6 +17,7 @@ from scenarios_app.engine.parts import (
     PartStart,
     ServerToolUsePart,
     StreamEvent,
+    TextPart,
     ToolCallPart,
     streamed_text,
 )
@@ -32,7 +33,8 @@ MAX_PREPARED_CHARS = 8_192
 def deltas_of(part: AnswerPart, words_per_chunk: int) -> Iterable[str]:
     """Return the pieces that a part streams as; joined they are its exact text."""
     text = streamed_text(part)
-    if isinstance(part, ToolCallPart | ServerToolUsePart):
+    is_json = isinstance(part, TextPart) and part.is_json
+    if is_json or isinstance(part, ToolCallPart | ServerToolUsePart):
         return _split_arguments(text, words_per_chunk * CHARACTERS_PER_WORD)
     return _split_words(text, words_per_chunk)
 

@@ -17,6 +17,7 @@ from scenarios_app.engine.parts import (
     FinishReason,
     ServerToolResultPart,
     ServerToolUsePart,
+    TextPart,
     ToolCallPart,
     produced_text,
 )
@@ -165,7 +166,10 @@ class TemplateFiller:
             return replace(part, name=name, arguments=arguments)
         if isinstance(part, ServerToolUsePart | ServerToolResultPart):
             return part
-        return replace(part, text=self.text(part.text)) if self._has_template(part.text) else part
+        if not self._has_template(part.text):
+            return part
+        fill = self.arguments if isinstance(part, TextPart) and part.is_json else self.text
+        return replace(part, text=fill(part.text))
 
     def text(self, text: str) -> str:
         if not self._has_template(text):

@@ -63,12 +63,14 @@ MATCH = maybe(
 )
 REASONING = maybe({"text": SOME}, signature=TEXT, redacted=st.none() | st.booleans() | SOME)
 CALL = maybe({"name": NAME}, id=NAME, arguments=JSON)
-PART = st.one_of(
+PIECE = st.one_of(
     maybe({"text": WRITTEN}),
     maybe({"reasoning": SOME}, signature=TEXT, redacted=st.booleans()),
     maybe({"tool_call": CALL}),
     maybe({"refusal": WRITTEN}),
 )
+ANSWER_JSON = JSON.filter(lambda value: value is not None)
+PART = PIECE | maybe({"json": ANSWER_JSON})
 END = {
     "finish_reason": st.sampled_from([None, "stop", "length", "tool_calls", "content_filter"]),
 }
@@ -103,9 +105,10 @@ EXTRAS = {
 }
 ANSWERS = st.one_of(
     maybe({"text": WRITTEN}, **LISTED, **END, **EXTRAS),
+    maybe({"json": ANSWER_JSON}, **LISTED, **END, **EXTRAS),
     maybe({"parts": st.lists(PART, min_size=1, max_size=3)}, **END, **EXTRAS),
     maybe({"choices": st.lists(CONTENT, min_size=1, max_size=2)}, **EXTRAS),
-    maybe({"chunks": st.lists(TEXT | PART, min_size=1, max_size=4)}, **END, **EXTRAS),
+    maybe({"chunks": st.lists(TEXT | PIECE, min_size=1, max_size=4)}, **END, **EXTRAS),
     maybe({"raw": maybe({}, status=st.integers(305, 599), headers=HEADERS, body=JSON)}),
 )
 ENVELOPE = {"message": TEXT, "type": TEXT, "code": TEXT, "param": TEXT}
@@ -113,7 +116,11 @@ RETRY = {"headers": HEADERS, "retry_after_ms": WHOLE, "retryable": st.booleans()
 ALONE = st.one_of(
     maybe({"kind": st.just("http"), "status": st.integers(400, 599)}, **ENVELOPE, **RETRY),
     maybe({"kind": st.just("http"), "status": st.integers(400, 599)}, body=JSON.filter(bool)),
-    maybe({"kind": st.sampled_from(["rate_limit", "model_error"])}, **ENVELOPE, **RETRY),
+    maybe(
+        {"kind": st.sampled_from(["rate_limit", "rate_limited", "overloaded", "model_error"])},
+        **ENVELOPE,
+        **RETRY,
+    ),
     maybe({"kind": st.just("timeout")}, hold_ms=WHOLE, message=TEXT),
     maybe({"kind": st.sampled_from(["network_error", "invalid_response"])}),
 )

@@ -9,8 +9,9 @@ from tests.engine.documents import one_step, problems_of
 
 UP_TO = "from 0 to 2147483647"
 KINDS = (
-    "http, rate_limit, model_error, timeout, network_error, no_pong, refuse_upgrade, "
-    "invalid_response, disconnect, close_socket, truncate, malformed_chunk, stall, error_event"
+    "http, rate_limit, rate_limited, overloaded, model_error, timeout, network_error, no_pong, "
+    "refuse_upgrade, invalid_response, disconnect, close_socket, truncate, malformed_chunk, stall, "
+    "error_event"
 )
 CLOSE_CODES = "1000, 1001, 1002, 1003, 1006, 1007, 1008, 1009, 1010, 1011, 1012, 1013, 1014"
 
@@ -124,15 +125,15 @@ def test_invalid_answer_is_rejected_with_its_path(produce: Any, line: str) -> No
 
 
 PARTS: list[tuple[Any, str]] = [
-    ({}, ": expected exactly one of text, reasoning, tool_call, refusal"),
-    ({"signature": "s"}, ": expected exactly one of text, reasoning, tool_call, refusal"),
+    ({}, ": expected exactly one of text, json, reasoning, tool_call, refusal"),
+    ({"signature": "s"}, ": expected exactly one of text, json, reasoning, tool_call, refusal"),
     (
         {"text": "a", "refusal": "b"},
-        ": expected exactly one of text, reasoning, tool_call, refusal",
+        ": expected exactly one of text, json, reasoning, tool_call, refusal",
     ),
     (
         {"text": "a", "redacted": "b"},
-        ": expected exactly one of text, reasoning, tool_call, refusal",
+        ": expected exactly one of text, json, reasoning, tool_call, refusal",
     ),
     ({"text": "a", "signature": "s"}, ".signature: belongs to reasoning"),
     ({"refusal": "a", "redacted": False}, ".redacted: belongs to reasoning"),
@@ -151,7 +152,7 @@ def test_invalid_part_is_rejected_with_its_path(part: Any, line: str) -> None:
 
 CHUNKS: list[tuple[list[Any], str]] = [
     ([5], "[0]: expected a string or an object"),
-    ([{}], "[0]: expected exactly one of text, reasoning, tool_call, refusal"),
+    ([{}], "[0]: expected exactly one of text, json, reasoning, tool_call, refusal"),
     (
         [{"tool_call": {"arguments": "a"}}],
         "[0].tool_call.index: missing: a piece without a name goes on with a call",
