@@ -14,12 +14,33 @@ FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "content_filte
 INPUT = "input"
 
 
-class Citation(msgspec.Struct, frozen=True, gc=False):
-    """A source of a text and the cited words of it."""
+SourceUnit: TypeAlias = Literal["chars", "pages", "blocks"]
 
-    url: str
+
+class Citation(msgspec.Struct, frozen=True, gc=False):
+    """A source of a text and the cited words of it: a web page, or else a `document` by its name.
+
+    `span` is the range of characters that it supports, if known. `place` is where the cited words
+    are in the document, in this `unit`; `document_index` is the document's number in the request.
+    """
+
+    url: str = ""
     title: str | None = None
     cited_text: str = ""
+    document: str = ""
+    document_index: int = 0
+    file_id: str = ""
+    span: tuple[int, int] | None = None
+    unit: SourceUnit = "chars"
+    place: tuple[int, int] = (0, 0)
+
+    def span_in(self, text: str) -> tuple[int, int]:
+        """Return the range of a text that it supports: its own, else that of the cited words, or
+        the whole text if they are not in it."""
+        if self.span is not None:
+            return self.span
+        start = text.find(self.cited_text) if self.cited_text else -1
+        return (0, len(text)) if start < 0 else (start, start + len(self.cited_text))
 
 
 class TextPart(msgspec.Struct, frozen=True, gc=False):

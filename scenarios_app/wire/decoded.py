@@ -1,7 +1,7 @@
 """Recorded responses decoded into the parts of a step's `produce`, which people can edit."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -19,9 +19,13 @@ class DecodedChoice:
     stop_sequence: str | None = None
     lost: set[str] = field(default_factory=set)
 
-    def text(self, text: object) -> None:
-        """Append text to the text part before it, or as a new part."""
-        self._prose("text", text)
+    def text(self, text: object, citations: Sequence[Json] = ()) -> None:
+        """Append text to the text part before it, or as a new part; with citations it is a part by
+        itself."""
+        if citations and isinstance(text, str) and text:
+            self.parts.append({"text": text, "citations": list(citations)})
+        else:
+            self._prose("text", text)
 
     def refusal(self, text: object) -> None:
         self._prose("refusal", text)
@@ -73,7 +77,7 @@ class DecodedChoice:
         if not isinstance(text, str) or not text:
             return
         last = self.parts[-1] if self.parts else {}
-        if kind in last:
+        if kind in last and "citations" not in last:
             last[kind] = f"{last[kind]}{text}"
         else:
             self.parts.append({kind: text})
@@ -83,6 +87,7 @@ class DecodedChoice:
         kinds = [next(kind for kind in _ORDER if _has(part, kind)) for part in self.parts]
         places = [_ORDER.index(kind) for kind in kinds]
         alone = kinds.count("text") <= 1 and kinds.count("refusal") <= 1
+        alone = alone and not any("citations" in part for part in self.parts)
         produce: dict[str, Any] = {}
         if not self.parts:
             produce["text"] = ""

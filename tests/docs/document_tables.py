@@ -30,6 +30,7 @@ HEADINGS: Mapping[str, str] = {
     "ToolResultDocument": "a scripted tool result",
     "FinalReportDocument": "a final report",
     "PartDocument": "a part",
+    "CitationDocument": "a citation",
     "ChoiceDocument": "a choice",
     "ChunkDocument": "a chunk",
     "ToolCallPieceDocument": "a piece of a call",

@@ -18,6 +18,7 @@ from scenarios_app.engine.document.fault import FaultDocument
 from scenarios_app.engine.document.parts import (
     ChunkDocument,
     PartDocument,
+    ProseDocument,
     ToolCallDocument,
     ToolCallPieceDocument,
 )
@@ -185,7 +186,7 @@ def _compile_choice(document: ChoiceDocument) -> ScriptedChoice:
 def _compile_parts(document: ChoiceDocument) -> Iterator[ScriptedPart]:
     """Yield reasoning, text or JSON, tool calls, final report and refusal, or the listed parts."""
     for part in document.parts or ():
-        yield _compile_call(part.tool_call) if part.tool_call is not None else _compile_prose(part)
+        yield _compile_part(part)
     for block in document.reasoning or ():
         yield _compile_reasoning(block.text, block.signature, block.redacted)
     if document.text is not None:
@@ -214,11 +215,19 @@ def _compile_json(value: Json) -> TextPart:
     return TextPart(compact_json(value), is_json=True)
 
 
-def _compile_prose(document: PartDocument) -> TextPart | ReasoningPart | RefusalPart:
-    if document.text is not None:
-        return TextPart(document.text)
+def _compile_part(document: PartDocument) -> ScriptedPart:
+    if document.tool_call is not None:
+        return _compile_call(document.tool_call)
     if document.json_value is not None:
         return _compile_json(document.json_value)
+    if document.citations:
+        return TextPart(document.text or "", tuple(one.compiled() for one in document.citations))
+    return _compile_prose(document)
+
+
+def _compile_prose(document: ProseDocument) -> TextPart | ReasoningPart | RefusalPart:
+    if document.text is not None:
+        return TextPart(document.text)
     if document.refusal is not None:
         return RefusalPart(document.refusal)
     return _compile_reasoning(document.reasoning, document.signature, document.redacted)

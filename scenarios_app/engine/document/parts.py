@@ -1,7 +1,7 @@
 """The parts of a scripted answer, whole or as chunks of a stream."""
 
-from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 from pydantic import (
     BeforeValidator,
@@ -12,6 +12,7 @@ from pydantic import (
 )
 
 from scenarios_app.engine.canonical import text_or_json
+from scenarios_app.engine.document.citations import CitationDocument, check_citations
 from scenarios_app.engine.shapes import (
     Document,
     Finding,
@@ -27,14 +28,6 @@ Redacted: TypeAlias = Annotated[
     expected("true, false or a string of at least one character"),
 ]
 JsonAnswer: TypeAlias = Annotated[JsonValue, Field(alias="json")]
-# The kinds of parts, by the attribute of each.
-_KINDS = {
-    "text": "text",
-    "json_value": "json",
-    "reasoning": "reasoning",
-    "tool_call": "tool_call",
-    "refusal": "refusal",
-}
 _INPUT_AND_ARGUMENTS = (
     "cannot stand beside arguments: a custom tool takes input, a function arguments"
 )
@@ -126,30 +119,33 @@ class ToolCallPieceDocument(Document):
             yield ("input",), _INPUT_AND_ARGUMENTS
 
 
-class PartDocument(Document):
-    """One part of an answer, of exactly one kind."""
+class ProseDocument(Document):
+    """What parts and chunks have in common."""
+
+    kinds: ClassVar[Mapping[str, str]] = {
+        name: name for name in ("text", "reasoning", "tool_call", "refusal")
+    }
+    """The keys of which there is one, by attribute."""
 
     text: Text | None = None
     """Answer text."""
-    json_value: JsonAnswer = None
-    """Answer text: a JSON value other than null, sent as compact text."""
     reasoning: Text | None = None
     """The text of the reasoning."""
     signature: Text | None = None
     """The signature of the reasoning, sent unchanged, which the client sends back."""
     redacted: Redacted | None = None
     """The encrypted form of hidden reasoning; `true` if `reasoning` is that form."""
-    tool_call: ToolCallDocument | None = None
+    tool_call: ToolCallDocument | ToolCallPieceDocument | None = None
     """A tool call."""
     refusal: Text | None = None
     """The text of a refusal."""
 
     def findings(self) -> Iterator[Finding]:
-        kinds = [kind for name, kind in _KINDS.items() if getattr(self, name) is not None]
+        kinds = [kind for name, kind in self.kinds.items() if getattr(self, name) is not None]
         if self.redacted and "reasoning" not in kinds:
             kinds.append("reasoning")
         if len(kinds) != 1:
-            yield (), f"expected exactly one of {', '.join(_KINDS.values())}"
+            yield (), f"expected exactly one of {', '.join(self.kinds.values())}"
         elif kinds != ["reasoning"]:
             extra = [key for key in ("signature", "redacted") if getattr(self, key) is not None]
             yield from (((key,), "belongs to reasoning") for key in extra)
@@ -157,17 +153,31 @@ class PartDocument(Document):
             yield from _check_redacted(self.redacted, self.reasoning, "reasoning")
 
 
-class ChunkDocument(PartDocument):
-    """One delta of a stream, of exactly one kind. A plain string means `text`."""
+class PartDocument(ProseDocument):
+    """One part of an answer, of exactly one kind."""
 
-    tool_call: ToolCallPieceDocument | None = None  # type: ignore[assignment]
-    """The start of a tool call, or the next piece of its arguments or input."""
+    kinds: ClassVar[Mapping[str, str]] = {**ProseDocument.kinds, "json_value": "json"}
+
+    tool_call: ToolCallDocument | None = None
+    """A tool call."""
+    json_value: JsonAnswer = None
+    """Answer text: a JSON value other than null, sent as compact text."""
+    citations: list[CitationDocument] = Field(default_factory=list)
+    """The sources of the text."""
 
     def findings(self) -> Iterator[Finding]:
-        if self.json_value is not None:
-            yield ("json",), "belongs to parts: write the pieces of its text as chunks"
-        else:
-            yield from super().findings()
+        yield from super().findings()
+        if self.text is not None:
+            yield from check_citations(self.citations, self.text)
+        elif self.citations:
+            yield ("citations",), "belongs to text"
+
+
+class ChunkDocument(ProseDocument):
+    """One delta of a stream, of exactly one kind. A plain string means `text`."""
+
+    tool_call: ToolCallPieceDocument | None = None
+    """The start of a tool call, or the next piece of its arguments or input."""
 
 
 def check_chunks(chunks: Sequence[ChunkDocument]) -> Iterator[Finding]:

@@ -19,6 +19,7 @@ from scenarios_app.engine.parts import (
     RefusalPart,
     ServerToolResultPart,
     ServerToolUsePart,
+    SourceUnit,
     TextPart,
     ToolCallPart,
 )
@@ -43,6 +44,12 @@ _WEB_SEARCH = "web_search"
 _TOOL_SEARCH = "tool_search"
 # Result types are named after their tool, except this one.
 _RESULT_TYPES = {_TOOL_SEARCH: "tool_search_tool_search_result"}
+# The types of places in documents, with their fields.
+_LOCATIONS: Mapping[SourceUnit, tuple[str, str, str]] = {
+    "chars": ("char_location", "start_char_index", "end_char_index"),
+    "pages": ("page_location", "start_page_number", "end_page_number"),
+    "blocks": ("content_block_location", "start_block_index", "end_block_index"),
+}
 # Keys at which scripts put the list of a search result.
 _LIST_KEYS = ("search_results", "results", "content")
 
@@ -196,7 +203,18 @@ def result_block(part: ServerToolResultPart) -> dict[str, Any]:
 
 
 def citation_block(citation: Citation) -> dict[str, Any]:
-    """Return a citation in the form of web search, the only kind with a URL."""
+    """Return a citation: of a web page that a search returned, or of a document in the request."""
+    if citation.document:
+        kind, first, last = _LOCATIONS[citation.unit]
+        return {
+            "type": kind,
+            "cited_text": citation.cited_text,
+            "document_index": citation.document_index,
+            "document_title": citation.title or citation.document,
+            first: citation.place[0],
+            last: citation.place[1],
+            "file_id": citation.file_id or None,
+        }
     return {
         "type": "web_search_result_location",
         "url": citation.url,

@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from scenarios_app.engine.canonical import Json
 from scenarios_app.wire.decoded import (
     DecodedChoice,
     DecodedResponse,
@@ -17,6 +18,11 @@ _FINISHES: Final = {
     "stop_sequence": "stop_sequence",
     "refusal": "content_filter",
     "model_context_window_exceeded": "length",
+}
+_PLACES: Final = {
+    "char_location": ("chars", "start_char_index", "end_char_index"),
+    "page_location": ("pages", "start_page_number", "end_page_number"),
+    "content_block_location": ("blocks", "start_block_index", "end_block_index"),
 }
 _PIECES: Final = (("text", "text"), ("thinking", "thinking"), ("signature", "signature"))
 
@@ -71,8 +77,9 @@ def _merge(block: dict[str, Any], delta: Any) -> None:
 def _block(content: DecodedChoice, block: dict[str, Any]) -> None:
     match block.get("type"):
         case "text":
-            content.text(block.get("text"))
-            if block.get("citations"):
+            citations = [_citation(each) for each in dict_items(block.get("citations"))]
+            content.text(block.get("text"), [each for each in citations if each])
+            if not all(citations):
                 content.lost.add("citations")
         case "thinking":
             content.reasoning(block.get("thinking"), signature=block.get("signature"))
@@ -82,6 +89,26 @@ def _block(content: DecodedChoice, block: dict[str, Any]) -> None:
             content.call(block.get("name"), block.get("input"), id=block.get("id"))
         case kind:
             content.lost.add(str(kind))
+
+
+def _citation(citation: dict[str, Any]) -> dict[str, Json]:
+    """Return a citation for a document; empty if a document cannot say all of it."""
+    title, quote = citation.get("document_title"), citation.get("cited_text") or ""
+    if citation.get("type") == "web_search_result_location":
+        # The index is encrypted by the provider, and no document has it.
+        if citation.get("encrypted_index") or not citation.get("url"):
+            return {}
+        named = {"title": citation["title"]} if citation.get("title") else {}
+        return {"url": citation["url"], "quote": quote, **named}
+    place = _PLACES.get(str(citation.get("type")))
+    if place is None or not title:
+        return {}
+    unit, *ends = place
+    first, last = (citation.get(end) for end in ends)
+    if not (isinstance(first, int) and isinstance(last, int) and first < last):
+        return {}
+    index = {"document_index": citation["document_index"]} if citation.get("document_index") else {}
+    return {"document": title, "quote": quote, **index, unit: [first, last]}
 
 
 def _usage(body: dict[str, Any]) -> dict[str, Any]:

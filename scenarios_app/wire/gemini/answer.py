@@ -22,7 +22,12 @@ from scenarios_app.engine.parts import (
 from scenarios_app.wire.base import object_json
 from scenarios_app.wire.gemini.fields import encode_signature
 from scenarios_app.wire.gemini.manner import GeminiFormat
-from scenarios_app.wire.gemini.server_tools import citation_metadata, result_part, use_part
+from scenarios_app.wire.gemini.server_tools import (
+    citation_metadata,
+    grounding_metadata,
+    result_part,
+    use_part,
+)
 from scenarios_app.wire.gemini.usage import (
     average_logprob,
     logprobs_result,
@@ -189,7 +194,7 @@ def finish_fields(
     if reason == "STOP" and any(refused):
         reason = "SAFETY"
     scripted = {key: value for key, value in response.metadata.items() if key in _CANDIDATE_FIELDS}
-    fields: dict[str, Json] = {"finishReason": reason}
+    fields: dict[str, Json] = {"finishReason": reason, **grounding_metadata(candidate.choices)}
     if explains and reason == "STOP" and candidate.calls:
         fields["finishMessage"] = _CALL_MESSAGE
     return fields | scripted

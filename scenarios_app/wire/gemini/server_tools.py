@@ -22,6 +22,7 @@ _TOOL_TYPES: Mapping[str, str] = {
     "google_maps": "GOOGLE_MAPS",
     "file_search": "FILE_SEARCH",
 }
+_WEB_SEARCHES = ("web_search", "google_search")
 _CODE_EXECUTION = "code_execution"
 _OUTPUT_KEYS = ("output", "stdout", "content")
 
@@ -87,19 +88,70 @@ def citation_sources(part: TextPart | RefusalPart, *, before: int) -> list[Json]
     """
     if isinstance(part, RefusalPart) or not (part.text and part.citations):
         return []
-    return [_source(citation, part.text, before) for citation in part.citations]
+    pages = (citation for citation in part.citations if not citation.document)
+    return [_source(citation, part.text, before) for citation in pages]
+
+
+def grounding_metadata(choices: Iterable[Choice]) -> dict[str, Json]:
+    """Return what grounds a candidate: its sources with the texts that they support, and the
+    queries of its web searches."""
+    chunks: list[Json] = []
+    supports: list[Json] = []
+    queries: list[Json] = []
+    before = 0
+    for choice in choices:
+        for part in choice.parts:
+            match part:
+                case TextPart():
+                    for citation in part.citations if part.text else ():
+                        if (chunk := _grounding_chunk(citation)) not in chunks:
+                            chunks.append(chunk)
+                        segment = _segment(citation, part.text, before)
+                        support = {**segment, "text": _supported_text(citation, part.text)}
+                        found_at: Json = [chunks.index(chunk)]
+                        supports.append({"segment": support, "groundingChunkIndices": found_at})
+                case ServerToolUsePart() if part.name in _WEB_SEARCHES:
+                    queries += _queries(json.loads(part.input))
+            if isinstance(part, TextPart | RefusalPart):
+                before += byte_length(part.text)
+    fields = {
+        "webSearchQueries": queries,
+        "groundingChunks": chunks,
+        "groundingSupports": supports,
+    }
+    grounding: Json = {name: values for name, values in fields.items() if values}
+    return {"groundingMetadata": grounding} if grounding else {}
+
+
+def _grounding_chunk(citation: Citation) -> Json:
+    if not citation.document:
+        title = {} if citation.title is None else {"title": citation.title}
+        return {"web": {"uri": citation.url, **title}}
+    text = {"text": citation.cited_text} if citation.cited_text else {}
+    return {"retrievedContext": {"title": citation.title or citation.document, **text}}
+
+
+def _supported_text(citation: Citation, text: str) -> str:
+    start, end = citation.span_in(text)
+    return text[start:end]
+
+
+def _queries(fields: Json) -> list[Json]:
+    query = fields.get("query") if isinstance(fields, dict) else None
+    return [query] if isinstance(query, str) else []
+
+
+def _segment(citation: Citation, text: str, before: int) -> dict[str, Json]:
+    """Return the range of bytes that a citation supports."""
+    start, end = citation.span_in(text)
+    return {
+        "startIndex": before + byte_length(text[:start]),
+        "endIndex": before + byte_length(text[:end]),
+    }
 
 
 def _source(citation: Citation, text: str, before: int) -> Json:
-    cited = citation.cited_text
-    start = text.find(cited) if cited else -1
-    words = text if start < 0 else cited
-    begin = before + byte_length(text[: max(start, 0)])
-    source: dict[str, Json] = {
-        "startIndex": begin,
-        "endIndex": begin + byte_length(words),
-        "uri": citation.url,
-    }
+    source = {**_segment(citation, text, before), "uri": citation.url}
     if citation.title is not None:
         source["title"] = citation.title
     return source

@@ -155,12 +155,14 @@ def content_of(parts: tuple[AnswerPart, ...]) -> str | None:
 
 
 def annotations_of(parts: tuple[AnswerPart, ...], index: int) -> list[Json]:
-    """Return the citations of the text part at `index`, with offsets into the message's content."""
+    """Return the cited pages of the text part at `index`, with offsets into the message's content.
+    The API has no citations of documents."""
     part = parts[index]
     if not isinstance(part, TextPart) or not part.citations:
         return []
     before = sum(len(p.text) for p in parts[:index] if isinstance(p, TextPart))
-    cited = (citation_fields(each, part.text, before=before) for each in part.citations)
+    pages = (each for each in part.citations if not each.document)
+    cited = (citation_fields(each, part.text, before=before) for each in pages)
     return [{"type": "url_citation", "url_citation": fields} for fields in cited]
 
 

@@ -9,6 +9,7 @@ from scenarios_app.wire.decoded import (
     dict_items,
     get_nested,
 )
+from scenarios_app.wire.openai.annotations import decode_annotations
 
 _FINISHES: Final = {
     "stop": "stop",
@@ -18,7 +19,7 @@ _FINISHES: Final = {
     "content_filter": "content_filter",
 }
 # What a message holds that a document has no word for.
-_UNSAID: Final = ("audio", "annotations", "images", "executed_tools", "function_call")
+_UNSAID: Final = ("audio", "images", "executed_tools", "function_call")
 
 
 def decode_body(body: Any) -> DecodedResponse | None:
@@ -58,8 +59,11 @@ def _content(choice: dict[str, Any], message: Any) -> DecodedChoice:
     content.lost.update(name for name in _UNSAID if message.get(name))
     content.reasoning(message.get("reasoning") or message.get("reasoning_content"))
     message_content = message.get("content")
+    sources, is_exact = decode_annotations(message, message_content)
+    if not is_exact:
+        content.lost.add("annotations")
     if isinstance(message_content, str):
-        content.text(message_content)
+        content.text(message_content, sources)
     for part in dict_items(message_content):
         _part(content, part)
     for call in dict_items(message.get("tool_calls")):

@@ -222,16 +222,11 @@ def error_type(status: int) -> str:
 
 
 def citation_fields(citation: Citation, text: str, *, before: int = 0) -> dict[str, Json]:
-    """Return a citation of a text that starts after `before` characters.
-
-    It spans the cited words, or the whole text if they are not found in it.
-    """
-    cited = citation.cited_text
-    start = text.find(cited) if cited else -1
-    start, length = (0, len(text)) if start < 0 else (start, len(cited))
+    """Return a citation of a text that starts after `before` characters."""
+    start, end = citation.span_in(text)
     return {
         "start_index": before + start,
-        "end_index": before + start + length,
+        "end_index": before + end,
         "title": citation.title or "",
         "url": citation.url,
     }

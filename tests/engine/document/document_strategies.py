@@ -70,7 +70,16 @@ PIECE = st.one_of(
     maybe({"refusal": WRITTEN}),
 )
 ANSWER_JSON = JSON.filter(lambda value: value is not None)
-PART = PIECE | maybe({"json": ANSWER_JSON})
+CITATION = st.one_of(
+    maybe({"url": SOME}, title=TEXT, quote=TEXT),
+    maybe({"document": SOME}, quote=TEXT, document_index=WHOLE, chars=st.just([0, 9])),
+    maybe({"document": SOME}, file_id=SOME, pages=st.just([1, 2])),
+)
+PART = (
+    PIECE
+    | maybe({"json": ANSWER_JSON})
+    | maybe({"text": WRITTEN, "citations": st.lists(CITATION, max_size=2)})
+)
 END = {
     "finish_reason": st.sampled_from([None, "stop", "length", "tool_calls", "content_filter"]),
 }

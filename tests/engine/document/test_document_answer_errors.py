@@ -125,15 +125,15 @@ def test_invalid_answer_is_rejected_with_its_path(produce: Any, line: str) -> No
 
 
 PARTS: list[tuple[Any, str]] = [
-    ({}, ": expected exactly one of text, json, reasoning, tool_call, refusal"),
-    ({"signature": "s"}, ": expected exactly one of text, json, reasoning, tool_call, refusal"),
+    ({}, ": expected exactly one of text, reasoning, tool_call, refusal, json"),
+    ({"signature": "s"}, ": expected exactly one of text, reasoning, tool_call, refusal, json"),
     (
         {"text": "a", "refusal": "b"},
-        ": expected exactly one of text, json, reasoning, tool_call, refusal",
+        ": expected exactly one of text, reasoning, tool_call, refusal, json",
     ),
     (
         {"text": "a", "redacted": "b"},
-        ": expected exactly one of text, json, reasoning, tool_call, refusal",
+        ": expected exactly one of text, reasoning, tool_call, refusal, json",
     ),
     ({"text": "a", "signature": "s"}, ".signature: belongs to reasoning"),
     ({"refusal": "a", "redacted": False}, ".redacted: belongs to reasoning"),
@@ -152,7 +152,7 @@ def test_invalid_part_is_rejected_with_its_path(part: Any, line: str) -> None:
 
 CHUNKS: list[tuple[list[Any], str]] = [
     ([5], "[0]: expected a string or an object"),
-    ([{}], "[0]: expected exactly one of text, json, reasoning, tool_call, refusal"),
+    ([{}], "[0]: expected exactly one of text, reasoning, tool_call, refusal"),
     (
         [{"tool_call": {"arguments": "a"}}],
         "[0].tool_call.index: missing: a piece without a name goes on with a call",

@@ -77,11 +77,12 @@ def test_json_answer_survives_load_and_dump() -> None:
         ({"json": 1, "chunks": ["a"]}, ".chunks: cannot stand beside json"),
         (
             {"parts": [{"text": "a", "json": 1}]},
-            ".parts[0]: expected exactly one of text, json, reasoning, tool_call, refusal",
+            ".parts[0]: expected exactly one of text, reasoning, tool_call, refusal, json",
         ),
         (
             {"chunks": [{"json": 1}]},
-            ".chunks[0].json: belongs to parts: write the pieces of its text as chunks",
+            ".chunks[0].json: unknown key, expected one of text, reasoning, signature, redacted, "
+            "tool_call, refusal",
         ),
         ({"json": {"a": ["{{ town }}"]}}, ".json: unknown name in {{ town }}"),
     ],

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
+from hashlib import sha256
 
 import msgspec
 from msgspec.structs import replace
@@ -9,6 +10,7 @@ from msgspec.structs import replace
 from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Json, Usage
 from scenarios_app.engine.parts import (
     AnswerPart,
+    Citation,
     ReasoningPart,
     RefusalPart,
     ServerToolUsePart,
@@ -123,7 +125,23 @@ def usage_fields(usage: Usage) -> dict[str, Json]:
 
 def annotations_of(part: TextPart) -> list[Json]:
     """Return the citations of a text."""
-    return [{"type": "url_citation", **citation_fields(each, part.text)} for each in part.citations]
+    return [_annotation(citation, part.text) for citation in part.citations]
+
+
+def _annotation(citation: Citation, text: str) -> Json:
+    if not citation.document:
+        return {"type": "url_citation", **citation_fields(citation, text)}
+    return {
+        "type": "file_citation",
+        "file_id": citation.file_id or make_file_id(citation.document),
+        "filename": citation.document,
+        "index": citation.span_in(text)[1],
+    }
+
+
+def make_file_id(name: str) -> str:
+    """Return the id of a file that a script only names."""
+    return f"file-{sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:22]}"
 
 
 def _head(request: CanonicalRequest, response: CanonicalResponse, tier: str) -> dict[str, Json]:

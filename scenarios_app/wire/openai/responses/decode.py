@@ -9,6 +9,7 @@ from scenarios_app.wire.decoded import (
     dict_items,
     get_nested,
 )
+from scenarios_app.wire.openai.annotations import decode_annotations
 
 _ENDED = ("response.completed", "response.incomplete", "response.failed")
 
@@ -63,8 +64,12 @@ def _item(content: DecodedChoice, item: dict[str, Any]) -> None:
 def _part(content: DecodedChoice, part: dict[str, Any]) -> None:
     match part.get("type"):
         case "output_text":
-            content.text(part.get("text"))
-            content.lost.update(name for name in ("annotations", "logprobs") if part.get(name))
+            sources, is_exact = decode_annotations(part, part.get("text"))
+            content.text(part.get("text"), sources)
+            if not is_exact:
+                content.lost.add("annotations")
+            if part.get("logprobs"):
+                content.lost.add("logprobs")
         case "refusal":
             content.refusal(part.get("refusal"))
         case kind:
