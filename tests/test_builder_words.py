@@ -127,6 +127,18 @@ ANSWERS: list[tuple[Say, dict[str, Any]]] = [
     (lambda s: s.respond_with_refusal("no"), {"refusal": "no"}),
     (lambda s: s.respond_with_json({"a": 1}), {"json": {"a": 1}}),
     (
+        lambda s: s.respond_with_text("So.", citations=[{"url": "u"}]),
+        {"parts": [{"text": "So.", "citations": [{"url": "u"}]}]},
+    ),
+    (
+        lambda s: s.respond_with_hosted_tool("web_search", {"query": "q"}, result=[]),
+        {"parts": [{"hosted_tool": {"tool": "web_search", "input": {"query": "q"}, "result": []}}]},
+    ),
+    (
+        lambda s: s.respond_with_hosted_tool("mcp", server="w", name="f", error="gone"),
+        {"parts": [{"hosted_tool": {"tool": "mcp", "server": "w", "name": "f", "error": "gone"}}]},
+    ),
+    (
         lambda s: s.respond_with_text("Here:").respond_with_json([]),
         {"parts": [{"text": "Here:"}, {"json": []}]},
     ),

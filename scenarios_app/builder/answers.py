@@ -1,6 +1,6 @@
 """The builder's methods that script answers."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Self, TypedDict, Unpack
 
@@ -34,9 +34,11 @@ class Answers(Draft):
 
     __slots__ = ()
 
-    def respond_with_text(self, text: str) -> Self:
-        """Answer with text. Repeated, it adds another text part."""
-        return self._part("text", {"text": text})
+    def respond_with_text(self, text: str, *, citations: Sequence[Object] = ()) -> Self:
+        """Answer with text and its sources, as in a document. Repeated, it adds another text
+        part."""
+        sources: Object = {"citations": list(citations)} if citations else {}
+        return self._part("text", {"text": text, **sources})
 
     def respond_with_json(self, value: object) -> Self:
         """Answer with the compact text of a JSON value, for structured output."""
@@ -71,6 +73,23 @@ class Answers(Draft):
         text: Object = {"arguments": content} if input is None else {"input": input}
         call = {**_without_none(id=id), "name": name, **text, **_without_none(namespace=namespace)}
         return self._part("tool_call", call)
+
+    def respond_with_hosted_tool(
+        self,
+        tool: str,
+        input: Object | None = None,
+        *,
+        result: object = None,
+        error: str | None = None,
+        server: str | None = None,
+        name: str | None = None,
+    ) -> Self:
+        """Add the use of a tool that the provider runs itself, with its result or error; tools of
+        an MCP server have a `server` and a `name`."""
+        content = _without_none(
+            tool=tool, server=server, name=name, input=input, result=result, error=error
+        )
+        return self._part("hosted_tool", content)
 
     def respond_with_final_report(
         self,

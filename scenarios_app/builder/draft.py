@@ -9,7 +9,9 @@ from scenarios_app.engine.producing.produce import REPORT_ID, REPORT_TOOL
 
 Object: TypeAlias = Mapping[str, object]
 Section: TypeAlias = Literal["match", "expect", "failures", "produce", "side_effects"]
-PartKind: TypeAlias = Literal["reasoning", "text", "tool_call", "final_report", "refusal"]
+PartKind: TypeAlias = Literal[
+    "reasoning", "text", "tool_call", "final_report", "refusal", "hosted_tool"
+]
 
 # The order in which an answer's keys are sent; each single key can occur once.
 _ORDER = ("reasoning", "text", "tool_call", "final_report", "refusal")
@@ -57,8 +59,9 @@ class DraftStep:
     def _answer(self) -> dict[str, object]:
         """Return the parts under their own keys if that keeps their order, else as a list."""
         kinds = [kind for kind, _ in self.parts]
-        in_order = kinds == sorted(kinds, key=_ORDER.index)
-        if not in_order or any(kinds.count(kind) > 1 for kind in _SINGLE):
+        listed = "hosted_tool" in kinds or any("citations" in part for _, part in self.parts)
+        listed = listed or any(kinds.count(kind) > 1 for kind in _SINGLE)
+        if listed or kinds != sorted(kinds, key=_ORDER.index):
             return {"parts": [_part(kind, content) for kind, content in self.parts]}
         answer: dict[str, object] = {
             "reasoning": [content for kind, content in self.parts if kind == "reasoning"],
@@ -71,8 +74,8 @@ class DraftStep:
 
 
 def _part(kind: PartKind, content: Object) -> dict[str, object]:
-    if kind == "tool_call":
-        return {"tool_call": content}
+    if kind in ("tool_call", "hosted_tool"):
+        return {kind: content}
     if kind == "final_report":
         return {"tool_call": {"id": REPORT_ID, "name": REPORT_TOOL, "arguments": content}}
     return {kind if key == "text" else key: value for key, value in content.items()}

@@ -3,16 +3,17 @@
 import json
 from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
+from typing import Any
 
 from django.db.models import Q
 
 from scenarios_app.catalog import catalog
 from scenarios_app.catalog.snapshot import Snapshot
 from scenarios_app.engine.document import ScenarioDocument, compile_scenario
-from scenarios_app.engine.matching.lint import Suspicion, lint
+from scenarios_app.engine.matching.lint import Api, Suspicion, lint
 from scenarios_app.engine.scenario import Scenario
 from scenarios_app.models import ServedRequest
-from scenarios_app.wire.registry import providers
+from scenarios_app.wire.registry import providers, wires
 
 # So many of the newest requests with tools tell which ones there are.
 LATEST = 100
@@ -23,7 +24,7 @@ def suspicions_of(
 ) -> list[Suspicion]:
     """Return the suspicions about scenarios that compile; disabled ones are skipped."""
     scenarios = [compile_scenario(document) for document in documents if document.enabled]
-    return lint(scenarios, providers=set(providers()), offered=offered)
+    return lint(scenarios, providers=set(providers()), offered=offered, apis=_apis())
 
 
 def stored_suspicions() -> tuple[Suspicion, ...]:
@@ -34,8 +35,8 @@ def stored_suspicions() -> tuple[Suspicion, ...]:
 def suspicions_in_place(scenario: Scenario, *, of: str) -> list[Suspicion]:
     """Return the suspicions about a scenario as if it replaced the stored one of the given name."""
     others = (one for name, one in catalog.snapshot().index.by_name.items() if name != of)
-    provider_names = set(providers())
-    suspicions = lint([*others, scenario], providers=provider_names, offered=offered_tools())
+    known: dict[str, Any] = {"providers": set(providers()), "offered": offered_tools()}
+    suspicions = lint([*others, scenario], **known, apis=_apis())
     return [one for one in suspicions if one.scenario == scenario.name]
 
 
@@ -47,18 +48,29 @@ def suspicions_once_loaded(documents: Iterable[ScenarioDocument]) -> list[Suspic
     stored = catalog.snapshot().index.by_name
     others = [scenario for name, scenario in stored.items() if name not in names]
     served = [scenario for enabled, scenario in compiled if enabled]
-    provider_names, offered = set(providers()), offered_tools()
-    suspicions = lint([*others, *served], providers=provider_names, offered=offered)
+    known: dict[str, Any] = {"providers": set(providers()), "offered": offered_tools()}
+    known["apis"] = _apis()
+    suspicions = lint([*others, *served], **known)
     for enabled, scenario in compiled:
         if not enabled:
-            suspicions += lint([scenario], providers=provider_names, offered=offered)
+            suspicions += lint([scenario], **known)
     return [one for one in suspicions if one.scenario in names]
 
 
 @lru_cache(maxsize=2)
 def _of_snapshot(snapshot: Snapshot, offered: frozenset[str]) -> tuple[Suspicion, ...]:
     scenarios = tuple(snapshot.index.by_name.values())
-    return tuple(lint(scenarios, providers=set(providers()), offered=offered))
+    return tuple(lint(scenarios, providers=set(providers()), offered=offered, apis=_apis()))
+
+
+def _apis() -> tuple[Api, ...]:
+    """Return the APIs that the engine answers."""
+    return tuple(
+        Api(wire.provider, endpoint.canonical, endpoint.sends)
+        for wire in wires()
+        for endpoint in wire.endpoints
+        if endpoint.generates
+    )
 
 
 def offered_tools() -> set[str]:

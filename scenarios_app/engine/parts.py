@@ -12,6 +12,8 @@ FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "content_filte
 
 # The argument in which a function gets what is scripted as the input of a custom tool.
 INPUT = "input"
+# The name of the use that lists the tools of an MCP server.
+LIST_MCP_TOOLS = "mcp_list_tools"
 
 
 SourceUnit: TypeAlias = Literal["chars", "pages", "blocks"]
@@ -77,11 +79,13 @@ class ToolCallPart(msgspec.Struct, frozen=True, gc=False):
 
 
 class ServerToolUsePart(msgspec.Struct, frozen=True, gc=False):
-    """A call of a tool that the provider runs itself. `input` is the JSON text of an object."""
+    """A call of a tool that the provider runs itself. `input` is the JSON text of an object.
+    `server` is the label of the MCP server whose tool it is, empty if it is none's."""
 
     id: str
     name: str
     input: str
+    server: str = ""
 
 
 class ServerToolResultPart(msgspec.Struct, frozen=True, gc=False):
@@ -91,6 +95,7 @@ class ServerToolResultPart(msgspec.Struct, frozen=True, gc=False):
     name: str
     content: str
     error_code: str | None = None
+    server: str = ""
 
 
 class RefusalPart(msgspec.Struct, frozen=True, gc=False):
@@ -116,7 +121,7 @@ MessagePart: TypeAlias = (
     TextPart | ReasoningPart | ToolCallPart | ToolResultPart | RefusalPart | OpaquePart
 )
 ScriptedPart: TypeAlias = TextPart | ReasoningPart | ToolCallPart | RefusalPart
-"""Parts that a scenario document can script."""
+"""Parts that chunks can script."""
 AnswerPart: TypeAlias = ScriptedPart | ServerToolUsePart | ServerToolResultPart
 
 

@@ -152,7 +152,8 @@ class Endpoint(msgspec.Struct, frozen=True):
     are answered first, each as if it had been sent by itself. `decoder` decodes recorded responses;
     without it recordings are replayed byte for byte, but cannot be edited. `custom_tools` is true
     if the API has custom tools, whose calls are no function calls. `socket` makes the rules of a
-    WebSocket that is opened at this path and sends requests to this endpoint.
+    WebSocket that is opened at this path and sends requests to this endpoint. `sends` names the
+    hosted tools of documents that the API has, and `citations` if it has these.
     """
 
     method: str
@@ -172,6 +173,7 @@ class Endpoint(msgspec.Struct, frozen=True):
     socket: SocketFactory | None = None
     bodiless: bool = False
     custom_tools: bool = False
+    sends: frozenset[str] = frozenset()
     media_type: str = "application/json"
     canonical: str = ""
     """The path as steps name it, with its placeholders."""

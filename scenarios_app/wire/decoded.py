@@ -7,7 +7,9 @@ from typing import Any, Final
 
 from scenarios_app.engine.canonical import Json
 
-_ORDER: Final = ("reasoning", "text", "tool_call", "refusal")
+_ORDER: Final = ("reasoning", "text", "tool_call", "refusal", "hosted_tool")
+# Only lists of parts have these.
+_NEEDS_PARTS: Final = frozenset({"citations", "hosted_tool"})
 
 
 @dataclass(slots=True)
@@ -73,6 +75,11 @@ class DecodedChoice:
             call["result"] = result
         self.parts.append({"tool_call": call})
 
+    def hosted(self, tool: str, input: Json, **keys: Json) -> None:
+        """Append the use of a provider's tool; keys without a value are left out."""
+        used = {key: value for key, value in keys.items() if value is not None}
+        self.parts.append({"hosted_tool": {"tool": tool, "input": input, **used}})
+
     def _prose(self, kind: str, text: object) -> None:
         if not isinstance(text, str) or not text:
             return
@@ -87,7 +94,7 @@ class DecodedChoice:
         kinds = [next(kind for kind in _ORDER if _has(part, kind)) for part in self.parts]
         places = [_ORDER.index(kind) for kind in kinds]
         alone = kinds.count("text") <= 1 and kinds.count("refusal") <= 1
-        alone = alone and not any("citations" in part for part in self.parts)
+        alone = alone and not any(_NEEDS_PARTS & part.keys() for part in self.parts)
         produce: dict[str, Any] = {}
         if not self.parts:
             produce["text"] = ""

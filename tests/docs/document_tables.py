@@ -31,6 +31,7 @@ HEADINGS: Mapping[str, str] = {
     "FinalReportDocument": "a final report",
     "PartDocument": "a part",
     "CitationDocument": "a citation",
+    "HostedToolDocument": "a hosted tool",
     "ChoiceDocument": "a choice",
     "ChunkDocument": "a chunk",
     "ToolCallPieceDocument": "a piece of a call",

@@ -38,8 +38,8 @@ ROOM_LINES: Mapping[str, int] = {
     "mockllm_site/serve": 1_970,
     "scenarios_app": 790,
     "scenarios_app/admin": 6_470,
-    "scenarios_app/builder": 710,
-    "scenarios_app/catalog": 740,
+    "scenarios_app/builder": 732,
+    "scenarios_app/catalog": 746,
     "scenarios_app/cluster": 950,
     "scenarios_app/control": 3_764,
     "scenarios_app/engine": 12_906,
@@ -53,7 +53,7 @@ ROOM_LINES: Mapping[str, int] = {
     "scenarios_app/testing": 2_905,
     "scenarios_app/torture": 1_652,
     "scenarios_app/verdict": 2_230,
-    "scenarios_app/wire": 13_402,
+    "scenarios_app/wire": 13_764,
     "traces_app": 2_340,
 }
 

@@ -98,8 +98,11 @@ def _content_phrase(answer: Json) -> str:
         get_member(part, "reasoning") for part in parts
     )
     names = [get_short_text(call, "name") or "?" for call in calls if isinstance(call, dict)]
+    hosted = [get_member(part, "hosted_tool") for part in parts]
+    hosted_names = [get_short_text(tool, "tool") or "?" for tool in hosted if tool]
     phrases = [
         "reasoning" if has_reasoning else "",
+        f"hosted {list_first_names(list(hosted_names))}" if hosted_names else "",
         _first_text(texts, "text"),
         "JSON" if any(one is not None for one in values) else "",
         f"tool call{'s' if len(names) > 1 else ''} {list_first_names(list(names))}"

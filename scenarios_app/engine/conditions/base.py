@@ -20,6 +20,7 @@ SuspicionKind: TypeAlias = Literal[
     "broad",
     "narrow",
     "unoffered",
+    "unsent",
     "empty",
     "placeholder",
     "unfilled",

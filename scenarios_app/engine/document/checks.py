@@ -113,7 +113,7 @@ def _find_templates(dumped: Any, loc: Loc) -> Iterator[tuple[Loc, str]]:
                 yield from _find_templates(item, (*loc, number))
         case _:
             for key, item in dumped.items():
-                if key in ("arguments", "final_report", "json"):
+                if key in ("arguments", "final_report", "hosted_tool", "json"):
                     yield (*loc, key), text_or_json(item)
                 elif key in _TEMPLATED:
                     yield from _find_templates(item, (*loc, key))

@@ -27,6 +27,7 @@ from scenarios_app.engine.document.scenario import (
     StepDocument,
 )
 from scenarios_app.engine.parts import (
+    AnswerPart,
     Chunk,
     ReasoningPart,
     RefusalPart,
@@ -183,10 +184,13 @@ def _compile_choice(document: ChoiceDocument) -> ScriptedChoice:
     )
 
 
-def _compile_parts(document: ChoiceDocument) -> Iterator[ScriptedPart]:
+def _compile_parts(document: ChoiceDocument) -> Iterator[AnswerPart]:
     """Yield reasoning, text or JSON, tool calls, final report and refusal, or the listed parts."""
     for part in document.parts or ():
-        yield _compile_part(part)
+        if part.hosted_tool is not None:
+            yield from part.hosted_tool.compiled()
+        else:
+            yield _compile_part(part)
     for block in document.reasoning or ():
         yield _compile_reasoning(block.text, block.signature, block.redacted)
     if document.text is not None:

@@ -13,6 +13,7 @@ from pydantic import (
 
 from scenarios_app.engine.canonical import text_or_json
 from scenarios_app.engine.document.citations import CitationDocument, check_citations
+from scenarios_app.engine.document.hosted import HostedToolDocument
 from scenarios_app.engine.shapes import (
     Document,
     Finding,
@@ -156,7 +157,11 @@ class ProseDocument(Document):
 class PartDocument(ProseDocument):
     """One part of an answer, of exactly one kind."""
 
-    kinds: ClassVar[Mapping[str, str]] = {**ProseDocument.kinds, "json_value": "json"}
+    kinds: ClassVar[Mapping[str, str]] = {
+        **ProseDocument.kinds,
+        "json_value": "json",
+        "hosted_tool": "hosted_tool",
+    }
 
     tool_call: ToolCallDocument | None = None
     """A tool call."""
@@ -164,6 +169,8 @@ class PartDocument(ProseDocument):
     """Answer text: a JSON value other than null, sent as compact text."""
     citations: list[CitationDocument] = Field(default_factory=list)
     """The sources of the text."""
+    hosted_tool: HostedToolDocument | None = None
+    """The use of a tool that the provider runs itself, with its result."""
 
     def findings(self) -> Iterator[Finding]:
         yield from super().findings()

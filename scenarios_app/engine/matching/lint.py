@@ -4,9 +4,11 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, combinations
+from typing import NamedTuple
 
 from scenarios_app.engine.conditions.base import LintContext, SuspicionKind
 from scenarios_app.engine.conditions.subjects import sanitise_tool_name
+from scenarios_app.engine.conditions.texts import TextCondition
 from scenarios_app.engine.conditions.tools import (
     OfferedToolCondition,
     ToolCallCondition,
@@ -19,9 +21,11 @@ from scenarios_app.engine.matching.near_misses import (
     least_particular,
 )
 from scenarios_app.engine.parts import (
+    LIST_MCP_TOOLS,
     AnswerPart,
     ReasoningPart,
     RefusalPart,
+    ServerToolUsePart,
     TextPart,
     ToolCallPart,
     produced_text,
@@ -74,14 +78,25 @@ class Suspicion:
         return f"{self.scenario}: {step}{self.message}"
 
 
+class Api(NamedTuple):
+    """An API that the engine answers: its provider, its path as steps name it, and the hosted tools
+    that it has, with `citations` if it has these."""
+
+    provider: str
+    path: str
+    sends: frozenset[str]
+
+
 def lint(
     scenarios: Sequence[Scenario],
     *,
     providers: Collection[str] = (),
     offered: Collection[str] = (),
+    apis: Collection[Api] = (),
 ) -> list[Suspicion]:
-    """Return all findings, sorted by scenario and step. `providers` are the existing providers and
-    `offered` the tools that requests have offered so far; empty if unknown."""
+    """Return all findings, sorted by scenario and step. `providers` are the existing providers,
+    `offered` the tools that requests have offered so far, and `apis` what answers can hold; empty
+    if unknown."""
     matching = list(entries_of(scenarios, "match"))
     entries = [*matching, *entries_of(scenarios, "first_user_message")]
     context = LintContext(providers)
@@ -97,6 +112,7 @@ def lint(
         *(_find_broad(entry, context) for entry in matching),
         *map(_find_narrow_patterns, matching),
         *(_find_unoffered_tools(entry, offered) for entry in entries),
+        *(_find_unsent_parts(entry, apis) for entry in matching),
     )
     return sorted(findings, key=lambda warning: (warning.scenario, warning.step))
 
@@ -260,6 +276,37 @@ def _find_unoffered_tools(entry: Entry, offered: Collection[str]) -> Iterator[Su
             yield _make_suspicion(
                 entry, "unoffered", place, f"no request has offered {_join_names(missing)}"
             )
+
+
+def _find_unsent_parts(entry: Entry, apis: Collection[Api]) -> Iterator[Suspicion]:
+    """Yield hosted tools and citations that none of the step's APIs can send."""
+    sends = [
+        api.sends
+        for api in apis
+        if _is_among(api.provider, entry.match.provider) and _is_among(api.path, entry.match.path)
+    ]
+    scripted = dict.fromkeys(
+        name for part in _scripted_parts(entry.step) for name in _hosted_names(part)
+    )
+    for name in scripted if sends else ():
+        if not any(name in names for names in sends):
+            message = f"left out: no API of this step has {name.replace('_', ' ')}"
+            yield _make_suspicion(entry, "unsent", "produce.parts", message)
+
+
+def _is_among(text: str, alternatives: Sequence[TextCondition]) -> bool:
+    return not alternatives or any(condition.test(text) for condition in alternatives)
+
+
+def _hosted_names(part: AnswerPart) -> Iterator[str]:
+    """Yield what an API needs to send a part: the name of a hosted tool, or `citations`."""
+    match part:
+        case TextPart(citations=(_, *_)):
+            yield "citations"
+        case ServerToolUsePart(server=""):
+            yield part.name
+        case ServerToolUsePart():
+            yield part.name if part.name == LIST_MCP_TOOLS else "mcp"
 
 
 def _called_tools(step: Step) -> set[str]:

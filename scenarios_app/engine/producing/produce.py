@@ -95,8 +95,8 @@ def _framed_head(*texts: str) -> bytes:
     return b"".join([b"%d:%b" % (len(part), part) for part in parts])
 
 
-# Anthropic's prefix, used on every wire: it has most of these tools.
-SERVER_TOOL_PREFIX = "srvtoolu_"
+# Anthropic's prefixes, used on every wire: it has most of these tools.
+SERVER_TOOL_PREFIX, MCP_TOOL_PREFIX = "srvtoolu_", "mcptoolu_"
 
 
 def assign_ids(
@@ -124,15 +124,16 @@ class _IdAssigner(msgspec.Struct):
             case ToolCallPart(id=""):
                 return replace(part, id=self.prefix + next(self.fresh))
             case ServerToolUsePart():
-                called = self.used[part.name] = part.id or self.server_id()
+                called = self.used[part.name] = part.id or self.server_id(part.server)
                 return replace(part, id=called)
             case ServerToolResultPart(tool_use_id=""):
-                return replace(part, tool_use_id=self.used.get(part.name) or self.server_id())
+                called = self.used.get(part.name) or self.server_id(part.server)
+                return replace(part, tool_use_id=called)
             case _:
                 return part
 
-    def server_id(self) -> str:
-        return SERVER_TOOL_PREFIX + next(self.fresh)
+    def server_id(self, server: str) -> str:
+        return (MCP_TOOL_PREFIX if server else SERVER_TOOL_PREFIX) + next(self.fresh)
 
 
 MAX_CHOICES = 128

@@ -164,8 +164,12 @@ class TemplateFiller:
                 return part
             name, arguments = self.text(part.name), self.arguments(part.arguments)
             return replace(part, name=name, arguments=arguments)
-        if isinstance(part, ServerToolUsePart | ServerToolResultPart):
-            return part
+        if isinstance(part, ServerToolUsePart):
+            text = self.arguments(part.input)
+            return part if text is part.input else replace(part, input=text)
+        if isinstance(part, ServerToolResultPart):
+            text = self.arguments(part.content)
+            return part if text is part.content else replace(part, content=text)
         if not self._has_template(part.text):
             return part
         fill = self.arguments if isinstance(part, TextPart) and part.is_json else self.text

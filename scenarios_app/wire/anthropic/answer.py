@@ -12,6 +12,7 @@ from typing import Any
 
 from scenarios_app.engine.canonical import CanonicalResponse, Json
 from scenarios_app.engine.parts import (
+    LIST_MCP_TOOLS,
     AnswerPart,
     Citation,
     FinishReason,
@@ -40,6 +41,16 @@ _STOP_FIELDS = ("stop_reason", "stop_sequence", "stop_details")
 
 # These tools run in a container.
 CODE_TOOLS = frozenset({"code_execution", "bash_code_execution", "text_editor_code_execution"})
+_COMMAND_TOOLS = frozenset({"code_execution", "bash_code_execution"})
+_COMMAND_OUTPUT: Mapping[str, Json] = {"stdout": "", "stderr": "", "return_code": 0, "content": []}
+HOSTED_TOOLS = CODE_TOOLS | {
+    "web_search",
+    "web_fetch",
+    "tool_search_tool_regex",
+    "tool_search_tool_bm25",
+}
+# Tools of documents that Anthropic lacks. Any other name may be in an instruction block.
+_UNKNOWN_TOOLS = frozenset({"file_search", "image_generation", "google_maps"})
 _WEB_SEARCH = "web_search"
 _TOOL_SEARCH = "tool_search"
 # Result types are named after their tool, except this one.
@@ -134,8 +145,17 @@ def has_block(part: AnswerPart) -> bool:
             return part.text != ""
         case ReasoningPart():
             return bool(part.text or part.signature) or part.redacted is not None
+        case ServerToolUsePart():
+            # The list of an MCP server's tools is one block.
+            return part.name not in _UNKNOWN_TOOLS and not is_mcp_listing(part)
+        case ServerToolResultPart():
+            return part.name not in _UNKNOWN_TOOLS or bool(part.server)
         case _:
             return True
+
+
+def is_mcp_listing(part: ServerToolUsePart | ServerToolResultPart) -> bool:
+    return bool(part.server) and part.name == LIST_MCP_TOOLS
 
 
 def opening_block(part: AnswerPart) -> dict[str, Any]:
@@ -151,7 +171,10 @@ def opening_block(part: AnswerPart) -> dict[str, Any]:
             call = {"type": "tool_use", "id": part.id, "name": part.name, "input": {}}
             return {**call, "caller": _DIRECT}
         case ServerToolUsePart():
-            return {"type": "server_tool_use", "id": part.id, "name": part.name, "input": {}}
+            use = {"type": "server_tool_use", "id": part.id, "name": part.name, "input": {}}
+            if part.server:
+                use |= {"type": "mcp_tool_use", "server_name": part.server}
+            return use
         case ServerToolResultPart():
             return result_block(part)
         case _:
@@ -191,6 +214,8 @@ def _scripted_fields(response: CanonicalResponse, message: Mapping[str, Any]) ->
 
 def result_block(part: ServerToolResultPart) -> dict[str, Any]:
     """Return the block of a server tool's result. It has no deltas: a stream sends it whole."""
+    if part.server:
+        return _mcp_block(part)
     tool = _TOOL_SEARCH if part.name.startswith(_TOOL_SEARCH) else part.name
     block = f"{tool}_tool_result"
     content: Json = {"type": f"{block}_error", "error_code": part.error_code}
@@ -200,6 +225,22 @@ def result_block(part: ServerToolResultPart) -> dict[str, Any]:
             _search_results(result) if tool == _WEB_SEARCH else _tool_result_content(result, tool)
         )
     return {"type": block, "tool_use_id": part.tool_use_id, "content": content}
+
+
+def _mcp_block(part: ServerToolResultPart) -> dict[str, Any]:
+    """Return the block of an MCP tool's result, or of the list of a server's tools."""
+    result: Json = json.loads(part.content)
+    if is_mcp_listing(part):
+        tools = result if isinstance(result, list) else []
+        return {"type": "mcp_tool_listing", "mcp_server_name": part.server, "tools": tools}
+    text = part.error_code if part.error_code is not None else _to_text(result)
+    content = result if isinstance(result, list) else [{"type": "text", "text": text}]
+    return {
+        "type": "mcp_tool_result",
+        "tool_use_id": part.tool_use_id,
+        "is_error": part.error_code is not None,
+        "content": content,
+    }
 
 
 def citation_block(citation: Citation) -> dict[str, Any]:
@@ -254,6 +295,9 @@ def _search_result(item: Json) -> Json:
 def _tool_result_content(result: Json, tool: str) -> Json:
     """Return the scripted result of a tool other than web search, with the tool's result type."""
     kind: dict[str, Json] = {"type": _RESULT_TYPES.get(tool, f"{tool}_result")}
+    if tool in _COMMAND_TOOLS and not isinstance(result, list):
+        output = result if isinstance(result, dict) else {"stdout": _to_text(result)}
+        return {**kind, **_COMMAND_OUTPUT, **output}
     match result:
         case None:
             return kind

@@ -3,12 +3,14 @@
 from typing import Any, Final
 
 from scenarios_app.engine.canonical import Json
+from scenarios_app.wire.anthropic.answer import HOSTED_TOOLS
 from scenarios_app.wire.decoded import (
     DecodedChoice,
     DecodedResponse,
     ResponseDecoder,
     dict_items,
     get_nested,
+    parse_json,
 )
 
 _FINISHES: Final = {
@@ -87,8 +89,45 @@ def _block(content: DecodedChoice, block: dict[str, Any]) -> None:
             content.reasoning(None, redacted=block.get("data"))
         case "tool_use":
             content.call(block.get("name"), block.get("input"), id=block.get("id"))
+        case "server_tool_use" | "mcp_tool_use":
+            _use(content, block)
+        case str(kind) if kind.endswith("_tool_result") and _result(content, block):
+            pass
         case kind:
             content.lost.add(str(kind))
+
+
+def _use(content: DecodedChoice, block: dict[str, Any]) -> None:
+    """Append the use of a hosted tool, to which its result is added later."""
+    name, server, tool_input = block.get("name"), block.get("server_name"), block.get("input")
+    if isinstance(tool_input, str):
+        tool_input = parse_json(tool_input or "{}")
+    known = (server and name) or name in HOSTED_TOOLS
+    if not known or not isinstance(tool_input, dict):
+        content.lost.add(str(block["type"]))
+    elif server:
+        content.hosted("mcp", tool_input, server=server, name=name, id=block.get("id"))
+    else:
+        content.hosted(str(name), tool_input, id=block.get("id"))
+
+
+def _result(content: DecodedChoice, block: dict[str, Any]) -> bool:
+    """Add a result to the use right before it; return False if a document cannot hold it."""
+    used = content.parts[-1].get("hosted_tool") if content.parts else None
+    if not isinstance(used, dict) or used.get("id") != block.get("tool_use_id"):
+        return False
+    result = block.get("content")
+    if block["type"] == "mcp_tool_result":
+        if block.get("is_error"):
+            return False
+        used["result"] = result
+    elif str(get_nested(result, "type")).endswith("_error"):
+        if set(result or {}) != {"type", "error_code"}:
+            return False
+        used["error"] = get_nested(result, "error_code")
+    else:
+        used["result"] = result
+    return True
 
 
 def _citation(citation: dict[str, Any]) -> dict[str, Json]:

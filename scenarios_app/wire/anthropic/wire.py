@@ -5,7 +5,7 @@ from functools import partial
 from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, ErrorAnswer, Json
 from scenarios_app.engine.producing.usage import count_input
 from scenarios_app.wire.anthropic import batches
-from scenarios_app.wire.anthropic.answer import render_message
+from scenarios_app.wire.anthropic.answer import HOSTED_TOOLS, render_message
 from scenarios_app.wire.anthropic.decode import DECODER
 from scenarios_app.wire.anthropic.errors import OWN_ERRORS, answer_headers, error_envelope
 from scenarios_app.wire.anthropic.models import model_info, read_page, render_page
@@ -94,6 +94,7 @@ class AnthropicMessages:
             encode=_encode,
             cache_key=lambda request: request.own,
             decoder=DECODER,
+            sends=HOSTED_TOOLS | {"citations", "mcp", "mcp_list_tools"},
         ),
         Endpoint("POST", f"{MESSAGES}/count_tokens", partial(_read, counted=True), compute=_count),
         *batches.ENDPOINTS,

@@ -23,12 +23,24 @@ _TOOL_TYPES: Mapping[str, str] = {
     "file_search": "FILE_SEARCH",
 }
 _WEB_SEARCHES = ("web_search", "google_search")
-_CODE_EXECUTION = "code_execution"
+_CODE_EXECUTION, _IMAGE_GENERATION = "code_execution", "image_generation"
+HOSTED_TOOLS = frozenset(
+    {
+        "web_search",
+        "web_fetch",
+        "file_search",
+        "google_maps",
+        "code_execution",
+        "image_generation",
+    }
+)
 _OUTPUT_KEYS = ("output", "stdout", "content")
 
 
 def use_part(part: ServerToolUsePart) -> dict[str, Any] | None:
     """Return a tool use, or None if Google has no such tool."""
+    if part.server:
+        return None
     arguments: Json = json.loads(part.input)
     if part.name == _CODE_EXECUTION:
         code = arguments.get("code") if isinstance(arguments, dict) else None
@@ -41,7 +53,11 @@ def use_part(part: ServerToolUsePart) -> dict[str, Any] | None:
 
 def result_part(part: ServerToolResultPart) -> dict[str, Any] | None:
     """Return a tool's result, or None if Google has no such tool."""
+    if part.server:
+        return None
     result: Json = json.loads(part.content)
+    if part.name == _IMAGE_GENERATION and isinstance(result, str):
+        return {"inlineData": {"mimeType": "image/png", "data": result}}
     if part.name == _CODE_EXECUTION:
         outcome = "OUTCOME_OK" if part.error_code is None else "OUTCOME_FAILED"
         output = part.error_code or _output_text(result)
@@ -110,7 +126,7 @@ def grounding_metadata(choices: Iterable[Choice]) -> dict[str, Json]:
                         support = {**segment, "text": _supported_text(citation, part.text)}
                         found_at: Json = [chunks.index(chunk)]
                         supports.append({"segment": support, "groundingChunkIndices": found_at})
-                case ServerToolUsePart() if part.name in _WEB_SEARCHES:
+                case ServerToolUsePart(server="") if part.name in _WEB_SEARCHES:
                     queries += _queries(json.loads(part.input))
             if isinstance(part, TextPart | RefusalPart):
                 before += byte_length(part.text)
@@ -137,8 +153,10 @@ def _supported_text(citation: Citation, text: str) -> str:
 
 
 def _queries(fields: Json) -> list[Json]:
-    query = fields.get("query") if isinstance(fields, dict) else None
-    return [query] if isinstance(query, str) else []
+    if not isinstance(fields, dict):
+        return []
+    query, queries = fields.get("query"), fields.get("queries")
+    return queries if isinstance(queries, list) else [query] if isinstance(query, str) else []
 
 
 def _segment(citation: Citation, text: str, before: int) -> dict[str, Json]:

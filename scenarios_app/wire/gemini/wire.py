@@ -43,6 +43,7 @@ from scenarios_app.wire.gemini.request import (
     read_streamed,
 )
 from scenarios_app.wire.gemini.sample import MODELS, clients, sample
+from scenarios_app.wire.gemini.server_tools import HOSTED_TOOLS
 from scenarios_app.wire.gemini.stream import ARRAY, EVENTS, BlockedEncoder, Framing, GeminiEncoder
 from scenarios_app.wire.upstream import Upstream
 
@@ -97,6 +98,7 @@ def _endpoints(framing: Framing) -> tuple[Endpoint, ...]:
         "encode": partial(_encode, framing),
         "cache_key": lambda request: request.own,
         "decoder": DECODER,
+        "sends": HOSTED_TOOLS | {"citations"},
     }
     return (
         *_verb_endpoints("generateContent", read_generate, **answered),

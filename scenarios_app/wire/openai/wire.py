@@ -55,6 +55,7 @@ _ENDPOINTS = (
         cache_key=attrgetter("own"),
         decoder=DECODER,
         custom_tools=True,
+        sends=frozenset({"citations"}),
     ),
     completions.ENDPOINT,
     models.ENDPOINT,

@@ -75,10 +75,16 @@ CITATION = st.one_of(
     maybe({"document": SOME}, quote=TEXT, document_index=WHOLE, chars=st.just([0, 9])),
     maybe({"document": SOME}, file_id=SOME, pages=st.just([1, 2])),
 )
+HOSTED_TOOL = st.one_of(
+    maybe({"tool": st.just("web_search")}, id=NAME, input=st.dictionaries(TEXT, JSON), result=JSON),
+    maybe({"tool": st.just("web_fetch"), "error": SOME}),
+    maybe({"tool": st.just("mcp"), "server": SOME, "name": SOME}, result=JSON),
+)
 PART = (
     PIECE
     | maybe({"json": ANSWER_JSON})
     | maybe({"text": WRITTEN, "citations": st.lists(CITATION, max_size=2)})
+    | maybe({"hosted_tool": HOSTED_TOOL})
 )
 END = {
     "finish_reason": st.sampled_from([None, "stop", "length", "tool_calls", "content_filter"]),

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from scenarios_app.engine.document import compile_scenario, load_documents
-from scenarios_app.engine.matching.lint import MAX_COMPARED_STEPS, Suspicion, lint
+from scenarios_app.engine.matching.lint import MAX_COMPARED_STEPS, Api, Suspicion, lint
 from scenarios_app.engine.matching.near_misses import RULE_TEXTS
 from tests.engine.matching.linted import ANSWER, CALL, one, user
 
@@ -140,3 +140,37 @@ def test_steps_of_one_scenario_are_compared_beyond_many() -> None:
     assert [s.scenario for s in found(*of_two)] == ["c"]
     more = of("d", one({"model": "y"}), one({"model": "y"}))
     assert [(s.scenario, s.step) for s in found(*of_two, more)] == [("d", 2)]
+
+
+APIS = (
+    Api("openai", "/v1/responses", frozenset({"web_search", "mcp", "mcp_list_tools", "citations"})),
+    Api("openai", "/v1/chat/completions", frozenset({"citations"})),
+    Api("ollama", "/api/chat", frozenset()),
+)
+PARTS = [
+    {"hosted_tool": {"tool": "web_search", "result": []}},
+    {"hosted_tool": {"tool": "mcp", "server": "wiki", "name": "ask"}},
+    {"hosted_tool": {"tool": "mcp_list_tools", "server": "wiki"}},
+    {"text": "So.", "citations": [{"url": "u"}]},
+]
+
+
+@pytest.mark.parametrize(
+    ("match", "unsent"),
+    [
+        ({}, []),
+        ({"provider": "openai"}, []),
+        ({"provider": "ollama"}, ["web search", "mcp", "mcp list tools", "citations"]),
+        ({"path": "/v1/chat/completions"}, ["web search", "mcp", "mcp list tools"]),
+        ({"path": "/v1/elsewhere"}, []),
+    ],
+)
+def test_part_that_no_api_of_its_step_can_send_is_suspicious(
+    match: dict[str, str], unsent: list[str]
+) -> None:
+    step = {"match": {**match, "model": "m"}, "produce": {"parts": PARTS}}
+    (document,) = load_documents({"name": "s", "steps": [step]})
+    found = lint([compile_scenario(document)], apis=APIS)
+    assert [(one.kind, one.place, one.message) for one in found] == [
+        ("unsent", "produce.parts", f"left out: no API of this step has {name}") for name in unsent
+    ]

@@ -151,7 +151,7 @@ def test_a_web_search_is_an_item_of_its_own(given: str, query: str, queries: lis
 
 def test_other_tools_of_a_provider_are_left_out() -> None:
     parts = (
-        ServerToolUsePart("srv_1", "code_execution", "{}"),
+        ServerToolUsePart("srv_1", "bash_code_execution", "{}"),
         ServerToolResultPart("srv_1", "web_search", "[]"),
         TextPart("x"),
     )

@@ -181,8 +181,8 @@ def test_a_web_search_goes_through_its_states() -> None:
 
 def test_parts_without_an_output_item_send_nothing() -> None:
     parts = (
-        ServerToolUsePart("srv", "code_execution", '{"code":"1"}'),
-        ServerToolResultPart("srv", "code_execution", "1"),
+        ServerToolUsePart("srv", "bash_code_execution", '{"code":"1"}'),
+        ServerToolResultPart("srv", "bash_code_execution", "1"),
     )
     assert played(*parts) == []
 

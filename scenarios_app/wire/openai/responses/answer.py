@@ -1,6 +1,5 @@
 """Renders whole Responses of OpenAI: the output items and the status."""
 
-import json
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 
@@ -13,6 +12,7 @@ from scenarios_app.engine.parts import (
     Citation,
     ReasoningPart,
     RefusalPart,
+    ServerToolResultPart,
     ServerToolUsePart,
     TextPart,
     ToolCallPart,
@@ -21,6 +21,7 @@ from scenarios_app.wire.logprobs import token_logprobs
 from scenarios_app.wire.openai.families import family_of
 from scenarios_app.wire.openai.obfuscation import make_opaque_text
 from scenarios_app.wire.openai.responses.echo import echo_fields, reasoning_effort, service_tier
+from scenarios_app.wire.openai.responses.hosted import hosted_item
 from scenarios_app.wire.openai.responses.request import ResponseFields
 from scenarios_app.wire.openai.shared import citation_fields
 
@@ -29,7 +30,6 @@ _RESERVED_FIELDS = frozenset({"object", "output", "usage"})
 # Fields that are not known when a stream begins.
 _STATUS_FIELDS = frozenset({"completed_at", "error", "incomplete_details", "status"})
 _REASONS: Mapping[str, str] = {"length": "max_output_tokens", "content_filter": "content_filter"}
-_WEB_SEARCH = "web_search"
 # The key of unscripted reasoning, before the first part of the first choice.
 UNSCRIPTED_REASONING = (-1, 0)
 
@@ -53,6 +53,12 @@ def output_items(
     """
     own: ResponseFields = request.own
     used_ids: set[str] = set()
+    results = {
+        part.tool_use_id: part
+        for choice in response.choices
+        for part in choice.parts
+        if isinstance(part, ServerToolResultPart)
+    }
     items: dict[tuple[int, int], OutputItem] = {}
     if _has_unscripted_reasoning(request, response):
         thought = ReasoningPart("")
@@ -65,7 +71,10 @@ def output_items(
                 part = replace(part, id=_make_unique(part.id, used_ids))
             item_id = f"{response.id}{len(items):02x}"
             content = _content(part, own.top_logprobs)
-            item = _message_item(item_id, content) if content else _item(part, item_id)
+            if isinstance(part, ServerToolUsePart):
+                item = hosted_item(part, results.get(part.id), item_id, own.included)
+            else:
+                item = _message_item(item_id, content) if content else _item(part, item_id)
             if item is not None:
                 items[number, index] = OutputItem(len(items), part, item, content)
     if family_of(request.model).phased:
@@ -232,13 +241,6 @@ def _item(part: AnswerPart, item_id: str) -> dict[str, Json] | None:
             if part.namespace:
                 item["namespace"] = part.namespace
             return item
-        case ServerToolUsePart() if part.name.startswith(_WEB_SEARCH):
-            return {
-                "type": "web_search_call",
-                "id": f"ws_{item_id}",
-                "status": "completed",
-                "action": _search_action(json.loads(part.input)),
-            }
         case _:
             return None
 
@@ -251,9 +253,3 @@ def _message_item(item_id: str, content: Json) -> dict[str, Json]:
         "role": "assistant",
         "content": [content],
     }
-
-
-def _search_action(fields: Mapping[str, Json]) -> Json:
-    query = fields.get("query")
-    queries: list[Json] = [query] if isinstance(query, str) else []
-    return {"type": "search", "query": query if queries else "", "queries": queries}

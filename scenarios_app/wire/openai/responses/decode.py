@@ -2,12 +2,14 @@
 
 from typing import Any
 
+from scenarios_app.engine.canonical import Json
 from scenarios_app.wire.decoded import (
     DecodedChoice,
     DecodedResponse,
     ResponseDecoder,
     dict_items,
     get_nested,
+    parse_json,
 )
 from scenarios_app.wire.openai.annotations import decode_annotations
 
@@ -58,7 +60,45 @@ def _item(content: DecodedChoice, item: dict[str, Any]) -> None:
             if item.get("encrypted_content"):
                 content.lost.add("encrypted_content")
         case kind:
-            content.lost.add(str(kind))
+            if not _decode_hosted(content, item):
+                content.lost.add(str(kind))
+
+
+def _decode_hosted(content: DecodedChoice, item: dict[str, Any]) -> bool:
+    """Append the use of a hosted tool; return False if a document cannot hold it."""
+    action = item.get("action") or {}
+    match item:
+        case {"type": "web_search_call", "status": "completed"}:
+            queries = action.get("queries")
+            if set(action) - {"type", "query", "queries"} or not isinstance(queries, list):
+                return False
+            content.hosted("web_search", {"queries": queries})
+        case {"type": "file_search_call", "status": "completed", "queries": list(queries)}:
+            content.hosted("file_search", {"queries": queries}, result=item.get("results") or [])
+        case {"type": "code_interpreter_call", "status": "completed", "code": str(code)}:
+            outputs = item.get("outputs")
+            if any(one.get("type") != "logs" for one in dict_items(outputs)):
+                return False
+            logs = "".join(str(one.get("logs") or "") for one in dict_items(outputs))
+            content.hosted("code_execution", {"code": code}, result=logs if outputs else None)
+        case {"type": "image_generation_call", "status": "completed", "result": str(image)}:
+            named = {"prompt": "revised_prompt", "size": "size", "quality": "quality"}
+            fields = {into: item[key] for into, key in named.items() if item.get(key)}
+            content.hosted("image_generation", fields, result=image)
+        case {"type": "mcp_call", "error": None, "output": str(output), "arguments": str(text)}:
+            arguments = parse_json(text)
+            server, name = item.get("server_label"), item.get("name")
+            if not (isinstance(arguments, dict) and server and name):
+                return False
+            content.hosted("mcp", arguments, server=server, name=name, result=output)
+        case {"type": "mcp_list_tools", "tools": list(tools), "server_label": str(server)}:
+            listed: Json = [{k: v for k, v in tool.items() if v is not None} for tool in tools]
+            if item.get("error"):
+                return False
+            content.hosted("mcp_list_tools", {}, server=server, result=listed)
+        case _:
+            return False
+    return True
 
 
 def _part(content: DecodedChoice, part: dict[str, Any]) -> None:

@@ -72,10 +72,10 @@ class ResponseFields(msgspec.Struct, frozen=True):
 
     `echoed` are the body fields that the response repeats, and its input; `conversation` is the id
     of the one to continue; `obfuscated` pads deltas; `top_logprobs` is the number of alternatives
-    per token, None for no log probabilities; `items` are those of the input. The rest is set when
-    the history is loaded: the items that references name, the items `before` the input, the name
-    of the previous response, and the conversation's metadata. `recorded_items` replace the recorded
-    `items`, if given.
+    per token, None for no log probabilities; `items` are those of the input; `included` names
+    further outputs. The rest is set when the history is loaded: the items that references name, the
+    items `before` the input, the name of the previous response, and the conversation's metadata.
+    `recorded_items` replace the recorded `items`, if given.
     """
 
     echoed: Mapping[str, Json] = {}
@@ -83,6 +83,7 @@ class ResponseFields(msgspec.Struct, frozen=True):
     obfuscated: bool = True
     top_logprobs: int | None = None
     items: tuple[Node, ...] = ()
+    included: tuple[Json, ...] = ()
     before: tuple[Node, ...] = ()
     recorded_items: bytes | None = None
     previous: str | None = None
@@ -115,7 +116,9 @@ def read_response(call: Call, endpoint: Endpoint, params: Params, body: Node) ->
         json=to_json_format(form, "text.format"),
         headers=call.headers,
         metadata=fields.get("metadata", {}),
-        own=ResponseFields(echoed, named, _obfuscated(fields), _top_logprobs(body), items),
+        own=ResponseFields(
+            echoed, named, _obfuscated(fields), _top_logprobs(body), items, _included(body)
+        ),
     )
 
 
@@ -151,9 +154,14 @@ def build_conversation(
 
 def _top_logprobs(body: Node) -> int | None:
     """Return the number of alternatives per token, requested by number or through `include`."""
-    top, include = read_top_logprobs(body), body.maybe("include")
-    is_included = include is not None and _LOGPROBS in [item.value for item in include.items()]
-    return top if is_included or top else None
+    top = read_top_logprobs(body)
+    return top if _LOGPROBS in _included(body) or top else None
+
+
+def _included(body: Node) -> tuple[Json, ...]:
+    """Return the further outputs that are requested."""
+    include = body.maybe("include")
+    return tuple(item.value for item in include.items()) if include else ()
 
 
 def _obfuscated(fields: Mapping[str, Any]) -> bool:

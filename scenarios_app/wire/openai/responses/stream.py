@@ -22,10 +22,10 @@ from scenarios_app.wire.openai.responses.answer import (
     output_items,
     response_body,
 )
+from scenarios_app.wire.openai.responses.hosted import HOSTED_ITEMS
 from scenarios_app.wire.openai.responses.request import ResponseFields
 
 _FINAL_EVENTS = {"incomplete": "response.incomplete", "failed": "response.failed"}
-_SEARCH_STATES = ("in_progress", "searching", "completed")
 _SUMMARY: dict[str, Json] = {"type": "summary_text"}
 # The name of each kind's delta events, and the index field that they have.
 _DELTAS: Mapping[str, tuple[str, ...]] = {
@@ -34,13 +34,14 @@ _DELTAS: Mapping[str, tuple[str, ...]] = {
     "reasoning": ("reasoning_summary_text", "summary_index"),
     "function_call": ("function_call_arguments",),
     "custom_tool_call": ("custom_tool_call_input",),
+    "mcp_call": ("mcp_call_arguments",),
 }
 _EMPTY_ITEMS: Mapping[str, dict[str, Json]] = {
     "message": {"content": []},
     "reasoning": {"summary": []},
     "function_call": {"arguments": ""},
     "custom_tool_call": {"input": ""},
-    "web_search_call": {},
+    **{kind: dict(hosted.empty) for kind, hosted in HOSTED_ITEMS.items()},
 }
 _EMPTY_CONTENT: Mapping[str, Json] = {
     "text": "",
@@ -108,9 +109,8 @@ class ResponseEncoder:
             case "reasoning" if item["summary"]:
                 kind, part = "response.reasoning_summary_part.added", {**_SUMMARY, "text": ""}
                 sent += self._of_summary(kind, placed, part=part)
-            case "web_search_call":
-                for state in _SEARCH_STATES:
-                    sent += self._of_item(f"response.web_search_call.{state}", placed)
+            case kind if kind in HOSTED_ITEMS:
+                sent += self._of_item(f"response.{kind}.in_progress", placed)
         self._frame = self._framed(placed)
         return sent
 
@@ -118,7 +118,11 @@ class ResponseEncoder:
         """Return the bytes before a delta's number, between it and the text, and after that."""
         if not streamed_text(placed.part) or (kind_key := _delta_kind(placed)) not in _DELTAS:
             return None
-        kind, *within = _DELTAS[kind_key]
+        return self._make_frame(placed, *_DELTAS[kind_key])
+
+    def _make_frame(
+        self, placed: OutputItem, kind: str, *within: str
+    ) -> tuple[bytes, bytes, bytes]:
         places: dict[str, Json] = {"item_id": placed.item["id"], "output_index": placed.index}
         places |= dict.fromkeys(within, 0)
         name = f"response.{kind}.delta".encode()
@@ -164,9 +168,34 @@ class ResponseEncoder:
             case "custom_tool_call":
                 kind = "response.custom_tool_call_input.done"
                 sent = self._of_item(kind, placed, input=item["input"])
+            case kind if kind in HOSTED_ITEMS:
+                sent = self._hosted_done(placed)
             case _:
                 sent = b""
         return sent + self._of_output("response.output_item.done", placed, item=item)
+
+    def _hosted_done(self, placed: OutputItem) -> bytes:
+        """Return what a hosted tool got, and its states up to the last one."""
+        item, sent = placed.item, b""
+        kind = str(item["type"])
+        hosted = HOSTED_ITEMS[kind]
+        match kind:
+            case "code_interpreter_call":
+                # The part streams as JSON, the code as itself.
+                self._frame = self._make_frame(placed, "code_interpreter_call_code")
+                sent += self._delta(str(item["code"]))
+                self._frame = None
+                event = "response.code_interpreter_call_code.done"
+                sent += self._of_item(event, placed, code=item["code"])
+            case "mcp_call":
+                event = "response.mcp_call_arguments.done"
+                sent += self._of_item(event, placed, arguments=item["arguments"])
+        *before, last = hosted.states
+        if hosted.can_fail and item.get("error") is not None:
+            last = "failed"
+        for state in (*before, last):
+            sent += self._of_item(f"response.{kind}.{state}", placed)
+        return sent
 
     def _content_done(self, placed: OutputItem) -> bytes:
         part, sent = placed.part, b""

@@ -31,6 +31,7 @@ from scenarios_app.wire.openai.fields import ListPage, read_integer, read_page, 
 from scenarios_app.wire.openai.responses import conversations
 from scenarios_app.wire.openai.responses.answer import response_body, usage_fields
 from scenarios_app.wire.openai.responses.decode import DECODER
+from scenarios_app.wire.openai.responses.hosted import HOSTED_TOOLS
 from scenarios_app.wire.openai.responses.items import pack_items
 from scenarios_app.wire.openai.responses.memory import (
     HISTORY,
@@ -170,7 +171,7 @@ def _cache_key(request: CanonicalRequest) -> bytes:
         (
             {key: value for key, value in own.echoed.items() if key != "input"},
             *(request.metadata, request.temperature, request.top_p, request.tool_choice),
-            *(own.conversation, own.obfuscated, own.top_logprobs),
+            *(own.conversation, own.obfuscated, own.top_logprobs, own.included),
         )
     )
 
@@ -231,6 +232,7 @@ _ENDPOINTS = (
         archival=replace(RECORDING_HISTORY, record_computed=_record_warm_up),
         cache_key=_cache_key,
         custom_tools=True,
+        sends=HOSTED_TOOLS | {"citations"},
         socket=ResponsesSocket,
     ),
     Endpoint("POST", f"{_PATH}/input_tokens", read_response, compute=_count, archival=HISTORY),

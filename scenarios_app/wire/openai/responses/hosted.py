@@ -1,0 +1,173 @@
+"""The output items of tools that OpenAI runs itself, and the states in which they stream."""
+
+import json
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from scenarios_app.engine.canonical import Json, text_or_json
+from scenarios_app.engine.parts import LIST_MCP_TOOLS, ServerToolResultPart, ServerToolUsePart
+
+# What a request has to ask for in `include`.
+SOURCES: Final = "web_search_call.action.sources"
+CODE_OUTPUTS: Final = "code_interpreter_call.outputs"
+FILE_RESULTS: Final = "file_search_call.results"
+HOSTED_TOOLS: Final = frozenset(
+    {"web_search", "file_search", "code_execution", "image_generation", "mcp", "mcp_list_tools"}
+)
+
+
+class HostedItem(msgspec.Struct, frozen=True):
+    """How an item of a kind streams: its fields at the start, and its states after `in_progress`.
+    The last one is `failed` if the item is, and the API has an event for that."""
+
+    empty: Mapping[str, Json]
+    states: tuple[str, ...] = ("completed",)
+    can_fail: bool = False
+
+
+HOSTED_ITEMS: Mapping[str, HostedItem] = {
+    "web_search_call": HostedItem({}, ("searching", "completed")),
+    "file_search_call": HostedItem({"queries": [], "results": None}, ("searching", "completed")),
+    "code_interpreter_call": HostedItem(
+        {"code": "", "outputs": None}, ("interpreting", "completed")
+    ),
+    "image_generation_call": HostedItem({"result": None}, ("generating", "completed")),
+    "mcp_call": HostedItem({"arguments": "", "output": None, "error": None}, can_fail=True),
+    "mcp_list_tools": HostedItem({"tools": [], "error": None}, can_fail=True),
+}
+
+
+def hosted_item(
+    use: ServerToolUsePart,
+    result: ServerToolResultPart | None,
+    item_id: str,
+    included: Collection[Json],
+) -> dict[str, Json] | None:
+    """Return the item of a tool's use with its result, or None if OpenAI has no such tool.
+
+    As from the real API, sources, outputs of code and results of a file search are there only if
+    the request includes them.
+    """
+    fields: dict[str, Json] = json.loads(use.input)
+    value: Json = json.loads(result.content) if result is not None else None
+    error = result.error_code if result is not None else None
+    status: dict[str, Json] = {"status": "completed" if error is None else "failed"}
+    if use.server:
+        return _mcp_item(use, value, error, item_id)
+    if use.name.startswith("web_search"):
+        action = _search_action(fields)
+        if SOURCES in included:
+            action["sources"] = [{"type": "url", "url": url} for url in _urls(value)]
+        return {"type": "web_search_call", "id": f"ws_{item_id}", **status, "action": action}
+    match use.name:
+        case "file_search":
+            return {
+                "type": "file_search_call",
+                "id": f"fs_{item_id}",
+                **status,
+                "queries": _queries(fields),
+                "results": _found_files(value) if FILE_RESULTS in included else None,
+            }
+        case "code_execution":
+            code = fields.get("code")
+            logs: Json = [{"type": "logs", "logs": error or _output_text(value)}]
+            return {
+                "type": "code_interpreter_call",
+                "id": f"ci_{item_id}",
+                **status,
+                "code": code if isinstance(code, str) else use.input,
+                "container_id": f"cntr_{item_id}",
+                "outputs": logs if CODE_OUTPUTS in included and result is not None else None,
+            }
+        case "image_generation":
+            return {
+                "type": "image_generation_call",
+                "id": f"ig_{item_id}",
+                **status,
+                "action": "generate",
+                "background": "opaque",
+                "output_format": "png",
+                "quality": fields.get("quality", "auto"),
+                "result": value,
+                "revised_prompt": fields.get("prompt"),
+                "size": fields.get("size", "1024x1024"),
+            }
+        case _:
+            return None
+
+
+def _mcp_item(
+    use: ServerToolUsePart, value: Json, error: str | None, item_id: str
+) -> dict[str, Json]:
+    if use.name == LIST_MCP_TOOLS:
+        tools: Json = [{"annotations": None, "description": None, **tool} for tool in _dicts(value)]
+        return {
+            "type": "mcp_list_tools",
+            "id": f"mcpl_{item_id}",
+            "server_label": use.server,
+            "tools": tools,
+            "error": error,
+        }
+    failure: Json = None
+    if error is not None:
+        content: Json = [{"type": "text", "text": error}]
+        failure = {"type": "mcp_tool_execution_error", "content": content}
+    return {
+        "type": "mcp_call",
+        "id": f"mcp_{item_id}",
+        "status": "completed" if error is None else "failed",
+        "approval_request_id": None,
+        "arguments": use.input,
+        "error": failure,
+        "name": use.name,
+        "output": None if value is None else _output_text(value),
+        "server_label": use.server,
+    }
+
+
+def _search_action(fields: Mapping[str, Json]) -> dict[str, Json]:
+    queries = _queries(fields)
+    return {"type": "search", "query": queries[0] if queries else "", "queries": queries}
+
+
+def _queries(fields: Mapping[str, Json]) -> list[Json]:
+    queries, query = fields.get("queries"), fields.get("query")
+    if isinstance(queries, list):
+        return queries
+    return [query] if isinstance(query, str) else []
+
+
+def _urls(value: Json) -> list[Json]:
+    return [hit["url"] for hit in _dicts(value) if "url" in hit]
+
+
+def _found_files(value: Json) -> list[Json]:
+    """Return the results of a file search; `document` is the name of a file."""
+    fields: dict[str, Json] = {"attributes": {}, "file_id": None, "score": None, "text": ""}
+    found: list[Json] = []
+    for hit in _dicts(value):
+        named = {"filename" if key == "document" else key: value for key, value in hit.items()}
+        found.append({**fields, "filename": None, **named})
+    return found
+
+
+def _output_text(value: Json) -> str:
+    """Return what code printed, or the texts of a result."""
+    match value:
+        case {"stdout": str(stdout), **more}:
+            stderr = more.get("stderr")
+            return stdout + (stderr if isinstance(stderr, str) else "")
+        case [{"text": str()}, *_]:
+            return "\n".join(text_or_json(block.get("text")) for block in _dicts(value))
+        case None:
+            return ""
+        case _:
+            return text_or_json(value)
+
+
+def _dicts(value: Json) -> list[dict[str, Any]]:
+    """Return the objects of a list, or a single object as a list."""
+    values = value if isinstance(value, list) else [value]
+    return [one for one in values if isinstance(one, dict)]
