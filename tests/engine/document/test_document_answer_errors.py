@@ -125,15 +125,18 @@ def test_invalid_answer_is_rejected_with_its_path(produce: Any, line: str) -> No
 
 
 PARTS: list[tuple[Any, str]] = [
-    ({}, ": expected exactly one of text, reasoning, tool_call, refusal, json"),
-    ({"signature": "s"}, ": expected exactly one of text, reasoning, tool_call, refusal, json"),
+    ({}, ": expected exactly one of text, reasoning, tool_call, refusal, json, hosted_tool"),
+    (
+        {"signature": "s"},
+        ": expected exactly one of text, reasoning, tool_call, refusal, json, hosted_tool",
+    ),
     (
         {"text": "a", "refusal": "b"},
-        ": expected exactly one of text, reasoning, tool_call, refusal, json",
+        ": expected exactly one of text, reasoning, tool_call, refusal, json, hosted_tool",
     ),
     (
         {"text": "a", "redacted": "b"},
-        ": expected exactly one of text, reasoning, tool_call, refusal, json",
+        ": expected exactly one of text, reasoning, tool_call, refusal, json, hosted_tool",
     ),
     ({"text": "a", "signature": "s"}, ".signature: belongs to reasoning"),
     ({"refusal": "a", "redacted": False}, ".redacted: belongs to reasoning"),

@@ -77,7 +77,8 @@ def test_json_answer_survives_load_and_dump() -> None:
         ({"json": 1, "chunks": ["a"]}, ".chunks: cannot stand beside json"),
         (
             {"parts": [{"text": "a", "json": 1}]},
-            ".parts[0]: expected exactly one of text, reasoning, tool_call, refusal, json",
+            ".parts[0]: expected exactly one of text, reasoning, tool_call, refusal, json, "
+            "hosted_tool",
         ),
         (
             {"chunks": [{"json": 1}]},
