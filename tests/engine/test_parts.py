@@ -1,5 +1,7 @@
 """What each kind of part streams in deltas, and what it says in all."""
 
+import json
+
 import pytest
 
 from scenarios_app.engine.canonical import Choice
@@ -49,8 +51,16 @@ def test_a_server_tools_input_streams_in_two_fragments_at_least() -> None:
     assert list(deltas_of(RESULT, 1)) == []
 
 
-def test_server_tool_parts_are_not_filled() -> None:
-    filling = TemplateFiller(lambda: {"city": "Paris"}, 1000)
+def test_server_tool_parts_are_filled_as_json() -> None:
+    filling = TemplateFiller(lambda: {"city": 'the "city"'}, 1000)
+    use, result = filling.part(USE), filling.part(RESULT)
+    assert isinstance(use, ServerToolUsePart) and isinstance(result, ServerToolResultPart)
+    assert json.loads(use.input) == {"query": 'the "city"'}
+    assert "{{" not in result.content
+
+
+def test_server_tool_parts_without_templates_stay_as_they_are() -> None:
+    filling = TemplateFiller(None, 1000)
     assert [filling.part(USE), filling.part(RESULT)] == [USE, RESULT]
 
 
