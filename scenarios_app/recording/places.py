@@ -11,8 +11,7 @@ from scenarios_app.recording import RecordedRequest
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.body import Limits, Node, read_body
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.registry import Target, find_intended_path, find_target, upstreams
-from scenarios_app.wire.upstream import Upstream
+from scenarios_app.wire.registry import Target, find_intended_path, find_target, find_upstream
 
 # Titles of APIs without a wire, by the end of their host names.
 _TITLES: Final[Mapping[str, str]] = {
@@ -60,7 +59,7 @@ def place_request(recorded: RecordedRequest) -> PlacedRequest | None:
     API."""
     url = recorded.url_parts
     host = (url.hostname or "").lower()
-    upstream = _find_upstream(host)
+    upstream = find_upstream(host)
     path = (upstream.path_prefix if upstream else "") + (url.path or "/")
     headers = {name.lower(): value for name, value in recorded.headers}
     call = Call(
@@ -83,15 +82,6 @@ def place_request(recorded: RecordedRequest) -> PlacedRequest | None:
         if target is None or target.endpoint is None:
             return None
     return PlacedRequest(call, target, _read(call, target))
-
-
-def _find_upstream(host: str) -> Upstream | None:
-    """Return the upstream that has this host name, or None."""
-    for upstream in upstreams().values():
-        for name in upstream.hosts:
-            if host == name or (name.startswith(".") and host.endswith(name)):
-                return upstream
-    return None
 
 
 def describe_unsupported_api(recorded: RecordedRequest) -> str:

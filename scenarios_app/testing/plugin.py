@@ -6,7 +6,7 @@ test wants the server.
 
 import os
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,12 +15,13 @@ import pytest
 
 if TYPE_CHECKING:
     from scenarios_app.testing.cassettes import TestCassette
+    from scenarios_app.testing.guard import ProviderGuard
     from scenarios_app.testing.lease import ServerLease
     from scenarios_app.testing.sessions import SharedServer
     from scenarios_app.testing.stubs import Mockllm
 
 MARKER = "mockllm"
-MARKER_ARGUMENTS = ("scenario", "strict", "allow_unserved", "cassette")
+MARKER_ARGUMENTS = ("scenario", "strict", "allow_unserved", "cassette", "guard")
 MODES = ("none", "once", "new", "all")
 URL = "MOCKLLM_URL"
 RECORD = "MOCKLLM_RECORD"
@@ -36,6 +37,15 @@ OPTIONS = {
 }
 FLAGS = {
     "--mockllm-watch": "load the scenario files of mockllm_config again when they change",
+    "--mockllm-guard": "stop requests to real providers in tests with the fixture mockllm (the "
+    "default, unless pytest's configuration has mockllm_guard = false)",
+    "--no-mockllm-guard": "let such tests call real providers",
+}
+# The setting in pytest's configuration, and the destination of both flags.
+GUARD = "mockllm_guard"
+SWITCHES: dict[str, dict[str, Any]] = {
+    "--mockllm-guard": {"dest": GUARD, "action": "store_true", "default": None},
+    "--no-mockllm-guard": {"dest": GUARD, "action": "store_false", "default": None},
 }
 METAVARS = {"--mockllm-url": "URL", "--mockllm-record": "MODE"}
 
@@ -54,24 +64,28 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     for option, meaning in {**OPTIONS, **FLAGS}.items():
         metavar = METAVARS.get(option, "FILE")
         takes: dict[str, Any] = {"metavar": metavar, "default": None}
+        if option in FLAGS:
+            takes = SWITCHES.get(option, {"action": "store_true"})
         try:
-            group.addoption(
-                option, help=meaning, **({"action": "store_true"} if option in FLAGS else takes)
-            )
+            group.addoption(option, help=meaning, **takes)
         except ValueError as error:
             raise pytest.UsageError(
                 f"{option} is an option of another plugin too ({error}): "
                 "leave one of them out with -p no:NAME"
             ) from None
+    meaning = "stop requests to real providers in tests with the fixture mockllm"
+    parser.addini(GUARD, meaning, type="bool", default=True)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        "mockllm(scenario=…, strict=True, allow_unserved=False, cassette=None): a session on the "
-        "mock server, with a scenario (name, file, document or builder) beside those of all tests; "
+        "mockllm(scenario=…, strict=True, allow_unserved=False, cassette=None, guard=True): a "
+        "session on the mock server, with a scenario (name, file, document or builder) beside "
+        "those of all tests; "
         "strict: what the verdict finds fails the test; allow_unserved: steps need not answer; "
-        "cassette: True or a path, from which it is answered, or into which it is recorded.",
+        "cassette: True or a path, from which it is answered, or into which it is recorded; "
+        "guard: False lets the test call real providers.",
     )
     mode = _mode(config)
     if mode not in MODES:
@@ -227,9 +241,11 @@ def mockllm(request: pytest.FixtureRequest, mockllm_server: "SharedServer") -> I
             if marker["cassette"]
             else None
         )
-        judge = TestJudge(item, session, marker, cassette, named)
+        guard = _guard(session, marker["guard"], item)
+        judge = TestJudge(item, session, marker, cassette, named, guard)
         item.stash[_judge] = judge
-        yield session
+        with guard.active() if guard else nullcontext():
+            yield session
         judge.close(mockllm_server)
 
 
@@ -257,7 +273,7 @@ class TestJudge:
     """Judges one test: a passed test may fail by its verdict; a failed one shows it in a section.
 
     `marker` has the merged arguments of the markers, `named` the shared scenarios that have to
-    answer in this test.
+    answer in this test. `guard` is None if the test may call real providers.
     """
 
     # pytest would collect the class in a test module that imports it.
@@ -268,16 +284,21 @@ class TestJudge:
     marker: Mapping[str, Any]
     cassette: "TestCassette | None"
     named: Sequence[str]
+    guard: "ProviderGuard | None"
     verdict: dict[str, Any] | None = None
 
     def judge(self) -> None:
         """Fail the test if its verdict failed; otherwise write its cassette."""
         with fail_on_server_errors():
-            failures = self._failure_text()
+            failures = self._failure_text(has_passed=True)
         if failures and self.marker["strict"]:
             pytest.fail(f"mockllm: {failures}", pytrace=False)
         if failures:
             self.item.add_report_section("call", "mockllm", failures)
+        else:
+            # A telemetry exporter, most likely.
+            for attempt in self.guard.attempts if self.guard else ():
+                self._warn(attempt.text)
         for finding in self.verdict["findings"] if self.verdict else ():
             if finding["level"] == "warning":
                 self._warn(f"{finding['rule']}: {finding['message']}")
@@ -293,15 +314,18 @@ class TestJudge:
         failures = ""
         try:
             if self.verdict is None:
-                failures = self._failure_text()
+                failures = self._failure_text(has_passed=False)
             server.end_session(self.session)
         except ServerFailed as error:
             failures = str(error)
         if failures:
             self.item.add_report_section("teardown", "mockllm", failures)
 
-    def _failure_text(self) -> str:
-        """Return the reasons that fail the test, or an empty string."""
+    def _failure_text(self, *, has_passed: bool) -> str:
+        """Return the reasons that fail the test, or an empty string.
+
+        A failed test may already show why its requests were stopped.
+        """
         lines = [
             f"{name} has no answer: add .reply(…), .tool_call(…) or .fail(…)"
             for name in self.session.empty_stubs()
@@ -314,10 +338,30 @@ class TestJudge:
         self.verdict = verdict | recording
         if not verdict["passed"]:
             lines += [*(self.cassette.drift_lines if self.cassette else ()), verdict["text"]]
-        return "\n".join(lines)
+        attempts = self.guard.attempts if self.guard else []
+        texts = [
+            one.text
+            for one in attempts
+            if (has_passed or not one.is_shown) and (lines or not one.is_of_daemon)
+        ]
+        if not verdict["passed"] and not verdict["requests"] and not attempts:
+            from scenarios_app.testing.clients import stray_client_lines
+
+            lines += stray_client_lines(self.session.base_url, self.session.api_key)
+        return "\n".join([*dict.fromkeys(texts), *lines])
 
     def _warn(self, line: str) -> None:
         self.item.warn(MockllmWarning(line))
+
+
+def _guard(session: "Mockllm", argument: Any, item: pytest.Item) -> "ProviderGuard | None":
+    """Return what guards a test, or None if it may call real providers."""
+    switch = item.config.getoption(GUARD)
+    if not argument or not (item.config.getini(GUARD) if switch is None else switch):
+        return None
+    from scenarios_app.testing.guard import ProviderGuard
+
+    return ProviderGuard(session.base_url)
 
 
 def _open_cassette(
@@ -338,6 +382,7 @@ def _read_markers(item: pytest.Item) -> dict[str, Any]:
         "scenario": [],
         "strict": True,
         "allow_unserved": False,
+        "guard": True,
     }
     markers = list(item.iter_markers(MARKER))
     for marker in reversed(markers):

@@ -1,5 +1,6 @@
 """The environment variables that point SDKs and tools at a server."""
 
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,6 +15,9 @@ NO_KEY: Final = "mockllm-no-key"
 # Clients of these APIs, which have no wire, must not reach the real ones.
 _BASE_URLS_WITHOUT_WIRE: Final = ("GOOGLE_VERTEX_BASE_URL", "AWS_ENDPOINT_URL_BEDROCK_RUNTIME")
 _KEY_WITHOUT_WIRE: Final = "AWS_BEARER_TOKEN_BEDROCK"
+_HOST_WITHOUT_WIRE: Final = re.compile(
+    r"bedrock-runtime[\w.-]*\.amazonaws\.com|([\w-]+-)?aiplatform\.googleapis\.com"
+)
 
 
 def unset_variables() -> tuple[str, ...]:
@@ -39,6 +43,11 @@ def sdk_variables(base_url: str, api_key: str, *, environment: Mapping[str, str]
     for name in ("NO_PROXY", "no_proxy"):
         variables[name] = _add_local_hosts(environment.get(name, ""))
     return variables
+
+
+def has_no_wire(host: str) -> bool:
+    """Return whether a host has a provider's API that this package does not have."""
+    return _HOST_WITHOUT_WIRE.fullmatch(host) is not None
 
 
 def _add_local_hosts(hosts: str) -> str:

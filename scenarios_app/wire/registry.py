@@ -89,6 +89,11 @@ def upstreams() -> Mapping[str, Upstream]:
     return {name: by_name.get(name) or Upstream(name) for name in names}
 
 
+def find_upstream(host: str) -> Upstream | None:
+    """Return the real API that has this host name in lower case, or None."""
+    return next((upstream for upstream in upstreams().values() if upstream.has_host(host)), None)
+
+
 def routing_headers() -> tuple[str, ...]:
     """Return the names of this server's headers that can decide which API a call is for."""
     headers = (upstream.routing_header for upstream in upstreams().values())

@@ -7,6 +7,15 @@ import msgspec
 DIALECT_HEADER = "x-mockllm-dialect"
 
 
+class SdkClient(msgspec.Struct, frozen=True):
+    """A class of an SDK whose objects call an API: its dotted name, and the attributes of an object
+    that hold the base URL and the key. `key` is empty if no attribute holds it."""
+
+    name: str
+    base_url: str
+    key: str = ""
+
+
 class Upstream(msgspec.Struct, frozen=True):
     """The real API behind a wire.
 
@@ -24,6 +33,8 @@ class Upstream(msgspec.Struct, frozen=True):
     expect after the host. `unset_variables` would override them. `key_header` carries the bare key;
     without it the key is a bearer token. `headers` are required beside it.
 
+    `sdk_clients` are the classes of clients that read these variables when they are made.
+
     Recordings keep the API's `replayed_headers` of responses, beside those that every API has.
     `telemetry_names` are OpenTelemetry's names of the provider, if they differ from ours.
     """
@@ -40,5 +51,12 @@ class Upstream(msgspec.Struct, frozen=True):
     unset_variables: tuple[str, ...] = ()
     key_header: str = ""
     headers: tuple[tuple[str, str], ...] = ()
+    sdk_clients: tuple[SdkClient, ...] = ()
     replayed_headers: tuple[str, ...] = ()
     telemetry_names: tuple[str, ...] = ()
+
+    def has_host(self, host: str) -> bool:
+        """Return whether the API has this host name, which is in lower case."""
+        return any(
+            host == name or (name.startswith(".") and host.endswith(name)) for name in self.hosts
+        )

@@ -25,7 +25,7 @@ from scenarios_app.wire.base import (
 )
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.upstream import Upstream
+from scenarios_app.wire.upstream import SdkClient, Upstream
 
 
 def _read(
@@ -119,6 +119,10 @@ class AnthropicMessages:
         unset_variables=("ANTHROPIC_AUTH_TOKEN",),
         key_header="x-api-key",
         headers=(("anthropic-version", "2023-06-01"),),
+        sdk_clients=(
+            SdkClient("anthropic.Anthropic", "base_url", "api_key"),
+            SdkClient("anthropic.AsyncAnthropic", "base_url", "api_key"),
+        ),
         replayed_headers=("request-id",),
     )
     sample = staticmethod(sample)

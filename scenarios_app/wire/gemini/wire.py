@@ -45,7 +45,7 @@ from scenarios_app.wire.gemini.request import (
 from scenarios_app.wire.gemini.sample import MODELS, clients, sample
 from scenarios_app.wire.gemini.server_tools import HOSTED_TOOLS
 from scenarios_app.wire.gemini.stream import ARRAY, EVENTS, BlockedEncoder, Framing, GeminiEncoder
-from scenarios_app.wire.upstream import Upstream
+from scenarios_app.wire.upstream import SdkClient, Upstream
 
 _MODELS = "/v1beta/models"
 _BETA_VERSIONS, _SHARED_VERSION = ("/v1beta/", "/v1alpha/"), "/v1/"
@@ -153,6 +153,13 @@ class Gemini:
         base_url_variables=(("GOOGLE_GEMINI_BASE_URL", ""),),
         unset_variables=("GOOGLE_GENAI_USE_VERTEXAI",),
         key_header="x-goog-api-key",
+        sdk_clients=(
+            SdkClient(
+                "google.genai.Client",
+                "_api_client._http_options.base_url",
+                "_api_client.api_key",
+            ),
+        ),
         telemetry_names=("gcp.gemini", "gcp.gen_ai"),
     )
     sample = staticmethod(sample)

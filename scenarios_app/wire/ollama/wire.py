@@ -31,7 +31,7 @@ from scenarios_app.wire.ollama.request import (
     read_show,
 )
 from scenarios_app.wire.ollama.sample import MODELS, clients, sample
-from scenarios_app.wire.upstream import DIALECT_HEADER, Upstream
+from scenarios_app.wire.upstream import DIALECT_HEADER, SdkClient, Upstream
 
 _OWN_ERRORS: Mapping[str, ErrorAnswer] = {
     "rate_limited": ErrorAnswer(429, "too many concurrent requests"),
@@ -92,9 +92,14 @@ class Ollama:
     upstream: Upstream | None = Upstream(
         PROVIDER,
         base_url="http://127.0.0.1:11434",
+        hosts=("ollama.com",),
         routing_header=(DIALECT_HEADER, PROVIDER),
         key_variables=("OLLAMA_API_KEY",),
         base_url_variables=(("OLLAMA_HOST", ""),),
+        sdk_clients=(
+            SdkClient("ollama.Client", "_client.base_url"),
+            SdkClient("ollama.AsyncClient", "_client.base_url"),
+        ),
     )
     sample = staticmethod(sample)
     clients = staticmethod(clients)

@@ -15,7 +15,7 @@ from scenarios_app.wire.base import (
 )
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.sample import MODELS
-from scenarios_app.wire.upstream import DIALECT_HEADER, Upstream
+from scenarios_app.wire.upstream import DIALECT_HEADER, SdkClient, Upstream
 
 PROVIDER = "openai"
 AZURE = "/openai/"
@@ -51,6 +51,10 @@ OPENAI_UPSTREAM = Upstream(
     # LangChain, LiteLLM and old SDKs read OPENAI_API_BASE.
     base_url_variables=(("OPENAI_BASE_URL", "/v1"), ("OPENAI_API_BASE", "/v1")),
     unset_variables=("OPENAI_ORG_ID", "OPENAI_PROJECT_ID"),
+    sdk_clients=(
+        SdkClient("openai.OpenAI", "base_url", "api_key"),
+        SdkClient("openai.AsyncOpenAI", "base_url", "api_key"),
+    ),
     replayed_headers=("openai-version", "openai-model", "openai-processing-ms"),
 )
 

@@ -1,0 +1,159 @@
+"""Stops requests of a test to real providers before a connection is made, whatever client sends
+them: names of known hosts are not resolved, and no TLS handshake is made with them."""
+
+import asyncio
+import os
+import socket
+import ssl
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from inspect import signature
+from types import FrameType
+from typing import Any, Final
+
+import pytest
+
+from scenarios_app.testing.clients import (
+    address_of,
+    client_line,
+    is_library,
+    live_clients,
+    with_advice,
+)
+from scenarios_app.testing.variables import has_no_wire
+from scenarios_app.wire.registry import find_upstream
+
+_OWN: Final = os.path.join(os.path.dirname(__file__), "")
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A request that was stopped, with its explanation.
+
+    `is_shown` is true if the explanation was raised as the test's failure, `is_of_daemon` if a
+    daemon thread sent the request.
+    """
+
+    text: str
+    is_shown: bool
+    is_of_daemon: bool
+
+
+@dataclass
+class ProviderGuard:
+    """Stops the requests of one test; `base_url` is that of its server.
+
+    In the thread of the test the explanation is raised as a failure of pytest, which no SDK
+    catches or retries. Other threads get an error of the network, which libraries expect there.
+    """
+
+    base_url: str
+    attempts: list[Attempt] = field(default_factory=list)
+    _thread: int = field(default_factory=threading.get_ident)
+    _reasons_by_host: dict[str, list[str]] = field(default_factory=dict)
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        """Guard this process in the meantime."""
+        with pytest.MonkeyPatch.context() as patch:
+            self._guard_names(patch)
+            self._guard_handshakes(patch)
+            yield
+
+    def _guard_names(self, patch: pytest.MonkeyPatch) -> None:
+        resolve = socket.getaddrinfo
+
+        def getaddrinfo(host: Any, *args: Any, **options: Any) -> Any:
+            self._check(host, socket.gaierror)
+            return resolve(host, *args, **options)
+
+        patch.setattr(socket, "getaddrinfo", getaddrinfo)
+        # Event loops resolve names in another thread, so each is stopped before.
+        uvloop: Any = sys.modules.get("uvloop")
+        for loop in (asyncio.BaseEventLoop, *((uvloop.Loop,) if uvloop else ())):
+            patch.setattr(loop, "getaddrinfo", self._in_loop(loop.getaddrinfo))
+
+    def _in_loop(self, resolve: Any) -> Any:
+        async def getaddrinfo(loop: Any, host: Any, *args: Any, **options: Any) -> Any:
+            self._check(host, socket.gaierror)
+            return await resolve(loop, host, *args, **options)
+
+        return getaddrinfo
+
+    def _guard_handshakes(self, patch: pytest.MonkeyPatch) -> None:
+        """Stop what reaches a host without its name being resolved here: through a proxy, or with a
+        resolver of its own."""
+        # A proxy's tunnel is wrapped in TLS under the name of the host behind it.
+        for name in ("wrap_socket", "wrap_bio"):
+            wrap = getattr(ssl.SSLContext, name)
+            patch.setattr(ssl.SSLContext, name, self._in_handshake(wrap))
+
+    def _in_handshake(self, wrap: Any) -> Any:
+        parameters = signature(wrap)
+        # Event loops call `wrap_bio` in callbacks, where a failure of pytest would be lost.
+        is_callback = wrap.__name__ == "wrap_bio"
+
+        def guarded(*args: Any, **options: Any) -> Any:
+            host = parameters.bind(*args, **options).arguments.get("server_hostname")
+            self._check(host, ssl.SSLError, is_callback=is_callback)
+            return wrap(*args, **options)
+
+        return guarded
+
+    def _check(self, name: Any, error: type[OSError], *, is_callback: bool = False) -> None:
+        """Raise a failure or an error if this is the name of a provider's host."""
+        __tracebackhide__ = True
+        host = _host_name(name)
+        if find_upstream(host) is None and not has_no_wire(host):
+            return
+        is_own_thread = threading.get_ident() == self._thread and not is_callback
+        text = self._explanation(host)
+        is_of_daemon = threading.current_thread().daemon
+        self.attempts.append(Attempt(text, is_own_thread, is_of_daemon))
+        if is_own_thread:
+            raise pytest.fail.Exception(f"mockllm: {text}", pytrace=False)
+        raise error(socket.EAI_FAIL, f"mockllm: {text}")
+
+    def _explanation(self, host: str) -> str:
+        caller = _caller()
+        lines = [
+            f"stopped a request to {host}, a real provider, before it was sent{caller}",
+            *self._reasons(host),
+            "a test that is to call the provider: @pytest.mark.mockllm(guard=False)",
+        ]
+        return "\n  ".join(lines)
+
+    def _reasons(self, host: str) -> list[str]:
+        """Return the clients that may have sent a request to a host, and what to do."""
+        if host not in self._reasons_by_host:
+            clients = [client for client in live_clients() if client.host == host]
+            # Of others some may be left over from earlier tests.
+            clients = [client for client in clients if client.place] or clients
+            api = find_upstream(host)
+            lines = with_advice(client_line(client, self.base_url) for client in clients)
+            address = address_of(api, self.base_url) if api else ""
+            instead = (
+                f"send it to {address}, the test's server" if api else "mockllm has no such API"
+            )
+            self._reasons_by_host[host] = lines or [instead]
+        return self._reasons_by_host[host]
+
+
+def _host_name(name: Any) -> str:
+    if isinstance(name, bytes | bytearray):
+        name = name.decode("ascii", "replace")
+    return name.lower().rstrip(".") if isinstance(name, str) else ""
+
+
+def _caller() -> str:
+    """Return the file and line of the innermost code that is no library's, in brackets."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not is_library(file) and not file.startswith((_OWN, "<")):
+            return f" ({os.path.relpath(file)}:{frame.f_lineno})"
+        frame = frame.f_back
+    return ""
