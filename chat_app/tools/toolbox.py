@@ -24,7 +24,7 @@ from chat_app.errors import NOT_FOUND, SERVICE_UNAVAILABLE, VALIDATION_ERROR
 from chat_app.imports import import_in_thread
 from chat_app.tools import ArgumentsError, Toolbox, ToolOutcome, failed_outcome, read_arguments
 from chat_app.tools.owner import SessionOwner
-from chat_app.tools.servers import Server, ServersError, named_servers
+from chat_app.tools.servers import BUNDLED, Server, ServersError, named_servers
 from chat_app.tools.session import Connect, Connection, SessionEnded
 from chat_app.values.model_call import Tool
 
@@ -98,6 +98,10 @@ class ServersUnavailable(Exception):
     """No server can be used; the message says why."""
 
 
+class PackageMissing(ServersUnavailable):
+    """The SDK of MCP is not installed."""
+
+
 class McpToolbox:
     """The Toolbox of MCP servers. Each event loop has separate sessions."""
 
@@ -116,10 +120,14 @@ class McpToolbox:
         self._offers: dict[Names, dict[str, OfferedTool]] = {}
         # Unknown names of servers that are logged already; each message asks for them again.
         self._unknown: set[str] = set()
+        self._missing_is_logged = False
 
     async def available(self, servers: Sequence[str]) -> tuple[Tool, ...]:
         try:
             offers, _ = await self._list_offers(_unique_names(servers))
+        except PackageMissing as error:
+            self._log_missing(error)
+            return ()
         except ServersUnavailable as error:
             log.error("no tools: %s", error)
             return ()
@@ -213,6 +221,13 @@ class McpToolbox:
             log.error("MCP_SERVERS: %s", error)
             raise ServersUnavailable("the file of MCP servers cannot be used") from None
 
+    def _log_missing(self, error: PackageMissing) -> None:
+        """Log once that the SDK is missing, if the operator named a server: nobody asked for the
+        one that comes with this package."""
+        if not self._missing_is_logged and any(one != BUNDLED for one in self._servers().values()):
+            log.info("no tools: %s", error)
+            self._missing_is_logged = True
+
     def _owner(self, name: str, server: Server) -> SessionOwner:
         running = asyncio.get_running_loop()
         with self._lock:
@@ -260,10 +275,10 @@ async def _connect_lazily(
 
 
 async def _load_mcp_module() -> ModuleType:
-    """Import the module that needs the SDK; raises ServersUnavailable if the SDK is missing."""
+    """Import the module that needs the SDK; raises PackageMissing if the SDK is missing."""
     try:
         return await import_in_thread(MCP_MODULE)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != "mcp":
             raise
-        raise ServersUnavailable(MISSING_PACKAGE) from None
+        raise PackageMissing(MISSING_PACKAGE) from None

@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Self, TypedDict, Unpack
 
+from mockllm_site.kit.keywords import suggest_keywords
 from scenarios_app.builder.answers import Answers
 from scenarios_app.builder.expectations import (
     Expectations,
@@ -62,6 +63,7 @@ class ScenarioKeys(TypedDict, total=False):
     system_prompt_must_include: list[str]
 
 
+@suggest_keywords
 class ScenarioBuilder(Expectations, Answers):
     """A scenario under construction: its keys and its steps in order."""
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, Self, TypedDict, Unpack
 
+from mockllm_site.kit.keywords import suggest_keywords, with_suggestions
 from scenarios_app.builder.draft import Draft, Object
 from scenarios_app.engine.canonical import Role
 from scenarios_app.engine.conditions.base import Condition
@@ -79,36 +80,43 @@ class Provider:
     path: str | None = None
 
 
+@with_suggestions
 def openai(*, path: str | None = None) -> Provider:
     """Match requests to OpenAI's API."""
     return Provider("openai", path)
 
 
+@with_suggestions
 def anthropic(*, path: str | None = None) -> Provider:
     """Match requests to Anthropic's API."""
     return Provider("anthropic", path)
 
 
+@with_suggestions
 def gemini(*, path: str | None = None) -> Provider:
     """Match requests to Gemini's API."""
     return Provider("gemini", path)
 
 
+@with_suggestions
 def ollama(*, path: str | None = None) -> Provider:
     """Match requests to Ollama's API."""
     return Provider("ollama", path)
 
 
+@with_suggestions
 def provider(name: str, *, path: str | None = None) -> Provider:
     """Match requests to a provider by name, such as `gemini`."""
     return Provider(name, path)
 
 
+@with_suggestions
 def any_provider(*, path: str | None = None) -> Provider:
     """Match requests to any provider, optionally at this path."""
     return Provider(None, path)
 
 
+@suggest_keywords
 class Expectations(Draft):
     """Methods that set conditions."""
 

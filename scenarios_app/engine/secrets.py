@@ -26,8 +26,9 @@ _ORDINARY: Final = frozenset(
 )
 # Our own headers name sessions, which are shown with requests.
 _OWN_HEADER_PREFIX: Final = "x-mockllm-"
-# A random number that tells one WebSocket from another and gives access to nothing.
-_SOCKET_KEY: Final = "sec-websocket-key"
+# Headers that tell one WebSocket, and one session of Codex, from another, and give access to
+# nothing.
+_PLAIN_HEADERS: Final = frozenset({"sec-websocket-key", "session-id"})
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _SCHEME: Final = re.compile(r"(?i)(basic|bearer|digest|token) +")
 _TAIL_CHARS: Final = 4
@@ -55,7 +56,7 @@ def key_names() -> frozenset[str]:
 @lru_cache(maxsize=4096)
 def is_secret(name: str) -> bool:
     """Return True if the header, parameter or key of this name holds a secret."""
-    if name.lower().startswith(_OWN_HEADER_PREFIX) or name.lower() == _SOCKET_KEY:
+    if name.lower().startswith(_OWN_HEADER_PREFIX) or name.lower() in _PLAIN_HEADERS:
         return False
     if name.lower() in _declared:
         return True

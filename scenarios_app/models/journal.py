@@ -88,6 +88,11 @@ class ServedRequest(models.Model):
         return read_body(self.response_text, self.parts, "response")
 
     @property
+    def is_over_socket(self) -> bool:
+        """Whether the request came over a WebSocket, or asked for one."""
+        return str(self.request_headers.get("upgrade", "")).lower() == "websocket"
+
+    @property
     def is_unmatched(self) -> bool:
         """The same as `UNANSWERED`, of one row."""
         return self.fallback or (bool(self.way) and not self.matched)

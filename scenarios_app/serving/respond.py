@@ -54,6 +54,8 @@ from scenarios_app.serving.templates import TemplateCache
 from scenarios_app.wire.base import ArchiveHooks, ArchiveWrite, Headers, StreamEncoder
 from scenarios_app.wire.sockets import SOCKET_KEY
 
+_UPGRADE_REQUIRED = 426
+_UPGRADE = "upgrade"
 UNPACED = Pacing()
 UNMATCHED_METADATA = {"mockllm_unmatched": "1"}
 # Everything a header value may hold as it is; the rest of what a client sent is percent-encoded.
@@ -78,6 +80,9 @@ def error_reply(exchange: Exchange, error: ErrorAnswer, *, delay: float = 0.0) -
         case other:
             body = json.dumps(other, ensure_ascii=False, separators=(",", ":")).encode()
     headers = provider_headers(exchange, error)
+    if error.status == _UPGRADE_REQUIRED and _UPGRADE in exchange.call.headers:
+        # RFC 9110, 15.5.22: the answer names the protocol that the client may upgrade to.
+        headers = (*headers, (_UPGRADE, "websocket"), ("connection", _UPGRADE))
     reply = whole(error.status, body, headers=headers, delay=delay)
     return replace(_with(reply, error.headers), preview=error.message[:MAX_PREVIEW_CHARS])
 

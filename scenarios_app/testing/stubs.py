@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from mockllm_site.kit.keywords import suggest_keywords
 from scenarios_app.engine.state import key_session
 from scenarios_app.testing.control import Control, scenario_path
 
@@ -16,6 +17,7 @@ from scenarios_app.testing.control import Control, scenario_path
 MAX_NAME_CHARS = 60
 
 
+@suggest_keywords
 @dataclass
 class Stub:
     """A step of a test, begun with `mockllm.on(…)`.
@@ -82,17 +84,27 @@ class Stub:
     def _push(self) -> Self:
         """Load the steps so far into the test's session."""
         __tracebackhide__ = True
+        self._mockllm._check_order(self)
         steps = [self._step(produce, consume=True) for produce in self._failures]
         if self._answer:
             steps.append(self._step(self._answer, consume=self._once))
         self._mockllm._load({"name": self._name, "steps": steps})
         return self
 
+    @property
+    def answers_always(self) -> bool:
+        return bool(self._answer) and not self._once
+
+    def matches_like(self, other: "Stub") -> bool:
+        """Return whether both stubs have the same conditions."""
+        return (self._match, self._turn) == (other._match, other._turn)
+
     def _step(self, produce: Mapping[str, Any], *, consume: bool) -> dict[str, Any]:
         turn = {} if self._turn is None else {"turn": self._turn}
         return {**turn, "match": self._match, "consume": consume, "produce": produce}
 
 
+@suggest_keywords
 class Mockllm:
     """The session of one test on a server, which no other test shares.
 
@@ -179,7 +191,10 @@ class Mockllm:
         times: int | None = None,
         at_least: int | None = None,
         at_most: int | None = None,
-        **match: Any,
+        tool_result: str | None = None,
+        model: str | None = None,
+        provider: str | None = None,
+        tools: Sequence[str] | None = None,
     ) -> None:
         """Raise AssertionError unless this many requests match; without a number, at least one.
 
@@ -188,7 +203,8 @@ class Mockllm:
         __tracebackhide__ = True
         counts = {"equals": times, "at_least": at_least, "at_most": at_most}
         count = {key: number for key, number in counts.items() if number is not None}
-        body = {"session": self.session, "match": build_match(text, **match)}
+        match = build_match(text, tool_result, model=model, provider=provider, tools=tools)
+        body = {"session": self.session, "match": match}
         verified = self._control.send("POST", "verify", {**body, "count": count or {"at_least": 1}})
         if not verified["passed"]:
             raise AssertionError("\n".join(_mismatch_lines(count or {"at_least": 1}, verified)))
@@ -234,6 +250,17 @@ class Mockllm:
         """Return the names of the server's scenarios, which all tests share."""
         scenarios = self._control.send("GET", "scenarios")["scenarios"]
         return [str(scenario["name"]) for scenario in scenarios]
+
+    def _check_order(self, stub: Stub) -> None:
+        """Raise ValueError if one of two equal stubs answers every time, and the other is later."""
+        __tracebackhide__ = True
+        equal = [one for one in self._stubs if one.matches_like(stub) and not one.is_empty]
+        first = next((one for one in equal if one.answers_always), None)
+        if first is not None and equal[-1] is not first:
+            raise ValueError(
+                f"{equal[-1].name} never answers: {first.name} has the same conditions and answers "
+                "every time. With once=True the first answers once, then the next; or remove one."
+            )
 
     def _load(self, document: Mapping[str, Any]) -> None:
         __tracebackhide__ = True

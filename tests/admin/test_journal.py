@@ -74,6 +74,17 @@ def test_journal_row_shows_message_and_answer(root: Client) -> None:
     assert ">Yes.</span>" in html
 
 
+def test_request_over_a_websocket_has_a_label(root: Client) -> None:
+    served()
+    plain = served(request_headers={"upgrade": "h2c"})
+    socket = served(request_headers={"upgrade": "WebSocket"}, streamed=True)
+    response = root.get(JOURNAL)
+    assert response.content.decode().count("openai, gpt-4o, streamed, WebSocket<") == 1
+    assert response.content.decode().count("WebSocket<") == 1
+    label = '<span class="sc-tag">WebSocket</span>'
+    assert label in page(root, socket) and label not in page(root, plain)
+
+
 def test_search_for_a_request_id_finds_the_request(root: Client) -> None:
     served()
     wanted = served()

@@ -46,7 +46,7 @@ PLAIN_NAMES = words(
     prompt_tokens completion_tokens total_tokens cached_tokens input_tokens Content-Type Accept Host
     User-Agent anthropic-version anthropic-beta OpenAI-Organization keyword keywords keyboard monkey
     author authors authority design designer signal assigned insight tokenizer X-MockLLM-Session
-    X-MockLLM-Scenario x-request-id finish_reason index Sec-WebSocket-Key
+    X-MockLLM-Scenario x-request-id finish_reason index Sec-WebSocket-Key session-id Session-Id
     """
 )
 SECRET = "sk-ant-0123456789abcdefghij"

@@ -51,6 +51,7 @@ _LIST_COLUMNS = (
     "path",
     "model",
     "streamed",
+    "request_headers",
     "scenario",
     "step",
     "way",
@@ -222,6 +223,7 @@ class JournalAdmin(RecordAdmin):
                     served.provider,
                     served.model,
                     "streamed" if served.streamed else "",
+                    "WebSocket" if served.is_over_socket else "",
                 )
                 if word
             ),

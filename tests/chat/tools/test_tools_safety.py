@@ -194,26 +194,34 @@ WITHOUT_SDK = """
 import asyncio, logging, sys
 sys.modules["mcp"] = None
 from django.conf import settings
-settings.configure(MCP_SERVERS="", MOCKLLM_ENV="dev", MCP_CALL_SECONDS=30)
-logging.basicConfig(format="%(message)s", stream=sys.stdout)
+settings.configure(MCP_SERVERS=sys.argv[1], MOCKLLM_ENV="dev", MCP_CALL_SECONDS=30)
+logging.basicConfig(format="%(levelname)s %(message)s", stream=sys.stdout, level="INFO")
 from chat_app.tools.toolbox import toolbox
 async def ask():
+    print(await toolbox().available(["demo"]))
     print(await toolbox().available(["demo"]))
     print(await toolbox().call(["demo"], "add", arguments="{}"))
 asyncio.run(ask())
 """
+MISSING = "MCP servers need one more package: pip install 'mockllm-server[chat]'"
 
 
-def test_without_the_sdk_there_are_no_tools_and_calls_name_the_extra() -> None:
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", WITHOUT_SDK], capture_output=True, text=True, timeout=60
-    )
+@pytest.mark.parametrize(
+    ("servers", "lines"),
+    [("", []), ('{"demo": {"command": ["demo"]}}', [f"INFO no tools: {MISSING}"])],
+)
+def test_missing_sdk_is_logged_once_if_a_server_is_named_and_at_each_call(
+    servers: str, lines: list[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "servers.json"
+    path.write_text(servers)
+    command = [sys.executable, "-P", "-c", WITHOUT_SDK, str(path) if servers else ""]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.stderr == ""
     assert done.stdout.splitlines() == [
-        "no tools: MCP servers need one more package: pip install 'mockllm-server[chat]'",
+        *lines,
         "()",
-        "tool add: MCP servers need one more package: pip install 'mockllm-server[chat]'",
-        'ToolOutcome(text="Error: MCP servers need one more package: '
-        "pip install 'mockllm-server[chat]'\", "
-        "status='error', code='SERVICE_UNAVAILABLE')",
+        "()",
+        f"ERROR tool add: {MISSING}",
+        f"ToolOutcome(text=\"Error: {MISSING}\", status='error', code='SERVICE_UNAVAILABLE')",
     ]

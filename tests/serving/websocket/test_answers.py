@@ -215,6 +215,7 @@ async def test_upgrade_without_websocket_api_is_426_and_in_the_journal(
             async with connected(port, path, key=None):
                 pass
     assert refused.value.response.status_code == 426
+    assert refused.value.response.headers["Upgrade"] == "websocket"
     assert "error" in json.loads(refused.value.response.body)
     (entry,) = playing.journal
     assert (entry.method, entry.path, entry.status, entry.matched) == ("GET", path, 426, False)

@@ -104,6 +104,7 @@ async def test_upgrade_is_refused_by_a_step_and_then_accepted(
         async with connected(port) as client:
             assert (await client.ask())["type"] == "response.completed"
     assert refused.value.response.status_code == 426
+    assert refused.value.response.headers["Upgrade"] == "websocket"
     upgrade, answer = playing.journal
     assert (upgrade.method, upgrade.status, upgrade.fault) == ("GET", 426, "refuse_upgrade")
     assert (upgrade.step, answer.step) == ("1", "2")

@@ -1,0 +1,43 @@
+"""Calls with a misspelt keyword: the error names the keyword that was meant."""
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from functools import wraps
+from inspect import Parameter, isfunction, signature
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+C = TypeVar("C", bound=type[Any])
+
+
+def with_suggestions(function: Callable[P, R]) -> Callable[P, R]:
+    """Return a function that raises TypeError with a suggestion for an unknown keyword.
+
+    A function that takes any keyword is returned as it is.
+    """
+    parameters = signature(function).parameters.values()
+    if any(one.kind is Parameter.VAR_KEYWORD for one in parameters):
+        return function
+    positional = (Parameter.POSITIONAL_ONLY, Parameter.VAR_POSITIONAL)
+    names = [one.name for one in parameters if one.kind not in positional and one.name != "self"]
+
+    @wraps(function)
+    def checked(*args: P.args, **keywords: P.kwargs) -> R:
+        __tracebackhide__ = True
+        for keyword in keywords:
+            if keyword not in names:
+                near = get_close_matches(keyword, names, n=1)
+                hint = f"did you mean {near[0]}?" if near else f"it takes {', '.join(names)}"
+                raise TypeError(f"{function.__name__}() has no keyword {keyword!r}, {hint}")
+        return function(*args, **keywords)
+
+    return checked
+
+
+def suggest_keywords(cls: C) -> C:
+    """Return a class whose public methods have suggestions for misspelt keywords."""
+    for name, value in list(vars(cls).items()):
+        if isfunction(value) and not name.startswith("_"):
+            setattr(cls, name, with_suggestions(value))
+    return cls
