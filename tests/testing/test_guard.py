@@ -214,7 +214,7 @@ def test_request_of_a_thread_is_stopped_with_an_error_of_the_network(
     run: Run, pytester: pytest.Pytester
 ) -> None:
     result = run(conftest=RESOLVER, llm=APP, test_threads=IN_THREADS)
-    result.assert_outcomes(passed=1, failed=2, warnings=1)
+    result.assert_outcomes(passed=1, failed=2)
     result.stdout.fnmatch_lines(
         [
             "E *openai.APIConnectionError: Connection error.",
@@ -425,9 +425,9 @@ def test_verdict_without_requests_names_the_clients_that_call_elsewhere(run: Run
         "*never served: 01 on('hello'), step 1",
         "`gateway` of test_unasked (openai.OpenAI, test_unasked.py:8) calls http://llm.corp.example"
         "/v1/: it was made before the fixture mockllm was set up, or with this address",
-        "`make_anthropic()` of test_unasked (anthropic.Anthropic, test_unasked.py:16) has the key "
+        "`make_anthropic()` of test_unasked (anthropic.Anthropic, test_unasked.py:17) has the key "
         "of another test",
-        "`make_openai()` of test_unasked (openai.OpenAI, test_unasked.py:11) has the key of "
+        "`make_openai()` of test_unasked (openai.OpenAI, test_unasked.py:12) has the key of "
         "another test",
         "make clients in the test, in a fixture, or in a function that they call",
     ]
