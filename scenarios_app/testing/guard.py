@@ -84,8 +84,8 @@ class ProviderGuard:
         return getaddrinfo
 
     def _guard_handshakes(self, patch: pytest.MonkeyPatch) -> None:
-        """Stop what reaches a host without its name being resolved here: through a proxy, or with a
-        resolver of its own."""
+        """Refuse TLS with the hosts: clients behind a proxy or with their own resolver do not ask
+        for names here."""
         # A proxy's tunnel is wrapped in TLS under the name of the host behind it.
         for name in ("wrap_socket", "wrap_bio"):
             wrap = getattr(ssl.SSLContext, name)
