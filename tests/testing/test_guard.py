@@ -6,7 +6,7 @@ import pytest
 from tests.testing.conftest import Run
 
 # Every SDK is imported; a busy machine is no fault of theirs.
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(600)
 # Notes each name that would be resolved, and has no network.
 RESOLVER = """
 import socket

@@ -1,6 +1,7 @@
 """Which wire and route a call is for, and what the others get."""
 
 import re
+from importlib import import_module
 
 import pytest
 
@@ -11,6 +12,7 @@ from scenarios_app.wire.paths import match_path
 from scenarios_app.wire.registry import (
     Target,
     find_target,
+    find_upstream,
     is_provider_path,
     key_headers,
     routing_headers,
@@ -183,3 +185,31 @@ def test_fallback_of_an_upstream_is_an_upstream() -> None:
     assert {row.name: row.fallback for row in upstreams().values() if row.fallback} == {
         "azure": "openai"
     }
+
+
+@pytest.mark.parametrize(
+    ("host", "name"),
+    [
+        ("api.openai.com", "openai"),
+        ("ours.openai.azure.com", "azure"),
+        ("openrouter.ai", "openrouter"),
+        ("ollama.com", "ollama"),
+        ("openai.com", ""),
+        ("api.openai.com.example", ""),
+        ("openai.azure.com", ""),
+        ("localhost", ""),
+        ("", ""),
+    ],
+)
+def test_upstream_is_found_by_its_hosts(host: str, name: str) -> None:
+    upstream = find_upstream(host)
+    assert (upstream.name if upstream else "") == name
+
+
+def test_client_classes_of_upstreams_are_those_of_the_sdks() -> None:
+    names = [sdk.name for upstream in upstreams().values() for sdk in upstream.sdk_clients]
+    modules = {name.rpartition(".")[0] for name in names}
+    assert modules == {"openai", "anthropic", "google.genai", "ollama"}
+    for name in names:
+        module, _, attribute = name.rpartition(".")
+        assert isinstance(getattr(import_module(module), attribute), type)
