@@ -82,7 +82,7 @@ def error_reply(exchange: Exchange, error: ErrorAnswer, *, delay: float = 0.0) -
     headers = provider_headers(exchange, error)
     if error.status == _UPGRADE_REQUIRED and _UPGRADE in exchange.call.headers:
         # RFC 9110, 15.5.22: the answer names the protocol that the client may upgrade to.
-        headers = (*headers, (_UPGRADE, "websocket"), ("connection", _UPGRADE))
+        headers = (*headers, (_UPGRADE, "websocket"))
     reply = whole(error.status, body, headers=headers, delay=delay)
     return replace(_with(reply, error.headers), preview=error.message[:MAX_PREVIEW_CHARS])
 
