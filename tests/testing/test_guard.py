@@ -213,7 +213,8 @@ def test_telemetry(mockllm):
 def test_request_of_a_thread_is_stopped_with_an_error_of_the_network(
     run: Run, pytester: pytest.Pytester
 ) -> None:
-    result = run(conftest=RESOLVER, llm=APP, test_threads=IN_THREADS)
+    options = ("-W", "default::UserWarning")
+    result = run(*options, conftest=RESOLVER, llm=APP, test_threads=IN_THREADS)
     result.assert_outcomes(passed=1, failed=2)
     result.stdout.fnmatch_lines(
         [
