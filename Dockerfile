@@ -10,7 +10,7 @@ COPY fixtures fixtures
 COPY docs docs
 COPY examples/scenarios examples/scenarios
 RUN python -m venv /opt/mockllm \
-    && /opt/mockllm/bin/pip install --no-cache-dir -c constraints.txt '.[postgres,redis]'
+    && /opt/mockllm/bin/pip install --no-cache-dir -c constraints.txt '.[server,postgres,redis]'
 
 FROM python:3.12-slim
 COPY --from=build /opt/mockllm /opt/mockllm

@@ -18,6 +18,11 @@ WITHOUT_SETTINGS = {
     "control-mcp": "scenarios_app.testing.control_mcp",
     "torture": "scenarios_app.torture.command",
 }
+# Commands about scenarios: they need none of what a light server lacks.
+LIGHT = (
+    *("check_scenarios", "coverage", "export_scenarios", "import", "load_scenarios", "play"),
+    *("schema", "skill", "verdict"),
+)
 
 
 def main() -> None:
@@ -33,13 +38,15 @@ def main() -> None:
     # What is imported stays: looking through it for garbage again and again is a sixth of a start.
     gc.disable()
     try:
-        env.configure()
-    except SystemExit:
+        env.configure(light=is_light(arguments))
+    except SystemExit as error:
         if not wants_help(arguments):
             raise
-        # Help is most wanted where a setting is wrong.
+        if not env.has_server():
+            print(error, file=sys.stderr)
+        # Help is most wanted where a setting is wrong, or the extra `server` is missing.
         env.only_defaults()
-        env.configure()
+        env.configure(light=not env.has_server())
     # Only now: Django's commands read the settings as they load.
     from mockllm_site.command_line import CommandLine
 
@@ -48,6 +55,17 @@ def main() -> None:
     except KeyboardInterrupt:
         # What shells report of a program that Ctrl-C ended.
         sys.exit(130)
+
+
+def is_light(arguments: Sequence[str]) -> bool:
+    """Whether a command runs without the chat, the admin and the pages: a light server does, and
+    commands about scenarios."""
+    match arguments:
+        case ["serve", *options]:
+            return "--light" in options
+        case [command, *_]:
+            return command in LIGHT
+    return False
 
 
 def wants_help(arguments: Sequence[str]) -> bool:

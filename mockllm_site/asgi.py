@@ -17,7 +17,7 @@ from mockllm_site.serve import lease  # noqa: E402
 from mockllm_site.serve.database_threads import with_database_threads  # noqa: E402
 from mockllm_site.serve.lifespan import ensure_started, lifespan  # noqa: E402
 from mockllm_site.serve.limits import with_body_limit  # noqa: E402
-from mockllm_site.serve.routes import sockets, with_routes  # noqa: E402
+from mockllm_site.serve.routes import page_sockets, with_routes  # noqa: E402
 from scenarios_app.serving.services import services  # noqa: E402
 from scenarios_app.serving.transports.asgi import ProviderApp  # noqa: E402
 from scenarios_app.serving.transports.asgi_scope import (  # noqa: E402
@@ -54,7 +54,7 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
             await ensure_started()
             path = path_of(scope)
             is_provider = is_provider_path(path) or find_intended_path("POST", path)
-            app = provider_sockets if is_provider else sockets
+            app = provider_sockets if is_provider else page_sockets
             await app(scope, receive, send)
         case "lifespan":
             await lifespan(scope, receive, send)

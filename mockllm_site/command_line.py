@@ -11,6 +11,7 @@ from functools import partial
 from textwrap import fill
 from typing import Any, NoReturn
 
+from django.conf import settings
 from django.core.management import (
     BaseCommand,
     CommandError,
@@ -23,8 +24,11 @@ from django.core.serializers.base import DeserializationError
 from django.db import Error as DatabaseProblem
 
 from mockllm_site import __version__
+from mockllm_site.kit import env
 from mockllm_site.serve import database
 
+# Ours that a light server's settings have no models for.
+NOT_LIGHT = frozenset({"chat", "export_traces", "prune", "trace_scenario"})
 PACKAGES = ("mockllm_site", "scenarios_app", "chat_app", "traces_app")
 FIRST = "serve"
 WIDTH = 79
@@ -49,6 +53,8 @@ class CommandLine(ManagementUtility):
             near = [] if option else get_close_matches(subcommand, commands, n=1)
             suggestion = f", did you mean {near[0]}?" if near else ";"
             sys.exit(f"mockllm: no command {subcommand!r}{suggestion} `mockllm help` lists them")
+        if settings.MOCKLLM_LIGHT and subcommand in NOT_LIGHT:
+            sys.exit(f"mockllm: {subcommand}: {_not_light()}")
         if subcommand in REPLACED:
             sys.exit(f"mockllm: {subcommand}: {REPLACED[subcommand]}")
         command = super().fetch_command(subcommand)
@@ -72,7 +78,7 @@ def overview() -> str:
     apps = get_commands()
     ours = sorted((name for name in apps if _is_ours(apps[name])), key=lambda n: (n != FIRST, n))
     others = sorted(set(apps) - set(ours) - set(REPLACED))
-    lines = [f"  {name:<17} {summary(load_command_class(apps[name], name))}" for name in ours]
+    lines = [f"  {name:<17} {_summary_of(name, apps[name])}" for name in ours]
     return "\n".join(
         [
             f"mockllm {__version__}: a deterministic LLM server.",
@@ -86,6 +92,16 @@ def overview() -> str:
             fill(", ".join(others), WIDTH, initial_indent="  ", subsequent_indent="  "),
         ]
     )
+
+
+def _summary_of(name: str, app: str | BaseCommand) -> str:
+    if settings.MOCKLLM_LIGHT and name in NOT_LIGHT:
+        return f"{_not_light().capitalize()}."
+    return summary(load_command_class(str(app), name))
+
+
+def _not_light() -> str:
+    return "not with MOCKLLM_LIGHT" if env.has_server() else env.EXTRA.format("server")
 
 
 def summary(command: BaseCommand) -> str:

@@ -1,11 +1,13 @@
-"""Django settings of dev and prod. `kit.settings_table` declares what the environment sets."""
+"""Django settings of dev and prod. `kit.settings_table` declares what the environment sets.
+
+A light server has the providers and the control API alone (MOCKLLM_LIGHT, decision 0048).
+"""
 
 import secrets
 import sys
 
 from mockllm_site import __version__, paths
 from mockllm_site.kit import env
-from mockllm_site.pages import theme as look
 
 # Test mode is the module `settings_test`; loading this one by name gives dev.
 MOCKLLM_ENV = "prod" if env.mode(env.variables()) == "prod" else "dev"
@@ -16,6 +18,8 @@ PROD = MOCKLLM_ENV == "prod"
 _VALUES = env.read_settings(prod=PROD)
 globals().update({name: value for name, value in _VALUES.items() if name != "DATABASE_URL"})
 
+if not _VALUES["MOCKLLM_LIGHT"]:
+    env.require_server()
 if PROD:
     env.refuse_weak_key("SECRET_KEY")
 SECRET_KEY = _VALUES["SECRET_KEY"] or secrets.token_urlsafe(48)
@@ -33,32 +37,35 @@ MOCKLLM_SYNC_TRANSPORT = "scenarios_app.serving.sync_transport.SyncMockTransport
 DATA_UPLOAD_MAX_MEMORY_SIZE = _VALUES["MOCKLLM_MAX_BODY_BYTES"] + 1
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 50_000
 
+
 # ── Django ──
+def _unless_light(*names: str) -> tuple[str, ...]:
+    return () if _VALUES["MOCKLLM_LIGHT"] else names
+
+
 INSTALLED_APPS = [
-    "unfold",
-    "unfold.contrib.filters",
-    "unfold.contrib.forms",
-    "unfold.contrib.simple_history",
-    "mockllm_site.lazy_admin.LazyAdmin",
+    # Twisted takes a second to import, so only the command that needs it pays.
+    *(_unless_light("daphne") if "runserver" in sys.argv else ()),
+    *_unless_light(
+        "unfold",
+        "unfold.contrib.filters",
+        "unfold.contrib.forms",
+        "unfold.contrib.simple_history",
+        "mockllm_site.lazy_admin.LazyAdmin",
+    ),
     "django.contrib.auth",
     "django.contrib.contenttypes",
-    "django.contrib.sessions",
-    "django.contrib.messages",
-    "django.contrib.staticfiles",
+    *_unless_light(
+        "django.contrib.sessions", "django.contrib.messages", "django.contrib.staticfiles"
+    ),
     "rest_framework",
-    "drf_spectacular",
-    "django_filters",
-    "channels",
+    *_unless_light("drf_spectacular", "channels"),
     "simple_history",
-    "axes",
+    *_unless_light("axes"),
     "mockllm_site",
     "scenarios_app",
-    "chat_app",
-    "traces_app",
+    *_unless_light("chat_app", "traces_app"),
 ]
-if "runserver" in sys.argv:
-    # Twisted takes a second to import, so only the command that needs it pays.
-    INSTALLED_APPS.insert(0, "daphne")
 
 MIDDLEWARE = [
     "mockllm_site.kit.lost_streams.close_lost_streams",
@@ -67,21 +74,23 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "mockllm_site.kit.security_headers.security_headers",
     "mockllm_site.kit.lost_streams.close_lost_files",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    *_unless_light("whitenoise.middleware.WhiteNoiseMiddleware"),
     "django.middleware.common.CommonMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     # What follows is for pages and logins: the control API is answered here.
     "scenarios_app.control.middleware.answer_control",
-    "django.contrib.sessions.middleware.SessionMiddleware",
-    "django.middleware.csrf.CsrfViewMiddleware",
-    "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "chat_app.api.middleware.answer_chat",
-    "django.contrib.messages.middleware.MessageMiddleware",
-    "simple_history.middleware.HistoryRequestMiddleware",
-    "axes.middleware.AxesMiddleware",
+    *_unless_light(
+        "django.contrib.sessions.middleware.SessionMiddleware",
+        "django.middleware.csrf.CsrfViewMiddleware",
+        "django.contrib.auth.middleware.AuthenticationMiddleware",
+        "chat_app.api.middleware.answer_chat",
+        "django.contrib.messages.middleware.MessageMiddleware",
+        "simple_history.middleware.HistoryRequestMiddleware",
+        "axes.middleware.AxesMiddleware",
+    ),
 ]
 
-ROOT_URLCONF = "mockllm_site.urls"
+ROOT_URLCONF = "mockllm_site.light_urls" if _VALUES["MOCKLLM_LIGHT"] else "mockllm_site.urls"
 ASGI_APPLICATION = "mockllm_site.asgi.application"
 TEMPLATES = [
     {
@@ -99,6 +108,8 @@ TEMPLATES = [
         },
     }
 ]
+if _VALUES["MOCKLLM_LIGHT"]:
+    TEMPLATES = []
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # Django refuses those of an app among them.
 FIXTURE_DIRS = [] if paths.IN_WHEEL else [paths.FIXTURES]
@@ -107,12 +118,13 @@ FORMAT_MODULE_PATH = "mockllm_site.formats"
 TIME_ZONE = "UTC"
 USE_TZ = True
 
-UNFOLD = look.UNFOLD
+if not _VALUES["MOCKLLM_LIGHT"]:
+    from mockllm_site.pages.theme import UNFOLD  # noqa: F401
 LOGIN_URL = "/admin/login/"
 LOGIN_REDIRECT_URL = "/admin/"
 # After ten wrong passwords for one name from one address that pair waits; each is logged.
 AUTHENTICATION_BACKENDS = [
-    "axes.backends.AxesStandaloneBackend",
+    *_unless_light("axes.backends.AxesStandaloneBackend"),
     "django.contrib.auth.backends.ModelBackend",
 ]
 AXES_FAILURE_LIMIT = 10
@@ -150,7 +162,6 @@ else:
 REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
-    "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
 }
 SPECTACULAR_SETTINGS = {

@@ -1,23 +1,17 @@
-"""The routes that Django answers."""
+"""The routes that Django answers; a light server has those of `light_urls` alone."""
 
-from django.urls import include, path, re_path
+from django.urls import include, path
 
 from chat_app import pages as chat_pages
 from chat_app.api.urls import NothingHere as NothingBelowApi
-from mockllm_site.pages import docs, home
-from mockllm_site.pages import health as pages
-from scenarios_app.control.urls import UnknownPathView
+from mockllm_site.light_urls import light_patterns
+from mockllm_site.pages import docs, home, metrics
 from scenarios_app.journal.live import journal_page
-from scenarios_app.serving.transports.django import provider
-from scenarios_app.wire.registry import url_patterns
 from traces_app import pages as trace_pages
 
 urlpatterns = [
     path("", home.home),
-    path("livez", pages.livez),
-    path("healthz", pages.healthz),
-    path("readyz", pages.readyz),
-    path("metrics", pages.metrics),
+    path("metrics", metrics.metrics),
     path("docs/", docs.docs_page),
     path("docs/<path:name>/", docs.docs_page),
     path("docs/<path:name>", docs.docs_file),
@@ -27,10 +21,8 @@ urlpatterns = [
     path("traces/<str:trace_id>/", trace_pages.trace_page),
     # By name: its pages are imported with the first of these routes that is wanted.
     path("admin/", ("mockllm_site.admin_urls", "admin", "admin")),
-    path("control", UnknownPathView.as_view()),
-    path("control/", include("scenarios_app.control.urls")),
     # What is a provider's is so with its errors; the chat API has the rest of `api/`.
-    *(re_path(pattern, provider) for pattern in url_patterns()),
+    *light_patterns,
     path("api", NothingBelowApi.as_view()),
     path("api/", include("chat_app.api.urls")),
 ]

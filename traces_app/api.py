@@ -9,9 +9,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from mockllm_site.kit.api import openapi as described
+from mockllm_site.kit.api.access import ClientView
 from mockllm_site.kit.api.errors import ApiError
 from mockllm_site.kit.api.shapes import Flag, Shape, Text, Whole
-from mockllm_site.kit.api.views import ClientView
 from traces_app.models import Status, Trace
 from traces_app.selectors import trace_of, trace_of_message, trace_record
 from traces_app.to_scenario import CannotReplay, scenario_of_trace

@@ -9,7 +9,8 @@ from django.http import HttpResponse
 from chat_app.errors import ChatError
 from mockllm_site.kit.api import errors
 from mockllm_site.kit.api import openapi as described
-from mockllm_site.kit.api.views import AsyncJsonView, ClientView
+from mockllm_site.kit.api.access import ClientView
+from mockllm_site.kit.api.views import AsyncJsonView
 
 MEANINGS: Mapping[int, str] = {
     400: "Something is wrong with the request; `field` says where.",

@@ -28,7 +28,7 @@ from chat_app.api.kit import ChatView, documented
 from chat_app.api.runs import CancelView, SendView, StreamView
 from mockllm_site.kit.api.docs_page import docs_page
 from mockllm_site.kit.api.errors import ApiError
-from mockllm_site.kit.api.openapi import Document, cached_document, openapi
+from mockllm_site.kit.api.openapi_document import Document, cached_document, openapi
 from mockllm_site.kit.api.views import with_optional_slash
 from traces_app.api import ScenarioOfTraceView, TraceByIdView, TraceOfMessageView
 

@@ -10,8 +10,8 @@ from typing import Any, ClassVar, NoReturn
 from chat_app.clients.failures import to_chat_error, unreadable_response
 from chat_app.clients.providers import ApiFamily
 from chat_app.clients.transports import Route
-from chat_app.imports import import_in_thread
 from chat_app.values.model_call import ModelRequest, ProviderEvent
+from mockllm_site.kit.imports import import_in_thread
 
 
 def to_object(text: str) -> dict[str, Any]:

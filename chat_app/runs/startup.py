@@ -9,11 +9,11 @@ from django.db.models import QuerySet
 
 from chat_app import loop
 from chat_app.clients.providers import provider_of
-from chat_app.imports import import_in_thread
 from chat_app.loop import submit
 from chat_app.models import ModelProfile
 from chat_app.tools.toolbox import toolbox
 from mockllm_site.kit.database_thread import in_database
+from mockllm_site.kit.imports import import_in_thread
 from traces_app.leases import current_owner, end_dead_runs, lease_watch
 from traces_app.models import Status, Trace
 

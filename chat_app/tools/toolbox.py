@@ -21,12 +21,12 @@ from django.conf import settings
 
 from chat_app import loop
 from chat_app.errors import NOT_FOUND, SERVICE_UNAVAILABLE, VALIDATION_ERROR
-from chat_app.imports import import_in_thread
 from chat_app.tools import ArgumentsError, Toolbox, ToolOutcome, failed_outcome, read_arguments
 from chat_app.tools.owner import SessionOwner
 from chat_app.tools.servers import BUNDLED, Server, ServersError, named_servers
 from chat_app.tools.session import Connect, Connection, SessionEnded
 from chat_app.values.model_call import Tool
+from mockllm_site.kit.imports import import_in_thread
 
 # All providers accept 64 letters, digits, underscores and hyphens.
 REFUSED_CHARACTERS: Final = re.compile(r"[^A-Za-z0-9_-]")

@@ -29,6 +29,12 @@ TRUE = {"1", "true", "yes", "on"}
 FALSE = {"0", "false", "no", "off"}
 DATABASES = "expected sqlite:///FILE or postgres://USER:PASSWORD@HOST:PORT/NAME"
 EXTRA = "needs one more package: pip install 'mockllm-server[{}]'"
+LIGHT = "MOCKLLM_LIGHT"
+# The packages of the extra `server` that our code imports.
+SERVER_PACKAGES = (
+    *("axes", "channels", "daphne", "drf_spectacular", "markdown_it", "prometheus_client", "rich"),
+    *("unfold", "whitenoise"),
+)
 # As `check --deploy` has them.
 KEY_LENGTH, KEY_LETTERS = 50, 5
 NEW_KEY = "make one with: python -c 'import secrets; print(secrets.token_urlsafe(50))'"
@@ -62,9 +68,11 @@ def settings_module(variables: Mapping[str, str]) -> str:
     return variables.get("DJANGO_SETTINGS_MODULE") or MODULES[mode(variables)]
 
 
-def configure() -> None:
+def configure(*, light: bool = False) -> None:
     """Choose the settings and load them; one that is wrong ends the process with one line."""
     try:
+        if light:
+            variables()[LIGHT] = "true"
         module = settings_module(variables())
         os.environ["DJANGO_SETTINGS_MODULE"] = module
         importlib.import_module(module)
@@ -75,6 +83,20 @@ def configure() -> None:
             raise
         raise SystemExit(f"mockllm: DJANGO_SETTINGS_MODULE: no module {error.name!r}") from None
     warn_of_unknown()
+
+
+def has_server() -> bool:
+    """Whether the packages of the extra `server` are installed."""
+    return all(find_spec(name) for name in SERVER_PACKAGES)
+
+
+def require_server() -> None:
+    """Raise SettingError unless the packages of the chat, the admin and the pages are installed."""
+    if not has_server():
+        raise SettingError(
+            "the extra `server` is missing: pip install 'mockllm-server[server]', or serve "
+            "providers and the control API alone with `mockllm serve --light`"
+        )
 
 
 @cache

@@ -71,6 +71,14 @@ SERVER: Final = (
         "dev",
     ),
     Setting(
+        "MOCKLLM_LIGHT",
+        "flag",
+        "Serve providers and the control API alone, without chat, admin and pages. "
+        "`serve --light` sets it, and every server that the pytest plugin and commands such as "
+        "`mockllm run` start has it.",
+        default=False,
+    ),
+    Setting(
         "SECRET_KEY",
         "text",
         "Signs logins. Default: a random key at every start. Required in prod: at least 50 random "

@@ -1,20 +1,15 @@
-"""The health, readiness and metrics endpoints."""
+"""The health and readiness endpoints."""
 
 import asyncio
 import logging
 from collections.abc import Mapping
 
 from asgiref.sync import sync_to_async
-from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
-from prometheus_client.exposition import choose_encoder
 
-from mockllm_site.kit.api.access import bearer_of, is_token
-from mockllm_site.kit.api.locality import FOREIGN, is_foreign, is_open
-from mockllm_site.pages.metrics import merge_metrics, registry
 from scenarios_app.catalog import catalog
 from scenarios_app.cluster import redis_connections
 from scenarios_app.journal import journal
@@ -24,7 +19,6 @@ from scenarios_app.serving.services import play_built_in, services
 log = logging.getLogger(__name__)
 
 DATABASE_SECONDS = 5.0
-PLAIN = "text/plain; charset=utf-8"
 
 
 @require_safe
@@ -72,41 +66,6 @@ async def readyz(request: HttpRequest) -> JsonResponse:
     body = {"ready": ready, "checks": {name: text or "ok" for name, text in checks.items()}}
     headers = {} if ready else {"Retry-After": "1"}
     return JsonResponse(body, status=200 if ready else 503, headers=headers)
-
-
-@require_safe
-@never_cache
-async def metrics(request: HttpRequest) -> HttpResponse:
-    """Return the metrics of every process in the requested format.
-
-    Open to this machine in dev and test; elsewhere it needs the metrics token.
-    """
-    if refused := _refusal(request):
-        return refused
-    encode, content_type = choose_encoder(request.headers.get("Accept", ""))
-    metrics_registry = registry()
-    if redis_connections():
-        metrics_registry = merge_metrics(await asyncio.to_thread(services().cluster.all_metrics))
-    return HttpResponse(encode(metrics_registry), content_type=content_type)
-
-
-def _refusal(request: HttpRequest) -> HttpResponse | None:
-    if is_foreign(request):
-        return HttpResponse(f"{FOREIGN}\n", status=403, content_type=PLAIN)
-    if is_open(request):
-        return None
-    token = settings.MOCKLLM_METRICS_TOKEN
-    if not token:
-        message = (
-            "/metrics is closed: but on loopback in dev and test it needs MOCKLLM_METRICS_TOKEN, "
-            "which is not set.\n"
-        )
-        return HttpResponse(message, status=403, content_type=PLAIN)
-    if is_token(bearer_of(request) or "", token):
-        return None
-    message = "Send the metrics token (MOCKLLM_METRICS_TOKEN) as Authorization: Bearer …\n"
-    headers = {"WWW-Authenticate": "Bearer"}
-    return HttpResponse(message, status=401, content_type=PLAIN, headers=headers)
 
 
 async def _database_problem() -> str | None:

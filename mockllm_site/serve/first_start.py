@@ -10,12 +10,8 @@ from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
 from django.db import transaction
 
-from chat_app import loop
-from chat_app.models import ModelProfile
-from chat_app.runs.startup import warm_up as warm_up_chat
-from chat_app.tools.servers import ServersError, check_servers_file
 from mockllm_site import paths
-from mockllm_site.serve.routes import load_routes
+from mockllm_site.serve import chat
 from scenarios_app.catalog import catalog
 from scenarios_app.catalog.files import LOADED, FileWatcher
 from scenarios_app.cluster import redis_connections
@@ -61,10 +57,8 @@ def watch(files: ScenarioFiles, documents: Sequence[ScenarioDocument]) -> None:
 
 def check_tools() -> None:
     """Look at the file that names the MCP servers; they themselves are opened later."""
-    try:
-        check_servers_file()
-    except ServersError as error:
-        raise CannotLoad(f"MCP_SERVERS: {error}") from None
+    if problem := chat.servers_problem():
+        raise CannotLoad(f"MCP_SERVERS: {problem}")
 
 
 def check_shared() -> None:
@@ -114,12 +108,12 @@ def load_demo(*, demo: bool = True, catch_all: bool = True) -> None:
     What the demo consists of is its user's from then on: what is deleted does not come again.
     """
     # The first scenario that is ever stored makes this row, and nothing deletes it.
-    if settings.MOCKLLM_ENV != "dev" or CatalogVersion.objects.exists():
+    if not chat.is_installed() or settings.MOCKLLM_ENV != "dev" or CatalogVersion.objects.exists():
         return
     # A start that is cut short here begins anew.
     with transaction.atomic():
         if demo:
-            load_fixtures([DEMO] if ModelProfile.objects.exists() else [DEMO, PROFILES])
+            load_fixtures([DEMO] if chat.has_profiles() else [DEMO, PROFILES])
         if catch_all:
             load_fixtures([AUTO])
 
@@ -143,5 +137,4 @@ def warm_up() -> None:
     """Let the first page and the first message of the chat wait for nothing. Test mode has
     thousands of servers, and few of them ever show a page or chat."""
     if settings.MOCKLLM_ENV != "test":
-        loop.submit(load_routes())
-        warm_up_chat()
+        chat.warm_up()

@@ -14,10 +14,13 @@ import django
 from django.apps import apps
 from django.conf import settings as django_settings
 
+from mockllm_site.kit import env
+
 # Before anything of the apps is imported: their models need settings.
 _is_own = not django_settings.configured and "DJANGO_SETTINGS_MODULE" not in os.environ
 if _is_own:
     os.environ["DJANGO_SETTINGS_MODULE"] = "mockllm_site.settings_test"
+    env.variables()[env.LIGHT] = "true"
 if not apps.ready:
     django.setup()
 
@@ -57,7 +60,6 @@ def _prepare(scenarios: Source | Iterable[Source]) -> None:
 
     def work() -> None:
         if _is_own and prepare_in_memory():
-            # Imports the chat's models, which another project's INSTALLED_APPS need not have.
             from mockllm_site.serve.first_start import load_test_mode
 
             load_test_mode()

@@ -10,12 +10,8 @@ from typing import TypeAlias
 from asgiref.sync import sync_to_async
 from django.conf import settings
 
-from chat_app import loop
-from chat_app.runs.registry import end_runs_within
-from chat_app.runs.startup import end_dead_runs_at_start
 from mockllm_site.kit.database_thread import close_connection
-from mockllm_site.pages.metrics import labelled_metrics
-from mockllm_site.serve import database, database_threads, lease
+from mockllm_site.serve import chat, database, database_threads, lease
 from mockllm_site.serve import first_start as starting
 from mockllm_site.serve.lease import LeaseRefused
 from scenarios_app.serving.services import services
@@ -66,9 +62,9 @@ async def start() -> None:
     await sync_to_async(_prepare)()
     try:
         services().stay()
-        services().cluster.metrics_text = labelled_metrics
+        services().cluster.metrics_text = _metrics_text
         await services().start()
-        await end_dead_runs_at_start()
+        await chat.start()
     except BaseException:
         await sync_to_async(lease.let_go)()
         raise
@@ -76,11 +72,18 @@ async def start() -> None:
 
 def stop(seconds: float) -> None:
     """Stop the services; answers that are being given have so long to finish."""
-    loop.stop(seconds)
+    chat.stop(seconds)
     close_connection()
     database_threads.close_connections()
     services().stop()
     lease.let_go()
+
+
+def _metrics_text() -> str:
+    # Imported late: most servers have no Redis, over which others ask for it.
+    from mockllm_site.pages.metrics import labelled_metrics
+
+    return labelled_metrics()
 
 
 def _prepare() -> None:
@@ -110,7 +113,7 @@ def _draining_before(theirs: Handler) -> Handler:
         seconds = settings.MOCKLLM_DRAIN_SECONDS if _drained_at is None else 0.0
         _drained_at = time.monotonic() + seconds
         services().drain(seconds)
-        end_runs_within(seconds)
+        chat.drain(seconds)
         theirs(number, frame)
 
     return handle

@@ -1,24 +1,10 @@
-"""The routes of Django's pages, imported in a thread when one is first wanted, while answers that
-are running go on; and those of WebSockets."""
+"""The routes of Django, imported in a thread when one is first wanted, while answers that are
+running go on."""
 
-from channels.auth import AuthMiddlewareStack
-from channels.generic.websocket import AsyncWebsocketConsumer
-from channels.routing import URLRouter
-from channels.security.websocket import AllowedHostsOriginValidator, WebsocketDenier
 from django.conf import settings
-from django.urls import path, re_path
 
-from chat_app.imports import import_in_thread
-from mockllm_site.kit.api.locality import is_foreign_origin
-from scenarios_app.journal.live import LiveJournal
-from scenarios_app.serving.transports.asgi_scope import (
-    App,
-    Receive,
-    Scope,
-    Send,
-    path_of,
-    read_headers,
-)
+from mockllm_site.kit.imports import import_in_thread
+from scenarios_app.serving.transports.asgi_scope import App, Receive, Scope, Send, path_of
 
 ADMIN = "/admin/"
 
@@ -26,7 +12,7 @@ ADMIN = "/admin/"
 async def load_routes(path: str = ADMIN) -> None:
     """Import what answers a path; the admin's needs everything."""
     await import_in_thread(settings.ROOT_URLCONF)
-    if path.startswith(ADMIN):
+    if path.startswith(ADMIN) and not settings.MOCKLLM_LIGHT:
         await import_in_thread("mockllm_site.admin_urls")
 
 
@@ -40,30 +26,11 @@ def with_routes(app: App) -> App:
     return routed
 
 
-NO_SUCH_PATH = 4404
-
-
-class Unknown(AsyncWebsocketConsumer):
-    """Ends a connection to a path that is not there; without it that is an error of ours."""
-
-    async def connect(self) -> None:
-        await self.accept()
-        await self.close(code=NO_SUCH_PATH)
-
-
-def for_own_pages(app: App) -> App:
-    """The application, for pages of this server alone: those of another port on the same host would
-    come with their reader's cookies."""
-
-    async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
-        headers = read_headers(scope["headers"])
-        foreign = is_foreign_origin(headers.get("origin"), headers.get("host", ""))
-        await (WebsocketDenier() if foreign else app)(scope, receive, send)
-
-    return guarded
-
-
-live_journal = AllowedHostsOriginValidator(
-    for_own_pages(AuthMiddlewareStack(LiveJournal.as_asgi()))
-)
-sockets = URLRouter([path("ws/journal/", live_journal), re_path(r"", Unknown.as_asgi())])
+async def page_sockets(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer the WebSockets of Django's pages; a light server refuses them."""
+    if settings.MOCKLLM_LIGHT:
+        await receive()
+        await send({"type": "websocket.close"})
+        return
+    module = await import_in_thread("mockllm_site.serve.sockets")
+    await module.sockets(scope, receive, send)

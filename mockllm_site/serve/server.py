@@ -220,6 +220,8 @@ def run(
     config = uvicorn.Config(
         "mockllm_site.asgi:application",
         http=GuardedProtocol,
+        # The same for the servers of all tests, with or without the extra `server`.
+        loop="asyncio" if settings.MOCKLLM_LIGHT else "auto",
         log_config=None,
         access_log=False,
         lifespan="on",

@@ -7,20 +7,16 @@ from typing import Any
 from django.conf import settings
 from django.db.models import QuerySet
 from django.http import HttpResponse
-from drf_spectacular.extensions import OpenApiAuthenticationExtension
-from drf_spectacular.openapi import AutoSchema
-from drf_spectacular.utils import extend_schema_field
-from rest_framework import serializers
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed, PermissionDenied
 from rest_framework.request import Request
 
 from mockllm_site.kit.api import errors
 from mockllm_site.kit.api import openapi as described
-from mockllm_site.kit.api.access import bearer_of, is_token
 from mockllm_site.kit.api.locality import FOREIGN, is_foreign, is_open
 from mockllm_site.kit.api.openapi import Form
-from mockllm_site.kit.api.shapes import Flag, Shape, Text, Whole
+from mockllm_site.kit.api.shapes import Flag, JsonField, Shape, Text, Whole
+from mockllm_site.kit.api.tokens import bearer_of, is_token
 from mockllm_site.kit.api.views import JsonView
 from scenarios_app.catalog.snapshot import can_be_shared
 from scenarios_app.control.matches import record_met_conditions, rows_of_coverage_run
@@ -110,20 +106,6 @@ class Access(BaseAuthentication):
         return "Bearer"
 
 
-class AccessScheme(OpenApiAuthenticationExtension):
-    """The token as the OpenAPI document describes it."""
-
-    target_class = Access
-    name = "token"
-
-    def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, str]:
-        return {
-            "type": "http",
-            "scheme": "bearer",
-            "description": "MOCKLLM_CONTROL_TOKEN; on loopback in dev and test nothing is needed.",
-        }
-
-
 class ControlView(JsonView):
     """One path of the control API."""
 
@@ -137,10 +119,10 @@ class ControlView(JsonView):
         return decode(body)
 
 
-SCENARIO: Form = {"$ref": "#/components/schemas/ScenarioDocument"}
+SCENARIO: dict[str, Any] = {"$ref": "#/components/schemas/ScenarioDocument"}
 DOCUMENT: Form = {"$ref": "#/components/schemas/Document"}
 STEP: Form = {"$ref": "#/components/schemas/StepDocument"}
-MATCH: Form = {"$ref": "#/components/schemas/MatchDocument"}
+MATCH: dict[str, Any] = {"$ref": "#/components/schemas/MatchDocument"}
 
 STATUS_DESCRIPTIONS: Mapping[int, str] = {
     400: "Something is wrong with the request; `field` says where.",
@@ -157,14 +139,16 @@ STATUS_DESCRIPTIONS: Mapping[int, str] = {
 documented = partial(described.documented, meanings=STATUS_DESCRIPTIONS)
 
 
-@extend_schema_field(SCENARIO)
-class ScenarioField(serializers.JSONField):
+class ScenarioField(JsonField):
     """A scenario document."""
 
+    form = SCENARIO
 
-@extend_schema_field(MATCH)
-class MatchField(serializers.JSONField):
+
+class MatchField(JsonField):
     """Conditions on a request, as a step has them."""
+
+    form = MATCH
 
 
 def flush_journal() -> None:

@@ -1,17 +1,17 @@
-"""The routes of the control API, its OpenAPI document, the JSON Schema and the page of its docs."""
+"""The routes of the control API, the JSON Schema and the page of its docs."""
 
-import json
 from typing import Any, NoReturn
 
 from django.http import HttpResponse
-from django.urls import include, path, re_path, register_converter, reverse
+from django.urls import path, re_path, register_converter, reverse
 from django.urls.converters import PathConverter
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from mockllm_site.kit.api.docs_page import docs_page
-from mockllm_site.kit.api.openapi import Document, cached_document, openapi
+from mockllm_site.kit.api.errors import LIGHT_SERVER
 from mockllm_site.kit.api.views import with_optional_slash
+from scenarios_app.conf import setting
 from scenarios_app.control.changes import ChangesView
 from scenarios_app.control.coverage import CoverageView
 from scenarios_app.control.explain import ExplainView
@@ -23,20 +23,9 @@ from scenarios_app.control.scenarios import ScenarioDetailView, ScenarioListView
 from scenarios_app.control.sessions import ResetView, StateView
 from scenarios_app.control.verdict import VerdictView
 from scenarios_app.control.verify import VerifyView
-from scenarios_app.engine.document import json_schema, read_schema
+from scenarios_app.engine.document import read_schema
 
-_DOCUMENT_PREFIX = "#/$defs/"
-_COMPONENT_PREFIX = "#/components/schemas/"
 OBJECT = {"type": "object", "additionalProperties": True}
-
-
-def document_components() -> dict[str, Any]:
-    """Return the schemas of scenario documents by name; the root schema is `Document`."""
-    text = json.dumps(json_schema()).replace(_DOCUMENT_PREFIX, _COMPONENT_PREFIX)
-    schema: dict[str, Any] = json.loads(text)
-    components: dict[str, Any] = schema.pop("$defs")
-    del schema["$schema"], schema["$id"]
-    return {**components, "Document": schema}
 
 
 class SchemaView(ControlView):
@@ -50,7 +39,7 @@ class ScenarioSchemaView(ControlView):
     @documented("read_scenario_schema", answers={200: (OBJECT, "JSON Schema 2020-12.")})
     def get(self, request: Request) -> Response:
         """The JSON Schema of scenario documents, for editors and for checks before loading."""
-        return Response(_scenario_schema())
+        return Response(read_schema("scenario"))
 
 
 class DocsView(ControlView):
@@ -73,16 +62,14 @@ class UnknownPathView(ControlView):
         )
 
 
-@cached_document
-def _openapi() -> Document:
-    document = openapi([path("control/", include("scenarios_app.control.urls"))])
-    document["components"]["schemas"] |= document_components()
-    return document
+def _openapi() -> dict[str, Any]:
+    """Return the OpenAPI document; ControlError 404 on a light server."""
+    if setting("MOCKLLM_LIGHT"):
+        raise ControlError(404, f"There is no OpenAPI document: {LIGHT_SERVER}")
+    # Imported late: a light server does not have its library.
+    from scenarios_app.control.openapi import document
 
-
-@cached_document
-def _scenario_schema() -> Document:
-    return read_schema("scenario")
+    return document()
 
 
 app_name = "control"

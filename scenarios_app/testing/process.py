@@ -62,7 +62,7 @@ def server_process(options: ServerOptions) -> Iterator[tuple[str, int]]:
 
 def _start(directory: Path, options: ServerOptions) -> tuple["subprocess.Popen[str]", str]:
     # `-P`: a folder of the user named like one of our packages is not imported instead.
-    command = [sys.executable, "-P", "-m", "mockllm_site", "serve", "--port", "0"]
+    command = [sys.executable, "-P", "-m", "mockllm_site", "serve", "--light", "--port", "0"]
     command += ["--parent", str(os.getpid())]
     for fixture in options.fixtures:
         command += ["--fixture", str(Path(fixture).absolute()) if _is_file(fixture) else fixture]

@@ -1,34 +1,51 @@
 """Validates the arguments of a tool call against the tool's JSON Schema.
 
-Schemas come from clients and are not trusted: no reference is fetched, patterns use RE2, which
-does not backtrack, and the number of followed references is limited.
+The engine's validator says whether they fit; what does not is looked for here. Schemas come from
+clients and are not trusted: the validator fetches nothing, patterns use RE2, which does not
+backtrack, and steps are counted.
 """
 
 import json
-from collections.abc import Iterator
-from functools import lru_cache
-from threading import local
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-import re2
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError, ValidationError
-from jsonschema.validators import extend
-from referencing import Registry
-from referencing.exceptions import Unresolvable
-
 from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.conditions.texts import RegexError, compile_regex
+from scenarios_app.engine.schemas.fit import (
+    SchemaValidator,
+    StepBudget,
+    item_schema,
+    property_schemas,
+)
+from scenarios_app.engine.schemas.keywords import References, Schema, SchemaError
 from scenarios_app.engine.secrets import MASK
 
-_NO_DOCUMENTS: Registry[Any] = Registry()
-_MAX_REFERENCES = 1_000
 _MAX_ERROR_CHARS = 300
-# jsonschema evaluates these patterns also for other keywords, with the backtracking `re` module.
-_UNSUPPORTED = '"patternProperties"'
-
-
-class _TooManyReferences(Exception):
-    """Raised if a schema follows more than _MAX_REFERENCES references."""
+# The engine is stricter with these than the standard, or looser; an error would be a guess.
+_UNSUPPORTED = ('"unevaluated', '"$dynamicRef"', '"$recursiveRef"')
+# Keywords whose meaning depends on others beside them.
+_BESIDE = {
+    "additionalProperties": ("properties", "patternProperties"),
+    "contains": ("minContains", "maxContains"),
+    "exclusiveMaximum": ("maximum",),
+    "exclusiveMinimum": ("minimum",),
+    "if": ("then", "else"),
+    "items": ("prefixItems", "additionalItems"),
+}
+_MEANINGS = {
+    "const": "is not {wanted}",
+    "enum": "is not one of {wanted}",
+    "maximum": "is greater than the maximum of {wanted}",
+    "maxItems": "has more than {wanted} items",
+    "maxLength": "is longer than {wanted} characters",
+    "minimum": "is less than the minimum of {wanted}",
+    "minItems": "has fewer than {wanted} items",
+    "minLength": "is shorter than {wanted} characters",
+    "multipleOf": "is not a multiple of {wanted}",
+    "pattern": "does not match {wanted}",
+    "uniqueItems": "has equal items",
+}
 
 
 def find_schema_error(schema: Json, arguments: str) -> str:
@@ -43,48 +60,106 @@ def find_schema_error(schema: Json, arguments: str) -> str:
     if not isinstance(schema, dict) or MASK in arguments:
         return ""
     try:
-        validator = _validator(json.dumps(_to_json_schema(schema)))
-        if validator is None:
+        text = json.dumps(schema)
+        if MASK in text or any(keyword in text for keyword in _UNSUPPORTED):
             return ""
-        _thread.references = 0
-        error = next(validator.iter_errors(value), None)
-    except (Unresolvable, RecursionError, re2.error, _TooManyReferences):
+        converted = _to_json_schema(schema)
+        for pattern in _patterns(converted):
+            compile_regex(pattern)
+        references = References(converted)
+        references.check()
+        validator = SchemaValidator(references, StepBudget())
+        if validator.is_valid(value, converted):
+            return ""
+        error = _Search(validator).first_error(value, converted)
+    except (SchemaError, RegexError, RecursionError):
         return ""
-    if error is None:
-        return ""
-    path = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in error.absolute_path)
-    message = f"{path.removeprefix('.')}: {error.message}" if path else error.message
-    return message if len(message) <= _MAX_ERROR_CHARS else message[: _MAX_ERROR_CHARS - 1] + "…"
+    return error if len(error) <= _MAX_ERROR_CHARS else error[: _MAX_ERROR_CHARS - 1] + "…"
 
 
-@lru_cache(maxsize=64)
-def _validator(schema: str) -> Any:
-    """Return the cached validator of a schema (JSON text), or None if it cannot be applied."""
-    if any(word in schema for word in (_UNSUPPORTED, MASK)):
-        return None
-    try:
-        _OFFLINE.check_schema(json.loads(schema))
-    except (SchemaError, RecursionError):
-        return None
-    return _OFFLINE(json.loads(schema), registry=_NO_DOCUMENTS)
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """Finds where a value that does not fit breaks its schema."""
+
+    validator: SchemaValidator
+
+    def first_error(self, value: Json, schema: Schema, path: str = "") -> str:
+        """Return the first error with its path; the value must not fit the schema."""
+        if not isinstance(schema, dict):
+            return _line(path, f"{value!r} is not allowed")
+        for key in schema:
+            alone = {k: schema[k] for k in (key, *_BESIDE.get(key, ())) if k in schema}
+            if self._fits(value, alone):
+                continue
+            for item, inner, step in self._inside(value, schema, key):
+                if not self._fits(item, inner):
+                    return self.first_error(item, inner, path + step)
+            return _line(path, _message(value, schema, key))
+        return _line(path, f"{value!r} does not fit the schema")
+
+    def _fits(self, value: Json, schema: Schema) -> bool:
+        return self.validator.is_valid(value, schema)
+
+    def _inside(
+        self, value: Json, schema: dict[str, Json], key: str
+    ) -> Iterator[tuple[Json, Schema, str]]:
+        """Yield what a keyword asks of a value and its parts: each with its schema and path."""
+        match key, value:
+            case (("properties" | "patternProperties" | "additionalProperties"), dict()):
+                for name, item in value.items():
+                    for inner in property_schemas(name, schema):
+                        if inner is not False:
+                            yield item, inner, f".{name}"
+            case (("items" | "prefixItems"), list()):
+                for index, item in enumerate(value):
+                    yield item, item_schema(index, schema), f"[{index}]"
+            case "$ref", _:
+                yield value, self.validator.references.resolve(schema[key]), ""
+            case "allOf", _:
+                yield from ((value, inner, "") for inner in _list(schema[key]))
+            case "if", _:
+                branch = "then" if self._fits(value, schema[key]) else "else"
+                yield value, schema.get(branch, True), ""
 
 
-def _reference(validator: Any, ref: str, value: Any, schema: Any) -> Iterator[ValidationError]:
-    _thread.references += 1
-    if _thread.references > _MAX_REFERENCES:
-        raise _TooManyReferences
-    yield from _FOLLOW_REFERENCE(validator, ref, value, schema) or ()
+def _message(value: Json, schema: dict[str, Json], key: str) -> str:
+    wanted: Any = schema[key]
+    match key, value:
+        case "type", _:
+            types = wanted if isinstance(wanted, list) else [wanted]
+            return f"{value!r} is not of type {', '.join(map(repr, types))}"
+        case "required", dict():
+            missing = next((name for name in _list(wanted) if name not in value), "")
+            return f"{missing!r} is a required property"
+        case (("additionalProperties" | "properties" | "patternProperties"), dict()):
+            refused = [name for name in value if False in property_schemas(name, schema)]
+            return f"no property {', '.join(map(repr, refused))} is allowed"
+        case _:
+            meaning = _MEANINGS.get(key, "does not fit {key}: {wanted}")
+            return f"{value!r} {meaning.format(key=key, wanted=repr(wanted))}"
 
 
-def _pattern(validator: Any, pattern: str, value: Any, schema: Any) -> Iterator[ValidationError]:
-    if isinstance(value, str) and not re2.search(pattern, value):
-        yield ValidationError(f"{value!r} does not match {pattern!r}")
+def _line(path: str, message: str) -> str:
+    return f"{path.removeprefix('.')}: {message}" if path else message
 
 
-_FOLLOW_REFERENCE: Any = Draft202012Validator.VALIDATORS["$ref"]
-_OFFLINE: Any = extend(Draft202012Validator, {"$ref": _reference, "pattern": _pattern})
-# Counts followed references per thread: validators are cached and shared.
-_thread = local()
+def _list(value: Json) -> Sequence[Any]:
+    return value if isinstance(value, list) else ()
+
+
+def _patterns(schema: Json) -> Iterator[str]:
+    """Yield every pattern in a schema."""
+    match schema:
+        case dict():
+            if isinstance(pattern := schema.get("pattern"), str):
+                yield pattern
+            if isinstance(named := schema.get("patternProperties"), dict):
+                yield from named
+            for inner in schema.values():
+                yield from _patterns(inner)
+        case list():
+            for inner in schema:
+                yield from _patterns(inner)
 
 
 def _to_json_schema(schema: Json) -> Any:

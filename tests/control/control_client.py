@@ -10,7 +10,7 @@ from django.http import HttpResponse
 from django.test import Client
 from jsonschema import Draft202012Validator, FormatChecker
 
-from scenarios_app.control.urls import _openapi
+from scenarios_app.control.openapi import document
 
 KEY = "sk-of-this-test"
 
@@ -74,14 +74,14 @@ def check(method: str, path: str, response: Any) -> None:
             return
         expected = content[media_type]["schema"]
     assert kind == "application/json"
-    schema = {**expected, "components": _openapi()["components"]}
+    schema = {**expected, "components": document()["components"]}
     Draft202012Validator(schema, format_checker=FormatChecker()).validate(response.json())
 
 
 @cache
 def _routes() -> list[tuple[re.Pattern[str], dict[str, Any]]]:
     found = []
-    for path, operations in _openapi()["paths"].items():
+    for path, operations in document()["paths"].items():
         # Names may hold a slash; ids do not.
         pattern = re.escape(path).replace(r"\{name\}", ".+").replace(r"\{id\}", "[^/]+")
         found.append((re.compile(f"{pattern}/?"), operations))

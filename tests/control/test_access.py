@@ -141,7 +141,7 @@ def test_the_token_is_compared_in_constant_time(
         compared.append((given, wanted))
         return True
 
-    monkeypatch.setattr("mockllm_site.kit.api.access.hmac.compare_digest", compare)
+    monkeypatch.setattr("mockllm_site.kit.api.tokens.hmac.compare_digest", compare)
     client = bound("0.0.0.0", token=TOKEN)
     assert client.get("/control/requests", headers={"authorization": "Bearer x"}).status_code == 200
     assert compared == [(b"x", TOKEN.encode())]

@@ -9,7 +9,7 @@ from django.contrib.auth.models import AnonymousUser, Group, User
 
 from mockllm_site.kit.database_thread import in_database
 from mockllm_site.roles import READER
-from mockllm_site.serve.routes import live_journal
+from mockllm_site.serve.sockets import live_journal
 from scenarios_app.journal import live as module
 from scenarios_app.journal.live import NOT_ALLOWED, LiveJournal, row_json
 from tests.admin.traffic import served, unmatched

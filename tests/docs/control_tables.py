@@ -8,7 +8,7 @@ from typing import Any
 from django.urls import include, path
 
 from mockllm_site.kit.api.errors import error_response
-from mockllm_site.kit.api.openapi import openapi
+from mockllm_site.kit.api.openapi_document import openapi
 from scenarios_app.control.kit import STATUS_DESCRIPTIONS
 from scenarios_app.control.mcp.tools import TOOLS
 from tests.docs.document_tables import many, table

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
+from mockllm_site.pages.metrics import ServingFigures
 from scenarios_app.engine.memory import MemoryState
 from scenarios_app.journal import ENTRY_BYTES, Journal
 from scenarios_app.journal.entry import JournalEntry
-from scenarios_app.serving.metrics import BOUNDS, Durations, ServingFigures, Tally, labels_of
+from scenarios_app.serving.metrics import BOUNDS, Durations, Tally, labels_of
 from scenarios_app.serving.playback import Streams
 from scenarios_app.wire.base import Call
 from tests.serving.pipelines import Playing, chat, claude, says, scenario

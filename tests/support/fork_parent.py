@@ -41,7 +41,6 @@ IMPORTED = (
     "django.db.backends.postgresql.base",
     "django.db.backends.sqlite3.base",
     "django.views.decorators.http",
-    "django_filters",
     "environ",
     "google.genai",
     "mcp",

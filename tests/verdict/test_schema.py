@@ -1,16 +1,22 @@
 """Tool arguments are validated against schemas of clients, also hostile ones."""
 
+import json
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from scenarios_app.verdict.schema import find_schema_error
+from tests.engine.schemas.test_fit import SCHEMAS as EXAMPLES
+from tests.engine.schemas.test_fit import VALUES
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 GOOGLE = {
     "type": "OBJECT",
     "properties": {"city": {"type": "STRING", "nullable": True}, "days": {"type": "INTEGER"}},
 }
+# `true` and `false` are no schemas of a tool.
+SCHEMAS = [schema for schema in EXAMPLES if isinstance(schema, dict)]
 BOMB = {f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 10} for n in range(20)}
 
 
@@ -27,6 +33,31 @@ BOMB = {f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 10} for n in range(
         ({"properties": {"l": {"items": {"type": "number"}}}}, '{"l": [1, "x"]}', "l[1]: 'x' is"),
         ({"properties": {"c": {"pattern": "^[a-z]+$"}}}, '{"c": "X"}', "c: 'X' does not match"),
         ({"properties": {"type": {"type": "string"}}}, '{"type": 1}', "type: 1 is not of type"),
+        ({"additionalProperties": False}, '{"a": 1}', "no property 'a' is allowed"),
+        (
+            {"patternProperties": {"^x": {"type": "null"}}},
+            '{"x1": 2}',
+            "x1: 2 is not of type 'null'",
+        ),
+        ({"properties": {"a": {"enum": [1, 2]}}}, '{"a": 3}', "a: 3 is not one of [1, 2]"),
+        ({"properties": {"a": {"minimum": 1}}}, '{"a": 0}', "a: 0 is less than the minimum of 1"),
+        (
+            {"properties": {"a": {"anyOf": [{"type": "null"}]}}},
+            '{"a": 0}',
+            "a: 0 does not fit anyOf",
+        ),
+        (
+            {"properties": {"a": {"$ref": "#/$defs/c"}}, "$defs": {"c": CITY}},
+            '{"a": {}}',
+            "a: 'city'",
+        ),
+        ({"if": {"required": ["a"]}, "then": {"required": ["b"]}}, '{"a": 1}', "'b' is a required"),
+        (
+            {"allOf": [True, {"maxProperties": 0}]},
+            '{"a": 1}',
+            "{'a': 1} does not fit maxProperties",
+        ),
+        ({"properties": {"a": False}}, '{"a": 1}', "no property 'a' is allowed"),
     ],
 )
 def test_invalid_arguments_are_reported_with_their_path(
@@ -47,6 +78,9 @@ def test_invalid_arguments_are_reported_with_their_path(
         {"$ref": "#/$defs/none"},
         {"$ref": "#"},
         {"patternProperties": {"(a+)+$": {"type": "number"}}},
+        {"not": {"properties": {"city": {"pattern": "(?=x)"}}}},
+        {"unevaluatedProperties": False},
+        {"$dynamicRef": "#none"},
         {"properties": {"city": {"pattern": "(?=x)"}}},
         {"$ref": "#/$defs/a0", "$defs": {**BOMB, "a20": {}}},
     ],
@@ -54,6 +88,14 @@ def test_invalid_arguments_are_reported_with_their_path(
 )
 def test_schema_that_cannot_be_applied_reports_no_error(schema: Any) -> None:
     assert find_schema_error(schema, '{"city": "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!"}') == ""
+
+
+@pytest.mark.parametrize("schema", SCHEMAS, ids=str)
+def test_every_value_that_does_not_fit_has_an_error(schema: Any) -> None:
+    judge = Draft202012Validator(schema)
+    for value in VALUES:
+        error = find_schema_error(schema, json.dumps(value))
+        assert bool(error) != judge.is_valid(value) or "unevaluated" in str(schema), (value, error)
 
 
 def test_pattern_does_not_backtrack() -> None:

@@ -3,8 +3,6 @@
 A login is its own client and sees only its own conversations; others name any client.
 """
 
-import hmac
-import re
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec
@@ -17,26 +15,14 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 from rest_framework.authentication import SessionAuthentication
 from rest_framework.exceptions import AuthenticationFailed, NotAuthenticated, PermissionDenied
-from rest_framework.permissions import SAFE_METHODS, BasePermission
+from rest_framework.permissions import SAFE_METHODS, AllowAny, BasePermission
 from rest_framework.request import Request
 
 from mockllm_site.kit.api.locality import FOREIGN, is_foreign, is_open
+from mockllm_site.kit.api.shapes import Shape
+from mockllm_site.kit.api.tokens import bearer_of, is_token
+from mockllm_site.kit.api.views import JsonView
 from mockllm_site.kit.permissions import require
-
-_BEARER = re.compile(r"(?i)bearer +(\S+) *")
-
-
-def bearer_of(request: HttpRequest) -> str | None:
-    """Return the bearer token of a request, or None."""
-    match = _BEARER.fullmatch(request.META.get("HTTP_AUTHORIZATION", ""))
-    return match and match[1]
-
-
-def is_token(sent: str, token: str) -> bool:
-    """Compare a sent token with the set one in constant time; False if none is set."""
-    # Headers come as Latin-1, also those of another encoding.
-    return bool(token) and hmac.compare_digest(sent.encode("latin-1", "replace"), token.encode())
-
 
 # Permissions to chat, and to see the traces of other clients.
 CHATS = "chat_app.add_conversation"
@@ -86,6 +72,31 @@ class MayChat(BasePermission):
 def login_client(user: Any) -> str:
     """Return the client id of a login; it stays the same when the user is renamed."""
     return f"login-{user.pk}"
+
+
+class ClientView(JsonView):
+    """A path whose `client_id` names the client. A login is its own client; without `client_id` it
+    may see all clients if it has the permission."""
+
+    authentication_classes = (ChatAccess,)
+    # The first says to the OpenAPI document that on loopback nothing is needed.
+    permission_classes = (AllowAny, MayChat)
+    # What a login needs to see what is not its own, where that can be asked for.
+    sees_with = SEES_TRACES
+
+    def read_body(self, shape: type[Shape]) -> dict[str, Any]:
+        return self._as_login(shape, super().read_body(shape))
+
+    def query(self, shape: type[Shape]) -> dict[str, Any]:
+        return self._as_login(shape, super().query(shape))
+
+    def _as_login(self, shape: type[Shape], fields: dict[str, Any]) -> dict[str, Any]:
+        user: Any = self.request.user
+        if not user.is_authenticated or "client_id" not in shape().fields:
+            return fields
+        if fields.get("client_id") is None and user.has_perm(self.sees_with):
+            return fields
+        return {**fields, "client_id": login_client(user)}
 
 
 class ChatAccessScheme(OpenApiAuthenticationExtension):

@@ -16,6 +16,9 @@ log = logging.getLogger(__name__)
 
 # Below these every error is JSON of one shape.
 PREFIXES = ("/control/", "/api/")
+LIGHT_SERVER = (
+    "this is a light server; start `mockllm serve` for the chat, the admin, pages and API documents"
+)
 DATABASE_FAILURES = (OperationalError, InterfaceError)
 DATABASE_UNAVAILABLE = "The database does not answer; try again."
 

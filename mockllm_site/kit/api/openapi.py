@@ -1,128 +1,49 @@
-"""Builds the OpenAPI document of an API from its views and shapes, once per process."""
+"""Describes the operations of an API for its OpenAPI document (`openapi_document`).
 
-import json
+Most servers never make the document, so nothing here imports the library that does.
+"""
+
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, wraps
-from threading import Lock
-from typing import Any, TypeAlias, TypeVar
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, TypeVar
 
-from drf_spectacular.extensions import OpenApiSerializerExtension, OpenApiSerializerFieldExtension
-from drf_spectacular.generators import SchemaGenerator
-from drf_spectacular.openapi import AutoSchema
-from drf_spectacular.renderers import OpenApiJsonRenderer
-from drf_spectacular.utils import Direction, OpenApiParameter, OpenApiResponse, extend_schema
-
-from mockllm_site.kit.api.shapes import ErrorBody, Shape
+from mockllm_site.kit.api.shapes import Shape
 
 F = TypeVar("F", bound=Callable[..., Any])
 # A shape, or a piece of JSON Schema.
 Form: TypeAlias = type[Shape] | dict[str, Any]
 
-JSON = "application/json"
-ALWAYS = (400, 401, 403, 500, 503)
-WITH_BODY = (413, 415)
+JSON: Final = "application/json"
 
 
-def documented(
-    operation: str,
-    *,
-    meanings: Mapping[int, str],
-    query: type[Shape] | None = None,
-    headers: Sequence[OpenApiParameter] = (),
-    body: Form | None = None,
-    answers: Mapping[int, tuple[Form | None, str]],
-    errors: tuple[int, ...] = (),
-    media_type: str = JSON,
-    tag: str | None = None,
-) -> Callable[[F], F]:
-    """Describe an operation: its id, input and responses; `meanings` describes its errors.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """A method of a view: its id, input and responses; `meanings` describes its errors.
 
-    Without a tag, the first word of the path groups it.
+    Without a tag, the first word of the path groups it. `headers` are drf-spectacular's.
     """
-    refused = {*ALWAYS, *errors, *(WITH_BODY if body is not None else ())}
-    responses: dict[Any, Any] = {
-        (status, media_type): OpenApiResponse(form, description=meaning)
-        for status, (form, meaning) in answers.items()
-    }
-    responses |= {
-        (status, JSON): OpenApiResponse(ErrorBody, description=meanings[status])
-        for status in sorted(refused)
-    }
-    return extend_schema(
-        operation_id=operation,
-        parameters=[*([] if query is None else [query]), *headers],
-        request=None if body is None else {JSON: body},
-        responses=responses,
-        tags=None if tag is None else [tag],
-    )
+
+    method: Callable[..., Any]
+    operation: str
+    meanings: Mapping[int, str]
+    answers: Mapping[int, tuple[Form | None, str]]
+    query: type[Shape] | None = None
+    headers: Sequence[Any] = ()
+    body: Form | None = None
+    errors: tuple[int, ...] = ()
+    media_type: str = JSON
+    tag: str | None = None
 
 
-class _ShapeSchema(OpenApiSerializerExtension):
-    target_class = "mockllm_site.kit.api.shapes.Shape"
-    match_subclasses = True
-
-    def map_serializer(self, auto_schema: AutoSchema, direction: Direction) -> dict[str, Any]:
-        schema = auto_schema._map_serializer(self.target, direction, bypass_extensions=True)
-        return {**schema, "additionalProperties": False, **self.target.keywords}
+# Those that the library was not told of yet.
+operations: Final[list[Operation]] = []
 
 
-class _TextSchema(OpenApiSerializerFieldExtension):
-    target_class = "mockllm_site.kit.api.shapes.Text"
-    match_subclasses = True
+def documented(operation: str, **description: Any) -> Callable[[F], F]:
+    """Describe a method of a view, with the fields of `Operation`."""
 
-    def map_serializer_field(self, auto_schema: AutoSchema, direction: Direction) -> dict[str, Any]:
-        base = auto_schema._map_serializer_field(self.target, direction, bypass_extensions=True)
-        schema: dict[str, Any] = {**base, **self.target.keywords}
-        if self.target.allow_null:
-            # The caller adds null again.
-            schema["type"] = "string"
-        # Responses are not validated here, so only requests have a minimum length.
-        return (
-            schema
-            if self.target.allow_blank or direction != "request"
-            else schema | {"minLength": 1}
-        )
+    def describe(method: F) -> F:
+        operations.append(Operation(method=method, operation=operation, **description))
+        return method
 
-
-Document = dict[str, Any]
-
-_build_lock = Lock()
-
-
-def cached_document(make: Callable[[], Document]) -> Callable[[], Document]:
-    """Cache the document that `make` returns; build one document at a time.
-
-    drf-spectacular is not thread-safe: it sets attributes of classes while it builds.
-    """
-    cached = cache(make)
-
-    @wraps(make)
-    def document() -> Document:
-        with _build_lock:
-            return cached()
-
-    return document
-
-
-def openapi(patterns: Sequence[Any]) -> Document:
-    """Return the OpenAPI document of these routes."""
-    generator: Any = SchemaGenerator(patterns=list(patterns))
-    schema = generator.get_schema(request=None, public=True)
-    # Through its renderer: what is lazy or a type of its own becomes plain JSON.
-    plain: Document = json.loads(OpenApiJsonRenderer().render(schema))
-    for path in plain["paths"].values():
-        for operation in path.values():
-            if "requestBody" in operation:
-                operation["requestBody"]["required"] = True
-            for parameter in operation.get("parameters", ()):
-                if parameter["in"] == "query" and not parameter.get("required"):
-                    parameter["schema"] = _or_empty(parameter["schema"])
-    return plain
-
-
-def _or_empty(schema: Document) -> Document:
-    """Return the schema of a query parameter that may also be empty, which means absent."""
-    text = {key: value for key, value in schema.items() if key != "minLength"}
-    if text.get("type") == "string" and "format" not in text:
-        return text
-    return {"anyOf": [schema, {"const": ""}]}
+    return describe

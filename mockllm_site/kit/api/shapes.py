@@ -99,6 +99,12 @@ class Whole(serializers.IntegerField):
         return data
 
 
+class JsonField(serializers.JSONField):
+    """Any JSON; `form` is the JSON Schema that the OpenAPI document has for it."""
+
+    form: ClassVar[Mapping[str, Any]]
+
+
 class ErrorBody(Shape):
     """An error; `field` is the path of the wrong value, if there is one."""
 

@@ -18,7 +18,6 @@ from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from mockllm_site.kit.api.access import SEES_TRACES, ChatAccess, MayChat, login_client
 from mockllm_site.kit.api.errors import ApiError, answer_error
 from mockllm_site.kit.api.shapes import Shape
 from mockllm_site.kit.testcase import refuse_open_test_transaction
@@ -166,32 +165,9 @@ def _checked(shape: Shape) -> dict[str, Any]:
     return checked
 
 
-class ClientView(JsonView):
-    """A path whose `client_id` names the client. A login is its own client; without `client_id` it
-    may see all clients if it has the permission."""
-
-    authentication_classes = (ChatAccess,)
-    # The first says to the OpenAPI document that on loopback nothing is needed.
-    permission_classes = (AllowAny, MayChat)
-    # What a login needs to see what is not its own, where that can be asked for.
-    sees_with = SEES_TRACES
-
-    def read_body(self, shape: type[Shape]) -> dict[str, Any]:
-        return self._as_login(shape, super().read_body(shape))
-
-    def query(self, shape: type[Shape]) -> dict[str, Any]:
-        return self._as_login(shape, super().query(shape))
-
-    def _as_login(self, shape: type[Shape], fields: dict[str, Any]) -> dict[str, Any]:
-        user: Any = self.request.user
-        if not user.is_authenticated or "client_id" not in shape().fields:
-            return fields
-        if fields.get("client_id") is None and user.has_perm(self.sees_with):
-            return fields
-        return {**fields, "client_id": login_client(user)}
-
-
 def with_optional_slash(route: str, view: type[JsonView], **names: Any) -> list[URLPattern]:
     """Return the documented path and its undocumented twin with or without a final slash."""
     twin = route.removesuffix("/") if route.endswith("/") else f"{route}/"
-    return [path(route, view.as_view(), **names), path(twin, view.as_view(schema=None))]
+    # A class of its own: `as_view(schema=None)` would import the library that describes views.
+    undocumented = type(view.__name__, (view,), {"schema": None, "__module__": view.__module__})
+    return [path(route, view.as_view(), **names), path(twin, undocumented.as_view())]

@@ -11,8 +11,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connections
 
-from chat_app.profiles import default_profile
-from mockllm_site.serve import database, lease, server
+from mockllm_site.serve import chat, database, lease, server
 from mockllm_site.serve import first_start as starting
 from mockllm_site.serve.workers import Workers
 from scenarios_app.recording.files import scenario_files
@@ -64,6 +63,12 @@ class Command(BaseCommand):
             help="load the files of MOCKLLM_SCENARIOS again when they change (default: in dev)",
         )
         parser.add_argument(
+            "--light",
+            action="store_true",
+            help="serve providers and the control API alone, as servers of tests do: no chat, no "
+            "admin, no pages",
+        )
+        parser.add_argument(
             "--parent",
             type=int,
             metavar="PID",
@@ -71,6 +76,8 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        if options["light"] and not settings.MOCKLLM_LIGHT:
+            raise CommandError("--light: write it out; it is read before everything else")
         stop = server.Stop()
         count = options["workers"]
         if count > 1 and not settings.REDIS_URL:
@@ -161,7 +168,7 @@ def _prepare(
     if watch or (watch is None and files.paths and settings.MOCKLLM_ENV == "dev"):
         starting.watch(files, documents)
     starting.create_admin()
-    default_profile()
+    chat.create_default_profile()
 
 
 def _count(text: str) -> int:

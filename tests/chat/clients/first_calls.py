@@ -15,10 +15,10 @@ if __name__ == "__main__":
 
 from chat_app import loop
 from chat_app.clients.registry import get_client
-from chat_app.imports import import_in_thread
 from chat_app.models import ModelProfile
 from chat_app.tools.toolbox import MCP_MODULE
 from chat_app.values.model_call import Finished, ModelRequest, UserTurn
+from mockllm_site.kit.imports import import_in_thread
 from mockllm_site.serve import lifespan
 
 PROVIDERS = ("anthropic", "google", "openai")

@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from chat_app import imports
+from mockllm_site.kit import imports
 
 
 class Importer:

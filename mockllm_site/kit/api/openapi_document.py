@@ -1,0 +1,120 @@
+"""Builds the OpenAPI document of an API from its views and shapes, once per process."""
+
+import json
+from collections.abc import Callable, Sequence
+from functools import cache, wraps
+from threading import Lock
+from typing import Any
+
+from drf_spectacular.extensions import OpenApiSerializerExtension, OpenApiSerializerFieldExtension
+from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.renderers import OpenApiJsonRenderer
+from drf_spectacular.utils import Direction, OpenApiResponse, extend_schema
+
+from mockllm_site.kit.api.openapi import JSON, Operation, operations
+from mockllm_site.kit.api.shapes import ErrorBody
+
+ALWAYS = (400, 401, 403, 500, 503)
+WITH_BODY = (413, 415)
+
+
+def _describe(one: Operation) -> None:
+    """Tell the library of an operation."""
+    refused = {*ALWAYS, *one.errors, *(WITH_BODY if one.body is not None else ())}
+    responses: dict[Any, Any] = {
+        (status, one.media_type): OpenApiResponse(form, description=meaning)
+        for status, (form, meaning) in one.answers.items()
+    }
+    responses |= {
+        (status, JSON): OpenApiResponse(ErrorBody, description=one.meanings[status])
+        for status in sorted(refused)
+    }
+    extend_schema(
+        operation_id=one.operation,
+        parameters=[*([] if one.query is None else [one.query]), *one.headers],
+        request=None if one.body is None else {JSON: one.body},
+        responses=responses,
+        tags=None if one.tag is None else [one.tag],
+    )(one.method)
+
+
+class _ShapeSchema(OpenApiSerializerExtension):
+    target_class = "mockllm_site.kit.api.shapes.Shape"
+    match_subclasses = True
+
+    def map_serializer(self, auto_schema: AutoSchema, direction: Direction) -> dict[str, Any]:
+        schema = auto_schema._map_serializer(self.target, direction, bypass_extensions=True)
+        return {**schema, "additionalProperties": False, **self.target.keywords}
+
+
+class _TextSchema(OpenApiSerializerFieldExtension):
+    target_class = "mockllm_site.kit.api.shapes.Text"
+    match_subclasses = True
+
+    def map_serializer_field(self, auto_schema: AutoSchema, direction: Direction) -> dict[str, Any]:
+        base = auto_schema._map_serializer_field(self.target, direction, bypass_extensions=True)
+        schema: dict[str, Any] = {**base, **self.target.keywords}
+        if self.target.allow_null:
+            # The caller adds null again.
+            schema["type"] = "string"
+        # Responses are not validated here, so only requests have a minimum length.
+        return (
+            schema
+            if self.target.allow_blank or direction != "request"
+            else schema | {"minLength": 1}
+        )
+
+
+class _JsonFieldSchema(OpenApiSerializerFieldExtension):
+    target_class = "mockllm_site.kit.api.shapes.JsonField"
+    match_subclasses = True
+
+    def map_serializer_field(self, auto_schema: AutoSchema, direction: Direction) -> dict[str, Any]:
+        return dict(self.target.form)
+
+
+Document = dict[str, Any]
+
+_build_lock = Lock()
+
+
+def cached_document(make: Callable[[], Document]) -> Callable[[], Document]:
+    """Cache the document that `make` returns; build one document at a time.
+
+    drf-spectacular is not thread-safe: it sets attributes of classes while it builds.
+    """
+    cached = cache(make)
+
+    @wraps(make)
+    def document() -> Document:
+        with _build_lock:
+            return cached()
+
+    return document
+
+
+def openapi(patterns: Sequence[Any]) -> Document:
+    """Return the OpenAPI document of these routes."""
+    while operations:
+        _describe(operations.pop())
+    generator: Any = SchemaGenerator(patterns=list(patterns))
+    schema = generator.get_schema(request=None, public=True)
+    # Through its renderer: what is lazy or a type of its own becomes plain JSON.
+    plain: Document = json.loads(OpenApiJsonRenderer().render(schema))
+    for path in plain["paths"].values():
+        for operation in path.values():
+            if "requestBody" in operation:
+                operation["requestBody"]["required"] = True
+            for parameter in operation.get("parameters", ()):
+                if parameter["in"] == "query" and not parameter.get("required"):
+                    parameter["schema"] = _or_empty(parameter["schema"])
+    return plain
+
+
+def _or_empty(schema: Document) -> Document:
+    """Return the schema of a query parameter that may also be empty, which means absent."""
+    text = {key: value for key, value in schema.items() if key != "minLength"}
+    if text.get("type") == "string" and "format" not in text:
+        return text
+    return {"anyOf": [schema, {"const": ""}]}

@@ -1,0 +1,20 @@
+"""Bearer tokens of requests, compared with those that are set."""
+
+import hmac
+import re
+
+from django.http import HttpRequest
+
+_BEARER = re.compile(r"(?i)bearer +(\S+) *")
+
+
+def bearer_of(request: HttpRequest) -> str | None:
+    """Return the bearer token of a request, or None."""
+    match = _BEARER.fullmatch(request.META.get("HTTP_AUTHORIZATION", ""))
+    return match and match[1]
+
+
+def is_token(sent: str, token: str) -> bool:
+    """Compare a sent token with the set one in constant time; False if none is set."""
+    # Headers come as Latin-1, also those of another encoding.
+    return bool(token) and hmac.compare_digest(sent.encode("latin-1", "replace"), token.encode())

@@ -1,0 +1,33 @@
+"""The routes of a light server: health, the control API and the providers."""
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import include, path, re_path
+
+from mockllm_site.kit.api.errors import LIGHT_SERVER, PREFIXES, error_response
+from mockllm_site.pages import health
+from scenarios_app.control.urls import UnknownPathView
+from scenarios_app.serving.transports.django import provider
+from scenarios_app.wire.registry import url_patterns
+
+
+def not_here(request: HttpRequest) -> HttpResponse:
+    """Answer 404 for the pages and the API that only a full server has."""
+    message = f"There is no {request.path}: {LIGHT_SERVER}"
+    if request.path.startswith(PREFIXES):
+        return error_response(404, message)
+    return HttpResponse(f"{message}\n", status=404, content_type="text/plain; charset=utf-8")
+
+
+light_patterns = [
+    path("livez", health.livez),
+    path("healthz", health.healthz),
+    path("readyz", health.readyz),
+    path("control", UnknownPathView.as_view()),
+    path("control/", include("scenarios_app.control.urls")),
+    *(re_path(pattern, provider) for pattern in url_patterns()),
+]
+urlpatterns = [*light_patterns, re_path("", not_here)]
+
+handler400 = "mockllm_site.pages.errors.bad_request"
+handler403 = "mockllm_site.pages.errors.forbidden"
+handler500 = "mockllm_site.pages.errors.server_error"

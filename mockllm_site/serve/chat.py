@@ -1,0 +1,71 @@
+"""The chat's part in a process that serves. A light server has no chat: nothing is imported or
+done then."""
+
+from django.apps import apps
+
+
+def is_installed() -> bool:
+    """Whether this process has the chat."""
+    return apps.is_installed("chat_app")
+
+
+def servers_problem() -> str:
+    """Return what is wrong with the file that names the MCP servers, or an empty string."""
+    if is_installed():
+        from chat_app.tools.servers import ServersError, check_servers_file
+
+        try:
+            check_servers_file()
+        except ServersError as error:
+            return str(error)
+    return ""
+
+
+def create_default_profile() -> None:
+    """Create the default profile if it is missing."""
+    if is_installed():
+        from chat_app.profiles import default_profile
+
+        default_profile()
+
+
+def has_profiles() -> bool:
+    """Whether any profile is stored."""
+    from chat_app.models import ModelProfile
+
+    return ModelProfile.objects.exists()
+
+
+async def start() -> None:
+    """End the runs of dead processes."""
+    if is_installed():
+        from chat_app.runs.startup import end_dead_runs_at_start
+
+        await end_dead_runs_at_start()
+
+
+def warm_up() -> None:
+    """Import what the first page and the first message of the chat need."""
+    if is_installed():
+        from chat_app import loop
+        from chat_app.runs.startup import warm_up as warm_up_chat
+        from mockllm_site.serve.routes import load_routes
+
+        loop.submit(load_routes())
+        warm_up_chat()
+
+
+def drain(seconds: float) -> None:
+    """Let running answers know that they must end; called by signal handlers."""
+    if is_installed():
+        from chat_app.runs.registry import end_runs_within
+
+        end_runs_within(seconds)
+
+
+def stop(seconds: float) -> None:
+    """Stop the chat's event loop; runs have so long to finish."""
+    if is_installed():
+        from chat_app import loop
+
+        loop.stop(seconds)

@@ -1,0 +1,39 @@
+"""The WebSockets of Django's pages."""
+
+from channels.auth import AuthMiddlewareStack
+from channels.generic.websocket import AsyncWebsocketConsumer
+from channels.routing import URLRouter
+from channels.security.websocket import AllowedHostsOriginValidator, WebsocketDenier
+from django.urls import path, re_path
+
+from mockllm_site.kit.api.locality import is_foreign_origin
+from scenarios_app.journal.live import LiveJournal
+from scenarios_app.serving.transports.asgi_scope import App, Receive, Scope, Send, read_headers
+
+NO_SUCH_PATH = 4404
+
+
+class Unknown(AsyncWebsocketConsumer):
+    """Ends a connection to a path that is not there; without it that is an error of ours."""
+
+    async def connect(self) -> None:
+        await self.accept()
+        await self.close(code=NO_SUCH_PATH)
+
+
+def for_own_pages(app: App) -> App:
+    """The application, for pages of this server alone: those of another port on the same host would
+    come with their reader's cookies."""
+
+    async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+        headers = read_headers(scope["headers"])
+        foreign = is_foreign_origin(headers.get("origin"), headers.get("host", ""))
+        await (WebsocketDenier() if foreign else app)(scope, receive, send)
+
+    return guarded
+
+
+live_journal = AllowedHostsOriginValidator(
+    for_own_pages(AuthMiddlewareStack(LiveJournal.as_asgi()))
+)
+sockets = URLRouter([path("ws/journal/", live_journal), re_path(r"", Unknown.as_asgi())])
