@@ -9,7 +9,7 @@ from drf_spectacular.openapi import AutoSchema
 
 from mockllm_site.kit.api.openapi_document import Document, cached_document, openapi
 from scenarios_app.control.kit import Access
-from scenarios_app.engine.document import json_schema
+from scenarios_app.engine.document.schema_maker import json_schema
 
 _DOCUMENT_PREFIX = "#/$defs/"
 _COMPONENT_PREFIX = "#/components/schemas/"

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from scenarios_app.engine.document import json_schema
+from scenarios_app.engine.document.schema_maker import json_schema
 from scenarios_app.engine.producing.faults import fault_kinds
 from scenarios_app.engine.recorded.rules import RULES
 

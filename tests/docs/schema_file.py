@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 
 from jsonschema import Draft202012Validator
 
-from scenarios_app.engine.document import SCHEMAS, json_schema
+from scenarios_app.engine.document import SCHEMAS
+from scenarios_app.engine.document.schema_maker import json_schema
 from tests.docs.blocks import blocks_of
 
 PAGES = (

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from scenarios_app.engine.document import ScenarioDocument, json_schema, load_documents
+from scenarios_app.engine.document import ScenarioDocument, load_documents
+from scenarios_app.engine.document.schema_maker import json_schema
 from tests.docs.blocks import blocks_of
 from tests.docs.builder_tables import CLASSES, FUNCTIONS, methods
 from tests.docs.control_tables import operations

@@ -7,12 +7,8 @@ from typing import Any, TypeAlias
 
 from pydantic import BaseModel
 
-from scenarios_app.engine.document import (
-    DocumentError,
-    ScenarioDocument,
-    json_schema,
-    load_documents,
-)
+from scenarios_app.engine.document import DocumentError, ScenarioDocument, load_documents
+from scenarios_app.engine.document.schema_maker import json_schema
 from scenarios_app.engine.producing.faults import FaultKind, fault_kinds
 
 Object: TypeAlias = dict[str, Any]

@@ -242,7 +242,9 @@ class _LazyMatchModel:
     def __get_pydantic_json_schema__(
         self, _: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        return handler(match_model().__pydantic_core_schema__)
+        model = match_model()
+        model.model_rebuild()
+        return handler(model.__pydantic_core_schema__)
 
 
 MatchDocument: TypeAlias = Annotated[BaseMatchDocument, _LazyMatchModel()]

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic.json_schema import GenerateJsonSchema, models_json_schema
-
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.conditions.match import Match, match_model
 from scenarios_app.engine.document.checks import LIMITS, DocumentLimits
@@ -16,12 +14,11 @@ from scenarios_app.engine.document.fault import FaultDocument
 from scenarios_app.engine.document.json_text import plain
 from scenarios_app.engine.document.load import (
     LoadedDocument,
-    ScenariosDocument,
     merge_by_name,
     read_documents,
     validate,
 )
-from scenarios_app.engine.document.scenario import VERSION, ScenarioDocument, StepDocument
+from scenarios_app.engine.document.scenario import ScenarioDocument, StepDocument
 from scenarios_app.engine.document.source_text import decode_text, located
 from scenarios_app.engine.scenario import Fault
 from scenarios_app.engine.shapes import DocumentError, Loc, Problem
@@ -35,7 +32,6 @@ __all__ = [
     "StepDocument",
     "compile_scenario",
     "dump",
-    "json_schema",
     "load_documents",
     "load_fault",
     "load_match",
@@ -46,7 +42,6 @@ __all__ = [
 
 SCHEMAS = Path(__file__).parents[2] / "schemas"
 """The folder of the JSON Schemas, which `make docs` writes."""
-_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def load_documents(data: object, *, limits: DocumentLimits = LIMITS) -> list[ScenarioDocument]:
@@ -95,40 +90,7 @@ def dump(document: ScenarioDocument) -> dict[str, Json]:
     return document.model_dump(by_alias=True, exclude_defaults=True)
 
 
-def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of a document, for editors.
-
-    The loader rejects everything the schema rejects, and also checks combinations of keys.
-    """
-    _, schema = models_json_schema(
-        [(ScenariosDocument, "validation")],
-        schema_generator=_Untitled,
-    )
-    scenario = schema["$defs"]["ScenariosDocument"]["properties"]["scenarios"]["items"]
-    return {
-        "$schema": _DIALECT,
-        "$id": f"urn:mockllm:schema:scenario:{VERSION}",
-        "title": "mockllm scenarios",
-        "description": 'A scenario, or several as a list or {"scenarios": [...]}.',
-        "if": {"type": "array"},
-        "then": {"items": scenario, "minItems": 1},
-        "else": {
-            "if": {"type": "object", "required": ["scenarios"]},
-            "then": {"$ref": "#/$defs/ScenariosDocument"},
-            "else": scenario,
-        },
-        **schema,
-    }
-
-
 def read_schema(name: str) -> dict[str, Any]:
     """Return the JSON Schema of this name with an example for each key, from the package's file."""
     schema: dict[str, Any] = json.loads((SCHEMAS / f"{name}.json").read_bytes())
     return schema
-
-
-class _Untitled(GenerateJsonSchema):
-    """A generator that omits field titles, which would repeat the keys."""
-
-    def field_title_should_be_set(self, schema: Any) -> bool:
-        return False

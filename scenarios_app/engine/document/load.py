@@ -4,6 +4,7 @@ are merged by name and then checked as a whole."""
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Any, TypeAlias, TypeVar
 
 from pydantic import BeforeValidator, GetJsonSchemaHandler, TypeAdapter, ValidationError
@@ -87,10 +88,20 @@ class ScenariosDocument(VersionedDocument):
     """Scenarios of the same name become one: their steps follow one another."""
 
 
-parse_scenario: Callable[[Any], ScenarioDocument] = TypeAdapter(AnyScenario).validate_python
-parse_scenarios: Callable[[Any], list[ScenarioDocument]] = TypeAdapter(
-    list[AnyScenario]
-).validate_python
+@cache
+def _parser(form: Any) -> Callable[[Any], Any]:
+    # Made with the first document, as the models are.
+    return TypeAdapter(form).validate_python
+
+
+def parse_scenario(value: Any) -> ScenarioDocument:
+    scenario: ScenarioDocument = _parser(AnyScenario)(value)
+    return scenario
+
+
+def parse_scenarios(value: Any) -> list[ScenarioDocument]:
+    scenarios: list[ScenarioDocument] = _parser(list[AnyScenario])(value)
+    return scenarios
 
 
 @dataclass(frozen=True, slots=True)

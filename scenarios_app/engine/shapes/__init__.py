@@ -113,11 +113,12 @@ _STRUCTURE_TEXTS = {
 
 
 class Document(BaseModel):
-    """Strict and immutable: nothing is coerced, an unknown key is an error."""
+    """Strict and immutable: nothing is coerced, an unknown key is an error.
 
-    model_config = ConfigDict(
-        strict=True, extra="forbid", frozen=True, use_attribute_docstrings=True
-    )
+    Validators are built with the first document: most of a start would go into them.
+    """
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, defer_build=True)
 
     def findings(self) -> Iterable[Finding]:
         """Return the problems of a document whose keys are all valid by themselves."""

@@ -23,7 +23,8 @@ from scenarios_app.engine.conditions.match import (
     set_condition_kinds,
 )
 from scenarios_app.engine.conditions.subjects import RequestReader
-from scenarios_app.engine.document import DocumentError, dump, json_schema, load_documents
+from scenarios_app.engine.document import DocumentError, dump, load_documents
+from scenarios_app.engine.document.schema_maker import json_schema
 from scenarios_app.engine.producing.faults import (
     BUILT_IN_FAULTS,
     FaultKind,

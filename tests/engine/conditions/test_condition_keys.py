@@ -14,10 +14,10 @@ from scenarios_app.engine.document import (
     DocumentError,
     compile_scenario,
     dump,
-    json_schema,
     load_documents,
     load_match,
 )
+from scenarios_app.engine.document.schema_maker import json_schema
 from scenarios_app.engine.shapes.fields import SomeText
 from tests.engine.asking import ask, match_request
 

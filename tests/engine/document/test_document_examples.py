@@ -6,9 +6,10 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from scenarios_app.engine.canonical import CanonicalRequest, Message, Tool
-from scenarios_app.engine.document import compile_scenario, json_schema
+from scenarios_app.engine.document import compile_scenario
 from scenarios_app.engine.document.files import read_files
 from scenarios_app.engine.document.json_text import decode
+from scenarios_app.engine.document.schema_maker import json_schema
 from scenarios_app.engine.matching.index import build_index
 from scenarios_app.engine.parts import TextPart, ToolCallPart, ToolResultPart
 

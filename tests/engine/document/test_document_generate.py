@@ -5,7 +5,8 @@ from jsonschema import Draft202012Validator
 
 from scenarios_app.builder import scenario
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.document import DocumentError, dump, json_schema, load_documents
+from scenarios_app.engine.document import DocumentError, dump, load_documents
+from scenarios_app.engine.document.schema_maker import json_schema
 
 LOREM: Json = {"kind": "lorem"}
 

@@ -11,10 +11,10 @@ from scenarios_app.engine.document import (
     DocumentError,
     compile_scenario,
     dump,
-    json_schema,
     load_documents,
     load_text,
 )
+from scenarios_app.engine.document.schema_maker import json_schema
 from tests.engine.document.document_strategies import JSON, SCENARIOS
 from tests.engine.documents import CONTRACT
 

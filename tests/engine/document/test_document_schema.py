@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from scenarios_app.engine.document import json_schema, read_schema
+from scenarios_app.engine.document import read_schema
+from scenarios_app.engine.document.schema_maker import json_schema
 from tests.engine.documents import CONTRACT, one_step
 
 SCHEMA = Draft202012Validator(json_schema())

@@ -11,11 +11,11 @@ from scenarios_app.engine.document import (
     DocumentError,
     compile_scenario,
     dump,
-    json_schema,
     load_documents,
     load_text,
 )
 from scenarios_app.engine.document.load import is_in_turns
+from scenarios_app.engine.document.schema_maker import json_schema
 from scenarios_app.engine.producing.templates import escape_templates, render_template
 from tests.engine.turn_scripts import JSON, SCRIPTS, TEXT, calls, reports, script, turn
 

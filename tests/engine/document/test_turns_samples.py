@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from scenarios_app.engine.document import dump, json_schema, load_documents, load_text
+from scenarios_app.engine.document import dump, load_documents, load_text
+from scenarios_app.engine.document.schema_maker import json_schema
 from scenarios_app.engine.document.turns import (
     CallDocument,
     ResponseDocument,
