@@ -1,6 +1,8 @@
 """Where calls that leave this machine may go, as far as addresses decide it: public ones, and this
 machine or a private network where its operator has written them so."""
 
+from __future__ import annotations
+
 import re
 from enum import Enum, auto
 from ipaddress import (
@@ -11,9 +13,10 @@ from ipaddress import (
     ip_address,
     ip_network,
 )
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import httpx2
+if TYPE_CHECKING:
+    import httpx2
 
 
 class AddressRefused(Exception):
@@ -136,6 +139,9 @@ def is_plain_tls(endpoint: Endpoint) -> bool:
 
 def read_base_url(base_url: str) -> httpx2.URL:
     """Return a base URL whose parts no two parsers read differently; raises AddressRefused."""
+    # Imported late: most servers call nobody.
+    import httpx2
+
     if not _PLAIN.fullmatch(base_url):
         raise AddressRefused("expected http://HOST[:PORT]/PATH or https://…, without spaces")
     try:

@@ -7,7 +7,6 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final
 
-import httpx2
 from msgspec.structs import replace
 
 from scenarios_app.recording import Interaction, RecordedResponse
@@ -213,6 +212,9 @@ class ProxiedResponse(Answer):
 
     async def _response(self) -> AsyncGenerator[bytes, None]:
         """Yield the pieces of the upstream's HTTP response."""
+        # Imported late, as in `upstream`.
+        import httpx2
+
         tape, out = self._tape, self._passed.out
         async with open_response(out, seconds=self._passed.seconds) as response:
             encoding = response.headers.get("content-encoding", "")

@@ -1,15 +1,17 @@
-"""Sends one request to the provider itself, and turns failures into provider errors."""
+"""Sends one request to the provider itself, and turns failures into provider errors.
+
+The HTTP client is imported with the first such request: most servers forward none.
+"""
+
+from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Final
-
-import httpx2
+from typing import TYPE_CHECKING, Final
 
 from mockllm_site.kit.addresses import AddressRefused, endpoint_at
-from mockllm_site.kit.dial import Dial
 from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.engine.secrets import secrets_of
 from scenarios_app.recording import RecordedRequest
@@ -22,6 +24,11 @@ from scenarios_app.recording.bodies import (
 from scenarios_app.recording.redaction import SecretMask
 from scenarios_app.wire.base import Call, Headers
 from scenarios_app.wire.registry import routing_headers
+
+if TYPE_CHECKING:
+    import httpx2
+
+    from mockllm_site.kit.dial import Dial
 
 CONNECT_SECONDS: Final = 10.0
 # About one connection and not about what is said over it (RFC 9110, section 7.6.1).
@@ -123,6 +130,10 @@ async def open_response(out: Outgoing, *, seconds: float) -> AsyncIterator[httpx
 
     The upstream may be silent for `seconds`. Errors inside the context are the caller's.
     """
+    import httpx2
+
+    from mockllm_site.kit.dial import Dial
+
     timeout = {"connect": CONNECT_SECONDS, "pool": CONNECT_SECONDS, "read": seconds}
     try:
         request = httpx2.Request(
@@ -148,6 +159,8 @@ async def open_response(out: Outgoing, *, seconds: float) -> AsyncIterator[httpx
 async def _response(
     dial: Dial, request: httpx2.Request, out: Outgoing, *, seconds: float
 ) -> httpx2.Response:
+    import httpx2
+
     try:
         response = await dial.handle_async_request(request)
     except AddressRefused as error:
@@ -181,6 +194,8 @@ def upstream_error(out: Outgoing, status: int, message: str) -> UpstreamFailed:
 async def read_whole(response: httpx2.Response, out: Outgoing, *, most: int) -> bytes:
     """Return the whole body of a response; raises UpstreamFailed if it is cut, unreadable or too
     long."""
+    import httpx2
+
     encoding = response.headers.get("content-encoding", "")
     pieces: list[bytes] = []
     try:

@@ -9,7 +9,6 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
-import httpcore2
 from websockets.exceptions import InvalidState
 from websockets.frames import CloseCode, Frame, Opcode
 from websockets.protocol import Protocol, Side
@@ -84,6 +83,9 @@ class UpstreamSocket:
 
     async def _run(self, out: Outgoing, opened: asyncio.Future[bool], seconds: float) -> None:
         """Hold the connection, and hand its messages to their lanes."""
+        # Imported late, as in `upstream`.
+        import httpcore2
+
         try:
             async with open_response(out, seconds=seconds) as response:
                 if response.status_code != _SWITCHING_PROTOCOLS:
@@ -108,6 +110,8 @@ class UpstreamSocket:
 
     async def _send_close(self) -> None:
         """Send the close frame, as far as the provider takes it."""
+        import httpcore2
+
         with suppress(InvalidState, OSError, httpcore2.NetworkError, TimeoutError):
             async with asyncio.timeout(_CLOSE_SECONDS):
                 self._protocol.send_close(CloseCode.NORMAL_CLOSURE)

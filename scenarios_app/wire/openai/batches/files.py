@@ -2,13 +2,10 @@
 
 from collections.abc import Iterable
 from io import BytesIO
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import replace
-from python_multipart.exceptions import FormParserError
-from python_multipart.multipart import Field, FormParser, parse_options_header
-from python_multipart.multipart import File as PartOfForm
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json
 from scenarios_app.wire.base import (
@@ -25,6 +22,10 @@ from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.fields import read_page, render_page, unsupported
 from scenarios_app.wire.openai.shared import PROVIDER
 from scenarios_app.wire.resources import Resource, ResourceFields, ResourceKind
+
+if TYPE_CHECKING:
+    from python_multipart.multipart import Field
+    from python_multipart.multipart import File as PartOfForm
 
 _PURPOSES = (
     *("assistants", "batch", "evals", "fine-tune", "user_data", "vision"),
@@ -57,16 +58,20 @@ def read_form(call: Call) -> MultipartForm:
 
     Files stay in memory: the body is there already, and its size is limited.
     """
+    # Imported with the first form.
+    from python_multipart.exceptions import FormParserError
+    from python_multipart.multipart import FormParser, parse_options_header
+
     kind, options = parse_options_header(call.headers.get("content-type", ""))
     boundary = options.get(b"boundary")
     if kind != _FORM_TYPE or not boundary:
         raise WireError(400, "The body has to be multipart/form-data, with a boundary.")
     form = MultipartForm({}, {})
 
-    def take_field(part: Field) -> None:
+    def take_field(part: "Field") -> None:
         form.fields[_text(part.field_name)] = _text(part.value)
 
-    def take_file(part: PartOfForm) -> None:
+    def take_file(part: "PartOfForm") -> None:
         held = part.file_object
         assert isinstance(held, BytesIO)
         form.files[_text(part.field_name)] = FilePart(_text(part.file_name), held.getvalue())
