@@ -14,7 +14,7 @@ HELP: Final = (
     "Serves the tools of scenarios and recordings over MCP. "
     "Each call is answered as it was, through pipes or, with --port, over HTTP."
 )
-MISSING: Final = "MCP needs one more package: pip install 'mockllm-server[chat]'"
+MISSING: Final = "MCP needs one more package: pip install 'mockllm-server[mcp]'"
 
 
 def add_arguments(parser: ArgumentParser) -> None:

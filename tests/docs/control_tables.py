@@ -5,12 +5,10 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from django.urls import include, path
-
 from mockllm_site.kit.api.errors import error_response
-from mockllm_site.kit.api.openapi_document import openapi
 from scenarios_app.control.kit import STATUS_DESCRIPTIONS
 from scenarios_app.control.mcp.tools import TOOLS
+from scenarios_app.control.openapi import document
 from tests.docs.document_tables import many, table
 
 _COMPONENT = "#/components/schemas/"
@@ -25,7 +23,7 @@ ELSEWHERE: Mapping[str, str] = {
 
 @cache
 def described() -> dict[str, Any]:
-    return openapi([path("control/", include("scenarios_app.control.urls"))])
+    return document()
 
 
 def operations() -> Iterator[tuple[str, str, Mapping[str, Any]]]:

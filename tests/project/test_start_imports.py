@@ -22,6 +22,24 @@ HEAVY = {
     *("daphne", "twisted", "channels_redis", "redis", "psycopg", "jsonschema"),
     *("django.test", "unittest", "pytest", "hypothesis", "schemathesis"),
 }
+# Nothing of these in a light server, whatever it is asked.
+NOT_LIGHT = {
+    *("chat_app", "traces_app", "channels", "axes", "unfold", "whitenoise", "daphne", "twisted"),
+    *("uvloop", "drf_spectacular", "prometheus_client", "jsonschema", "markdown_it", "rich", "mcp"),
+    *("openai", "anthropic", "google.genai", "pygments", "django.test", "unittest", "pytest"),
+    *("django.contrib.sessions", "django.contrib.staticfiles", "scenarios_app.admin"),
+}
+# Only with the first request that needs them.
+LATE = {
+    *("rest_framework.views", "scenarios_app.control.urls", "scenarios_app.verdict.judge"),
+    *(
+        "httpx2",
+        "httpcore2",
+        "python_multipart",
+        "yaml",
+        "scenarios_app.engine.document.schema_maker",
+    ),
+}
 # A line of JSON on standard error for each line on standard input, and one at the end.
 TELLING = """
 import atexit, json, sys, threading
@@ -49,17 +67,21 @@ def start(folder: Path, *arguments: str, **variables: str) -> "subprocess.Popen[
     )
 
 
-def heavy(told: str) -> set[str]:
-    """Which of them are among the modules that the last line of these tells of."""
-    modules = json.loads(told.rpartition("MODULES ")[2])
+def modules_of(told: str) -> set[str]:
+    """The modules that the last line of these tells of."""
+    modules = set(json.loads(told.rpartition("MODULES ")[2]))
     assert "mockllm_site.settings" in modules
-    return HEAVY & set(modules)
+    return modules
+
+
+def heavy(told: str) -> set[str]:
+    return HEAVY & modules_of(told)
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
+def serving(folder: Path, *options: str) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
     """The address of a server, which is about to end of itself if it does not get ready."""
-    with start(folder, "serve", "--port", "0", MOCKLLM_ENV="test") as process:
+    with start(folder, "serve", "--port", "0", *options, MOCKLLM_ENV="test") as process:
         timer = threading.Timer(READY_SECONDS, process.kill)
         timer.start()
         assert process.stdout is not None
@@ -72,11 +94,15 @@ def serving(folder: Path) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
             process.terminate()
 
 
-def imported(process: "subprocess.Popen[str]") -> set[str]:
+def all_imported(process: "subprocess.Popen[str]") -> set[str]:
     assert process.stdin is not None and process.stderr is not None
     print(file=process.stdin, flush=True)
     lines = iter(process.stderr.readline, "")
-    return heavy(next(line for line in lines if line.startswith("MODULES ")))
+    return modules_of(next(line for line in lines if line.startswith("MODULES ")))
+
+
+def imported(process: "subprocess.Popen[str]") -> set[str]:
+    return HEAVY & all_imported(process)
 
 
 def test_a_server_answers_providers_without_them_and_imports_pages_with_the_first(
@@ -101,6 +127,24 @@ def test_a_server_answers_providers_without_them_and_imports_pages_with_the_firs
         listed = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
         assert client.post("/control/mcp", json=listed, headers=accepted).status_code == 200
         assert "mcp" in imported(process)
+
+
+def test_light_server_imports_nothing_of_chat_admin_and_pages(tmp_path: Path) -> None:
+    with (
+        serving(tmp_path, "--light") as (address, process),
+        httpx2.Client(base_url=address, timeout=30, trust_env=False) as client,
+    ):
+        assert all_imported(process) & (NOT_LIGHT | LATE) == set()
+        body = {"model": "m", "messages": [{"role": "user", "content": "Hello"}]}
+        key = {"authorization": "Bearer k"}
+        assert client.post("/v1/chat/completions", json=body, headers=key).status_code == 200
+        file, purpose = {"file": ("a.jsonl", b"{}")}, {"purpose": "batch"}
+        assert client.post("/v1/files", files=file, data=purpose, headers=key).status_code == 200
+        for path in ("scenarios", "verdict?session=k", "coverage", "drift", "schema/scenario.json"):
+            assert client.get(f"/control/{path}").status_code == 200
+        for path in ("/admin/", "/chat/", "/metrics", "/docs/", "/api/x", "/control/schema/"):
+            assert client.get(path).status_code == 404
+        assert all_imported(process) & NOT_LIGHT == set()
 
 
 @pytest.mark.parametrize("command", ["check_scenarios", "export_scenarios", "prune"])

@@ -261,4 +261,4 @@ def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
         [sys.executable, "-P", "-c", script], capture_output=True, text=True, timeout=SECONDS
     )
     assert (done.returncode, done.stdout) == (1, "")
-    assert "pip install 'mockllm-server[chat]'" in done.stderr
+    assert "pip install 'mockllm-server[mcp]'" in done.stderr

@@ -10,7 +10,7 @@ from scenarios_app.control.kit import ControlError, ControlView
 
 # Messages are parsed on the event loop, which a larger one would hold up.
 MAX_MESSAGE_BYTES = 1_000_000
-MISSING = "MCP needs one more package on the server: pip install 'mockllm-server[chat]'"
+MISSING = "MCP needs one more package on the server: pip install 'mockllm-server[mcp]'"
 
 
 class McpView(ControlView):

@@ -111,4 +111,4 @@ def test_server_without_the_sdk_names_the_missing_extra(
     monkeypatch.setattr("scenarios_app.control.mcp.view.find_spec", lambda name: None)
     refused = tools.send("tools/list")
     assert error_of(refused) == (503, "SERVICE_UNAVAILABLE", None)
-    assert "mockllm-server[chat]" in refused.json()["message"]
+    assert "mockllm-server[mcp]" in refused.json()["message"]

@@ -1,0 +1,177 @@
+"""What each extra installs into an empty environment, and what works without any.
+
+Decision 0048 has the rule and the figures.
+"""
+
+import json
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests.docs.blocks import blocks_of
+from tests.fresh.processes import run
+from tests.support.required_services import require
+
+ROOT = Path(__file__).resolve().parents[2]
+INSTALL_SECONDS = 300
+# The most packages and megabytes of each extra: files without bytecode, mockllm itself included.
+LIMITS = {"": (31, 60), "mcp": (46, 80), "server": (66, 125), "chat": (90, 160), "all": (96, 175)}
+SIZE = """
+import json
+from importlib.metadata import distributions
+files = [
+    file.locate() for one in distributions() for file in one.files or () if file.suffix != ".pyc"
+]
+size = sum(file.stat().st_size for file in files if file.is_file())
+print(json.dumps([len(list(distributions())), size / 1e6]))
+"""
+# All that a test asks of a light server besides plain answers.
+FEATURES = """
+import json
+import httpx2
+from websockets.sync.client import connect
+from mockllm import running_server
+
+tool = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+call = {"name": "get_weather", "arguments": {"city": 5}}
+steps = [
+    {"match": {"messages": [{"contains": "weather"}]}, "produce": {"tool_calls": [call]}},
+    {"match": {"messages": [{"contains": "hello"}]}, "produce": {"text": "Hi!"}},
+]
+with running_server({"name": "s", "steps": steps}) as server:
+    headers = {"authorization": f"Bearer {server.api_key}"}
+    with httpx2.Client(base_url=server.base_url, headers=headers, trust_env=False) as http:
+        function = {"type": "function", "function": {"name": "get_weather", "parameters": tool}}
+        asked = {"model": "m", "messages": [{"role": "user", "content": "The weather?"}]}
+        http.post("/v1/chat/completions", json={**asked, "tools": [function]}).raise_for_status()
+        line = {
+            "custom_id": "a",
+            "method": "POST",
+            "url": "/v1/chat/completions",
+            "body": {"model": "m", "messages": [{"role": "user", "content": "hello"}]},
+        }
+        file = {"file": ("lines.jsonl", json.dumps(line).encode())}
+        sent = http.post("/v1/files", files=file, data={"purpose": "batch"}).json()
+        batch = {
+            "input_file_id": sent["id"],
+            "endpoint": "/v1/chat/completions",
+            "completion_window": "24h",
+        }
+        made = http.post("/v1/batches", json=batch).json()
+        output = http.get(f"/v1/files/{made['output_file_id']}/content").text
+        address = server.base_url.replace("http", "ws") + "/v1/responses"
+        with connect(address, additional_headers=headers, proxy=None) as socket:
+            socket.send(json.dumps({"type": "response.create", "model": "m", "input": "hello"}))
+            events = [json.loads(socket.recv())["type"]]
+            while events[-1] != "response.completed":
+                events.append(json.loads(socket.recv())["type"])
+        verdict = http.get("/control/verdict", params={"session": server.api_key}).json()
+        control = {name: http.get(f"/control/{name}") for name in ("coverage", "drift", "docs/")}
+        pages = {path: http.get(path) for path in ("/admin/", "/chat/", "/metrics")}
+print(json.dumps({
+    "batch": "Hi!" in output,
+    "socket": events[-1],
+    "findings": [one["message"] for one in verdict["findings"]],
+    "control": {name: answer.status_code for name, answer in control.items()},
+    "pages": {path: [answer.status_code, answer.text] for path, answer in pages.items()},
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("wheel")
+    done = run("-m", "hatchling", "build", "-t", "wheel", "-d", str(target), cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    (file,) = target.glob("mockllm_server-*.whl")
+    return file
+
+
+def install(folder: Path, *requirements: str) -> Path:
+    """Return the Python of a new environment with these packages."""
+    require(find_spec("uv") is not None, "there is no uv in this environment")
+    uv = [sys.executable, "-m", "uv"]
+    subprocess.run([*uv, "venv", "--quiet", "--python", sys.executable, folder], check=True)
+    python = folder / "bin" / "python"
+    done = subprocess.run(
+        [
+            *(*uv, "pip", "install", "--quiet", "--python", python),
+            *("-c", ROOT / "constraints.txt", *requirements),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=INSTALL_SECONDS,
+        check=False,
+    )
+    offline = "Failed to fetch" in done.stderr or "dns error" in done.stderr
+    require(not offline, "the package index cannot be reached")
+    assert done.returncode == 0, done.stderr
+    return python
+
+
+@pytest.fixture(scope="module")
+def base(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Python of an environment with the package alone."""
+    return install(tmp_path_factory.mktemp("base") / "venv", str(wheel))
+
+
+@pytest.mark.parametrize("extra", LIMITS)
+def test_extra_stays_within_its_packages_and_size(extra: str, wheel: Path, tmp_path: Path) -> None:
+    wanted = f"mockllm-server[{extra}] @ {wheel.as_uri()}" if extra else str(wheel)
+    python = install(tmp_path / "venv", wanted)
+    done = run("-c", SIZE, cwd=tmp_path, python=str(python))
+    packages, megabytes = json.loads(done.stdout)
+    most_packages, most_megabytes = LIMITS[extra]
+    assert packages <= most_packages
+    assert megabytes <= most_megabytes
+
+
+def test_plain_install_passes_the_first_test_of_the_readme(wheel: Path, tmp_path: Path) -> None:
+    python = install(tmp_path / "venv", str(wheel), "openai", "pytest")
+    (first, *_) = [block for block in blocks_of("README.md") if block.language == "python"]
+    (tmp_path / "test_weather.py").write_text(first.text)
+    done = run("-m", "pytest", "-q", "test_weather.py", cwd=tmp_path, python=str(python))
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
+    arguments = ("run", "--", str(python), "-m", "pytest", "-q", "test_weather.py")
+    done = run("-m", "mockllm_site", *arguments, cwd=tmp_path, python=str(python))
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
+
+
+def test_plain_install_serves_all_that_tests_need(base: Path, tmp_path: Path) -> None:
+    done = run("-c", FEATURES, cwd=tmp_path, python=str(base))
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["batch"]
+    assert result["socket"] == "response.completed"
+    assert result["findings"] == [
+        "the script calls get_weather with arguments where city: 5 is not of type 'string'"
+    ]
+    assert result["control"] == {"coverage": 200, "drift": 200, "docs/": 404}
+    for path, (status, text) in result["pages"].items():
+        assert status == 404
+        assert text.startswith(f"There is no {path}: this is a light server; start `mockllm serve`")
+
+
+@pytest.mark.parametrize("command", [["serve"], ["runserver"], ["chat"], ["migrate"]])
+def test_plain_install_names_the_missing_extra_in_one_line(
+    base: Path, tmp_path: Path, command: list[str]
+) -> None:
+    done = run("-m", "mockllm_site", *command, cwd=tmp_path, python=str(base), MOCKLLM_ENV="test")
+    assert (done.returncode, done.stdout) == (1, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("mockllm: the extra `server` is missing: pip install 'mockllm-server[")
+
+
+def test_plain_install_has_help_and_the_commands_about_scenarios(
+    base: Path, tmp_path: Path
+) -> None:
+    done = run("-m", "mockllm_site", "help", cwd=tmp_path, python=str(base))
+    assert done.returncode == 0, done.stderr
+    assert "mockllm-server[server]" in done.stderr
+    assert "  chat              Needs one more package: pip install 'mockllm-server[" in done.stdout
+    examples = str(ROOT / "examples" / "scenarios")
+    done = run("-m", "mockllm_site", "check_scenarios", examples, cwd=tmp_path, python=str(base))
+    assert (done.returncode, "no problems" in done.stdout) == (0, True), done.stderr
