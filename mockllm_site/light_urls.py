@@ -1,10 +1,11 @@
-"""The routes of a light server: health, the control API and the providers."""
+"""The routes of a light server: health, the control API, the providers, and the documentation as
+text."""
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import include, path, re_path
 
 from mockllm_site.kit.api.errors import LIGHT_SERVER, PREFIXES, error_response
-from mockllm_site.pages import health
+from mockllm_site.pages import docs, health
 from scenarios_app.control.urls import UnknownPathView
 from scenarios_app.serving.transports.django import provider
 from scenarios_app.wire.registry import url_patterns
@@ -26,7 +27,12 @@ light_patterns = [
     path("control/", include("scenarios_app.control.urls")),
     *(re_path(pattern, provider) for pattern in url_patterns()),
 ]
-urlpatterns = [*light_patterns, re_path("", not_here)]
+urlpatterns = [
+    *light_patterns,
+    path("docs/", docs.docs_text),
+    path("docs/<path:name>/", docs.docs_text),
+    re_path("", not_here),
+]
 
 handler400 = "mockllm_site.pages.errors.bad_request"
 handler403 = "mockllm_site.pages.errors.forbidden"

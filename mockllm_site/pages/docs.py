@@ -30,6 +30,7 @@ BESIDE: Final = {
     "CONTRIBUTING.md": "contributing",
     "CHANGELOG.md": "changelog",
 }
+_MARKDOWN: Final = "text/markdown; charset=utf-8"
 _PICTURES: Final = {".png", ".svg"}
 
 
@@ -70,6 +71,16 @@ def docs_file(request: HttpRequest, name: str) -> HttpResponseBase:
     if target not in page_files():
         raise Http404
     return redirect(url_of_page(target))
+
+
+@require_safe
+@cache_control(max_age=CACHE_SECONDS)
+def docs_text(request: HttpRequest, name: str = "") -> HttpResponse:
+    """Send the Markdown of a page, for a light server: it has no pages, and names these URLs."""
+    file = page_files().get(name)
+    if file is None:
+        return HttpResponse(f"There is no {request.path}.\n", status=404, content_type=_MARKDOWN)
+    return HttpResponse(file.read_bytes(), content_type=_MARKDOWN)
 
 
 @cache

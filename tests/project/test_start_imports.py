@@ -142,8 +142,13 @@ def test_light_server_imports_nothing_of_chat_admin_and_pages(tmp_path: Path) ->
         assert client.post("/v1/files", files=file, data=purpose, headers=key).status_code == 200
         for path in ("scenarios", "verdict?session=k", "coverage", "drift", "schema/scenario.json"):
             assert client.get(f"/control/{path}").status_code == 200
-        for path in ("/admin/", "/chat/", "/metrics", "/docs/", "/api/x", "/control/schema/"):
+        for path in ("/admin/", "/chat/", "/metrics", "/traces/x/", "/api/x", "/control/schema/"):
             assert client.get(path).status_code == 404
+        for name in ("", "scenarios/", "reference/routes/"):
+            page = client.get(f"/docs/{name}")
+            assert page.headers["content-type"] == "text/markdown; charset=utf-8"
+            assert page.text.startswith("# ")
+        assert client.get("/docs/nothing/").status_code == 404
         assert all_imported(process) & NOT_LIGHT == set()
 
 
