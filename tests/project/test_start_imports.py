@@ -22,23 +22,18 @@ HEAVY = {
     *("daphne", "twisted", "channels_redis", "redis", "psycopg", "jsonschema"),
     *("django.test", "unittest", "pytest", "hypothesis", "schemathesis"),
 }
-# Nothing of these in a light server, whatever it is asked.
+# Nothing of these in a light server, whatever it is asked. Django REST framework imports others,
+# such as pygments, where they happen to be installed.
 NOT_LIGHT = {
     *("chat_app", "traces_app", "channels", "axes", "unfold", "whitenoise", "daphne", "twisted"),
-    *("uvloop", "drf_spectacular", "prometheus_client", "jsonschema", "markdown_it", "rich", "mcp"),
-    *("openai", "anthropic", "google.genai", "pygments", "django.test", "unittest", "pytest"),
+    *("uvloop", "drf_spectacular", "prometheus_client", "jsonschema", "markdown_it", "mcp"),
+    *("openai", "anthropic", "google.genai", "django.test", "unittest", "pytest"),
     *("django.contrib.sessions", "django.contrib.staticfiles", "scenarios_app.admin"),
 }
 # Only with the first request that needs them.
 LATE = {
     *("rest_framework.views", "scenarios_app.control.urls", "scenarios_app.verdict.judge"),
-    *(
-        "httpx2",
-        "httpcore2",
-        "python_multipart",
-        "yaml",
-        "scenarios_app.engine.document.schema_maker",
-    ),
+    *("httpx2", "httpcore2", "python_multipart", "scenarios_app.engine.document.schema_maker"),
 }
 # A line of JSON on standard error for each line on standard input, and one at the end.
 TELLING = """
