@@ -15,6 +15,7 @@ from tests.docs.blocks import blocks_of
 from tests.fresh.processes import run
 from tests.support.required_services import require
 
+pytestmark = pytest.mark.timeout(300)
 ROOT = Path(__file__).resolve().parents[2]
 INSTALL_SECONDS = 300
 # The most packages and megabytes of each extra: files without bytecode, mockllm itself included.

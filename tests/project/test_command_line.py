@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from mockllm_site import __version__
-from mockllm_site.__main__ import wants_help
-from mockllm_site.command_line import WIDTH, overview
+from mockllm_site.__main__ import LIGHT, is_light, wants_help
+from mockllm_site.command_line import NOT_LIGHT, WIDTH, overview
 from tests.project import command_lines, processes
 from tests.project.command_lines import Line
 
@@ -68,3 +68,40 @@ def test_help_comes_where_a_setting_is_wrong_too(tmp_path: Path) -> None:
 )
 def test_arguments_that_only_resemble_help_do_not_want_help(arguments: list[str]) -> None:
     assert not wants_help(arguments)
+
+
+def test_light_commands_are_those_about_scenarios() -> None:
+    folder = CHECKOUT / "scenarios_app" / "management" / "commands"
+    about_scenarios = {file.stem for file in folder.glob("*.py")} - {"__init__"}
+    assert set(LIGHT) == about_scenarios | {"skill"}
+    assert OURS - set(LIGHT) >= NOT_LIGHT
+
+
+@pytest.mark.parametrize(
+    ("arguments", "light"),
+    [
+        (["serve", "--port", "0", "--light"], True),
+        (["play", "a.json"], True),
+        (["serve", "--port", "0"], False),
+        (["chat", "--light"], False),
+        ([], False),
+    ],
+)
+def test_only_light_servers_and_commands_about_scenarios_are_light(
+    arguments: list[str], light: bool
+) -> None:
+    assert is_light(arguments) is light
+
+
+def test_light_option_that_is_abbreviated_is_refused(tmp_path: Path) -> None:
+    variables = {"MOCKLLM_ENV": "test"}
+    arguments = ("serve", "--port", "0", "--ligh")
+    done = processes.run(processes.COMMAND, *arguments, cwd=tmp_path, variables=variables)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "mockllm: --light: write it out; it is read before everything else\n"
+
+
+def test_command_of_the_chat_is_refused_on_a_light_site(tmp_path: Path) -> None:
+    variables = {"MOCKLLM_ENV": "test", "MOCKLLM_LIGHT": "1"}
+    done = processes.run(processes.COMMAND, "prune", cwd=tmp_path, variables=variables)
+    assert (done.returncode, done.stderr) == (1, "mockllm: prune: not with MOCKLLM_LIGHT\n")

@@ -169,5 +169,7 @@ def with_optional_slash(route: str, view: type[JsonView], **names: Any) -> list[
     """Return the documented path and its undocumented twin with or without a final slash."""
     twin = route.removesuffix("/") if route.endswith("/") else f"{route}/"
     # A class of its own: `as_view(schema=None)` would import the library that describes views.
-    undocumented = type(view.__name__, (view,), {"schema": None, "__module__": view.__module__})
+    undocumented: Any = type(
+        view.__name__, (view,), {"schema": None, "__module__": view.__module__}
+    )
     return [path(route, view.as_view(), **names), path(twin, undocumented.as_view())]
