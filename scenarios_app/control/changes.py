@@ -1,15 +1,14 @@
 """Changes of single answers: numbers the answers of this process, and breaks or alters some."""
 
 from collections.abc import Mapping
-from typing import Any, get_args
+from typing import Any, ClassVar, get_args
 
-from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from mockllm_site.kit.api.openapi import Form
-from mockllm_site.kit.api.shapes import Flag, Shape, Text, Whole
+from mockllm_site.kit.api.shapes import Flag, JsonField, Shape, Text, Whole
 from scenarios_app.control.kit import (
     ANY_SESSION,
     ControlError,
@@ -28,12 +27,12 @@ SHARED_STATE_ERROR = (
     "(REDIS_URL) answer. Use a server that has no REDIS_URL."
 )
 MAX_CHANGES = 1_000
-FAULT: Form = {"$ref": "#/components/schemas/FaultDocument"}
 
 
-@extend_schema_field(FAULT)
-class FaultField(serializers.JSONField):
+class FaultField(JsonField):
     """A fault, as a step has it."""
+
+    form: ClassVar[Form] = {"$ref": "#/components/schemas/FaultDocument"}
 
 
 class ChangeBody(Shape):
