@@ -1,7 +1,7 @@
 """Loads scenario documents and recordings from files and directories, as MOCKLLM_SCENARIOS and the
 commands name them."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -12,6 +12,7 @@ from scenarios_app.engine.document.json_text import plain
 from scenarios_app.engine.document.load import LoadedDocument, read_documents
 from scenarios_app.engine.document.scenario import ScenarioDocument
 from scenarios_app.engine.shapes import DocumentError, Problem
+from scenarios_app.recording.collisions import find_collisions
 from scenarios_app.recording.document import Conversion
 from scenarios_app.recording.importers import SUFFIXES, decode_recording, scenario_name, unique_name
 
@@ -20,7 +21,8 @@ _NOTHING: Final = "nothing of it can be carried over"
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The scenarios of some files, with notes on skipped files and content."""
+    """The scenarios of some files, with notes on skipped files and content, and on recordings that
+    collide."""
 
     documents: list[ScenarioDocument]
     notes: tuple[Problem, ...] = ()
@@ -43,7 +45,8 @@ def read_all(files: ScenarioFiles) -> Files:
     if problems:
         raise DocumentError.of(problems)
     over = find_ignored_files(files.paths, others=SUFFIXES)
-    return Files(list(documents.values()), (*files.notes, *over))
+    collisions = find_collisions(documents.values(), files.sources)
+    return Files(list(documents.values()), (*files.notes, *over, *collisions))
 
 
 def scenario_files(
@@ -64,8 +67,10 @@ def read_upload(
     source_recording = decode_recording(data, source=source)
     if source_recording is None:
         return None
-    conversion = source_recording.convert(unique_name(scenario_name(source), names))
-    notes = tuple(_notes(conversion, source))
+    name = scenario_name(source)
+    free_name = unique_name(name, names)
+    conversion = source_recording.convert(free_name)
+    notes = (*_notes(conversion, source), *_renamed(name, free_name, source))
     return Files([read.document for read in _checked_documents(conversion, source)], notes)
 
 
@@ -76,6 +81,7 @@ class _Recordings:
     used_names: Collection[str]
     notes: list[Problem] = field(default_factory=list)
     suffixes: Collection[str] = SUFFIXES
+    _renamed: set[Problem] = field(default_factory=set)
 
     def find_reader(self, file: Path, data: bytes) -> Converter | None:
         """Return the function that makes a file's document under a free name, or None if the file
@@ -91,6 +97,10 @@ class _Recordings:
         def with_unique_name(names: Collection[str]) -> LoadedDocument | None:
             for read in documents:
                 name = unique_name(read.document.name, {*names, *self.used_names})
+                # Files that are read again have the same names.
+                renamed = {*_renamed(read.document.name, name, read.source)} - self._renamed
+                self.notes += renamed
+                self._renamed |= renamed
                 return LoadedDocument(read.document.model_copy(update={"name": name}), read.source)
             return None
 
@@ -107,6 +117,11 @@ def _checked_documents(conversion: Conversion, source: str) -> list[LoadedDocume
         raise DocumentError.of(
             Problem(problem.place, problem.message, source) for problem in error.problems
         ) from None
+
+
+def _renamed(name: str, free_name: str, source: str) -> Iterator[Problem]:
+    if name != free_name:
+        yield Problem("", f"its scenario is named {free_name}, since {name} is taken", source)
 
 
 def _notes(conversion: Conversion, source: str) -> list[Problem]:

@@ -73,7 +73,8 @@ class ScenarioFiles:
 
     A directory stands for the `*.json` and YAML files in and below it, sorted by path, without
     hidden ones; a file is read once, and parsed again if its bytes changed. `others` may convert
-    files of other formats. `notes` says which files of directories were skipped.
+    files of other formats. `notes` says which files of directories were skipped, `sources` names
+    the files of each scenario that was read.
     """
 
     def __init__(
@@ -85,6 +86,7 @@ class ScenarioFiles:
     ) -> None:
         self.paths = [Path(path).expanduser() for path in _split_paths(paths)]
         self.notes: list[Problem] = others.notes if others else []
+        self.sources: dict[str, list[str]] = {}
         self._suffixes = {SUFFIX, *YAML, *(others.suffixes if others else ())}
         self._limits = limits
         self._others = others
@@ -114,6 +116,9 @@ class ScenarioFiles:
         for file in self._files.values():
             if file.convert and (read := file.convert({one.document.name for one in reads})):
                 reads.append(read)
+        self.sources = {}
+        for read in reads:
+            self.sources.setdefault(read.document.name, []).append(read.source)
         documents: dict[str, ScenarioDocument] = {}
         incomplete = is_first and bool(problems)
         for document, clashes in merge_groups(reads, self._limits):
