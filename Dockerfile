@@ -13,11 +13,15 @@ RUN python -m venv /opt/mockllm \
     && /opt/mockllm/bin/pip install --no-cache-dir -c constraints.txt '.[server,postgres,redis]'
 
 FROM python:3.12-slim
+LABEL org.opencontainers.image.title="mockllm" \
+    org.opencontainers.image.description="A deterministic LLM server for tests" \
+    org.opencontainers.image.licenses="MIT"
 COPY --from=build /opt/mockllm /opt/mockllm
 RUN useradd --create-home --uid 10001 mockllm \
     && mkdir /data \
     && chown mockllm /data
-ENV PATH=/opt/mockllm/bin:$PATH PYTHONUNBUFFERED=1
+# The server writes its address to the file, for the health check: any --port works.
+ENV PATH=/opt/mockllm/bin:$PATH PYTHONUNBUFFERED=1 MOCKLLM_READY_FILE=/tmp/mockllm.address
 # A numeric user, so that every host can verify that it is not root.
 USER 10001
 # The database, and scenarios that you mount.
@@ -25,6 +29,6 @@ WORKDIR /data
 VOLUME /data
 EXPOSE 8000
 HEALTHCHECK --interval=5s --timeout=3s --start-period=20s --retries=3 \
-    CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8000/readyz', timeout=2)"]
+    CMD ["mockllm", "healthcheck"]
 ENTRYPOINT ["mockllm"]
 CMD ["serve", "--host", "0.0.0.0", "--port", "8000"]

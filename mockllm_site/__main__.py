@@ -17,6 +17,8 @@ WITHOUT_SETTINGS = {
     "mcp": "scenarios_app.testing.mcp",
     "control-mcp": "scenarios_app.testing.control_mcp",
     "torture": "scenarios_app.torture.command",
+    "env": "mockllm_site.sdk_environment",
+    "healthcheck": "mockllm_site.serve.healthcheck",
 }
 # Commands about scenarios: they need none of what a light server lacks.
 LIGHT = (

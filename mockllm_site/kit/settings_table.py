@@ -109,6 +109,12 @@ SERVER: Final = (
         "redis://HOST:PORT/DB (extra `redis`), to run several processes on one database. Default: "
         "one process keeps all state in memory. Ignored in test mode.",
     ),
+    Setting(
+        "MOCKLLM_READY_FILE",
+        "text",
+        "File in which `serve` writes its address when it is ready, for `mockllm healthcheck` and "
+        "scripts. It is empty while the server starts. Default: none is written.",
+    ),
 )
 MOCK: Final = (
     Setting(

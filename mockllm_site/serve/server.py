@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import FrameType
 
 import uvicorn
@@ -18,6 +19,7 @@ from mockllm_site.serve.limits import AT_ONCE, RESERVE, Acceptor, busy, connecti
 from mockllm_site.serve.protocol import GuardedProtocol, Limits, look_at_all
 from scenarios_app.serving.services import pipeline_now
 
+LOCAL_HOSTS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
 # The server looks up ten times a second.
 TICKS_PER_LOOK = 5
 # A head that is whole is measured without its first line and separators; this is for those.
@@ -188,9 +190,24 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def say_ready(host: str, bound: socket.socket) -> None:
-    """The line that is waited for."""
-    name = f"[{host}]" if ":" in host else host
-    print(f"mockllm ready on http://{name}:{bound.getsockname()[1]}", flush=True)
+    """Write the address to MOCKLLM_READY_FILE, and print the line that is waited for."""
+    port = bound.getsockname()[1]
+    # Clients on this machine reach a server on every address by this one.
+    write_ready_file(f"{_url(LOCAL_HOSTS.get(host, host), port)}\n")
+    print(f"mockllm ready on {_url(host, port)}", flush=True)
+
+
+def write_ready_file(text: str) -> None:
+    """Write MOCKLLM_READY_FILE if it is set; raises StartFailed."""
+    if file := settings.MOCKLLM_READY_FILE:
+        try:
+            Path(file).write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise StartFailed(f"MOCKLLM_READY_FILE: {file}: {error.strerror or error}") from None
+
+
+def _url(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def open_to(bound: socket.socket) -> None:

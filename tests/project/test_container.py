@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import httpx2
+import pytest
 import yaml
 
 from tests.project import processes
@@ -16,13 +17,13 @@ from tests.support.project_files import source_files
 
 DOCKERFILE = (CHECKOUT / "Dockerfile").read_text()
 READY = "mockllm ready on http://"
+SECRET = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP"
 
 
 def command(instruction: str) -> list[str]:
     """The last command of an instruction, as its JSON has it."""
-    found = re.findall(
-        rf"^(?:HEALTHCHECK.*\\\n *)?{instruction} (\[.+\])$", DOCKERFILE, re.MULTILINE
-    )
+    start = r"HEALTHCHECK.*\\\n *CMD" if instruction == "HEALTHCHECK" else instruction
+    found = re.findall(rf"^{start} (\[.+\])$", DOCKERFILE, re.MULTILINE)
     parts: list[str] = json.loads(found[-1])
     return parts
 
@@ -44,15 +45,31 @@ def test_image_copies_all_files_of_the_build(tmp_path: Path) -> None:
     assert {name.split("/")[0] for name in names} <= let_in
 
 
-def test_its_server_is_healthy_and_then_is_not(wheel: Path, tmp_path: Path) -> None:
-    started = [*command("ENTRYPOINT"), *command("CMD")]
-    assert started[:4] == ["mockllm", "serve", "--host", "0.0.0.0"]
-    (program,) = re.findall(r'CMD \["python", "-c", "(.+)"\]', DOCKERFILE)
-    variables = {"PYTHONPATH": str(wheel), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"MOCKLLM_ENV": "prod", "SECRET_KEY": SECRET, "ALLOWED_HOSTS": ".mock.example,b.example"}],
+    ids=["dev", "prod with other host names"],
+)
+def test_health_check_follows_the_port_of_the_server(
+    wheel: Path, tmp_path: Path, settings: dict[str, str]
+) -> None:
+    start, check = [*command("ENTRYPOINT"), *command("CMD")], command("HEALTHCHECK")
+    assert start[:4] == ["mockllm", "serve", "--host", "0.0.0.0"]
+    assert check[0] == start[0] and start[-2:] == ["--port", "8000"]
+    (name,) = re.findall(r"^ENV .*\b(MOCKLLM_READY_FILE)=/", DOCKERFILE, re.MULTILINE)
+    variables = {"PYTHONPATH": str(wheel), name: str(tmp_path / "address"), **settings}
+    program = (sys.executable, "-P", "-m", "mockllm_site")
+
+    def health() -> str:
+        done = processes.run(*program, *check[1:], cwd=tmp_path, variables=variables)
+        return f"{done.returncode} {done.stdout}{done.stderr}"
+
+    assert "1 mockllm healthcheck: MOCKLLM_READY_FILE: [Errno 2] No such file" in health()
     server = subprocess.Popen(
-        [sys.executable, "-P", "-m", "mockllm_site", *started[1:-1], "0"],
+        # Another port than the image's own.
+        [*program, *start[1:-1], "0"],
         cwd=tmp_path,
-        env=variables,
+        env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), **variables},
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
@@ -60,15 +77,15 @@ def test_its_server_is_healthy_and_then_is_not(wheel: Path, tmp_path: Path) -> N
     assert server.stdout is not None
     try:
         port = server.stdout.readline().removeprefix(READY).strip().rpartition(":")[2]
+        address = f"http://127.0.0.1:{port}"
         # What answers is imported with the first question, which may take longer than a probe.
-        httpx2.get(f"http://127.0.0.1:{port}/readyz", timeout=60)
-        probe = program.replace(":8000/", f":{port}/")
-        assert processes.python("-c", probe, cwd=tmp_path).returncode == 0
+        httpx2.get(f"{address}/readyz", timeout=60)
+        assert health() == f"0 ready: {address}\n"
     finally:
         server.terminate()
         server.communicate(timeout=60)
     assert server.returncode == 0
-    assert processes.python("-c", probe, cwd=tmp_path).returncode != 0
+    assert health().startswith(f"1 mockllm healthcheck: no server answers at {address}: ")
     assert (tmp_path / "mockllm.sqlite3").is_file()
 
 

@@ -85,6 +85,7 @@ class Command(BaseCommand):
                 f"--workers {count}: more than one process needs a shared state: set REDIS_URL"
             )
         try:
+            server.write_ready_file("")
             bound = server.bind(options["host"], options["port"])
             with bound:
                 _prepare(

@@ -1,0 +1,1 @@
+"""Packaging, releases, and what other projects install: image, action, hooks."""
