@@ -28,6 +28,9 @@ ALLOWED = REQUIRED | {
     ".dockerignore",
     ".github",
     "tools",
+    # What other projects use by the repository's name: the GitHub Action, hooks of pre-commit.
+    "action.yml",
+    ".pre-commit-hooks.yaml",
 }
 # What the pure parts may import beside the standard library and themselves.
 PURE = {

@@ -10,6 +10,13 @@ from django.conf import settings
 from django.core.management.base import CommandError
 
 URL = "MOCKLLM_URL"
+# Files that a runner of GitHub Actions gives a step.
+SUMMARY = "GITHUB_STEP_SUMMARY"
+OUTPUT = "GITHUB_OUTPUT"
+GITHUB_HELP = (
+    f"in a step of GitHub Actions: print annotations, append Markdown to ${SUMMARY}, and set the "
+    "output"
+)
 TIMEOUT_SECONDS = 60.0
 # No verdict at all is another exit code than one that failed.
 NOT_JUDGED = 2
@@ -45,6 +52,13 @@ def ask(url: str | None, path: str, **query: str) -> Any:
         reason = server_message or f"{address} answers {response.status_code}"
         raise CommandError(str(reason), returncode=NOT_JUDGED)
     return body
+
+
+def github_file(variable: str, *, option: str = "--github", hint: str = "") -> str:
+    """Return the file that a runner of GitHub Actions names; raises CommandError."""
+    if file := os.environ.get(variable, ""):
+        return file
+    raise CommandError(f"{option}: {variable} is not set{hint}", returncode=NOT_JUDGED)
 
 
 def write(path: str, text: str, *, append: bool = False) -> None:

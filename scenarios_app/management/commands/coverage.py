@@ -7,7 +7,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from scenarios_app.management import add_url, ask, write
+from scenarios_app.management import GITHUB_HELP, OUTPUT, SUMMARY, add_url, ask, github_file, write
+from scenarios_app.verdict.github import coverage_annotations, coverage_summary, literal_lines
 from scenarios_app.verdict.reports import SUITE, coverage_cases, coverage_page, junit
 
 
@@ -37,6 +38,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print JSON instead of text")
         parser.add_argument("--junit", metavar="FILE", help="also write JUnit XML to FILE")
         parser.add_argument("--html", metavar="FILE", help="also write an HTML page to FILE")
+        parser.add_argument("--github", action="store_true", help=f"{GITHUB_HELP} `coverage`")
 
     def handle(self, *args: Any, **options: Any) -> None:
         named = options["scenario"]
@@ -47,9 +49,15 @@ class Command(BaseCommand):
         if options["html"]:
             write(options["html"], coverage_page(report))
         text = json.dumps(report, indent=2, ensure_ascii=False) if options["json"] else None
-        self.stdout.write(text or report["text"])
-        if report["percent"] < options["fail_under"]:
-            least = options["fail_under"]
+        least, text = options["fail_under"], text or report["text"]
+        if options["github"]:
+            write(github_file(SUMMARY), f"{coverage_summary(report)}\n", append=True)
+            percent = f"coverage={report['percent']:g}\n"
+            write(github_file(OUTPUT), percent, append=True)
+            annotations = coverage_annotations(report, fail_under=least)
+            text = "\n".join(filter(None, [literal_lines(text), annotations]))
+        self.stdout.write(text)
+        if report["percent"] < least:
             self.stderr.write(f"mockllm: {report['percent']:g} % is under {least:g} %")
             sys.exit(1)
 

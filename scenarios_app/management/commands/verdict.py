@@ -1,16 +1,14 @@
 """`verdict`: whether all that a running server was asked went as it should."""
 
 import json
-import os
 import sys
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandParser
 
-from scenarios_app.management import NOT_JUDGED, add_url, ask, write
+from scenarios_app.management import GITHUB_HELP, OUTPUT, SUMMARY, add_url, ask, github_file, write
+from scenarios_app.verdict.github import literal_lines, verdict_annotations
 from scenarios_app.verdict.reports import SUITE, junit, summary, verdict_cases
-
-GITHUB = "GITHUB_STEP_SUMMARY"
 
 
 class Command(BaseCommand):
@@ -47,8 +45,9 @@ class Command(BaseCommand):
             metavar="FILE",
             nargs="?",
             const="",
-            help=f"append Markdown there as well (without FILE: to ${GITHUB})",
+            help=f"append Markdown there as well (without FILE: to ${SUMMARY})",
         )
+        parser.add_argument("--github", action="store_true", help=f"{GITHUB_HELP} `passed`")
 
     def handle(self, *args: Any, **options: Any) -> None:
         query = {"strict": "true" if options["strict"] else "false"}
@@ -60,12 +59,17 @@ class Command(BaseCommand):
         if options["junit"]:
             write(options["junit"], junit(SUITE, verdict_cases(verdict)))
         if options["summary"] is not None:
-            file = options["summary"] or os.environ.get(GITHUB, "")
-            if not file:
-                message = f"--summary: {GITHUB} is not set; name a FILE"
-                raise CommandError(message, returncode=NOT_JUDGED)
+            file = options["summary"] or github_file(
+                SUMMARY, option="--summary", hint="; name a FILE"
+            )
             write(file, summary(verdict), append=True)
         text = json.dumps(verdict, indent=2, ensure_ascii=False) if options["json"] else None
-        self.stdout.write(text or verdict["text"])
+        text = text or verdict["text"]
+        if options["github"]:
+            write(github_file(SUMMARY), f"{summary(verdict)}\n", append=True)
+            passed = f"passed={str(verdict['passed']).lower()}\n"
+            write(github_file(OUTPUT), passed, append=True)
+            text = "\n".join(filter(None, [literal_lines(text), verdict_annotations(verdict)]))
+        self.stdout.write(text)
         if not verdict["passed"]:
             sys.exit(1)
