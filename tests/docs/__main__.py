@@ -1,4 +1,5 @@
-"""`make docs`, or `python -m tests.docs`: update the tables of the pages and build the site."""
+"""`make docs`, or `python -m tests.docs`: update tables and addresses in the pages, and build the
+site."""
 
 import os
 
@@ -8,8 +9,9 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
 django.setup()
 
 # Only now: the tables of the control API want Django's settings.
-from tests.docs import llms, site, tables  # noqa: E402
+from tests.docs import llms, repository, site, tables  # noqa: E402
 
 tables.main()
+repository.main()
 site.main()
 llms.write(site.BUILT)
