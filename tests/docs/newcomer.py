@@ -31,7 +31,8 @@ PORT, TEST_PORT = "8000", "5099"
 URL = "MOCKLLM_URL"
 # Plugins of our own suite, which are slow to start.
 WITHOUT = "-p no:schemathesis -p no:hypothesispytest -p no:django"
-_STARTS = re.compile(r"\bmake run\b|\bserve\b")
+# A server that its block starts in the background ends with it.
+_STARTS = re.compile(r"\bmake run\b|\bserve\b(?!.*&$)", re.MULTILINE)
 _ADDRESS = re.compile(rf"127\.0\.0\.1:({PORT}|{TEST_PORT})\b")
 # Keep-alive comments of an event stream.
 _COMMENT = re.compile(r"^: .*\n\n", re.MULTILINE)
@@ -68,7 +69,8 @@ class Server:
         if ready is None:
             self.stop()
             raise AssertionError(f"{command} did not start:\n{self._log.read_text()}")
-        self.address = ready.removeprefix(f"{READY}http://").strip()
+        # A server on every address is reached by this one.
+        self.address = ready.removeprefix(f"{READY}http://").strip().replace("0.0.0.0", "127.0.0.1")
 
     def stop(self) -> None:
         self._signal(signal.SIGTERM)
@@ -87,12 +89,17 @@ class Server:
 
 class Newcomer:
     """Follows a page in a folder, with a shell environment and the started servers by their usual
-    port. `python` runs the page's Python blocks."""
+    port. `python` runs the page's Python blocks.
 
-    def __init__(self, folder: Path, *, path: str, python: str) -> None:
+    With `unaided`, the page must name a file for each block that is no command or output, and start
+    its servers itself.
+    """
+
+    def __init__(self, folder: Path, *, path: str, python: str, unaided: bool = False) -> None:
         self.folder = folder
         self._variables = {"PATH": path, "HOME": str(folder), "LANG": "C.UTF-8"}
         self._python = python
+        self.unaided = unaided
         self._servers: dict[str, Server] = {}
         self._latest: Server | None = None
         self._output: str | None = None
@@ -101,7 +108,7 @@ class Newcomer:
         self._ways: Mapping[str, Callable[[Block], None]] = {
             "sh": self._run,
             "python": self._run_python,
-            "js": self._write,
+            **dict.fromkeys(("js", "java", "go"), self._write),
             "json": self._read_json,
             "text": self._compare,
             "transcript": self._ask,
@@ -143,12 +150,16 @@ class Newcomer:
     def _write(self, block: Block) -> None:
         assert block.file, "the line above the block names no file"
         target = self.folder / block.file
-        target.parent.mkdir(exist_ok=True)
-        target.write_text(block.text)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(_ADDRESS.sub(self._started_address, block.text))
+
+    def _started_address(self, found: re.Match[str]) -> str:
+        server = self._servers.get(found[1])
+        return server.address if server else found[0]
 
     def _run_python(self, block: Block) -> None:
         self._output = None
-        if block.file:
+        if block.file or self.unaided:
             self._write(block)
             return
         script = self.folder / "block.py"
@@ -162,6 +173,8 @@ class Newcomer:
             self._write(block)
         elif self._output is not None:
             self._compare(block)
+        elif self.unaided:
+            self._write(block)
         else:
             self._load(json.loads(block.text))
 
@@ -182,10 +195,8 @@ class Newcomer:
 
     def _read_yaml(self, block: Block) -> None:
         assert yaml.safe_load(block.text)
-        if block.file:
-            file = self.folder / block.file
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(block.text)
+        if block.file or self.unaided:
+            self._write(block)
 
     def _load(self, document: Any) -> None:
         """Replace all scenarios of the server by a document."""
@@ -211,6 +222,7 @@ class Newcomer:
 
     def _url(self) -> str:
         if self._latest is None:
+            assert not self.unaided, "the page has started no server"
             self._start("mockllm serve")
         assert self._latest
         return f"http://{self._latest.address}"

@@ -45,6 +45,24 @@ def test_failing_block_is_reported(newcomer: Newcomer, page: str, problem: str) 
         follow(newcomer, page)
 
 
+@pytest.mark.parametrize(
+    ("page", "problem"),
+    [
+        (fence("json", '{"name": "a", "steps": []}'), "names no file"),
+        (fence("python", "print(1)"), "names no file"),
+        (fence("yaml", "name: a"), "names no file"),
+        (fence("js", "1"), "names no file"),
+        (fence("sh", "curl http://127.0.0.1:8000/"), "the page has started no server"),
+        (fence("transcript", "you    hello\nmodel  Hi!"), "the page has started no server"),
+    ],
+)
+def test_page_that_leaves_a_step_to_its_reader_is_reported(
+    newcomer: Newcomer, page: str, problem: str
+) -> None:
+    with pytest.raises(AssertionError, match=problem):
+        follow(newcomer, page, unaided=True)
+
+
 NOT_SO = (
     ("you    hello\nmodel  Bye!", "the page says .*Bye.*, the server .*Hi!"),
     ("you    hello\nmodel  Hi!\nmodel  Hi!", "the page says"),
@@ -68,7 +86,8 @@ def test_wrong_transcript_is_reported(newcomer: Newcomer) -> None:
             follow(newcomer, fence("transcript", said))
 
 
-def follow(newcomer: Newcomer, page: str) -> None:
+def follow(newcomer: Newcomer, page: str, *, unaided: bool = False) -> None:
+    newcomer.unaided = unaided
     for block in read_blocks(page, page="a page"):
         newcomer.follow(block)
 

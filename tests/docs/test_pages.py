@@ -12,6 +12,8 @@ from tests.support import migrated_database
 IN_A_CLONE = ("README.md", "CONTRIBUTING.md")
 # `make test-agents` runs these.
 WITH_AGENTS = "docs/agents/"
+# Readers follow these without anything that the page does not say.
+UNAIDED = "docs/how-to/"
 PAGES = [page for page in pages() if blocks_of(page) and not page.startswith(WITH_AGENTS)]
 
 
@@ -27,7 +29,8 @@ def test_every_block_of_a_page_works(page: str, tmp_path: Path) -> None:
         migrated_database.copy_to(folder / "mockllm.sqlite3")
         warm = warm_commands(tmp_path / "bin")
         path, python = shell_path(warm, INSTALLED), str(warm / "python")
-    with Newcomer(folder, path=path, python=python) as newcomer:
+    unaided = page.startswith(UNAIDED)
+    with Newcomer(folder, path=path, python=python, unaided=unaided) as newcomer:
         for block in blocks_of(page):
             try:
                 newcomer.follow(block)
