@@ -22,9 +22,15 @@ pytestmark = pytest.mark.process
 ROOT = Path(__file__).resolve().parents[2]
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())
 STEPS = {step["id"]: step for step in ACTION["runs"]["steps"]}
+# No SDK, whose import takes seconds.
 ASK = """
-import openai
-print(openai.OpenAI().responses.create(model="gpt-4o", input="hello").output_text)
+import json, os, urllib.request
+request = urllib.request.Request(
+    os.environ["OPENAI_BASE_URL"] + "/chat/completions",
+    json.dumps({"model": "m", "messages": [{"role": "user", "content": "hello"}]}).encode(),
+    {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"]},
+)
+print(json.load(urllib.request.urlopen(request))["choices"][0]["message"]["content"])
 """
 # In place of `python -m venv`: installing all packages takes minutes.
 VENV = """#!/bin/sh
