@@ -44,7 +44,7 @@ PREFIX = "MOCKLLM_"
 # They begin as our settings do, and are read by clients of a server, tests and child processes.
 NO_SETTINGS = {
     *("MOCKLLM_URL", "MOCKLLM_FRAMEWORKS", "MOCKLLM_LISTENING_ON", "MOCKLLM_RECORD"),
-    "MOCKLLM_DRIFT",
+    *("MOCKLLM_DRIFT", "MOCKLLM_HOSTS"),
 }
 # In prod a token must be hard to guess.
 MIN_TOKEN_CHARS, MIN_PROD_TOKEN_CHARS = 1, 16

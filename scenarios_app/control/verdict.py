@@ -80,6 +80,9 @@ class UnservedBody(Shape):
     scenario = Text(help_text="Its scenario.")
     step = Text(help_text="Its name, or its number from 1.")
     session = Text(allow_null=True, help_text="Whose own it is; null: no session's own.")
+    never_asked = Text(
+        allow_blank=True, help_text="Its provider, where no request was for that one; else empty."
+    )
 
 
 class FindingBody(Shape):

@@ -17,7 +17,7 @@ from scenarios_app.testing.documents import to_documents
 from scenarios_app.testing.process import ServerOptions, server_process
 from scenarios_app.testing.record import PATHS, SETTING, upstream_settings
 from scenarios_app.testing.run import CannotRun, run_command
-from scenarios_app.testing.variables import API_KEY, real_keys, sdk_variables, unset_variables
+from scenarios_app.testing.variables import API_KEY, command_variables, real_keys, unset_variables
 from scenarios_app.verdict.reports import Case, junit
 
 HELP = (
@@ -104,7 +104,7 @@ def _drifts_of_command(
     documents = [{**document, "name": file} for file, document in files.items()]
     with server_process(ServerOptions()) as (base_url, _), closing(Control(base_url)) as control:
         control.send("PUT", "recording", {"mode": "none", "cassettes": documents})
-        variables = sdk_variables(base_url, API_KEY, environment=os.environ)
+        variables = command_variables(base_url, API_KEY, environment=os.environ)
         variables |= {"MOCKLLM_RECORD": "none", "MOCKLLM_DRIFT": "1"}
         code = run_command(command, variables, unset=unset_variables(), output=sys.stderr)
         ended = control.response("DELETE", "recording")

@@ -29,8 +29,8 @@ from scenarios_app.testing.run import (
 from scenarios_app.testing.variables import (
     API_KEY,
     base_urls,
+    command_variables,
     recorded_variables,
-    sdk_variables,
     unset_variables,
 )
 
@@ -134,7 +134,7 @@ def _replay(cassette: Mapping[str, Any], command: Sequence[str]) -> int:
     """Replay a cassette; return the command's exit code or, if it is 0, that of the verdict."""
     with server_process(ServerOptions()) as (base_url, _), closing(Control(base_url)) as control:
         control.send("PUT", "recording", {"mode": "none", "cassettes": [cassette]})
-        variables = sdk_variables(base_url, API_KEY, environment=os.environ)
+        variables = command_variables(base_url, API_KEY, environment=os.environ)
         code = run_command(command, variables, unset=unset_variables())
         recording = control.send("DELETE", "recording")
         print_messages(

@@ -16,7 +16,7 @@ from scenarios_app.testing.agents import UNSET, agent_variables
 from scenarios_app.testing.control import Control, ServerFailed
 from scenarios_app.testing.documents import to_documents
 from scenarios_app.testing.process import ServerOptions, server_process
-from scenarios_app.testing.variables import API_KEY, sdk_variables, unset_variables
+from scenarios_app.testing.variables import API_KEY, command_variables, unset_variables
 
 HELP = (
     "Runs a command with SDKs and agents at a separate server. Prints the verdict. "
@@ -77,7 +77,7 @@ def run(
     try:
         documents = to_documents(scenarios)
         with server_process(ServerOptions(documents, fixtures)) as (base_url, _):
-            variables = sdk_variables(base_url, API_KEY, environment=os.environ)
+            variables = command_variables(base_url, API_KEY, environment=os.environ)
             code = run_command(command, variables, unset=unset_variables())
             required = [document["name"] for document in documents] if strict else []
             passed = print_verdict(base_url, strict=strict, required=required)

@@ -1,10 +1,13 @@
 """The environment variables that point SDKs and tools at a server."""
 
+import json
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from scenarios_app.wire.registry import upstreams
 
@@ -18,6 +21,8 @@ _KEY_WITHOUT_WIRE: Final = "AWS_BEARER_TOKEN_BEDROCK"
 _HOST_WITHOUT_WIRE: Final = re.compile(
     r"bedrock-runtime[\w.-]*\.amazonaws\.com|([\w-]+-)?aiplatform\.googleapis\.com"
 )
+NODE_OPTIONS: Final = "NODE_OPTIONS"
+_NODE_REDIRECT: Final = Path(__file__).with_name("node_redirect.cjs")
 
 
 def unset_variables() -> tuple[str, ...]:
@@ -48,6 +53,40 @@ def sdk_variables(base_url: str, api_key: str, *, environment: Mapping[str, str]
 def has_no_wire(host: str) -> bool:
     """Return whether a host has a provider's API that this package does not have."""
     return _HOST_WITHOUT_WIRE.fullmatch(host) is not None
+
+
+def command_variables(
+    base_url: str, api_key: str, *, environment: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the variables for a command: those of SDKs, and those that redirect Node.
+
+    Node's `fetch` then reaches the server also from clients that read no variable for their base
+    URL. If such a client has no key in the environment, it gets this one.
+    """
+    variables = sdk_variables(base_url, api_key, environment=environment)
+    keys = {name for upstream in upstreams().values() for name in upstream.key_variables}
+    missing = keys.difference(variables, unset_variables())
+    variables |= {name: api_key for name in missing if not environment.get(name)}
+    variables["MOCKLLM_HOSTS"] = json.dumps(provider_hosts())
+    variables[NODE_OPTIONS] = _add_preload(environment.get(NODE_OPTIONS, ""))
+    return variables
+
+
+def _add_preload(node_options: str) -> str:
+    path = str(_NODE_REDIRECT).replace("\\", "\\\\").replace('"', '\\"')
+    preload = f'--require "{path}"'
+    return node_options if preload in node_options else f"{node_options} {preload}".strip()
+
+
+def provider_hosts() -> dict[str, str]:
+    """Return the path prefix on this server by real host; a host with a leading dot is a suffix."""
+    hosts: dict[str, str] = {}
+    for upstream in upstreams().values():
+        local = urlsplit(upstream.base_url)
+        if local.hostname == "127.0.0.1":
+            hosts |= dict.fromkeys((local.netloc, f"localhost:{local.port}"), upstream.path_prefix)
+        hosts |= dict.fromkeys(upstream.hosts, upstream.path_prefix)
+    return hosts
 
 
 def _add_local_hosts(hosts: str) -> str:
@@ -89,11 +128,11 @@ def base_urls(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def recorded_variables(base_url: str, *, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return `sdk_variables` for clients whose requests are forwarded.
+    """Return `command_variables` for clients whose requests are forwarded.
 
     They keep the keys of the environment; a provider without one gets the placeholder NO_KEY.
     """
-    variables = sdk_variables(base_url, NO_KEY, environment=environment)
+    variables = command_variables(base_url, NO_KEY, environment=environment)
     key_variables = [upstream.key_variables for upstream in upstreams().values()]
     for names in (*key_variables, (_KEY_WITHOUT_WIRE,)):
         if _first_value(names, environment):

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.scenario import Step
 from scenarios_app.verdict import socket_rules
 from scenarios_app.verdict.conversation_rules import (
     PROMPT_CACHE_BROKEN,
@@ -105,11 +106,15 @@ class Violation:
 
 @dataclass(frozen=True, slots=True, order=True)
 class UnservedStep:
-    """A step that never answered. `session` is None unless its scenario is a session's own."""
+    """A step that never answered. `session` is None unless its scenario is a session's own.
+
+    `never_asked` is the step's provider, if no request was for that one; else it is empty.
+    """
 
     scenario: str
     step: str
     session: str | None = None
+    never_asked: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,15 +153,25 @@ class Verdict:
         return not (self.unmatched or self.violations or self.unserved or failing)
 
 
-def judge(session: JudgedSession, options: VerdictOptions = VerdictOptions()) -> Verdict:
-    """Return the verdict on one session."""
+def judge(
+    session: JudgedSession,
+    options: VerdictOptions = VerdictOptions(),
+    *,
+    asked: frozenset[str] | None = None,
+) -> Verdict:
+    """Return the verdict on one session.
+
+    `asked` are the providers of the run's requests, by default those of the session's.
+    """
     return Verdict(
         session.name,
         strict=options.strict,
         requests=len(session.exchanges),
         unmatched=tuple(_unmatched_requests(session)),
         violations=tuple(_violations(session)),
-        unserved=tuple(_unserved_steps(session, options)),
+        unserved=tuple(
+            _unserved_steps(session, options, session.asked if asked is None else asked)
+        ),
         findings=tuple(_findings(session, options.ignored)),
     )
 
@@ -167,8 +182,10 @@ def judge_run(sessions: Iterable[JudgedSession], options: VerdictOptions) -> Ver
     unserved_own: list[UnservedStep] = []
     unserved_shared: dict[tuple[str, str], UnservedStep] = {}
     served: set[tuple[str, str]] = set()
+    sessions = list(sessions)
+    asked = frozenset(provider for session in sessions for provider in session.asked)
     for session in sessions:
-        verdict = judge(session, options)
+        verdict = judge(session, options, asked=asked)
         verdicts.append(verdict)
         unserved_own += [step for step in verdict.unserved if step.session is not None]
         shared = {(s.scenario, s.step): s for s in verdict.unserved if s.session is None}
@@ -205,25 +222,34 @@ def _violations(session: JudgedSession) -> Iterator[Violation]:
         yield Violation(text, session.name)
 
 
-def _unserved_steps(session: JudgedSession, options: VerdictOptions) -> Iterator[UnservedStep]:
-    for name, key, label in _required_steps(session, options):
-        if (name, key) not in session.answered:
-            yield UnservedStep(name, label, session.name if name in session.own else None)
+def _unserved_steps(
+    session: JudgedSession, options: VerdictOptions, asked: frozenset[str]
+) -> Iterator[UnservedStep]:
+    for name, step in _required_steps(session, options):
+        if (name, step.key) not in session.answered:
+            own = session.name if name in session.own else None
+            yield UnservedStep(name, step.label, own, _never_asked(step, asked))
+
+
+def _never_asked(step: Step, asked: frozenset[str]) -> str:
+    """Return the names in a step's condition on the provider, if none of them was asked."""
+    names = [condition.equals for condition in step.match.provider]
+    if any(name is None or name in asked for name in names):
+        return ""
+    return " or ".join(name for name in names if name)
 
 
 def _required_shared_steps(
     session: JudgedSession, options: VerdictOptions
 ) -> Iterator[tuple[str, str]]:
     """Yield scenario and label of required steps that do not belong to this session alone."""
-    for name, _, label in _required_steps(session, options):
+    for name, step in _required_steps(session, options):
         if name not in session.own:
-            yield name, label
+            yield name, step.label
 
 
-def _required_steps(
-    session: JudgedSession, options: VerdictOptions
-) -> Iterator[tuple[str, str, str]]:
-    """Yield scenario, key and label of every step that has to answer."""
+def _required_steps(session: JudgedSession, options: VerdictOptions) -> Iterator[tuple[str, Step]]:
+    """Yield every step that has to answer, with the name of its scenario."""
     for name in sorted(session.scenarios):
         scenario = session.scenarios[name]
         required = name in session.own or _lists(options.scenarios, name)
@@ -231,7 +257,7 @@ def _required_steps(
             continue
         for step in scenario.steps:
             if f"{name}/{step.label}" not in options.allowed:
-                yield name, step.key, step.label
+                yield name, step
 
 
 def _lists(names: Collection[str], name: str) -> bool:

@@ -29,6 +29,7 @@ tr.served td:first-child::before { content: "✓ "; color: #187a2f }
 # Longer texts of clients are cut.
 MAX_LINE_CHARS = 200
 _URL_HINT = "/docs/reference/routes/ lists the URLs of this server"
+_CLIENTS_HINT = "/docs/how-to/other-languages/ lists what clients read"
 # Reasons of one kind in a text or summary.
 MAX_REASONS = 50
 
@@ -69,6 +70,7 @@ def _lines(verdict: Verdict) -> Iterator[str]:
         _limit(map(_unmatched_lines, verdict.unmatched)),
         _limit(map(_violation_lines, verdict.violations)),
         _limit(map(_unserved_lines, verdict.unserved)),
+        _never_asked_lines(verdict),
         _limit(map(_finding_lines, verdict.findings)),
     )
     return chain.from_iterable(kinds)
@@ -100,6 +102,15 @@ def _violation_lines(one: Violation) -> Iterator[str]:
 
 def _unserved_lines(one: UnservedStep) -> Iterator[str]:
     yield f"never served: {line(f'{one.scenario}, step {one.step}')}"
+
+
+def _never_asked_lines(verdict: Verdict) -> Iterator[str]:
+    """Yield a line for each provider without a request, or for all if there was no request."""
+    if verdict.unserved and not verdict.requests:
+        yield f"never asked: any provider. No client was pointed at this server ({_CLIENTS_HINT})"
+        return
+    for name in dict.fromkeys(one.never_asked for one in verdict.unserved if one.never_asked):
+        yield f"never asked: {line(name)}. Its client was not pointed here ({_CLIENTS_HINT})"
 
 
 def _finding_lines(one: Finding) -> Iterator[str]:

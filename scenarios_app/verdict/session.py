@@ -116,6 +116,13 @@ class JudgedSession:
             (exchange.scenario, exchange.step_key) for exchange in self.exchanges if exchange.served
         )
 
+    @cached_property
+    def asked(self) -> frozenset[str]:
+        """The names of the providers that were asked, as steps call them."""
+        requests = (exchange.request for exchange in self.exchanges)
+        also = (name for request in requests if request for name in request.also)
+        return frozenset(exchange.provider for exchange in self.exchanges).union(also)
+
     def step_of(self, exchange: JudgedExchange) -> Step | None:
         """Return the step that answered, or None if it no longer exists."""
         scenario = self.scenarios.get(exchange.scenario)

@@ -96,8 +96,8 @@ def test_steps_of_own_scenarios_have_to_answer_and_common_ones_only_when_named(
     control.post("scenarios", TWO, session=KEY)
     control.post("scenarios", scenario("common"))
     chat("first")
-    own = {"scenario": "two", "step": "last", "session": key_session(KEY)}
-    common = {"scenario": "common", "step": "1", "session": None}
+    own = {"scenario": "two", "step": "last", "session": key_session(KEY), "never_asked": ""}
+    common = {"scenario": "common", "step": "1", "session": None, "never_asked": ""}
     found = verdict(control, session=KEY)
     assert (found["passed"], found["unserved"]) == (False, [own])
     assert "never served: two, step last" in found["text"]

@@ -149,7 +149,8 @@ class Gemini:
         PROVIDER,
         base_url="https://generativelanguage.googleapis.com",
         hosts=("generativelanguage.googleapis.com",),
-        key_variables=("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+        # The AI SDK reads the third one.
+        key_variables=("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"),
         base_url_variables=(("GOOGLE_GEMINI_BASE_URL", ""),),
         unset_variables=("GOOGLE_GENAI_USE_VERTEXAI",),
         key_header="x-goog-api-key",

@@ -1,0 +1,74 @@
+"""The verdict names providers that steps are for and that no request reached."""
+
+from typing import Any
+
+import pytest
+
+from scenarios_app.verdict.judge import VerdictOptions, judge_run
+from scenarios_app.verdict.reports import verdict_text
+from tests.verdict.simulated_server import SimulatedServer
+
+CHAT = "/v1/chat/completions"
+HELLO = {"model": "m", "messages": [{"role": "user", "content": "hello"}]}
+
+
+def server(*providers: Any) -> SimulatedServer:
+    """Return a server with a step for each value of `match.provider`."""
+    steps = [
+        {"match": {"provider": one} if one else {}, "produce": {"text": "Hi!"}} for one in providers
+    ]
+    return SimulatedServer({"name": "s", "steps": steps})
+
+
+def never_asked(running: SimulatedServer) -> list[str]:
+    return [step.never_asked for step in running.verdict().unserved]
+
+
+def test_provider_of_an_unserved_step_without_a_request_is_named_once() -> None:
+    running = server("openai", "gemini", "gemini")
+    running.ask(CHAT, HELLO)
+    assert never_asked(running) == ["gemini", "gemini"]
+    text = verdict_text(running.verdict())
+    assert text.count("never asked: ") == 1
+    assert "never asked: gemini. Its client was not pointed here (/docs/how-to/" in text
+
+
+def test_provider_that_was_asked_is_not_named() -> None:
+    running = server("openai", "openai")
+    running.ask(CHAT, HELLO)
+    assert never_asked(running) == [""]
+    assert "never asked" not in verdict_text(running.verdict())
+
+
+@pytest.mark.parametrize(
+    ("provider", "named"),
+    [
+        (["gemini", "ollama"], "gemini or ollama"),
+        (["gemini", "openai"], ""),
+        ({"startswith": "gem"}, ""),
+        (None, ""),
+    ],
+)
+def test_step_names_a_provider_only_if_no_alternative_was_asked(provider: Any, named: str) -> None:
+    running = server("openai", provider)
+    running.ask(CHAT, HELLO)
+    assert never_asked(running) == [named]
+
+
+def test_other_name_of_a_provider_counts_as_asked() -> None:
+    running = server("openai", "azure", "openai")
+    azure = {"api-key": "k"}
+    running.ask("/openai/v1/chat/completions", HELLO, headers=azure)
+    assert set(never_asked(running)) == {""}
+
+
+def test_run_without_requests_says_that_no_provider_was_asked() -> None:
+    text = verdict_text(server("gemini").verdict())
+    assert "never asked: any provider. No client was pointed at this server (/docs/how-to/" in text
+
+
+def test_provider_that_another_session_of_the_run_asked_is_not_named() -> None:
+    idle, busy = server("openai"), server("openai", "openai")
+    busy.ask(CHAT, HELLO)
+    verdict = judge_run([idle.session(), busy.session()], VerdictOptions())
+    assert [step.never_asked for step in verdict.unserved] == ["", ""]
