@@ -10,11 +10,11 @@ from tests.docs.places import INSTALLED, clone, shell_path, warm_commands
 from tests.support import migrated_database
 
 IN_A_CLONE = ("README.md", "CONTRIBUTING.md")
-# `make test-agents` runs these.
-WITH_AGENTS = "docs/agents/"
 # Readers follow these without anything that the page does not say.
 UNAIDED = "docs/how-to/"
-PAGES = [page for page in pages() if blocks_of(page) and not page.startswith(WITH_AGENTS)]
+# `make test-agents`, `make test-npm` and `make test-frameworks` run these.
+ON_DEMAND = ("docs/agents/", "docs/how-to/vitest.md", "docs/frameworks.md")
+PAGES = [page for page in pages() if blocks_of(page) and not page.startswith(ON_DEMAND)]
 
 
 # A page starts many processes, which takes long on a busy machine.

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.docs import clients_file
 from tests.docs.blocks import ROOT, pages
 from tests.docs.reference_tables import example_file
 from tests.docs.schema_file import FILE, schema_text
@@ -27,3 +28,13 @@ def test_example_file_is_fresh() -> None:
 
 def test_schema_file_is_fresh() -> None:
     assert FILE.read_text(encoding="utf-8") == schema_text(), "make docs writes it anew"
+
+
+def test_clients_of_the_npm_package_are_those_of_the_wires() -> None:
+    text = clients_file.FILE.read_text(encoding="utf-8")
+    assert text == clients_file.clients_text(), "make docs writes it anew"
+
+
+def test_npm_package_redirects_with_the_file_of_mockllm_run() -> None:
+    ours = ROOT / "scenarios_app" / "testing" / "node_redirect.cjs"
+    assert (clients_file.PACKAGE / "redirect.cjs").read_bytes() == ours.read_bytes()
