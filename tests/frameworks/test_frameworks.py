@@ -89,6 +89,12 @@ FRAMEWORKS = [
     ),
 ]
 
+# Frameworks that only the page of frameworks runs.
+PAGE_ONLY = [
+    Framework("crewai", ("crewai>=1.15",), ()),
+    Framework("google_adk", ("google-adk>=2.13",), ()),
+]
+
 LOOPS = [framework for framework in FRAMEWORKS if (HERE / f"loop_{framework.name}.py").is_file()]
 
 

@@ -17,6 +17,7 @@ from scenarios_app.testing.variables import sdk_variables
 from tests.docs.blocks import ROOT, blocks_of
 from tests.docs.newcomer import Newcomer
 from tests.docs.places import INSTALLED, shell_path
+from tests.frameworks.test_page import JAVASCRIPT, follow
 from tests.support.required_services import require
 
 HERE = Path(__file__).parent
@@ -153,6 +154,12 @@ def test_every_block_of_the_page_works(tmp_path: Path) -> None:
                 newcomer.follow(block)
             except AssertionError as error:
                 pytest.fail(f"{block.place}: {error}", pytrace=False)
+
+
+def test_ai_sdk_section_of_the_page_of_frameworks_works(tmp_path: Path) -> None:
+    (tmp_path / "node_modules").symlink_to(MODULES)
+    path, python = shell_path(INSTALLED), str(INSTALLED / "python")
+    follow(JAVASCRIPT, folder=tmp_path, path=path, python=python)
 
 
 def test_variables_of_the_table_of_clients_are_those_that_the_packages_read() -> None:
