@@ -26,9 +26,21 @@ _PART = (ANSWER, {}, {"reasoning": WORD})
 BESIDE: Mapping[str, tuple[Object, ...]] = {
     "AnswerDocument": _CONTENT,
     "ChoiceDocument": _CONTENT,
+    "CitationDocument": (
+        {"url": WORD},
+        {"document": WORD},
+        {"url": WORD, "start": 0, "end": 6},
+        {},
+    ),
     "ChunkDocument": _PART,
+    "HostedToolDocument": (
+        {},
+        {"tool": "mcp", "server": WORD, "name": WORD},
+        {"server": WORD},
+    ),
     "MessageConditionDocument": (CONDITION, {}),
-    "PartDocument": _PART,
+    # Text that is long enough for the ranges of citations.
+    "PartDocument": ({"text": "Hello there."}, {}, {"reasoning": WORD}),
     "ProduceDocument": _CONTENT,
     "RangeDocument": ({"min": 1}, {}),
     "ReasoningDocument": (ANSWER, {}),
@@ -90,6 +102,8 @@ class Samples:
                 return [WORD]
             case {"type": "string"}:
                 return [WORD, AWKWARD, ""]
+            case {"type": "array", "minItems": 2}:
+                return [[1, 7]]
             case {"type": "array", "items": items}:
                 return [[value] for value in self.of(items)]
             case {"type": "object", "additionalProperties": values}:

@@ -68,10 +68,10 @@ def test_a_custom_tool(mockllm):
 
 
 def test_a_json_answer(mockllm):
-    mockllm.on("weather").reply(json={"degrees": 21}, latency_ms=1)
+    step = mockllm.on("weather").reply(json={"degrees": 21}, latency_ms=1)
     assert ask().content == '{"degrees":21}'
     with pytest.raises(TypeError, match="give the reply a text"):
-        mockllm.on("weather").reply()
+        step.reply()
 
 
 def test_retries(mockllm):
