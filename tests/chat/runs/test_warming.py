@@ -84,7 +84,7 @@ def test_test_mode_stays_cold(
     settings: Any, monkeypatch: pytest.MonkeyPatch, mode: str, times: int
 ) -> None:
     called: list[bool] = []
-    monkeypatch.setattr(starting, "warm_up_chat", lambda: called.append(True))
+    monkeypatch.setattr(warming, "warm_up", lambda: called.append(True))
     settings.MOCKLLM_ENV = mode
     starting.warm_up()
     assert len(called) == times
