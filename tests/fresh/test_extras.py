@@ -40,7 +40,7 @@ tool = {"type": "object", "properties": {"city": {"type": "string"}}, "required"
 call = {"name": "get_weather", "arguments": {"city": 5}}
 steps = [
     {"match": {"messages": [{"contains": "weather"}]}, "produce": {"tool_calls": [call]}},
-    {"match": {"messages": [{"contains": "hello"}]}, "produce": {"text": "Hi!"}},
+    {"match": {"messages": [{"contains": "hello"}]}, "consume": False, "produce": {"text": "Hi!"}},
 ]
 with running_server({"name": "s", "steps": steps}) as server:
     headers = {"authorization": f"Bearer {server.api_key}"}
@@ -62,12 +62,14 @@ with running_server({"name": "s", "steps": steps}) as server:
             "completion_window": "24h",
         }
         made = http.post("/v1/batches", json=batch).json()
+        while made["output_file_id"] is None and made["status"] not in ("failed", "expired"):
+            made = http.get(f"/v1/batches/{made['id']}").json()
         output = http.get(f"/v1/files/{made['output_file_id']}/content").text
         address = server.base_url.replace("http", "ws") + "/v1/responses"
         with connect(address, additional_headers=headers, proxy=None) as socket:
             socket.send(json.dumps({"type": "response.create", "model": "m", "input": "hello"}))
             events = [json.loads(socket.recv())["type"]]
-            while events[-1] != "response.completed":
+            while events[-1] not in ("response.completed", "error"):
                 events.append(json.loads(socket.recv())["type"])
         verdict = http.get("/control/verdict", params={"session": server.api_key}).json()
         control = {name: http.get(f"/control/{name}") for name in ("coverage", "drift", "docs/")}
