@@ -102,7 +102,8 @@ def test_error_is_reported_at_its_test(
             "mockllm: the marker names 'nothing.json': there is no such file beside test_wrong.py, "
             "and no such scenario on the server (it has none)",
             "*broken.json:1:*: steps[[]0].prodce: unknown key, did you mean *produce*",
-            "mockllm: the marker takes scenario, strict, allow_unserved, cassette, not 'scenrio'",
+            "mockllm: the marker takes scenario, strict, allow_unserved, cassette, guard, "
+            "not 'scenrio'",
             "mockllm: the marker takes *, not 2 values without a name",
         ]
     )
