@@ -7,7 +7,6 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from mockllm_site.kit.api.openapi import Form
 from mockllm_site.kit.api.shapes import Flag, JsonField, Shape, Text, Whole
 from scenarios_app.control.kit import (
     ANY_SESSION,
@@ -32,7 +31,7 @@ MAX_CHANGES = 1_000
 class FaultField(JsonField):
     """A fault, as a step has it."""
 
-    form: ClassVar[Form] = {"$ref": "#/components/schemas/FaultDocument"}
+    form: ClassVar[dict[str, Any]] = {"$ref": "#/components/schemas/FaultDocument"}
 
 
 class ChangeBody(Shape):

@@ -82,9 +82,9 @@ KINDS: tuple[Kind, ...] = (
     ),
     Kind(
         "overloaded",
-        "529",
-        _fault("http", status=529, message="Overloaded."),
-        ("529", "overloaded"),
+        "overloaded (529 or 503)",
+        _fault("overloaded"),
+        ("529", "503", "overloaded", "unavailable"),
         "any",
     ),
     Kind(

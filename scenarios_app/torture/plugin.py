@@ -6,19 +6,15 @@ pytest imports this in every run, so it imports little until the option is given
 
 from __future__ import annotations
 
-import signal
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
+
+from scenarios_app.torture import OPTION
 
 if TYPE_CHECKING:
     from scenarios_app.torture.tests import TestSweeps
 
-OPTION = "--mockllm-torture"
 _sweeps: pytest.StashKey[TestSweeps] = pytest.StashKey()
 
 
@@ -47,30 +43,3 @@ def pytest_configure(config: pytest.Config) -> None:
 
         sweeps = config.stash[_sweeps] = TestSweeps(config)
         config.pluginmanager.register(sweeps, "mockllm-torture-sweeps")
-
-
-class Hung(BaseException):
-    """A test did not end in time. Code that catches every Exception does not catch it."""
-
-
-@contextmanager
-def time_limit(seconds: float) -> Iterator[None]:
-    """Raise Hung in the main thread when the seconds are over, on systems with alarms."""
-    main = threading.current_thread() is threading.main_thread()
-    if not main or not hasattr(signal, "setitimer"):
-        yield
-        return
-
-    def end(*_: Any) -> None:
-        raise Hung
-
-    handler = signal.signal(signal.SIGALRM, end)
-    began = time.monotonic()
-    left, _ = signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        # Another plugin's limit goes on where it was.
-        passed = time.monotonic() - began
-        signal.signal(signal.SIGALRM, handler)
-        signal.setitimer(signal.ITIMER_REAL, max(left - passed, 0.001) if left else 0)

@@ -13,11 +13,12 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 from scenarios_app.testing.control import Control
+from scenarios_app.torture import OPTION
+from scenarios_app.torture.alarm import Hung, time_limit
 from scenarios_app.torture.command import budget, names, outcomes, report_file
 from scenarios_app.torture.kinds import BY_NAME
 from scenarios_app.torture.outcome import Judgement, Observation, first_difference, judge_run
 from scenarios_app.torture.plan import BadCell, Cell, Place, all_cells, find_cell, in_order
-from scenarios_app.torture.plugin import OPTION, Hung, time_limit
 from scenarios_app.torture.program import ProgramRun
 from scenarios_app.torture.reports import FAIL_ON, failed_cells, text_report, write_report
 from scenarios_app.torture.sweep import (
