@@ -345,7 +345,7 @@ class TestJudge:
             if (has_passed or not one.is_shown) and (lines or not one.is_of_daemon)
         ]
         if not verdict["passed"] and not verdict["requests"] and not attempts:
-            from scenarios_app.testing.clients import stray_client_lines
+            from scenarios_app.testing.guard.clients import stray_client_lines
 
             lines += stray_client_lines(self.session.base_url, self.session.api_key)
         return "\n".join([*dict.fromkeys(texts), *lines])

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import pytest
 
-from scenarios_app.testing.clients import (
+from scenarios_app.testing.guard.clients import (
     address_of,
     client_line,
     is_library,
