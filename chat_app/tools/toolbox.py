@@ -222,8 +222,8 @@ class McpToolbox:
             raise ServersUnavailable("the file of MCP servers cannot be used") from None
 
     def _log_missing(self, error: PackageMissing) -> None:
-        """Log once that the SDK is missing, if the operator named a server: nobody asked for the
-        one that comes with this package."""
+        """Log once that the SDK is missing, if the operator named a server. The one that comes with
+        this package is optional."""
         if not self._missing_is_logged and any(one != BUNDLED for one in self._servers().values()):
             log.info("no tools: %s", error)
             self._missing_is_logged = True

@@ -144,7 +144,7 @@ def _change(number: int, fields: Mapping[str, Any]) -> Change:
 def _body(session: str | None) -> dict[str, Any]:
     changes = services().pipeline.changes
     return {
-        "active": bool(changes),
+        "active": bool(changes.by_session),
         "session": session,
         "changes": list(map(_change_body, changes.by_session.get(session, ()))),
         "answers": [

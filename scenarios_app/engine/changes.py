@@ -98,8 +98,8 @@ class NumberedAnswer(msgspec.Struct):
 class AnswerChanges:
     """The changes of one server process by session, and the answers since they were set.
 
-    The session None stands for every session without changes of its own. False while no changes
-    are set: answers are then not numbered.
+    The session None stands for every session that has no changes. Answers are numbered while
+    `by_session` is not empty.
     """
 
     def __init__(self) -> None:
@@ -109,9 +109,6 @@ class AnswerChanges:
         self._numbers: dict[str, int] = {}
         # By session: the step of the last changed answer, and the messages that asked for it.
         self._open: dict[str, tuple[StepRef, tuple[Message, ...]]] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self.by_session)
 
     def start(self, session: str | None, changes: Sequence[Change]) -> None:
         """Set the changes of a session, or of all, and number its answers from 1."""

@@ -71,7 +71,9 @@ class StepSelection(msgspec.Struct, frozen=True):
 
     async def choose(self) -> Decision:
         """Return the decision for the request."""
-        if self.changes and (left := self.changes.left_open(self.session, self.request)):
+        if self.changes is not None and (
+            left := self.changes.left_open(self.session, self.request)
+        ):
             await self.state.consume(self.session, left)
         decision_or_candidates = await self.work(self._lookup)
         if not isinstance(decision_or_candidates, Decision):
@@ -168,7 +170,7 @@ class StepSelection(msgspec.Struct, frozen=True):
         failures or changes."""
         scenario, step = candidate.scenario, candidate.step
         expects = scenario.system_prompt_must_include or step.expect != NO_EXPECTATIONS
-        return step.consume and not expects and step.failures is None and not self.changes
+        return step.consume and not expects and step.failures is None and self.changes is None
 
     async def _try_candidate(self, candidate: Candidate, way: SelectionWay) -> Decision | None:
         """Return the decision of one candidate, or None if its step is consumed already.
@@ -201,7 +203,9 @@ class StepSelection(msgspec.Struct, frozen=True):
                     groups=candidate.groups,
                     fault=failures.fault,
                 )
-        if self.changes and not (consumable and (ref.scenario, ref.key) in self.consumed):
+        if self.changes is not None and not (
+            consumable and (ref.scenario, ref.key) in self.consumed
+        ):
             numbered = self.changes.strike(session, ref, self.request, consumable=consumable)
             if numbered is not None and (change := numbered.change) is not None:
                 return Decision(
@@ -222,7 +226,7 @@ class StepSelection(msgspec.Struct, frozen=True):
     ) -> Decision:
         """Return the decision of a step that was claimed, after its side effects."""
         numbered = None
-        if self.changes:
+        if self.changes is not None:
             numbered = self.changes.count(self.session, _ref(candidate), self.request)
         return Decision(
             "step",

@@ -60,8 +60,7 @@ MAX_WARNED_SESSIONS = 100
 # Request bodies over the first number that answers hold for the journal share the second.
 SMALL_BODY_BYTES = 65_536
 HELD_BODY_BYTES = 134_217_728
-# The owner of models that no provider ships.
-MODEL_OWNER = "mockllm"
+MODEL_OWNER = "mockllm"  # of models that no provider ships
 
 # What an answer leaves for the journal.
 Record: TypeAlias = JournalEntry | PlainAnswer
@@ -230,7 +229,7 @@ class Pipeline:
         index = self.catalog.index_for(arrival.documents, arrival.revision)
         selection = StepSelection(
             *(index, request, session, arrival.consumed, self._state, work, self._secrets(call)),
-            changes=self.changes,
+            changes=self.changes if self.changes.by_session else None,
         )
         decision: Decision | None
         if request.computed or endpoint.always_computed:
@@ -291,10 +290,9 @@ class Pipeline:
         except WireError:
             return None
         arrival = await self._state.arrive(exchange.session)
-        session, consumed = exchange.session, arrival.consumed
-        decision = await StepSelection(
-            index, request, session, consumed, self._state, work
-        ).recorded()
+        consumed = arrival.consumed
+        selection = StepSelection(index, request, exchange.session, consumed, self._state, work)
+        decision = await selection.recorded()
         if decision is None:
             return None
         exchange.request, exchange.is_context_free = request, False
@@ -368,15 +366,14 @@ class Pipeline:
 
     def exchange(self, call: Call, head: RequestHead | None = None) -> Exchange:
         """Return a new exchange for a call."""
-        clock = self.options.clock
-        created = int(time.time()) if clock is None else clock
-        return Exchange(call, head or head_of(call), self.options, created)
+        options = self.options
+        created = int(time.time()) if options.clock is None else options.clock
+        return Exchange(call, head or head_of(call), options, created)
 
     def replacement_reply(self, exchange: Exchange, error: ErrorAnswer, headers: Headers) -> Reply:
         """Return an error that is sent instead of a reply that cannot be sent."""
-        return self.with_mockllm_headers(
-            exchange, with_headers(error_reply(exchange, error), headers)
-        )
+        reply = with_headers(error_reply(exchange, error), headers)
+        return self.with_mockllm_headers(exchange, reply)
 
     def record_reply(self, exchange: Exchange, sent: SentReply) -> None:
         """Free the stream of an exchange, and record its entry in the journal."""

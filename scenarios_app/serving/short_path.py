@@ -127,7 +127,7 @@ class ShortPath:
         """Return the answer to a call with a plain head, or None if the pipeline has to answer."""
         began, now = time.monotonic(), time.time()
         options, session = self.options, head.session
-        if self.recordings or self.changes or not head.is_admitted or running_scope():
+        if self.recordings or self.changes.by_session or not head.is_admitted or running_scope():
             return None
         if len(call.body) > min(options.journal_body_bytes, MAX_BODY_BYTES):
             return None

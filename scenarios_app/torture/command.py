@@ -30,7 +30,7 @@ from scenarios_app.torture.sweep import (
 )
 
 HELP = (
-    "Repeats a command with one fault at one answer at a time, and prints how it took each. "
+    "Repeats a command with one fault at one answer at a time. Prints how it took each. "
     "The exit code is 0, 1 if an outcome of --fail-on came, 2 if the command cannot be swept."
 )
 FAILED, NOT_SWEPT, STOPPED = 1, 2, 130

@@ -43,13 +43,13 @@ def strike(changes: AnswerChanges, session: str = "a", text: str = "hi") -> Numb
     return changes.strike(session, STEP, asked(text), consumable=True)
 
 
-def test_changes_are_false_until_some_are_set_and_after_the_end() -> None:
+def test_no_session_has_changes_until_some_are_set_and_after_the_end() -> None:
     changes = AnswerChanges()
-    assert not changes
+    assert not changes.by_session
     changes.start(None, ())
-    assert changes
+    assert changes.by_session
     changes.stop(None)
-    assert not changes
+    assert not changes.by_session
 
 
 def test_change_strikes_the_answer_of_its_number_in_each_session() -> None:

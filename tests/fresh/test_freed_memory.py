@@ -50,7 +50,7 @@ def test_freed_memory_is_returned_with_the_limits_alone() -> None:
 def test_commands_limit_the_freed_memory_that_they_keep(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
     monkeypatch.setattr(__main__, "limit_kept_memory", lambda: calls.append("limit"))
-    monkeypatch.setattr(__main__.env, "configure", lambda: sys.exit(9))
+    monkeypatch.setattr(__main__.env, "configure", lambda **_: sys.exit(9))
     monkeypatch.setattr(sys, "argv", ["mockllm", "serve"])
     try:
         with pytest.raises(SystemExit):
