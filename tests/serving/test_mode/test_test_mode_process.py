@@ -84,7 +84,7 @@ def test_r7_2_it_listens_on_5099_of_this_machine_in_plain_http(tmp_path: Path) -
 
 def test_r7_2_nothing_is_redirected_to_https(server: RunningServer) -> None:
     with httpx2.Client(base_url=server.base_url, trust_env=False) as client:
-        answer = client.get("/")
+        answer = client.get("/healthz")
     assert answer.status_code == 200
     assert "strict-transport-security" not in answer.headers
 
