@@ -59,9 +59,8 @@ INSTALLED_APPS = [
         "django.contrib.sessions", "django.contrib.messages", "django.contrib.staticfiles"
     ),
     "rest_framework",
-    *_unless_light("drf_spectacular", "channels"),
+    *_unless_light("drf_spectacular", "channels", "axes"),
     "simple_history",
-    *_unless_light("axes"),
     "mockllm_site",
     "scenarios_app",
     *_unless_light("chat_app", "traces_app"),
@@ -119,7 +118,7 @@ TIME_ZONE = "UTC"
 USE_TZ = True
 
 if not _VALUES["MOCKLLM_LIGHT"]:
-    from mockllm_site.pages.theme import UNFOLD  # noqa: F401
+    from mockllm_site.pages.theme import UNFOLD as UNFOLD
 LOGIN_URL = "/admin/login/"
 LOGIN_REDIRECT_URL = "/admin/"
 # After ten wrong passwords for one name from one address that pair waits; each is logged.

@@ -16,7 +16,7 @@ from scenarios_app.testing.control import Control, ServerFailed
 from scenarios_app.testing.documents import to_documents
 from scenarios_app.testing.process import ServerOptions, server_process
 from scenarios_app.testing.record import PATHS, SETTING, upstream_settings
-from scenarios_app.testing.run import CannotRun, run_command
+from scenarios_app.testing.run import CannotRun, run_command, split
 from scenarios_app.testing.variables import API_KEY, command_variables, real_keys, unset_variables
 from scenarios_app.verdict.reports import Case, junit
 
@@ -58,13 +58,6 @@ def main(arguments: Sequence[str]) -> int:
     add_arguments(parser)
     own, command = split(arguments)
     return drift(parser.parse_args(own), command)
-
-
-def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the arguments before `--` and the command after it."""
-    words = list(arguments)
-    at = words.index("--") if "--" in words else len(words)
-    return words[:at], words[at + 1 :]
 
 
 def drift(options: Namespace, command: Sequence[str]) -> int:

@@ -34,21 +34,19 @@ class CannotRun(Exception):
     """The command cannot be started; the arguments are the exit code and the reason."""
 
 
+def add_sources(parser: ArgumentParser) -> None:
+    """Add the options that name the scenarios and fixtures of a server."""
+    sources = {
+        "--scenario": ("FILE", "file or directory of scenario documents"),
+        "--fixture": ("NAME", "fixture to load"),
+    }
+    for option, (metavar, meaning) in sources.items():
+        again = f"{meaning}; may be given again"
+        parser.add_argument(option, action="append", default=[], metavar=metavar, help=again)
+
+
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--scenario",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="file or directory of scenario documents; may be given again",
-    )
-    parser.add_argument(
-        "--fixture",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="fixture to load; may be given again",
-    )
+    add_sources(parser)
     parser.add_argument(
         "--strict",
         action="store_true",
@@ -91,6 +89,13 @@ def run(
 def _refused(message: str, *, code: int) -> int:
     print(f"mockllm run: {message}", file=sys.stderr)
     return code
+
+
+def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the arguments before `--` and the command after it."""
+    words = list(arguments)
+    at = words.index("--") if "--" in words else len(words)
+    return words[:at], words[at + 1 :]
 
 
 def strip_separator(command: Sequence[str]) -> Sequence[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from scenarios_app.testing.control import ServerFailed
 from scenarios_app.testing.documents import to_documents
-from scenarios_app.testing.run import CannotRun, strip_separator
+from scenarios_app.testing.run import CannotRun, add_sources, split
 from scenarios_app.torture.kinds import KINDS
 from scenarios_app.torture.outcome import OUTCOMES
 from scenarios_app.torture.plan import BadCell, Cell
@@ -37,20 +37,7 @@ FAILED, NOT_SWEPT, STOPPED = 1, 2, 130
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--scenario",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="file or directory of scenario documents; may be given again",
-    )
-    parser.add_argument(
-        "--fixture",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="fixture to load; may be given again",
-    )
+    add_sources(parser)
     parser.add_argument(
         "--budget",
         type=budget,
@@ -109,14 +96,10 @@ def main(arguments: Sequence[str]) -> int:
     parser = ArgumentParser(prog="mockllm torture", description=HELP)
     add_arguments(parser)
     own, command = split(arguments)
-    return torture(parser.parse_args(own), command)
-
-
-def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the arguments before `--`, and the command after it."""
-    words = list(arguments)
-    at = words.index("--") if "--" in words else len(words)
-    return words[:at], list(strip_separator(words[at:]))
+    options, unknown = parser.parse_known_args(own)
+    if unknown:
+        return _refused(f"unknown: {' '.join(unknown)}; the command comes after --")
+    return torture(options, command)
 
 
 def torture(namespace: Namespace, command: Sequence[str]) -> int:

@@ -1,5 +1,6 @@
 """The sweeps of tests: the plugin that `--mockllm-torture` registers."""
 
+import os
 import shlex
 import sys
 import time
@@ -12,7 +13,8 @@ from typing import Any, TypeVar
 import pytest
 from _pytest.runner import runtestprotocol
 
-from scenarios_app.testing.control import Control
+from scenarios_app.testing.control import TOKEN, Control
+from scenarios_app.testing.plugin import fail_on_server_errors
 from scenarios_app.torture import OPTION
 from scenarios_app.torture.alarm import Hung, time_limit
 from scenarios_app.torture.command import budget, names, outcomes, report_file
@@ -154,7 +156,8 @@ class TestSweeps:
         run = self._run
         if session is None or run is None:
             return (yield)
-        with closing(Control(session.base_url)) as control:
+        token = os.environ.get(TOKEN, "")
+        with fail_on_server_errors(), closing(Control(session.base_url, token=token)) as control:
             control.send(
                 "PUT", "changes", {"session": session.session, "changes": list(run.changes)}
             )

@@ -102,7 +102,7 @@ class Bench:
         """Run the command with these changes of a session's answers, from a fresh state."""
         control = self._control
         control.send("POST", "reset", {"session": None, "scenarios": True})
-        control.send("DELETE", "changes")
+        # This drops the changes of every session, and numbers all answers.
         control.send("PUT", "changes", {"changes": []})
         if changes:
             control.send("PUT", "changes", {"session": session, "changes": changes})

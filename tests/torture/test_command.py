@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 AGENT = Path(__file__).with_name("agent.py")
-WEATHER = {
+WEATHER: dict[str, Any] = {
     "name": "weather",
     "steps": [
         {
@@ -147,7 +147,7 @@ def test_command_whose_runs_differ_is_refused_with_the_first_difference(
         "else:\n"
         f"    runpy.run_path({str(AGENT)!r})['post']([{{'role': 'user', 'content': 'x'}}])\n"
     )
-    three = {**WEATHER, "steps": [*WEATHER["steps"], {"produce": {"text": "more"}}]}  # type: ignore[misc]
+    three = {**WEATHER, "steps": [*WEATHER["steps"], {"produce": {"text": "more"}}]}
     Path(scenario).write_text(json.dumps(three))
     own = ["--scenario", scenario, "--", sys.executable, str(program)]
     ended = mockllm(*own, folder=tmp_path)
@@ -165,6 +165,7 @@ def test_command_whose_runs_differ_is_refused_with_the_first_difference(
         (["--jobs", "0", "--", "true"], "expected a number from 1 up, got '0'"),
         (["--report", "r.pdf", "--", "true"], "expected a file ending in .json, .xml, .html"),
         ([], "no command: give one after --"),
+        (["python", "agent.py"], "unknown: python agent.py; the command comes after --"),
         (["--", "no-such-command-here"], "no-such-command-here: no such command"),
     ],
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from scenarios_app.testing import drift
+from scenarios_app.testing import drift, run
 
 
 class Command(BaseCommand):
@@ -14,7 +14,7 @@ class Command(BaseCommand):
     _command: tuple[str, ...] = ()
 
     def run_from_argv(self, argv: list[str]) -> None:
-        own, command = drift.split(argv)
+        own, command = run.split(argv)
         self._command = tuple(command)
         super().run_from_argv(own)
 

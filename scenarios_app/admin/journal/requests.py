@@ -213,20 +213,18 @@ class JournalAdmin(RecordAdmin):
 
     @admin.display(description="Request", ordering="path")
     def request_line(self, served: ServedRequest) -> str:
+        # A narrow column cuts the end off, and an answer over a WebSocket is always streamed.
+        words = (
+            "WebSocket" if served.is_over_socket else "",
+            served.provider,
+            served.model,
+            "streamed" if served.streamed and not served.is_over_socket else "",
+        )
         return format_html(
-            '{}{}<span class="sc-under">{}</span>',
+            '{0}{1}<span class="sc-under" title="{2}">{2}</span>',
             "" if served.method == "POST" else f"{served.method} ",
             served.path,
-            ", ".join(
-                word
-                for word in (
-                    served.provider,
-                    served.model,
-                    "streamed" if served.streamed else "",
-                    "WebSocket" if served.is_over_socket else "",
-                )
-                if word
-            ),
+            ", ".join(filter(None, words)),
         )
 
     @admin.display(description="Message / answer")

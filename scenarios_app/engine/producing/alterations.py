@@ -176,14 +176,16 @@ def _replace_first(value: Json) -> tuple[Json, bool]:
             return _larger(value), True
         case str():
             return _other_number(value) or (_reversed_name(value) if value else OTHER_TEXT), True
-        case list() | dict():
-            items = enumerate(value) if isinstance(value, list) else value.items()
-            for key, member in items:
+        case list():
+            for index, member in enumerate(value):
                 changed, done = _replace_first(member)
                 if done:
-                    copy: Json = value.copy()
-                    copy[key] = changed  # type: ignore[index]
-                    return copy, True
+                    return [*value[:index], changed, *value[index + 1 :]], True
+        case dict():
+            for key, member in value.items():
+                changed, done = _replace_first(member)
+                if done:
+                    return {**value, key: changed}, True
     return value, False
 
 

@@ -5,7 +5,14 @@ from typing import Any
 import pytest
 
 from scenarios_app.engine.canonical import Choice, FinishReason
-from scenarios_app.engine.parts import AnswerPart, Chunk, ReasoningPart, TextPart, ToolCallPart
+from scenarios_app.engine.parts import (
+    AnswerPart,
+    Chunk,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    produced_text,
+)
 from scenarios_app.engine.producing.alterations import (
     ALTERATIONS,
     OTHER_LANGUAGE,
@@ -34,68 +41,62 @@ def altered(name: str, before: Choice) -> Any:
     if choices is None:
         return None
     (after,) = choices
-    said: list[str] = []
-    for part in after.parts:
-        said.append(
-            f"{part.name}{part.arguments}" if isinstance(part, ToolCallPart) else str(part.text)  # type: ignore[union-attr]
-        )
-    return said, after.finish_reason
+    return list(map(produced_text, after.parts)), after.finish_reason
 
 
-@pytest.mark.parametrize(
-    ("name", "before", "after"),
-    [
-        ("empty_answer", CALL, ([], "stop")),
-        ("max_tokens", TEXT, (["hm", "We refund 19.00"], "length")),
-        ("max_tokens", choice(TextPart("a")), None),
-        ("max_tokens", CALLS, None),
-        ("refusal", CALL, ([REFUSAL], "stop")),
-        ("broken_arguments", CALLS, (['pay{"n":1', 'log{"n":2}'], "tool_calls")),
-        ("broken_arguments", choice(call("x")), None),
-        ("broken_arguments", TEXT, None),
-        ("unknown_tool", CALLS, ([f'{UNKNOWN_TOOL}{{"n":1}}', 'log{"n":2}'], "tool_calls")),
-        ("unknown_tool", TEXT, None),
-        ("call_twice", CALLS, (['pay{"n":1}', 'pay{"n":1}', 'log{"n":2}'], "tool_calls")),
-        ("call_twice", choice(call("{}", id="")), (["pay{}", "pay{}"], "stop")),
-        ("call_twice", TEXT, None),
-        ("wrong_finish", CALLS, (['pay{"n":1}', 'log{"n":2}'], "stop")),
-        ("wrong_finish", TEXT, (["hm", "We refund 19.00 euros to Anna."], "tool_calls")),
-        ("number", TEXT, (["hm", "We refund 1900 euros to Anna."], "stop")),
-        ("number", choice(TextPart("0 of v1.2.3")), (["1 of v1.2.3"], "stop")),
-        ("number", choice(TextPart("0.125 l")), (["12.5 l"], "stop")),
-        ("number", choice(TextPart("none")), None),
-        ("number", CALLS, None),
-        ("name", TEXT, (["hm", "We refund 19.00 euros to Annas."], "stop")),
-        ("name", choice(TextPart("It is Paris.")), (["It is Sirap."], "stop")),
-        ("name", choice(TextPart("Nobody")), None),
-        ("field", choice(TextPart('{"ok": true}')), (['{"ok":false}'], "stop")),
-        ("field", choice(TextPart("[1]")), None),
-        ("field", choice(TextPart("{}")), None),
-        ("argument", CALL, (["One moment.", 'pay{"to":"Annas","sum":19}'], "tool_calls")),
-        ("argument", choice(call('{"a":[{}, null, 2.5]}')), (['pay{"a":[{},null,250]}'], "stop")),
-        ("argument", choice(call('{"a":""}')), (['pay{"a":"altered"}'], "stop")),
-        ("argument", choice(call('{"a":null}')), None),
-        ("argument", choice(call("{")), None),
-        ("argument", choice(call("ls 5", custom=True)), (["payls 500"], "stop")),
-        ("argument", choice(call("ls", custom=True)), (["payls altered"], "stop")),
-        ("no_argument", CALL, (["One moment.", 'pay{"to":"Anna"}'], "tool_calls")),
-        ("no_argument", choice(call("ls", custom=True)), None),
-        ("no_argument", choice(call("{}")), None),
-        ("call_order", CALLS, (['log{"n":2}', 'pay{"n":1}'], "tool_calls")),
-        ("call_order", CALL, None),
-        ("no_call", CALLS, (['pay{"n":1}'], "tool_calls")),
-        ("no_call", CALL, (["One moment."], "stop")),
-        ("no_call", TEXT, None),
-        ("language", TEXT, (["hm", OTHER_LANGUAGE], "stop")),
-    ],
-)
+CASES: list[tuple[str, Choice, Any]] = [
+    ("empty_answer", CALL, ([], "stop")),
+    ("max_tokens", TEXT, (["hm", "We refund 19.00"], "length")),
+    ("max_tokens", choice(TextPart("a")), None),
+    ("max_tokens", CALLS, None),
+    ("refusal", CALL, ([REFUSAL], "stop")),
+    ("broken_arguments", CALLS, (['pay{"n":1', 'log{"n":2}'], "tool_calls")),
+    ("broken_arguments", choice(call("x")), None),
+    ("broken_arguments", TEXT, None),
+    ("unknown_tool", CALLS, ([f'{UNKNOWN_TOOL}{{"n":1}}', 'log{"n":2}'], "tool_calls")),
+    ("unknown_tool", TEXT, None),
+    ("call_twice", CALLS, (['pay{"n":1}', 'pay{"n":1}', 'log{"n":2}'], "tool_calls")),
+    ("call_twice", choice(call("{}", id="")), (["pay{}", "pay{}"], "stop")),
+    ("call_twice", TEXT, None),
+    ("wrong_finish", CALLS, (['pay{"n":1}', 'log{"n":2}'], "stop")),
+    ("wrong_finish", TEXT, (["hm", "We refund 19.00 euros to Anna."], "tool_calls")),
+    ("number", TEXT, (["hm", "We refund 1900 euros to Anna."], "stop")),
+    ("number", choice(TextPart("0 of v1.2.3")), (["1 of v1.2.3"], "stop")),
+    ("number", choice(TextPart("0.125 l")), (["12.5 l"], "stop")),
+    ("number", choice(TextPart("none")), None),
+    ("number", CALLS, None),
+    ("name", TEXT, (["hm", "We refund 19.00 euros to Annas."], "stop")),
+    ("name", choice(TextPart("It is Paris.")), (["It is Sirap."], "stop")),
+    ("name", choice(TextPart("Nobody")), None),
+    ("field", choice(TextPart('{"ok": true}')), (['{"ok":false}'], "stop")),
+    ("field", choice(TextPart("[1]")), None),
+    ("field", choice(TextPart("{}")), None),
+    ("argument", CALL, (["One moment.", 'pay{"to":"Annas","sum":19}'], "tool_calls")),
+    ("argument", choice(call('{"a":[{}, null, 2.5]}')), (['pay{"a":[{},null,250]}'], "stop")),
+    ("argument", choice(call('{"a":""}')), (['pay{"a":"altered"}'], "stop")),
+    ("argument", choice(call('{"a":null}')), None),
+    ("argument", choice(call("{")), None),
+    ("argument", choice(call("ls 5", custom=True)), (["payls 500"], "stop")),
+    ("argument", choice(call("ls", custom=True)), (["payls altered"], "stop")),
+    ("no_argument", CALL, (["One moment.", 'pay{"to":"Anna"}'], "tool_calls")),
+    ("no_argument", choice(call("ls", custom=True)), None),
+    ("no_argument", choice(call("{}")), None),
+    ("call_order", CALLS, (['log{"n":2}', 'pay{"n":1}'], "tool_calls")),
+    ("call_order", CALL, None),
+    ("no_call", CALLS, (['pay{"n":1}'], "tool_calls")),
+    ("no_call", CALL, (["One moment."], "stop")),
+    ("no_call", TEXT, None),
+    ("language", TEXT, (["hm", OTHER_LANGUAGE], "stop")),
+]
+
+
+@pytest.mark.parametrize(("name", "before", "after"), CASES)
 def test_alteration_changes_one_thing(name: str, before: Choice, after: Any) -> None:
     assert altered(name, before) == after
 
 
 def test_every_alteration_has_a_case_and_a_name_for_people() -> None:
-    cases = test_alteration_changes_one_thing.pytestmark[0].args[1]  # type: ignore[attr-defined]
-    assert {case[0] for case in cases} == set(ALTERATIONS)
+    assert {case[0] for case in CASES} == set(ALTERATIONS)
     assert all(alteration.words for alteration in ALTERATIONS.values())
 
 

@@ -96,7 +96,7 @@ def test_provider_error_fills_what_the_fault_leaves_open() -> None:
     error = fault_error(Fault("overloaded"), own)
     assert error == ErrorAnswer(529, "Overloaded", "own_type", "own_code", retryable=True)
     keys = {"message": "Busy", "type": "t", "code": "c", "retryable": False}
-    assert fault_error(Fault("overloaded", **keys), own) == ErrorAnswer(529, **keys)  # type: ignore[arg-type]
+    assert fault_error(Fault("overloaded", **keys), own) == ErrorAnswer(529, **keys)
 
 
 def test_provider_without_an_own_error_gets_the_status_of_the_kind() -> None:
