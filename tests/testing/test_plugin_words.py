@@ -38,7 +38,7 @@ SESSION = Mockllm(Control("http://127.0.0.1:1"), "key")
         ),
         (
             lambda: scenario("s").respond_with_text("x", zzz=1),
-            "respond_with_text() has no keyword 'zzz', it takes text",
+            "respond_with_text() has no keyword 'zzz', it takes text, citations",
         ),
     ],
 )
