@@ -1,14 +1,19 @@
 """Two people in one scenario: who is there, what comes together, what is asked about."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from threading import Event
 from typing import Any
 
 import pytest
+from django.forms import inlineformset_factory
 from django.test import Client
 from django.utils import timezone
 
-from scenarios_app.models import Presence, Scenario
-from scenarios_app.store.history import versions_of
+from scenarios_app.admin.editor import step_inline
+from scenarios_app.admin.editor.forms import StepForm
+from scenarios_app.models import Presence, Scenario, Step
+from scenarios_app.store.history import ConcurrentChanges, versions_of
 from tests.admin.drafting import draft_page, edit_as_draft
 from tests.admin.pages import a_scenario, error_lines, fields_at, page_of, save
 
@@ -161,3 +166,29 @@ def test_restored_version_keeps_the_keys_of_its_steps(root: Client) -> None:
     back = list(scenario.steps.values_list("answer_text", "key"))
     assert back[0] == ("old", keys[0])
     assert back[1][0] == "gone"
+
+
+def test_form_that_waits_for_the_database_keeps_no_other_form_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else a save, which holds the database in memory, and a check would wait for each other."""
+    waits, may_go_on = Event(), Event()
+
+    def changes_by_others(scenario: Scenario, _: object) -> ConcurrentChanges:
+        if scenario.name == "waiting":
+            waits.set()
+            may_go_on.wait(30)
+        return ConcurrentChanges()
+
+    monkeypatch.setattr(step_inline, "changes_by_others", changes_by_others)
+    steps = inlineformset_factory(Scenario, Step, StepForm, formset=step_inline.StepFormSet)
+    data = {"steps-TOTAL_FORMS": "1", "steps-INITIAL_FORMS": "0"}
+    with ThreadPoolExecutor(2) as threads:
+        waiting = threads.submit(lambda: steps(data, instance=Scenario(name="waiting")).forms)
+        assert waits.wait(30)
+        try:
+            other = threads.submit(lambda: steps(data, instance=Scenario(name="other")).forms)
+            assert len(other.result(5)) == 1
+        finally:
+            may_go_on.set()
+        assert len(waiting.result(30)) == 1

@@ -27,7 +27,8 @@ from tests.round_trips.editing import (
 )
 from tests.round_trips.generated import short, with_every_fault, with_every_key
 
-pytestmark = pytest.mark.browser
+# Each opens and saves many pages, which takes minutes on a slow machine.
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 
 
 def test_scenarios_of_the_fixtures_are_saved_unchanged(admin: Admin) -> None:

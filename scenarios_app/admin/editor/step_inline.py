@@ -1,13 +1,13 @@
 """The formset of a scenario's steps: keeps their order, appends new ones, validates them."""
 
 from copy import copy
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.forms import BaseInlineFormSet, Field, HiddenInput, IntegerField
 from django.http import HttpRequest
+from django.utils.functional import cached_property
 from unfold.admin import StackedInline
 
 from scenarios_app.admin.editor.forms import ClosedStepForm, StepForm, changes_by_others
