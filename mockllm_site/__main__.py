@@ -16,7 +16,7 @@ WITHOUT_SETTINGS = {
     "drift": "scenarios_app.testing.drift",
     "mcp": "scenarios_app.testing.mcp",
     "control-mcp": "scenarios_app.testing.control_mcp",
-    "torture": "scenarios_app.torture.command",
+    "torture": "scenarios_app.proof.command",
     "env": "mockllm_site.sdk_environment",
     "healthcheck": "mockllm_site.serve.healthcheck",
 }

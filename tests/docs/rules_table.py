@@ -1,9 +1,9 @@
 """The tables of the rules of clients, and of what sweeps put into answers, from the code."""
 
 from scenarios_app.engine.producing.alterations import ALTERATIONS
-from scenarios_app.torture.kinds import KINDS
-from scenarios_app.torture.outcome import OUTCOMES
-from scenarios_app.torture.reports import FAIL_ON, SIGNS
+from scenarios_app.proof.kinds import KINDS
+from scenarios_app.proof.outcome import OUTCOMES
+from scenarios_app.proof.reports import FAIL_ON, SIGNS
 from scenarios_app.verdict.judge import RULES
 from tests.docs.document_tables import table
 

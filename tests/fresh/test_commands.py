@@ -10,7 +10,7 @@ from tests.support import fork_server, migrated_database
 
 # Started, answered and ended by tests of their own.
 TESTED_ELSEWHERE = {
-    "torture": "tests/torture/test_command.py",
+    "torture": "tests/proof/test_command.py",
     "chat": "tests/chat/test_chat_command.py",
     "control-mcp": "tests/control/mcp",
     "coverage": "tests/verdict",

@@ -51,7 +51,7 @@ ROOM_LINES: Mapping[str, int] = {
     "scenarios_app/serving/recorder": 970,
     "scenarios_app/store": 1_550,
     "scenarios_app/testing": 3_412,
-    "scenarios_app/torture": 1_659,
+    "scenarios_app/proof": 1_659,
     "scenarios_app/verdict": 2_416,
     "scenarios_app/wire": 13_813,
     "traces_app": 2_259,

@@ -35,7 +35,7 @@ OF_TESTS = ("process", "lease", "run", "mcp_server")
 EXCEPT = {f"scenarios_app/testing/{name}.py" for name in OF_TESTS} | {
     "mockllm_site/serve/workers.py",
     "scenarios_app/control/mcp/server.py",
-    "scenarios_app/torture/program.py",
+    "scenarios_app/proof/program.py",
 }
 
 

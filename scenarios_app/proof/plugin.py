@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scenarios_app.torture import OPTION
+from scenarios_app.proof import OPTION
 
 if TYPE_CHECKING:
-    from scenarios_app.torture.repeats import TestSweeps
+    from scenarios_app.proof.repeats import TestSweeps
 
 _sweeps: pytest.StashKey[TestSweeps] = pytest.StashKey()
 
@@ -39,7 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption(OPTION):
-        from scenarios_app.torture.repeats import TestSweeps
+        from scenarios_app.proof.repeats import TestSweeps
 
         sweeps = config.stash[_sweeps] = TestSweeps(config)
         config.pluginmanager.register(sweeps, "mockllm-torture-sweeps")

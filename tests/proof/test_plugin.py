@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from scenarios_app.torture.alarm import Hung, time_limit
+from scenarios_app.proof.alarm import Hung, time_limit
 
 TESTS = """
 import json, os, urllib.request

@@ -7,10 +7,10 @@ from html import escape
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from scenarios_app.torture.kinds import KINDS
-from scenarios_app.torture.outcome import OUTCOMES, Outcome
-from scenarios_app.torture.plan import Cell, Place
-from scenarios_app.torture.sweep import CellResult, Sweep, tail
+from scenarios_app.proof.kinds import KINDS
+from scenarios_app.proof.outcome import OUTCOMES, Outcome
+from scenarios_app.proof.plan import Cell, Place
+from scenarios_app.proof.sweep import CellResult, Sweep, tail
 from scenarios_app.verdict.reports import Case, junit
 
 SIGNS: Mapping[Outcome, str] = {

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from scenarios_app.torture.kinds import ALTERED_TEXTS, Answer, Kind
-from scenarios_app.torture.plan import Cell
-from scenarios_app.torture.program import ProgramRun
+from scenarios_app.proof.kinds import ALTERED_TEXTS, Answer, Kind
+from scenarios_app.proof.plan import Cell
+from scenarios_app.proof.program import ProgramRun
 
 Outcome: TypeAlias = Literal[
     "survived", "loud", "silent", "wrong", "hung", "multiplied", "unreached"

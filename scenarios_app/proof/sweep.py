@@ -12,9 +12,9 @@ from typing import Any
 
 from scenarios_app.testing.control import Control
 from scenarios_app.testing.process import ServerOptions, server_process
-from scenarios_app.torture.outcome import Judgement, Observation, first_difference, judge_run
-from scenarios_app.torture.plan import Cell, all_cells, find_cell, in_order
-from scenarios_app.torture.program import Interrupted, run_program
+from scenarios_app.proof.outcome import Judgement, Observation, first_difference, judge_run
+from scenarios_app.proof.plan import Cell, all_cells, find_cell, in_order
+from scenarios_app.proof.program import Interrupted, run_program
 
 # A run may take so many times as long as the clean one, and the seconds of its trouble more.
 PATIENCE = 3.0

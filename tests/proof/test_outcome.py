@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from scenarios_app.engine.producing.alterations import REFUSAL
-from scenarios_app.torture.outcome import Observation, first_difference, judge_run
-from tests.torture.observations import TEXT, answer, cell, observed, struck
+from scenarios_app.proof.outcome import Observation, first_difference, judge_run
+from tests.proof.observations import TEXT, answer, cell, observed, struck
 
 CLEAN = observed(requests=[("k", True)])
 

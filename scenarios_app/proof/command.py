@@ -10,17 +10,17 @@ from pathlib import Path
 from scenarios_app.testing.control import ServerFailed
 from scenarios_app.testing.documents import to_documents
 from scenarios_app.testing.run import CannotRun, add_sources, split
-from scenarios_app.torture.kinds import KINDS
-from scenarios_app.torture.outcome import OUTCOMES
-from scenarios_app.torture.plan import BadCell, Cell
-from scenarios_app.torture.reports import (
+from scenarios_app.proof.kinds import KINDS
+from scenarios_app.proof.outcome import OUTCOMES
+from scenarios_app.proof.plan import BadCell, Cell
+from scenarios_app.proof.reports import (
     FAIL_ON,
     REPORTS,
     failed_cells,
     text_report,
     write_report,
 )
-from scenarios_app.torture.sweep import (
+from scenarios_app.proof.sweep import (
     INTERRUPTED,
     Budget,
     CannotSweep,

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scenarios_app.torture.kinds import BY_NAME, Answer
-from scenarios_app.torture.outcome import Judgement, Observation
-from scenarios_app.torture.plan import Cell, Place, all_cells
-from scenarios_app.torture.program import ProgramRun
-from scenarios_app.torture.sweep import CellResult, Sweep
+from scenarios_app.proof.kinds import BY_NAME, Answer
+from scenarios_app.proof.outcome import Judgement, Observation
+from scenarios_app.proof.plan import Cell, Place, all_cells
+from scenarios_app.proof.program import ProgramRun
+from scenarios_app.proof.sweep import CellResult, Sweep
 
 TEXT = "It is 21 degrees in Paris."
 

@@ -4,17 +4,17 @@ import json
 import re
 from xml.etree import ElementTree
 
-from scenarios_app.torture.outcome import Judgement
-from scenarios_app.torture.plan import all_cells
-from scenarios_app.torture.reports import (
+from scenarios_app.proof.outcome import Judgement
+from scenarios_app.proof.plan import all_cells
+from scenarios_app.proof.reports import (
     FAIL_ON,
     html_report,
     json_report,
     junit_report,
     text_report,
 )
-from scenarios_app.torture.sweep import INTERRUPTED, CellResult, Sweep
-from tests.torture.observations import a_sweep, again, answer, cell, done
+from scenarios_app.proof.sweep import INTERRUPTED, CellResult, Sweep
+from tests.proof.observations import a_sweep, again, answer, cell, done
 
 
 def test_text_has_a_row_for_each_kind_and_a_paragraph_for_each_bad_cell() -> None:

@@ -15,15 +15,15 @@ from _pytest.runner import runtestprotocol
 
 from scenarios_app.testing.control import TOKEN, Control
 from scenarios_app.testing.plugin import fail_on_server_errors
-from scenarios_app.torture import OPTION
-from scenarios_app.torture.alarm import Hung, time_limit
-from scenarios_app.torture.command import budget, names, outcomes, report_file
-from scenarios_app.torture.kinds import BY_NAME
-from scenarios_app.torture.outcome import Judgement, Observation, first_difference, judge_run
-from scenarios_app.torture.plan import BadCell, Cell, Place, all_cells, find_cell, in_order
-from scenarios_app.torture.program import ProgramRun
-from scenarios_app.torture.reports import FAIL_ON, failed_cells, text_report, write_report
-from scenarios_app.torture.sweep import (
+from scenarios_app.proof import OPTION
+from scenarios_app.proof.alarm import Hung, time_limit
+from scenarios_app.proof.command import budget, names, outcomes, report_file
+from scenarios_app.proof.kinds import BY_NAME
+from scenarios_app.proof.outcome import Judgement, Observation, first_difference, judge_run
+from scenarios_app.proof.plan import BadCell, Cell, Place, all_cells, find_cell, in_order
+from scenarios_app.proof.program import ProgramRun
+from scenarios_app.proof.reports import FAIL_ON, failed_cells, text_report, write_report
+from scenarios_app.proof.sweep import (
     Budget,
     CellResult,
     Sweep,

@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from scenarios_app.torture.kinds import BY_NAME, KINDS, Answer, Kind
+from scenarios_app.proof.kinds import BY_NAME, KINDS, Answer, Kind
 
 
 class BadCell(Exception):

@@ -2,9 +2,9 @@
 
 import pytest
 
-from scenarios_app.torture.kinds import BY_NAME, KINDS
-from scenarios_app.torture.plan import BadCell, all_cells, find_cell, in_order
-from tests.torture.observations import answer
+from scenarios_app.proof.kinds import BY_NAME, KINDS
+from scenarios_app.proof.plan import BadCell, all_cells, find_cell, in_order
+from tests.proof.observations import answer
 
 TEXT_ONLY = {"cut_text", "max_tokens"}
 CALLS_ONLY = {"cut_call", "broken_arguments", "unknown_tool", "call_twice"}
