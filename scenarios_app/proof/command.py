@@ -7,9 +7,6 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from scenarios_app.testing.control import ServerFailed
-from scenarios_app.testing.documents import to_documents
-from scenarios_app.testing.run import CannotRun, add_sources, split
 from scenarios_app.proof.kinds import KINDS
 from scenarios_app.proof.outcome import OUTCOMES
 from scenarios_app.proof.plan import BadCell, Cell
@@ -28,6 +25,9 @@ from scenarios_app.proof.sweep import (
     SweepOptions,
     sweep,
 )
+from scenarios_app.testing.control import ServerFailed
+from scenarios_app.testing.documents import to_documents
+from scenarios_app.testing.run import CannotRun, add_sources, split
 
 HELP = (
     "Repeats a command with one fault at one answer at a time. Prints how it took each. "
@@ -39,14 +39,13 @@ FAILED, NOT_SWEPT, STOPPED = 1, 2, 130
 def add_arguments(parser: ArgumentParser) -> None:
     add_sources(parser)
     parser.add_argument(
-        "--budget",
-        type=budget,
-        default=Budget(),
-        metavar="N",
-        help="a number of runs, or a time: 90s, 10m, 2h; the most telling runs come first",
+        "--budget", type=positive, metavar="N", help="at most N runs, the most telling ones first"
     )
     parser.add_argument(
-        "--jobs", type=_positive, default=1, metavar="N", help="runs at the same time (default: 1)"
+        "--seconds", type=positive, metavar="S", help="start no run after S seconds"
+    )
+    parser.add_argument(
+        "--jobs", type=positive, default=1, metavar="N", help="runs at the same time (default: 1)"
     )
     parser.add_argument(
         "--kinds",
@@ -81,14 +80,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         help=f"outcomes that fail the sweep, of {', '.join(OUTCOMES)} (default: "
         f"{','.join(FAIL_ON)})",
     )
-    parser.add_argument(
-        "--report",
-        type=report_file,
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="write the matrix to a file too: .json, .xml (JUnit) or .html; may be given again",
-    )
+    for name, report in REPORTS.items():
+        parser.add_argument(f"--{name}", type=Path, metavar="FILE", help=report.help)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -115,7 +108,7 @@ def torture(namespace: Namespace, command: Sequence[str]) -> int:
             steps=namespace.steps,
             only=namespace.only,
             seed=namespace.seed,
-            budget=namespace.budget,
+            budget=Budget(namespace.budget, namespace.seconds),
             jobs=namespace.jobs,
             timeout=namespace.timeout,
         )
@@ -137,8 +130,9 @@ def torture(namespace: Namespace, command: Sequence[str]) -> int:
         return shlex.join(words)
 
     print(text_report(result, fail_on, again))
-    for file in namespace.report:
-        write_report(file, result, fail_on, again)
+    for name, report in REPORTS.items():
+        if (file := getattr(namespace, name)) is not None:
+            write_report(file, report.text(result, fail_on, again))
     if result.left_out_because == INTERRUPTED:
         return STOPPED
     return FAILED if failed_cells(result, fail_on) else 0
@@ -177,21 +171,7 @@ def outcomes(text: str) -> list[str]:
     return wanted
 
 
-def _positive(text: str) -> int:
+def positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise ArgumentTypeError(f"expected a number from 1 up, got {text!r}")
     return int(text)
-
-
-def budget(text: str) -> Budget:
-    try:
-        return Budget.parse(text)
-    except ValueError:
-        raise ArgumentTypeError(f"expected a number or a time like 10m, got {text!r}") from None
-
-
-def report_file(text: str) -> Path:
-    path = Path(text)
-    if path.suffix not in REPORTS:
-        raise ArgumentTypeError(f"expected a file ending in {', '.join(REPORTS)}, got {text!r}")
-    return path

@@ -28,10 +28,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     words = {
         "kinds": ("A,B", "only these kinds of trouble"),
         "only": ("CELL", "only this cell of each test: KIND@ANSWER"),
-        "budget": ("N", "a number of runs of each test, or a time for all: 90s, 10m, 2h"),
+        "budget": ("N", "at most N runs of each test, the most telling ones first"),
+        "seconds": ("S", "start no run after S seconds"),
         "seed": ("N", "of the order of runs (default: 0)"),
         "fail-on": ("A,B", "outcomes that fail the run (default: silent,wrong,hung,multiplied)"),
-        "report": ("FILE", "write the matrix to a file too: .json, .xml (JUnit) or .html"),
+        "json": ("FILE", "write the matrix as JSON"),
+        "html": ("FILE", "write a page with the output and requests of each run"),
+        "junit": ("FILE", "write the matrix as JUnit XML"),
     }
     for name, (metavar, meaning) in words.items():
         group.addoption(f"{OPTION}-{name}", metavar=metavar, default=None, help=meaning)

@@ -8,29 +8,31 @@ from argparse import ArgumentTypeError
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 from _pytest.runner import runtestprotocol
 
-from scenarios_app.testing.control import TOKEN, Control
-from scenarios_app.testing.plugin import fail_on_server_errors
 from scenarios_app.proof import OPTION
 from scenarios_app.proof.alarm import Hung, time_limit
-from scenarios_app.proof.command import budget, names, outcomes, report_file
+from scenarios_app.proof.command import names, outcomes, positive
 from scenarios_app.proof.kinds import BY_NAME
 from scenarios_app.proof.outcome import Judgement, Observation, first_difference, judge_run
 from scenarios_app.proof.plan import BadCell, Cell, Place, all_cells, find_cell, in_order
 from scenarios_app.proof.program import ProgramRun
-from scenarios_app.proof.reports import FAIL_ON, failed_cells, text_report, write_report
+from scenarios_app.proof.reports import FAIL_ON, REPORTS, failed_cells, text_report, write_report
 from scenarios_app.proof.sweep import (
     Budget,
     CellResult,
     Sweep,
     change_of,
+    clean_body,
     requests_of,
     seconds_for,
 )
+from scenarios_app.testing.control import TOKEN, Control
+from scenarios_app.testing.plugin import fail_on_server_errors
 
 T = TypeVar("T")
 FIXTURE = "mockllm"
@@ -93,10 +95,10 @@ class TestSweeps:
         read = self._option
         self.kinds: list[str] = read("kinds", names, [])
         self.fail_on: Sequence[str] = read("fail-on", outcomes, FAIL_ON)
-        self.budget: Budget = read("budget", budget, Budget())
+        self.budget = Budget(read("budget", positive, None), read("seconds", positive, None))
         self.seed: int = read("seed", int, 0)
         self.only: str = read("only", str, "")
-        self.file = read("report", report_file, None)
+        self.files = {name: read(name, Path, None) for name in REPORTS}
         if unknown := sorted(set(self.kinds) - BY_NAME.keys()):
             raise pytest.UsageError(
                 f"{OPTION}-kinds: there is no kind {unknown[0]!r}; there are {', '.join(BY_NAME)}"
@@ -201,12 +203,14 @@ class TestSweeps:
                     "cell": cell.name,
                     "outcome": judgement.outcome,
                     "reason": judgement.reason,
+                    "exit": observation.program.code,
                     "seconds": run.seconds,
                     "output": observation.program.output,
                     "transcript": list(observation.transcript),
                 }
             )
         return {
+            "clean": clean_body(before),
             "cells": [
                 (cell.name, cell.kind.name, cell.place.number, cell.place.step) for cell in cells
             ],
@@ -225,12 +229,12 @@ class TestSweeps:
             name: Cell(f"{report.nodeid} {name}", BY_NAME[kind], Place(report.nodeid, number, step))
             for name, kind, number, step in body["cells"]
         }
-        sweep = self._sweeps[report.nodeid] = Sweep(list(cells.values()))
+        sweep = self._sweeps[report.nodeid] = Sweep(list(cells.values()), self.seed, body["clean"])
         for one in body["results"]:
             cell = cells[one["cell"]]
             judgement = Judgement(one["outcome"], one["reason"])
             sweep.results[cell] = CellResult(
-                cell, judgement, one["seconds"], one["output"], one["transcript"]
+                cell, judgement, one["exit"], one["seconds"], one["output"], one["transcript"]
             )
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
@@ -248,12 +252,14 @@ class TestSweeps:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         if hasattr(session.config, "workerinput"):
             return
-        whole = Sweep([])
+        whole = Sweep([], self.seed, {"exit": 0, "seconds": 0.0, "requests": 0})
         for _, sweep in sorted(self._sweeps.items()):
             whole.cells = [*whole.cells, *sweep.cells]
             whole.results |= sweep.results
-        if self.file is not None:
-            write_report(self.file, whole, self.fail_on, _again)
+            whole.clean = {key: whole.clean[key] + value for key, value in sweep.clean.items()}
+        for name, file in self.files.items():
+            if file is not None:
+                write_report(file, REPORTS[name].text(whole, self.fail_on, _again))
         if session.exitstatus == pytest.ExitCode.OK and failed_cells(whole, self.fail_on):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

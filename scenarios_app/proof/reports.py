@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -102,34 +103,30 @@ def _counts(sweep: Sweep) -> Counter[Outcome]:
 
 
 def json_report(sweep: Sweep, fail_on: Sequence[str], again: Again) -> str:
-    """Return the matrix as JSON: the same bytes for the same outcomes, whatever the times."""
-    failed = failed_cells(sweep, fail_on)
-    counts = _counts(sweep)
+    """Return the sweep as JSON. Only `seconds` differ between equal sweeps."""
     body = {
-        "passed": not failed,
-        "fail_on": list(fail_on),
-        "counts": {outcome: counts[outcome] for outcome in OUTCOMES if counts[outcome]},
-        "answers": [
-            {"session": place.session, "number": place.number, "step": place.step}
-            for place in _places(sweep)
-        ],
+        "seed": sweep.seed,
+        "passed": not failed_cells(sweep, fail_on),
+        "clean": dict(sweep.clean),
         "cells": [_cell_body(result, again) for result in _in_matrix_order(sweep)],
-        "left_out": sorted(cell.name for cell in sweep.cells if cell not in sweep.results),
+        "skipped": len(sweep.cells) - len(sweep.results),
     }
     return json.dumps(body, indent=1, ensure_ascii=False) + "\n"
 
 
 def _cell_body(result: CellResult, again: Again) -> dict[str, Any]:
-    cell = result.cell
+    cell, outcome = result.cell, result.judgement.outcome
     return {
-        "cell": cell.name,
-        "kind": cell.kind.name,
+        "request": cell.place.number,
         "session": cell.place.session,
-        "answer": cell.place.number,
         "step": cell.place.step,
-        "outcome": result.judgement.outcome,
-        "reason": result.judgement.reason,
-        "again": again(cell),
+        "fault": cell.kind.label,
+        "kind": cell.kind.name,
+        "outcome": {"loud": "failed_loudly", "silent": "failed_silently"}.get(outcome, outcome),
+        "exit": result.exit_code,
+        "seconds": round(result.seconds, 3),
+        "why": result.judgement.reason,
+        "repeat": again(cell),
     }
 
 
@@ -203,17 +200,24 @@ def _short(text: str | None) -> str:
     return text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}…"
 
 
-REPORTS: Mapping[str, Callable[[Sweep, Sequence[str], Again], str]] = {
-    ".json": json_report,
-    ".xml": junit_report,
-    ".html": html_report,
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A file that a sweep can write: what `--help` says of it, and how its text is made."""
+
+    help: str
+    text: Callable[[Sweep, Sequence[str], Again], str]
+
+
+REPORTS: Mapping[str, Report] = {
+    "json": Report("write the matrix as JSON", json_report),
+    "html": Report("write a page with the output and requests of each run", html_report),
+    "junit": Report("write the matrix as JUnit XML", junit_report),
 }
 
 
-def write_report(file: Path, sweep: Sweep, fail_on: Sequence[str], again: Again) -> None:
-    """Write the report of the file's format, which its suffix names."""
+def write_report(file: Path, text: str) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(REPORTS[file.suffix](sweep, fail_on, again), encoding="utf-8")
+    file.write_text(text, encoding="utf-8")
 
 
 def _in_matrix_order(sweep: Sweep) -> list[CellResult]:

@@ -1,7 +1,6 @@
 """Runs a sweep: two clean runs, then one run for each cell, on a server for each parallel job."""
 
 import queue
-import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -10,11 +9,11 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from typing import Any
 
-from scenarios_app.testing.control import Control
-from scenarios_app.testing.process import ServerOptions, server_process
 from scenarios_app.proof.outcome import Judgement, Observation, first_difference, judge_run
 from scenarios_app.proof.plan import Cell, all_cells, find_cell, in_order
 from scenarios_app.proof.program import Interrupted, run_program
+from scenarios_app.testing.control import Control
+from scenarios_app.testing.process import ServerOptions, server_process
 
 # A run may take so many times as long as the clean one, and the seconds of its trouble more.
 PATIENCE = 3.0
@@ -22,9 +21,6 @@ MIN_SECONDS = 2.0
 INTERRUPTED = "the sweep was stopped"
 # The header of a changed answer.
 CHANGE_HEADER = "x-mockllm-change"
-_RUNS = re.compile(r"[0-9]+")
-_TIME = re.compile(r"([0-9]+)(s|m|h)")
-_UNITS = {"s": 1, "m": 60, "h": 3_600}
 
 
 class CannotSweep(Exception):
@@ -37,15 +33,6 @@ class Budget:
 
     runs: int | None = None
     seconds: float | None = None
-
-    @classmethod
-    def parse(cls, text: str) -> "Budget":
-        """Return the budget of `200`, `90s`, `10m` or `2h`; raises ValueError."""
-        if _RUNS.fullmatch(text):
-            return cls(runs=int(text))
-        if match := _TIME.fullmatch(text):
-            return cls(seconds=int(match[1]) * _UNITS[match[2]])
-        raise ValueError(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +53,11 @@ class SweepOptions:
 
 @dataclass(frozen=True, slots=True)
 class CellResult:
-    """A cell that was run; `output` and `transcript` are those of its run."""
+    """A cell that was run; what follows its judgement is that of its run."""
 
     cell: Cell
     judgement: Judgement
+    exit_code: int
     seconds: float
     output: str
     transcript: Sequence[Mapping[str, Any]]
@@ -77,9 +65,14 @@ class CellResult:
 
 @dataclass(slots=True)
 class Sweep:
-    """The cells of a sweep and the results so far; `left_out_because` says why others have none."""
+    """The cells of a sweep and the results so far; `left_out_because` says why others have none.
+
+    `clean` is the run without trouble: its exit code, seconds and number of requests.
+    """
 
     cells: Sequence[Cell]
+    seed: int = 0
+    clean: Mapping[str, float] = field(default_factory=dict)
     results: dict[Cell, CellResult] = field(default_factory=dict)
     left_out_because: str = "the budget was used up"
 
@@ -153,7 +146,7 @@ def sweep(
             cells = [find_cell(options.only, cells)]
         if not cells:
             raise CannotSweep("none of these kinds fits an answer of the clean run")
-        result = Sweep(cells)
+        result = Sweep(cells, options.seed, clean_body(clean))
         chosen = cells[: options.budget.runs]
         benches: queue.SimpleQueue[Bench] = queue.SimpleQueue()
         benches.put(first)
@@ -252,4 +245,18 @@ def _run_cell(cell: Cell, clean: Observation, bench: Bench, stop: threading.Even
     limit = seconds_for(cell, clean.program.seconds)
     run = bench.observe([change_of(cell)], session=cell.place.session, limit=limit, stop=stop)
     judgement = judge_run(cell, clean, run)
-    return CellResult(cell, judgement, run.program.seconds, run.program.output, run.transcript)
+    return result_of(cell, judgement, run)
+
+
+def result_of(cell: Cell, judgement: Judgement, run: Observation) -> CellResult:
+    program = run.program
+    return CellResult(
+        cell, judgement, program.code, program.seconds, program.output, run.transcript
+    )
+
+
+def clean_body(clean: Observation) -> dict[str, float]:
+    """Return what a report says of the clean run."""
+    program = clean.program
+    requests = len(clean.requests)
+    return {"exit": program.code, "seconds": round(program.seconds, 3), "requests": requests}

@@ -48,14 +48,14 @@ def struck(change: str = "http", **keys: Any) -> dict[str, Any]:
 
 
 def done(of: Cell, outcome: Any, reason: str = "r") -> CellResult:
-    return CellResult(of, Judgement(outcome, reason), 1.0, "output", ())
+    return CellResult(of, Judgement(outcome, reason), 1, 1.0, "output", ())
 
 
 def a_sweep(*outcomes: Any, **keys: Any) -> Sweep:
     """A sweep of two answers whose first cells have these outcomes."""
     cells = all_cells([answer(1), answer(2, text="", calls=["f"])])
     results = {of: done(of, outcome) for of, outcome in zip(cells, outcomes, strict=False)}
-    return Sweep(cells, results, **keys)
+    return Sweep(cells, results=results, **keys)
 
 
 def again(of: Cell) -> str:

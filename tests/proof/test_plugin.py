@@ -77,7 +77,11 @@ def folder(tmp_path: Path) -> Path:
 def cells(folder: Path) -> dict[str, tuple[str, str]]:
     body: dict[str, Any] = json.loads((folder / "r.json").read_text())
     return {
-        cell["cell"].partition("::")[2]: (cell["outcome"], cell["again"]) for cell in body["cells"]
+        f"{cell['session'].partition('::')[2]} {cell['kind']}@{cell['request']}": (
+            cell["outcome"],
+            cell["repeat"],
+        )
+        for cell in body["cells"]
     }
 
 
@@ -85,15 +89,15 @@ def cells(folder: Path) -> dict[str, tuple[str, str]]:
 @pytest.mark.parametrize("workers", [[], ["-n", "2"]], ids=["alone", "two workers"])
 def test_each_test_is_repeated_with_each_kind(folder: Path, workers: list[str]) -> None:
     kinds = ["--mockllm-torture-kinds", "server_error,refusal,max_tokens"]
-    ended = run(folder, *kinds, "--mockllm-torture-report", "r.json", *workers)
+    ended = run(folder, *kinds, "--mockllm-torture-json", "r.json", *workers)
     found = cells(folder)
     assert {name: outcome for name, (outcome, _) in found.items()} == {
         "test_lax max_tokens@1": "wrong",
-        "test_lax refusal@1": "silent",
-        "test_lax server_error@1": "silent",
-        "test_strict max_tokens@1": "loud",
-        "test_strict refusal@1": "loud",
-        "test_strict server_error@1": "loud",
+        "test_lax refusal@1": "failed_silently",
+        "test_lax server_error@1": "failed_silently",
+        "test_strict max_tokens@1": "failed_loudly",
+        "test_strict refusal@1": "failed_loudly",
+        "test_strict server_error@1": "failed_loudly",
     }, ended.stdout
     assert ended.returncode == 1 and "1 failed, 4 passed" in ended.stdout
     assert "test_that_changes: not swept, since two clean runs differ: answer 1" in ended.stdout
@@ -114,7 +118,7 @@ def test_green_tests_fail_the_run_by_an_outcome_of_fail_on(folder: Path) -> None
     ("words", "message"),
     [
         (["--mockllm-torture-kinds", "refusel"], "there is no kind 'refusel'; there are"),
-        (["--mockllm-torture-budget", "x"], "--mockllm-torture-budget: expected a number or"),
+        (["--mockllm-torture-budget", "x"], "--mockllm-torture-budget: expected a number from 1"),
         (["--mockllm-torture-seed", "x"], "--mockllm-torture-seed: invalid literal"),
     ],
 )

@@ -49,23 +49,28 @@ def test_sessions_are_named_where_there_are_several_and_many_answers_fill_severa
     assert [len(head) for head in heads] == [8, 2]
 
 
-def test_json_is_the_same_for_the_same_outcomes_whatever_the_times_and_outputs() -> None:
-    first, second = a_sweep("loud", "hung"), a_sweep("loud", "hung")
-    slow = next(iter(second.results))
-    second.results[slow] = CellResult(slow, Judgement("loud", "r"), 9.0, "other output", ())
-    assert json_report(first, FAIL_ON, again) == json_report(second, FAIL_ON, again)
-    body = json.loads(json_report(first, FAIL_ON, again))
-    assert body["counts"] == {"loud": 1, "hung": 1}
-    assert not body["passed"] and len(body["left_out"]) == 30
-    assert body["cells"][1] == {
-        "cell": "rate_limit_without_time@1",
-        "kind": "rate_limit_without_time",
+def test_json_has_the_cells_that_were_run_and_the_number_of_the_others() -> None:
+    sweep = a_sweep("loud", "hung", seed=3, clean={"exit": 0, "seconds": 1.0, "requests": 2})
+    body = json.loads(json_report(sweep, FAIL_ON, again))
+    first, second = body.pop("cells")
+    assert first["outcome"] == "failed_loudly"
+    assert second == {
+        "request": 1,
         "session": "a",
-        "answer": 1,
         "step": "s/1",
+        "fault": "429 without Retry-After",
+        "kind": "rate_limit_without_time",
         "outcome": "hung",
-        "reason": "r",
-        "again": "run rate_limit_without_time@1",
+        "exit": 1,
+        "seconds": 1.0,
+        "why": "r",
+        "repeat": "run rate_limit_without_time@1",
+    }
+    assert body == {
+        "seed": 3,
+        "passed": False,
+        "clean": {"exit": 0, "seconds": 1.0, "requests": 2},
+        "skipped": 30,
     }
 
 
@@ -86,7 +91,7 @@ def test_page_links_each_cell_to_its_output_and_requests_and_escapes_them() -> N
         "request": {"method": "POST", "body": "<b>x</b>"},
         "response": {"body": None},
     }
-    sweep.results[of] = CellResult(of, Judgement("wrong", "<i>"), 1.0, "<out>", (entry,))
+    sweep.results[of] = CellResult(of, Judgement("wrong", "<i>"), 0, 1.0, "<out>", (entry,))
     sweep.results[cell("stall")] = done(cell("stall"), "survived")
     page = html_report(sweep, FAIL_ON, again)
     assert '<h2 id="reset@1">reset@1: wrong</h2><p>&lt;i&gt;</p>' in page
