@@ -37,7 +37,7 @@ def message(text: str, **fields: str) -> dict[str, str]:
 
 def main() -> None:
     with (
-        running_server(scenarios=[STORY], fixtures=["profiles"]) as server,
+        running_server(scenarios=[STORY], fixtures=["profiles"], light=False) as server,
         httpx2.Client(base_url=server.base_url, timeout=60) as client,
     ):
         with client.stream("POST", "/api/get_chat_response_stream", json=message("A story")) as run:

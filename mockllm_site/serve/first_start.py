@@ -28,6 +28,8 @@ DEMO = "demo"
 PROFILES = "profiles"
 TEST_MODE = "test_mode"
 AUTO = "auto"
+# Said of a fixture of the chat in a light server.
+NEEDS_CHAT = " A light server has no chat: use `serve` without --light, or `light=False`."
 
 
 class CannotLoad(Exception):
@@ -93,7 +95,9 @@ def load_fixtures(names: Sequence[str]) -> None:
             path = str(paths.FIXTURES / f"{name}.json") if name in ours else name
             call_command("loaddata", path, verbosity=0)
         except CommandError as error:
-            raise CannotLoad(f"--fixture {name}: {error}") from error
+            unknown_model = "Invalid model identifier" in str(error)
+            hint = NEEDS_CHAT if settings.MOCKLLM_LIGHT and unknown_model else ""
+            raise CannotLoad(f"--fixture {name}: {error}{hint}") from error
 
 
 def load_test_mode() -> None:

@@ -15,7 +15,7 @@ from scenarios_app.testing.control import ServerFailed
 from scenarios_app.testing.process import ServerOptions, server_process
 
 # The keys of `mockllm_config`.
-CONFIG_KEYS = ("scenarios", "fixtures", "settings", "catch_all", "timeout", "watch")
+CONFIG_KEYS = ("scenarios", "fixtures", "settings", "catch_all", "timeout", "watch", "light")
 
 
 @contextmanager

@@ -35,7 +35,7 @@ NOT_INHERITED = {
 class ServerOptions:
     """Scenario documents, fixtures (`serve --fixture`) and settings (environment variables) of a
     server; `timeout` is the maximum time to start, in seconds. `paths` are scenario files that are
-    loaded again when they change."""
+    loaded again when they change. Without `light` it has the chat, the admin and all pages too."""
 
     documents: Sequence[Mapping[str, Any]] = ()
     fixtures: Sequence[str] = ()
@@ -43,6 +43,7 @@ class ServerOptions:
     catch_all: bool = False
     timeout: float = START_SECONDS
     paths: Sequence[str] = ()
+    light: bool = True
 
 
 @contextmanager
@@ -62,7 +63,9 @@ def server_process(options: ServerOptions) -> Iterator[tuple[str, int]]:
 
 def _start(directory: Path, options: ServerOptions) -> tuple["subprocess.Popen[str]", str]:
     # `-P`: a folder of the user named like one of our packages is not imported instead.
-    command = [sys.executable, "-P", "-m", "mockllm_site", "serve", "--light", "--port", "0"]
+    command = [sys.executable, "-P", "-m", "mockllm_site", "serve", "--port", "0"]
+    if options.light:
+        command.append("--light")
     command += ["--parent", str(os.getpid())]
     for fixture in options.fixtures:
         command += ["--fixture", str(Path(fixture).absolute()) if _is_file(fixture) else fixture]

@@ -75,18 +75,26 @@ def running_server(
     catch_all: bool = False,
     timeout: float = START_SECONDS,
     watch: bool = False,
+    light: bool = True,
 ) -> Iterator[RunningServer]:
     """Run a server in test mode on a free port, with only these scenarios.
 
     A scenario is a document, a builder, or the path of a file or directory of documents. Fixtures
     are those of `serve --fixture`, `settings` environment variables. With `watch`, the files are
-    loaded again when they change. Raises ServerFailed if the server does not start; its messages
-    about settings become warnings.
+    loaded again when they change. With `light=False` the server has the chat, the admin and all
+    pages too, which need the extra `server`. Raises ServerFailed if the server does not start; its
+    messages about settings become warnings.
     """
     paths, others = split_paths(scenarios) if watch else ([], scenarios)
     documents = to_documents(others)
     start = ServerOptions(
-        documents, fixtures, settings or {}, catch_all=catch_all, timeout=timeout, paths=paths
+        documents,
+        fixtures,
+        settings or {},
+        catch_all=catch_all,
+        timeout=timeout,
+        paths=paths,
+        light=light,
     )
     with server_process(start) as (base_url, pid):
         server = RunningServer(base_url, [d["name"] for d in documents if "name" in d], pid=pid)

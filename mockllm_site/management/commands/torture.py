@@ -6,8 +6,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from scenarios_app.testing import run
 from scenarios_app.proof import command as torture
+from scenarios_app.testing import run
 
 
 class Command(BaseCommand):

@@ -46,6 +46,15 @@ def is_alive(pid: int) -> bool:
 
 
 @pytest.mark.usefixtures("warm_server")
+def test_server_has_the_chat_only_without_light() -> None:
+    with pytest.raises(ServerFailed, match=r"A light server has no chat: use .* `light=False`"):
+        running_server(fixtures=["profiles"]).__enter__()
+    with running_server(fixtures=["profiles"], light=False) as server:
+        for path in ("chat/", "admin/login/", "metrics"):
+            assert httpx2.get(f"{server.base_url}/{path}").status_code in (200, 302)
+
+
+@pytest.mark.usefixtures("warm_server")
 def test_a_server_is_pushed_to_read_and_reset(monkeypatch: pytest.MonkeyPatch) -> None:
     # Nothing of this process's environment is the server's business.
     monkeypatch.setenv("MOCKLLM_ENV", "prod")
