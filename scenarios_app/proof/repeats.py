@@ -70,7 +70,11 @@ class TestRun:
 
     def observation(self, session: str) -> Observation:
         last = self.reports[-1]
-        texts = [report.longreprtext for report in self.reports]
+        texts = [
+            report.longreprtext
+            for report in self.reports
+            if not report.longreprtext.startswith(VERDICT_FAILED)
+        ]
         output = "\n".join((*texts, last.capstdout, last.capstderr))
         verdict = next(
             (vars(report)[FIXTURE] for report in self.reports if FIXTURE in vars(report)),

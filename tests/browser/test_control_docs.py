@@ -12,7 +12,7 @@ pytestmark = pytest.mark.browser
 def test_api_page_shows_every_operation_and_tries_one(live: Live, open_page: OpenPage) -> None:
     page = open_page(refused=True)
     page.goto(f"{live.base_url}/control/docs/")
-    expect(page.locator("form[data-path]")).to_have_count(24)
+    expect(page.locator("form[data-path]")).to_have_count(27)
     assert page.title() == "mockllm control API"
     block = page.locator("#list_requests")
     block.locator("summary").first.click()
