@@ -25,6 +25,7 @@ TOOLS = [
     },
 ]
 MODEL = "gpt-4o"
+ORDER = "A17"
 
 
 class Shop:
@@ -36,7 +37,7 @@ class Shop:
         self.mails = []
 
     def call(self, name, arguments):
-        if name == "find_order":
+        if name == "find_order" and arguments["id"] == ORDER:
             self.found.append(arguments["id"])
             return f"order {arguments['id']}: shipped"
         if name == "refund":
@@ -45,7 +46,7 @@ class Shop:
         if name == "send_mail":
             self.mails.append(arguments["text"])
             return "sent"
-        raise LookupError(f"there is no tool {name}")
+        raise LookupError(f"{name} finds nothing")
 
 
 def create(text, *, retries=1, **more):
@@ -170,6 +171,8 @@ def track(shop, order):
     try:
         return turn(shop, f"Track {order}.", run_call, goes_on=goes_on)
     except ValueError:
+        if shop.found:
+            raise
         return say("Your parcel is on its way.")
 
 
