@@ -16,7 +16,8 @@ WITHOUT_SETTINGS = {
     "drift": "scenarios_app.testing.drift",
     "mcp": "scenarios_app.testing.mcp",
     "control-mcp": "scenarios_app.testing.control_mcp",
-    "torture": "scenarios_app.proof.command",
+    "mutants": "scenarios_app.proof.mutants",
+    "torture": "scenarios_app.proof.torture",
     "env": "mockllm_site.sdk_environment",
     "healthcheck": "mockllm_site.serve.healthcheck",
 }

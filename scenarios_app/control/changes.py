@@ -1,8 +1,9 @@
-"""Changes of single answers: numbers the answers of this process, and breaks or alters some."""
+"""Changes of answers: numbers the answers of this process, and breaks or alters some."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, get_args
 
+import msgspec
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -35,12 +36,20 @@ class FaultField(JsonField):
 
 
 class ChangeBody(Shape):
-    """The change of one answer: a fault or an alteration."""
+    """The change of one answer: a fault or an alteration; or the alteration of a step."""
 
-    answer = Whole(min_value=1, help_text="The number of the answer in its session, from 1.")
+    answer = Whole(
+        min_value=1, required=False, help_text="The number of the answer in its session, from 1."
+    )
+    step = Text(required=False, help_text="SCENARIO/STEP: all answers of this step are altered.")
     fault = FaultField(required=False, help_text="The fault that strikes the answer.")
     alteration = serializers.ChoiceField(
         list(ALTERATIONS), required=False, help_text="What is altered in the answer."
+    )
+    nth = Whole(
+        min_value=1,
+        required=False,
+        help_text="At which place of the answer it is altered, of those that there are; from 1.",
     )
     inside = serializers.ChoiceField(
         [name for name in get_args(Inside) if name],
@@ -60,6 +69,15 @@ class ChangesBody(Shape):
     )
 
 
+class VariantBody(Shape):
+    """An alteration that applies to an answer, and what it changes."""
+
+    alteration = Text(help_text="Its name.")
+    nth = Whole(help_text="At which place of the answer, from 1.")
+    before = Text(allow_blank=True, help_text="The words of the answer that it changes.")
+    after = Text(allow_blank=True, help_text="The words in their place.")
+
+
 class NumberedAnswerBody(Shape):
     """An answer of a step since the changes were set."""
 
@@ -77,6 +95,14 @@ class NumberedAnswerBody(Shape):
     )
     change = Text(
         allow_null=True, help_text="The fault or alteration that struck it; null: none did."
+    )
+    before = Text(allow_blank=True, help_text="The words that its alteration changed.")
+    after = Text(allow_blank=True, help_text="The words in their place.")
+    variants = VariantBody(
+        many=True, help_text="Alterations that a model could make of it, before any change."
+    )
+    equivalent_changes = serializers.DictField(
+        child=Text(), help_text="Alterations that its step declares to be as good, and why."
     )
 
 
@@ -128,16 +154,22 @@ def _session(name_or_key: str | None) -> str | None:
 
 def _change(number: int, fields: Mapping[str, Any]) -> Change:
     """Return the change of a ChangeBody; raises ControlError or DocumentError."""
-    if ("fault" in fields) == ("alteration" in fields):
-        place = f"changes[{number}]"
-        message = f"{place}: expected either fault or alteration"
+    place = f"changes[{number}]"
+    for one, other in (("answer", "step"), ("fault", "alteration")):
+        if (one in fields) == (other in fields):
+            message = f"{place}: expected either {one} or {other}"
+            raise ControlError(400, message, field=place)
+    if "step" in fields and "fault" in fields:
+        message = f"{place}: a step can be altered only; script its fault in `produce.fault`"
         raise ControlError(400, message, field=place)
     loc = ("changes", number, "fault")
     return Change(
-        fields["answer"],
+        fields.get("answer", 0),
         load_fault(fields["fault"], loc=loc) if "fault" in fields else None,
         fields.get("alteration", ""),
         fields.get("inside", ""),
+        fields.get("step", ""),
+        fields.get("nth", 1),
     )
 
 
@@ -156,11 +188,11 @@ def _body(session: str | None) -> dict[str, Any]:
 
 
 def _change_body(change: Change) -> dict[str, Any]:
-    body: dict[str, Any] = {"answer": change.answer}
+    body: dict[str, Any] = {"step": change.step} if change.step else {"answer": change.answer}
     if change.fault is not None:
         body["fault"] = {"kind": change.fault.kind}
     else:
-        body["alteration"] = change.alteration
+        body |= {"alteration": change.alteration} | ({"nth": change.nth} if change.nth > 1 else {})
     return body | ({"inside": change.inside} if change.inside else {})
 
 
@@ -177,4 +209,8 @@ def _answer_body(answer: NumberedAnswer) -> dict[str, Any]:
         "text": answer.text,
         "calls": list(answer.calls),
         "change": answer.change_name or None,
+        "before": answer.before,
+        "after": answer.after,
+        "variants": [msgspec.structs.asdict(one) for one in answer.variants],
+        "equivalent_changes": dict(answer.equivalent_changes),
     }

@@ -1,10 +1,12 @@
-"""Changes of single answers: the Nth answer of a session fails or is altered, once.
+"""Changes of answers: the Nth answer of a session fails or is altered, once, or a step's answers
+are altered whenever it answers.
 
-A changed answer consumes no step yet: a client that sends the same request again gets the step's
-answer. The session's next other request shows that the client went on, and consumes the step.
+An answer that is changed by its number consumes no step yet: a client that sends the same request
+again gets the step's answer. The session's next other request shows that the client went on, and
+consumes the step. A step that is changed is consumed as usual: its script says something else.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from threading import Lock
 from typing import Literal, TypeAlias
 
@@ -12,7 +14,7 @@ import msgspec
 
 from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Choice, Message
 from scenarios_app.engine.parts import AnswerPart, TextPart, ToolCallPart
-from scenarios_app.engine.producing.alterations import alter
+from scenarios_app.engine.producing.alterations import Variant, alter, difference, variants_of
 from scenarios_app.engine.producing.plan import deltas_of
 from scenarios_app.engine.scenario import Fault
 from scenarios_app.engine.state import StepRef
@@ -25,16 +27,19 @@ SOCKET_HEADER = "sec-websocket-key"
 
 
 class Change(msgspec.Struct, frozen=True):
-    """The change of answer number `answer`, from 1, of a session.
+    """The change of answer number `answer`, from 1, of a session, or of a step's answers.
 
-    It has a `fault`, or the name of an `alteration`. `inside` moves a fault inside the answer to
-    the part of that kind.
+    It has a `fault`, or the name of an `alteration` and at which place of the answer it alters, the
+    `nth`. `inside` moves a fault inside the answer to the part of that kind. A `step` is named
+    SCENARIO/STEP; it can be altered only.
     """
 
-    answer: int
+    answer: int = 0
     fault: Fault | None = None
     alteration: str = ""
     inside: Inside = ""
+    step: str = ""
+    nth: int = 1
 
     @property
     def name(self) -> str:
@@ -46,7 +51,8 @@ class NumberedAnswer(msgspec.Struct):
 
     `results` counts the tool results in its request; `socket` is true if it goes over a WebSocket.
     `changed` is true once its change was applied; an alteration for which the answer holds nothing
-    leaves it as it is.
+    leaves it as it is. `variants` are alterations that apply to it, and `equivalent_changes` those
+    that its step declares to be as good, with the reasons.
     """
 
     session: str
@@ -61,26 +67,37 @@ class NumberedAnswer(msgspec.Struct):
     text: str = ""
     calls: tuple[str, ...] = ()
     changed: bool = False
+    before: str = ""
+    after: str = ""
+    variants: tuple[Variant, ...] = ()
+    equivalent_changes: Mapping[str, str] = {}
 
     @property
     def change_name(self) -> str:
         """Return the name of the change that was applied, or an empty string."""
         return self.change.name if self.change is not None and self.changed else ""
 
-    def note(self, parts: Sequence[AnswerPart]) -> None:
-        """Note what the answer holds."""
+    def note(self, choice: Choice, request: CanonicalRequest) -> None:
+        """Note what the answer holds, and how it could be altered."""
+        parts: Sequence[AnswerPart] = choice.parts
         self.text = "".join(part.text for part in parts if isinstance(part, TextPart))
         self.calls = tuple(part.full_name for part in parts if isinstance(part, ToolCallPart))
+        self.variants = tuple(variants_of(choice, request))
 
-    def altered(self, response: CanonicalResponse) -> CanonicalResponse:
+    def altered(self, response: CanonicalResponse, request: CanonicalRequest) -> CanonicalResponse:
         """Note what the response holds, and return it altered if its change wants that."""
-        self.note(response.choices[0].parts if response.choices else ())
-        if self.change is None or not self.change.alteration:
+        if not response.choices:
             return response
-        choices = alter(self.change.alteration, response.choices)
+        before = response.choices[0]
+        self.note(before, request)
+        change = self.change
+        if change is None or not change.alteration:
+            return response
+        choices = alter(change.alteration, response.choices, request, nth=change.nth)
         if choices is None:
             return response
         self.changed = True
+        self.before, self.after = difference(before, choices[0])
         return msgspec.structs.replace(response, choices=choices)
 
     def moved(self, fault: Fault, choices: Sequence[Choice], words_per_chunk: int) -> Fault:
@@ -145,11 +162,10 @@ class AnswerChanges:
     def strike(
         self, session: str, step: StepRef, request: CanonicalRequest, *, consumable: bool
     ) -> NumberedAnswer | None:
-        """Return the session's next answer if it has a change, else None."""
+        """Return the session's next answer if it is changed by its number, else None."""
         with self._lock:
             number = self._numbers.get(session, 0) + 1
-            changes = self.by_session.get(session, self.by_session.get(None, ()))
-            change = next((one for one in changes if one.answer == number), None)
+            change = next((one for one in self._of(session) if one.answer == number), None)
             if change is None:
                 return None
             if consumable:
@@ -159,9 +175,15 @@ class AnswerChanges:
             return numbered
 
     def count(self, session: str, step: StepRef, request: CanonicalRequest) -> NumberedAnswer:
-        """Return the session's next answer, which has no change."""
+        """Return the session's next answer, with the change of its step if there is one."""
+        name = f"{step.scenario}/{step.label}"
         with self._lock:
-            return self._number(session, step, request)
+            numbered = self._number(session, step, request)
+            numbered.change = next((one for one in self._of(session) if one.step == name), None)
+            return numbered
+
+    def _of(self, session: str) -> tuple[Change, ...]:
+        return self.by_session.get(session, self.by_session.get(None, ()))
 
     def _number(self, session: str, step: StepRef, request: CanonicalRequest) -> NumberedAnswer:
         number = self._numbers[session] = self._numbers.get(session, 0) + 1

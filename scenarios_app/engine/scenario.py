@@ -152,7 +152,8 @@ class SideEffects(msgspec.Struct, frozen=True):
 
 class Step(msgspec.Struct, frozen=True):
     """One step. `key` identifies it for consumption and attempts and survives edits of its
-    neighbours; `label` is its name, or its number from 1 where it has none."""
+    neighbours; `label` is its name, or its number from 1 where it has none. `equivalent_changes`
+    are alterations that change nothing that matters, with the reasons."""
 
     key: str
     label: str
@@ -163,6 +164,7 @@ class Step(msgspec.Struct, frozen=True):
     expect: Expect = Expect()
     failures: Failures | None = None
     side_effects: SideEffects = SideEffects()
+    equivalent_changes: Mapping[str, str] = {}
 
 
 class Scenario(msgspec.Struct, frozen=True):

@@ -1,4 +1,3 @@
-"""`mockllm torture`: repeats a command with one fault at one answer at a time, and says how it took
-each. The package imports no Django, whose settings may be the command's own."""
-
-OPTION = "--mockllm-torture"
+"""`mockllm torture` and `mockllm mutants`: repeat a command with one change of an answer at a time,
+and say how it, or its tests, took each. The package imports no Django, whose settings may be the
+command's own."""

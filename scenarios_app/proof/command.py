@@ -1,42 +1,25 @@
-"""`mockllm torture -- COMMAND`: the command line of a sweep."""
+"""`mockllm torture -- COMMAND` and `mockllm mutants -- COMMAND`: the command line of a sweep."""
 
 import shlex
 import sys
 import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
-from scenarios_app.proof.kinds import KINDS
-from scenarios_app.proof.outcome import OUTCOMES
+from scenarios_app.proof.experiment import CellResult, Experiment, write_report
 from scenarios_app.proof.plan import BadCell, Cell
-from scenarios_app.proof.reports import (
-    FAIL_ON,
-    REPORTS,
-    failed_cells,
-    text_report,
-    write_report,
-)
-from scenarios_app.proof.sweep import (
-    INTERRUPTED,
-    Budget,
-    CannotSweep,
-    CellResult,
-    SweepOptions,
-    sweep,
-)
+from scenarios_app.proof.sweep import INTERRUPTED, Budget, CannotSweep, SweepOptions, sweep
 from scenarios_app.testing.control import ServerFailed
 from scenarios_app.testing.documents import to_documents
 from scenarios_app.testing.run import CannotRun, add_sources, split
 
-HELP = (
-    "Repeats a command with one fault at one answer at a time. Prints how it took each. "
-    "The exit code is 0, 1 if an outcome of --fail-on came, 2 if the command cannot be swept."
-)
 FAILED, NOT_SWEPT, STOPPED = 1, 2, 130
+FAIL_UNDER = "fail the sweep if the score is lower, instead of by outcomes"
 
 
-def add_arguments(parser: ArgumentParser) -> None:
+def add_arguments(experiment: Experiment, parser: ArgumentParser) -> None:
     add_sources(parser)
     parser.add_argument(
         "--budget", type=positive, metavar="N", help="at most N runs, the most telling ones first"
@@ -52,7 +35,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         type=names,
         default=[],
         metavar="A,B",
-        help=f"only these kinds of trouble, of {', '.join(kind.name for kind in KINDS)}",
+        help=f"only these kinds of change, of {', '.join(kind.name for kind in experiment.kinds)}",
     )
     parser.add_argument(
         "--steps",
@@ -61,7 +44,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="A,B",
         help="only answers of these scenarios or steps (SCENARIO/STEP)",
     )
-    parser.add_argument("--only", default="", metavar="CELL", help="only this cell: KIND@ANSWER")
+    parser.add_argument(
+        "--only", default="", metavar="CELL", help="only this one, as a report names it"
+    )
     parser.add_argument(
         "--seed", type=int, default=0, metavar="N", help="of the order of runs (default: 0)"
     )
@@ -70,37 +55,40 @@ def add_arguments(parser: ArgumentParser) -> None:
         type=float,
         default=600.0,
         metavar="SECONDS",
-        help="what the command may take without trouble (default: 600)",
+        help="what the command may take without changes (default: 600)",
     )
     parser.add_argument(
         "--fail-on",
-        type=outcomes,
-        default=list(FAIL_ON),
+        type=partial(outcomes, experiment),
         metavar="A,B",
-        help=f"outcomes that fail the sweep, of {', '.join(OUTCOMES)} (default: "
-        f"{','.join(FAIL_ON)})",
+        help=f"outcomes that fail the sweep, of {', '.join(experiment.outcomes)} (default: "
+        f"{','.join(experiment.fail_on)})",
     )
-    for name, report in REPORTS.items():
+    if experiment.score is not None:
+        parser.add_argument("--fail-under", type=percent, metavar="PERCENT", help=FAIL_UNDER)
+    for name, report in experiment.reports.items():
         parser.add_argument(f"--{name}", type=Path, metavar="FILE", help=report.help)
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Run `mockllm torture` with these arguments; return its exit code."""
-    parser = ArgumentParser(prog="mockllm torture", description=HELP)
-    add_arguments(parser)
+def main(experiment: Experiment, arguments: Sequence[str]) -> int:
+    """Run a sweep with these arguments; return its exit code."""
+    parser = ArgumentParser(prog=f"mockllm {experiment.name}", description=experiment.help)
+    add_arguments(experiment, parser)
     own, command = split(arguments)
     options, unknown = parser.parse_known_args(own)
     if unknown:
-        return _refused(f"unknown: {' '.join(unknown)}; the command comes after --")
-    return torture(options, command)
+        text = f"unknown: {' '.join(unknown)}; the command comes after --"
+        return _refused(experiment, text)
+    return run(experiment, options, command)
 
 
-def torture(namespace: Namespace, command: Sequence[str]) -> int:
+def run(experiment: Experiment, namespace: Namespace, command: Sequence[str]) -> int:
     """Run the sweep, print and write its reports, and return the exit code."""
     if not command:
-        return _refused("no command: give one after --")
+        return _refused(experiment, "no command: give one after --")
     try:
         options = SweepOptions(
+            experiment,
             command,
             to_documents(namespace.scenario),
             namespace.fixture,
@@ -114,32 +102,33 @@ def torture(namespace: Namespace, command: Sequence[str]) -> int:
         )
         result = sweep(options, progress=_progress())
     except (CannotSweep, BadCell, ServerFailed) as error:
-        return _refused(str(error))
+        return _refused(experiment, str(error))
     except CannotRun as error:
-        return _refused(error.args[1], code=error.args[0])
+        return _refused(experiment, error.args[1], code=error.args[0])
     except KeyboardInterrupt:
-        return _refused("stopped before the clean runs were done", code=STOPPED)
-    fail_on = namespace.fail_on
+        return _refused(experiment, "stopped before the clean runs were done", code=STOPPED)
+    fail_under = getattr(namespace, "fail_under", None)
+    fail_on = experiment.fail_on_outcomes(namespace.fail_on, fail_under)
     sources = [
         *(word for file in namespace.scenario for word in ("--scenario", file)),
         *(word for name in namespace.fixture for word in ("--fixture", name)),
     ]
 
-    def again(cell: Cell) -> str:
-        words = ["mockllm", "torture", *sources, "--only", cell.name, "--", *command]
-        return shlex.join(words)
+    def again(*cells: Cell) -> str:
+        only = ["--only", cells[0].name]
+        return shlex.join(["mockllm", experiment.name, *sources, *only, "--", *command])
 
-    print(text_report(result, fail_on, again))
-    for name, report in REPORTS.items():
+    print(experiment.text(result, fail_on, again))
+    for name, report in experiment.reports.items():
         if (file := getattr(namespace, name)) is not None:
             write_report(file, report.text(result, fail_on, again))
     if result.left_out_because == INTERRUPTED:
         return STOPPED
-    return FAILED if failed_cells(result, fail_on) else 0
+    return FAILED if experiment.fails(result, fail_on, fail_under) else 0
 
 
-def _refused(message: str, *, code: int = NOT_SWEPT) -> int:
-    print(f"mockllm torture: {message}", file=sys.stderr)
+def _refused(experiment: Experiment, message: str, *, code: int = NOT_SWEPT) -> int:
+    print(f"mockllm {experiment.name}: {message}", file=sys.stderr)
     return code
 
 
@@ -164,11 +153,22 @@ def names(text: str) -> list[str]:
     return [name for part in text.split(",") if (name := part.strip())]
 
 
-def outcomes(text: str) -> list[str]:
+def outcomes(experiment: Experiment, text: str) -> list[str]:
     wanted = names(text)
-    if unknown := [name for name in wanted if name not in OUTCOMES]:
-        raise ArgumentTypeError(f"no outcome {unknown[0]!r}; there are {', '.join(OUTCOMES)}")
+    if unknown := [name for name in wanted if name not in experiment.outcomes]:
+        there = ", ".join(experiment.outcomes)
+        raise ArgumentTypeError(f"no outcome {unknown[0]!r}; there are {there}")
     return wanted
+
+
+def percent(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1
+    if not 0 <= value <= 100:
+        raise ArgumentTypeError(f"expected a percentage from 0 to 100, got {text!r}")
+    return value
 
 
 def positive(text: str) -> int:

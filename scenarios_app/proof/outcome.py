@@ -5,17 +5,14 @@ from bisect import bisect
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from scenarios_app.proof.kinds import ALTERED_TEXTS, Answer, Kind
 from scenarios_app.proof.plan import Cell
 from scenarios_app.proof.program import ProgramRun
 
-Outcome: TypeAlias = Literal[
-    "survived", "loud", "silent", "wrong", "hung", "multiplied", "unreached"
-]
 # With what each means, the best one first.
-OUTCOMES: Mapping[Outcome, str] = {
+OUTCOMES: Mapping[str, str] = {
     "survived": "the command ended as in the clean run",
     "loud": "the command failed",
     "silent": "the command is green, and the answer or a protocol rule is lost",
@@ -48,7 +45,7 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    outcome: Outcome
+    outcome: str
     reason: str
 
 
@@ -57,7 +54,7 @@ def judge_run(cell: Cell, clean: Observation, run: Observation) -> Judgement:
     kind, program = cell.kind, run.program
     if program.hung:
         return Judgement("hung", "the command did not end in time")
-    if not _was_struck(cell, run):
+    if not was_struck(run):
         return Judgement("unreached", "the program did not come to this answer again")
     if repeated := _repeated(clean, run):
         return Judgement("multiplied", repeated)
@@ -87,12 +84,9 @@ def _judge_green(kind: Kind, clean: Observation, run: Observation) -> Judgement:
     return Judgement("silent", f"not in the output, and nothing says why: {_line(missing[0])}")
 
 
-def _was_struck(cell: Cell, run: Observation) -> bool:
-    place = cell.place
-    return any(
-        answer["change"] and (answer["session"], answer["number"]) == (place.session, place.number)
-        for answer in run.answers
-    )
+def was_struck(run: Observation) -> bool:
+    """Return whether the change of the run came about."""
+    return any(answer["change"] for answer in run.answers)
 
 
 def _repeated(clean: Observation, run: Observation) -> str:

@@ -1,10 +1,11 @@
-"""The cells of a sweep, one for each kind of trouble at each answer, and their order."""
+"""The cells of a sweep, one for each kind of change at each answer or step, and their order."""
 
 import random
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
-from scenarios_app.proof.kinds import BY_NAME, KINDS, Answer, Kind
+from scenarios_app.proof.kinds import Answer, Kind
 
 
 class BadCell(Exception):
@@ -13,52 +14,73 @@ class BadCell(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An answer of the clean run: its number in its session, and the step that gave it."""
+    """An answer of the clean run: its number in its session, and the step that gave it. `owner` is
+    the test that scripts the step, if no other test can use it."""
 
     session: str
     number: int
     step: str
+    owner: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One kind of trouble at one answer. `name` identifies it in the same program's sweeps."""
+    """One kind of change at one place. `name` identifies it in the same program's sweeps.
+
+    `change` is that of the control API. Of a changed script, `after` stands where `before` stood,
+    and the `reason` says why no test needs to notice: then it is not run.
+    """
 
     name: str
     kind: Kind
     place: Place
+    change: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    before: str = ""
+    after: str = ""
+    reason: str = ""
 
 
 def all_cells(
-    answers: Sequence[Answer], *, kinds: Sequence[str] = (), steps: Sequence[str] = ()
+    answers: Sequence[Answer],
+    all_kinds: Sequence[Kind],
+    cells_of: Callable[[Answer, Place, str, Sequence[Kind]], Iterator[Cell]],
+    *,
+    kinds: Sequence[str] = (),
+    steps: Sequence[str] = (),
 ) -> list[Cell]:
     """Return the cells of a clean run in the order of its answers and the table of kinds.
 
-    `kinds` and `steps` restrict them, by name; a step is `SCENARIO/STEP` or `SCENARIO`.
+    `kinds` and `steps` restrict them, by name; a step is `SCENARIO/STEP` or `SCENARIO`. Of cells
+    with the same name the first one stays.
     """
-    if unknown := sorted(set(kinds) - BY_NAME.keys()):
-        raise BadCell(f"there is no kind {unknown[0]!r}; there are {', '.join(BY_NAME)}")
-    wanted = [kind for kind in KINDS if not kinds or kind.name in kinds]
+    check_kinds(kinds, all_kinds)
+    wanted = [kind for kind in all_kinds if not kinds or kind.name in kinds]
     several = len({answer["session"] for answer in answers}) > 1
-    cells = []
+    cells: dict[str, Cell] = {}
     steps_seen = set()
     for answer in sorted(answers, key=lambda one: (one["session"], one["number"])):
         step = f"{answer['scenario']}/{answer['step']}"
         steps_seen |= {step, answer["scenario"]}
         if steps and not {step, answer["scenario"]} & set(steps):
             continue
-        place = Place(answer["session"], answer["number"], step)
+        place = Place(answer["session"], answer["number"], step, answer.get("owner", ""))
         where = f"{place.session}#{place.number}" if several else str(place.number)
-        cells += [
-            Cell(f"{kind.name}@{where}", kind, place) for kind in wanted if kind.applies(answer)
-        ]
+        for cell in cells_of(answer, place, where, wanted):
+            cells.setdefault(cell.name, cell)
     if missing := sorted(set(steps) - steps_seen):
         answered = ", ".join(sorted(name for name in steps_seen if "/" in name))
         raise BadCell(f"no answer came from {missing[0]!r}; those that answered: {answered}")
-    return cells
+    return list(cells.values())
 
 
-def in_order(cells: Iterable[Cell], *, seed: int) -> list[Cell]:
+def check_kinds(kinds: Sequence[str], all_kinds: Sequence[Kind]) -> None:
+    """Raise BadCell for a name of no kind."""
+    names = [kind.name for kind in all_kinds]
+    if unknown := sorted(set(kinds) - set(names)):
+        raise BadCell(f"there is no kind {unknown[0]!r}; there are {', '.join(names)}")
+
+
+def in_order(cells: Iterable[Cell], all_kinds: Sequence[Kind], *, seed: int) -> list[Cell]:
     """Return the cells, the most telling ones first: each kind once, each answer once, then the
     rest; chance decides among equals, in the same way for the same seed."""
     left = list(cells)
@@ -71,7 +93,7 @@ def in_order(cells: Iterable[Cell], *, seed: int) -> list[Cell]:
         ordered.append(cell)
         used[cell.place] = used.get(cell.place, 0) + 1
 
-    for kind in KINDS:
+    for kind in all_kinds:
         # At the answer that has had the fewest so far, so that few cells see many steps.
         of_kind = [cell for cell in left if cell.kind is kind]
         if of_kind:

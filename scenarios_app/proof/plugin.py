@@ -1,48 +1,50 @@
-"""`pytest --mockllm-torture`: repeats each test that uses the fixture `mockllm` with one fault at
-one answer at a time.
+"""`pytest --mockllm-torture` and `--mockllm-mutants`: repeat each test that uses the fixture
+`mockllm` with one change of an answer at a time.
 
-pytest imports this in every run, so it imports little until the option is given.
+pytest imports this in every run, so it imports little until an option is given.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
-from scenarios_app.proof import OPTION
-
-if TYPE_CHECKING:
-    from scenarios_app.proof.repeats import TestSweeps
-
-_sweeps: pytest.StashKey[TestSweeps] = pytest.StashKey()
+EXPERIMENTS = {
+    "torture": "repeat each test with one fault at one answer at a time; print how it took each",
+    "mutants": "repeat each test with one change of the script at a time; print those unnoticed",
+}
+WORDS = {
+    "kinds": ("A,B", "only these kinds of change"),
+    "only": ("CELL", "only this one, as a report names it"),
+    "budget": ("N", "at most N runs of each test, the most telling ones first"),
+    "seconds": ("S", "start no run after S seconds"),
+    "seed": ("N", "of the order of runs (default: 0)"),
+    "fail-on": ("A,B", "outcomes that fail the run"),
+    "json": ("FILE", "write the results as JSON"),
+    "html": ("FILE", "write a page with the results"),
+    "junit": ("FILE", "write the results as JUnit XML"),
+}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("mockllm")
-    group.addoption(
-        OPTION,
-        action="store_true",
-        help="repeat each test with one fault at one answer at a time, and print how it took each",
-    )
-    words = {
-        "kinds": ("A,B", "only these kinds of trouble"),
-        "only": ("CELL", "only this cell of each test: KIND@ANSWER"),
-        "budget": ("N", "at most N runs of each test, the most telling ones first"),
-        "seconds": ("S", "start no run after S seconds"),
-        "seed": ("N", "of the order of runs (default: 0)"),
-        "fail-on": ("A,B", "outcomes that fail the run (default: silent,wrong,hung,multiplied)"),
-        "json": ("FILE", "write the matrix as JSON"),
-        "html": ("FILE", "write a page with the output and requests of each run"),
-        "junit": ("FILE", "write the matrix as JUnit XML"),
-    }
-    for name, (metavar, meaning) in words.items():
-        group.addoption(f"{OPTION}-{name}", metavar=metavar, default=None, help=meaning)
+    for experiment, meaning in EXPERIMENTS.items():
+        option = f"--mockllm-{experiment}"
+        group.addoption(option, action="store_true", help=meaning)
+        for name, (metavar, text) in WORDS.items():
+            group.addoption(f"{option}-{name}", metavar=metavar, default=None, help=text)
+    text = "fail the run if the score is lower, instead of by outcomes"
+    group.addoption("--mockllm-mutants-fail-under", metavar="PERCENT", default=None, help=text)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if config.getoption(OPTION):
-        from scenarios_app.proof.repeats import TestSweeps
+    wanted = [name for name in EXPERIMENTS if config.getoption(f"--mockllm-{name}")]
+    if not wanted:
+        return
+    if len(wanted) > 1:
+        raise pytest.UsageError("give one of --mockllm-torture and --mockllm-mutants")
+    from scenarios_app.proof.mutants import MUTANTS
+    from scenarios_app.proof.repeats import TestSweeps
+    from scenarios_app.proof.torture import TORTURE
 
-        sweeps = config.stash[_sweeps] = TestSweeps(config)
-        config.pluginmanager.register(sweeps, "mockllm-torture-sweeps")
+    experiment = MUTANTS if wanted == ["mutants"] else TORTURE
+    config.pluginmanager.register(TestSweeps(config, experiment), "mockllm-sweeps")

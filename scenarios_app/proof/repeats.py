@@ -1,42 +1,43 @@
-"""The sweeps of tests: the plugin that `--mockllm-torture` registers."""
+"""The sweeps of tests: the plugin that `--mockllm-torture` and `--mockllm-mutants` register."""
 
 import os
 import shlex
 import sys
 import time
 from argparse import ArgumentTypeError
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 from _pytest.runner import runtestprotocol
 
-from scenarios_app.proof import OPTION
 from scenarios_app.proof.alarm import Hung, time_limit
-from scenarios_app.proof.command import names, outcomes, positive
-from scenarios_app.proof.kinds import BY_NAME
-from scenarios_app.proof.outcome import Judgement, Observation, first_difference, judge_run
-from scenarios_app.proof.plan import BadCell, Cell, Place, all_cells, find_cell, in_order
+from scenarios_app.proof.command import names, outcomes, percent, positive
+from scenarios_app.proof.experiment import CellResult, Experiment, Sweep, write_report
+from scenarios_app.proof.outcome import Judgement, Observation, first_difference
+from scenarios_app.proof.plan import BadCell, Cell, Place, check_kinds
 from scenarios_app.proof.program import ProgramRun
-from scenarios_app.proof.reports import FAIL_ON, REPORTS, failed_cells, text_report, write_report
 from scenarios_app.proof.sweep import (
     Budget,
-    CellResult,
-    Sweep,
-    change_of,
+    SweepOptions,
     clean_body,
+    plan,
     requests_of,
     seconds_for,
+    to_run,
+    unused_steps,
 )
 from scenarios_app.testing.control import TOKEN, Control
 from scenarios_app.testing.plugin import fail_on_server_errors
 
 T = TypeVar("T")
+D = TypeVar("D")
 FIXTURE = "mockllm"
-REPORT_ATTRIBUTE = "mockllm_torture"
+REPORT_ATTRIBUTE = "mockllm_sweep"
 # How the plugin's own failures begin, which are not the test's.
 VERDICT_FAILED = "mockllm: "
 NO_VERDICT: dict[str, Any] = {"findings": [], "unmatched": [], "violations": []}
@@ -44,17 +45,20 @@ NO_VERDICT: dict[str, Any] = {"findings": [], "unmatched": [], "violations": []}
 
 @dataclass
 class TestRun:
-    """One run of a test: its changes, its time limit and its results."""
+    """One run of a test: its changes, its time limit and its results. `stubs` are the scenarios in
+    the test's own code, `unused` the steps that did not answer."""
 
     __test__ = False
 
-    changes: Sequence[dict[str, Any]]
+    changes: Sequence[Mapping[str, Any]]
     limit: float | None = None
     answers: Sequence[dict[str, Any]] = ()
     transcript: Sequence[dict[str, Any]] = ()
     hung: bool = False
     seconds: float = 0.0
     reports: list[pytest.TestReport] = field(default_factory=list)
+    stubs: Sequence[str] = ()
+    unused: Sequence[str] = ()
 
     @property
     def failed(self) -> bool:
@@ -82,7 +86,14 @@ class TestRun:
         )
         return Observation(
             ProgramRun(int(self.failed), output, self.seconds, self.hung),
-            [{**answer, "session": session} for answer in self.answers],
+            [
+                {
+                    **answer,
+                    "session": session,
+                    "owner": session if answer["scenario"] in self.stubs else "",
+                }
+                for answer in self.answers
+            ],
             verdict,
             requests_of(self.transcript),
             self.transcript,
@@ -94,32 +105,44 @@ class TestSweeps:
 
     __test__ = False
 
-    def __init__(self, config: pytest.Config) -> None:
+    def __init__(self, config: pytest.Config, experiment: Experiment) -> None:
         self.config = config
+        self.experiment = experiment
+        self.option = f"--mockllm-{experiment.name}"
         read = self._option
-        self.kinds: list[str] = read("kinds", names, [])
-        self.fail_on: Sequence[str] = read("fail-on", outcomes, FAIL_ON)
-        self.budget = Budget(read("budget", positive, None), read("seconds", positive, None))
-        self.seed: int = read("seed", int, 0)
-        self.only: str = read("only", str, "")
-        self.files = {name: read(name, Path, None) for name in REPORTS}
-        if unknown := sorted(set(self.kinds) - BY_NAME.keys()):
-            raise pytest.UsageError(
-                f"{OPTION}-kinds: there is no kind {unknown[0]!r}; there are {', '.join(BY_NAME)}"
-            )
+        self.fail_under: float | None = (
+            read("fail-under", percent, None) if experiment.score is not None else None
+        )
+        wanted = read("fail-on", partial(outcomes, experiment), None)
+        self.fail_on = experiment.fail_on_outcomes(wanted, self.fail_under)
+        self.files = {name: read(name, Path, None) for name in experiment.reports}
+        self.options = SweepOptions(
+            experiment,
+            (),
+            kinds=read("kinds", names, []),
+            only=read("only", str, ""),
+            seed=read("seed", int, 0),
+            budget=Budget(read("budget", positive, None), read("seconds", positive, None)),
+        )
+        try:
+            check_kinds(self.options.kinds, experiment.kinds)
+        except BadCell as error:
+            raise pytest.UsageError(f"{self.option}-kinds: {error}") from None
         self._began = time.monotonic()
         self._run: TestRun | None = None
         self._sweeps: dict[str, Sweep] = {}
         self._notes: dict[str, str] = {}
+        self._unused: set[str] = set()
+        self._used: set[str] = set()
 
-    def _option(self, name: str, read: Callable[[str], T], default: T) -> T:
-        text = self.config.getoption(f"{OPTION}-{name}")
+    def _option(self, name: str, read: Callable[[str], T], default: D) -> T | D:
+        text = self.config.getoption(f"{self.option}-{name}")
         if text is None:
             return default
         try:
             return read(text)
         except (ArgumentTypeError, ValueError) as error:
-            raise pytest.UsageError(f"{OPTION}-{name}: {error}") from None
+            raise pytest.UsageError(f"{self.option}-{name}: {error}") from None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(
@@ -130,7 +153,12 @@ class TestSweeps:
             return None
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         clean = self._repeat(item, TestRun(()))
-        body = self._sweep(item, clean) if clean.passed and clean.answers else None
+        body: dict[str, Any] = {
+            "used": [f"{one['scenario']}/{one['step']}" for one in clean.answers],
+            "unused": clean.unused,
+        }
+        if clean.passed and clean.answers:
+            body |= self._sweep(item, clean)
         # The fixtures of wider scopes end after the last run.
         end = pytest.CallInfo.from_call(
             lambda: item.session._setupstate.teardown_exact(nextitem), when="teardown"
@@ -177,6 +205,12 @@ class TestSweeps:
                 raise pytest.fail.Exception("the test did not end in time") from None
             finally:
                 run.answers = control.send("GET", "changes", session=session.session)["answers"]
+                run.stubs = session.stub_names()
+                if run.limit is None:
+                    steps = unused_steps(session.verdict(scenarios="*"))
+                    run.unused = [
+                        step for step in steps if step.rpartition("/")[0] not in run.stubs
+                    ]
                 run.transcript = [
                     control.send("GET", f"requests/{entry['id']}")
                     for entry in control.requests(session.session)
@@ -190,18 +224,17 @@ class TestSweeps:
         if difference := first_difference(before, again):
             return {"note": f"not swept, since two clean runs differ: {difference}"}
         try:
-            cells = in_order(all_cells(before.answers, kinds=self.kinds), seed=self.seed)
-            if self.only:
-                cells = [find_cell(self.only, cells)]
+            cells = plan(self.options, before.answers)
         except BadCell as error:
             return {"note": str(error)}
         results = []
-        for cell in cells[: self.budget.runs]:
-            if self.budget.seconds and time.monotonic() - self._began > self.budget.seconds:
+        budget = self.options.budget
+        for cell in to_run(cells, budget):
+            if budget.seconds and time.monotonic() - self._began > budget.seconds:
                 break
-            run = TestRun([change_of(cell)], limit=seconds_for(cell, clean.seconds))
+            run = TestRun([cell.change], limit=seconds_for(cell, clean.seconds))
             observation = self._repeat(item, run).observation(session)
-            judgement = judge_run(cell, before, observation)
+            judgement = self.experiment.judge(cell, before, observation)
             results.append(
                 {
                     "cell": cell.name,
@@ -216,7 +249,16 @@ class TestSweeps:
         return {
             "clean": clean_body(before),
             "cells": [
-                (cell.name, cell.kind.name, cell.place.number, cell.place.step) for cell in cells
+                {
+                    "name": cell.name,
+                    "kind": cell.kind.name,
+                    "place": astuple(cell.place),
+                    "change": dict(cell.change),
+                    "before": cell.before,
+                    "after": cell.after,
+                    "reason": cell.reason,
+                }
+                for cell in cells
             ],
             "results": results,
         }
@@ -226,14 +268,16 @@ class TestSweeps:
         body = vars(report).get(REPORT_ATTRIBUTE)
         if body is None:
             return
+        self._used |= set(body["used"])
+        self._unused |= set(body["unused"])
         if "note" in body:
             self._notes[report.nodeid] = body["note"]
+        if "cells" not in body:
             return
-        cells = {
-            name: Cell(f"{report.nodeid} {name}", BY_NAME[kind], Place(report.nodeid, number, step))
-            for name, kind, number, step in body["cells"]
-        }
-        sweep = self._sweeps[report.nodeid] = Sweep(list(cells.values()), self.seed, body["clean"])
+        cells = {one["name"]: self._cell(report.nodeid, one) for one in body["cells"]}
+        sweep = self._sweeps[report.nodeid] = Sweep(
+            list(cells.values()), self.options.seed, body["clean"]
+        )
         for one in body["results"]:
             cell = cells[one["cell"]]
             judgement = Judgement(one["outcome"], one["reason"])
@@ -241,14 +285,28 @@ class TestSweeps:
                 cell, judgement, one["exit"], one["seconds"], one["output"], one["transcript"]
             )
 
+    def _cell(self, test: str, body: Mapping[str, Any]) -> Cell:
+        return Cell(
+            **{
+                **body,
+                "name": f"{test} {body['name']}",
+                "kind": self.experiment.kind(body["kind"]),
+                "place": Place(*body["place"]),
+            }
+        )
+
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         write = terminalreporter.write_line
-        terminalreporter.section("mockllm torture")
+        terminalreporter.section(f"mockllm {self.experiment.name}")
         for test, note in sorted(self._notes.items()):
             write(f"{test}: {note}")
-        for test, sweep in sorted(self._sweeps.items()):
-            write(f"\n{test}")
-            write(text_report(sweep, self.fail_on, _again))
+        if self._sweeps and self.experiment.score is not None:
+            # Tests share the steps of scenario files, so that one report is of all tests.
+            write(self.experiment.text(self._whole(), self.fail_on, self._again))
+        else:
+            for test, sweep in sorted(self._sweeps.items()):
+                write(f"\n{test}")
+                write(self.experiment.text(sweep, self.fail_on, self._again))
         if not self._sweeps and not self._notes:
             write("no test passed with an answer of the server, so there is nothing to repeat")
 
@@ -256,19 +314,28 @@ class TestSweeps:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         if hasattr(session.config, "workerinput"):
             return
-        whole = Sweep([], self.seed, {"exit": 0, "seconds": 0.0, "requests": 0})
+        whole = self._whole()
+        for name, file in self.files.items():
+            if file is not None:
+                report = self.experiment.reports[name]
+                write_report(file, report.text(whole, self.fail_on, self._again))
+        fails = self.experiment.fails(whole, self.fail_on, self.fail_under)
+        if session.exitstatus == pytest.ExitCode.OK and fails:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _whole(self) -> Sweep:
+        """Return the sweep of all tests."""
+        clean = {"exit": 0, "seconds": 0.0, "requests": 0}
+        whole = Sweep([], self.options.seed, clean, unused=sorted(self._unused - self._used))
         for _, sweep in sorted(self._sweeps.items()):
             whole.cells = [*whole.cells, *sweep.cells]
             whole.results |= sweep.results
             whole.clean = {key: whole.clean[key] + value for key, value in sweep.clean.items()}
-        for name, file in self.files.items():
-            if file is not None:
-                write_report(file, REPORTS[name].text(whole, self.fail_on, _again))
-        if session.exitstatus == pytest.ExitCode.OK and failed_cells(whole, self.fail_on):
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        return whole
 
-
-def _again(cell: Cell) -> str:
-    python = "pytest" if sys.argv[0].endswith("pytest") else "python -m pytest"
-    test, _, name = cell.name.rpartition(" ")
-    return f"{python} {shlex.quote(test)} {OPTION} {OPTION}-only {shlex.quote(name)}"
+    def _again(self, *cells: Cell) -> str:
+        python = "pytest" if sys.argv[0].endswith("pytest") else "python -m pytest"
+        tests = dict.fromkeys(cell.place.session for cell in cells)
+        name = cells[0].name.removeprefix(f"{cells[0].place.session} ")
+        words = [*tests, self.option, f"{self.option}-only", name]
+        return f"{python} {shlex.join(words)}"

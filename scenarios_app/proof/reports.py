@@ -1,20 +1,19 @@
-"""The matrix of a sweep as text, JSON, JUnit XML and an HTML page."""
+"""The matrix of a fault sweep as text, JSON, JUnit XML and an HTML page."""
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
-from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
+from scenarios_app.proof.experiment import Again, CellResult, Report, Sweep
 from scenarios_app.proof.kinds import KINDS
-from scenarios_app.proof.outcome import OUTCOMES, Outcome
+from scenarios_app.proof.outcome import OUTCOMES
 from scenarios_app.proof.plan import Cell, Place
-from scenarios_app.proof.sweep import CellResult, Sweep, tail
+from scenarios_app.proof.sweep import tail
 from scenarios_app.verdict.reports import Case, junit
 
-SIGNS: Mapping[Outcome, str] = {
+SIGNS: Mapping[str, str] = {
     "survived": "ok",
     "loud": "loud",
     "silent": "SILENT",
@@ -23,16 +22,14 @@ SIGNS: Mapping[Outcome, str] = {
     "multiplied": "MULTI",
     "unreached": "?",
 }
-# Returns the shell command that runs a cell alone.
-Again: TypeAlias = Callable[[Cell], str]
 LEFT_OUT = "·"
-FAIL_ON: tuple[Outcome, ...] = ("silent", "wrong", "hung", "multiplied")
+FAIL_ON: tuple[str, ...] = ("silent", "wrong", "hung", "multiplied")
 _COLUMN = max(map(len, SIGNS.values())) + 2
 # So many answers fit beside each other.
 MAX_COLUMNS = 8
 MAX_SHOWN_CHARS = 20_000
 
-_STYLE = """
+STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem }
 table { border-collapse: collapse } th, td { border: 1px solid #8886; padding: .3rem .6rem }
 td.survived { background: #187a2f33 } td.loud { background: #187a2f15 }
@@ -92,13 +89,12 @@ def _summary(sweep: Sweep) -> str:
     counts = _counts(sweep)
     words = [f"{counts[outcome]} {outcome}" for outcome in OUTCOMES if counts[outcome]]
     cells = f"{len(sweep.results)} of {len(sweep.cells)} cells: {', '.join(words) or 'none run'}"
-    left_out = len(sweep.cells) - len(sweep.results)
-    if not left_out:
+    if not sweep.left_out:
         return cells
-    return f"{cells}\n{left_out} cells ({LEFT_OUT}) were left out: {sweep.left_out_because}"
+    return f"{cells}\n{sweep.left_out} cells ({LEFT_OUT}) were left out: {sweep.left_out_because}"
 
 
-def _counts(sweep: Sweep) -> Counter[Outcome]:
+def _counts(sweep: Sweep) -> Counter[str]:
     return Counter(result.judgement.outcome for result in sweep.results.values())
 
 
@@ -109,7 +105,7 @@ def json_report(sweep: Sweep, fail_on: Sequence[str], again: Again) -> str:
         "passed": not failed_cells(sweep, fail_on),
         "clean": dict(sweep.clean),
         "cells": [_cell_body(result, again) for result in _in_matrix_order(sweep)],
-        "skipped": len(sweep.cells) - len(sweep.results),
+        "skipped": sweep.left_out,
     }
     return json.dumps(body, indent=1, ensure_ascii=False) + "\n"
 
@@ -161,7 +157,7 @@ def html_report(sweep: Sweep, fail_on: Sequence[str], again: Again) -> str:
     meanings = "".join(f"<li><b>{name}</b>: {text}</li>" for name, text in OUTCOMES.items())
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8"><title>mockllm torture</title>'
-        f"<style>{_STYLE}</style><h1>mockllm torture</h1>"
+        f"<style>{STYLE}</style><h1>mockllm torture</h1>"
         f"<p>{escape(_summary(sweep))}</p>"
         f"<table><tr><th>trouble</th>{heads}</tr>{rows}</table>"
         f"<ul>{meanings}</ul>{details}</html>\n"
@@ -200,24 +196,11 @@ def _short(text: str | None) -> str:
     return text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}…"
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
-    """A file that a sweep can write: what `--help` says of it, and how its text is made."""
-
-    help: str
-    text: Callable[[Sweep, Sequence[str], Again], str]
-
-
 REPORTS: Mapping[str, Report] = {
     "json": Report("write the matrix as JSON", json_report),
     "html": Report("write a page with the output and requests of each run", html_report),
     "junit": Report("write the matrix as JUnit XML", junit_report),
 }
-
-
-def write_report(file: Path, text: str) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text, encoding="utf-8")
 
 
 def _in_matrix_order(sweep: Sweep) -> list[CellResult]:

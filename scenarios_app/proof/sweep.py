@@ -1,15 +1,18 @@
 """Runs a sweep: two clean runs, then one run for each cell, on a server for each parallel job."""
 
 import queue
+import shlex
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from scenarios_app.proof.outcome import Judgement, Observation, first_difference, judge_run
+from scenarios_app.proof.experiment import CellResult, Experiment, Sweep
+from scenarios_app.proof.kinds import Answer
+from scenarios_app.proof.outcome import Judgement, Observation, first_difference
 from scenarios_app.proof.plan import Cell, all_cells, find_cell, in_order
 from scenarios_app.proof.program import Interrupted, run_program
 from scenarios_app.testing.control import Control
@@ -39,6 +42,7 @@ class Budget:
 class SweepOptions:
     """What to sweep and how; `timeout` is the longest clean run, in seconds."""
 
+    experiment: Experiment
     command: Sequence[str]
     documents: Sequence[Mapping[str, Any]] = ()
     fixtures: Sequence[str] = ()
@@ -49,32 +53,6 @@ class SweepOptions:
     budget: Budget = Budget()
     jobs: int = 1
     timeout: float = 600.0
-
-
-@dataclass(frozen=True, slots=True)
-class CellResult:
-    """A cell that was run; what follows its judgement is that of its run."""
-
-    cell: Cell
-    judgement: Judgement
-    exit_code: int
-    seconds: float
-    output: str
-    transcript: Sequence[Mapping[str, Any]]
-
-
-@dataclass(slots=True)
-class Sweep:
-    """The cells of a sweep and the results so far; `left_out_because` says why others have none.
-
-    `clean` is the run without trouble: its exit code, seconds and number of requests.
-    """
-
-    cells: Sequence[Cell]
-    seed: int = 0
-    clean: Mapping[str, float] = field(default_factory=dict)
-    results: dict[Cell, CellResult] = field(default_factory=dict)
-    left_out_because: str = "the budget was used up"
 
 
 class Bench:
@@ -101,7 +79,7 @@ class Bench:
             control.send("PUT", "changes", {"session": session, "changes": changes})
         program = run_program(self._options.command, control.base_url, limit=limit, stop=stop)
         answers = control.send("GET", "changes")["answers"]
-        verdict = control.send("GET", "verdict")
+        verdict = control.send("GET", "verdict", scenarios="*")
         transcript = [
             control.send("GET", f"requests/{entry['id']}") for entry in control.requests()
         ]
@@ -139,21 +117,39 @@ def sweep(
     with ExitStack() as stack:
         first = _bench(stack, options)
         clean = _clean_run(first, options)
-        cells = in_order(
-            all_cells(clean.answers, kinds=options.kinds, steps=options.steps), seed=options.seed
-        )
-        if options.only:
-            cells = [find_cell(options.only, cells)]
+        cells = plan(options, clean.answers)
         if not cells:
             raise CannotSweep("none of these kinds fits an answer of the clean run")
-        result = Sweep(cells, options.seed, clean_body(clean))
-        chosen = cells[: options.budget.runs]
+        result = Sweep(cells, options.seed, clean_body(clean), command=shlex.join(options.command))
+        if not (options.steps or options.only):
+            result.unused = unused_steps(clean.verdict)
+        chosen = to_run(cells, options.budget)
         benches: queue.SimpleQueue[Bench] = queue.SimpleQueue()
         benches.put(first)
         for _ in range(min(options.jobs, len(chosen)) - 1):
             benches.put(_bench(stack, options))
-        _run_cells(result, chosen, clean, options, benches, progress)
+        if chosen:
+            _run_cells(result, chosen, clean, options, benches, progress)
         return result
+
+
+def plan(options: SweepOptions, answers: Sequence[Answer]) -> list[Cell]:
+    """Return the cells of a clean run's answers in the order of their runs; raises BadCell."""
+    experiment = options.experiment
+    cells = all_cells(
+        answers, experiment.kinds, experiment.cells_of, kinds=options.kinds, steps=options.steps
+    )
+    cells = in_order(cells, experiment.kinds, seed=options.seed)
+    return [find_cell(options.only, cells)] if options.only else cells
+
+
+def to_run(cells: Sequence[Cell], budget: Budget) -> list[Cell]:
+    return [cell for cell in cells if not cell.reason][: budget.runs]
+
+
+def unused_steps(verdict: Mapping[str, Any]) -> list[str]:
+    """Return the steps of a verdict from which no answer came, as SCENARIO/STEP."""
+    return [f"{one['scenario']}/{one['step']}" for one in verdict["unserved"]]
 
 
 def _bench(stack: ExitStack, options: SweepOptions) -> Bench:
@@ -211,7 +207,7 @@ def _run_cells(
             return None
         bench = benches.get()
         try:
-            return _run_cell(cell, clean, bench, stop)
+            return _run_cell(cell, clean, bench, options.experiment, stop)
         except Interrupted:
             return None
         finally:
@@ -236,16 +232,18 @@ def seconds_for(cell: Cell, clean_seconds: float) -> float:
     return max(PATIENCE * clean_seconds, MIN_SECONDS) + cell.kind.seconds
 
 
-def change_of(cell: Cell) -> dict[str, Any]:
-    """Return the change of a cell at the control API."""
-    return {"answer": cell.place.number, **cell.kind.change}
-
-
-def _run_cell(cell: Cell, clean: Observation, bench: Bench, stop: threading.Event) -> CellResult:
+def _run_cell(
+    cell: Cell,
+    clean: Observation,
+    bench: Bench,
+    experiment: Experiment,
+    stop: threading.Event,
+) -> CellResult:
     limit = seconds_for(cell, clean.program.seconds)
-    run = bench.observe([change_of(cell)], session=cell.place.session, limit=limit, stop=stop)
-    judgement = judge_run(cell, clean, run)
-    return result_of(cell, judgement, run)
+    # The script is the same in all sessions.
+    session = None if "step" in cell.change else cell.place.session
+    run = bench.observe([cell.change], session=session, limit=limit, stop=stop)
+    return result_of(cell, experiment.judge(cell, clean, run), run)
 
 
 def result_of(cell: Cell, judgement: Judgement, run: Observation) -> CellResult:

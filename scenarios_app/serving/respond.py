@@ -137,17 +137,20 @@ def _scripted(exchange: Exchange, decision: Decision, request: CanonicalRequest)
     if decision.fallback:
         # Only the Responses API has a place for metadata in its answers.
         request = replace(request, metadata={**request.metadata, **UNMATCHED_METADATA})
-    produced = decision.step.produce
-    delay = produced.latency_ms / 1000
-    if produced.recorded is not None and produced.recorded.suits(request):
+    script, numbered = decision.step.produce, decision.numbered
+    delay = script.latency_ms / 1000
+    is_changed = numbered is not None and numbered.change is not None
+    if script.recorded is not None and script.recorded.suits(request) and not is_changed:
         headers = provider_headers(exchange)
-        reply = replay(exchange, produced.recorded, headers=headers, delay=delay)
-        scripted = scripted_answer(produced, stream=request.stream)
+        reply = replay(exchange, script.recorded, headers=headers, delay=delay)
+        scripted = scripted_answer(script, stream=request.stream)
         reply = replace(reply, preview=_preview_of_script(scripted))
-        if decision.numbered is not None and isinstance(scripted, ScriptedAnswer):
-            decision.numbered.note(scripted.choices[0].parts)
+        if numbered is not None and isinstance(
+            response := produced(exchange, decision, request), CanonicalResponse
+        ):
+            _altered(response, decision, request)
     else:
-        fault = produced.fault or decision.cancel(stream=request.stream)
+        fault = script.fault or decision.cancel(stream=request.stream)
         reply = _struck(exchange, decision, request, fault, delay=delay)
     return _with(reply, _effects(decision.step.side_effects, request))
 
@@ -239,7 +242,7 @@ def _produced(
         case _:
             pacing = _pacing(exchange, step, stream=request.stream)
             if (numbered := decision.numbered) is not None:
-                response = numbered.altered(response)
+                response = _altered(response, decision, request)
                 if fault is not None:
                     fault = numbered.moved(fault, response.choices, pacing.words_per_chunk)
             return _encoded(
@@ -251,6 +254,16 @@ def _produced(
                 pacing=pacing,
                 fault=fault,
             )
+
+
+def _altered(
+    response: CanonicalResponse, decision: Decision, request: CanonicalRequest
+) -> CanonicalResponse:
+    """Return the response of a numbered answer as its change wants it, after noting what it is."""
+    step, numbered = decision.step, decision.numbered
+    assert step is not None and numbered is not None
+    numbered.equivalent_changes = step.equivalent_changes
+    return numbered.altered(response, request)
 
 
 def produced(

@@ -233,6 +233,10 @@ class Mockllm:
         """Return the names of stubs without a response."""
         return [stub.name for stub in self._stubs if stub.is_empty]
 
+    def stub_names(self) -> list[str]:
+        """Return the names of the scenarios that the stubs of this test are."""
+        return [stub.name for stub in self._stubs]
+
     def verdict(self, *, allow_unserved: bool = False, scenarios: Iterable[str] = ()) -> Any:
         """Return the verdict on this test (`/control/verdict`).
 

@@ -105,6 +105,9 @@ def _compile_step(document: StepDocument, *, key: str, label: str, by_turn: bool
             echo_headers=tuple(name.lower() for name in effects.echo_headers),
             asserts=tuple(match.compiled() for match in effects.asserts),
         ),
+        equivalent_changes={
+            name: reason for name, reason in document.equivalent_changes if reason is not None
+        },
     )
 
 

@@ -64,9 +64,39 @@ class SideEffectsDocument(Document):
             yield ("status",), f"an answer of status {self.status} has no body: script it as raw"
 
 
+class EquivalentChangesDocument(Document):
+    """Changes of the answer that no test needs to notice, each with the reason."""
+
+    empty_answer: SomeText | None = None
+    """Why an empty answer is as good."""
+    refusal: SomeText | None = None
+    """Why a refusal is as good."""
+    call_twice: SomeText | None = None
+    """Why the same tool call twice is as good."""
+    result: SomeText | None = None
+    """Why a contradiction to a tool's result is as good."""
+    number: SomeText | None = None
+    """Why another number is as good."""
+    name: SomeText | None = None
+    """Why another name is as good."""
+    field: SomeText | None = None
+    """Why another field is as good."""
+    argument: SomeText | None = None
+    """Why another argument is as good."""
+    no_argument: SomeText | None = None
+    """Why one argument less is as good."""
+    call_order: SomeText | None = None
+    """Why calls in another order are as good."""
+    no_call: SomeText | None = None
+    """Why one call less is as good."""
+    language: SomeText | None = None
+    """Why another language is as good."""
+
+
 # Shared by all steps without these sections; documents are immutable.
 _NO_EXPECT = ExpectDocument()
 _NO_SIDE_EFFECTS = SideEffectsDocument()
+_NO_CHANGES = EquivalentChangesDocument()
 
 
 class StepDocument(Document):
@@ -89,6 +119,8 @@ class StepDocument(Document):
     """The answer."""
     side_effects: SideEffectsDocument = Field(default_factory=lambda: _NO_SIDE_EFFECTS)
     """Counters, status, headers and assertions."""
+    equivalent_changes: EquivalentChangesDocument = Field(default_factory=lambda: _NO_CHANGES)
+    """Changes of the answer that `mockllm mutants` leaves out, each with the reason."""
 
     def findings(self) -> Iterator[Finding]:
         fault = self.failures.fault if self.failures else None

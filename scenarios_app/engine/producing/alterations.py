@@ -4,45 +4,115 @@ They answer two questions about a program: does it notice a broken answer, and d
 a different one?
 """
 
-import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice, pairwise
+from typing import TypeAlias
 
+import msgspec
 from msgspec.structs import replace
 
-from scenarios_app.engine.canonical import Choice, Json, compact_json
+from scenarios_app.engine.canonical import CanonicalRequest, Choice, compact_json
 from scenarios_app.engine.parts import AnswerPart, RefusalPart, TextPart, ToolCallPart
+from scenarios_app.engine.producing.other_values import (
+    OTHER_TEXT,
+    contradictions,
+    other_names,
+    other_numbers,
+    other_objects,
+    read_object,
+)
 
 UNKNOWN_TOOL = "no_such_tool"
 REFUSAL = "I cannot help with that request."
 OTHER_LANGUAGE = "Lo siento, solo puedo responder en español."
-OTHER_TEXT = "altered"
-# Times a number, so that amounts and units are wrong by an order of magnitude.
-FACTOR = 100
+# Of one alteration at one answer; further ones are not listed.
+MAX_VARIANTS = 10
+MAX_LINE_CHARS = 120
+_TOKEN = re.compile(r"\w+(?:[.,]\w+)*|\s+|.", re.DOTALL)
 
-_NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.]*\d)")
-_NAME = re.compile(r"(?<=[^.!?\s] )[A-Z][a-z]{2,}\b")
+# Yields the choice altered at each place where the alteration applies.
+Apply: TypeAlias = Callable[[Choice, CanonicalRequest], Iterator[Choice]]
 
 
 @dataclass(frozen=True, slots=True)
 class Alteration:
-    """One way to alter a choice; `words` name it for people. `apply` returns None if the choice has
-    nothing of the kind. One that is `broken` is no valid answer of a model; all others could be
-    what a model says."""
+    """One way to alter a choice; `words` name it for people. One that is `broken` is no valid
+    answer of a model; all others could be what a model says."""
 
     name: str
     words: str
-    apply: Callable[[Choice], Choice | None]
+    apply: Apply
     broken: bool = False
 
 
-def alter(name: str, choices: Sequence[Choice]) -> tuple[Choice, ...] | None:
-    """Return the choices with the first one altered, or None if the alteration does not apply."""
-    if not choices:
-        return None
-    altered = ALTERATIONS[name].apply(choices[0])
-    return None if altered is None else (altered, *choices[1:])
+class Variant(msgspec.Struct, frozen=True):
+    """An alteration at its `nth` place in an answer, from 1, with the words that it changes and
+    those that stand there instead."""
+
+    alteration: str
+    nth: int
+    before: str
+    after: str
+
+
+def alter(
+    name: str, choices: Sequence[Choice], request: CanonicalRequest, *, nth: int = 1
+) -> tuple[Choice, ...] | None:
+    """Return the choices with the first one altered at its nth place, or None if there is none."""
+    for choice in choices[:1]:
+        for altered in islice(ALTERATIONS[name].apply(choice, request), nth - 1, nth):
+            return (altered, *choices[1:])
+    return None
+
+
+def variants_of(choice: Choice, request: CanonicalRequest) -> Iterator[Variant]:
+    """Yield the alterations that a model could make of this answer; of equal ones, the first."""
+    seen = {_line(choice)}
+    for alteration in ALTERATIONS.values():
+        if alteration.broken:
+            continue
+        altered = islice(alteration.apply(choice, request), MAX_VARIANTS)
+        for nth, other in enumerate(altered, 1):
+            if (line := _line(other)) not in seen:
+                seen.add(line)
+                yield Variant(alteration.name, nth, *difference(choice, other))
+
+
+def difference(one: Choice, other: Choice) -> tuple[str, str]:
+    """Return the words of each choice that the other one has not, between those in common."""
+    lines = [_TOKEN.findall(_line(choice)) for choice in (one, other)]
+    shorter = min(map(len, lines))
+    start = next((i for i in range(shorter) if lines[0][i] != lines[1][i]), shorter)
+    left = shorter - start
+    end = next((i for i in range(left) if lines[0][-1 - i] != lines[1][-1 - i]), left)
+    before, after = ("".join(words[start : len(words) - end]).strip(" ,") for words in lines)
+    return _short(before), _short(after)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= MAX_LINE_CHARS else f"{text[: MAX_LINE_CHARS - 1]}…"
+
+
+def _line(choice: Choice) -> str:
+    """Return the texts and calls of a choice on one line."""
+    pieces = []
+    for part in choice.parts:
+        match part:
+            case TextPart() | RefusalPart():
+                pieces.append(part.text)
+            case ToolCallPart():
+                pieces.append(_call_line(part))
+    return " ".join(" ".join(pieces).split())
+
+
+def _call_line(call: ToolCallPart) -> str:
+    arguments = None if call.custom else read_object(call.arguments)
+    if arguments is None:
+        return f"{call.full_name}({call.arguments})"
+    listed = (f"{name}={compact_json(value)}" for name, value in arguments.items())
+    return f"{call.full_name}({', '.join(listed)})"
 
 
 def _with_parts(choice: Choice, parts: Sequence[AnswerPart]) -> Choice:
@@ -50,197 +120,152 @@ def _with_parts(choice: Choice, parts: Sequence[AnswerPart]) -> Choice:
     return replace(choice, parts=tuple(parts), chunks=None)
 
 
-def _with_part(choice: Choice, index: int, part: AnswerPart) -> Choice:
-    return _with_parts(choice, [*choice.parts[:index], part, *choice.parts[index + 1 :]])
-
-
-def _text_index(choice: Choice) -> int | None:
-    """Return the index of the last part with text."""
-    places = [i for i, p in enumerate(choice.parts) if isinstance(p, TextPart) and p.text.strip()]
-    return places[-1] if places else None
+def _with_part(choice: Choice, index: int, *parts: AnswerPart) -> Choice:
+    return _with_parts(choice, [*choice.parts[:index], *parts, *choice.parts[index + 1 :]])
 
 
 def _calls(choice: Choice) -> list[tuple[int, ToolCallPart]]:
     return [(i, part) for i, part in enumerate(choice.parts) if isinstance(part, ToolCallPart)]
 
 
-def _changed_text(choice: Choice, change: Callable[[str], str | None]) -> Choice | None:
-    index = _text_index(choice)
-    if index is None:
-        return None
-    part = choice.parts[index]
-    assert isinstance(part, TextPart)
-    text = change(part.text)
-    if text is None or text == part.text:
-        return None
-    return _with_part(choice, index, TextPart(text))
+def _changed_texts(choice: Choice, change: Callable[[TextPart], Iterator[str]]) -> Iterator[Choice]:
+    """Yield the choice with another text in the place of one, for each text that `change` yields
+    and each part with text."""
+    for index, part in enumerate(choice.parts):
+        if not isinstance(part, TextPart) or not part.text.strip():
+            continue
+        for text in change(part):
+            if text != part.text:
+                # The ranges of citations belong to the text as it was.
+                yield _with_part(choice, index, replace(part, text=text, citations=()))
 
 
-def _changed_call(choice: Choice, change: Callable[[ToolCallPart], str | None]) -> Choice | None:
-    """Return the choice with other arguments of the first call for which there are any."""
+def _in_prose(change: Callable[[str, CanonicalRequest], Iterator[str]]) -> Apply:
+    """Return the alteration that changes texts, but not those that are JSON objects."""
+
+    def apply(choice: Choice, request: CanonicalRequest) -> Iterator[Choice]:
+        def texts(part: TextPart) -> Iterator[str]:
+            is_prose = not part.is_json and read_object(part.text) is None
+            return change(part.text, request) if is_prose else iter(())
+
+        return _changed_texts(choice, texts)
+
+    return apply
+
+
+def _in_calls(change: Callable[[ToolCallPart, CanonicalRequest], Iterator[str]]) -> Apply:
+    """Return the alteration that gives calls other arguments."""
+
+    def apply(choice: Choice, request: CanonicalRequest) -> Iterator[Choice]:
+        for index, call in _calls(choice):
+            for arguments in change(call, request):
+                if arguments != call.arguments:
+                    yield _with_part(choice, index, replace(call, arguments=arguments))
+
+    return apply
+
+
+def _empty(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
+    yield replace(_with_parts(choice, ()), finish_reason="stop")
+
+
+def _cut_by_max_tokens(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
+    def halves(part: TextPart) -> Iterator[str]:
+        if half := part.text[: (len(part.text) + 1) // 2].rstrip():
+            yield half
+
+    # The last text is where a model would stop.
+    for halved in list(_changed_texts(choice, halves))[-1:]:
+        yield replace(halved, finish_reason="length")
+
+
+def _refusal(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
+    yield replace(_with_parts(choice, (RefusalPart(REFUSAL),)), finish_reason="stop")
+
+
+def _broken_arguments(call: ToolCallPart, _: CanonicalRequest) -> Iterator[str]:
+    if broken := call.arguments.rstrip()[:-1]:
+        yield broken
+
+
+def _unknown_tool(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
     for index, call in _calls(choice):
-        arguments = change(call)
-        if arguments is not None and arguments != call.arguments:
-            return _with_part(choice, index, replace(call, arguments=arguments))
-    return None
+        yield _with_part(choice, index, replace(call, name=UNKNOWN_TOOL))
 
 
-def _empty(choice: Choice) -> Choice:
-    return replace(_with_parts(choice, ()), finish_reason="stop")
-
-
-def _cut_by_max_tokens(choice: Choice) -> Choice | None:
-    halved = _changed_text(choice, lambda text: text[: (len(text) + 1) // 2].rstrip() or None)
-    return halved and replace(halved, finish_reason="length")
-
-
-def _refusal(choice: Choice) -> Choice:
-    return replace(_with_parts(choice, (RefusalPart(REFUSAL),)), finish_reason="stop")
-
-
-def _broken_arguments(choice: Choice) -> Choice | None:
-    return _changed_call(choice, lambda call: call.arguments.rstrip()[:-1] or None)
-
-
-def _unknown_tool(choice: Choice) -> Choice | None:
+def _call_twice(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
     for index, call in _calls(choice):
-        return _with_part(choice, index, replace(call, name=UNKNOWN_TOOL))
-    return None
+        yield _with_part(choice, index, call, replace(call, id=f"{call.id}2" if call.id else ""))
 
 
-def _call_twice(choice: Choice) -> Choice | None:
-    for index, call in _calls(choice):
-        copy = replace(call, id=f"{call.id}2" if call.id else "")
-        return _with_parts(choice, [*choice.parts[: index + 1], copy, *choice.parts[index + 1 :]])
-    return None
+def _wrong_finish(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
+    yield replace(choice, finish_reason="stop" if _calls(choice) else "tool_calls")
 
 
-def _wrong_finish(choice: Choice) -> Choice:
-    return replace(choice, finish_reason="stop" if _calls(choice) else "tool_calls")
-
-
-def _one_call_less(choice: Choice) -> Choice | None:
+def _one_call_less(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
     calls = _calls(choice)
-    if not calls:
-        return None
-    parts = [part for i, part in enumerate(choice.parts) if i != calls[-1][0]]
     finish = choice.finish_reason if len(calls) > 1 else "stop"
-    return replace(_with_parts(choice, parts), finish_reason=finish)
+    for index, _call in calls:
+        yield replace(_with_part(choice, index), finish_reason=finish)
 
 
-def _other_order(choice: Choice) -> Choice | None:
-    calls = _calls(choice)
-    if len(calls) < 2:
-        return None
-    (first, one), (second, other) = calls[:2]
-    parts = list(choice.parts)
-    parts[first], parts[second] = other, one
-    return _with_parts(choice, parts)
+def _other_order(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
+    for (first, one), (second, other) in pairwise(_calls(choice)):
+        parts = list(choice.parts)
+        parts[first], parts[second] = other, one
+        yield _with_parts(choice, parts)
 
 
-def _other_number(text: str) -> str | None:
-    found = _NUMBER.search(text)
-    if found is None:
-        return None
-    number = float(found[0]) if "." in found[0] else int(found[0])
-    return f"{text[: found.start()]}{_larger(number)}{text[found.end() :]}"
-
-
-def _larger(number: float) -> float:
-    changed = number * FACTOR or 1
-    return int(changed) if changed == int(changed) else changed
-
-
-def _other_name(text: str) -> str | None:
-    found = _NAME.search(text)
-    if found is None:
-        return None
-    return f"{text[: found.start()]}{_reversed_name(found[0])}{text[found.end() :]}"
-
-
-def _reversed_name(name: str) -> str:
-    return name[::-1].capitalize() if name[::-1].lower() != name.lower() else f"{name}s"
-
-
-def _other_value(value: Json) -> Json:
-    """Return the value with its first scalar changed to another one of its type."""
-    changed, _ = _replace_first(value)
-    return changed
-
-
-def _replace_first(value: Json) -> tuple[Json, bool]:
-    match value:
-        case bool():
-            return not value, True
-        case int() | float():
-            return _larger(value), True
-        case str():
-            return _other_number(value) or (_reversed_name(value) if value else OTHER_TEXT), True
-        case list():
-            for index, member in enumerate(value):
-                changed, done = _replace_first(member)
-                if done:
-                    return [*value[:index], changed, *value[index + 1 :]], True
-        case dict():
-            for key, member in value.items():
-                changed, done = _replace_first(member)
-                if done:
-                    return {**value, key: changed}, True
-    return value, False
-
-
-def _object(text: str) -> dict[str, Json] | None:
-    try:
-        value = json.loads(text)
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None
-
-
-def _other_argument(call: ToolCallPart) -> str | None:
+def _other_arguments(call: ToolCallPart, request: CanonicalRequest) -> Iterator[str]:
     if call.custom:
-        return _other_number(call.arguments) or f"{call.arguments} {OTHER_TEXT}"
-    arguments = _object(call.arguments)
-    return compact_json(_other_value(arguments)) if arguments else None
+        numbers = list(other_numbers(call.arguments))
+        yield from numbers or [f"{call.arguments} {OTHER_TEXT}"]
+        return
+    name = (call.namespace, call.name)
+    schemas = (tool.schema for tool in request.tools if (tool.namespace, tool.name) == name)
+    for arguments in other_objects(read_object(call.arguments) or {}, next(schemas, None)):
+        yield compact_json(arguments)
 
 
-def _argument_left_out(call: ToolCallPart) -> str | None:
-    arguments = None if call.custom else _object(call.arguments)
-    if not arguments:
-        return None
-    return compact_json(dict(list(arguments.items())[:-1]))
+def _arguments_left_out(call: ToolCallPart, _: CanonicalRequest) -> Iterator[str]:
+    arguments = {} if call.custom else read_object(call.arguments) or {}
+    for left_out in arguments:
+        yield compact_json({key: value for key, value in arguments.items() if key != left_out})
 
 
-def _other_field(text: str) -> str | None:
-    value = _object(text)
-    return compact_json(_other_value(value)) if value else None
+def _other_fields(choice: Choice, request: CanonicalRequest) -> Iterator[Choice]:
+    schema = request.json.schema if request.json else None
+    return _changed_texts(
+        choice,
+        lambda part: map(compact_json, other_objects(read_object(part.text) or {}, schema)),
+    )
+
+
+def _contradictions(text: str, request: CanonicalRequest) -> Iterator[str]:
+    return contradictions(text, "\n".join(result.content for result in request.tool_results))
 
 
 _ALL: tuple[Alteration, ...] = (
-    Alteration("empty_answer", "an empty answer", _empty, broken=True),
+    Alteration("empty_answer", "an empty answer", _empty),
     Alteration("max_tokens", "cut off by max_tokens", _cut_by_max_tokens, broken=True),
-    Alteration("refusal", "a refusal", _refusal, broken=True),
-    Alteration("broken_arguments", "arguments that are not JSON", _broken_arguments, broken=True),
+    Alteration("refusal", "a refusal", _refusal),
+    Alteration(
+        "broken_arguments",
+        "arguments that are not JSON",
+        _in_calls(_broken_arguments),
+        broken=True,
+    ),
     Alteration("unknown_tool", "a call of an unknown tool", _unknown_tool, broken=True),
-    Alteration("call_twice", "the same tool call twice", _call_twice, broken=True),
+    Alteration("call_twice", "the same tool call twice", _call_twice),
     Alteration("wrong_finish", "a wrong finish reason", _wrong_finish, broken=True),
-    Alteration("number", "another number", lambda choice: _changed_text(choice, _other_number)),
-    Alteration("name", "another name", lambda choice: _changed_text(choice, _other_name)),
-    Alteration("field", "another field", lambda choice: _changed_text(choice, _other_field)),
-    Alteration(
-        "argument", "another argument", lambda choice: _changed_call(choice, _other_argument)
-    ),
-    Alteration(
-        "no_argument",
-        "one argument less",
-        lambda choice: _changed_call(choice, _argument_left_out),
-    ),
+    Alteration("result", "a contradiction to a tool's result", _in_prose(_contradictions)),
+    Alteration("number", "another number", _in_prose(lambda text, _: other_numbers(text))),
+    Alteration("name", "another name", _in_prose(lambda text, _: other_names(text))),
+    Alteration("field", "another field", _other_fields),
+    Alteration("argument", "another argument", _in_calls(_other_arguments)),
+    Alteration("no_argument", "one argument less", _in_calls(_arguments_left_out)),
     Alteration("call_order", "calls in another order", _other_order),
     Alteration("no_call", "one call less", _one_call_less),
-    Alteration(
-        "language",
-        "another language",
-        lambda choice: _changed_text(choice, lambda _: OTHER_LANGUAGE),
-    ),
+    Alteration("language", "another language", _in_prose(lambda text, _: iter([OTHER_LANGUAGE]))),
 )
 ALTERATIONS: Mapping[str, Alteration] = {alteration.name: alteration for alteration in _ALL}

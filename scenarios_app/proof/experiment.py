@@ -1,0 +1,108 @@
+"""What all sweeps share: the results of one, and the description of an experiment, which is what
+`torture` and `mutants` differ in."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+from scenarios_app.proof.kinds import Answer, Kind
+from scenarios_app.proof.outcome import Judgement, Observation
+from scenarios_app.proof.plan import Cell, Place
+
+
+@dataclass(frozen=True, slots=True)
+class CellResult:
+    """A cell that was run; what follows its judgement is that of its run."""
+
+    cell: Cell
+    judgement: Judgement
+    exit_code: int
+    seconds: float
+    output: str
+    transcript: Sequence[Mapping[str, Any]]
+
+
+@dataclass(slots=True)
+class Sweep:
+    """The cells of a sweep and the results so far; `left_out_because` says why others have none.
+
+    `clean` is the run without changes: its exit code, seconds and number of requests. `unused` are
+    the steps from which no answer came. Sweeps of tests have no `command`.
+    """
+
+    cells: Sequence[Cell]
+    seed: int = 0
+    clean: Mapping[str, float] = field(default_factory=dict)
+    results: dict[Cell, CellResult] = field(default_factory=dict)
+    left_out_because: str = "the budget was used up"
+    command: str = ""
+    unused: Sequence[str] = ()
+
+    @property
+    def left_out(self) -> int:
+        """How many cells should have been run and were not."""
+        return sum(1 for cell in self.cells if not cell.reason and cell not in self.results)
+
+
+class Again(Protocol):
+    """Returns the shell command that runs cells of one name alone."""
+
+    def __call__(self, *cells: Cell) -> str: ...
+
+
+ReportText: TypeAlias = Callable[[Sweep, Sequence[str], Again], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A file that a sweep can write: what `--help` says of it, and how its text is made."""
+
+    help: str
+    text: ReportText
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Experiment:
+    """What a sweep changes, how it judges a run, and what it reports.
+
+    `cells_of` yields the cells of these kinds at an answer of the clean run, given its place and a
+    name for it. `outcomes` have their meanings; a sweep fails by those in `fail_on`. An experiment
+    with a `score`, from 0 to 1, can fail by a smaller one than wanted.
+    """
+
+    name: str
+    help: str
+    kinds: Sequence[Kind]
+    cells_of: Callable[[Answer, Place, str, Sequence[Kind]], Iterator[Cell]]
+    judge: Callable[[Cell, Observation, Observation], Judgement]
+    outcomes: Mapping[str, str]
+    fail_on: Sequence[str]
+    text: ReportText
+    reports: Mapping[str, Report]
+    found: Callable[[Sweep], set[str]]
+    score: Callable[[Sweep], float | None] | None = None
+
+    def kind(self, name: str) -> Kind:
+        return next(kind for kind in self.kinds if kind.name == name)
+
+    def fails(self, sweep: Sweep, fail_on: Sequence[str], fail_under: float | None) -> bool:
+        """Return whether a sweep fails by its outcomes, or by its score in percent."""
+        score = self.score(sweep) if self.score is not None else None
+        if fail_under is not None and score is not None and 100 * score < fail_under:
+            return True
+        return not self.found(sweep).isdisjoint(fail_on)
+
+    def fail_on_outcomes(
+        self, wanted: Sequence[str] | None, fail_under: float | None
+    ) -> Sequence[str]:
+        """Return the outcomes that fail a sweep: those wanted, else the default ones, which a
+        wanted score replaces."""
+        if wanted is not None:
+            return wanted
+        return self.fail_on if fail_under is None else ()
+
+
+def write_report(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")

@@ -1,0 +1,236 @@
+"""`mockllm mutants`: one change of the script at a time, and whether a test notices it."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import groupby
+from typing import Any
+
+from scenarios_app.engine.producing.alterations import ALTERATIONS
+from scenarios_app.proof import command
+from scenarios_app.proof.experiment import Again, Experiment, Report, Sweep
+from scenarios_app.proof.kinds import Answer, Kind
+from scenarios_app.proof.outcome import Judgement, Observation, was_struck
+from scenarios_app.proof.plan import Cell, Place
+from scenarios_app.proof.reports import STYLE
+from scenarios_app.verdict.reports import Case, junit
+
+HELP = (
+    "Repeats a command with one change of the script at a time. Lists those that it does not "
+    "notice. The exit code is 0, 1 if a mutant survived or the score is below --fail-under, 2 if "
+    "the command cannot be swept."
+)
+OUTCOMES = {
+    "killed": "a test failed, or did not end in time",
+    "survived": "all tests that use the step stay green",
+    "unused": "the step did not answer",
+}
+KINDS: tuple[Kind, ...] = tuple(
+    Kind(one.name, one.words, {"alteration": one.name}, signs=(), needs="any")
+    for one in ALTERATIONS.values()
+    if not one.broken
+)
+
+
+def cells_of(answer: Answer, place: Place, _: str, kinds: Sequence[Kind]) -> Iterator[Cell]:
+    """Yield a cell for each alteration of the answer that the server offers."""
+    for kind in kinds:
+        for one in answer["variants"]:
+            if one["alteration"] != kind.name:
+                continue
+            nth = one["nth"]
+            name = f"{kind.name}.{nth}@{place.step}" if nth > 1 else f"{kind.name}@{place.step}"
+            change = {"step": place.step, "nth": nth, **kind.change}
+            reason = answer["equivalent_changes"].get(kind.name, "")
+            yield Cell(name, kind, place, change, one["before"], one["after"], reason)
+
+
+def judge(cell: Cell, clean: Observation, run: Observation) -> Judgement:
+    """Return whether a run noticed the change of a script."""
+    program = run.program
+    if not was_struck(run):
+        return Judgement("unused", f"{cell.place.step} did not answer in this run")
+    if program.hung:
+        return Judgement("killed", "it did not end in time")
+    if program.code:
+        return Judgement("killed", f"exit code {program.code}")
+    return Judgement("survived", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A changed script with its outcome in all tests that use the step, or an unused step."""
+
+    step: str
+    outcome: str
+    tests: Sequence[str] = ()
+    cells: Sequence[Cell] = ()
+
+    @property
+    def change(self) -> str:
+        return self.cells[0].kind.label if self.cells else ""
+
+    @property
+    def difference(self) -> str:
+        """Return what the change does to the answer, in words."""
+        before, after = self.cells[0].before, self.cells[0].after
+        if before and after:
+            return f"{before} becomes {after}"
+        return f"{after} is added" if after else f"{before or 'the answer'} is left out"
+
+
+def mutants_of(sweep: Sweep) -> list[Mutant]:
+    """Return the mutants that were run, in the order of their steps, and then the unused steps."""
+    mutants = []
+    for _, group in groupby(sorted(sweep.results, key=_order), _key):
+        cells = list(group)
+        outcomes = {sweep.results[cell].judgement.outcome for cell in cells}
+        tests = [sweep.command] if sweep.command else [cell.place.session for cell in cells]
+        worst = next(outcome for outcome in OUTCOMES if outcome in outcomes)
+        mutants.append(Mutant(cells[0].place.step, worst, tests, cells))
+    return [*mutants, *(Mutant(step, "unused") for step in sorted(sweep.unused))]
+
+
+def _key(cell: Cell) -> tuple[str, str, int, int]:
+    """Return what equal changes of one step have in common, whichever test uses it."""
+    kinds = [kind.name for kind in KINDS]
+    return (
+        cell.place.owner,
+        cell.place.step,
+        kinds.index(cell.kind.name),
+        cell.change["nth"],
+    )
+
+
+def _order(cell: Cell) -> tuple[Any, ...]:
+    return (*_key(cell), cell.place.session, cell.place.number)
+
+
+def _counts(sweep: Sweep) -> Counter[str]:
+    return Counter(mutant.outcome for mutant in mutants_of(sweep))
+
+
+def score(sweep: Sweep) -> float | None:
+    """Return which part of the mutants was killed, or None if none was killed or survived."""
+    counts = _counts(sweep)
+    run = counts["killed"] + counts["survived"]
+    return counts["killed"] / run if run else None
+
+
+def text_report(sweep: Sweep, fail_on: Sequence[str], again: Again) -> str:
+    """Return a paragraph for each survivor, what was left out, and the score."""
+    lines: list[str] = []
+    for mutant in mutants_of(sweep):
+        if mutant.outcome == "survived":
+            stay = "stays" if len(mutant.tests) == 1 else "stay"
+            lines += [
+                f"{', '.join(mutant.tests)} {stay} green when {mutant.difference}",
+                f"  {mutant.change} at {mutant.step}",
+                f"  again: {again(*mutant.cells)}",
+                "",
+            ]
+    lines += [f"unused, since no answer came from it: {step}" for step in sorted(sweep.unused)]
+    lines += [
+        f"left out as equivalent: {cell.kind.label} at {cell.place.step}: {cell.reason}"
+        for cell in _equivalent(sweep)
+    ]
+    if sweep.left_out:
+        lines.append(f"{sweep.left_out} mutants were left out: {sweep.left_out_because}")
+    counts, part = _counts(sweep), score(sweep)
+    percent = "none, since no mutant was run" if part is None else f"{100 * part:.0f} %"
+    return "\n".join(
+        [*lines, f"score: {percent}, {counts['killed']} killed, {counts['survived']} survived"]
+    )
+
+
+def _equivalent(sweep: Sweep) -> list[Cell]:
+    """Return a cell for each kind of change that a step declares to be equivalent."""
+    cells = sorted((cell for cell in sweep.cells if cell.reason), key=_order)
+    return list({_key(cell)[:3]: cell for cell in cells}.values())
+
+
+def json_report(sweep: Sweep, fail_on: Sequence[str], again: Again) -> str:
+    """Return the mutants as JSON, the same for equal sweeps."""
+    part = score(sweep)
+    body = {
+        "seed": sweep.seed,
+        "mutants": [_body(mutant, again) for mutant in mutants_of(sweep)],
+        "score": None if part is None else round(part, 2),
+        "equivalent": [
+            {"step": cell.place.step, "change": cell.kind.label, "reason": cell.reason}
+            for cell in _equivalent(sweep)
+        ],
+        "skipped": sweep.left_out,
+    }
+    return json.dumps(body, indent=1, ensure_ascii=False) + "\n"
+
+
+def _body(mutant: Mutant, again: Again) -> dict[str, Any]:
+    cell = mutant.cells[0] if mutant.cells else None
+    return {
+        "step": mutant.step,
+        "change": mutant.change,
+        "kind": cell.kind.name if cell else "",
+        "before": cell.before if cell else "",
+        "after": cell.after if cell else "",
+        "outcome": mutant.outcome,
+        "tests": list(mutant.tests),
+        "repeat": again(*mutant.cells) if cell else "",
+    }
+
+
+def junit_report(sweep: Sweep, fail_on: Sequence[str], again: Again) -> str:
+    """Return a JUnit case for each mutant; those with an outcome in `fail_on` fail."""
+    cases = []
+    for mutant in mutants_of(sweep):
+        name = f"{mutant.change}: {mutant.difference}" if mutant.cells else mutant.step
+        text = f"{mutant.outcome}: {', '.join(mutant.tests)}"
+        cases.append(Case(mutant.step, name, (text,) if mutant.outcome in fail_on else ()))
+    return junit("mockllm mutants", cases)
+
+
+def html_report(sweep: Sweep, fail_on: Sequence[str], again: Again) -> str:
+    """Return a page with a table of the mutants, survivors first."""
+    mutants = sorted(mutants_of(sweep), key=lambda mutant: mutant.outcome != "survived")
+    rows = "".join(
+        f"<tr><td>{escape(one['step'])}</td><td>{escape(one['change'])}</td>"
+        f"<td>{escape(one['before'])}</td><td>{escape(one['after'])}</td>"
+        f'<td class="{one["outcome"]}">{one["outcome"]}</td>'
+        f"<td>{'<br>'.join(map(escape, one['tests']))}</td><td>{escape(one['repeat'])}</td></tr>"
+        for one in (_body(mutant, again) for mutant in mutants)
+    )
+    heads = "".join(
+        f"<th>{head}</th>"
+        for head in ("step", "change", "before", "after", "outcome", "tests", "again")
+    )
+    summary = text_report(sweep, fail_on, again).splitlines()[-1]
+    return (
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>mockllm mutants</title>'
+        f"<style>{STYLE}td.survived {{ background: #c223 }}</style><h1>mockllm mutants</h1>"
+        f"<p>{escape(summary)}</p><table><tr>{heads}</tr>{rows}</table></html>\n"
+    )
+
+
+MUTANTS = Experiment(
+    "mutants",
+    HELP,
+    KINDS,
+    cells_of,
+    judge,
+    OUTCOMES,
+    ("survived",),
+    text_report,
+    {
+        "json": Report("write the mutants as JSON", json_report),
+        "html": Report("write a page with a table of the mutants", html_report),
+        "junit": Report("write the mutants as JUnit XML", junit_report),
+    },
+    found=lambda sweep: {mutant.outcome for mutant in mutants_of(sweep)},
+    score=score,
+)
+
+
+def main(arguments: Sequence[str]) -> int:
+    return command.main(MUTANTS, arguments)

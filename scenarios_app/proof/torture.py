@@ -1,0 +1,41 @@
+"""`mockllm torture`: one fault at one answer at a time."""
+
+from collections.abc import Iterator, Sequence
+
+from scenarios_app.proof import command
+from scenarios_app.proof.experiment import Experiment
+from scenarios_app.proof.kinds import KINDS, Answer, Kind
+from scenarios_app.proof.outcome import OUTCOMES, judge_run
+from scenarios_app.proof.plan import Cell, Place
+from scenarios_app.proof.reports import FAIL_ON, REPORTS, text_report
+
+HELP = (
+    "Repeats a command with one fault at one answer at a time. Prints how it took each. "
+    "The exit code is 0, 1 if an outcome of --fail-on came, 2 if the command cannot be swept."
+)
+
+
+def cells_of(answer: Answer, place: Place, where: str, kinds: Sequence[Kind]) -> Iterator[Cell]:
+    """Yield a cell for each kind of trouble that fits the answer."""
+    for kind in kinds:
+        if kind.applies(answer):
+            change = {"answer": place.number, **kind.change}
+            yield Cell(f"{kind.name}@{where}", kind, place, change)
+
+
+TORTURE = Experiment(
+    "torture",
+    HELP,
+    KINDS,
+    cells_of,
+    judge_run,
+    OUTCOMES,
+    FAIL_ON,
+    text_report,
+    REPORTS,
+    found=lambda sweep: {result.judgement.outcome for result in sweep.results.values()},
+)
+
+
+def main(arguments: Sequence[str]) -> int:
+    return command.main(TORTURE, arguments)
