@@ -77,19 +77,16 @@ class NumberedAnswer(msgspec.Struct):
         """Return the name of the change that was applied, or an empty string."""
         return self.change.name if self.change is not None and self.changed else ""
 
-    def note(self, choice: Choice, request: CanonicalRequest) -> None:
-        """Note what the answer holds, and how it could be altered."""
+    def altered(self, response: CanonicalResponse, request: CanonicalRequest) -> CanonicalResponse:
+        """Note what the response holds and how it could be altered, and return it altered if its
+        change wants that."""
+        if not response.choices:
+            return response
+        choice = response.choices[0]
         parts: Sequence[AnswerPart] = choice.parts
         self.text = "".join(part.text for part in parts if isinstance(part, TextPart))
         self.calls = tuple(part.full_name for part in parts if isinstance(part, ToolCallPart))
         self.variants = tuple(variants_of(choice, request))
-
-    def altered(self, response: CanonicalResponse, request: CanonicalRequest) -> CanonicalResponse:
-        """Note what the response holds, and return it altered if its change wants that."""
-        if not response.choices:
-            return response
-        before = response.choices[0]
-        self.note(before, request)
         change = self.change
         if change is None or not change.alteration:
             return response
@@ -97,7 +94,7 @@ class NumberedAnswer(msgspec.Struct):
         if choices is None:
             return response
         self.changed = True
-        self.before, self.after = difference(before, choices[0])
+        self.before, self.after = difference(choice, choices[0])
         return msgspec.structs.replace(response, choices=choices)
 
     def moved(self, fault: Fault, choices: Sequence[Choice], words_per_chunk: int) -> Fault:

@@ -16,6 +16,7 @@ from scenarios_app.engine.changes import AnswerChanges, Change, NumberedAnswer
 from scenarios_app.engine.document import DocumentError, load_fault
 from scenarios_app.engine.matching.select import Decision
 from scenarios_app.engine.parts import AnswerPart, TextPart, ToolCallPart
+from scenarios_app.engine.producing.alterations import Variant
 from scenarios_app.engine.scenario import Fault
 from scenarios_app.engine.state import StepRef
 
@@ -102,10 +103,26 @@ def test_numbered_answer_says_what_the_answer_held_before_it_was_altered() -> No
     numbered = strike(changes)
     assert numbered is not None and numbered.change_name == "", "not applied yet"
     parts = (TextPart("It is 21."), ToolCallPart("", "f", "{}", namespace="ns"))
-    altered = numbered.altered(response(*parts))
+    altered = numbered.altered(response(*parts), asked())
     assert altered.choices[0].parts[0] == TextPart("It is 2100.")
     assert (numbered.text, numbered.calls) == ("It is 21.", ("ns.f",))
     assert numbered.change_name == "number"
+    assert (numbered.before, numbered.after) == ("21", "2100")
+    assert Variant("number", 1, "21", "2100") in numbered.variants
+
+
+def test_change_of_a_step_strikes_whenever_it_answers_and_is_consumed_as_usual() -> None:
+    changes = AnswerChanges()
+    changes.start(None, [Change(alteration="number", step="s/1", nth=2)])
+    for _ in range(2):
+        assert strike(changes) is None
+        numbered = changes.count("a", STEP, asked())
+        altered = numbered.altered(response(TextPart("1 or 2")), asked())
+        assert altered.choices[0].parts == (TextPart("1 or 200"),)
+        assert numbered.change_name == "number"
+    other = changes.count("a", StepRef("s", "k2", "2"), asked())
+    assert other.change is None
+    assert changes.left_open("a", asked("more")) is None
 
 
 def test_alteration_that_does_not_apply_leaves_the_answer() -> None:
@@ -114,15 +131,16 @@ def test_alteration_that_does_not_apply_leaves_the_answer() -> None:
     numbered = strike(changes)
     assert numbered is not None
     before = response(TextPart("a"))
-    assert numbered.altered(before) is before and numbered.change_name == ""
+    assert numbered.altered(before, asked()) is before and numbered.change_name == ""
 
 
 def test_answer_without_an_alteration_is_only_noted() -> None:
     numbered = AnswerChanges().count("a", STEP, asked())
     before = response(TextPart("a"))
-    assert numbered.altered(before) is before and numbered.text == "a"
+    assert numbered.altered(before, asked()) is before and numbered.text == "a"
     none = CanonicalResponse("id", 0, "m", (), Usage(1, 1))
-    assert numbered.altered(none) is none and numbered.text == ""
+    empty = AnswerChanges().count("a", STEP, asked())
+    assert empty.altered(none, asked()) is none and empty.variants == ()
 
 
 def test_fault_moves_into_the_part_that_its_change_names() -> None:

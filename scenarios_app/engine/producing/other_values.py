@@ -102,7 +102,8 @@ def _changed_once(value: Json, allowed: Sequence[Json]) -> Iterator[Iterator[Jso
         case None:
             return
         case _:
-            yield (one for one in (other_value(value), *allowed) if one != value)
+            listed = [one for one in allowed if type(one) is type(value) and one != value]
+            yield iter([other_value(value), *listed])
 
 
 def other_value(value: bool | int | float | str) -> Json:

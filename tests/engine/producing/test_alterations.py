@@ -2,23 +2,40 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
-from scenarios_app.engine.canonical import Choice, FinishReason
+from scenarios_app.engine.canonical import (
+    CanonicalRequest,
+    Choice,
+    FinishReason,
+    JsonFormat,
+    Message,
+    Tool,
+)
+from scenarios_app.engine.document.scenario import EquivalentChangesDocument
+from scenarios_app.engine.document.schema_maker import json_schema
 from scenarios_app.engine.parts import (
     AnswerPart,
     Chunk,
+    Citation,
     ReasoningPart,
+    RefusalPart,
     TextPart,
     ToolCallPart,
+    ToolResultPart,
     produced_text,
 )
 from scenarios_app.engine.producing.alterations import (
     ALTERATIONS,
+    MAX_VARIANTS,
     OTHER_LANGUAGE,
     REFUSAL,
     UNKNOWN_TOOL,
+    Variant,
     alter,
+    difference,
+    variants_of,
 )
 
 
@@ -35,13 +52,32 @@ CALL = choice(TextPart("One moment."), call('{"to":"Anna","sum":19}'), finish="t
 CALLS = choice(call('{"n":1}'), call('{"n":2}', "log", id="c2"), finish="tool_calls")
 
 
-def altered(name: str, before: Choice) -> Any:
+REQUEST = CanonicalRequest("openai", "/", "/", "m")
+
+
+def asked(*results: str, **keys: Any) -> CanonicalRequest:
+    """A request with these tool results."""
+    parts = tuple(ToolResultPart("c1", "f", result) for result in results)
+    return msgspec.structs.replace(REQUEST, messages=(Message("tool", parts),), **keys)
+
+
+def altered(
+    name: str, before: Choice, nth: int = 1, request: CanonicalRequest = REQUEST
+) -> tuple[list[str], str] | None:
     """Return what the alteration makes: texts, calls and the finish reason; None for nothing."""
-    choices = alter(name, [before])
+    choices = alter(name, [before], request, nth=nth)
     if choices is None:
         return None
     (after,) = choices
     return list(map(produced_text, after.parts)), after.finish_reason
+
+
+def all_altered(name: str, before: Choice, request: CanonicalRequest = REQUEST) -> list[str]:
+    """Return what the alteration makes at each place, as one text."""
+    return [
+        " ".join(map(produced_text, choice.parts))
+        for choice in ALTERATIONS[name].apply(before, request)
+    ]
 
 
 CASES: list[tuple[str, Choice, Any]] = [
@@ -78,12 +114,12 @@ CASES: list[tuple[str, Choice, Any]] = [
     ("argument", choice(call("{")), None),
     ("argument", choice(call("ls 5", custom=True)), (["payls 500"], "stop")),
     ("argument", choice(call("ls", custom=True)), (["payls altered"], "stop")),
-    ("no_argument", CALL, (["One moment.", 'pay{"to":"Anna"}'], "tool_calls")),
+    ("no_argument", CALL, (["One moment.", 'pay{"sum":19}'], "tool_calls")),
     ("no_argument", choice(call("ls", custom=True)), None),
     ("no_argument", choice(call("{}")), None),
     ("call_order", CALLS, (['log{"n":2}', 'pay{"n":1}'], "tool_calls")),
     ("call_order", CALL, None),
-    ("no_call", CALLS, (['pay{"n":1}'], "tool_calls")),
+    ("no_call", CALLS, (['log{"n":2}'], "tool_calls")),
     ("no_call", CALL, (["One moment."], "stop")),
     ("no_call", TEXT, None),
     ("language", TEXT, (["hm", OTHER_LANGUAGE], "stop")),
@@ -95,18 +131,135 @@ def test_alteration_changes_one_thing(name: str, before: Choice, after: Any) -> 
     assert altered(name, before) == after
 
 
+PLACES: list[tuple[str, Choice, list[str]]] = [
+    (
+        "number",
+        choice(TextPart("1,900 of 2,"), TextPart("3 x4")),
+        ["190000 of 2, 3 x4", "1,900 of 200, 3 x4", "1,900 of 2, 300 x4"],
+    ),
+    ("number", choice(TextPart("[1,2]")), ["[100,2]"]),
+    ("number", choice(TextPart('{"a": 1}')), []),
+    ("number", choice(TextPart("1", is_json=True)), []),
+    ("name", choice(TextPart("Is Paris by Rome?")), ["Is Sirap by Rome?", "Is Paris by Emor?"]),
+    (
+        "field",
+        choice(TextPart('{"a":1,"b":["x",null]}')),
+        ['{"a":100,"b":["x",null]}', '{"a":1,"b":["xs",null]}'],
+    ),
+    (
+        "argument",
+        CALL,
+        ['One moment. pay{"to":"Annas","sum":19}', 'One moment. pay{"to":"Anna","sum":1900}'],
+    ),
+    ("no_argument", CALL, ['One moment. pay{"sum":19}', 'One moment. pay{"to":"Anna"}']),
+    ("no_call", CALLS, ['log{"n":2}', 'pay{"n":1}']),
+    ("call_twice", CALLS, ['pay{"n":1} pay{"n":1} log{"n":2}', 'pay{"n":1} log{"n":2} log{"n":2}']),
+    ("language", choice(TextPart('{"a": 1}'), TextPart(" ")), []),
+]
+
+
+@pytest.mark.parametrize(("name", "before", "places"), PLACES)
+def test_alteration_applies_at_each_place_of_its_kind(
+    name: str, before: Choice, places: list[str]
+) -> None:
+    assert all_altered(name, before) == places
+    for nth, text in enumerate(places, 1):
+        found = altered(name, before, nth)
+        assert found is not None and " ".join(found[0]) == text
+    assert altered(name, before, len(places) + 1) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "results", "expected"),
+    [
+        (
+            "It is 21 or 21.5 in Paris, 21!",
+            ["Paris: 21"],
+            ["It is 2100 or 21.5 in Paris, 2100!", "It is 21 or 21.5 in Sirap, 21!"],
+        ),
+        ("Paris is sunny.", ["lonDon"], []),
+        ("The order is shipped.", ["state: shipped", "x"], ["The order is not shipped."]),
+        ("Fine.", [], []),
+    ],
+)
+def test_contradiction_changes_what_the_text_repeats_of_the_results(
+    text: str, results: list[str], expected: list[str]
+) -> None:
+    assert all_altered("result", choice(TextPart(text)), asked(*results)) == expected
+
+
+STATES = {
+    "type": "object",
+    "properties": {"state": {"anyOf": [{"enum": ["open", "done"]}]}, "n": {"maximum": 9}},
+}
+
+
+def test_field_and_argument_stay_valid_by_their_schemas() -> None:
+    text = choice(TextPart('{"state":"open","n":1}'))
+    wanted = msgspec.structs.replace(REQUEST, json=JsonFormat(STATES, "response_format"))
+    assert all_altered("field", text, wanted) == ['{"state":"done","n":1}']
+    offered = msgspec.structs.replace(
+        REQUEST, tools=(Tool("log"), Tool("pay", schema=STATES), Tool("pay", namespace="n"))
+    )
+    with_call = choice(call('{"state":"done"}'))
+    assert all_altered("argument", with_call, offered) == ['pay{"state":"open"}']
+    assert all_altered("argument", with_call) == ['pay{"state":"Enod"}']
+
+
+def test_broken_schema_restricts_nothing() -> None:
+    wanted = msgspec.structs.replace(REQUEST, json=JsonFormat({"type": 7}, "response_format"))
+    assert all_altered("field", choice(TextPart('{"n":1}')), wanted) == ['{"n":100}']
+
+
+def test_variants_are_the_different_answers_that_a_model_could_give() -> None:
+    found = list(variants_of(choice(TextPart("It is 21.")), asked("21")))
+    assert found == [
+        Variant("empty_answer", 1, "It is 21.", ""),
+        Variant("refusal", 1, "It is 21", REFUSAL.rstrip(".")),
+        Variant("result", 1, "21", "2100"),
+        Variant("language", 1, "It is 21", OTHER_LANGUAGE.rstrip(".")),
+    ], "`number` is the same as `result`"
+    many = choice(TextPart(" and ".join(map(str, range(50)))))
+    numbers = [one for one in variants_of(many, REQUEST) if one.alteration == "number"]
+    assert len(numbers) == MAX_VARIANTS
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        (CALL, choice(TextPart("One moment."), call('{"to":"Anna"}')), ("sum=19", "")),
+        (choice(call("ls", custom=True)), choice(call("rm", custom=True)), ("ls", "rm")),
+        (choice(call("{")), choice(call("")), ("{", "")),
+        (TEXT, TEXT, ("", "")),
+        (choice(RefusalPart("x" * 200)), choice(), (f"{'x' * 119}…", "")),
+    ],
+)
+def test_difference_is_the_words_between_those_in_common(
+    one: Choice, other: Choice, expected: tuple[str, str]
+) -> None:
+    assert difference(one, other) == expected
+
+
 def test_every_alteration_has_a_case_and_a_name_for_people() -> None:
-    assert {case[0] for case in CASES} == set(ALTERATIONS)
+    assert {case[0] for case in CASES} | {"result"} == set(ALTERATIONS)
     assert all(alteration.words for alteration in ALTERATIONS.values())
 
 
+def test_steps_can_declare_every_alteration_that_a_model_could_make_equivalent() -> None:
+    possible = [name for name, one in ALTERATIONS.items() if not one.broken]
+    assert list(EquivalentChangesDocument.model_fields) == possible
+    keys = json_schema()["$defs"]["EquivalentChangesDocument"]["properties"]
+    assert all(ALTERATIONS[name].words in key["description"] for name, key in keys.items())
+
+
 def test_only_the_first_choice_is_altered_and_an_answer_without_choices_is_not() -> None:
-    choices = alter("refusal", [TEXT, TEXT])
+    choices = alter("refusal", [TEXT, TEXT], REQUEST)
     assert choices is not None and choices[1] is TEXT
-    assert alter("refusal", []) is None
+    assert alter("refusal", [], REQUEST) is None
 
 
-def test_scripted_chunks_go_with_the_parts_that_they_belong_to() -> None:
-    chunked = choice(TextPart("a 1"), chunks=(Chunk(0, "a"), Chunk(0, " 1")))
-    choices = alter("number", [chunked])
+def test_scripted_chunks_and_citations_go_with_the_text_that_they_belong_to() -> None:
+    cited = TextPart("a 1", citations=(Citation(url="u"),))
+    choices = alter("number", [choice(cited, chunks=(Chunk(0, "a"), Chunk(0, " 1")))], REQUEST)
     assert choices is not None and choices[0].chunks is None
+    assert choices[0].parts == (TextPart("a 100"),)
