@@ -227,7 +227,6 @@ KINDS: tuple[Kind, ...] = (
         "socket",
     ),
 )
-BY_NAME: Mapping[str, Kind] = {kind.name: kind for kind in KINDS}
 
 # What an altered answer shows if a program prints it.
 ALTERED_TEXTS: Mapping[str, str] = {"refusal": REFUSAL}

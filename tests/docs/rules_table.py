@@ -1,6 +1,7 @@
 """The tables of the rules of clients, and of what sweeps put into answers, from the code."""
 
 from scenarios_app.engine.producing.alterations import ALTERATIONS
+from scenarios_app.proof import mutants
 from scenarios_app.proof.kinds import KINDS
 from scenarios_app.proof.outcome import OUTCOMES
 from scenarios_app.proof.reports import FAIL_ON, SIGNS
@@ -25,6 +26,22 @@ NEEDS = {
 }
 
 
+MUTANT_NEEDS = {
+    "empty_answer": "every answer",
+    "refusal": "every answer",
+    "call_twice": "each tool call",
+    "result": "each number and name of a tool's result that a text repeats",
+    "number": "each number in a text",
+    "name": "each name in a text",
+    "field": "each value in a text that is a JSON object",
+    "argument": "each value in the arguments of a tool call",
+    "no_argument": "each argument of a tool call",
+    "call_order": "each two neighbouring tool calls",
+    "no_call": "each tool call",
+    "language": "each text",
+}
+
+
 def kinds_table() -> str:
     """Each kind of trouble of a sweep, and the answers that it fits."""
     rows = [(f"`{kind.name}`", kind.label, NEEDS[kind.needs]) for kind in KINDS]
@@ -38,6 +55,12 @@ def outcomes_table() -> str:
         for name, meaning in OUTCOMES.items()
     ]
     return table(("outcome", "in the matrix", "meaning", "fails the sweep"), rows)
+
+
+def mutants_table() -> str:
+    """Each change of a script, and the answers that it fits."""
+    rows = [(f"`{kind.name}`", kind.label, MUTANT_NEEDS[kind.name]) for kind in mutants.KINDS]
+    return table(("change", "what the answer becomes", "where"), rows)
 
 
 def alterations_table() -> str:

@@ -11,6 +11,7 @@ from tests.support import fork_server, migrated_database
 # Started, answered and ended by tests of their own.
 TESTED_ELSEWHERE = {
     "torture": "tests/proof/test_command.py",
+    "mutants": "tests/proof/test_mutants_command.py",
     "chat": "tests/chat/test_chat_command.py",
     "control-mcp": "tests/control/mcp",
     "coverage": "tests/verdict",

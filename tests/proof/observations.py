@@ -3,11 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scenarios_app.proof.kinds import BY_NAME, Answer
+from scenarios_app.proof import plan
+from scenarios_app.proof.experiment import CellResult, Sweep
+from scenarios_app.proof.kinds import KINDS, Answer
 from scenarios_app.proof.outcome import Judgement, Observation
-from scenarios_app.proof.plan import Cell, Place, all_cells
+from scenarios_app.proof.plan import Cell, Place
 from scenarios_app.proof.program import ProgramRun
-from scenarios_app.proof.sweep import CellResult, Sweep
+from scenarios_app.proof.torture import TORTURE, cells_of
 
 TEXT = "It is 21 degrees in Paris."
 
@@ -20,7 +22,12 @@ def answer(number: int = 1, *, text: str = TEXT, **keys: Any) -> dict[str, Any]:
 
 
 def cell(kind: str, number: int = 1, session: str = "a") -> Cell:
-    return Cell(f"{kind}@{number}", BY_NAME[kind], Place(session, number, f"s/{number}"))
+    return Cell(f"{kind}@{number}", TORTURE.kind(kind), Place(session, number, f"s/{number}"))
+
+
+def all_cells(answers: Sequence[Answer], **keys: Any) -> list[Cell]:
+    """The cells of a fault sweep."""
+    return plan.all_cells(answers, KINDS, cells_of, **keys)
 
 
 def observed(
@@ -58,5 +65,5 @@ def a_sweep(*outcomes: Any, **keys: Any) -> Sweep:
     return Sweep(cells, results=results, **keys)
 
 
-def again(of: Cell) -> str:
-    return f"run {of.name}"
+def again(*cells: Cell) -> str:
+    return f"run {cells[0].name}"

@@ -2,9 +2,9 @@
 
 import pytest
 
-from scenarios_app.proof.kinds import BY_NAME, KINDS
-from scenarios_app.proof.plan import BadCell, all_cells, find_cell, in_order
-from tests.proof.observations import answer
+from scenarios_app.proof.kinds import KINDS
+from scenarios_app.proof.plan import BadCell, find_cell, in_order
+from tests.proof.observations import all_cells, answer
 
 TEXT_ONLY = {"cut_text", "max_tokens"}
 CALLS_ONLY = {"cut_call", "broken_arguments", "unknown_tool", "call_twice"}
@@ -18,7 +18,7 @@ def kinds_of(*answers: dict[str, object]) -> set[str]:
 
 
 def test_answer_gets_the_kinds_that_fit_it() -> None:
-    everything = set(BY_NAME)
+    everything = {kind.name for kind in KINDS}
     assert kinds_of(answer()) == everything - CALLS_ONLY - SOCKET_ONLY
     assert kinds_of(answer(text="", calls=["f"])) == everything - TEXT_ONLY - SOCKET_ONLY
     assert kinds_of(answer(calls=["f"], socket=True)) == everything
@@ -53,7 +53,7 @@ def test_unknown_kind_or_step_is_named_with_those_there_are(
 
 def test_first_cells_have_each_kind_once_and_then_each_answer() -> None:
     answers = [answer(number, calls=["f"]) for number in range(1, 41)]
-    cells = in_order(all_cells(answers), seed=0)
+    cells = in_order(all_cells(answers), KINDS, seed=0)
     kinds = [kind.name for kind in KINDS if kind.name not in SOCKET_ONLY]
     assert [cell.kind.name for cell in cells[: len(kinds)]] == kinds
     assert len({cell.place for cell in cells[: len(kinds)]}) == len(kinds)
@@ -63,7 +63,9 @@ def test_first_cells_have_each_kind_once_and_then_each_answer() -> None:
 
 def test_same_seed_gives_the_same_order_and_another_seed_another() -> None:
     cells = all_cells([answer(number) for number in range(1, 6)])
-    first, again, other = ([cell.name for cell in in_order(cells, seed=seed)] for seed in (1, 1, 2))
+    first, again, other = (
+        [cell.name for cell in in_order(cells, KINDS, seed=seed)] for seed in (1, 1, 2)
+    )
     assert first == again != other
 
 

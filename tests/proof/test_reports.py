@@ -4,8 +4,8 @@ import json
 import re
 from xml.etree import ElementTree
 
+from scenarios_app.proof.experiment import CellResult, Sweep
 from scenarios_app.proof.outcome import Judgement
-from scenarios_app.proof.plan import all_cells
 from scenarios_app.proof.reports import (
     FAIL_ON,
     html_report,
@@ -13,8 +13,8 @@ from scenarios_app.proof.reports import (
     junit_report,
     text_report,
 )
-from scenarios_app.proof.sweep import INTERRUPTED, CellResult, Sweep
-from tests.proof.observations import a_sweep, again, answer, cell, done
+from scenarios_app.proof.sweep import INTERRUPTED
+from tests.proof.observations import a_sweep, again, all_cells, answer, cell, done
 
 
 def test_text_has_a_row_for_each_kind_and_a_paragraph_for_each_bad_cell() -> None:

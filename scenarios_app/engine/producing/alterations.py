@@ -159,8 +159,7 @@ def _in_calls(change: Callable[[ToolCallPart, CanonicalRequest], Iterator[str]])
     def apply(choice: Choice, request: CanonicalRequest) -> Iterator[Choice]:
         for index, call in _calls(choice):
             for arguments in change(call, request):
-                if arguments != call.arguments:
-                    yield _with_part(choice, index, replace(call, arguments=arguments))
+                yield _with_part(choice, index, replace(call, arguments=arguments))
 
     return apply
 

@@ -84,6 +84,7 @@ CASES: list[tuple[str, Choice, Any]] = [
     ("empty_answer", CALL, ([], "stop")),
     ("max_tokens", TEXT, (["hm", "We refund 19.00"], "length")),
     ("max_tokens", choice(TextPart("a")), None),
+    ("max_tokens", choice(TextPart("    a")), None),
     ("max_tokens", CALLS, None),
     ("refusal", CALL, ([REFUSAL], "stop")),
     ("broken_arguments", CALLS, (['pay{"n":1', 'log{"n":2}'], "tool_calls")),
@@ -132,6 +133,7 @@ def test_alteration_changes_one_thing(name: str, before: Choice, after: Any) -> 
 
 
 PLACES: list[tuple[str, Choice, list[str]]] = [
+    ("argument", choice(call("ls", custom=True)), ["payls altered"]),
     (
         "number",
         choice(TextPart("1,900 of 2,"), TextPart("3 x4")),
