@@ -59,6 +59,14 @@ def test_the_example_of_the_contract() -> None:
 S = scenario("s")
 
 
+def test_equivalent_changes_are_collected_and_checked_by_name() -> None:
+    marked = S.respond_with_text("ok").with_equivalent_change("name", "not shown")
+    built = step(marked.with_equivalent_change("language", "translated"))
+    assert built["equivalent_changes"] == {"name": "not shown", "language": "translated"}
+    with pytest.raises(DocumentError, match='unknown key, did you mean "language"'):
+        marked.with_equivalent_change("langage", "x").build()
+
+
 def test_beside_the_answer() -> None:
     built = step(
         S.respond_with_text("ok")
@@ -120,6 +128,7 @@ def test_steps_chosen_by_turn() -> None:
         lambda s: s.with_messages("x"),
         lambda s: s.named("x"),
         lambda s: s.always(),
+        lambda s: s.with_equivalent_change("name", "not shown"),
         lambda s: s.expecting(top_p=1),
         lambda s: s.failing(),
     ],

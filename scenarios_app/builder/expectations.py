@@ -138,6 +138,12 @@ class Expectations(Draft):
         """Answer every time."""
         return self._step_key("consume", False)
 
+    def with_equivalent_change(self, alteration: str, reason: str) -> Self:
+        """Leave a change of the answer out of `mockllm mutants`, for a reason."""
+        changes = self._to_expect()._step.keys.get("equivalent_changes", {})
+        assert isinstance(changes, Mapping)
+        return self._step_key("equivalent_changes", {**changes, alteration: reason})
+
     def expect(self, *providers: Provider) -> Self:
         """Match requests to these providers; several are alternatives."""
         named = [p.name for p in providers if p.name is not None]

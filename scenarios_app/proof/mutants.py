@@ -137,7 +137,7 @@ def text_report(sweep: Sweep, fail_on: Sequence[str], again: Again) -> str:
         for cell in _equivalent(sweep)
     ]
     if sweep.left_out:
-        lines.append(f"{sweep.left_out} mutants were left out: {sweep.left_out_because}")
+        lines.append(f"mutants left out: {sweep.left_out}, since {sweep.left_out_because}")
     counts, part = _counts(sweep), score(sweep)
     percent = "none, since no mutant was run" if part is None else f"{100 * part:.0f} %"
     return "\n".join(

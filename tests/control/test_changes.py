@@ -45,6 +45,22 @@ def test_next_other_request_consumes_the_step_of_an_altered_answer(control: Cont
     assert "x-mockllm-change" not in chat("and now?", key=KEY).headers
 
 
+def test_changed_step_is_altered_whenever_it_answers_and_is_consumed(control: Control) -> None:
+    steps = says("1 of 2.", equivalent_changes={"name": "none here"}), says("1 of 3.", name="x")
+    control.post("scenarios", scenario("s", *steps))
+    put(control, {"step": "s/1", "alteration": "number", "nth": 2})
+    first, second = chat("hi", key=KEY), chat("hi", key=KEY)
+    assert [reply_text(first), reply_text(second)] == ["1 of 200.", "1 of 3."]
+    assert first.headers["x-mockllm-change"] == "number"
+    body = control.get("changes").json()
+    assert body["changes"] == [{"step": "s/1", "alteration": "number", "nth": 2}]
+    one, other = body["answers"]
+    assert (one["before"], one["after"]) == ("2", "200")
+    assert one["equivalent_changes"] == {"name": "none here"}
+    assert {"alteration": "number", "nth": 1, "before": "1", "after": "100"} in one["variants"]
+    assert (other["change"], other["before"], other["equivalent_changes"]) == (None, "", {})
+
+
 def test_altered_answer_is_complete_in_the_journal(control: Control) -> None:
     control.post("scenarios", scenario("s", says("I am 21.")))
     put(control, {"answer": 1, "alteration": "number"})
@@ -103,6 +119,10 @@ def test_fault_inside_a_call_cuts_its_arguments(control: Control) -> None:
     [
         ({"answer": 0, "alteration": "refusal"}, "changes.0.answer"),
         ({"answer": 1}, "changes[0]"),
+        ({"alteration": "refusal"}, "changes[0]"),
+        ({"answer": 1, "step": "s/1", "alteration": "refusal"}, "changes[0]"),
+        ({"step": "s/1", "fault": {"kind": "timeout"}}, "changes[0]"),
+        ({"answer": 1, "alteration": "number", "nth": 0}, "changes.0.nth"),
         ({"answer": 1, "alteration": "refusal", "fault": {"kind": "timeout"}}, "changes[0]"),
         ({"answer": 1, "fault": {"kind": "tiemout"}}, "changes[0].fault.kind"),
         ({"answer": 1, "fault": {"kind": "http"}}, "changes[0].fault.status"),

@@ -28,6 +28,7 @@ from tests.docs.reference_tables import (
 from tests.docs.rules_table import (
     alterations_table,
     kinds_table,
+    mutants_table,
     outcomes_table,
     rules_table,
 )
@@ -43,6 +44,7 @@ TABLES: Mapping[str, Callable[..., str]] = {
     "keys": keys_table,
     "kinds": kinds_table,
     "methods": methods_table,
+    "mutants": mutants_table,
     "outcomes": outcomes_table,
     "providers": providers_table,
     "query": query_table,

@@ -1,0 +1,275 @@
+"""`mockllm mutants` and `pytest --mockllm-mutants` with real programs and tests."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.proof.test_command import wait_for
+
+PAY = """
+import json, os, urllib.request
+
+def post(messages):
+    body = {"model": "m", "messages": messages}
+    headers = {"authorization": "Bearer " + os.environ["OPENAI_API_KEY"],
+               "content-type": "application/json"}
+    url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
+    request = urllib.request.Request(url, json.dumps(body).encode(), headers)
+    with urllib.request.urlopen(request) as response:
+        return json.load(response)["choices"][0]["message"]
+
+def refund(log):
+    messages = [{"role": "user", "content": "refund"}]
+    while True:
+        if "RUNS" in os.environ:
+            with open(os.environ["RUNS"], "a") as file:
+                file.write("run\\n")
+        message = post(messages)
+        if not message.get("tool_calls"):
+            return message.get("content") or ""
+        messages.append(message)
+        for call in message["tool_calls"]:
+            arguments = json.loads(call["function"]["arguments"])
+            log.append(arguments)
+            result = {"role": "tool", "tool_call_id": call["id"], "content": "done"}
+            messages.append(result)
+"""
+PROGRAM = """
+from pay import refund
+log = []
+text = refund(log)
+assert len(log) == 1 and "sum" in log[0], log
+assert text, "empty"
+"""
+REFUND: dict[str, Any] = {
+    "name": "refund",
+    "steps": [
+        {
+            "name": "call",
+            "match": {"messages": [{"role": "user", "contains": "refund"}]},
+            "produce": {"tool_calls": [{"name": "pay", "arguments": {"sum": 19}}]},
+        },
+        {
+            "name": "text",
+            "equivalent_changes": {"language": "customers get a translation"},
+            "produce": {"text": "We refunded 19.00 euros."},
+        },
+        {
+            "name": "never",
+            "match": {"messages": [{"role": "user", "contains": "never"}]},
+            "produce": {"text": "Never."},
+        },
+    ],
+}
+# Three of these say too little.
+TESTS = """
+import pytest
+from pay import post, refund
+
+pytestmark = pytest.mark.mockllm("refund.json", allow_unserved=True)
+
+def test_sum(mockllm):
+    log = []
+    refund(log)
+    assert log == [{"sum": 19}]
+
+def test_text(mockllm):
+    assert "refunded" in refund([])
+
+def test_nothing(mockllm):
+    refund([])
+
+def test_stub(mockllm):
+    mockllm.on("hello").reply("Hello to 21 friends.")
+    assert post([{"role": "user", "content": "hello"}])["content"] == "Hello to 21 friends."
+
+def test_lax_stub(mockllm):
+    mockllm.on("hello").reply("Hello to 21 friends.")
+    assert post([{"role": "user", "content": "hello"}])["role"] == "assistant"
+
+def test_without_a_server():
+    pass
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    files = {"pay.py": PAY, "program.py": PROGRAM, "test_pay.py": TESTS}
+    for name, text in {**files, "refund.json": json.dumps(REFUND)}.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def run(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=150,
+        check=False,
+    )
+
+
+def mutants(
+    folder: Path, *words: str, program: str = "program.py"
+) -> "subprocess.CompletedProcess[str]":
+    own = ["-m", "mockllm_site", "mutants", "--scenario", "refund.json", *words]
+    return run(folder, *own, "--", sys.executable, program)
+
+
+def outcomes(folder: Path) -> dict[str, str]:
+    body = json.loads((folder / "r.json").read_text())
+    return {f"{one['kind']}@{one['step']}": one["outcome"] for one in body["mutants"]}
+
+
+@pytest.mark.timeout(120)
+def test_command_kills_what_it_notices_and_the_rest_survives(folder: Path) -> None:
+    ended = mutants(folder, "--jobs", "2", "--json", "r.json")
+    assert outcomes(folder) == {
+        "empty_answer@refund/call": "killed",
+        "refusal@refund/call": "killed",
+        "call_twice@refund/call": "killed",
+        "argument@refund/call": "survived",
+        "no_argument@refund/call": "killed",
+        "empty_answer@refund/text": "killed",
+        "refusal@refund/text": "killed",
+        "number@refund/text": "survived",
+        "@refund/never": "unused",
+    }, ended.stderr
+    assert ended.returncode == 1
+    lines = ended.stdout.splitlines()
+    command = f"{sys.executable} program.py"
+    assert f"{command} stays green when 19.00 becomes 1900" in lines
+    assert lines[-3:] == [
+        "unused, since no answer came from it: refund/never",
+        "left out as equivalent: another language at refund/text: customers get a translation",
+        "score: 75 %, 6 killed, 2 survived",
+    ]
+
+
+@pytest.mark.timeout(120)
+def test_repeat_runs_one_mutant_and_the_score_decides_if_it_is_wanted(folder: Path) -> None:
+    words = ["--only", "number@refund/text"]
+    assert mutants(folder, *words, "--json", "r.json").returncode == 1
+    (mutant,) = json.loads((folder / "r.json").read_text())["mutants"]
+    assert mutant["repeat"] == (
+        "mockllm mutants --scenario refund.json --only number@refund/text -- "
+        f"{sys.executable} program.py"
+    )
+    killed = ["--kinds", "refusal,number", "--steps", "refund/text"]
+    assert mutants(folder, *killed, "--fail-under", "50").returncode == 0
+    assert mutants(folder, *killed, "--fail-under", "50.1").returncode == 1
+
+
+@pytest.mark.timeout(120)
+def test_same_seed_gives_the_same_report_byte_for_byte(folder: Path) -> None:
+    words = ["--seed", "5", "--budget", "3", "--json"]
+    one, other = mutants(folder, *words, "one.json"), mutants(folder, *words, "two.json")
+    assert one.stdout == other.stdout and "mutants left out: 5" in one.stdout
+    assert (folder / "one.json").read_bytes() == (folder / "two.json").read_bytes()
+
+
+@pytest.mark.timeout(60)
+def test_sweep_of_equivalent_mutants_alone_runs_nothing(folder: Path) -> None:
+    ended = mutants(folder, "--kinds", "language")
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.endswith("score: none, since no mutant was run, 0 killed, 0 survived\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--kinds", "nunber"], "there is no kind 'nunber'; there are empty_answer, "),
+        (["--steps", "refund/txt"], "no answer came from 'refund/txt'; those that answered: "),
+        (["--only", "number@refund/txt"], "there is no cell 'number@refund/txt'; there are "),
+        (["--fail-on", "loud"], "no outcome 'loud'; there are killed, survived, unused"),
+        (["--fail-under", "101"], "expected a percentage from 0 to 100, got '101'"),
+        (["--fail-under", "x"], "expected a percentage from 0 to 100, got 'x'"),
+    ],
+)
+def test_wrong_words_are_refused_in_one_line(folder: Path, words: list[str], message: str) -> None:
+    ended = mutants(folder, *words)
+    assert ended.returncode == 2 and message in ended.stderr.splitlines()[-1]
+
+
+def test_command_without_answers_is_refused(folder: Path) -> None:
+    (folder / "idle.py").write_text("")
+    ended = mutants(folder, program="idle.py")
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("mockllm mutants: no step answered")
+
+
+@pytest.mark.timeout(120)
+def test_interrupted_sweep_prints_the_mutants_so_far(folder: Path) -> None:
+    runs = folder / "runs"
+    own = ["-m", "mockllm_site", "mutants", "--scenario", "refund.json", "--json", "r.json"]
+    with subprocess.Popen(
+        [sys.executable, *own, "--", sys.executable, "program.py"],
+        cwd=folder,
+        env={**os.environ, "RUNS": str(runs)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        # Two clean runs of two requests, and a mutant.
+        wait_for(lambda: runs.exists() and runs.read_text().count("run") >= 7)
+        os.killpg(process.pid, signal.SIGINT)
+        output, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert "since the sweep was stopped" in output
+    assert outcomes(folder)
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("workers", [[], ["-n", "2"]], ids=["alone", "two workers"])
+def test_mutant_of_a_file_is_killed_by_any_test_and_of_a_stub_by_its_own(
+    folder: Path, workers: list[str]
+) -> None:
+    command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "ignore", *workers]
+    kinds = ["--mockllm-mutants-kinds", "number,argument,refusal,language"]
+    ended = run(folder, *command, "--mockllm-mutants", "--mockllm-mutants-json", "r.json", *kinds)
+    body = json.loads((folder / "r.json").read_text())
+    found = {
+        (one["kind"], one["step"], *(test.partition("::")[2] for test in one["tests"])): one
+        for one in body["mutants"]
+    }
+    everyone = ("test_nothing", "test_sum", "test_text")
+    stub = "01 on('hello')/1"
+    assert {name: one["outcome"] for name, one in found.items()} == {
+        ("argument", "refund/call", *everyone): "killed",
+        ("refusal", "refund/call", *everyone): "killed",
+        ("refusal", "refund/text", *everyone): "killed",
+        ("number", "refund/text", *everyone): "survived",
+        ("refusal", stub, "test_stub"): "killed",
+        ("number", stub, "test_stub"): "killed",
+        ("language", stub, "test_stub"): "killed",
+        ("refusal", stub, "test_lax_stub"): "survived",
+        ("number", stub, "test_lax_stub"): "survived",
+        ("language", stub, "test_lax_stub"): "survived",
+        ("", "refund/never"): "unused",
+    }, ended.stdout
+    assert body["score"] == 0.6 and ended.returncode == 1
+    assert "6 passed" in ended.stdout
+    tests = "test_pay.py::test_nothing test_pay.py::test_sum test_pay.py::test_text"
+    stay = f"{tests.replace(' ', ', ')} stay green when 19.00 becomes 1900"
+    assert stay in ended.stdout.splitlines()
+    repeat = found["number", "refund/text", *everyone]["repeat"]
+    assert repeat.endswith(f"{tests} --mockllm-mutants --mockllm-mutants-only number@refund/text")
+
+
+@pytest.mark.timeout(120)
+def test_score_of_tests_decides_if_it_is_wanted(folder: Path) -> None:
+    words = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "ignore", "-k", "test_text"]
+    own = ["--mockllm-mutants", "--mockllm-mutants-kinds", "refusal,number"]
+    assert run(folder, *words, *own, "--mockllm-mutants-fail-under", "50").returncode == 0
+    assert run(folder, *words, *own, "--mockllm-mutants-fail-under", "90").returncode == 1
+    both = run(folder, *words, *own, "--mockllm-torture")
+    assert both.returncode == 4 and "give one of --mockllm-torture and" in both.stderr
