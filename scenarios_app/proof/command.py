@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from scenarios_app.proof.experiment import CellResult, Experiment, write_report
+from scenarios_app.proof.experiment import REPORTS, CellResult, Experiment, write_report
 from scenarios_app.proof.plan import BadCell, Cell
 from scenarios_app.proof.sweep import INTERRUPTED, Budget, CannotSweep, SweepOptions, sweep
 from scenarios_app.testing.control import ServerFailed
@@ -66,8 +66,8 @@ def add_arguments(experiment: Experiment, parser: ArgumentParser) -> None:
     )
     if experiment.score is not None:
         parser.add_argument("--fail-under", type=percent, metavar="PERCENT", help=FAIL_UNDER)
-    for name, report in experiment.reports.items():
-        parser.add_argument(f"--{name}", type=Path, metavar="FILE", help=report.help)
+    for name, meaning in REPORTS.items():
+        parser.add_argument(f"--{name}", type=Path, metavar="FILE", help=meaning)
 
 
 def main(experiment: Experiment, arguments: Sequence[str]) -> int:
@@ -121,7 +121,7 @@ def run(experiment: Experiment, namespace: Namespace, command: Sequence[str]) ->
     print(experiment.text(result, fail_on, again))
     for name, report in experiment.reports.items():
         if (file := getattr(namespace, name)) is not None:
-            write_report(file, report.text(result, fail_on, again))
+            write_report(file, report(result, fail_on, again))
     if result.left_out_because == INTERRUPTED:
         return STOPPED
     return FAILED if experiment.fails(result, fail_on, fail_under) else 0

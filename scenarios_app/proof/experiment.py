@@ -51,15 +51,13 @@ class Again(Protocol):
     def __call__(self, *cells: Cell) -> str: ...
 
 
+# Files that a sweep can write, with their help texts.
+REPORTS = {
+    "json": "write the results as JSON",
+    "html": "write a page with the results",
+    "junit": "write the results as JUnit XML",
+}
 ReportText: TypeAlias = Callable[[Sweep, Sequence[str], Again], str]
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """A file that a sweep can write: what `--help` says of it, and how its text is made."""
-
-    help: str
-    text: ReportText
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,7 +77,7 @@ class Experiment:
     outcomes: Mapping[str, str]
     fail_on: Sequence[str]
     text: ReportText
-    reports: Mapping[str, Report]
+    reports: Mapping[str, ReportText]
     found: Callable[[Sweep], set[str]]
     score: Callable[[Sweep], float | None] | None = None
 

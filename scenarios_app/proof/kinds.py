@@ -30,7 +30,7 @@ class Kind:
     label: str
     change: Mapping[str, Any]
     signs: tuple[str, ...]
-    needs: Need
+    needs: Need = "any"
     seconds: float = RETRY_SECONDS
     own_rules: frozenset[str] = frozenset()
 
@@ -57,51 +57,46 @@ _CONNECTION_SIGNS = (
 )
 _PARSE_SIGNS = ("json", "parse", "decode", "malformed", "invalid", "unexpected", "expecting")
 _FINISH_SIGNS = ("length", "max_tokens", "max tokens", "truncat", "incomplete", "cut off")
+_LIMIT_SIGNS = ("429", "rate limit", "ratelimit", "rate_limit", "too many requests")
 
 KINDS: tuple[Kind, ...] = (
     Kind(
         "rate_limit",
         "429 with Retry-After",
         _fault("rate_limit", retry_after_ms=1_000),
-        ("429", "rate limit", "ratelimit", "rate_limit", "too many requests"),
-        "any",
+        _LIMIT_SIGNS,
     ),
     Kind(
         "rate_limit_without_time",
         "429 without Retry-After",
         _fault("http", status=429, message="Rate limit reached."),
-        ("429", "rate limit", "ratelimit", "rate_limit", "too many requests"),
-        "any",
+        _LIMIT_SIGNS,
     ),
     Kind(
         "server_error",
         "500",
         _fault("http", status=500, message="The server had an error."),
         ("500", "server error", "internalserver", "internal server", "server had an error"),
-        "any",
     ),
     Kind(
         "overloaded",
         "overloaded (529 or 503)",
         _fault("overloaded"),
         ("529", "503", "overloaded", "unavailable"),
-        "any",
     ),
     Kind(
         "timeout",
         "no answer",
         _fault("timeout", hold_ms=HOLD_MS),
         _CONNECTION_SIGNS,
-        "any",
         seconds=HOLD_SECONDS,
     ),
-    Kind("reset", "connection reset", _fault("network_error"), _CONNECTION_SIGNS, "any"),
+    Kind("reset", "connection reset", _fault("network_error"), _CONNECTION_SIGNS),
     Kind(
         "slow_start",
         "slow first token",
         _fault("stall", after_chunks=0, hold_ms=HOLD_MS),
         ("timed out", "timeout", "slow"),
-        "any",
         seconds=HOLD_SECONDS,
     ),
     Kind(
@@ -109,7 +104,6 @@ KINDS: tuple[Kind, ...] = (
         "a pause inside",
         _fault("stall", hold_ms=HOLD_MS),
         ("timed out", "timeout", "stall"),
-        "any",
         seconds=HOLD_SECONDS,
     ),
     Kind(
@@ -127,34 +121,19 @@ KINDS: tuple[Kind, ...] = (
         "calls",
     ),
     Kind(
-        "ends_early",
-        "ends in the middle",
-        _fault("truncate"),
-        (*_CONNECTION_SIGNS, *_PARSE_SIGNS),
-        "any",
+        "ends_early", "ends in the middle", _fault("truncate"), (*_CONNECTION_SIGNS, *_PARSE_SIGNS)
     ),
-    Kind(
-        "malformed",
-        "malformed frame",
-        _fault("malformed_chunk"),
-        _PARSE_SIGNS,
-        "any",
-    ),
+    Kind("malformed", "malformed frame", _fault("malformed_chunk"), _PARSE_SIGNS),
     Kind(
         "empty_answer",
         "empty answer",
         {"alteration": "empty_answer"},
         ("empty", "no content", "no answer", "no response", "nothing", "no output"),
-        "any",
     ),
     Kind(
-        "max_tokens",
-        "cut off by max_tokens",
-        {"alteration": "max_tokens"},
-        _FINISH_SIGNS,
-        "text",
+        "max_tokens", "cut off by max_tokens", {"alteration": "max_tokens"}, _FINISH_SIGNS, "text"
     ),
-    Kind("refusal", "refusal", {"alteration": "refusal"}, ("refus", "content_filter"), "any"),
+    Kind("refusal", "refusal", {"alteration": "refusal"}, ("refus", "content_filter")),
     Kind(
         "broken_arguments",
         "arguments that are not JSON",
@@ -183,7 +162,6 @@ KINDS: tuple[Kind, ...] = (
         "wrong finish reason",
         {"alteration": "wrong_finish"},
         ("finish", "stop_reason", "stop reason", "tool_calls"),
-        "any",
     ),
     Kind(
         "socket_closed",

@@ -10,7 +10,7 @@ from typing import Any
 
 from scenarios_app.engine.producing.alterations import ALTERATIONS
 from scenarios_app.proof import command
-from scenarios_app.proof.experiment import Again, Experiment, Report, Sweep
+from scenarios_app.proof.experiment import Again, Experiment, Sweep
 from scenarios_app.proof.kinds import Answer, Kind
 from scenarios_app.proof.outcome import Judgement, Observation, was_struck
 from scenarios_app.proof.plan import Cell, Place
@@ -222,11 +222,7 @@ MUTANTS = Experiment(
     OUTCOMES,
     ("survived",),
     text_report,
-    {
-        "json": Report("write the mutants as JSON", json_report),
-        "html": Report("write a page with a table of the mutants", html_report),
-        "junit": Report("write the mutants as JUnit XML", junit_report),
-    },
+    {"json": json_report, "html": html_report, "junit": junit_report},
     found=lambda sweep: {mutant.outcome for mutant in mutants_of(sweep)},
     score=score,
 )

@@ -7,7 +7,7 @@ import time
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import astuple, dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -248,18 +248,7 @@ class TestSweeps:
             )
         return {
             "clean": clean_body(before),
-            "cells": [
-                {
-                    "name": cell.name,
-                    "kind": cell.kind.name,
-                    "place": astuple(cell.place),
-                    "change": dict(cell.change),
-                    "before": cell.before,
-                    "after": cell.after,
-                    "reason": cell.reason,
-                }
-                for cell in cells
-            ],
+            "cells": [asdict(cell) | {"kind": cell.kind.name} for cell in cells],
             "results": results,
         }
 
@@ -286,14 +275,8 @@ class TestSweeps:
             )
 
     def _cell(self, test: str, body: Mapping[str, Any]) -> Cell:
-        return Cell(
-            **{
-                **body,
-                "name": f"{test} {body['name']}",
-                "kind": self.experiment.kind(body["kind"]),
-                "place": Place(*body["place"]),
-            }
-        )
+        kind, place = self.experiment.kind(body["kind"]), Place(**body["place"])
+        return Cell(**{**body, "name": f"{test} {body['name']}", "kind": kind, "place": place})
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         write = terminalreporter.write_line
@@ -318,7 +301,7 @@ class TestSweeps:
         for name, file in self.files.items():
             if file is not None:
                 report = self.experiment.reports[name]
-                write_report(file, report.text(whole, self.fail_on, self._again))
+                write_report(file, report(whole, self.fail_on, self._again))
         fails = self.experiment.fails(whole, self.fail_on, self.fail_under)
         if session.exitstatus == pytest.ExitCode.OK and fails:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from scenarios_app.proof.experiment import Again, CellResult, Report, Sweep
+from scenarios_app.proof.experiment import Again, CellResult, Sweep
 from scenarios_app.proof.kinds import KINDS
 from scenarios_app.proof.outcome import OUTCOMES
 from scenarios_app.proof.plan import Cell, Place
@@ -194,13 +194,6 @@ def _html_details(result: CellResult, again: Again) -> str:
 def _short(text: str | None) -> str:
     text = text or ""
     return text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}…"
-
-
-REPORTS: Mapping[str, Report] = {
-    "json": Report("write the matrix as JSON", json_report),
-    "html": Report("write a page with the output and requests of each run", html_report),
-    "junit": Report("write the matrix as JUnit XML", junit_report),
-}
 
 
 def _in_matrix_order(sweep: Sweep) -> list[CellResult]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from scenarios_app.proof.experiment import CellResult, Experiment, Sweep
 from scenarios_app.proof.kinds import Answer
-from scenarios_app.proof.outcome import Judgement, Observation, first_difference
+from scenarios_app.proof.outcome import Observation, first_difference
 from scenarios_app.proof.plan import Cell, all_cells, find_cell, in_order
 from scenarios_app.proof.program import Interrupted, run_program
 from scenarios_app.testing.control import Control
@@ -243,11 +243,7 @@ def _run_cell(
     # The script is the same in all sessions.
     session = None if "step" in cell.change else cell.place.session
     run = bench.observe([cell.change], session=session, limit=limit, stop=stop)
-    return result_of(cell, experiment.judge(cell, clean, run), run)
-
-
-def result_of(cell: Cell, judgement: Judgement, run: Observation) -> CellResult:
-    program = run.program
+    judgement, program = experiment.judge(cell, clean, run), run.program
     return CellResult(
         cell, judgement, program.code, program.seconds, program.output, run.transcript
     )

@@ -7,7 +7,7 @@ from scenarios_app.proof.experiment import Experiment
 from scenarios_app.proof.kinds import KINDS, Answer, Kind
 from scenarios_app.proof.outcome import OUTCOMES, judge_run
 from scenarios_app.proof.plan import Cell, Place
-from scenarios_app.proof.reports import FAIL_ON, REPORTS, text_report
+from scenarios_app.proof.reports import FAIL_ON, html_report, json_report, junit_report, text_report
 
 HELP = (
     "Repeats a command with one fault at one answer at a time. Prints how it took each. "
@@ -32,7 +32,7 @@ TORTURE = Experiment(
     OUTCOMES,
     FAIL_ON,
     text_report,
-    REPORTS,
+    {"json": json_report, "html": html_report, "junit": junit_report},
     found=lambda sweep: {result.judgement.outcome for result in sweep.results.values()},
 )
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from scenarios_app.engine.document.recorded import digest_of_answer
 from tests.control.control_client import Control, chat, error_of, reply_text, says, scenario
 
 KEY = "sk-changes"
@@ -59,6 +60,26 @@ def test_changed_step_is_altered_whenever_it_answers_and_is_consumed(control: Co
     assert one["equivalent_changes"] == {"name": "none here"}
     assert {"alteration": "number", "nth": 1, "before": "1", "after": "100"} in one["variants"]
     assert (other["change"], other["before"], other["equivalent_changes"]) == (None, "", {})
+
+
+def test_changed_step_is_altered_although_it_was_recorded(control: Control) -> None:
+    message = {"role": "assistant", "content": "I am 21."}
+    body = {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "id": "real"}
+    produce: dict[str, Any] = {"text": "I am 21."}
+    recorded = {
+        "chunks": [json.dumps(body)],
+        "path": "/v1/chat/completions",
+        "of": digest_of_answer(produce),
+    }
+    step = {"consume": False, "produce": {**produce, "recorded": recorded}}
+    control.post("scenarios", scenario("s", step))
+    put(control)
+    assert chat("hi", key=KEY).json()["id"] == "real"
+    (answer,) = control.get("changes").json()["answers"]
+    assert answer["text"] == "I am 21."
+    assert "number" in [one["alteration"] for one in answer["variants"]]
+    put(control, {"step": "s/1", "alteration": "number"})
+    assert reply_text(chat("hi", key=KEY)) == "I am 2100."
 
 
 def test_altered_answer_is_complete_in_the_journal(control: Control) -> None:

@@ -45,6 +45,7 @@ HEADINGS: Mapping[str, str] = {
     "AnswerDocument": "an answer",
     "ScenarioDocument": "a scenario",
     "SideEffectsDocument": "side effects",
+    "EquivalentChangesDocument": "equivalent changes",
 }
 
 

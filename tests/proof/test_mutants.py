@@ -132,7 +132,7 @@ def test_equivalent_changes_are_left_out_with_the_reason_and_are_not_in_the_scor
     assert text.count("left out as equivalent") == 1, "one line for both numbers"
     assert "left out as equivalent: another number at s/1: shown to no one" in text
     assert sweep.left_out == 3 and score(sweep) == 1.0
-    body = json.loads(MUTANTS.reports["json"].text(sweep, (), again))
+    body = json.loads(MUTANTS.reports["json"](sweep, (), again))
     assert body["equivalent"] == [
         {"step": "s/1", "change": "another number", "reason": "shown to no one"}
     ]
@@ -141,7 +141,7 @@ def test_equivalent_changes_are_left_out_with_the_reason_and_are_not_in_the_scor
 def test_json_has_the_mutants_that_were_run_and_the_unused_steps() -> None:
     outcomes = {"number@s/1": "survived", "number.2@s/1": "killed", "language@s/1": "killed"}
     sweep = swept(outcomes, command="x", unused=["s/9"], seed=3)
-    body = json.loads(MUTANTS.reports["json"].text(sweep, (), again))
+    body = json.loads(MUTANTS.reports["json"](sweep, (), again))
     assert body["mutants"][0] == {
         "step": "s/1",
         "change": "another number",
@@ -155,17 +155,17 @@ def test_json_has_the_mutants_that_were_run_and_the_unused_steps() -> None:
     empty = dict.fromkeys(("change", "kind", "before", "after", "repeat"), "")
     assert body["mutants"][-1] == {"step": "s/9", "outcome": "unused", "tests": [], **empty}
     assert (body["seed"], body["score"], body["skipped"]) == (3, 0.67, 3)
-    nothing = json.loads(MUTANTS.reports["json"].text(swept({}), (), again))
+    nothing = json.loads(MUTANTS.reports["json"](swept({}), (), again))
     assert nothing["score"] is None
     assert MUTANTS.text(swept({}), (), again).endswith("0 killed, 0 survived")
 
 
 def test_junit_and_page_have_each_mutant() -> None:
     sweep = swept({"number@s/1": "survived", "language@s/1": "killed"}, command="<x>")
-    suite = ElementTree.fromstring(MUTANTS.reports["junit"].text(sweep, ["survived"], again))
+    suite = ElementTree.fromstring(MUTANTS.reports["junit"](sweep, ["survived"], again))
     failed = [case.get("name") for case in suite.iter("testcase") if list(case.iter("failure"))]
     assert failed == ["another number: 19.00 becomes 1900"]
-    page = MUTANTS.reports["html"].text(sweep, (), again)
+    page = MUTANTS.reports["html"](sweep, (), again)
     assert "&lt;x&gt;" in page and "<x>" not in page
     assert page.index('class="survived"') < page.index('class="killed"')
 
