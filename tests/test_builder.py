@@ -64,7 +64,7 @@ def test_equivalent_changes_are_collected_and_checked_by_name() -> None:
     built = step(marked.with_equivalent_change("language", "translated"))
     assert built["equivalent_changes"] == {"name": "not shown", "language": "translated"}
     with pytest.raises(DocumentError, match='unknown key, did you mean "language"'):
-        marked.with_equivalent_change("langage", "x").build()
+        marked.with_equivalent_change("languages", "x").build()
 
 
 def test_beside_the_answer() -> None:

@@ -186,7 +186,7 @@ def test_sweep_of_equivalent_mutants_alone_runs_nothing(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--kinds", "nunber"], "there is no kind 'nunber'; there are empty_answer, "),
+        (["--kinds", "numbers"], "there is no kind 'numbers'; there are empty_answer, "),
         (["--steps", "refund/txt"], "no answer came from 'refund/txt'; those that answered: "),
         (["--only", "number@refund/txt"], "there is no cell 'number@refund/txt'; there are "),
         (["--fail-on", "loud"], "no outcome 'loud'; there are killed, survived, unused"),
