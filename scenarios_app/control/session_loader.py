@@ -103,6 +103,7 @@ def to_exchange(row: ServedRequest, options: Options, *, bodies: bool = True) ->
         outcome=cast(Outcome, row.outcome),
         provider=row.provider,
         query=row.query,
+        siblings=row.siblings,
         streamed=row.streamed,
         scenario=row.scenario,
         step=row.step,

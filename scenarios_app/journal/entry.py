@@ -54,6 +54,7 @@ class JournalEntry(msgspec.Struct, frozen=True, gc=False):
     asked: str = ""
     answered: str = ""
     timings: Mapping[str, float] = {}
+    siblings: int = 0
     request_headers: Mapping[str, str] = {}
     request_body: bytes = b""
     request_bytes: int | None = None
@@ -99,6 +100,7 @@ class Row(NamedTuple):
     answered: str
     duration_ms: float
     timings: dict[str, float]
+    siblings: int
     request_headers: dict[str, str]
     request_text: str
     request_bytes: int
@@ -156,6 +158,7 @@ def row_of(entry: JournalEntry, *, body_bytes: int) -> Row:
         answered=clean(answered)[:MAX_PREVIEW_CHARS],
         duration_ms=entry.duration_ms,
         timings=dict(entry.timings),
+        siblings=entry.siblings,
         request_headers=_headers(entry.request_headers.items(), clean),
         request_text=clean(request_body),
         request_bytes=request_bytes,

@@ -19,7 +19,8 @@ class ServedRequest(models.Model):
     `uid` is the `x-mockllm-request` of the answer. Bodies are cut at `MOCKLLM_JOURNAL_BODY_BYTES`;
     `…_cut` says so and `…_bytes` is their size before. `…_text` holds short bodies, `parts` refers
     to the blocks of long ones, by "request" and "response", and `…_body` is either. `asked`
-    is how the last user message or tool result begins, `answered` how the answer does.
+    is how the last user message or tool result begins, `answered` how the answer does. `siblings`
+    were other open connections whose latest request was of the same session and path.
     """
 
     uid = models.UUIDField(unique=True, editable=False)
@@ -50,6 +51,7 @@ class ServedRequest(models.Model):
 
     duration_ms = models.FloatField()
     timings = JsonField(default=dict)
+    siblings = models.PositiveIntegerField(default=0, db_default=0)
     request_headers = JsonField(default=dict)
     request_text = models.TextField(blank=True)
     request_bytes = models.PositiveBigIntegerField(default=0)

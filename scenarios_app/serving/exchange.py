@@ -1,6 +1,8 @@
 """Holds one call from its arrival to its journal entry."""
 
+import math
 import time
+from collections.abc import Callable
 from functools import lru_cache
 from operator import itemgetter
 from os import urandom
@@ -40,6 +42,9 @@ MAX_PREVIEW_CHARS = 1_000
 MAX_SESSION_CHARS = 200
 
 
+# A clock that was set back further than this was wrong before.
+MAX_STEP_SECONDS = 120.0
+
 # An unknown URL, and a method that the URL does not take.
 _NO_ENDPOINT = frozenset({404, 405})
 _UPGRADE_REQUIRED = 426
@@ -69,6 +74,31 @@ def session_of(call: Call, key: str | None) -> str:
     if header and header != key and not is_key_session(header):
         return header[:MAX_SESSION_CHARS]
     return key_session(key) if key else DEFAULT_SESSION
+
+
+class ArrivalClock:
+    """Unix time that steps of the system's clock never set back, unless by MAX_STEP_SECONDS.
+
+    A retry that waited would look early if the clock was set back meanwhile.
+    """
+
+    def __init__(
+        self,
+        wall: Callable[[], float] = time.time,
+        steady: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._wall, self._steady = wall, steady
+        self._lead = -math.inf
+
+    def __call__(self) -> float:
+        # In this order a pause between the two cannot move the result ahead.
+        wall, steady = self._wall(), self._steady()
+        if not 0 <= self._lead - (wall - steady) <= MAX_STEP_SECONDS:
+            self._lead = wall - steady
+        return self._lead + steady
+
+
+arrival_time = ArrivalClock()
 
 
 class RequestHead(msgspec.Struct, eq=False):
@@ -114,7 +144,7 @@ class Exchange(msgspec.Struct):
     passed: bool = False
     streaming: bool = False
     uid: str = msgspec.field(default_factory=random_uid)
-    at: float = msgspec.field(default_factory=time.time)
+    at: float = msgspec.field(default_factory=arrival_time)
     began: float = msgspec.field(default_factory=time.monotonic)
     decided_at: float | None = None
     held_bytes: int = 0
@@ -229,6 +259,7 @@ class Exchange(msgspec.Struct):
             asked=self._request_preview,
             answered=reply.preview,
             timings=timings,
+            siblings=call.siblings,
             request_headers=call.headers,
             request_body=call.body,
             request_bytes=self._body_bytes,

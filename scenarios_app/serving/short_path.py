@@ -23,7 +23,13 @@ from scenarios_app.engine.producing.produce import make_seed
 from scenarios_app.engine.producing.slots import Values
 from scenarios_app.engine.state import StepRef
 from scenarios_app.journal.entry import JournalEntry
-from scenarios_app.serving.exchange import Exchange, RequestHead, preview_of, random_uid
+from scenarios_app.serving.exchange import (
+    Exchange,
+    RequestHead,
+    arrival_time,
+    preview_of,
+    random_uid,
+)
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.playback import Streams
 from scenarios_app.serving.read import read
@@ -125,7 +131,7 @@ class ShortPath:
 
     def answer(self, head: RequestHead, call: Call) -> PlainAnswer | None:
         """Return the answer to a call with a plain head, or None if the pipeline has to answer."""
-        began, now = time.monotonic(), time.time()
+        began, now = time.monotonic(), arrival_time()
         options, session = self.options, head.session
         if self.recordings or self.changes.by_session or not head.is_admitted or running_scope():
             return None
@@ -147,7 +153,7 @@ class ShortPath:
             return None
         seed = make_seed(session, call.method, call.path, call.body, ordinal)
         uid = random_uid()
-        created = int(now) if options.clock is None else options.clock
+        created = int(time.time()) if options.clock is None else options.clock
         values = template.values(Values(request, seed, created, uid))
         for name, data in template.stored:
             self.state.store_response(session, name.fill_text(values), data.fill(values))

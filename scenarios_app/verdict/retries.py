@@ -21,8 +21,8 @@ MIN_PAUSE_SECONDS = 0.05
 MIN_RUN_GAP_SECONDS = 10.0
 # Header in which the official SDKs number the attempts of a call, from 0.
 ATTEMPT_HEADER = "x-stainless-retry-count"
-# Headers that tell SDKs apart.
-_CLIENT_HEADERS = ("user-agent", "x-stainless-async")
+# Headers that tell clients, or calls of one client, apart.
+_CLIENT_HEADERS = ("user-agent", "x-stainless-async", "idempotency-key")
 # A loop around calls has at least this number of failed calls in a row.
 _MIN_LOOP_FAILURES = 2
 _RETRYABLE = frozenset({408, 409, 425, 429, 499})
@@ -41,8 +41,8 @@ class Retry:
 
     @property
     def pause(self) -> float:
-        """Seconds from the end of the failed response to the retry."""
-        return self.retry.at - self.failed.ended_at
+        """Seconds from the failure, as early as the client may know of it, to the retry."""
+        return self.retry.at - _failure_time(self.failed)
 
     @property
     def is_early(self) -> bool:
@@ -57,20 +57,22 @@ def find_retries(exchanges: Sequence[JudgedExchange]) -> Iterator[Retry]:
     n - 1 so that as few retries as possible are early. Their calls are retries of one another
     only if they follow without a pause, as in a loop.
 
-    Requests without numbers may come from several clients. Nothing is reported if they overlap,
-    soon after the request has succeeded, or if none of several close ones succeeded. If every
-    failure can be paired with a later request that waited long enough, that one is taken as its
-    retry.
+    Requests without numbers may come from several clients. Nothing is reported if they overlap or
+    their headers differ, soon after the request has succeeded, or of close ones that are undecided
+    (`find_undecided_runs`). If every failure can be paired with a later request that waited long
+    enough, that one is taken as its retry.
     """
     retries = [retry for group in _groups(exchanges) for retry in _find_group_retries(group)]
     yield from sorted(retries, key=lambda retry: retry.retry.at)
 
 
 def find_undecided_runs(exchanges: Sequence[JudgedExchange]) -> Iterator[list[JudgedExchange]]:
-    """Yield runs of identical requests of which none succeeded, one after another.
+    """Yield runs of identical requests, one after another, of which at most the last succeeded.
 
-    One client may have sent them in a loop, or parallel clients on a busy machine. Runs whose
-    failures can each be paired with a later request that waited are left out.
+    One client may have sent them in a loop, or parallel clients whose requests a server handles
+    one after another. If the last succeeded, this is so only if other connections were open: a loop
+    uses one connection again or closes it first. Runs whose failures can each be paired with a
+    later request that waited are left out.
     """
     for group in _groups(exchanges):
         unnumbered = [one for one in group if _attempt_number(one) is None]
@@ -79,8 +81,8 @@ def find_undecided_runs(exchanges: Sequence[JudgedExchange]) -> Iterator[list[Ju
             if len(_pair(failures, unnumbered, _polite_retry_time)) < len(failures):
                 yield part
         for series in _looped_calls(group):
-            if not _succeeded(series[-1][-1]):
-                yield list(chain.from_iterable(series))
+            if requests := _undecided_requests(series):
+                yield requests
 
 
 def consecutive_retries(requests: Iterable[JudgedExchange]) -> Iterator[Retry]:
@@ -159,12 +161,12 @@ def _find_group_retries(group: Sequence[JudgedExchange]) -> Iterator[Retry]:
             failures = [one for one in run_requests if _failed(one)]
             pairs = _pair(failures, run_requests, _first_retry_time)
             if len(pairs) < len(failures):
-                pairs = _pair(failures, run_requests, _end_time)
+                pairs = _pair(failures, run_requests, _failure_time)
             retry_of |= pairs
     for number, later in attempts.items():
         retry_of |= _pair_fewest_early(attempts.get((number or 0) - 1, ()), later)
     for series in _looped_calls(group):
-        if _succeeded(series[-1][-1]):
+        if not _undecided_requests(series):
             retry_of |= {call[0]: ended[-1] for ended, call in pairwise(series)}
     for retry, failed in retry_of.items():
         if _failed(failed):
@@ -191,7 +193,7 @@ def _decided_requests(unnumbered: Iterable[JudgedExchange]) -> Iterator[list[Jud
     """Yield the requests before, between and after parts that parallel clients may have sent."""
     requests: list[JudgedExchange] = []
     for part in _split_at_gaps(unnumbered):
-        if _overlap(part) or _is_undecided(part):
+        if _has_several_clients(part) or _is_undecided(part):
             yield requests
             requests = []
         else:
@@ -200,8 +202,18 @@ def _decided_requests(unnumbered: Iterable[JudgedExchange]) -> Iterator[list[Jud
 
 
 def _is_undecided(part: Sequence[JudgedExchange]) -> bool:
-    """True if a part has several requests, one after another, none of which succeeded."""
-    return len(part) > 1 and not _overlap(part) and not any(map(_succeeded, part))
+    """True if parallel clients may have sent a part whose requests came one after another."""
+    if len(part) < 2 or _has_several_clients(part) or any(map(_succeeded, part[:-1])):
+        return False
+    return not _succeeded(part[-1]) or any(one.siblings for one in part[1:])
+
+
+def _undecided_requests(series: Sequence[list[JudgedExchange]]) -> list[JudgedExchange]:
+    """Return all requests of a series of calls, or none if one client certainly made the calls."""
+    has_siblings = any(call[0].siblings for call in series[1:])
+    if _succeeded(series[-1][-1]) and not has_siblings:
+        return []
+    return list(chain.from_iterable(series))
 
 
 def _separate_runs(calls: Sequence[list[JudgedExchange]]) -> Iterator[list[list[JudgedExchange]]]:
@@ -239,8 +251,7 @@ def _attempt_number(one: JudgedExchange) -> int | None:
 def _looped_calls(group: Iterable[JudgedExchange]) -> Iterator[list[list[JudgedExchange]]]:
     """Yield series of numbered calls as a loop makes them.
 
-    They followed without a pause on at least two failed calls with equal numbers of attempts. A
-    loop is certain only if the last call succeeds; else they may be those of parallel clients.
+    They followed without a pause on at least two failed calls with equal numbers of attempts.
     """
     for part in _split_at_gaps(one for one in group if _attempt_number(one) is not None):
         for run in _separate_runs(_calls(part)):
@@ -257,8 +268,7 @@ def _calls(numbered: Sequence[JudgedExchange]) -> list[list[JudgedExchange]]:
 
     Returns an empty list if the requests may come from several clients.
     """
-    clients = {tuple(one.request_headers.get(name) for name in _CLIENT_HEADERS) for one in numbered}
-    if len(clients) > 1 or _overlap(numbered):
+    if _has_several_clients(numbered):
         return []
     calls: list[list[JudgedExchange]] = []
     for one in numbered:
@@ -271,8 +281,10 @@ def _calls(numbered: Sequence[JudgedExchange]) -> list[list[JudgedExchange]]:
     return calls
 
 
-def _overlap(group: Sequence[JudgedExchange]) -> bool:
-    return any(later.at < one.ended_at for one, later in pairwise(group))
+def _has_several_clients(group: Sequence[JudgedExchange]) -> bool:
+    """True if requests overlap or come from clients with different headers."""
+    clients = {tuple(one.request_headers.get(name) for name in _CLIENT_HEADERS) for one in group}
+    return len(clients) > 1 or any(later.at < one.ended_at for one, later in pairwise(group))
 
 
 def _pair_fewest_early(
@@ -287,7 +299,7 @@ def _pair_fewest_early(
     early = _pair(
         [one for one in attempts if one in unpaired and _failed(one)],
         [one for one in later if one not in pairs],
-        _end_time,
+        _failure_time,
     )
     return pairs | early
 
@@ -305,15 +317,16 @@ def _polite_retry_time(one: JudgedExchange) -> float:
         # The client may have left and begun the next attempt before this server noticed.
         return one.at
     pause = MIN_PAUSE_SECONDS if requested_wait(one) is None else 0.0
-    return max(_retry_time(one), one.ended_at + pause)
+    return max(_retry_time(one), _failure_time(one) + pause)
 
 
 def _first_retry_time(failed: JudgedExchange) -> float:
-    return max(_retry_time(failed), failed.ended_at)
+    return max(_retry_time(failed), _failure_time(failed))
 
 
-def _end_time(one: JudgedExchange) -> float:
-    return one.ended_at
+def _failure_time(failed: JudgedExchange) -> float:
+    """Return the earliest time at which the client may know that a request failed."""
+    return failed.ended_at if failed.broken else failed.answered_at
 
 
 def _pair(

@@ -28,8 +28,9 @@ class JudgedExchange:
 
     Times are Unix seconds: `at` when the request arrived, `answered_at` when the first byte of
     the response was sent (`ended_at` if none was). `answered` is the beginning of the response's
-    text or error message. `request` is None if the journaled body cannot
-    be parsed: the request was rejected, or its body was cut.
+    text or error message. `siblings` are other connections that were open when it arrived and had
+    asked the same path in the same session. `request` is None if the journaled body cannot be
+    parsed: the request was rejected, or its body was cut.
     """
 
     id: str
@@ -42,6 +43,7 @@ class JudgedExchange:
     outcome: Outcome
     provider: str = ""
     query: Mapping[str, str] = field(default_factory=dict)
+    siblings: int = 0
     streamed: bool = False
     scenario: str = ""
     step: str = ""

@@ -1,6 +1,7 @@
 """Client rules on HTTP: retries, waits, and streams that are not read to their end."""
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from scenarios_app.engine.canonical import Message
@@ -89,8 +90,9 @@ def _find_undecided_retries(session: JudgedSession) -> Iterator[Sighting]:
             if any(not is_numbered_retry(one.exchange) for one in find_sightings(retries))
         ]
         if broken:
+            came = "came" if not requests[-1].failed else "failed"
             yield Sighting(
-                f"{len(requests):,} identical requests failed one after another within "
+                f"{len(requests):,} identical requests {came} one after another within "
                 f"{_seconds(requests[-1].at - requests[0].at)}: {', '.join(broken)} if one client "
                 "sent them, not if parallel ones did; give each its own session (API key) to tell",
                 requests[-1],
@@ -136,10 +138,10 @@ RETRIED_UNRETRYABLE = Rule(
 )
 RETRIES_UNDECIDED = Rule(
     "retries-undecided",
-    "Identical requests all failed, from one client in a loop or from parallel clients.",
-    f"Identical requests less than {MIN_RUN_GAP_SECONDS:.0f} s apart, one after another, none of "
-    "which succeeded, and which break one of the three rules above if one client sent them. On a "
-    "busy machine those of parallel clients look the same.",
+    "Identical requests came from one client in a loop, or from parallel clients.",
+    f"Identical requests less than {MIN_RUN_GAP_SECONDS:.0f} s apart, one after another, which "
+    "break one of the three rules above if one client sent them. None of them succeeded, or the "
+    "last one while other connections of the session were open.",
     "Three parallel threads that send the same request, while the script fails each with a 401.",
     "note",
     _find_undecided_retries,
@@ -185,11 +187,17 @@ def _asks_for_usage(body: str) -> bool:
 
 def _find_truncated_history(session: JudgedSession) -> Iterator[Sighting]:
     truncated: dict[tuple[Message, ...], JudgedExchange] = {}
+    complete: defaultdict[tuple[Message, ...], list[JudgedExchange]] = defaultdict(list)
     for one in session.exchanges:
         messages = one.request.messages if one.request else ()
         for index, message in enumerate(messages if truncated else ()):
             cut = truncated.get(messages[:index]) if message.role == "assistant" else None
-            if cut and cut.ended_at <= one.at and (content := _truncated_content(message, cut)):
+            if cut is None or cut.ended_at > one.at:
+                continue
+            if any(_truncated_content(message, whole) for whole in complete[messages[:index]]):
+                # A parallel client got the same text as a whole answer.
+                continue
+            if content := _truncated_content(message, cut):
                 del truncated[messages[:index]]
                 yield Sighting(f"goes on with {content} of an answer that broke off", one, (cut,))
         if one.broken and messages:
@@ -197,6 +205,7 @@ def _find_truncated_history(session: JudgedSession) -> Iterator[Sighting]:
         elif not one.failed:
             # The next turn may continue from this complete response instead.
             truncated.pop(messages, None)
+            complete[messages].append(one)
 
 
 def _truncated_content(message: Message, cut: JudgedExchange) -> str:

@@ -27,7 +27,8 @@ class Call(msgspec.Struct, frozen=True):
     are joined by a comma. `raw_query` is the query as it was sent, `scheme` the scheme of the
     client's base URL as far as it is known. `session` is set only for calls that this process makes
     itself: clients name their session in a header or by their key. `link` is set for
-    calls over a WebSocket.
+    calls over a WebSocket. `siblings` are other open connections whose latest request was of the
+    same session and path, as far as the transport knows them.
     """
 
     method: str
@@ -39,6 +40,7 @@ class Call(msgspec.Struct, frozen=True):
     scheme: str = "http"
     session: str = ""
     link: SocketLink | None = None
+    siblings: int = 0
 
 
 class SubResponse(msgspec.Struct, frozen=True):

@@ -6,7 +6,7 @@ state, since each answer waits for Redis, which takes a task.
 """
 
 import re
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable
 from functools import lru_cache
 from typing import ClassVar, NamedTuple
@@ -44,13 +44,15 @@ class PlainHead(NamedTuple):
     max_length: int
     keep_alive: bool
 
-    def call_with(self, body: bytes) -> Call:
-        """Return the call with a body."""
+    def call_with(self, body: bytes, siblings: int) -> Call:
+        """Return the call with a body; the connection has so many siblings."""
         call = self.call
         headers = call.headers
         if headers["content-length"] != (length := str(len(body))):
             headers = {**headers, "content-length": length}
-        return Call(call.method, call.path, call.query, headers, body, call.raw_query)
+        return Call(
+            *(call.method, call.path, call.query, headers, body, call.raw_query), siblings=siblings
+        )
 
 
 NO_HEAD = (None, 0)
@@ -63,6 +65,9 @@ class UvicornProtocol(HttpToolsProtocol):
     running: ClassVar[tuple[Callable[[], Pipeline | None], ...]] = ()
     # The latest heads by their bytes without the digits of the content length.
     _cached_heads: ClassVar[OrderedDict[bytes, PlainHead]] = OrderedDict()
+    # How many open connections had their latest request of a session and path.
+    _siblings: ClassVar[Counter[tuple[str, str]]] = Counter()
+    _sibling_key: tuple[str, str] | None = None
     # The body so far of a request that may be answered here, and what is known of its head.
     _pieces: list[bytes] | None = None
     _plain: PlainHead
@@ -93,12 +98,29 @@ class UvicornProtocol(HttpToolsProtocol):
         path = plain.pipeline.short_path
         if path is None or self._held or not self.is_free() or self.flow.write_paused:
             return False
-        answer = path.answer(plain.head, plain.call_with(body))
+        answer = path.answer(plain.head, self._call(plain, body))
         if answer is not None:
             self._unset_keepalive_if_required()
             self._begin(plain)
             self._send_short(answer)
         return answer is not None
+
+    def _call(self, plain: PlainHead, body: bytes) -> Call:
+        """Return the call with this head and body."""
+        key = plain.head.session, plain.call.path
+        if key != self._sibling_key:
+            self._join_siblings(key)
+        return plain.call_with(body, self._siblings[key] - 1)
+
+    def _join_siblings(self, key: tuple[str, str] | None) -> None:
+        """Count this connection among those of a session and path, and no longer among others."""
+        if (previous := self._sibling_key) is not None:
+            self._siblings[previous] -= 1
+            if not self._siblings[previous]:
+                del self._siblings[previous]
+        if key is not None:
+            self._siblings[key] += 1
+        self._sibling_key = key
 
     def _begin(self, plain: PlainHead) -> None:
         self._ending = self._ending or not plain.keep_alive
@@ -136,12 +158,13 @@ class UvicornProtocol(HttpToolsProtocol):
             return
         pieces, self._pieces = self._pieces, None
         body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        answer = _start_answer(self._plain, self._plain.call_with(body))
+        answer = _start_answer(self._plain, self._call(self._plain, body))
         if not (isinstance(answer, Answer) and self._try_send(answer)):
             self._answer_through_cycle(answer)
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
+        self._join_siblings(None)
         if self._stream is not None:
             self._stream.leave()
 

@@ -101,6 +101,7 @@ def row(entry: Any) -> Row:
     sent = {k: v for k, v in made.request_headers.items() if k not in ("host", "content-length")}
     return made._replace(
         uid=None,
+        siblings=0,
         at=None,
         duration_ms=0,
         timings=list(made.timings),

@@ -1,0 +1,15 @@
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    """The journal says how many other connections asked the same path in the same session."""
+
+    dependencies = [
+        ("scenarios_app", "0017_long_bodies"),
+    ]
+
+    operations = [
+        migrations.AddField(
+            "servedrequest", "siblings", models.PositiveIntegerField(default=0, db_default=0)
+        ),
+    ]

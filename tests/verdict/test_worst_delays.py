@@ -1,0 +1,127 @@
+"""Correct clients whose requests a busy machine delays are not blamed, and loops still are."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from scenarios_app.engine.canonical import CanonicalRequest, Message
+from scenarios_app.engine.parts import TextPart
+from scenarios_app.serving.exchange import MAX_STEP_SECONDS, ArrivalClock
+from scenarios_app.verdict.session import JudgedExchange
+from tests.verdict.test_retries import LIMIT, call, exchange
+from tests.verdict.test_undecided_runs import burst, findings, rules
+
+
+def beside(one: JudgedExchange, siblings: int = 1) -> JudgedExchange:
+    """Return a request that arrived while other connections were open."""
+    return replace(one, siblings=siblings)
+
+
+@pytest.mark.parametrize(
+    ("failures", "last", "rule"),
+    [
+        (burst(0, 500, times=2), exchange(0.02), "no-back-off"),
+        (burst(0, 401, times=1), exchange(0.01), "retried-unretryable"),
+        ([exchange(0, 429, response_headers=LIMIT)], exchange(0.01), "retry-after-ignored"),
+        ([*call(0, 500), *call(0.01, 500)], call(0.02, 200)[0], "no-back-off"),
+    ],
+    ids=["no pause", "unretryable", "requested wait", "numbered calls"],
+)
+def test_last_of_parallel_calls_that_succeeds_is_noted_and_the_last_of_a_loop_is_reported(
+    failures: list[JudgedExchange], last: JudgedExchange, rule: str
+) -> None:
+    assert rules(*failures, last) == [(rule, last.id)]
+    (note,) = findings(*failures, beside(last))
+    assert (note.rule, note.level) == ("retries-undecided", "note")
+    assert f"{len(failures) + 1} identical requests came one after another within " in note.message
+    assert f" {rule} if one client sent them" in note.message
+
+
+def test_parallel_calls_of_which_several_succeed_are_not_noted() -> None:
+    assert rules(*burst(0, 500), *(map(beside, burst(0.1, 200)))) == []
+    assert rules(exchange(0), beside(exchange(0.1, 500)), beside(exchange(0.2))) == []
+
+
+def test_parallel_calls_that_wait_and_then_succeed_are_not_noted() -> None:
+    failures = [beside(one) for one in burst(0, 500)]
+    assert rules(*failures, *(map(beside, burst(0.5, 200, times=1)))) != []
+    assert rules(*failures, *(map(beside, burst(0.5, 200)))) == []
+
+
+def test_attempts_of_one_numbered_call_are_reported_beside_other_connections() -> None:
+    hasty = [beside(one) for one in call(0, 500, 500, 200)]
+    hasty = [
+        replace(one, at=at, answered_at=at) for one, at in zip(hasty, (0, 0.01, 0.02), strict=True)
+    ]
+    assert [rule for rule, _ in rules(*hasty)] == ["no-back-off"]
+
+
+@pytest.mark.parametrize("header", ["idempotency-key", "user-agent"])
+def test_requests_that_clients_mark_as_different_calls_are_not_reported(header: str) -> None:
+    loop = [*burst(0, 500, times=2), exchange(0.02)]
+    same = [replace(one, request_headers={header: "a"}) for one in loop]
+    assert [rule for rule, _ in rules(*same)] == ["no-back-off"]
+    marked = [replace(one, request_headers={header: one.id}) for one in loop]
+    assert rules(*marked) == []
+
+
+def test_failure_counts_from_its_first_byte_if_the_server_notices_its_end_late() -> None:
+    # The client got each error within a millisecond and waited half a second.
+    tries = [
+        replace(one, ended_at=one.at + 0.499)
+        for number in range(3)
+        for one in call(number / 2, 500)
+    ]
+    numbered = [
+        replace(one, request_headers={"x-stainless-retry-count": str(number)})
+        for number, one in enumerate(tries)
+    ]
+    assert rules(*numbered) == []
+    assert rules(*(replace(one, request_headers={}) for one in tries)) == []
+
+
+@pytest.fixture
+def clock() -> Iterator[tuple[ArrivalClock, list[float]]]:
+    """A clock, and the times of the machine's clock and of the steady one that it reads."""
+    now = [1_000.0, 5.0]
+    yield ArrivalClock(lambda: now[0], lambda: now[1]), now
+
+
+def test_waited_retry_is_not_early_if_the_clock_is_set_back_meanwhile(
+    clock: tuple[ArrivalClock, list[float]],
+) -> None:
+    read, now = clock
+    failed = exchange(read(), 429, response_headers=LIMIT)
+    now[:] = [1_000.4, 6.1]
+    assert rules(failed, exchange(read())) == []
+    assert read() == pytest.approx(1_001.1)
+
+
+def test_arrival_clock_follows_steps_ahead_and_large_steps_back(
+    clock: tuple[ArrivalClock, list[float]],
+) -> None:
+    read, now = clock
+    assert read() == 1_000.0
+    now[:] = [4_000.0, 6.0]
+    assert read() == 4_000.0
+    now[:] = [4_000.0 - MAX_STEP_SECONDS, 7.0]
+    assert read() == 3_880.0
+    now[:] = [3_900.0, 27.0]
+    assert read() == 3_900.0
+
+
+def test_text_of_a_parallel_whole_answer_is_not_taken_for_a_truncated_one() -> None:
+    body = '{"choices": [{"message": {"content": "One two."}}]}'
+    question = (Message("user", (TextPart("Count."),)),)
+    later = (*question, Message("assistant", (TextPart("One two."),)))
+    cut = replace(asking(0.01, question), outcome="fault", response_body=body)
+    goes_on = asking(1, later)
+    assert rules(cut, goes_on) == [("truncated-taken-as-complete", "at-1")]
+    whole = replace(asking(0, question), response_body=body)
+    assert rules(whole, cut, goes_on) == []
+
+
+def asking(at: float, messages: tuple[Message, ...]) -> JudgedExchange:
+    request = CanonicalRequest("openai", "chat", "chat", "gpt-4o", messages)
+    return replace(exchange(at, body=f"{len(messages)}"), request=request)
