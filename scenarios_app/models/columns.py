@@ -86,6 +86,7 @@ class ScenarioColumns(models.Model):
     system_prompt_must_include = at(
         "system_prompt_must_include", LinesField(blank=True, default=list)
     )
+    user = at("user", JsonField("scripted user", blank=True, default=dict), label="Script (JSON)")
     extra = at(
         "",
         JsonField("rest of the document", blank=True, default=dict),

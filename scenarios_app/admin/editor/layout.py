@@ -97,6 +97,20 @@ SCENARIO = (
         ),
         folded=True,
     ),
+    Group(
+        "Scripted user",
+        (
+            _scenario(
+                "user",
+                12,
+                "Messages in turns; when and must hold say, not_say, call and not_call.",
+                example='{"turns": [{"say": "Hello."}]}',
+            ),
+        ),
+        folded=True,
+        note="A user who talks to your agent: Play the user, or mockllm simulate. "
+        "Requests do not meet it.",
+    ),
 )
 
 STEP = (

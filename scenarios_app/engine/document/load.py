@@ -29,7 +29,7 @@ from scenarios_app.engine.shapes import (
 D = TypeVar("D", bound=Document)
 T = TypeVar("T")
 
-_SCALARS = ("description", "priority", "enabled", "select")
+_SCALARS = ("description", "priority", "enabled", "select", "user")
 _LISTS = ("tags", "system_prompt_must_include")
 
 
@@ -185,13 +185,14 @@ def _merge(group: list[LoadedDocument]) -> tuple[ScenarioDocument, list[Problem]
     first = group[0].document
     if len(group) == 1:
         return first, []
-    values: dict[Loc, tuple[Json, LoadedDocument]] = {}
+    values: dict[Loc, tuple[Any, LoadedDocument]] = {}
     problems = []
     for read in group:
         for loc, value in _mergeable_values(read.document):
             other, owner = values.setdefault(loc, (value, read))
-            if _differ(value, other):
-                text = f"{quote_json(value)} differs from {quote_json(other)} in {owner}"
+            mine, theirs = _as_json(value), _as_json(other)
+            if _differ(mine, theirs):
+                text = f"{quote_json(mine)} differs from {quote_json(theirs)} in {owner}"
                 problems.append(read.problem(loc, text))
     update: dict[str, Any] = {
         "steps": [step for read in group for step in read.document.steps],
@@ -205,13 +206,19 @@ def _merge(group: list[LoadedDocument]) -> tuple[ScenarioDocument, list[Problem]
     return first.model_copy(update=update), problems
 
 
-def _mergeable_values(document: ScenarioDocument) -> Iterator[tuple[Loc, Json]]:
+def _mergeable_values(document: ScenarioDocument) -> Iterator[tuple[Loc, Any]]:
     """Yield the values of a document that another one could contradict."""
     for key in _SCALARS:
         if key in document.model_fields_set:
             yield (key,), getattr(document, key)
     for name, value in document.variables.items():
         yield ("variables", name), value
+
+
+def _as_json(value: Any) -> Any:
+    """Return a value of a document as JSON; a section of it becomes an object."""
+    is_section = isinstance(value, Document)
+    return value.model_dump(by_alias=True, exclude_defaults=True) if is_section else value
 
 
 def _differ(value: Json, other: Json) -> bool:

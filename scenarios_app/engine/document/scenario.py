@@ -8,6 +8,7 @@ from pydantic import Field, JsonValue, model_validator
 from scenarios_app.engine.conditions.match import DEFAULT_MATCH, MatchDocument
 from scenarios_app.engine.document.answer import ProduceDocument
 from scenarios_app.engine.document.fault import STATUSES_WITHOUT_BODY, FailuresDocument
+from scenarios_app.engine.document.user import UserDocument
 from scenarios_app.engine.scenario import Reasoning, Select
 from scenarios_app.engine.shapes import Document, Finding, expected, quote_json, refuse
 from scenarios_app.engine.shapes.fields import (
@@ -170,3 +171,5 @@ class ScenarioDocument(VersionedDocument):
     """Texts that the system prompt must contain; a missing one is a violation."""
     steps: list[StepDocument] = Field(default_factory=list)
     """The steps, tried from top to bottom."""
+    user: UserDocument | None = None
+    """A scripted user who talks to your agent, for `mockllm simulate`. Requests do not meet it."""

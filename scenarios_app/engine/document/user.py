@@ -1,0 +1,105 @@
+"""Pydantic models of a scripted user: what it says, when, and what the agent must answer."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from pydantic import Field
+
+from scenarios_app.engine.conditions.messages import MessageCondition
+from scenarios_app.engine.conditions.subjects import Subject, Which
+from scenarios_app.engine.conditions.text_shapes import TextConditionDocument, TextShape
+from scenarios_app.engine.conditions.tools import ToolCallCondition, ToolCallConditionDocument
+from scenarios_app.engine.scripted_user import AgentCheck, UserScript, UserTurn
+from scenarios_app.engine.shapes import Document, Finding
+from scenarios_app.engine.shapes.fields import Flag, Positive, SomeText
+
+DEFAULT_MAX_TURNS = 20
+
+
+class AgentDocument(Document):
+    """A condition on the agent. Everything given must hold."""
+
+    say: TextShape | None = None
+    """The agent says this: in its last answer, or in any answer if it belongs to the whole
+    conversation."""
+    not_say: TextShape | None = None
+    """The agent does not say this, in the same answers."""
+    call: ToolCallConditionDocument | None = None
+    """The agent has called such a tool in the conversation so far."""
+    not_call: ToolCallConditionDocument | None = None
+    """The agent has not called such a tool in the conversation so far."""
+
+    def findings(self) -> Iterable[Finding]:
+        if all(one is None for one in (self.say, self.not_say, self.call, self.not_call)):
+            yield (), "expected at least one of say, not_say, call, not_call"
+
+    def compiled(self, which: Which = "last") -> Iterator[AgentCheck]:
+        """Yield the conditions; `which` are the answers that texts are looked for in."""
+        for text, negated in ((self.say, False), (self.not_say, True)):
+            if text is not None:
+                yield AgentCheck(_says(text, which), negated)
+        for call, negated in ((self.call, False), (self.not_call, True)):
+            if call is not None:
+                yield AgentCheck(_calls(call), negated)
+
+
+def _says(text: TextConditionDocument, which: Which) -> MessageCondition:
+    subject = Subject(MessageCondition.read, "assistant", which)
+    return MessageCondition("say", subject, (text.compiled(),))
+
+
+def _calls(call: ToolCallConditionDocument) -> ToolCallCondition:
+    (condition,) = ToolCallCondition.compiled([call], "call")
+    return replace(condition, field="call")
+
+
+class UserTurnDocument(Document):
+    """One message of the user."""
+
+    say: SomeText
+    """What the user says."""
+    when: AgentDocument | None = None
+    """Say it only after such an answer. Without it the turn always fits."""
+    must: list[AgentDocument] = Field(default_factory=list)
+    """Checkpoints of the agent's answer to it."""
+    end: Flag = False
+    """Whether the conversation ends with the answer to it."""
+    repeat: Flag = False
+    """Whether it may be said again; other turns are said once."""
+
+    def findings(self) -> Iterable[Finding]:
+        if self.repeat and self.when is None:
+            yield ("repeat",), "needs when: this turn would be said again and again"
+
+    def compiled(self) -> UserTurn:
+        return UserTurn(
+            self.say,
+            when=tuple(self.when.compiled()) if self.when else (),
+            must=tuple(check for one in self.must for check in one.compiled()),
+            end=self.end,
+            repeat=self.repeat,
+        )
+
+
+class UserDocument(Document):
+    """A scripted user, for `mockllm simulate`."""
+
+    turns: list[UserTurnDocument] = Field(min_length=1)
+    """The messages. After each answer the first one that fits and was not said yet is said. The
+    conversation ends when none fits."""
+    must: list[AgentDocument] = Field(default_factory=list)
+    """Checkpoints of the whole conversation."""
+    max_turns: Positive = DEFAULT_MAX_TURNS
+    """The conversation fails if the user has more to say after this many messages."""
+
+    def findings(self) -> Iterable[Finding]:
+        if all(turn.when is not None for turn in self.turns):
+            yield ("turns",), "none can begin the conversation: one must be without when"
+
+    def compiled(self) -> UserScript:
+        """Return the script as conversations run it."""
+        return UserScript(
+            tuple(turn.compiled() for turn in self.turns),
+            must=tuple(check for one in self.must for check in one.compiled("any")),
+            max_turns=self.max_turns,
+        )

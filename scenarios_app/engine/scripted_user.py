@@ -1,0 +1,200 @@
+"""A scripted user's conversation with an agent: the next message, and the checkpoints so far.
+
+Nothing here sends anything: a caller passes the user's messages to an agent and its answers back.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from scenarios_app.engine.canonical import CanonicalRequest, Message
+from scenarios_app.engine.conditions.messages import MessageCondition
+from scenarios_app.engine.conditions.subjects import RequestReader
+from scenarios_app.engine.conditions.texts import quote
+from scenarios_app.engine.conditions.tools import ToolCallCondition
+from scenarios_app.engine.parts import TextPart, ToolCallPart
+
+
+@dataclass(frozen=True, slots=True)
+class AgentCheck:
+    """A condition on the agent's answers and tool calls; if `negated`, it must not hold."""
+
+    condition: MessageCondition | ToolCallCondition
+    negated: bool = False
+
+    @property
+    def name(self) -> str:
+        """Its key in the document."""
+        return f"not_{self.condition.field}" if self.negated else self.condition.field
+
+    @property
+    def expected(self) -> str:
+        match self.condition:
+            case MessageCondition(alternatives=(text,)):
+                return text.describe()
+            case condition:
+                return condition.expected
+
+    def holds(self, reader: RequestReader) -> bool:
+        return self.condition.holds(reader) != self.negated
+
+
+@dataclass(frozen=True, slots=True)
+class UserTurn:
+    """What the user says if all conditions of `when` hold, and the checkpoints of the answer."""
+
+    say: str
+    when: tuple[AgentCheck, ...] = ()
+    must: tuple[AgentCheck, ...] = ()
+    end: bool = False
+    repeat: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UserScript:
+    """The turns of a user. `must` holds the checkpoints of the whole conversation."""
+
+    turns: tuple[UserTurn, ...]
+    must: tuple[AgentCheck, ...] = ()
+    max_turns: int = 20
+
+    @property
+    def needs_calls(self) -> bool:
+        """True if a condition can be judged only by someone who sees the agent's tool calls."""
+        checks = [*self.must, *(one for turn in self.turns for one in (*turn.when, *turn.must))]
+        return any(isinstance(check.condition, ToolCallCondition) for check in checks)
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A checkpoint with its expected and actual value, and whether it holds."""
+
+    name: str
+    expected: str
+    actual: str
+    ok: bool
+
+
+@dataclass(slots=True)
+class SaidTurn:
+    """A message of the user with the agent's answer, None until it came. `number` is that of the
+    turn in the script, from 1; `calls` are the agent's tool calls for this answer."""
+
+    number: int
+    say: str
+    answer: str | None = None
+    calls: tuple[ToolCallPart, ...] = ()
+    checkpoints: list[Checkpoint] = field(default_factory=list)
+
+    @property
+    def passed(self) -> bool:
+        return all(checkpoint.ok for checkpoint in self.checkpoints)
+
+
+class Simulation:
+    """One conversation of a scripted user.
+
+    Ask for `next_message` until it is None. After each message call `add_answer`, or `fail` if the
+    agent has none.
+    """
+
+    def __init__(self, script: UserScript) -> None:
+        self._script = script
+        self._ended = False
+        self.turns: list[SaidTurn] = []
+        self.checkpoints: list[Checkpoint] = []
+
+    @property
+    def passed(self) -> bool:
+        """True if all checkpoints hold, those of turns and those of the whole conversation."""
+        return all(turn.passed for turn in self.turns) and all(one.ok for one in self.checkpoints)
+
+    def next_message(self) -> str | None:
+        """Return what the user says next, or None at the end of the conversation."""
+        if self._ended:
+            return None
+        number = self._next_turn()
+        if number is None:
+            self._end()
+            return None
+        if len(self.turns) >= self._script.max_turns:
+            say = self._script.turns[number - 1].say
+            self._end(
+                Checkpoint(
+                    "max_turns",
+                    f"an end after {self._script.max_turns} turns",
+                    f"the user would say {quote(say)}",
+                    ok=False,
+                )
+            )
+            return None
+        self.turns.append(SaidTurn(number, self._script.turns[number - 1].say))
+        return self.turns[-1].say
+
+    def add_answer(self, text: str, calls: Sequence[ToolCallPart] = ()) -> None:
+        """Add the agent's answer to the last message, with the tool calls that led to it."""
+        said = self.turns[-1]
+        said.answer, said.calls = text, tuple(calls)
+        turn = self._script.turns[said.number - 1]
+        said.checkpoints += self._judge(turn.must)
+        if turn.end:
+            self._end()
+
+    def fail(self, reason: str) -> None:
+        """End the conversation: the agent has no answer to the last message."""
+        self.turns[-1].checkpoints.append(Checkpoint("answer", "an answer", reason, ok=False))
+        self._ended = True
+
+    def _next_turn(self) -> int | None:
+        """Return the number of the first turn that fits and was not said, or may be repeated."""
+        said = {turn.number for turn in self.turns}
+        reader = self._reader()
+        for number, turn in enumerate(self._script.turns, 1):
+            if (turn.repeat or number not in said) and all(one.holds(reader) for one in turn.when):
+                return number
+        return None
+
+    def _end(self, failure: Checkpoint | None = None) -> None:
+        self._ended = True
+        failure = failure or self._unfinished()
+        self.checkpoints += [failure] if failure else []
+        self.checkpoints += self._judge(self._script.must)
+
+    def _unfinished(self) -> Checkpoint | None:
+        """Return the failed checkpoint of a conversation that stopped before its end.
+
+        It has to stop at a turn with `end`, or, if there is none, after all turns.
+        """
+        turns, last = self._script.turns, self.turns[-1]
+        said = {turn.number for turn in self.turns}
+        left = [n for n, turn in enumerate(turns, 1) if n not in said and not turn.repeat]
+        has_end = any(turn.end for turn in turns)
+        if turns[last.number - 1].end or (not left and not has_end):
+            return None
+        wanted = " or ".join(_describe(number, turns[number - 1]) for number in left)
+        return Checkpoint("next", wanted or "a turn with end", quote(last.answer or ""), ok=False)
+
+    def _judge(self, checks: Sequence[AgentCheck]) -> list[Checkpoint]:
+        reader = self._reader()
+        return [
+            Checkpoint(
+                check.name,
+                check.expected,
+                check.condition.actual(reader),
+                check.holds(reader),
+            )
+            for check in checks
+        ]
+
+    def _reader(self) -> RequestReader:
+        """Read the conversation as a request would hold it."""
+        messages: list[Message] = []
+        for turn in self.turns:
+            messages.append(Message("user", (TextPart(turn.say),)))
+            if turn.answer is not None:
+                messages.append(Message("assistant", (TextPart(turn.answer), *turn.calls)))
+        return RequestReader(CanonicalRequest("", "", "", "", messages=tuple(messages)))
+
+
+def _describe(number: int, turn: UserTurn) -> str:
+    wanted = " and ".join(f"{check.name}: {check.expected}" for check in turn.when)
+    return f"turn {number} after {wanted}"
