@@ -5,8 +5,9 @@ mockllm.on(tool_result="sunny").reply("It is sunny in Paris.")
 mockllm.on("joke").fail("overloaded", times=2).reply("Knock, knock.")
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Self
 
 from mockllm_site.kit.keywords import suggest_keywords
@@ -165,6 +166,27 @@ class Mockllm:
             documents = tuple(to_documents(documents))
         for document in documents:
             self._load(document)
+
+    def simulate(
+        self, scenario: Mapping[str, Any] | Any, *, agent: Callable[[str], str]
+    ) -> dict[str, Any]:
+        """Let the scripted user of a scenario talk to `agent`, which gets a message and returns its
+        answer.
+
+        The scenario is loaded for this test, unless it is the name of one on the server. Return
+        the report; raise AssertionError with the transcript if a checkpoint fails.
+        """
+        __tracebackhide__ = True
+        # Imported here because they import the whole engine.
+        from scenarios_app.simulate.plugin import simulate_documents
+        from scenarios_app.testing.documents import to_documents
+
+        if isinstance(scenario, str) and not Path(scenario).exists():
+            documents = [self._control.send("GET", scenario_path(scenario))]
+        else:
+            documents = to_documents(scenario)
+            self.scenario(*documents)
+        return simulate_documents(documents, agent, self)
 
     @property
     def requests(self) -> list[dict[str, Any]]:

@@ -50,6 +50,7 @@ def _says(text: TextConditionDocument, which: Which) -> MessageCondition:
 
 def _calls(call: ToolCallConditionDocument) -> ToolCallCondition:
     (condition,) = ToolCallCondition.compiled([call], "call")
+    assert isinstance(condition, ToolCallCondition)
     return replace(condition, field="call")
 
 

@@ -1,0 +1,234 @@
+"""Ways to reach an agent: an OpenAI-compatible endpoint, our chat API, or a command on pipes."""
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import httpx2
+
+from scenarios_app.simulate.conversation import Agent, AgentFailed
+from scenarios_app.testing.agents import UNSET, agent_variables
+from scenarios_app.testing.run import NOT_FOUND, NOT_RUN, CannotRun
+from scenarios_app.testing.variables import command_variables, unset_variables
+
+CLIENT_ID = "mockllm-simulate"
+END_SECONDS = 2.0
+# Of a command's standard error in a message, and of an HTTP error's body.
+MAX_ERROR_LINES = 20
+MAX_ERROR_CHARS = 500
+MAX_ANSWER_BYTES = 1_000_000
+_READ_BYTES = 65_536
+
+
+@contextmanager
+def agent_at(url: str, *, key: str, model: str, timeout: float) -> Iterator[Agent]:
+    """Yield the agent at a URL: our chat API if its path ends in `/api`, else chat completions."""
+    url = url.rstrip("/")
+    headers = {"Authorization": f"Bearer {key}"}
+    with httpx2.Client(headers=headers, timeout=timeout, trust_env=False) as http:
+        if url.endswith("/api"):
+            yield _ChatApi(http, url)
+        else:
+            yield _Completions(
+                http, f"{url.removesuffix('/chat/completions')}/chat/completions", model
+            )
+
+
+class _Completions:
+    """An OpenAI-compatible endpoint, which gets the whole conversation with each message."""
+
+    def __init__(self, http: httpx2.Client, url: str, model: str) -> None:
+        self._http, self._url, self._model = http, url, model
+        self._messages: list[dict[str, Any]] = []
+
+    def __call__(self, text: str) -> str:
+        self._messages.append({"role": "user", "content": text})
+        response = _post(self._http, self._url, {"model": self._model, "messages": self._messages})
+        try:
+            message = response.json()["choices"][0]["message"]
+            content, calls = message.get("content"), message.get("tool_calls")
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError):
+            raise AgentFailed(
+                f"{self._url} answers no chat completion: {_start(response)}"
+            ) from None
+        if calls:
+            raise AgentFailed(
+                f"{self._url} answers with a tool call: an agent runs its tools itself"
+            )
+        if not isinstance(content, str):
+            raise AgentFailed(f"{self._url} answers without text: {_start(response)}")
+        self._messages.append({"role": "assistant", "content": content})
+        return content
+
+
+class _ChatApi:
+    """Our chat API: one conversation, whose answers come as events."""
+
+    def __init__(self, http: httpx2.Client, url: str) -> None:
+        self._http, self._url = http, f"{url}/get_chat_response_stream"
+        self._conversation: str | None = None
+
+    def __call__(self, text: str) -> str:
+        body = {"client_id": CLIENT_ID, "message": text, "conversation_id": self._conversation}
+        response = _post(self._http, self._url, body)
+        pieces: list[str] = []
+        last: dict[str, Any] = {}
+        for line in response.text.splitlines():
+            if line.startswith("data: "):
+                last = json.loads(line.removeprefix("data: "))
+                if last["type"] == "chunk":
+                    pieces.append(last["content"])
+        if last.get("type") != "done":
+            reason = last.get("message") or f"its stream has no end: {_start(response)}"
+            raise AgentFailed(f"{self._url}: {reason}")
+        self._conversation = last["conversation_id"]
+        return "".join(pieces)
+
+
+def _post(http: httpx2.Client, url: str, body: Mapping[str, Any]) -> httpx2.Response:
+    """Return the whole response; raises AgentFailed for errors, and if it is not there in time."""
+    deadline = time.monotonic() + (http.timeout.read or 0)
+    late = AgentFailed(f"{url} has not answered within {http.timeout.read:g} s (--timeout)")
+    try:
+        with http.stream("POST", url, json=body) as streamed:
+            pieces: list[bytes] = []
+            for piece in streamed.iter_bytes():
+                # Comments keep a stream of events alive, however long the answer takes.
+                if time.monotonic() > deadline:
+                    raise late
+                pieces.append(piece)
+    except httpx2.TimeoutException:
+        raise late from None
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        raise AgentFailed(f"nothing answers at {url}: {error or type(error).__name__}") from None
+    response = httpx2.Response(streamed.status_code, content=b"".join(pieces))
+    if response.is_error:
+        raise AgentFailed(f"{url} answers {response.status_code}: {_start(response)}")
+    return response
+
+
+def _start(response: httpx2.Response) -> str:
+    return " ".join(response.text.split())[:MAX_ERROR_CHARS]
+
+
+@contextmanager
+def agent_command(
+    command: Sequence[str], base_url: str, *, key: str, timeout: float, until: str = ""
+) -> Iterator[Agent]:
+    """Run a command for one conversation, with its SDKs at a server; yield it as an agent.
+
+    A message is a line of its input. Its answer is the next line of its output, or the text before
+    the prompt `until`. Raises CannotRun.
+    """
+    variables = command_variables(base_url, key, environment=os.environ)
+    unset = {*unset_variables(), *UNSET}
+    with (
+        agent_variables(base_url, command=command) as of_agents,
+        tempfile.TemporaryFile() as errors,
+    ):
+        environment = {name: value for name, value in os.environ.items() if name not in unset}
+        # Python programs write each line immediately.
+        environment |= {"PYTHONUNBUFFERED": "1", **variables, **of_agents}
+        try:
+            process = subprocess.Popen(
+                command,
+                env=environment,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                start_new_session=True,
+            )
+        except FileNotFoundError:
+            raise CannotRun(NOT_FOUND, f"{command[0]}: no such command") from None
+        except OSError as error:
+            raise CannotRun(NOT_RUN, f"{command[0]}: {error.strerror}") from None
+        try:
+            yield _Command(process, errors.fileno(), timeout=timeout, until=until.encode())
+        finally:
+            _end_group(process)
+
+
+class _Command:
+    """A running command."""
+
+    def __init__(
+        self, process: "subprocess.Popen[bytes]", errors: int, *, timeout: float, until: bytes
+    ) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._process, self._errors, self._timeout = process, errors, timeout
+        self._input, self._output = process.stdin, process.stdout
+        self._end = until or b"\n"
+        self._has_prompt = bool(until)
+        self._unread = b""
+        self._started = False
+
+    def __call__(self, text: str) -> str:
+        if self._has_prompt and not self._started:
+            self._read()
+        self._started = True
+        try:
+            self._input.write(" ".join(text.splitlines()).encode() + b"\n")
+            self._input.flush()
+        except OSError:
+            raise self._failure("the command reads no more input") from None
+        return self._read()
+
+    def _read(self) -> str:
+        """Return the output up to the end of an answer."""
+        deadline = time.monotonic() + self._timeout
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._output, selectors.EVENT_READ)
+            while self._end not in self._unread:
+                if not selector.select(max(deadline - time.monotonic(), 0)):
+                    raise self._failure(f"no answer within {self._timeout:g} s (--timeout)")
+                data = os.read(self._output.fileno(), _READ_BYTES)
+                self._unread += data
+                if not data:
+                    raise self._failure(self._ending())
+                if len(self._unread) > MAX_ANSWER_BYTES:
+                    raise self._failure(f"an answer of more than {MAX_ANSWER_BYTES:,} bytes")
+        answer, _, self._unread = self._unread.partition(self._end)
+        return answer.decode("utf-8", "replace").strip()
+
+    def _ending(self) -> str:
+        try:
+            code = self._process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            return "the command closed its output without an answer"
+        shown = self._unread.decode("utf-8", "replace").strip()
+        return f"the command ended with exit code {code}" + (f" after: {shown}" if shown else "")
+
+    def _failure(self, reason: str) -> AgentFailed:
+        """Return the error with the end of the command's standard error."""
+        size = os.fstat(self._errors).st_size
+        start = max(size - MAX_ANSWER_BYTES, 0)
+        text = os.pread(self._errors, MAX_ANSWER_BYTES, start).decode("utf-8", "replace")
+        return AgentFailed("\n".join([reason, *text.rstrip().splitlines()[-MAX_ERROR_LINES:]]))
+
+
+def _end_group(process: "subprocess.Popen[bytes]") -> None:
+    """End the command with its children, and close its pipes."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, number)
+            process.wait(END_SECONDS)
+        except (ProcessLookupError, PermissionError):
+            break
+        except subprocess.TimeoutExpired:
+            continue
+    for pipe in (process.stdin, process.stdout):
+        assert pipe is not None
+        try:
+            pipe.close()
+        except OSError:
+            # Input that the command did not read.
+            continue
+    process.wait()

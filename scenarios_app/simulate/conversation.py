@@ -1,0 +1,138 @@
+"""Plays a scripted user against an agent, and adds what the mock saw of the model and its tools."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+from scenarios_app.engine.document import ScenarioDocument
+from scenarios_app.engine.parts import ToolCallPart
+from scenarios_app.engine.scripted_user import Simulation, UserScript
+from scenarios_app.recording import RecordedRequest
+from scenarios_app.recording.places import PlacedRequest, place_request
+
+# Gets the user's message and returns the agent's answer; raises AgentFailed.
+Agent: TypeAlias = Callable[[str], str]
+
+RECEIPT_SCHEME = "sha256:"
+
+
+class AgentFailed(Exception):
+    """The agent gave no answer; the message says why."""
+
+
+class Session(Protocol):
+    """The session in which the agent's model requests are journaled, such as `Mockllm`."""
+
+    @property
+    def requests(self) -> list[dict[str, Any]]: ...
+
+    def verdict(self, *, allow_unserved: bool) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSide:
+    """What the mock saw: its answers in order, and its verdict on the session."""
+
+    requests: Sequence[Mapping[str, Any]]
+    verdict: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedConversation:
+    """A conversation of a scripted user. `model` is None if the mock has no part in it."""
+
+    name: str
+    simulation: Simulation
+    model: ModelSide | None
+
+    @property
+    def passed(self) -> bool:
+        return self.simulation.passed
+
+    @property
+    def receipt(self) -> str:
+        """The hash of the three sides: the user's messages, the agent's answers with its tool
+        calls, and the receipt of the model's side."""
+        turns = [
+            [turn.say, turn.answer, [call_json(call) for call in turn.calls]]
+            for turn in self.simulation.turns
+        ]
+        text = json.dumps([turns, self.model and self.model.verdict["receipt"]], sort_keys=True)
+        return RECEIPT_SCHEME + hashlib.sha256(text.encode()).hexdigest()
+
+
+def scripts_of(documents: Iterable[ScenarioDocument]) -> dict[str, UserScript]:
+    """Return the scripted users by the name of their scenario."""
+    return {one.name: one.user.compiled() for one in documents if one.user is not None}
+
+
+def simulate(
+    name: str, script: UserScript, agent: Agent, *, session: Session | None
+) -> SimulatedConversation:
+    """Play the script against an agent whose model is the mock's session, if it has one."""
+    simulation = Simulation(script)
+    seen: set[str] = set()
+    while (text := simulation.next_message()) is not None:
+        try:
+            answer = agent(text)
+            if not isinstance(answer, str):
+                raise TypeError(f"the agent returned {answer!r:.80}, expected its answer as a str")
+        except AgentFailed as error:
+            simulation.fail(str(error))
+            break
+        calls = finished_calls(session.requests) if session else []
+        simulation.add_answer(answer, [call for call in calls if call.id not in seen])
+        seen = {call.id for call in calls}
+    if session is None:
+        return SimulatedConversation(name, simulation, None)
+    model = ModelSide(session.requests, session.verdict(allow_unserved=True))
+    return SimulatedConversation(name, simulation, model)
+
+
+def finished_calls(entries: Iterable[Mapping[str, Any]]) -> list[ToolCallPart]:
+    """Return the tool calls whose results the agent has sent back, in the order of the model's
+    answers; `entries` are those of `/control/requests/ID`."""
+    calls: dict[str, ToolCallPart] = {}
+    results: set[str] = set()
+    for entry in entries:
+        sent = entry["request"]
+        place = place_request(
+            RecordedRequest(sent["method"], entry["path"], body=sent["body"].encode())
+        )
+        if place is None or place.request is None:
+            continue
+        for call in place.request.tool_calls:
+            calls.setdefault(call.id, call)
+        results |= {result.tool_call_id for result in place.request.tool_results}
+        # A request that names an earlier response does not repeat its calls.
+        for call in _calls_of_answer(place, entry["response"]["body"]):
+            calls.setdefault(call.id, call)
+    return [call for id, call in calls.items() if id in results]
+
+
+def _calls_of_answer(place: PlacedRequest, body: str) -> Iterable[ToolCallPart]:
+    endpoint = place.target.endpoint
+    decoded = endpoint.decoder.decode(body.encode()) if endpoint and endpoint.decoder else None
+    for choice in decoded.choices[:1] if decoded else ():
+        for call in (part["tool_call"] for part in choice.parts if "tool_call" in part):
+            assert isinstance(call, dict)
+            custom = "input" in call
+            text = call["input"] if custom else json.dumps(call.get("arguments", {}))
+            yield ToolCallPart(
+                str(call.get("id", "")),
+                str(call["name"]),
+                str(text),
+                custom,
+                str(call.get("namespace", "")),
+            )
+
+
+def call_json(call: ToolCallPart) -> dict[str, Any]:
+    """Return a tool call for reports; arguments that are no JSON stay text."""
+    try:
+        arguments = call.arguments if call.custom else json.loads(call.arguments)
+    except ValueError:
+        arguments = call.arguments
+    return {"name": call.full_name, "input" if call.custom else "arguments": arguments}

@@ -1,0 +1,111 @@
+"""Reports of simulated conversations: text, JSON and JUnit cases."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from scenarios_app.engine.scripted_user import Checkpoint
+from scenarios_app.simulate.conversation import ModelSide, SimulatedConversation, call_json
+from scenarios_app.verdict.reports import Case, line
+
+_LABELS: Mapping[str, str] = {
+    "say": "must say: ",
+    "not_say": "must not say: ",
+    "call": "must have called: ",
+    "not_call": "must not have called: ",
+    "next": "no turn fits the last answer: expected ",
+    "max_turns": "at most so many turns: expected ",
+    "answer": "",
+}
+
+
+def failed_reasons(checkpoints: Iterable[Checkpoint]) -> list[str]:
+    """Return the reason of each failed checkpoint."""
+    return [
+        f"{_LABELS[one.name]}{one.expected}; got {one.actual}" for one in checkpoints if not one.ok
+    ]
+
+
+def text_report(conversations: Sequence[SimulatedConversation]) -> str:
+    """Return the transcripts with the failed checkpoints."""
+    lines: list[str] = []
+    for one in conversations:
+        lines.append(f"{'ok' if one.passed else 'FAILED'}  {line(one.name)}")
+        for number, turn in enumerate(one.simulation.turns, 1):
+            lines.append(f"  {number}. user   {line(turn.say)}")
+            for call in turn.calls:
+                lines.append(f"     call   {line(f'{call.full_name} {call.arguments}')}")
+            if turn.answer is not None:
+                lines.append(f"     agent  {line(turn.answer)}")
+            lines += _failed_lines(turn.checkpoints)
+        lines += _failed_lines(one.simulation.checkpoints)
+        if one.model is not None:
+            lines.append(f"  requests of the agent: {len(one.model.requests)}")
+            if not one.model.verdict["passed"]:
+                lines += [f"    {reason}" for reason in one.model.verdict["text"].splitlines()]
+        lines.append(f"  receipt {one.receipt}")
+    passed = sum(one.passed for one in conversations)
+    failed = len(conversations) - passed
+    lines.append(f"conversations: {len(conversations)}, passed: {passed}, failed: {failed}")
+    return "\n".join(lines)
+
+
+def _failed_lines(checkpoints: Iterable[Checkpoint]) -> Iterator[str]:
+    for reason in failed_reasons(checkpoints):
+        first, *others = reason.splitlines()
+        yield f"     FAILED {first}"
+        yield from (f"            {other}" for other in others)
+
+
+def json_report(conversations: Sequence[SimulatedConversation]) -> dict[str, Any]:
+    """Return all three sides. Equal conversations have equal JSON: it has no times and no ids."""
+    return {
+        "passed": all(one.passed for one in conversations),
+        "conversations": [_conversation_json(one) for one in conversations],
+    }
+
+
+def _conversation_json(one: SimulatedConversation) -> dict[str, Any]:
+    turns = [
+        {
+            "turn": turn.number,
+            "user": turn.say,
+            "agent": turn.answer,
+            "calls": [call_json(call) for call in turn.calls],
+            "checkpoints": [_checkpoint_json(checkpoint) for checkpoint in turn.checkpoints],
+        }
+        for turn in one.simulation.turns
+    ]
+    return {
+        "name": one.name,
+        "passed": one.passed,
+        "turns": turns,
+        "checkpoints": [_checkpoint_json(checkpoint) for checkpoint in one.simulation.checkpoints],
+        "model": one.model and _model_json(one.model),
+        "receipt": one.receipt,
+    }
+
+
+def _checkpoint_json(one: Checkpoint) -> dict[str, Any]:
+    return {"name": one.name, "expected": one.expected, "got": one.actual, "ok": one.ok}
+
+
+def _model_json(model: ModelSide) -> dict[str, Any]:
+    verdict = model.verdict
+    keys = ("provider", "path", "scenario", "step", "status", "outcome")
+    return {
+        "passed": verdict["passed"],
+        "unmatched": [one["path"] for one in verdict["unmatched"]],
+        "violations": [one["text"] for one in verdict["violations"]],
+        "findings": [one["rule"] for one in verdict["findings"]],
+        "requests": [{key: entry[key] for key in keys} for entry in model.requests],
+        "receipt": verdict["receipt"],
+    }
+
+
+def junit_cases(conversations: Iterable[SimulatedConversation]) -> Iterator[Case]:
+    """Yield a case for each turn, and one for the whole conversation."""
+    for one in conversations:
+        for number, turn in enumerate(one.simulation.turns, 1):
+            reasons = tuple(failed_reasons(turn.checkpoints))
+            yield Case(one.name, f"{number}. {line(turn.say)}", reasons)
+        yield Case(one.name, "conversation", tuple(failed_reasons(one.simulation.checkpoints)))
