@@ -17,7 +17,7 @@ WITHOUT_SETTINGS = {
     "mcp": "scenarios_app.testing.mcp",
     "control-mcp": "scenarios_app.testing.control_mcp",
     "mutants": "scenarios_app.proof.mutants",
-    "simulate": "scenarios_app.simulate.command",
+    "simulate": "scenarios_app.testing.simulate.command",
     "torture": "scenarios_app.proof.torture",
     "env": "mockllm_site.sdk_environment",
     "healthcheck": "mockllm_site.serve.healthcheck",

@@ -1,1 +1,1 @@
-"""Scripted users: one conversation, the agents it is led with, its report. Imports no Django."""
+"""Scripted users against an agent: one conversation with all three sides, and its reports."""

@@ -178,7 +178,7 @@ class Mockllm:
         """
         __tracebackhide__ = True
         # Imported here because they import the whole engine.
-        from scenarios_app.simulate.plugin import simulate_documents
+        from scenarios_app.simulate.in_tests import simulate_documents
         from scenarios_app.testing.documents import to_documents
 
         if isinstance(scenario, str) and not Path(scenario).exists():

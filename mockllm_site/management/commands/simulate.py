@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from scenarios_app.simulate import command as simulate
+from scenarios_app.testing.simulate import command as simulate
 
 
 class Command(BaseCommand):

@@ -10,7 +10,6 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from scenarios_app.engine.document import DocumentError, dump, load_documents
-from scenarios_app.simulate.agents import agent_at, agent_command
 from scenarios_app.simulate.conversation import (
     Agent,
     SimulatedConversation,
@@ -23,6 +22,7 @@ from scenarios_app.testing.documents import to_documents
 from scenarios_app.testing.process import ServerOptions, server_process
 from scenarios_app.testing.run import CannotRun
 from scenarios_app.testing.sessions import SharedServer
+from scenarios_app.testing.simulate.agents import agent_at, agent_command
 from scenarios_app.testing.stubs import Mockllm
 from scenarios_app.verdict.reports import SUITE, junit
 
