@@ -20,12 +20,12 @@ from scenarios_app.engine.document import (
     load_text,
 )
 from scenarios_app.engine.matching.select import scenario_header_of
-from scenarios_app.engine.scenario import Scenario
-from scenarios_app.models import Draft, ServedRequest
+from scenarios_app.engine.scenario import Scenario as Compiled
+from scenarios_app.models import AnyScenario, Draft, Scenario, ServedRequest
 from scenarios_app.play.conversation import sample_call
 from scenarios_app.serving.read import admit
 from scenarios_app.serving.services import services
-from scenarios_app.store import limits
+from scenarios_app.store import document_of, limits
 from scenarios_app.store.drafts import compiled_draft
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.registry import find_target, is_provider_path, wires_by_name
@@ -45,7 +45,7 @@ class DryRunScenario:
     """
 
     name: str
-    scenarios: tuple[Scenario, ...]
+    scenarios: tuple[Compiled, ...]
     hidden: Mapping[str, str]
     url: str = ""
     off: bool = False
@@ -71,6 +71,27 @@ def scenario_from_fields(fields: Mapping[str, str]) -> DryRunScenario | None:
     return DryRunScenario(row.name, tuple(scenarios), hidden, url=url, off=not row.enabled)
 
 
+def document_from_fields(fields: Mapping[str, str]) -> ScenarioDocument | None:
+    """Return the document of the edits, the draft or the published scenario that the form fields
+    name, or None if there is none or it has errors."""
+    try:
+        if "document" in fields:
+            return _posted_document(fields)
+        row: AnyScenario | None = find_row(Draft, fields.get("draft", ""))
+        row = row or Scenario.objects.filter(name=fields.get("scenario", "")).first()
+        return document_of(row) if row else None
+    except (DocumentError, ValueError):
+        return None
+
+
+def _posted_document(fields: Mapping[str, str]) -> ScenarioDocument:
+    """Return the document of posted edits. Raises DocumentError, or ValueError if there are
+    several."""
+    text = fields.get("document", "").encode("utf-8", "replace")
+    (document,) = load_text(text, limits=limits())
+    return document
+
+
 def fields_for_edits(document: ScenarioDocument, keys: Iterable[str], *, of: str) -> dict[str, str]:
     """Return the hidden fields for unsaved edits: the document, the keys of its steps, and the name
     of the published scenario that they edit."""
@@ -81,14 +102,14 @@ def _tried_edits(fields: Mapping[str, str]) -> DryRunScenario | None:
     hidden = {name: fields.get(name, "") for name in ("document", "keys", "of")}
     keys = hidden["keys"].split()
     try:
-        (document,) = load_text(hidden["document"].encode("utf-8", "replace"), limits=limits())
+        document = _posted_document(hidden)
         step_keys = keys if len(keys) == len(document.steps) else None
         compiled = compile_scenario(document, step_keys=step_keys)
     except (DocumentError, ValueError):
         return None
-    edited = compiled if document.enabled else Scenario(document.name)
+    edited = compiled if document.enabled else Compiled(document.name)
     replaced = hidden["of"] or edited.name
-    scenarios = (edited,) if replaced == edited.name else (Scenario(replaced), edited)
+    scenarios = (edited,) if replaced == edited.name else (Compiled(replaced), edited)
     return DryRunScenario(edited.name, scenarios, hidden, off=not document.enabled, unsaved=True)
 
 

@@ -51,7 +51,7 @@ def at_try(request: HttpRequest) -> bool:
 
 
 def at_play(request: HttpRequest) -> bool:
-    return request.path.startswith(f"{_LIST}/") and request.path.endswith("/play/")
+    return request.path.startswith(f"{_LIST}/") and request.path.endswith(("/play/", "/user/"))
 
 
 def at_import(request: HttpRequest) -> bool:

@@ -3,7 +3,7 @@
 Nothing here sends anything: a caller passes the user's messages to an agent and its answers back.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from scenarios_app.engine.canonical import CanonicalRequest, Message
@@ -64,6 +64,18 @@ class UserScript:
         return any(isinstance(check.condition, ToolCallCondition) for check in checks)
 
 
+# The checkpoints by name, in words. The last three are those of every conversation.
+LABELS: Mapping[str, str] = {
+    "say": "must say",
+    "not_say": "must not say",
+    "call": "must have called",
+    "not_call": "must not have called",
+    "answer": "answer",
+    "next": "next turn",
+    "max_turns": "number of turns",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
     """A checkpoint with its expected and actual value, and whether it holds."""
@@ -72,6 +84,10 @@ class Checkpoint:
     expected: str
     actual: str
     ok: bool
+
+    @property
+    def label(self) -> str:
+        return LABELS[self.name]
 
 
 @dataclass(slots=True)
@@ -121,8 +137,8 @@ class Simulation:
             self._end(
                 Checkpoint(
                     "max_turns",
-                    f"an end after {self._script.max_turns} turns",
-                    f"the user would say {quote(say)}",
+                    f"at most {self._script.max_turns}",
+                    f"the user has more to say: {quote(say)}",
                     ok=False,
                 )
             )

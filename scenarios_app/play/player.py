@@ -134,19 +134,34 @@ async def play(
 
     An expected step without a scenario is one of `scenario`.
     """
-    pipeline = Pipeline(catalog=catalog, state=MemoryState(), options=options)
-    client = _Client(conversation)
+    player = Player(conversation, catalog=catalog, options=options)
     turns: list[PlayedTurn] = []
     for number, turn in enumerate(conversation.turns, 1):
-        exchange = pipeline.exchange(client.next_call(turn))
-        reply = await pipeline.work(exchange)
-        if exchange.streaming:
-            pipeline.streams.free()
-        response = _turn_response(exchange, reply)
-        client.add_response(response)
+        response = await player.respond(turn)
         checks = tuple(check_response(turn.expect, response, scenario=scenario))
         turns.append(PlayedTurn(number, _describe_request(turn), response, checks))
     return PlayedConversation(conversation.name, tuple(turns))
+
+
+class Player:
+    """A client of an in-memory pipeline in a new session. Only the settings of the conversation are
+    used; its turns are given one by one."""
+
+    def __init__(
+        self, conversation: ConversationDocument, *, catalog: Catalog, options: Options
+    ) -> None:
+        self._pipeline = Pipeline(catalog=catalog, state=MemoryState(), options=options)
+        self._client = _Client(conversation)
+
+    async def respond(self, turn: PlayedTurnDocument) -> TurnResponse:
+        """Return the response to the next turn."""
+        exchange = self._pipeline.exchange(self._client.next_call(turn))
+        reply = await self._pipeline.work(exchange)
+        if exchange.streaming:
+            self._pipeline.streams.free()
+        response = _turn_response(exchange, reply)
+        self._client.add_response(response)
+        return response
 
 
 @dataclass(slots=True)

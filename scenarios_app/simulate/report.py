@@ -1,27 +1,21 @@
 """Reports of simulated conversations: text, JSON and JUnit cases."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from scenarios_app.engine.scripted_user import Checkpoint
 from scenarios_app.simulate.conversation import ModelSide, SimulatedConversation, call_json
 from scenarios_app.verdict.reports import Case, line
 
-_LABELS: Mapping[str, str] = {
-    "say": "must say: ",
-    "not_say": "must not say: ",
-    "call": "must have called: ",
-    "not_call": "must not have called: ",
-    "next": "no turn fits the last answer: expected ",
-    "max_turns": "at most so many turns: expected ",
-    "answer": "",
-}
-
 
 def failed_reasons(checkpoints: Iterable[Checkpoint]) -> list[str]:
     """Return the reason of each failed checkpoint."""
     return [
-        f"{_LABELS[one.name]}{one.expected}; got {one.actual}" for one in checkpoints if not one.ok
+        f"no answer: {one.actual}"
+        if one.name == "answer"
+        else f"{one.label}: {one.expected}; got {one.actual}"
+        for one in checkpoints
+        if not one.ok
     ]
 
 

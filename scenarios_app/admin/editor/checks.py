@@ -1,4 +1,4 @@
-"""Validates a posted scenario form without saving it: errors, warnings, *Try it* and *Play it*."""
+"""Validates a posted scenario form without saving it: errors, warnings, and its previews."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -14,6 +14,7 @@ from scenarios_app.admin.editor.rows import FormProblem, list_problems, step_row
 from scenarios_app.admin.editor.step_inline import StepFormSet
 from scenarios_app.admin.pages import render_page
 from scenarios_app.admin.play_it import play_edits
+from scenarios_app.admin.play_user import user_edits
 from scenarios_app.admin.try_it import try_edits
 from scenarios_app.catalog import catalog
 from scenarios_app.catalog.lint import suspicions_in_place
@@ -40,21 +41,30 @@ def check_page(request: HttpRequest, owner: Any, scenario: AnyScenario | None) -
     return TemplateResponse(request, "scenarios_app/admin/checked.html", context)
 
 
+# The pages that show unsaved edits, with their titles.
+PREVIEWS = {
+    "try": ("Try it", try_edits),
+    "play": ("Play it", play_edits),
+    "user": ("Play the user", user_edits),
+}
+
+
 @require_POST
 def edits_page(
-    request: HttpRequest, owner: Any, scenario: AnyScenario | None, *, play: bool = False
+    request: HttpRequest, owner: Any, scenario: AnyScenario | None, *, preview: str
 ) -> HttpResponse:
-    """Open *Try it* or *Play it* with the posted form, or list its errors. Nothing is saved."""
+    """Open a preview with the posted form, or list its errors. Nothing is saved."""
+    title, show = PREVIEWS[preview]
     of = owner.served_name(scenario)
     form, formset, valid = _posted(request, owner, scenario)
     if not valid:
         errors = list_problems(form, formset, step_rows(formset, {}) if formset else [])
-        context = {"title": "Play it" if play else "Try it", "wrong": errors}
+        context = {"title": title, "wrong": errors}
         return render_page(request, owner, "try.html", context)
     row = form.instance
     steps = [one.instance for one in formset.remaining_forms] if formset else list(row.steps.all())
     hidden = fields_for_edits(document_of(row, steps), [step.key for step in steps], of=of)
-    return (play_edits if play else try_edits)(request, owner, hidden)
+    return show(request, owner, hidden)
 
 
 def _posted(

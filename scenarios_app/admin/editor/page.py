@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
@@ -20,7 +21,7 @@ from django.utils import timezone
 from unfold.admin import ModelAdmin
 
 from mockllm_site.kit.permissions import MissingPermission
-from scenarios_app.admin.editor.checks import check_page, edits_page, warning_lines
+from scenarios_app.admin.editor.checks import PREVIEWS, check_page, edits_page, warning_lines
 from scenarios_app.admin.editor.forms import OPENED_AT_FIELD, ScenarioForm, changes_by_others
 from scenarios_app.admin.editor.inputs import form_field
 from scenarios_app.admin.editor.layout import SCENARIO, SCENARIO_CELLS
@@ -40,7 +41,8 @@ from scenarios_app.models import AnyScenario, Draft
 from scenarios_app.store.documents import move_conversation
 from scenarios_app.store.history import compare_states, parse_time, state_at, versions_of
 
-_PREVIEWS = (("try", "Try it", "science"), ("play", "Play it", "play_circle"))
+# What opens a preview of the edits, with its icon.
+_PREVIEW_ICONS = {"try": "science", "play": "play_circle", "user": "record_voice_over"}
 _PREFIX = re.compile(r"steps-\d{1,6}")
 
 
@@ -90,11 +92,12 @@ class ScenarioPage(ModelAdmin):
     def get_urls(self) -> list[URLPattern]:
         return [
             self.page("add/check/", self.check_edits, "check_new"),
-            self.page("add/try/", self.try_edits, "try_new"),
-            self.page("<path:object_id>/try/", self.try_edits, "try_one"),
+            *(
+                self.page(f"{which}/{verb}/", partial(self.preview_edits, verb), f"{verb}_{name}")
+                for verb in PREVIEWS
+                for which, name in (("add", "new"), ("<path:object_id>", "one"))
+            ),
             self.page("<path:object_id>/here/", self.report_presence, "here"),
-            self.page("add/play/", self.play_edits, "play_new"),
-            self.page("<path:object_id>/play/", self.play_edits, "play_one"),
             self.page("<path:object_id>/check/", self.check_edits, "check"),
             self.page("<path:object_id>/steps/<int:step_id>/", self.step_fields, "step"),
             *super().get_urls(),
@@ -235,11 +238,10 @@ class ScenarioPage(ModelAdmin):
     def check_edits(self, request: HttpRequest, object_id: str | None = None) -> HttpResponse:
         return check_page(request, self, self._edited_row(request, object_id))
 
-    def try_edits(self, request: HttpRequest, object_id: str | None = None) -> HttpResponse:
-        return edits_page(request, self, self._edited_row(request, object_id))
-
-    def play_edits(self, request: HttpRequest, object_id: str | None = None) -> HttpResponse:
-        return edits_page(request, self, self._edited_row(request, object_id), play=True)
+    def preview_edits(
+        self, preview: str, request: HttpRequest, object_id: str | None = None
+    ) -> HttpResponse:
+        return edits_page(request, self, self._edited_row(request, object_id), preview=preview)
 
     def _edited_row(self, request: HttpRequest, object_id: str | None) -> Any:
         """Return the row that the user is editing, or None for a new one."""
@@ -256,13 +258,17 @@ class ScenarioPage(ModelAdmin):
         return presence_page(request, scenario)
 
     def _buttons(self, obj: AnyScenario | None) -> list[Button]:
-        """Return the buttons *Try it* and *Play it*. Each opens a new tab, so unsaved edits stay
-        open."""
+        """Return the buttons of previews. Each opens a new tab, so unsaved edits stay open."""
         which, row = ("one", (obj.pk,)) if obj else ("new", ())
         return [
-            Button(f"_{verb}", label, to=reverse(f"admin:{name}", args=row), icon=icon, tab=verb)
-            for verb, label, icon in _PREVIEWS
-            for name in (self._route(f"{verb}_{which}"),)
+            Button(
+                f"_{verb}",
+                title,
+                to=reverse(f"admin:{self._route(f'{verb}_{which}')}", args=row),
+                icon=_PREVIEW_ICONS[verb],
+                tab=verb,
+            )
+            for verb, (title, _) in PREVIEWS.items()
         ]
 
     def require(self, request: HttpRequest, verb: str) -> None:

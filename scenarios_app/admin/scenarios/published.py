@@ -20,6 +20,7 @@ from scenarios_app.admin.editor.step_inline import StepInline
 from scenarios_app.admin.journal.requests import NO_ANSWERS, answered_by_scenario
 from scenarios_app.admin.pages import render_page
 from scenarios_app.admin.play_it import play_page
+from scenarios_app.admin.play_user import user_page
 from scenarios_app.admin.scenarios import actions
 from scenarios_app.admin.scenarios.import_page import import_page
 from scenarios_app.admin.scenarios.list import ScenarioList
@@ -52,6 +53,7 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
             self.page("import/", partial(import_page, owner=self), "import"),
             self.page("try/", partial(try_page, owner=self), "try"),
             self.page("play/", partial(play_page, owner=self), "play"),
+            self.page("user/", partial(user_page, owner=self), "user"),
             self.page("new/", partial(gallery_page, owner=self), "new"),
             self.page("bin/", partial(trash_page, owner=self), "trash"),
             self.page("bin/<int:pk>/", partial(deleted_history_page, owner=self), "trash_entry"),
