@@ -206,8 +206,7 @@ class Simulation:
         messages: list[Message] = []
         for turn in self.turns:
             messages.append(Message("user", (TextPart(turn.say),)))
-            if turn.answer is not None:
-                messages.append(Message("assistant", (TextPart(turn.answer), *turn.calls)))
+            messages.append(Message("assistant", (TextPart(turn.answer or ""), *turn.calls)))
         return RequestReader(CanonicalRequest("", "", "", "", messages=tuple(messages)))
 
 

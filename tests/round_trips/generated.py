@@ -24,6 +24,7 @@ _CONTENT = (ANSWER, {}, ANSWER | {"finish_reason": "stop_sequence"})
 _PART = (ANSWER, {}, {"reasoning": WORD})
 # What an object must hold besides the key that it is made for; the first that loads is taken.
 BESIDE: Mapping[str, tuple[Object, ...]] = {
+    "AgentDocument": ({"say": WORD}, {}),
     "AnswerDocument": _CONTENT,
     "ChoiceDocument": _CONTENT,
     "CitationDocument": (
@@ -47,7 +48,10 @@ BESIDE: Mapping[str, tuple[Object, ...]] = {
     "RecordedChunkDocument": (ANSWER, {}),
     "TextConditionDocument": (CONDITION, {}),
     "ToolCallPieceDocument": ({"name": WORD}, {}),
+    "UserTurnDocument": ({"when": {"say": WORD}}, {}),
 }
+# What a list must begin with.
+BEGINNINGS: Mapping[Key, list[Object]] = {("UserDocument", "turns"): [{"say": WORD}]}
 # A scenario with more than FEW steps sends the fields of a step when its row is opened.
 FEW, MANY = 10, 40
 # Items of a list in a packed step.
@@ -76,7 +80,11 @@ class Samples:
         if name in self._done:
             return bases[:1]
         self._done.add(name)
-        values = [{key: value} for key, schema in keys.items() for value in self.of(schema)]
+        values = [
+            {key: BEGINNINGS[name, key] + value if (name, key) in BEGINNINGS else value}
+            for key, schema in keys.items()
+            for value in self.of(schema)
+        ]
         return [base | value for value in values for base in bases]
 
     def of(self, schema: Object) -> list[Any]:

@@ -103,13 +103,12 @@ SCENARIO = (
             _scenario(
                 "user",
                 12,
-                "Messages in turns; when and must hold say, not_say, call and not_call.",
-                example='{"turns": [{"say": "Hello."}]}',
+                "A user who talks to your agent in turns, with checkpoints. Requests do not meet it: "
+                "try it with Play the user or mockllm simulate.",
+                example='{"turns": [{"say": "Hello.", "must": [{"say": "Hi!"}]}]}',
             ),
         ),
         folded=True,
-        note="A user who talks to your agent: Play the user, or mockllm simulate. "
-        "Requests do not meet it.",
     ),
 )
 

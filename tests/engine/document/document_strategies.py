@@ -200,6 +200,25 @@ STEP = maybe(
         **{"assert": st.lists(MATCH, max_size=2)},
     ),
 )
+AGENT = maybe(
+    {},
+    say=CONDITION,
+    not_say=CONDITION,
+    call=maybe({}, name=SOME, arguments=st.dictionaries(TEXT, JSON, max_size=2)),
+    not_call=maybe({"name": SOME}),
+).filter(bool)
+MUST = st.lists(AGENT, max_size=2)
+USER = maybe(
+    {
+        "turns": st.lists(
+            maybe({"say": SOME, "when": AGENT}, must=MUST, end=st.booleans(), repeat=st.booleans())
+            | maybe({"say": SOME}, must=MUST),
+            max_size=3,
+        ).map(lambda turns: [*turns, {"say": "Bye."}])
+    },
+    must=MUST,
+    max_turns=st.integers(1, 9),
+)
 SCENARIOS = maybe(
     {
         "name": NAME,
@@ -213,5 +232,6 @@ SCENARIOS = maybe(
     tags=st.lists(NAME, max_size=2),
     system_prompt_must_include=st.lists(SOME, max_size=2),
     steps=st.lists(STEP, max_size=3),
+    user=USER,
 )
 """Documents that load."""
