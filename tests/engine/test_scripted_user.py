@@ -70,7 +70,9 @@ def test_turn_with_end_ends_the_conversation_with_turns_left() -> None:
 
 def test_unsaid_turn_fails_a_script_without_end() -> None:
     simulation = played(
-        script({"say": "a"}, {"when": {"say": {"contains": "number"}, "not_say": "no"}, "say": "b"}),
+        script(
+            {"say": "a"}, {"when": {"say": {"contains": "number"}, "not_say": "no"}, "say": "b"}
+        ),
         "Hello.",
     )
     (checkpoint,) = simulation.checkpoints
@@ -83,7 +85,9 @@ def test_unsaid_turn_fails_a_script_without_end() -> None:
 def test_conversation_that_stops_before_its_end_fails() -> None:
     end = {"when": {"say": "bye"}, "say": "b", "end": True, "repeat": True}
     simulation = played(script({"say": "a"}, end), "Hello.")
-    assert [(one.expected, one.ok) for one in simulation.checkpoints] == [("a turn with end", False)]
+    assert [(one.expected, one.ok) for one in simulation.checkpoints] == [
+        ("a turn with end", False)
+    ]
 
 
 def test_more_turns_than_allowed_fail() -> None:

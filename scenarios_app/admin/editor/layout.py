@@ -103,8 +103,8 @@ SCENARIO = (
             _scenario(
                 "user",
                 12,
-                "A user who talks to your agent in turns, with checkpoints. Requests do not meet it: "
-                "try it with Play the user or mockllm simulate.",
+                "A user who talks to your agent in turns, with checkpoints, by Play the user or "
+                "mockllm simulate. It answers no requests.",
                 example='{"turns": [{"say": "Hello.", "must": [{"say": "Hi!"}]}]}',
             ),
         ),

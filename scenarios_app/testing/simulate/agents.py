@@ -80,16 +80,25 @@ class _ChatApi:
         response = _post(self._http, self._url, body)
         pieces: list[str] = []
         last: dict[str, Any] = {}
-        for line in response.text.splitlines():
+        for line in response.text.split("\n"):
             if line.startswith("data: "):
-                last = json.loads(line.removeprefix("data: "))
-                if last["type"] == "chunk":
+                last = _event(line.removeprefix("data: "))
+                if last.get("type") == "chunk":
                     pieces.append(last["content"])
         if last.get("type") != "done":
             reason = last.get("message") or f"its stream has no end: {_start(response)}"
             raise AgentFailed(f"{self._url}: {reason}")
         self._conversation = last["conversation_id"]
         return "".join(pieces)
+
+
+def _event(text: str) -> dict[str, Any]:
+    """Return the JSON object of an event, empty if the stream was cut inside it."""
+    try:
+        event: dict[str, Any] = json.loads(text)
+    except ValueError:
+        return {}
+    return event
 
 
 def _post(http: httpx2.Client, url: str, body: Mapping[str, Any]) -> httpx2.Response:

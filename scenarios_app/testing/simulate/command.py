@@ -154,7 +154,7 @@ def _server(url: str | None) -> Iterator[SharedServer]:
         token = os.environ.get(TOKEN, "") if url else ""
         base_url = url or stack.enter_context(server_process(ServerOptions()))[0]
         control = Control(base_url.rstrip("/"), token=token)
-        yield stack.enter_context(closing(SharedServer(control, exclusive=url is None)))
+        yield stack.enter_context(closing(SharedServer(control, exclusive=True)))
 
 
 def _session(server: SharedServer, name: str, key: str | None) -> Mockllm:
