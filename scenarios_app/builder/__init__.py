@@ -9,7 +9,7 @@ be, then what it is answered with. `then()` before the next expectation starts t
 before an answer it goes on with this one. `build()` gives the document.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Self, TypedDict, Unpack
@@ -61,6 +61,7 @@ class ScenarioKeys(TypedDict, total=False):
     tags: list[str]
     variables: Mapping[str, object]
     system_prompt_must_include: list[str]
+    user: Mapping[str, object]
 
 
 @suggest_keywords
@@ -88,6 +89,17 @@ class ScenarioBuilder(Expectations, Answers):
     def with_system_prompt_including(self, *fragments: str) -> Self:
         """Require texts in the system prompt; a missing one is a violation."""
         return self._about(system_prompt_must_include=list(fragments))
+
+    def with_user(
+        self,
+        *turns: Mapping[str, object],
+        must: Sequence[Mapping[str, object]] = (),
+        max_turns: int | None = None,
+    ) -> Self:
+        """Set the scripted user: its turns in order, and checkpoints of the whole conversation."""
+        keys = {"must": list(must) or None, "max_turns": max_turns}
+        given = {key: value for key, value in keys.items() if value is not None}
+        return self._about(user={"turns": list(turns), **given})
 
     def by_first_user_message(self) -> Self:
         """Select the scenario by a first user message equal to its name, and the step by its

@@ -46,6 +46,9 @@ HEADINGS: Mapping[str, str] = {
     "ScenarioDocument": "a scenario",
     "SideEffectsDocument": "side effects",
     "EquivalentChangesDocument": "equivalent changes",
+    "UserDocument": "a scripted user",
+    "UserTurnDocument": "a turn of the user",
+    "AgentDocument": "a condition on the agent",
 }
 
 

@@ -23,6 +23,7 @@ TESTED_ELSEWHERE = {
     "record": "tests/testing/test_record.py",
     "run": "tests/testing/test_run.py",
     "serve": "tests/serving/processes/test_serve.py",
+    "simulate": "tests/simulate/test_command.py",
     "trace_scenario": "tests/traces",
     "verdict": "tests/verdict",
 }

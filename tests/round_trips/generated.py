@@ -80,11 +80,7 @@ class Samples:
         if name in self._done:
             return bases[:1]
         self._done.add(name)
-        values = [
-            {key: BEGINNINGS[name, key] + value if (name, key) in BEGINNINGS else value}
-            for key, schema in keys.items()
-            for value in self.of(schema)
-        ]
+        values = [{key: one} for key in keys for one in self._of_key(name, key)]
         return [base | value for value in values for base in bases]
 
     def of(self, schema: Object) -> list[Any]:
@@ -119,10 +115,15 @@ class Samples:
             case _:
                 raise AssertionError(f"no sample for {schema}")
 
+    def _of_key(self, name: str, key: str) -> list[Any]:
+        values = self.of(models()[name]["properties"][key])
+        beginning = BEGINNINGS.get((name, key))
+        return [[*beginning, *value] for value in values] if beginning else values
+
     def _needed(self, name: str) -> Object:
         model, done = models()[name], self._done
         self._done = set(models())
-        required = {key: self.of(model["properties"][key])[0] for key in model.get("required", ())}
+        required = {key: self._of_key(name, key)[0] for key in model.get("required", ())}
         self._done = done
         return required
 

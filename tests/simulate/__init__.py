@@ -1,0 +1,1 @@
+"""Tests of scripted users: `mockllm simulate`, its agents, and `mockllm.simulate` in tests."""

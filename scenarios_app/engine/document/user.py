@@ -66,11 +66,11 @@ class UserTurnDocument(Document):
     end: Flag = False
     """Whether the conversation ends with the answer to it."""
     repeat: Flag = False
-    """Whether it may be said again; other turns are said once."""
+    """Whether the user may say it again; other turns come once."""
 
     def findings(self) -> Iterable[Finding]:
         if self.repeat and self.when is None:
-            yield ("repeat",), "needs when: this turn would be said again and again"
+            yield ("repeat",), "needs when: the user would say it again and again"
 
     def compiled(self) -> UserTurn:
         return UserTurn(
@@ -86,8 +86,8 @@ class UserDocument(Document):
     """A scripted user, for `mockllm simulate`."""
 
     turns: list[UserTurnDocument] = Field(min_length=1)
-    """The messages. After each answer the first one that fits and was not said yet is said. The
-    conversation ends when none fits."""
+    """The messages. After each answer the user says the first one that fits and was not used yet.
+    The conversation ends when none fits."""
     must: list[AgentDocument] = Field(default_factory=list)
     """Checkpoints of the whole conversation."""
     max_turns: Positive = DEFAULT_MAX_TURNS

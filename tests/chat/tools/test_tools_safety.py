@@ -36,6 +36,7 @@ EXCEPT = {f"scenarios_app/testing/{name}.py" for name in OF_TESTS} | {
     "mockllm_site/serve/workers.py",
     "scenarios_app/control/mcp/server.py",
     "scenarios_app/proof/program.py",
+    "scenarios_app/testing/simulate/agents.py",
 }
 
 
