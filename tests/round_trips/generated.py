@@ -241,12 +241,23 @@ def whole_scenarios() -> Iterator[ScenarioDocument]:
     """All keys of a scenario beside its steps, with each of their values."""
     keys = without(models()["ScenarioDocument"]["properties"], "name", "steps")
     samples = {key: Samples().of(schema) for key, schema in keys.items()}
+    samples["user"] = [joined(samples["user"])]
     for number in range(max(map(len, samples.values()))):
         document: Object = {"name": f"scenario {number}", "steps": [{"turn": 1, "produce": ANSWER}]}
         for key, values in samples.items():
             value = values[min(number, len(values) - 1)]
             document |= {key: value} if loads({**document, key: value}) else {}
         yield from load_documents(document)
+
+
+def joined(users: list[Object]) -> Object:
+    """One scripted user with the turns and checkpoints of all that load."""
+    users = [user for user in users if loads({"name": "one", "user": user})]
+    result: Object = {}
+    for user in users:
+        for key, value in user.items():
+            result[key] = [*result.get(key, ()), *value] if isinstance(value, list) else value
+    return result
 
 
 def without(document: Object, *keys: str) -> Object:
