@@ -198,13 +198,24 @@ def test_missing_file_is_refused(tmp_path: Path) -> None:
     assert (ended.returncode, "absent.json" in ended.stderr) == (2, True)
 
 
-def test_command_is_also_one_of_django(tmp_path: Path) -> None:
+def test_command_of_django_is_the_same(tmp_path: Path) -> None:
+    script = """
+import django
+from django.core.management import call_command
+from mockllm_site.kit import env
+env.configure()
+django.setup()
+call_command("simulate", "refund.json", "--agent", "true")
+"""
+    written(tmp_path)
     ended = subprocess.run(
-        [sys.executable, "-c", "from django.core.management import get_commands as g; print(g())"],
-        env={**os.environ, "DJANGO_SETTINGS_MODULE": "mockllm_site.settings"},
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env={name: value for name, value in os.environ.items() if "SETTINGS" not in name},
         capture_output=True,
         text=True,
-        cwd=tmp_path,
+        timeout=SECONDS,
         check=False,
     )
-    assert "'simulate': 'mockllm_site'" in ended.stdout, ended.stderr
+    assert ended.returncode == 1, ended.stderr
+    assert "no answer: the command ended with exit code 0" in ended.stdout

@@ -49,7 +49,7 @@ SCENARIO: list[tuple[object, str]] = [
     (
         {"name": "a", "x y": 1},
         '["x y"]: unknown key, expected one of $schema, version, name, description, priority, '
-        "enabled, select, tags, variables, system_prompt_must_include, steps",
+        "enabled, select, tags, variables, system_prompt_must_include, steps, user",
     ),
     ({"scenarios": None}, "scenarios: expected a list"),
     ({"scenarios": [5]}, "scenarios[0]: expected an object"),
