@@ -86,7 +86,9 @@ class ScenarioColumns(models.Model):
     system_prompt_must_include = at(
         "system_prompt_must_include", LinesField(blank=True, default=list)
     )
-    user = at("user", JsonField("scripted user", blank=True, default=dict), label="Script (JSON)")
+    user = at(
+        "user", JsonField("scripted user", blank=True, default=dict), label="Scripted user (JSON)"
+    )
     extra = at(
         "",
         JsonField("rest of the document", blank=True, default=dict),

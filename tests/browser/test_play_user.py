@@ -39,7 +39,7 @@ def test_script_is_written_and_played(
     page = admin.page
     admin.go(page_of(a_scenario("refund", *STEPS)))
     page.get_by_text("Scripted user", exact=True).click()
-    page.get_by_label("Script (JSON)").fill(json.dumps(SCRIPT, indent=1))
+    page.get_by_label("Scripted user (JSON)").fill(json.dumps(SCRIPT, indent=1))
     with page.expect_popup() as opened:
         page.get_by_role("button", name="Play the user").click()
     tab = opened.value
@@ -63,5 +63,5 @@ def test_wrong_script_is_shown_at_its_field(admin: Admin) -> None:
     page = admin.page
     admin.go(page_of(a_scenario("refund", *STEPS)))
     page.get_by_text("Scripted user", exact=True).click()
-    page.get_by_label("Script (JSON)").fill('{"turns": [{"sya": "x"}]}')
+    page.get_by_label("Scripted user (JSON)").fill('{"turns": [{"sya": "x"}]}')
     expect(page.locator("#notes")).to_contain_text('turns[0].sya: unknown key, did you mean "say"?')

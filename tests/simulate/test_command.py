@@ -69,6 +69,17 @@ def test_same_conversation_gives_the_same_bytes_twice(tmp_path: Path) -> None:
     assert suite.get("failures") == "0"
 
 
+def test_user_model_and_tools_come_from_one_file(tmp_path: Path) -> None:
+    pytest.importorskip("mcp")
+    call = {"name": "refund", "arguments": {"order": 12}, "result": {"text": "refunded 12"}}
+    steps = [REFUND["steps"][0], REFUND["steps"][1] | {"produce": {"tool_calls": [call]}}]
+    file = written(tmp_path, steps=[*steps, REFUND["steps"][2]])
+    way = f"{sys.executable} {AGENT.with_name('agent_mcp.py')} {file}"
+    first, second = (simulate(tmp_path, file, "--agent", way, "--json") for _ in range(2))
+    assert first.returncode == 0, first.stderr + first.stdout
+    assert first.stdout == second.stdout
+
+
 def test_failed_checkpoint_names_turn_and_answer(tmp_path: Path) -> None:
     turns = [{"say": "I want my money back.", "must": [{"say": {"contains": "sorry"}}]}]
     ended = simulate(
@@ -125,7 +136,13 @@ def is_running(pid: int) -> bool:
     return state != "Z"
 
 
-def test_control_c_ends_the_command_and_the_server(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("number", "code", "message"),
+    [(signal.SIGINT, 130, "mockllm simulate: stopped\n"), (signal.SIGTERM, 143, "")],
+)
+def test_signal_ends_the_command_with_its_children(
+    tmp_path: Path, number: int, code: int, message: str
+) -> None:
     process = subprocess.Popen(
         words(written(tmp_path), "--agent", agent("hangs", "child.txt")),
         cwd=tmp_path,
@@ -138,10 +155,9 @@ def test_control_c_ends_the_command_and_the_server(tmp_path: Path) -> None:
         assert time.monotonic() < deadline
         assert process.poll() is None, process.communicate()
         time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     _, errors = process.communicate(timeout=SECONDS)
-    assert process.returncode == 130
-    assert errors == "mockllm simulate: stopped\n"
+    assert (process.returncode, errors) == (code, message)
     assert not is_running(int(child.read_text()))
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import signal
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
@@ -30,7 +31,7 @@ HELP = (
     "Lets the scripted users of a file talk to an agent. "
     "The exit code is 0 if all checkpoints hold, 1 if one fails, 2 if nothing could be simulated."
 )
-FAILED, NOT_SIMULATED, STOPPED = 1, 2, 130
+FAILED, NOT_SIMULATED, STOPPED, TERMINATED = 1, 2, 130, 143
 
 
 class CannotSimulate(Exception):
@@ -78,6 +79,8 @@ def main(arguments: Sequence[str]) -> int:
     """Run `mockllm simulate` with these arguments; return its exit code."""
     parser = ArgumentParser(prog="mockllm simulate", description=HELP)
     add_arguments(parser)
+    # Ends the agent's command too, which is in a separate process group.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
     return run(parser.parse_args(arguments))
 
 
