@@ -73,7 +73,8 @@ def simulate(
 ) -> SimulatedConversation:
     """Play the script against an agent whose model is the mock's session, if it has one."""
     simulation = Simulation(script)
-    seen: set[str] = set()
+    # A test may have asked the model before.
+    seen = {call.id for call in finished_calls(session.requests)} if session else set()
     while (text := simulation.next_message()) is not None:
         try:
             answer = agent(text)
@@ -98,23 +99,24 @@ def finished_calls(entries: Iterable[Mapping[str, Any]]) -> list[ToolCallPart]:
     results: set[str] = set()
     for entry in entries:
         sent = entry["request"]
-        place = place_request(
-            RecordedRequest(sent["method"], entry["path"], body=sent["body"].encode())
-        )
+        body = sent["body"].encode("utf-8", "replace")
+        place = place_request(RecordedRequest(sent["method"], entry["path"], body=body))
         if place is None or place.request is None:
             continue
         for call in place.request.tool_calls:
             calls.setdefault(call.id, call)
         results |= {result.tool_call_id for result in place.request.tool_results}
         # A request that names an earlier response does not repeat its calls.
-        for call in _calls_of_answer(place, entry["response"]["body"]):
+        for call in _calls_of_answer(place, entry):
             calls.setdefault(call.id, call)
     return [call for id, call in calls.items() if id in results]
 
 
-def _calls_of_answer(place: PlacedRequest, body: str) -> Iterable[ToolCallPart]:
+def _calls_of_answer(place: PlacedRequest, entry: Mapping[str, Any]) -> Iterable[ToolCallPart]:
     endpoint = place.target.endpoint
-    decoded = endpoint.decoder.decode(body.encode()) if endpoint and endpoint.decoder else None
+    if entry["status"] != 200 or endpoint is None or endpoint.decoder is None:
+        return
+    decoded = endpoint.decoder.decode(entry["response"]["body"].encode("utf-8", "replace"))
     for choice in decoded.choices[:1] if decoded else ():
         for call in (part["tool_call"] for part in choice.parts if "tool_call" in part):
             assert isinstance(call, dict)

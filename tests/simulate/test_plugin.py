@@ -50,6 +50,9 @@ def test_document(mockllm):
 
 
 def test_file(mockllm):
+    mockllm.on("before").tool_call("refund", order=12)
+    mockllm.on(tool_result="order 12", once=True).reply("It is done.")
+    agent_with([])("before")
     assert mockllm.simulate("refund.json", agent=agent_with([]))["passed"]
 
 

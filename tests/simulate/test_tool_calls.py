@@ -103,10 +103,23 @@ def test_call_counts_when_its_result_was_sent(base_url: str, api: Any, finish: b
     assert calls == [{"name": "refund", "arguments": {"order": 12}}] * finish
 
 
+def test_failed_answers_and_embeddings_call_nothing(base_url: str) -> None:
+    control = Control(base_url)
+    session = Mockllm(control, "sk-failed")
+    headers = {"authorization": f"Bearer {session.api_key}"}
+    session.on("12").fail(503)
+    bodies = {"/v1/chat/completions": {"messages": [{"role": "user", "content": SAID}]}}
+    for path, body in {**bodies, "/v1/embeddings": {"input": SAID}}.items():
+        httpx2.post(base_url + path, json={"model": "m", **body}, headers=headers, trust_env=False)
+    assert len(session.requests) == 2
+    assert finished_calls(session.requests) == []
+    control.close()
+
+
 def test_entries_that_are_no_model_requests_are_left_out() -> None:
     sent = {"method": "POST", "body": "{"}
     entries = [
-        {"path": path, "request": sent, "response": {"body": ""}}
+        {"path": path, "status": 400, "request": sent, "response": {"body": ""}}
         for path in ("/elsewhere", "/v1/chat/completions")
     ]
     assert finished_calls(entries) == []
