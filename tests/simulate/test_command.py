@@ -176,10 +176,10 @@ def test_two_scenarios_of_a_file_have_a_session_each(tmp_path: Path) -> None:
         ({"name": "a"}, ["--agent", "true"], 2, "no scenario has a scripted user; add the key"),
         ('{"name": ', ["--agent", "true"], 2, "refund.json:1:10: "),
         (
-            {"name": "a", "user": {"turns": [{"say": "x", "ned": 1}]}},
+            {"name": "a", "user": {"turns": [{"say": "x", "enx": 1}]}},
             ["--agent", "true"],
             2,
-            "refund.json:1:47: user.turns[0].ned: unknown key",
+            "refund.json:1:47: user.turns[0].enx: unknown key",
         ),
         (REFUND, ["--agent", "no-such-program"], 127, "no-such-program: no such command"),
         (REFUND, ["--agent", "/"], 126, "/: Permission denied"),

@@ -48,7 +48,7 @@ def test_scenario_without_a_user_has_none() -> None:
         ({"turns": []}, "user.turns", "expected at least one"),
         ({"turns": [{}]}, "user.turns[0].say", "missing"),
         ({"turns": [{"say": ""}]}, "user.turns[0].say", "expected a string of at least one"),
-        ({"turns": [TURN | {"ned": True}]}, "user.turns[0].ned", 'did you mean "end"?'),
+        ({"turns": [TURN | {"enx": True}]}, "user.turns[0].enx", 'did you mean "end"?'),
         ({"turns": [TURN | {"repeat": True}]}, "user.turns[0].repeat", "needs when"),
         ({"turns": [TURN | {"when": {}}]}, "user.turns[0].when", "expected at least one of say"),
         (
