@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from scenarios_app.engine.document import ScenarioDocument
 from scenarios_app.engine.parts import ToolCallPart
@@ -12,8 +12,16 @@ from scenarios_app.engine.scripted_user import Simulation, UserScript
 from scenarios_app.recording import RecordedRequest
 from scenarios_app.recording.places import PlacedRequest, place_request
 
+
+class AgentAnswer(NamedTuple):
+    """An answer with the tool calls that led to it, from an agent that shows them."""
+
+    text: str
+    calls: tuple[ToolCallPart, ...] = ()
+
+
 # Gets the user's message and returns the agent's answer; raises AgentFailed.
-Agent: TypeAlias = Callable[[str], str]
+Agent: TypeAlias = Callable[[str], str | AgentAnswer]
 
 RECEIPT_SCHEME = "sha256:"
 
@@ -78,13 +86,16 @@ def simulate(
     while (text := simulation.next_message()) is not None:
         try:
             answer = agent(text)
-            if not isinstance(answer, str):
-                raise TypeError(f"the agent returned {answer!r:.80}, expected its answer as a str")
         except AgentFailed as error:
             simulation.fail(str(error))
             break
+        if isinstance(answer, str):
+            answer = AgentAnswer(answer)
+        elif not isinstance(answer, AgentAnswer):
+            raise TypeError(f"the agent returned {answer!r:.80}, expected its answer as a str")
         calls = finished_calls(session.requests) if session else []
-        simulation.add_answer(answer, [call for call in calls if call.id not in seen])
+        new_calls = [call for call in calls if call.id not in seen]
+        simulation.add_answer(answer.text, [*answer.calls, *new_calls])
         seen = {call.id for call in calls}
     if session is None:
         return SimulatedConversation(name, simulation, None)

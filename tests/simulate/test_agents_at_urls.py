@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from scenarios_app.simulate.conversation import Agent, AgentFailed
+from scenarios_app.engine.parts import ToolCallPart
+from scenarios_app.simulate.conversation import Agent, AgentAnswer, AgentFailed
 from scenarios_app.testing.process import ServerOptions, server_process
 from scenarios_app.testing.simulate.agents import agent_at
 from tests.simulate.scripts import REFUND, TALK
@@ -139,6 +140,7 @@ def test_chat_api_gets_the_conversation_of_its_first_answer() -> None:
         event(type="started", conversation_id="c1")
         + event(type="chunk", content="Hello,")
         + b": still here\n\n"
+        + event(type="tool_start", tool_call_id="c", tool_name="add", tool_args={"a": 17})
         + event(type="chunk", content=" Ann")
         + event(type="done", conversation_id="c1")
     )
@@ -146,7 +148,8 @@ def test_chat_api_gets_the_conversation_of_its_first_answer() -> None:
         endpoint((200, stream), (200, stream)) as server,
         agent_of(f"{server.url}/api") as agent,
     ):
-        assert [agent("a"), agent("b")] == ["Hello, Ann"] * 2
+        call = ToolCallPart("c", "add", '{"a": 17}')
+        assert [agent("a"), agent("b")] == [AgentAnswer("Hello, Ann", (call,))] * 2
     assert [body["conversation_id"] for body in server.bodies] == [None, "c1"]
 
 
@@ -201,7 +204,16 @@ def test_unmatched_request_is_in_the_report(tmp_path: Path) -> None:
 
 
 def test_chat_api_of_a_live_server_is_an_agent(tmp_path: Path) -> None:
-    (tmp_path / "served.json").write_text(json.dumps(TALK))
+    adding = json.loads(json.dumps(TALK))
+    adding["steps"][1:1] = [
+        {
+            "turn": 2,
+            "match": {"messages": [{"role": "user", "contains": "Bob"}]},
+            "produce": {"tool_calls": [{"name": "add", "arguments": {"a": 17, "b": 25}}]},
+        }
+    ]
+    adding["user"]["turns"][1]["must"] += [{"call": {"name": "add", "arguments": {"a": 17}}}]
+    (tmp_path / "served.json").write_text(json.dumps(adding))
     process = subprocess.Popen(
         [sys.executable, "-m", "mockllm_site", "serve", "--port", "0"],
         cwd=tmp_path,
@@ -219,7 +231,7 @@ def test_chat_api_of_a_live_server_is_an_agent(tmp_path: Path) -> None:
         assert process.stdout is not None
         line = process.stdout.readline()
         url = line.rpartition(" ")[2].strip().rstrip("/")
-        ended = simulate(tmp_path, TALK, "--agent", f"{url}/api")
+        ended = simulate(tmp_path, adding, "--agent", f"{url}/api")
     finally:
         process.terminate()
         process.communicate()
@@ -230,5 +242,5 @@ def test_chat_api_of_a_live_server_is_an_agent(tmp_path: Path) -> None:
 
 
 def test_tool_calls_of_an_agent_at_a_url_need_its_server(tmp_path: Path) -> None:
-    ended = simulate(tmp_path, REFUND, "--agent", "http://127.0.0.1:9/v1")
+    ended = simulate(tmp_path, REFUND, "--agent", "http://127.0.0.1:9/v1/")
     assert (ended.returncode, "need --server" in ended.stderr) == (2, True)

@@ -8,12 +8,13 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import httpx2
 
-from scenarios_app.simulate.conversation import Agent, AgentFailed
+from scenarios_app.engine.parts import ToolCallPart
+from scenarios_app.simulate.conversation import Agent, AgentAnswer, AgentFailed
 from scenarios_app.testing.agents import UNSET, agent_variables
 from scenarios_app.testing.run import NOT_FOUND, NOT_RUN, CannotRun
 from scenarios_app.testing.variables import command_variables, unset_variables
@@ -27,18 +28,21 @@ MAX_ANSWER_BYTES = 1_000_000
 _READ_BYTES = 65_536
 
 
+def is_chat_api(url: str) -> bool:
+    """Return whether an agent's URL is that of our chat API, which shows the agent's tool calls."""
+    return url.rstrip("/").endswith("/api")
+
+
 @contextmanager
 def agent_at(url: str, *, key: str, model: str, timeout: float) -> Iterator[Agent]:
     """Yield the agent at a URL: our chat API if its path ends in `/api`, else chat completions."""
-    url = url.rstrip("/")
     headers = {"Authorization": f"Bearer {key}"}
     with httpx2.Client(headers=headers, timeout=timeout, trust_env=False) as http:
-        if url.endswith("/api"):
-            yield _ChatApi(http, url)
+        base = url.rstrip("/").removesuffix("/chat/completions")
+        if is_chat_api(url):
+            yield _ChatApi(http, base)
         else:
-            yield _Completions(
-                http, f"{url.removesuffix('/chat/completions')}/chat/completions", model
-            )
+            yield _Completions(http, f"{base}/chat/completions", model)
 
 
 class _Completions:
@@ -69,27 +73,31 @@ class _Completions:
 
 
 class _ChatApi:
-    """Our chat API: one conversation, whose answers come as events."""
+    """Our chat API: one conversation, whose answers and tool calls come as events."""
 
     def __init__(self, http: httpx2.Client, url: str) -> None:
         self._http, self._url = http, f"{url}/get_chat_response_stream"
         self._conversation: str | None = None
 
-    def __call__(self, text: str) -> str:
+    def __call__(self, text: str) -> AgentAnswer:
         body = {"client_id": CLIENT_ID, "message": text, "conversation_id": self._conversation}
         response = _post(self._http, self._url, body)
         pieces: list[str] = []
+        calls: list[ToolCallPart] = []
         last: dict[str, Any] = {}
         for line in response.text.split("\n"):
             if line.startswith("data: "):
                 last = _event(line.removeprefix("data: "))
-                if last.get("type") == "chunk":
-                    pieces.append(last["content"])
+                match last:
+                    case {"type": "chunk", "content": content}:
+                        pieces.append(content)
+                    case {"type": "tool_start", "tool_call_id": id, "tool_name": name}:
+                        calls.append(ToolCallPart(id, name, json.dumps(last["tool_args"])))
         if last.get("type") != "done":
             reason = last.get("message") or f"its stream has no end: {_start(response)}"
             raise AgentFailed(f"{self._url}: {reason}")
         self._conversation = last["conversation_id"]
-        return "".join(pieces)
+        return AgentAnswer("".join(pieces), tuple(calls))
 
 
 def _event(text: str) -> dict[str, Any]:
@@ -183,11 +191,10 @@ class _Command:
         if self._has_prompt and not self._started:
             self._read()
         self._started = True
-        try:
+        # A command that has ended has closed its output, too.
+        with suppress(OSError):
             self._input.write(" ".join(text.splitlines()).encode() + b"\n")
             self._input.flush()
-        except OSError:
-            raise self._failure("the command reads no more input") from None
         return self._read()
 
     def _read(self) -> str:
@@ -235,9 +242,7 @@ def _end_group(process: "subprocess.Popen[bytes]") -> None:
             continue
     for pipe in (process.stdin, process.stdout):
         assert pipe is not None
-        try:
+        # Input that the command did not read is lost.
+        with suppress(OSError):
             pipe.close()
-        except OSError:
-            # Input that the command did not read.
-            continue
     process.wait()

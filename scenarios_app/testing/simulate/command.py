@@ -23,7 +23,7 @@ from scenarios_app.testing.documents import to_documents
 from scenarios_app.testing.process import ServerOptions, server_process
 from scenarios_app.testing.run import CannotRun
 from scenarios_app.testing.sessions import SharedServer
-from scenarios_app.testing.simulate.agents import agent_at, agent_command
+from scenarios_app.testing.simulate.agents import agent_at, agent_command, is_chat_api
 from scenarios_app.testing.stubs import Mockllm
 from scenarios_app.verdict.reports import SUITE, junit
 
@@ -126,7 +126,7 @@ def _conversations(options: Namespace) -> Iterator[SimulatedConversation]:
         if options.server or not is_url:
             server = stack.enter_context(_server(options.server))
         for name, script in scripts.items():
-            if script.needs_calls and server is None:
+            if script.needs_calls and server is None and not is_chat_api(options.agent):
                 raise CannotSimulate(
                     f"{name}: call and not_call need --server, the mockllm server of the agent"
                 )
