@@ -78,15 +78,6 @@ class RequestLine(Shape):
     duration_ms = serializers.FloatField(help_text="From its arrival to the end of its answer.")
 
 
-class RequestsBody(JournalledBody):
-    """A page of the journal."""
-
-    requests = RequestLine(many=True, help_text="The oldest first.")
-    next = serializers.UUIDField(
-        allow_null=True, help_text="The `after` of the next page; null where this is the last."
-    )
-
-
 class MessageBody(Shape):
     """Headers and body as text, secrets masked. `bytes` is the size of the body; `cut` says that
     not all of it was kept."""
@@ -123,6 +114,22 @@ class RequestBody(RequestLine):
     response = ResponseMessage(help_text="What went out.")
 
 
+class ListedRequest(RequestLine):
+    """A request of a page."""
+
+    request = RequestMessage(required=False, help_text="With `bodies`: what came in.")
+    response = ResponseMessage(required=False, help_text="With `bodies`: what went out.")
+
+
+class RequestsBody(JournalledBody):
+    """A page of the journal."""
+
+    requests = ListedRequest(many=True, help_text="The oldest first.")
+    next = serializers.UUIDField(
+        allow_null=True, help_text="The `after` of the next page; null where this is the last."
+    )
+
+
 class RequestsQuery(SessionQuery):
     """The filters of the list and the size of its page."""
 
@@ -148,16 +155,27 @@ class RequestsQuery(SessionQuery):
     )
 
 
+class PageQuery(RequestsQuery):
+    """The filters of the list, and how much it has of each request."""
+
+    bodies = Flag(
+        required=False,
+        words=True,
+        default=False,
+        help_text="Also the headers and bodies of each, as `GET /control/requests/ID` has them.",
+    )
+
+
 class RequestsView(ControlView):
     @documented(
         "list_requests",
-        query=RequestsQuery,
+        query=PageQuery,
         answers={200: (RequestsBody, "In the order in which answers ended.")},
         errors=(404,),
     )
     def get(self, request: Request) -> Response:
         """Requests whose answers have ended, the oldest first."""
-        return Response(list_requests(self.query(RequestsQuery)))
+        return Response(list_requests(self.query(PageQuery)))
 
     @documented("delete_requests", query=SessionQuery, answers={204: (None, "They are gone.")})
     def delete(self, request: Request) -> Response:
@@ -177,7 +195,7 @@ class RequestDetailView(ControlView):
 
 
 def list_requests(query: Mapping[str, Any], condition: Q = EVERY_ROW) -> dict[str, Any]:
-    """Return a page of the journal for the fields of a RequestsQuery.
+    """Return a page of the journal for the fields of a RequestsQuery or PageQuery.
 
     Only rows that meet the condition are listed. Raises ControlError 404 for an unknown `after`.
     """
@@ -187,11 +205,12 @@ def list_requests(query: Mapping[str, Any], condition: Q = EVERY_ROW) -> dict[st
     if "after" in query:
         rows = rows.filter(pk__gt=_find_row(query["after"], field="after").pk)
     limit = query["limit"]
-    page = list(rows.only(*COLUMNS)[: limit + 1])
+    bodies = query.get("bodies", False)
+    page = list((rows if bodies else rows.only(*COLUMNS))[: limit + 1])
     more = len(page) > limit
     page_rows = page[:limit]
     return {
-        "requests": [_request_line(row) for row in page_rows],
+        "requests": [request_body(row) if bodies else _request_line(row) for row in page_rows],
         "next": str(page_rows[-1].uid) if more else None,
         **journal_completeness(session),
     }

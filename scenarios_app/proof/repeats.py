@@ -211,10 +211,7 @@ class TestSweeps:
                     run.unused = [
                         step for step in steps if step.rpartition("/")[0] not in run.stubs
                     ]
-                run.transcript = [
-                    control.send("GET", f"requests/{entry['id']}")
-                    for entry in control.requests(session.session)
-                ]
+                run.transcript = control.requests(session.session, bodies=True)
 
     def _sweep(self, item: pytest.Item, clean: TestRun) -> dict[str, Any]:
         """Run the cells of a test; return their results as JSON."""

@@ -80,15 +80,13 @@ class Bench:
         program = run_program(self._options.command, control.base_url, limit=limit, stop=stop)
         answers = control.send("GET", "changes")["answers"]
         verdict = control.send("GET", "verdict", scenarios="*")
-        transcript = [
-            control.send("GET", f"requests/{entry['id']}") for entry in control.requests()
-        ]
+        transcript = control.requests(bodies=True)
         return Observation(program, answers, verdict, requests_of(transcript), transcript)
 
 
 def requests_of(transcript: Sequence[Mapping[str, Any]]) -> list[tuple[str, bool]]:
     """Return for each request what it has in common with its repetitions, and whether it got a good
-    answer; the transcript is of `/control/requests/ID`."""
+    answer; the transcript is of `Control.requests`."""
     return [(_key(entry), _is_good(entry)) for entry in transcript]
 
 

@@ -61,12 +61,14 @@ class Control:
                 f"no mockllm server answers at {self.base_url}: {error or type(error).__name__}"
             ) from None
 
-    def requests(self, session: str | None = None) -> list[dict[str, Any]]:
-        """Return the journal of a session, or of all, in the order in which responses ended."""
+    def requests(self, session: str | None = None, *, bodies: bool = False) -> list[dict[str, Any]]:
+        """Return the journal of a session, or of all, in the order in which responses ended;
+        `bodies` adds the headers and bodies of both messages."""
         entries: list[dict[str, Any]] = []
         after: str | None = ""
+        more = "true" if bodies else None
         while after is not None:
-            page = self.send("GET", "requests", session=session, after=after or None)
+            page = self.send("GET", "requests", session=session, after=after or None, bodies=more)
             entries += page["requests"]
             after = page["next"]
         return entries

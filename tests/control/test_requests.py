@@ -125,6 +125,16 @@ def test_cut_body_is_marked_as_cut(control: Control, settings: object) -> None:
     assert request["bytes"] > 50
 
 
+def test_list_with_bodies_has_each_request_as_it_is_read_alone(control: Control) -> None:
+    control.post("scenarios", GREETING)
+    ids = [chat(text).headers["x-mockllm-request"] for text in ("Hello", "Bye")]
+    page = control.get("requests", bodies="true", limit=1).json()
+    alone = [control.get(f"requests/{uid}").json() for uid in ids]
+    assert (page["requests"], page["next"]) == (alone[:1], ids[0])
+    assert control.get("requests", bodies="true", after=ids[0]).json()["requests"] == alone[1:]
+    assert error_of(control.get("requests", bodies="all")) == (400, "VALIDATION_ERROR", "bodies")
+
+
 @pytest.mark.parametrize("id", ["nobody", NOBODY, "1", "%00", "a b"])
 def test_an_id_that_is_not_there_is_not_found(control: Control, id: str) -> None:
     chat()
