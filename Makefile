@@ -14,7 +14,7 @@ SPREAD = -n $(WORKERS) --dist worksteal
 # Without bytecode files every process that a test starts would compile all modules.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup run test test-all test-quick test-postgres test-long coverage lint bench bench-peers bench-workers bench-testing bench-first-test load soak mutate load-plugin replay constraints docs test-browser-deps test-npm test-agents test-frameworks screenshots
+.PHONY: setup run test test-all test-quick test-postgres test-long coverage lint bench bench-peers bench-workers bench-testing bench-first-test load soak mutate load-plugin replay constraints docs test-browser-deps test-npm test-agents test-frameworks sweeps screenshots
 
 setup: $(STAMP)
 
@@ -82,7 +82,7 @@ test-postgres: setup
 # JavaScript clients (Node 20), installed beside their scripts, against a server.
 test-npm: setup
 	-cd tests/npm && npm install --no-package-lock --no-audit --no-fund --loglevel=error
-	MOCKLLM_NPM=1 $(PYTEST) tests/npm
+	MOCKLLM_NPM=1 $(PYTEST) tests/npm tests/proof/test_clients.py
 
 # Coding agents (Node 20), installed from npm into a cache, in the guides of docs/agents/.
 AGENTS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/mockllm/agents
@@ -94,7 +94,11 @@ test-agents: setup
 
 # Agent frameworks, each in a separate environment below .frameworks/; missing ones are skipped.
 test-frameworks: setup
-	MOCKLLM_FRAMEWORKS=1 $(PYTEST) tests/frameworks
+	MOCKLLM_FRAMEWORKS=1 $(PYTEST) tests/frameworks tests/proof/test_clients.py
+
+# Sweeps the installed SDKs and frameworks with faults, and writes docs/torture-sdks.md.
+sweeps: setup
+	$(PY) -m tests.proof.clients_table
 
 lint: setup
 	$(PY) -m ruff check .

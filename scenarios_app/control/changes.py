@@ -27,6 +27,7 @@ SHARED_STATE_ERROR = (
     "(REDIS_URL) answer. Use a server that has no REDIS_URL."
 )
 MAX_CHANGES = 1_000
+MAX_RESULT_CHARS = 1_000
 
 
 class FaultField(JsonField):
@@ -78,6 +79,13 @@ class VariantBody(Shape):
     after = Text(allow_blank=True, help_text="The words in their place.")
 
 
+class ToolResultBody(Shape):
+    """A tool result."""
+
+    text = Text(allow_blank=True, help_text="Its beginning.")
+    is_error = Flag(help_text="Whether the client marked it as an error.")
+
+
 class NumberedAnswerBody(Shape):
     """An answer of a step since the changes were set."""
 
@@ -88,7 +96,7 @@ class NumberedAnswerBody(Shape):
     provider = Text(help_text="By whose API it was asked.")
     stream = Flag(help_text="Whether it was streamed.")
     socket = Flag(help_text="Whether it went over a WebSocket.")
-    results = Whole(help_text="How many tool results its request has.")
+    results = ToolResultBody(many=True, help_text="The tool results that its request brings.")
     text = Text(allow_blank=True, help_text="Its text, before any change.")
     calls = serializers.ListField(
         child=Text(), help_text="The tools that it calls, before any change."
@@ -205,7 +213,10 @@ def _answer_body(answer: NumberedAnswer) -> dict[str, Any]:
         "provider": answer.provider,
         "stream": answer.stream,
         "socket": answer.socket,
-        "results": answer.results,
+        "results": [
+            {"text": result.content[:MAX_RESULT_CHARS], "is_error": result.is_error}
+            for result in answer.results
+        ],
         "text": answer.text,
         "calls": list(answer.calls),
         "change": answer.change_name or None,

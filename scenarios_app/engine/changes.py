@@ -3,7 +3,10 @@ are altered whenever it answers.
 
 An answer that is changed by its number consumes no step yet: a client that sends the same request
 again gets the step's answer. The session's next other request shows that the client went on, and
-consumes the step. A step that is changed is consumed as usual: its script says something else.
+consumes the step. If then no step is left for a request, that step answers after all: parallel
+requests and clients that ask for a better answer come back to it.
+
+A step that is changed is consumed as usual: its script says something else.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +16,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Choice, Message
-from scenarios_app.engine.parts import AnswerPart, TextPart, ToolCallPart
+from scenarios_app.engine.parts import AnswerPart, TextPart, ToolCallPart, ToolResultPart
 from scenarios_app.engine.producing.alterations import Variant, alter, difference, variants_of
 from scenarios_app.engine.producing.plan import deltas_of
 from scenarios_app.engine.scenario import Fault
@@ -49,7 +52,8 @@ class Change(msgspec.Struct, frozen=True):
 class NumberedAnswer(msgspec.Struct):
     """An answer of a step: its number in its session, and what it holds before any change.
 
-    `results` counts the tool results in its request; `socket` is true if it goes over a WebSocket.
+    `results` are the tool results that its request brings; `socket` is true if it goes over a
+    WebSocket.
     `changed` is true once its change was applied; an alteration for which the answer holds nothing
     leaves it as it is. `variants` are alterations that apply to it, and `equivalent_changes` those
     that its step declares to be as good, with the reasons.
@@ -61,7 +65,7 @@ class NumberedAnswer(msgspec.Struct):
     step: str
     provider: str
     stream: bool
-    results: int = 0
+    results: tuple[ToolResultPart, ...] = ()
     socket: bool = False
     change: Change | None = None
     text: str = ""
@@ -123,6 +127,8 @@ class AnswerChanges:
         self._numbers: dict[str, int] = {}
         # By session: the step of the last changed answer, and the messages that asked for it.
         self._open: dict[str, tuple[StepRef, tuple[Message, ...]]] = {}
+        # By session: the step that was consumed although its answer was changed.
+        self._passed: dict[str, StepRef] = {}
 
     def start(self, session: str | None, changes: Sequence[Change]) -> None:
         """Set the changes of a session, or of all, and number its answers from 1."""
@@ -141,11 +147,13 @@ class AnswerChanges:
             self.by_session.clear()
             self._numbers.clear()
             self._open.clear()
+            self._passed.clear()
             return
         self.answers = [answer for answer in self.answers if answer.session != session]
         self.by_session.pop(session, None)
         self._numbers.pop(session, None)
         self._open.pop(session, None)
+        self._passed.pop(session, None)
 
     def left_open(self, session: str, request: CanonicalRequest) -> StepRef | None:
         """Return, once, the step of a changed answer if this request is another than its own."""
@@ -154,7 +162,13 @@ class AnswerChanges:
             if step is None or messages == request.messages:
                 return None
             del self._open[session]
+            self._passed[session] = step
             return step
+
+    def give_back(self, session: str) -> StepRef | None:
+        """Return, once, the step that was consumed although its answer was changed."""
+        with self._lock:
+            return self._passed.pop(session, None)
 
     def strike(
         self, session: str, step: StepRef, request: CanonicalRequest, *, consumable: bool
@@ -191,9 +205,16 @@ class AnswerChanges:
             step.label,
             request.provider,
             request.stream,
-            results=len(request.tool_results),
+            results=_new_results(request),
             socket=SOCKET_HEADER in request.headers,
         )
         if len(self.answers) < MAX_ANSWERS:
             self.answers.append(numbered)
         return numbered
+
+
+def _new_results(request: CanonicalRequest) -> tuple[ToolResultPart, ...]:
+    """Return the tool results after the last answer in the request's messages."""
+    answers = [i for i, message in enumerate(request.messages) if message.role == "assistant"]
+    new = request.messages[answers[-1] + 1 if answers else 0 :]
+    return tuple(part for m in new for part in m.parts if isinstance(part, ToolResultPart))

@@ -23,7 +23,8 @@ class Kind:
 
     `change` is its change at the control API, `seconds` how much longer a good client may take.
     `signs` are words, in lower case, one of which names the trouble in a program's output.
-    Findings of the verdict by a rule in `own_rules` are our own doing.
+    Findings of the verdict by a rule in `own_rules` are our own doing. `breaks_call` is true if the
+    first tool call cannot be run, so that its result must be an error.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Kind:
     needs: Need = "any"
     seconds: float = RETRY_SECONDS
     own_rules: frozenset[str] = frozenset()
+    breaks_call: bool = False
 
     def applies(self, answer: Answer) -> bool:
         """Return whether the answer has what the trouble needs."""
@@ -141,6 +143,7 @@ KINDS: tuple[Kind, ...] = (
         (*_PARSE_SIGNS, "argument"),
         "calls",
         own_rules=frozenset({"tool-arguments-outside-schema"}),
+        breaks_call=True,
     ),
     Kind(
         "unknown_tool",
@@ -149,6 +152,7 @@ KINDS: tuple[Kind, ...] = (
         (UNKNOWN_TOOL, "unknown tool", "unknown function", "not found", "keyerror"),
         "calls",
         own_rules=frozenset({"tool-not-offered"}),
+        breaks_call=True,
     ),
     Kind(
         "call_twice",

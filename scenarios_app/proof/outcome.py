@@ -29,6 +29,8 @@ _GENERAL_SIGNS = (
     *("error", "exception", "traceback", "fail", "sorry", "could not", "couldn't", "cannot"),
     *("unable", "try again", "unavailable", "warning"),
 )
+# Words with which programs tell a model that they could not run its call.
+_TOOL_SIGNS = ("invalid", "not valid", "not a valid", "unknown", "not available", "no such", "must")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +64,12 @@ def judge_run(cell: Cell, clean: Observation, run: Observation) -> Judgement:
         sign = _sign_in(program.output, clean.program.output, kind.signs)
         named = f"names it: {sign}" if sign else "does not name the trouble"
         return Judgement("loud", f"exit code {program.code}; its output {named}")
-    return _judge_green(kind, clean, run)
+    return _judge_green(cell, clean, run)
 
 
-def _judge_green(kind: Kind, clean: Observation, run: Observation) -> Judgement:
+def _judge_green(cell: Cell, clean: Observation, run: Observation) -> Judgement:
     """Judge a run that ended with exit code 0."""
+    kind = cell.kind
     output, before = run.program.output, clean.program.output
     altered = ALTERED_TEXTS.get(kind.name)
     if altered and _contains(output, altered):
@@ -77,6 +80,8 @@ def _judge_green(kind: Kind, clean: Observation, run: Observation) -> Judgement:
             return Judgement("wrong", f"shows a part of an answer: {part}")
     if findings := list(_new_findings(kind, clean, run)):
         return Judgement("silent", findings[0])
+    if result := _result_of_broken_call(cell, run):
+        return Judgement("silent", f"the result of this call names no error: {_line(result)}")
     if not missing:
         return Judgement("survived", "")
     if sign := _sign_in(output, before, (*kind.signs, *_GENERAL_SIGNS)):
@@ -87,6 +92,24 @@ def _judge_green(kind: Kind, clean: Observation, run: Observation) -> Judgement:
 def was_struck(run: Observation) -> bool:
     """Return whether the change of the run came about."""
     return any(answer["change"] for answer in run.answers)
+
+
+def _result_of_broken_call(cell: Cell, run: Observation) -> str:
+    """Return the result that the program sent for a call that cannot be run, if it names no error;
+    else an empty string."""
+    place = cell.place
+    of_session = {one["number"]: one for one in run.answers if one["session"] == place.session}
+    struck, following = of_session.get(place.number), of_session.get(place.number + 1)
+    if not cell.kind.breaks_call or struck is None or following is None:
+        return ""
+    results = following["results"]
+    # The same results again are those of the same request.
+    if not results or results == struck["results"]:
+        return ""
+    signs = (*cell.kind.signs, *_GENERAL_SIGNS, *_TOOL_SIGNS)
+    if any(result["is_error"] or _sign_in(result["text"], "", signs) for result in results):
+        return ""
+    return str(results[0]["text"])
 
 
 def _repeated(clean: Observation, run: Observation) -> str:

@@ -83,13 +83,15 @@ def check_kinds(kinds: Sequence[str], all_kinds: Sequence[Kind]) -> None:
 def in_order(cells: Iterable[Cell], all_kinds: Sequence[Kind], *, seed: int) -> list[Cell]:
     """Return the cells, the most telling ones first: each kind once, each answer once, then the
     rest; chance decides among equals, in the same way for the same seed."""
-    left = list(cells)
-    random.Random(seed).shuffle(left)
+    shuffled = list(cells)
+    random.Random(seed).shuffle(shuffled)
+    # In this order, and quick to take from.
+    left = dict.fromkeys(shuffled)
     ordered: list[Cell] = []
     used: dict[Place, int] = {}
 
     def take(cell: Cell) -> None:
-        left.remove(cell)
+        del left[cell]
         ordered.append(cell)
         used[cell.place] = used.get(cell.place, 0) + 1
 

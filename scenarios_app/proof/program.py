@@ -11,7 +11,7 @@ from threading import Event, Thread
 
 from scenarios_app.testing.agents import UNSET, agent_variables
 from scenarios_app.testing.run import NOT_FOUND, NOT_RUN, SIGNAL_BASE, CannotRun
-from scenarios_app.testing.variables import API_KEY, sdk_variables, unset_variables
+from scenarios_app.testing.variables import API_KEY, command_variables, unset_variables
 
 # So much of a program's output is read; the middle of a longer one is left out.
 MAX_OUTPUT_BYTES = 1_000_000
@@ -40,7 +40,7 @@ def run_program(
 ) -> ProgramRun:
     """Run the command with its SDKs at a server, in a separate process group, for at most `limit`
     seconds. Raises CannotRun, or Interrupted when `stop` is set."""
-    variables = sdk_variables(base_url, API_KEY, environment=os.environ)
+    variables = command_variables(base_url, API_KEY, environment=os.environ)
     unset = {*unset_variables(), *UNSET}
     with agent_variables(base_url, command=command) as of_agents, tempfile.TemporaryFile() as file:
         environment = {name: value for name, value in os.environ.items() if name not in unset}

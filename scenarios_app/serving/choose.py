@@ -102,6 +102,8 @@ class StepSelection(msgspec.Struct, frozen=True):
 
     async def _decide_by_match(self, candidates: Candidates) -> Decision:
         decision = await self._first_free(candidates)
+        if decision is None and (passed := self._passed_candidate()):
+            return await self._serve_step(passed, "match")
         if decision is None:
             near = await self._near_misses(candidates.name)
             return Decision("unmatched", "match", near_misses=near, text=unmatched_message(near))
@@ -110,6 +112,15 @@ class StepSelection(msgspec.Struct, frozen=True):
                 fallback=True, near_misses=await self._near_misses(candidates.name)
             )
         return decision
+
+    def _passed_candidate(self) -> Candidate | None:
+        """Return the step whose changed answer the client did not take for good, or None."""
+        ref = self.changes.give_back(self.session) if self.changes is not None else None
+        scenario = self.index.by_name.get(ref.scenario) if ref else None
+        if ref is None or scenario is None:
+            return None
+        step = next((step for step in scenario.steps if step.key == ref.key), None)
+        return None if step is None else Candidate(scenario, step)
 
     async def override(self) -> Decision | None:
         """Return the decision of a step that names the request's path, or None to compute the

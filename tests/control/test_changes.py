@@ -82,6 +82,39 @@ def test_changed_step_is_altered_although_it_was_recorded(control: Control) -> N
     assert reply_text(chat("hi", key=KEY)) == "I am 2100."
 
 
+def test_step_of_a_changed_answer_answers_after_all_if_no_other_does(control: Control) -> None:
+    control.post("scenarios", scenario("s", says("one"), says("two")))
+    put(control, {"answer": 2, "alteration": "refusal"})
+    assert reply_text(chat("hi", key=KEY)) == "one"
+    assert reply_text(chat("more", key=KEY)) != "two"
+    assert reply_text(chat("Please answer.", key=KEY)) == "two"
+    assert chat("and then?", key=KEY).status_code == 404
+    assert answers(control) == [(1, "1", None), (2, "2", "refusal"), (3, "2", None)]
+
+
+def test_step_of_a_deleted_scenario_answers_no_more(control: Control) -> None:
+    control.post("scenarios", scenario("s", says("one"), says("two")))
+    put(control, {"answer": 1, "alteration": "refusal"})
+    chat("hi", key=KEY)
+    assert reply_text(chat("more", key=KEY)) == "two"
+    control.delete("scenarios/s")
+    assert chat("again", key=KEY).status_code == 404
+
+
+def test_answer_has_the_tool_results_of_its_request(control: Control) -> None:
+    control.post("scenarios", scenario("s", says("hi", consume=False)))
+    put(control)
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    messages = [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": "r" * 2_000},
+    ]
+    chat(messages=messages, key=KEY)
+    (answer,) = control.get("changes").json()["answers"]
+    assert answer["results"] == [{"text": "r" * 1_000, "is_error": False}]
+
+
 def test_altered_answer_is_complete_in_the_journal(control: Control) -> None:
     control.post("scenarios", scenario("s", says("I am 21.")))
     put(control, {"answer": 1, "alteration": "number"})

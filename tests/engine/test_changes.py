@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from scenarios_app.engine import changes as module
@@ -15,7 +16,7 @@ from scenarios_app.engine.canonical import (
 from scenarios_app.engine.changes import AnswerChanges, Change, NumberedAnswer
 from scenarios_app.engine.document import DocumentError, load_fault
 from scenarios_app.engine.matching.select import Decision
-from scenarios_app.engine.parts import AnswerPart, TextPart, ToolCallPart
+from scenarios_app.engine.parts import AnswerPart, TextPart, ToolCallPart, ToolResultPart
 from scenarios_app.engine.producing.alterations import Variant
 from scenarios_app.engine.scenario import Fault
 from scenarios_app.engine.state import StepRef
@@ -88,6 +89,37 @@ def test_struck_step_is_consumed_once_by_the_next_other_request() -> None:
     assert changes.left_open("b", asked("more")) is None
     assert changes.left_open("a", asked("more")) == STEP
     assert changes.left_open("a", asked("more")) is None
+
+
+def test_struck_step_that_was_consumed_is_given_back_once() -> None:
+    changes = AnswerChanges()
+    changes.start("a", [Change(1, LIMIT)])
+    strike(changes)
+    assert changes.give_back("a") is None, "it is not consumed yet"
+    changes.left_open("a", asked("more"))
+    assert changes.give_back("b") is None
+    assert (changes.give_back("a"), changes.give_back("a")) == (STEP, None)
+
+
+@pytest.mark.parametrize("session", [None, "a"])
+def test_end_of_changes_gives_no_step_back(session: str | None) -> None:
+    changes = AnswerChanges()
+    changes.start("a", [Change(1, LIMIT)])
+    strike(changes)
+    changes.left_open("a", asked("more"))
+    changes.stop(session)
+    assert changes.give_back("a") is None
+
+
+def test_numbered_answer_has_the_tool_results_after_the_last_answer() -> None:
+    old, new = ToolResultPart("1", "f", "old"), ToolResultPart("2", "g", "new", is_error=True)
+    call = Message("assistant", (ToolCallPart("2", "g", "{}"),))
+    messages = (Message("tool", (old,)), call, Message("tool", (new,)))
+    request = msgspec.structs.replace(asked(), messages=messages)
+    changes = AnswerChanges()
+    assert changes.count("a", STEP, request).results == (new,)
+    first = msgspec.structs.replace(asked(), messages=messages[:1])
+    assert changes.count("a", STEP, first).results == (old,)
 
 
 def test_step_that_is_not_consumed_is_not_left_open() -> None:
@@ -174,7 +206,7 @@ def test_a_client_that_never_stops_does_not_fill_the_memory(monkeypatch: Any) ->
 
 def test_numbered_answer_knows_tool_results_and_sockets() -> None:
     numbered = AnswerChanges().count("a", STEP, asked(headers={"sec-websocket-key": "k"}))
-    assert numbered.socket and numbered.results == 0
+    assert numbered.socket and numbered.results == ()
 
 
 def test_decision_names_the_change_that_struck_its_answer() -> None:

@@ -17,7 +17,7 @@ TEXT = "It is 21 degrees in Paris."
 def answer(number: int = 1, *, text: str = TEXT, **keys: Any) -> dict[str, Any]:
     """An answer as `/control/changes` has it."""
     common = {"session": "a", "scenario": "s", "step": str(number), "provider": "openai"}
-    rest = {"stream": False, "socket": False, "results": 0, "calls": [], "change": None}
+    rest = {"stream": False, "socket": False, "results": [], "calls": [], "change": None}
     return {"number": number, "text": text, **common, **rest, **keys}
 
 

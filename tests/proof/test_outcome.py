@@ -105,6 +105,40 @@ def test_warning_and_a_finding_that_the_trouble_itself_makes_are_no_fault_of_the
     assert judged("unknown_tool", run(findings=ours))[0] == "survived"
 
 
+def answered_call(text: str, *, is_error: bool = False) -> Observation:
+    """A run in which the result of a struck call was sent."""
+    results = [{"text": text, "is_error": is_error}]
+    return observed(answers=[struck(calls=["f"]), answer(2, results=results)])
+
+
+@pytest.mark.parametrize("kind", ["broken_arguments", "unknown_tool"])
+def test_good_result_of_a_call_that_cannot_be_run_is_silent(kind: str) -> None:
+    expected = ("silent", "the result of this call names no error: sunny")
+    assert judged(kind, answered_call("sunny")) == expected
+    assert judged("call_twice", answered_call("sunny"))[0] == "survived"
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        answered_call("error: unknown tool"),
+        answered_call("city must be given"),
+        answered_call("no", is_error=True),
+        observed(answers=[struck(calls=["f"])]),
+        observed(answers=[struck(), answer(2), answer(3, results=[{"text": "sunny"}])]),
+    ],
+    ids=["error", "what must be", "marked", "no later answer", "other request"],
+)
+def test_error_of_a_call_that_cannot_be_run_is_no_finding(run: Observation) -> None:
+    assert judged("broken_arguments", run) == ("survived", "")
+
+
+def test_request_that_is_sent_again_brings_no_result_of_its_answer() -> None:
+    results = [{"text": "sunny", "is_error": False}]
+    again = observed(answers=[struck(results=results), answer(2, results=results)])
+    assert judged("broken_arguments", again) == ("survived", "")
+
+
 def test_answer_that_the_clean_run_does_not_show_need_not_be_shown() -> None:
     assert judged("reset", run("done"), observed("done"))[0] == "survived"
 

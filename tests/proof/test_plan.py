@@ -1,5 +1,7 @@
 """The cells of a sweep: which there are, and in which order they run."""
 
+import sys
+
 import pytest
 
 from scenarios_app.proof.kinds import KINDS
@@ -59,6 +61,29 @@ def test_first_cells_have_each_kind_once_and_then_each_answer() -> None:
     assert len({cell.place for cell in cells[: len(kinds)]}) == len(kinds)
     assert len({cell.place for cell in cells[:40]}) == 40
     assert len(set(cells)) == len(cells) == 40 * len(kinds)
+
+
+def calls_of_order(answers: int) -> int:
+    """Return how many Python functions are called to order the cells of so many answers."""
+    cells = all_cells([answer(number, calls=["f"]) for number in range(1, answers + 1)])
+    calls = 0
+
+    def count(frame: object, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    sys.setprofile(count)
+    try:
+        ordered = in_order(cells, seed=0)
+    finally:
+        sys.setprofile(None)
+    assert len(ordered) == len(cells)
+    return calls
+
+
+def test_order_of_500_answers_takes_a_work_that_grows_with_their_number() -> None:
+    small, large = calls_of_order(50), calls_of_order(500)
+    assert small * 5 < large < small * 15
 
 
 def test_same_seed_gives_the_same_order_and_another_seed_another() -> None:

@@ -1,0 +1,72 @@
+"""`make sweeps`: sweeps the clients that are installed and writes `docs/torture-sdks.md`.
+
+A client whose report is in `build/sweeps` is not swept again.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from scenarios_app.proof.kinds import KINDS
+from scenarios_app.proof.reports import SIGNS
+from tests.docs.blocks import ROOT
+from tests.proof.clients import FRAMEWORKS, SDKS, WEATHER, SweptClient, sweep_client
+
+PAGE = ROOT / "docs" / "torture-sdks.md"
+REPORTS = ROOT / "build" / "sweeps"
+GROUPS = {"sdks": SDKS, "frameworks": FRAMEWORKS}
+OUTCOMES = {"failed_loudly": "loud", "failed_silently": "silent"}
+_TABLE = re.compile(r"(<!-- sweeps: (\w+) -->\n).*?(<!-- /sweeps -->)", re.DOTALL)
+
+
+def main() -> None:
+    REPORTS.mkdir(parents=True, exist_ok=True)
+    scenario = REPORTS / "scenario.json"
+    scenario.write_text(json.dumps(WEATHER), encoding="utf-8")
+    for client in (*SDKS, *FRAMEWORKS):
+        report = report_of(client)
+        if client.installed and not report.exists():
+            print(client.title, flush=True)
+            sweep_client(client, scenario=scenario, report=report)
+    text = PAGE.read_text(encoding="utf-8")
+    text = _TABLE.sub(lambda found: f"{found[1]}\n{table(GROUPS[found[2]])}\n{found[3]}", text)
+    PAGE.write_text(text, encoding="utf-8")
+
+
+def report_of(client: SweptClient) -> Path:
+    return REPORTS / f"{client.key}.json"
+
+
+def table(clients: Sequence[SweptClient]) -> str:
+    """Return the outcome of each kind of trouble with each client that was swept, and versions."""
+    swept = [client for client in clients if client.installed and report_of(client).exists()]
+    columns = [outcomes(report_of(client)) for client in swept]
+    lines = [
+        "| trouble | " + " | ".join(client.title for client in swept) + " |",
+        "| --- |" + " --- |" * len(swept),
+    ]
+    lines += [
+        f"| {kind.label} | " + " | ".join(column.get(kind.name, "") for column in columns) + " |"
+        for kind in KINDS
+        if any(kind.name in column for column in columns)
+    ]
+    versions = sorted({name for client in swept for name in client.versions().split(", ")})
+    day = max(report_of(client).stat().st_mtime for client in swept)
+    date = datetime.fromtimestamp(day, UTC).date().isoformat()
+    return "\n".join([*lines, "", f"Run on {date}, with:", "", *(f"- {v}" for v in versions), ""])
+
+
+def outcomes(report: Path) -> dict[str, str]:
+    """Return the different outcomes of each kind, in the order of the answers."""
+    cells = json.loads(report.read_text(encoding="utf-8"))["cells"]
+    found: dict[str, dict[str, None]] = {}
+    for cell in cells:
+        sign = SIGNS[OUTCOMES.get(cell["outcome"], cell["outcome"])]
+        found.setdefault(cell["kind"], {})[sign] = None
+    return {kind: ", ".join(signs) for kind, signs in found.items()}
+
+
+if __name__ == "__main__":
+    main()

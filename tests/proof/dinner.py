@@ -1,0 +1,77 @@
+"""The scenario of `agent.py`, and sweeps of that program as processes."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+AGENT = Path(__file__).with_name("agent.py")
+DINNER: dict[str, Any] = {
+    "name": "dinner",
+    "steps": [
+        {
+            "match": {"messages": [{"role": "user", "contains": "dinner"}]},
+            "produce": {"tool_calls": [{"name": "get_weather", "arguments": {"city": "Paris"}}]},
+        },
+        {
+            "match": {"messages": [{"contains": "invitation"}]},
+            "produce": {"text": "Dear Tom, join me at Chez Anna at eight."},
+        },
+        {
+            "produce": {
+                "tool_calls": [
+                    {"name": "write_invitation", "arguments": {"place": "Chez Anna"}},
+                    {"name": "book_table", "arguments": {"place": "Chez Anna", "people": 2}},
+                ]
+            },
+        },
+        {"produce": {"text": "A table at Chez Anna is booked, and the invitation is out."}},
+    ],
+}
+SECONDS = 120
+
+
+def agent(*words: str) -> list[str]:
+    """Return the end of a command line that sweeps the agent."""
+    return ["--", sys.executable, str(AGENT), *words]
+
+
+def command(*words: str) -> list[str]:
+    return [sys.executable, "-m", "mockllm_site", "torture", *words]
+
+
+def mockllm(*words: str, folder: Path) -> "subprocess.CompletedProcess[str]":
+    """Run a sweep to its end in a folder."""
+    return subprocess.run(
+        command(*words), cwd=folder, capture_output=True, text=True, timeout=SECONDS, check=False
+    )
+
+
+def started(*words: str, folder: Path, **variables: str) -> "subprocess.Popen[str]":
+    """Start a sweep in a folder and in a process group of its own."""
+    return subprocess.Popen(
+        command(*words),
+        cwd=folder,
+        env={**os.environ, **variables},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def outcomes_of(report: Path) -> dict[str, str]:
+    """Return the outcomes in a sweep's JSON by cell."""
+    cells = json.loads(report.read_text())["cells"]
+    return {f"{cell['kind']}@{cell['request']}": cell["outcome"] for cell in cells}
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 60.0) -> None:
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.05)

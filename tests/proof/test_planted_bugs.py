@@ -1,0 +1,67 @@
+"""Bugs planted in an agent are found by `mockllm torture`; without them it finds nothing."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from scenarios_app.proof.kinds import KINDS
+from tests.proof.dinner import agent, mockllm, outcomes_of
+
+# The words of the agent, the cell in which the bug shows, its outcome, and a part of the reason.
+BUGS = {
+    "never retries": ("server_error@1", "failed_loudly", "names it: 500"),
+    "swallows errors never retries": ("reset@1", "failed_silently", "nothing says why"),
+    "stream shows what came before an error": ("cut_text@4", "wrong", "A table at Chez Anna"),
+    "takes refusals": ("refusal@4", "wrong", "shows the refusal"),
+    "ignores the finish reason": ("max_tokens@4", "wrong", "A table at Chez Anna is booke"),
+    "takes empty answers": ("empty_answer@4", "failed_silently", "nothing says why"),
+    "waits forever": ("reset@1", "hung", "did not end in time"),
+    "starts again when a request fails": ("server_error@2", "multiplied", "2 good answers"),
+    "runs the same call twice": ("call_twice@2", "multiplied", "2 good answers"),
+    "drops results when it retries": ("server_error@2", "failed_silently", "get_weather"),
+    "guesses broken arguments": ("broken_arguments@1", "failed_silently", "sunny in London"),
+    "runs any tool": ("unknown_tool@1", "failed_silently", "sunny in Paris"),
+}
+WORDS = ("never retries", "swallows errors", "stream")
+
+
+def words_of(bug: str) -> list[str]:
+    """Return the arguments of the agent for a bug."""
+    words = [word for word in WORDS if word in bug]
+    for word in words:
+        bug = bug.replace(word, "")
+    return [*words, *([rest] if (rest := bug.strip()) else [])]
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("bug", BUGS)
+def test_planted_bug_is_found_with_the_outcome_that_fits(
+    bug: str, tmp_path: Path, dinner: str
+) -> None:
+    cell, outcome, reason = BUGS[bug]
+    own = ["--scenario", dinner, "--only", cell, "--json", "r.json"]
+    ended = mockllm(*own, *agent(*words_of(bug)), folder=tmp_path)
+    (result,) = json.loads((tmp_path / "r.json").read_text())["cells"]
+    assert (result["outcome"], reason in result["why"]) == (outcome, True), ended.stdout
+    assert ended.returncode == (0 if outcome == "failed_loudly" else 1)
+    assert result["repeat"].startswith(f"mockllm torture --scenario {dinner} --only {cell} -- ")
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("words", [(), ("stream",)], ids=["whole", "stream"])
+def test_correct_agent_has_no_findings_over_all_kinds(
+    words: tuple[str, ...], tmp_path: Path, dinner: str
+) -> None:
+    own = ["--scenario", dinner, "--jobs", "4", "--json", "r.json"]
+    ended = mockllm(*own, *agent(*words), folder=tmp_path)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    outcomes = outcomes_of(tmp_path / "r.json")
+    kinds = {cell.partition("@")[0] for cell in outcomes}
+    assert kinds == {kind.name for kind in KINDS if kind.needs != "socket"}
+    loud = {cell for cell, outcome in outcomes.items() if outcome == "failed_loudly"}
+    assert loud == {
+        *(f"{kind}@{number}" for kind in ("empty_answer", "refusal") for number in range(1, 5)),
+        *("max_tokens@3", "max_tokens@4"),
+    }
+    assert set(outcomes.values()) == {"survived", "failed_loudly"} and len(outcomes) == 64
