@@ -1,6 +1,8 @@
 """A tool loop on anthropic's Messages: `[stream] [careful]`."""
 
+import json
 import sys
+from collections.abc import Iterable
 
 import anthropic
 from tool import DESCRIPTION, QUESTION, SCHEMA, give_up, result_of
@@ -16,8 +18,25 @@ def ask() -> anthropic.types.Message:
     options |= {"messages": messages, "tools": [TOOL]}
     if not STREAM:
         return client.messages.create(**options)
+    arguments: dict[int, str] = {}
     with client.messages.stream(**options) as stream:
-        return stream.get_final_message()
+        for event in stream:
+            if event.type == "content_block_delta" and event.delta.type == "input_json_delta":
+                before = arguments.get(event.index, "")
+                arguments[event.index] = before + event.delta.partial_json
+        message = stream.get_final_message()
+    if CAREFUL:
+        # The SDK completes arguments that break off.
+        check_json(arguments.values())
+    return message
+
+
+def check_json(texts: Iterable[str]) -> None:
+    for text in texts:
+        try:
+            json.loads(text or "{}")
+        except ValueError as error:
+            give_up(f"invalid arguments: {error}")
 
 
 while True:
