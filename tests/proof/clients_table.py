@@ -55,7 +55,9 @@ def table(clients: Sequence[SweptClient]) -> str:
     versions = sorted({name for client in swept for name in client.versions().split(", ")})
     day = max(report_of(client).stat().st_mtime for client in swept)
     date = datetime.fromtimestamp(day, UTC).date().isoformat()
-    return "\n".join([*lines, "", f"Run on {date}, with:", "", *(f"- {v}" for v in versions), ""])
+    rows = [f"| {' | '.join(version.split())} |" for version in versions]
+    head = ["", f"Run on {date}.", "", "| package | version |", "| --- | --- |"]
+    return "\n".join([*lines, *head, *rows, ""])
 
 
 def outcomes(report: Path) -> dict[str, str]:
