@@ -5,7 +5,7 @@ class Migration(migrations.Migration):
     """The journal says how many other connections asked the same path in the same session."""
 
     dependencies = [
-        ("scenarios_app", "0017_long_bodies"),
+        ("scenarios_app", "0018_scripted_user"),
     ]
 
     operations = [
