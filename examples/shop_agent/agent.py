@@ -29,7 +29,7 @@ ORDER = "A17"
 
 
 class Shop:
-    """What the tools change."""
+    """The state that the tools change."""
 
     def __init__(self):
         self.found = []

@@ -1,5 +1,5 @@
-"""What all sweeps share: the results of one, and the description of an experiment, which is what
-`torture` and `mutants` differ in."""
+"""The results of a sweep, and the description of an experiment, in which `torture` and `mutants`
+differ."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -62,7 +62,7 @@ ReportText: TypeAlias = Callable[[Sweep, Sequence[str], Again], str]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Experiment:
-    """What a sweep changes, how it judges a run, and what it reports.
+    """A kind of sweep: its changes, its judgement of a run, and its reports.
 
     `cells_of` yields the cells of these kinds at an answer of the clean run, given its place and a
     name for it. `outcomes` have their meanings; a sweep fails by those in `fail_on`. An experiment

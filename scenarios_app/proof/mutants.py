@@ -94,7 +94,7 @@ def mutants_of(sweep: Sweep) -> list[Mutant]:
 
 
 def _key(cell: Cell) -> tuple[str, str, int, int]:
-    """Return what equal changes of one step have in common, whichever test uses it."""
+    """Return what equal changes of one step have in common in all tests."""
     kinds = [kind.name for kind in KINDS]
     return (
         cell.place.owner,

@@ -40,7 +40,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class SweepOptions:
-    """What to sweep and how; `timeout` is the longest clean run, in seconds."""
+    """The command and options of a sweep; `timeout` is the longest clean run, in seconds."""
 
     experiment: Experiment
     command: Sequence[str]
