@@ -15,7 +15,7 @@ def test_summary_is_short(mockllm):
 
 
 def test_translation_is_the_models(mockllm):
-    mockllm.on("Translate").reply("Wo finde ich den Bahnhof?")
+    mockllm.on("Translate").reply("Bahnhof, bitte!")
     text = agent.translation("Where is the station?")
     assert "Bahnhof" in text or "cannot" in text
 
