@@ -74,7 +74,7 @@ def calls_of_order(answers: int) -> int:
 
     sys.setprofile(count)
     try:
-        ordered = in_order(cells, seed=0)
+        ordered = in_order(cells, KINDS, seed=0)
     finally:
         sys.setprofile(None)
     assert len(ordered) == len(cells)

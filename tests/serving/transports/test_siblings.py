@@ -1,13 +1,23 @@
 """The journal says how many other open connections asked the same path in the same session."""
 
 import asyncio
+from collections import Counter
 from typing import Any
 
+import pytest
+
+from scenarios_app.serving.transports.uvicorn_protocol import UvicornProtocol
 from tests.serving.pipelines import Playing, chat, says, scenario
 from tests.serving.transports.direct_door import Running, answer_of, direct, raw
 
 SCRIPT = scenario("s", says("Hi!", consume=False))
 OTHER = {"authorization": "Bearer sk-another"}
+
+
+@pytest.fixture(autouse=True)
+def no_other_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests with connections of their own making do not always end them."""
+    monkeypatch.setattr(UvicornProtocol, "_siblings", Counter())
 
 
 async def ask(running: Running, **fields: Any) -> asyncio.StreamWriter:
