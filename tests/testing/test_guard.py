@@ -309,11 +309,9 @@ ASKED = [{"role": "user", "content": "hello"}]
 
 
 def all_of(heads):
-    # The proxy reads the end of the tunnel in its own thread.
     until = time.monotonic() + 10
     while len(heads) < 2 and time.monotonic() < until:
-        gc.collect()
-        time.sleep(0.01)
+        gc.collect(), time.sleep(0.01)
     return heads
 
 
@@ -342,9 +340,9 @@ def proxy(monkeypatch):
         thread.join()
 
 
-@pytest.fixture
-def client(proxy):
-    return openai.OpenAI(api_key="sk-real", max_retries=0)
+@pytest.fixture(params=[openai.OpenAI])
+def client(proxy, request):
+    return request.param(api_key="sk-real", max_retries=0)
 
 
 def test_tunnel(client, proxy, mockllm):
@@ -354,10 +352,10 @@ def test_tunnel(client, proxy, mockllm):
     assert all_of(proxy) == [b"CONNECT api.openai.com:443 HTTP/1.1", b""]
 
 
-async def test_tunnel_of_a_coroutine(proxy, mockllm):
-    aclient = openai.AsyncOpenAI(api_key="sk-real", max_retries=0)
+@pytest.mark.parametrize("client", [openai.AsyncOpenAI], indirect=True)
+async def test_tunnel_of_a_coroutine(client, proxy, mockllm):
     with pytest.raises(openai.APIConnectionError):
-        await aclient.chat.completions.create(model="m", messages=ASKED)
+        await client.chat.completions.create(model="m", messages=ASKED)
     assert all_of(proxy) == [b"CONNECT api.openai.com:443 HTTP/1.1", b""]
 
 
