@@ -4,13 +4,14 @@ import json
 import os
 import sys
 import time
+from typing import Any
 
 import openai
 
 TOOL = {"name": "refund", "parameters": {"properties": {"order": {"type": "integer"}}}}
 
 
-def answer(client: openai.OpenAI, messages: list) -> str:  # type: ignore[type-arg]
+def answer(client: openai.OpenAI, messages: list[Any]) -> str:
     while True:
         completion = client.chat.completions.create(
             model="gpt-4o", messages=messages, tools=[{"type": "function", "function": TOOL}]
@@ -28,7 +29,7 @@ def answer(client: openai.OpenAI, messages: list) -> str:  # type: ignore[type-a
 def main(way: str) -> None:
     prompt = "you> " if way == "prompt" else ""
     print(prompt, end="", flush=True)
-    messages: list = []  # type: ignore[type-arg]
+    messages: list[Any] = []
     client = openai.OpenAI(max_retries=0)
     for line in sys.stdin:
         print(f"heard {line.strip()}", file=sys.stderr)

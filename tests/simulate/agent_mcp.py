@@ -20,7 +20,7 @@ class Tools:
         self._ask("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo=client)
         self._write({"method": "notifications/initialized"})
 
-    def offered(self) -> list[dict[str, Any]]:
+    def offered(self) -> list[Any]:
         tools = self._ask("tools/list")["tools"]
         return [
             {"type": "function", "function": {"name": tool["name"], "parameters": {}}}
@@ -52,7 +52,7 @@ def main(file: str) -> None:
             answer = client.chat.completions.create(
                 model="gpt-4o",
                 messages=messages,
-                tools=tools.offered(),  # type: ignore[arg-type]
+                tools=tools.offered(),
             )
             message = answer.choices[0].message
             messages.append(message.model_dump(exclude_none=True))
