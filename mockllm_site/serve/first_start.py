@@ -95,8 +95,7 @@ def load_fixtures(names: Sequence[str]) -> None:
             path = str(paths.FIXTURES / f"{name}.json") if name in ours else name
             call_command("loaddata", path, verbosity=0)
         except CommandError as error:
-            unknown_model = "Invalid model identifier" in str(error)
-            hint = NEEDS_CHAT if settings.MOCKLLM_LIGHT and unknown_model else ""
+            hint = NEEDS_CHAT if settings.MOCKLLM_LIGHT and "model identifier" in str(error) else ""
             raise CannotLoad(f"--fixture {name}: {error}{hint}") from error
 
 

@@ -203,6 +203,7 @@ class GuardedProtocol(SerialProtocol):
                 self.transport.close()
             return
         self.connections.discard(self)
+        self._join_siblings(None)
         socket = WebSocketProtocol(self.transport, self.server_state)
         socket.open(pipeline, call, head, rest=bytes(self._held))
 

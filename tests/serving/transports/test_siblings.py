@@ -9,6 +9,7 @@ import pytest
 from scenarios_app.serving.transports.uvicorn_protocol import UvicornProtocol
 from tests.serving.pipelines import Playing, chat, says, scenario
 from tests.serving.transports.direct_door import Running, answer_of, direct, raw
+from tests.serving.websocket.connections import socket_server
 
 SCRIPT = scenario("s", says("Hi!", consume=False))
 OTHER = {"authorization": "Bearer sk-another"}
@@ -72,4 +73,26 @@ async def test_connection_counts_for_the_session_of_its_latest_request() -> None
         writers.append(await ask(running))
         assert siblings(playing) == [0, 0, 1, 0]
         for one in writers:
+            one.close()
+
+
+UPGRADE = (
+    b"GET /v1/responses HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer k\r\nConnection: Upgrade\r\n"
+    b"Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+    b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+)
+
+
+async def test_connection_that_became_a_websocket_is_no_sibling(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with socket_server(monkeypatch, SCRIPT) as (port, playing):
+        running = Running(port, set(), [])
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        await ask_again(reader, writer)
+        writer.write(UPGRADE)
+        assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 101")
+        other = await ask(running)
+        assert siblings(playing) == [0, 0]
+        for one in (writer, other):
             one.close()
