@@ -233,6 +233,7 @@ OTHERS = ("", ADD, "<path:object_id>/change/", DELETE, HISTORY)
 CHECKS = (
     *("add/check/", "<path:object_id>/check/", "<path:object_id>/steps/<int:step_id>/"),
     *("add/try/", "<path:object_id>/try/", "add/play/", "<path:object_id>/play/"),
+    *("add/user/", "<path:object_id>/user/"),
 )
 LOGOUT = "admin/logout/"
 # The pages that write nothing, or nothing but who is logged in, whatever is posted to them.
@@ -256,7 +257,9 @@ READS: set[str] = {
     *("admin/jsi18n/", "admin/autocomplete/", "admin/r/<path:content_type_id>/<path:object_id>/"),
     "admin/^(?P<app_label>auth|scenarios_app|chat_app|traces_app)/$",
     "admin/(?P<url>.*)$",
-    *_pages(SCENARIO, *CHECKS, "<path:object_id>/export/", "try/", "bin/", "bin/<int:pk>/"),
+    *_pages(
+        SCENARIO, *CHECKS, "<path:object_id>/export/", "try/", "user/", "bin/", "bin/<int:pk>/"
+    ),
     *_pages(DRAFT, *CHECKS),
     *_pages(REQUEST, *OTHERS, "session/", "sessions/", "make-step/"),
     *_pages(PROFILE, HISTORY),
