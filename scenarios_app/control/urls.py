@@ -21,6 +21,7 @@ from scenarios_app.control.recording import DriftView, RecordingView
 from scenarios_app.control.requests import RequestDetailView, RequestsView
 from scenarios_app.control.scenarios import ScenarioDetailView, ScenarioListView, ScenarioStepsView
 from scenarios_app.control.sessions import ResetView, StateView
+from scenarios_app.control.survival import SurvivalView
 from scenarios_app.control.verdict import VerdictView
 from scenarios_app.control.verify import VerifyView
 from scenarios_app.engine.document import read_schema
@@ -95,6 +96,7 @@ urlpatterns = [
     *with_optional_slash("verify", VerifyView),
     *with_optional_slash("verdict", VerdictView),
     *with_optional_slash("coverage", CoverageView),
+    *with_optional_slash("coverage/faults", SurvivalView),
     *with_optional_slash("recording", RecordingView),
     *with_optional_slash("drift", DriftView),
     *with_optional_slash("changes", ChangesView),

@@ -30,16 +30,20 @@ def add_url(parser: ArgumentParser) -> None:
     )
 
 
-def ask(url: str | None, path: str, **query: str) -> Any:
-    """The JSON of a route of the control API; raises CommandError with one line."""
+def ask(url: str | None, path: str, *, body: Any = None, **query: str) -> Any:
+    """Return the JSON of a route of the control API, to which a `body` is posted.
+
+    Raises CommandError with one line.
+    """
     base = url or os.environ.get(URL) or f"http://127.0.0.1:{_port()}"
     token = getattr(settings, "MOCKLLM_CONTROL_TOKEN", "")
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     address = f"{base.rstrip('/')}/control/{path}"
     try:
         with httpx2.Client(trust_env=False, timeout=TIMEOUT_SECONDS) as client:
-            response = client.get(address, params=query, headers=headers)
-            body = response.json()
+            method = "GET" if body is None else "POST"
+            response = client.request(method, address, params=query, headers=headers, json=body)
+            answer = response.json()
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
         message = str(error) or type(error).__name__
         raise CommandError(
@@ -48,10 +52,10 @@ def ask(url: str | None, path: str, **query: str) -> Any:
             returncode=NOT_JUDGED,
         ) from None
     if not response.is_success:
-        server_message = body.get("message") if isinstance(body, dict) else None
+        server_message = answer.get("message") if isinstance(answer, dict) else None
         reason = server_message or f"{address} answers {response.status_code}"
         raise CommandError(str(reason), returncode=NOT_JUDGED)
-    return body
+    return answer
 
 
 def github_file(variable: str, *, option: str = "--github", hint: str = "") -> str:

@@ -19,7 +19,13 @@ from scenarios_app.models.fields import (
     Select,
     TextMode,
 )
-from scenarios_app.models.journal import UNANSWERED, PastAnswers, ServedRequest, SessionName
+from scenarios_app.models.journal import (
+    UNANSWERED,
+    FaultResult,
+    PastAnswers,
+    ServedRequest,
+    SessionName,
+)
 from scenarios_app.models.scenarios import Presence, Scenario, Step, TrialConversation
 
 __all__ = [
@@ -30,6 +36,7 @@ __all__ = [
     "CatalogVersion",
     "Draft",
     "DraftStep",
+    "FaultResult",
     "FinishReason",
     "Installation",
     "Outcome",

@@ -125,3 +125,25 @@ class PastAnswers(models.Model):
 
     def __str__(self) -> str:
         return f"{self.scenario}: {self.count}"
+
+
+class FaultResult(models.Model):
+    """How programs took a kind of fault at a step in their last sweep.
+
+    `step` is its name or number in the content `version` of the scenario.
+    """
+
+    scenario = models.CharField(max_length=255)
+    version = models.CharField(max_length=16)
+    step = models.CharField(max_length=255)
+    kind = models.CharField(max_length=64)
+    outcome = models.CharField(max_length=32)
+    at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=["scenario", "step", "kind"], name="result_of_fault"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.scenario}/{self.step}, {self.kind}: {self.outcome}"

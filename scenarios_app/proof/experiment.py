@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
-from scenarios_app.proof.kinds import Answer, Kind
 from scenarios_app.proof.outcome import Judgement, Observation
 from scenarios_app.proof.plan import Cell, Place
+from scenarios_app.verdict.fault_kinds import Answer, Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,8 @@ class Sweep:
     """The cells of a sweep and the results so far; `left_out_because` says why others have none.
 
     `clean` is the run without changes: its exit code, seconds and number of requests. `unused` are
-    the steps from which no answer came. Sweeps of tests have no `command`.
+    the steps from which no answer came. `versions` are those of the common scenarios, by name.
+    Sweeps of tests have no `command`.
     """
 
     cells: Sequence[Cell]
@@ -38,6 +39,7 @@ class Sweep:
     left_out_because: str = "the budget was used up"
     command: str = ""
     unused: Sequence[str] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def left_out(self) -> int:

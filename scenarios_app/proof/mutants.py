@@ -11,10 +11,10 @@ from typing import Any
 from scenarios_app.engine.producing.alterations import ALTERATIONS
 from scenarios_app.proof import command
 from scenarios_app.proof.experiment import Again, Experiment, Sweep
-from scenarios_app.proof.kinds import Answer, Kind
 from scenarios_app.proof.outcome import Judgement, Observation, was_struck
 from scenarios_app.proof.plan import Cell, Place
 from scenarios_app.proof.reports import STYLE
+from scenarios_app.verdict.fault_kinds import Answer, Kind
 from scenarios_app.verdict.reports import Case, junit
 
 HELP = (

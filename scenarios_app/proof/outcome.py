@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from scenarios_app.proof.kinds import ALTERED_TEXTS, Answer, Kind
 from scenarios_app.proof.plan import Cell
 from scenarios_app.proof.program import ProgramRun
+from scenarios_app.verdict.fault_kinds import ALTERED_TEXTS, Answer, Kind
 
 # With what each means, the best one first.
 OUTCOMES: Mapping[str, str] = {

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from scenarios_app.proof.kinds import Answer, Kind
+from scenarios_app.verdict.fault_kinds import Answer, Kind
 
 
 class BadCell(Exception):

@@ -30,6 +30,7 @@ from scenarios_app.proof.sweep import (
     seconds_for,
     to_run,
     unused_steps,
+    versions_on,
 )
 from scenarios_app.testing.control import TOKEN, Control
 from scenarios_app.testing.plugin import fail_on_server_errors
@@ -46,7 +47,8 @@ NO_VERDICT: dict[str, Any] = {"findings": [], "unmatched": [], "violations": []}
 @dataclass
 class TestRun:
     """One run of a test: its changes, its time limit and its results. `stubs` are the scenarios in
-    the test's own code, `unused` the steps that did not answer."""
+    the test's own code, `unused` the steps that did not answer, `versions` those of the common
+    scenarios, by name."""
 
     __test__ = False
 
@@ -59,6 +61,7 @@ class TestRun:
     reports: list[pytest.TestReport] = field(default_factory=list)
     stubs: Sequence[str] = ()
     unused: Sequence[str] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def failed(self) -> bool:
@@ -207,6 +210,8 @@ class TestSweeps:
                 run.answers = control.send("GET", "changes", session=session.session)["answers"]
                 run.stubs = session.stub_names()
                 if run.limit is None:
+                    versions = versions_on(control).items()
+                    run.versions = {one: v for one, v in versions if one not in run.stubs}
                     steps = unused_steps(session.verdict(scenarios="*"))
                     run.unused = [
                         step for step in steps if step.rpartition("/")[0] not in run.stubs
@@ -245,6 +250,7 @@ class TestSweeps:
             )
         return {
             "clean": clean_body(before),
+            "versions": clean.versions,
             "cells": [asdict(cell) | {"kind": cell.kind.name} for cell in cells],
             "results": results,
         }
@@ -262,7 +268,7 @@ class TestSweeps:
             return
         cells = {one["name"]: self._cell(report.nodeid, one) for one in body["cells"]}
         sweep = self._sweeps[report.nodeid] = Sweep(
-            list(cells.values()), self.options.seed, body["clean"]
+            list(cells.values()), self.options.seed, body["clean"], versions=body["versions"]
         )
         for one in body["results"]:
             cell = cells[one["cell"]]
@@ -310,6 +316,7 @@ class TestSweeps:
         for _, sweep in sorted(self._sweeps.items()):
             whole.cells = [*whole.cells, *sweep.cells]
             whole.results |= sweep.results
+            whole.versions = {**whole.versions, **sweep.versions}
             whole.clean = {key: whole.clean[key] + value for key, value in sweep.clean.items()}
         return whole
 

@@ -7,10 +7,10 @@ from html import escape
 from typing import Any
 
 from scenarios_app.proof.experiment import Again, CellResult, Sweep
-from scenarios_app.proof.kinds import KINDS
 from scenarios_app.proof.outcome import OUTCOMES
 from scenarios_app.proof.plan import Cell, Place
 from scenarios_app.proof.sweep import tail
+from scenarios_app.verdict.fault_kinds import KINDS
 from scenarios_app.verdict.reports import Case, junit
 
 SIGNS: Mapping[str, str] = {
@@ -104,6 +104,7 @@ def json_report(sweep: Sweep, fail_on: Sequence[str], again: Again) -> str:
         "seed": sweep.seed,
         "passed": not failed_cells(sweep, fail_on),
         "clean": dict(sweep.clean),
+        "versions": {name: sweep.versions[name] for name in _scenarios(sweep)},
         "cells": [_cell_body(result, again) for result in _in_matrix_order(sweep)],
         "skipped": sweep.left_out,
     }
@@ -204,6 +205,14 @@ def _in_matrix_order(sweep: Sweep) -> list[CellResult]:
         return place.session, place.number, order[result.cell.kind.name]
 
     return sorted(sweep.results.values(), key=place_of)
+
+
+def _scenarios(sweep: Sweep) -> list[str]:
+    """Return the common scenarios that answered."""
+    steps = {cell.place.step for cell in sweep.cells}
+    return sorted(
+        name for name in sweep.versions if any(step.startswith(f"{name}/") for step in steps)
+    )
 
 
 def _places(sweep: Sweep) -> list[Place]:

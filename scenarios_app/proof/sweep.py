@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from scenarios_app.proof.experiment import CellResult, Experiment, Sweep
-from scenarios_app.proof.kinds import Answer
 from scenarios_app.proof.outcome import Observation, first_difference
 from scenarios_app.proof.plan import Cell, all_cells, find_cell, in_order
 from scenarios_app.proof.program import Interrupted, run_program
 from scenarios_app.testing.control import Control
 from scenarios_app.testing.process import ServerOptions, server_process
+from scenarios_app.verdict.fault_kinds import Answer
+from scenarios_app.verdict.survival import version_of
 
 # A run may take so many times as long as the clean one, and the seconds of its trouble more.
 PATIENCE = 3.0
@@ -55,12 +56,22 @@ class SweepOptions:
     timeout: float = 600.0
 
 
+def versions_on(control: Control) -> dict[str, str]:
+    """Return the versions of a server's common scenarios, by name."""
+    documents = control.send("GET", "scenarios")["scenarios"]
+    return {document["name"]: version_of(document) for document in documents}
+
+
 class Bench:
     """A server on which the command is run again and again."""
 
     def __init__(self, options: SweepOptions, control: Control) -> None:
         self._options = options
         self._control = control
+
+    @property
+    def versions(self) -> dict[str, str]:
+        return versions_on(self._control)
 
     def observe(
         self,
@@ -118,7 +129,13 @@ def sweep(
         cells = plan(options, clean.answers)
         if not cells:
             raise CannotSweep("none of these kinds fits an answer of the clean run")
-        result = Sweep(cells, options.seed, clean_body(clean), command=shlex.join(options.command))
+        result = Sweep(
+            cells,
+            options.seed,
+            clean_body(clean),
+            command=shlex.join(options.command),
+            versions=first.versions,
+        )
         if not (options.steps or options.only):
             result.unused = unused_steps(clean.verdict)
         chosen = to_run(cells, options.budget)

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 
 from scenarios_app.proof import command
 from scenarios_app.proof.experiment import Experiment
-from scenarios_app.proof.kinds import KINDS, Answer, Kind
 from scenarios_app.proof.outcome import OUTCOMES, judge_run
 from scenarios_app.proof.plan import Cell, Place
 from scenarios_app.proof.reports import FAIL_ON, html_report, json_report, junit_report, text_report
+from scenarios_app.verdict.fault_kinds import KINDS, Answer, Kind
 
 HELP = (
     "Repeats a command with one fault at one answer at a time. Prints how it took each. "

@@ -75,6 +75,8 @@ def test_document_has_the_routes_of_the_contract(document: dict[str, Any]) -> No
         ("POST", "/control/verdict"),
         ("GET", "/control/coverage"),
         ("DELETE", "/control/coverage"),
+        ("GET", "/control/coverage/faults"),
+        ("POST", "/control/coverage/faults"),
         ("GET", "/control/recording"),
         ("PUT", "/control/recording"),
         ("DELETE", "/control/recording"),

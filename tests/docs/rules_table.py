@@ -2,9 +2,9 @@
 
 from scenarios_app.engine.producing.alterations import ALTERATIONS
 from scenarios_app.proof import mutants
-from scenarios_app.proof.kinds import KINDS
 from scenarios_app.proof.outcome import OUTCOMES
 from scenarios_app.proof.reports import FAIL_ON, SIGNS
+from scenarios_app.verdict.fault_kinds import KINDS
 from scenarios_app.verdict.judge import RULES
 from tests.docs.document_tables import table
 

@@ -26,6 +26,7 @@ PATHS = (
     "verify",
     "verdict",
     "coverage",
+    "coverage/faults",
     "explain",
 )
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from scenarios_app.proof.kinds import KINDS
 from scenarios_app.proof.reports import SIGNS
+from scenarios_app.verdict.fault_kinds import KINDS
 from tests.docs.blocks import ROOT
 from tests.proof.clients import FRAMEWORKS, SDKS, WEATHER, SweptClient, sweep_client
 

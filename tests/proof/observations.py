@@ -5,11 +5,11 @@ from typing import Any
 
 from scenarios_app.proof import plan
 from scenarios_app.proof.experiment import CellResult, Sweep
-from scenarios_app.proof.kinds import KINDS, Answer
 from scenarios_app.proof.outcome import Judgement, Observation
 from scenarios_app.proof.plan import Cell, Place
 from scenarios_app.proof.program import ProgramRun
 from scenarios_app.proof.torture import TORTURE, cells_of
+from scenarios_app.verdict.fault_kinds import KINDS, Answer
 
 TEXT = "It is 21 degrees in Paris."
 

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from scenarios_app.proof.kinds import KINDS
 from scenarios_app.proof.plan import BadCell, find_cell, in_order
+from scenarios_app.verdict.fault_kinds import KINDS
 from tests.proof.observations import all_cells, answer
 
 TEXT_ONLY = {"cut_text", "max_tokens"}

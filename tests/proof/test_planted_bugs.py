@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from scenarios_app.proof.kinds import KINDS
+from scenarios_app.verdict.fault_kinds import KINDS
 from tests.proof.dinner import agent, mockllm, outcomes_of
 
 # The words of the agent, the cell in which the bug shows, its outcome, and a part of the reason.

@@ -51,6 +51,7 @@ def test_sessions_are_named_where_there_are_several_and_many_answers_fill_severa
 
 def test_json_has_the_cells_that_were_run_and_the_number_of_the_others() -> None:
     sweep = a_sweep("loud", "hung", seed=3, clean={"exit": 0, "seconds": 1.0, "requests": 2})
+    sweep.versions = {"s": "v", "unused": "w"}
     body = json.loads(json_report(sweep, FAIL_ON, again))
     first, second = body.pop("cells")
     assert first["outcome"] == "failed_loudly"
@@ -70,6 +71,7 @@ def test_json_has_the_cells_that_were_run_and_the_number_of_the_others() -> None
         "seed": 3,
         "passed": False,
         "clean": {"exit": 0, "seconds": 1.0, "requests": 2},
+        "versions": {"s": "v"},
         "skipped": 30,
     }
 

@@ -11,6 +11,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
+from scenarios_app.verdict.survival import version_of
 from tests.support.live_server import Live
 from tests.verdict.test_misbehaving_clients import post
 
@@ -89,3 +90,60 @@ def test_unreachable_server_has_exit_code_2() -> None:
     with pytest.raises(CommandError, match=r"no mockllm server answers at") as refused:
         run("--url", "http://127.0.0.1:9")
     assert refused.value.returncode == 2
+
+
+def results_file(folder: Path, live: Live, **changes: Any) -> str:
+    """Write a report of `mockllm torture` on this scenario; return the file's name."""
+    shown = httpx2.get(f"{live.base_url}/control/scenarios/s & co", trust_env=False).json()
+    cell = {"step": "s & co/1", "kind": "stall", "outcome": "survived", "exit": 0}
+    report = {"versions": {"s & co": version_of(shown)}, "cells": [cell], **changes}
+    (folder / "report.json").write_text(json.dumps(report))
+    return str(folder / "report.json")
+
+
+def test_faults_option_stores_reports_and_lists_what_was_not_survived(
+    half_served: Live, tmp_path: Path, capsys: Any
+) -> None:
+    file = results_file(tmp_path, half_served)
+    assert run("--scenario", "s & co", "--faults", file) == 0
+    first, second, third = capsys.readouterr().out.splitlines()
+    assert first == "fault coverage: 3.3 %, 1 of 30 faults survived, 29 not tried"
+    assert second.startswith("s & co, step 1: not tried: rate_limit, ")
+    assert third == "s & co, step <never>: not tried"
+    assert run("--scenario", "s & co", "--faults", "--fail-under", "3.4") == 1
+    assert capsys.readouterr().err == "mockllm: 3.3 % is under 3.4 %\n"
+
+
+def test_results_of_another_version_are_left_out_with_a_reason(
+    half_served: Live, tmp_path: Path, capsys: Any
+) -> None:
+    file = results_file(tmp_path, half_served, versions={"s & co": "old"})
+    assert run("--faults", file) == 0
+    assert capsys.readouterr().err == (
+        "mockllm: results of s & co left out: it has changed since the sweep\n"
+    )
+
+
+@pytest.mark.parametrize("text", ["{}", "[", '{"versions": {}}'])
+def test_file_that_is_no_report_ends_with_exit_code_2(text: str, tmp_path: Path) -> None:
+    (tmp_path / "r.json").write_text(text)
+    with pytest.raises(CommandError, match=r"r\.json is no report that") as error:
+        run("--faults", str(tmp_path / "r.json"))
+    assert error.value.returncode == 2
+
+
+def test_missing_report_is_named(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="cannot be read: No such file"):
+        run("--faults", str(tmp_path / "r.json"))
+
+
+def test_faults_have_no_junit() -> None:
+    with pytest.raises(CommandError, match="--faults has no --junit"):
+        run("--faults", "--junit", "x.xml")
+
+
+def test_badge_has_the_percentage(half_served: Live, tmp_path: Path) -> None:
+    for file, options in (("steps.svg", ()), ("faults.svg", ("--faults",))):
+        assert run("--scenario", "s & co", "--badge", str(tmp_path / file), *options) == 0
+    assert "steps covered: 50 %" in (tmp_path / "steps.svg").read_text()
+    assert "faults survived: 0 %" in (tmp_path / "faults.svg").read_text()

@@ -35,6 +35,7 @@ from scenarios_app.catalog import catalog
 from scenarios_app.catalog.lint import stored_suspicions
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.journal.coverage import answers
+from scenarios_app.journal.survival import survival
 from scenarios_app.models import Draft, Scenario
 from scenarios_app.play.conversation import dump_play, examples
 from scenarios_app.store.documents import save_conversation
@@ -84,6 +85,7 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
             "try_query": f"scenario={quote(name)}",
             "draft": draft,
             "may_draft": request.user.has_perm(EDIT_DRAFTS),
+            "swept": [one for one in survival([name]).scenarios if one.was_swept],
             "draft_by": authors_of([draft])[draft.pk] if draft else "",
         }
 

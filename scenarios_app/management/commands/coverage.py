@@ -1,15 +1,28 @@
-"""`coverage`: which steps of scenarios a running server has served, and which it never has."""
+"""`coverage`: which steps of scenarios a running server has served, and which it never has; or
+which faults programs have survived at them."""
 
 import json
 import sys
 from argparse import ArgumentTypeError
+from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from scenarios_app.management import GITHUB_HELP, OUTPUT, SUMMARY, add_url, ask, github_file, write
+from scenarios_app.management import (
+    GITHUB_HELP,
+    NOT_JUDGED,
+    OUTPUT,
+    SUMMARY,
+    add_url,
+    ask,
+    github_file,
+    write,
+)
+from scenarios_app.verdict.badge import percent_badge
 from scenarios_app.verdict.github import coverage_annotations, coverage_summary, literal_lines
 from scenarios_app.verdict.reports import SUITE, coverage_cases, coverage_page, junit
+from scenarios_app.verdict.survival import NO_REPORT, BadReport, merge_reports
 
 
 class Command(BaseCommand):
@@ -33,8 +46,16 @@ class Command(BaseCommand):
             metavar="PERCENT",
             type=_percent,
             default=0.0,
-            help="exit with 1 if a smaller percentage of steps was used",
+            help="exit with 1 if a smaller percentage was used, or survived",
         )
+        parser.add_argument(
+            "--faults",
+            metavar="REPORT",
+            nargs="*",
+            help="report which faults were survived at which steps instead; first store the "
+            "results of these files, which `mockllm torture --json` has written",
+        )
+        parser.add_argument("--badge", metavar="FILE", help="also write the percentage as an SVG")
         parser.add_argument("--json", action="store_true", help="print JSON instead of text")
         parser.add_argument("--junit", metavar="FILE", help="also write JUnit XML to FILE")
         parser.add_argument("--html", metavar="FILE", help="also write an HTML page to FILE")
@@ -43,11 +64,16 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         named = options["scenario"]
         query = {"scenarios": json.dumps(named)} if named else {}
-        report = ask(options["url"], "coverage", **query)
+        faults = options["faults"] is not None
+        if faults:
+            self._store_results(options)
+        report = ask(options["url"], "coverage/faults" if faults else "coverage", **query)
         if options["junit"]:
             write(options["junit"], junit(SUITE, coverage_cases(report)))
         if options["html"]:
             write(options["html"], coverage_page(report))
+        if options["badge"]:
+            write(options["badge"], _badge(report, faults))
         text = json.dumps(report, indent=2, ensure_ascii=False) if options["json"] else None
         least, text = options["fail_under"], text or report["text"]
         if options["github"]:
@@ -60,6 +86,35 @@ class Command(BaseCommand):
         if report["percent"] < least:
             self.stderr.write(f"mockllm: {report['percent']:g} % is under {least:g} %")
             sys.exit(1)
+
+    def _store_results(self, options: dict[str, Any]) -> None:
+        """Send the results of the named reports to the server; raises CommandError."""
+        for option in ("junit", "html", "github"):
+            if options[option]:
+                raise CommandError(f"--faults has no --{option}", returncode=NOT_JUDGED)
+        if not options["faults"]:
+            return
+        try:
+            body = merge_reports([(file, _read_report(file)) for file in options["faults"]])
+        except BadReport as error:
+            raise CommandError(str(error), returncode=NOT_JUDGED) from None
+        for one in ask(options["url"], "coverage/faults", body=body)["skipped"]:
+            self.stderr.write(f"mockllm: results of {one['scenario']} left out: {one['reason']}")
+
+
+def _badge(report: dict[str, Any], faults: bool) -> str:
+    return percent_badge("faults survived" if faults else "steps covered", report["percent"])
+
+
+def _read_report(file: str) -> Any:
+    try:
+        return json.loads(Path(file).read_bytes())
+    except OSError as error:
+        raise CommandError(
+            f"{file}: cannot be read: {error.strerror}", returncode=NOT_JUDGED
+        ) from None
+    except (ValueError, RecursionError):
+        raise BadReport(f"{file} is {NO_REPORT}") from None
 
 
 def _percent(text: str) -> float:

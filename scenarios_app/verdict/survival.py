@@ -1,0 +1,234 @@
+"""Fault coverage: which kinds of faults programs have survived at which steps, by the reports of
+`mockllm torture`."""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from scenarios_app.engine.parts import TextPart, ToolCallPart
+from scenarios_app.engine.scenario import GeneratedAnswer, Scenario, ScriptedAnswer, Step
+from scenarios_app.verdict.fault_kinds import KINDS
+from scenarios_app.verdict.reports import line
+
+# The outcomes of a report that are kept, the best one first, with their words in texts.
+OUTCOMES: Mapping[str, str] = {
+    "survived": "survived",
+    "failed_loudly": "failed loudly",
+    "failed_silently": "failed silently",
+    "wrong": "wrong",
+    "hung": "hung",
+    "multiplied": "multiplied",
+}
+NOT_TRIED = "not tried"
+_MAX_LINES = 200
+_VERSION_CHARS = 12
+
+NO_REPORT = "no report that `mockllm torture --json` has written"
+_CELL_KEYS = ("step", "kind", "outcome")
+
+# The outcome of each kind of fault at a step, by the step's name or number and the kind's name.
+Results: TypeAlias = Mapping[tuple[str, str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class FaultOutcome:
+    """A kind of fault at a step; `outcome` is None if it was not tried."""
+
+    kind: str
+    outcome: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class StepSurvival:
+    step: str
+    faults: tuple[FaultOutcome, ...]
+
+    @property
+    def survived(self) -> int:
+        return sum(1 for fault in self.faults if fault.outcome == "survived")
+
+    @property
+    def untouched(self) -> bool:
+        """True if no fault was tried."""
+        return all(fault.outcome is None for fault in self.faults)
+
+    @property
+    def failures(self) -> dict[str, list[str]]:
+        """Return the kinds that were not survived by what happened, in the order of OUTCOMES."""
+        kinds: dict[str, list[str]] = {}
+        for outcome in (*OUTCOMES, None):
+            found = [one.kind for one in self.faults if one.outcome == outcome != "survived"]
+            if found:
+                kinds[NOT_TRIED if outcome is None else OUTCOMES[outcome]] = found
+        return kinds
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioSurvival:
+    """The steps of a scenario. `outdated` is the number of results of another version of it."""
+
+    scenario: str
+    steps: tuple[StepSurvival, ...]
+    outdated: int = 0
+
+    @property
+    def was_swept(self) -> bool:
+        """True if results are stored, be they of another version."""
+        return self.outdated > 0 or not all(step.untouched for step in self.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Survival:
+    """Fault coverage of scenarios, ordered by name."""
+
+    scenarios: tuple[ScenarioSurvival, ...]
+
+    @property
+    def outcomes(self) -> Counter[str | None]:
+        return Counter(
+            fault.outcome
+            for scenario in self.scenarios
+            for step in scenario.steps
+            for fault in step.faults
+        )
+
+    @property
+    def faults(self) -> int:
+        return sum(self.outcomes.values())
+
+    @property
+    def survived(self) -> int:
+        return self.outcomes["survived"]
+
+    @property
+    def percent(self) -> float:
+        """Percentage of faults that were survived, rounded down to 0.1, so that 100 means all."""
+        return self.survived * 1000 // self.faults / 10 if self.faults else 0.0
+
+
+def version_of(document: Mapping[str, Any]) -> str:
+    """Return the version of a scenario's content; `document` is its shortest JSON."""
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:_VERSION_CHARS]
+
+
+class BadReport(ValueError):
+    """A file that is no report, or does not fit the others; the message names it."""
+
+
+def merge_reports(reports: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the versions and results of JSON reports in one body, given their files' names.
+
+    Raises BadReport.
+    """
+    versions: dict[str, str] = {}
+    cells: list[dict[str, str]] = []
+    for file, report in reports:
+        try:
+            found = dict(report["versions"])
+            cells += [{key: cell[key] for key in _CELL_KEYS} for cell in report["cells"]]
+        except (LookupError, TypeError, ValueError):
+            raise BadReport(f"{file} is {NO_REPORT}") from None
+        for name, version in found.items():
+            if versions.setdefault(name, version) != version:
+                raise BadReport(f"{file}: its version of {name!r} is not that of the other files")
+    return {"versions": versions, "cells": cells}
+
+
+def worst_results(reports: Iterable[Mapping[str, Any]]) -> dict[str, dict[tuple[str, str], str]]:
+    """Return the results of JSON reports by scenario: the worst outcome of each kind at each step.
+
+    Scenarios without a version are left out: they are in the code of tests.
+    """
+    order = list(OUTCOMES)
+    results: dict[str, dict[tuple[str, str], str]] = {}
+    for report in reports:
+        scenarios = sorted(report["versions"], key=len, reverse=True)
+        for cell in report["cells"]:
+            name = next((one for one in scenarios if cell["step"].startswith(f"{one}/")), None)
+            if name is None or cell["outcome"] not in OUTCOMES:
+                continue
+            key = cell["step"].removeprefix(f"{name}/"), cell["kind"]
+            of_scenario = results.setdefault(name, {})
+            before = of_scenario.get(key, order[0])
+            of_scenario[key] = max(before, cell["outcome"], key=order.index)
+    return results
+
+
+def measure_survival(
+    scenario: Scenario, results: Results, *, outdated: int = 0
+) -> ScenarioSurvival:
+    """Return what was survived at the steps of a scenario, by results of its current version."""
+    return ScenarioSurvival(
+        scenario.name, tuple(_step_survival(step, results) for step in scenario.steps), outdated
+    )
+
+
+def _step_survival(step: Step, results: Results) -> StepSurvival:
+    applicable = set(_applicable_kinds(step))
+    outcomes = {kind.name: results.get((step.label, kind.name)) for kind in KINDS}
+    return StepSurvival(
+        step.label,
+        tuple(
+            FaultOutcome(kind, outcome)
+            for kind, outcome in outcomes.items()
+            if outcome is not None or kind in applicable
+        ),
+    )
+
+
+def _applicable_kinds(step: Step) -> Iterator[str]:
+    """Yield the kinds that every sweep can put into the step's answer, whatever the client."""
+    produce = step.produce
+    answer = produce.streaming if produce.non_streaming is None else produce.non_streaming
+    if answer is None:
+        return
+    choices = answer.choices if isinstance(answer, ScriptedAnswer) else ()
+    parts = choices[0].parts if choices else ()
+    texts = [part.text for part in parts if isinstance(part, TextPart)]
+    is_lorem = isinstance(answer, GeneratedAnswer) and answer.kind == "lorem"
+    holds = {
+        "text": "lorem" if is_lorem else "".join(texts),
+        "calls": [part for part in parts if isinstance(part, ToolCallPart)],
+        "socket": False,
+    }
+    # A raw answer is sent as it is, so that only its transport can fail.
+    alterable = isinstance(answer, (ScriptedAnswer, GeneratedAnswer))
+    for kind in KINDS:
+        if kind.applies(holds) and (alterable or "fault" in kind.change):
+            yield kind.name
+
+
+def survival_text(survival: Survival) -> str:
+    """Return the percentage, and a line for each step with a fault that was not survived."""
+    outcomes = survival.outcomes
+    words = [
+        f"{outcomes[name]} {word}"
+        for name, word in (*OUTCOMES.items(), (None, NOT_TRIED))
+        if outcomes[name] and name != "survived"
+    ]
+    headline = (
+        f"fault coverage: {survival.percent:g} %, {survival.survived} of {survival.faults} faults "
+        "survived"
+    )
+    lines = list(_lines(survival.scenarios))
+    more = [f"… and {len(lines) - _MAX_LINES:,} more"] if len(lines) > _MAX_LINES else []
+    return "\n".join([", ".join([headline, *words]), *lines[:_MAX_LINES], *more])
+
+
+def _lines(scenarios: Sequence[ScenarioSurvival]) -> Iterator[str]:
+    for scenario in scenarios:
+        if scenario.outdated:
+            count = scenario.outdated
+            results = "1 result is" if count == 1 else f"{count} results are"
+            yield line(f"{scenario.scenario}: {results} of another version")
+        for step in scenario.steps:
+            where = f"{scenario.scenario}, step {step.step}"
+            if step.faults and step.untouched:
+                yield line(f"{where}: {NOT_TRIED}")
+            elif failures := step.failures:
+                words = "; ".join(f"{word}: {', '.join(kinds)}" for word, kinds in failures.items())
+                yield f"{line(where)}: {words}"

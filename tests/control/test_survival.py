@@ -1,0 +1,127 @@
+"""Results of fault sweeps at the control API."""
+
+from typing import Any
+
+import pytest
+
+from scenarios_app.models import FaultResult
+from scenarios_app.verdict.fault_kinds import KINDS
+from scenarios_app.verdict.survival import version_of
+from tests.control.control_client import Control, chat, error_of, says, scenario
+
+GREETING = scenario(
+    "greeting",
+    says("Hi.", name="hello", match={"messages": ["Hello"]}, consume=False),
+    says("Bye.", name="bye", match={"messages": ["Bye"]}, consume=False),
+)
+
+
+@pytest.fixture
+def greeting(control: Control) -> Control:
+    control.post("scenarios", GREETING)
+    return control
+
+
+def current_version(control: Control, name: str = "greeting") -> str:
+    return version_of(control.get(f"scenarios/{name}").json())
+
+
+def store(control: Control, *cells: tuple[str, str, str], **versions: str) -> dict[str, Any]:
+    keys = ("step", "kind", "outcome")
+    body = {
+        "versions": versions or {"greeting": current_version(control)},
+        "cells": [dict(zip(keys, cell, strict=True)) for cell in cells],
+    }
+    response = control.post("coverage/faults", body)
+    assert response.status_code == 200, response.content
+    stored: dict[str, Any] = response.json()
+    return stored
+
+
+def survival(control: Control, **query: str) -> dict[str, Any]:
+    response = control.get("coverage/faults", **query)
+    assert response.status_code == 200, response.content
+    found: dict[str, Any] = response.json()
+    return found
+
+
+def outcomes(control: Control, step: int = 0) -> dict[str, str]:
+    faults = survival(control, scenarios="greeting")["scenarios"][0]["steps"][step]["faults"]
+    return {fault["kind"]: fault["outcome"] for fault in faults if fault["outcome"]}
+
+
+def test_stored_results_are_counted(greeting: Control) -> None:
+    cells = [("greeting/hello", "stall", "survived"), ("greeting/bye", "reset", "wrong")]
+    assert store(greeting, *cells) == {"stored": 2, "skipped": []}
+    found = survival(greeting)
+    assert (found["survived"], found["faults"], found["percent"]) == (1, 30, 3.3)
+    assert found["text"].startswith("fault coverage: 3.3 %, 1 of 30 faults survived, 1 wrong")
+    assert (outcomes(greeting), outcomes(greeting, 1)) == (
+        {"stall": "survived"},
+        {"reset": "wrong"},
+    )
+
+
+def test_faults_of_a_step_are_the_kinds_that_its_answer_can_have(greeting: Control) -> None:
+    greeting.put("changes", {"changes": []})
+    chat("Hello")
+    (answer,) = greeting.get("changes").json()["answers"]
+    faults = survival(greeting)["scenarios"][0]["steps"][0]["faults"]
+    assert [one["kind"] for one in faults] == [one.name for one in KINDS if one.applies(answer)]
+    greeting.delete("changes")
+
+
+def test_later_results_replace_earlier_ones_and_add_to_them(greeting: Control) -> None:
+    store(greeting, ("greeting/hello", "stall", "hung"), ("greeting/hello", "reset", "wrong"))
+    store(greeting, ("greeting/hello", "stall", "survived"))
+    assert outcomes(greeting) == {"stall": "survived", "reset": "wrong"}
+
+
+def test_results_of_a_changed_scenario_do_not_count_until_the_next_sweep(greeting: Control) -> None:
+    store(greeting, ("greeting/hello", "stall", "survived"))
+    greeting.post("scenarios/greeting/steps", says("Sure.", match={"messages": ["Please"]}))
+    found = survival(greeting)
+    assert (found["survived"], found["scenarios"][0]["outdated"]) == (0, 1)
+    store(greeting, ("greeting/hello", "reset", "survived"))
+    found = survival(greeting)
+    assert (found["survived"], found["scenarios"][0]["outdated"]) == (1, 0)
+    assert FaultResult.objects.count() == 1
+
+
+def test_results_of_other_versions_and_unknown_scenarios_are_skipped(greeting: Control) -> None:
+    cells = [("greeting/hello", "stall", "survived"), ("gone/1", "stall", "survived")]
+    assert store(greeting, *cells, greeting="other", gone="v") == {
+        "stored": 0,
+        "skipped": [
+            {"scenario": "gone", "reason": "this server does not have it"},
+            {"scenario": "greeting", "reason": "it has changed since the sweep"},
+        ],
+    }
+    assert not FaultResult.objects.exists()
+
+
+def test_catch_all_and_disabled_scenarios_have_no_faults(greeting: Control) -> None:
+    greeting.put("scenarios/greeting", {**GREETING, "enabled": False})
+    greeting.put(
+        "scenarios/test-mode", scenario("test-mode", {"produce": {"generate": {"kind": "lorem"}}})
+    )
+    assert survival(greeting)["faults"] == 0
+
+
+@pytest.mark.parametrize(
+    ("cell", "field"),
+    [
+        ({"step": "greeting/hello", "kind": "stal", "outcome": "wrong"}, "cells.0.kind"),
+        ({"step": "greeting/hello", "kind": "stall", "outcome": "fine"}, "cells.0.outcome"),
+        ({"kind": "stall", "outcome": "wrong"}, "cells.0.step"),
+    ],
+)
+def test_cell_with_an_error_is_named(greeting: Control, cell: Any, field: str) -> None:
+    response = greeting.post("coverage/faults", {"versions": {"greeting": "v"}, "cells": [cell]})
+    assert error_of(response) == (400, "VALIDATION_ERROR", field)
+
+
+def test_unknown_scenario_in_the_query_is_404(greeting: Control) -> None:
+    response = greeting.get("coverage/faults", scenarios="nobody")
+    assert error_of(response) == (404, "NOT_FOUND", "scenarios")
+    assert survival(greeting, scenarios="*")["faults"] == 30
