@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from scenarios_app.engine.parts import TextPart, ToolCallPart
 from scenarios_app.engine.scenario import GeneratedAnswer, Scenario, ScriptedAnswer, Step
-from scenarios_app.verdict.fault_kinds import KINDS
+from scenarios_app.verdict.fault_kinds import KINDS, Kind
 from scenarios_app.verdict.reports import line
 
 # The outcomes of a report that are kept, the best one first, with their words in texts.
@@ -27,6 +27,7 @@ _MAX_LINES = 200
 _VERSION_CHARS = 12
 
 NO_REPORT = "no report that `mockllm torture --json` has written"
+_BY_NAME = {kind.name: kind for kind in KINDS}
 _CELL_KEYS = ("step", "kind", "outcome")
 
 # The outcome of each kind of fault at a step, by the step's name or number and the kind's name.
@@ -56,11 +57,13 @@ class StepSurvival:
         return all(fault.outcome is None for fault in self.faults)
 
     @property
-    def failures(self) -> dict[str, list[str]]:
+    def failures(self) -> dict[str, list[Kind]]:
         """Return the kinds that were not survived by what happened, in the order of OUTCOMES."""
-        kinds: dict[str, list[str]] = {}
+        kinds: dict[str, list[Kind]] = {}
         for outcome in (*OUTCOMES, None):
-            found = [one.kind for one in self.faults if one.outcome == outcome != "survived"]
+            found = [
+                _BY_NAME[one.kind] for one in self.faults if one.outcome == outcome != "survived"
+            ]
             if found:
                 kinds[NOT_TRIED if outcome is None else OUTCOMES[outcome]] = found
         return kinds
@@ -230,5 +233,8 @@ def _lines(scenarios: Sequence[ScenarioSurvival]) -> Iterator[str]:
             if step.faults and step.untouched:
                 yield line(f"{where}: {NOT_TRIED}")
             elif failures := step.failures:
-                words = "; ".join(f"{word}: {', '.join(kinds)}" for word, kinds in failures.items())
-                yield f"{line(where)}: {words}"
+                words = (
+                    f"{word}: {', '.join(kind.name for kind in kinds)}"
+                    for word, kinds in failures.items()
+                )
+                yield f"{line(where)}: {'; '.join(words)}"

@@ -33,7 +33,7 @@ def test_survived_and_other_faults_are_shown(admin_client: Client) -> None:
     text = survival_text(admin_client, swept(stall="survived", refusal="wrong"))
     assert "1 of 15" in text
     assert "wrong: refusal" in text
-    assert "not tried: rate_limit, " in text
+    assert "not tried: 429 with Retry-After, 429 without" in text
 
 
 def test_results_of_an_earlier_version_do_not_count(admin_client: Client) -> None:

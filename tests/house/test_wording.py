@@ -53,7 +53,7 @@ ROOM_LINES: Mapping[str, int] = {
     "scenarios_app/store": 1_550,
     "scenarios_app/testing": 3_886,
     "scenarios_app/proof": 1_888,
-    "scenarios_app/verdict": 2_915,
+    "scenarios_app/verdict": 2_921,
     "scenarios_app/wire": 13_815,
     "traces_app": 2_259,
 }
