@@ -1,6 +1,7 @@
 """`mockllm torture -- COMMAND` and `mockllm mutants -- COMMAND`: the command line of a sweep."""
 
 import shlex
+import signal
 import sys
 import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
@@ -86,6 +87,8 @@ def run(experiment: Experiment, namespace: Namespace, command: Sequence[str]) ->
     """Run the sweep, print and write its reports, and return the exit code."""
     if not command:
         return _refused(experiment, "no command: give one after --")
+    # CI ends jobs with SIGTERM: results are kept, and no command stays behind, as after Ctrl-C.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         options = SweepOptions(
             experiment,

@@ -1,7 +1,6 @@
 """`mockllm torture` with real programs: what it refuses, and how it ends."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -89,15 +88,16 @@ def test_wrong_words_are_refused_in_one_line(
 
 
 @pytest.mark.timeout(120)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_sweep_prints_what_is_known_and_leaves_no_process(
-    tmp_path: Path, dinner: str
+    number: signal.Signals, tmp_path: Path, dinner: str
 ) -> None:
     own = ["--scenario", dinner, "--kinds", "server_error,timeout,slow_start,stall"]
     runs = tmp_path / "runs"
     with started(*own, "--json", "r.json", *agent(), folder=tmp_path, RUNS=str(runs)) as process:
         # Two clean ones, a finished one and one more.
         wait_for(lambda: runs.exists() and runs.read_text().count("run") >= 4)
-        os.killpg(process.pid, signal.SIGINT)
+        process.send_signal(number)
         output, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
     assert "were left out: the sweep was stopped" in output

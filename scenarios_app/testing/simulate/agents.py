@@ -185,34 +185,54 @@ class _Command:
         self._end = until or b"\n"
         self._has_prompt = bool(until)
         self._unread = b""
+        self._unsent = b""
         self._started = False
+        # A command that does not read a long message must not stop its timeout.
+        os.set_blocking(self._input.fileno(), False)
 
     def __call__(self, text: str) -> str:
         if self._has_prompt and not self._started:
-            self._read()
+            self._answer()
         self._started = True
-        # A command that has ended has closed its output, too.
-        with suppress(OSError):
-            self._input.write(" ".join(text.splitlines()).encode() + b"\n")
-            self._input.flush()
-        return self._read()
+        self._unsent += " ".join(text.splitlines()).encode() + b"\n"
+        return self._answer()
 
-    def _read(self) -> str:
-        """Return the output up to the end of an answer."""
+    def _answer(self) -> str:
+        """Send what is unsent, and return the output up to the end of an answer."""
         deadline = time.monotonic() + self._timeout
         with selectors.DefaultSelector() as selector:
             selector.register(self._output, selectors.EVENT_READ)
+            if self._unsent:
+                selector.register(self._input, selectors.EVENT_WRITE)
             while self._end not in self._unread:
-                if not selector.select(max(deadline - time.monotonic(), 0)):
+                ready = selector.select(max(deadline - time.monotonic(), 0))
+                if not ready or time.monotonic() > deadline:
                     raise self._failure(f"no answer within {self._timeout:g} s (--timeout)")
-                data = os.read(self._output.fileno(), _READ_BYTES)
-                self._unread += data
-                if not data:
-                    raise self._failure(self._ending())
-                if len(self._unread) > MAX_ANSWER_BYTES:
-                    raise self._failure(f"an answer of more than {MAX_ANSWER_BYTES:,} bytes")
+                for key, _ in ready:
+                    if key.fileobj is self._output:
+                        self._read()
+                    elif not self._send():
+                        selector.unregister(self._input)
         answer, _, self._unread = self._unread.partition(self._end)
         return answer.decode("utf-8", "replace").strip()
+
+    def _send(self) -> bool:
+        """Send a part of what is unsent; return whether more is left."""
+        try:
+            sent = os.write(self._input.fileno(), self._unsent)
+        except OSError:
+            # A command that has ended has closed its output, too.
+            sent = len(self._unsent)
+        self._unsent = self._unsent[sent:]
+        return bool(self._unsent)
+
+    def _read(self) -> None:
+        data = os.read(self._output.fileno(), _READ_BYTES)
+        self._unread += data
+        if not data:
+            raise self._failure(self._ending())
+        if len(self._unread) > MAX_ANSWER_BYTES:
+            raise self._failure(f"an answer of more than {MAX_ANSWER_BYTES:,} bytes")
 
     def _ending(self) -> str:
         try:
