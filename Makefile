@@ -71,7 +71,7 @@ coverage: setup
 # Tests whose result depends on the database, on PostgreSQL; TEST_POSTGRES_URL names another server.
 ON_POSTGRES := tests/state tests/traces \
 	tests/admin/test_drafts.py tests/admin/test_publishing.py tests/admin/test_history.py \
-	tests/control/test_scenarios.py tests/control/test_requests.py tests/control/test_sessions.py \
+	tests/control/test_survival.py tests/control/test_scenarios.py tests/control/test_requests.py tests/control/test_sessions.py \
 	$(addprefix tests/chat/,api/test_api_c*.py api/test_api_events.py api/test_api_resuming.py \
 		api/test_api_sending.py test_conversations.py test_profiles.py test_prune.py \
 		test_ranking.py runs/test_runs*.py service)
