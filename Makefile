@@ -58,9 +58,10 @@ QUICK := $(addprefix tests/,engine wire serving control verdict recording play s
 test-quick: setup
 	$(PYTEST) $(SPREAD) -m 'not (long or hypothesis or browser or process)' $(QUICK)
 
-# Tests that repeat an attack many times, and random tests with all their examples.
+# Tests that repeat an attack many times, random tests with all their examples, and sweeps of the
+# clients that test-npm, test-frameworks and test-agents have installed.
 test-long: setup
-	$(PYTEST) $(SPREAD) -m 'long or hypothesis' --hypothesis-profile=long --timeout 3600
+	MOCKLLM_AGENTS=$(AGENTS) $(PYTEST) $(SPREAD) -m 'long or hypothesis' --hypothesis-profile=long --timeout 3600
 
 # Branch coverage of the pure parts by their own tests, without random ones.
 coverage: setup
@@ -82,7 +83,7 @@ test-postgres: setup
 # JavaScript clients (Node 20), installed beside their scripts, against a server.
 test-npm: setup
 	-cd tests/npm && npm install --no-package-lock --no-audit --no-fund --loglevel=error
-	MOCKLLM_NPM=1 $(PYTEST) tests/npm tests/proof/test_clients.py
+	MOCKLLM_NPM=1 $(PYTEST) tests/npm
 
 # Coding agents (Node 20), installed from npm into a cache, in the guides of docs/agents/.
 AGENTS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/mockllm/agents
@@ -94,11 +95,11 @@ test-agents: setup
 
 # Agent frameworks, each in a separate environment below .frameworks/; missing ones are skipped.
 test-frameworks: setup
-	MOCKLLM_FRAMEWORKS=1 $(PYTEST) tests/frameworks tests/proof/test_clients.py
+	MOCKLLM_FRAMEWORKS=1 $(PYTEST) tests/frameworks
 
-# Sweeps the installed SDKs and frameworks with faults, and writes docs/torture-sdks.md.
+# Sweeps the installed SDKs, frameworks and coding agents with faults; writes docs/torture-sdks.md.
 sweeps: setup
-	$(PY) -m tests.proof.clients_table
+	MOCKLLM_AGENTS=$(AGENTS) $(PY) -m tests.proof.clients_table
 
 lint: setup
 	$(PY) -m ruff check .

@@ -21,6 +21,7 @@ class CellResult:
     seconds: float
     output: str
     transcript: Sequence[Mapping[str, Any]]
+    hung: bool = False
 
 
 @dataclass(slots=True)

@@ -125,7 +125,7 @@ def sweep(
     """
     with ExitStack() as stack:
         first = _bench(stack, options)
-        clean = _clean_run(first, options)
+        clean = clean_run(first, options)
         cells = plan(options, clean.answers)
         if not cells:
             raise CannotSweep("none of these kinds fits an answer of the clean run")
@@ -144,7 +144,7 @@ def sweep(
         for _ in range(min(options.jobs, len(chosen)) - 1):
             benches.put(_bench(stack, options))
         if chosen:
-            _run_cells(result, chosen, clean, options, benches, progress)
+            run_cells(result, chosen, clean, options, benches, progress)
         return result
 
 
@@ -173,8 +173,8 @@ def _bench(stack: ExitStack, options: SweepOptions) -> Bench:
     return Bench(options, stack.enter_context(closing(Control(base_url))))
 
 
-def _clean_run(bench: Bench, options: SweepOptions) -> Observation:
-    """Run the command twice without trouble, and return the first run; raises CannotSweep."""
+def clean_run(bench: Bench, options: SweepOptions) -> Observation:
+    """Run the command twice without trouble, and return the slower run; raises CannotSweep."""
     runs = []
     for _ in range(2):
         run = bench.observe((), limit=options.timeout)
@@ -197,14 +197,14 @@ def _clean_run(bench: Bench, options: SweepOptions) -> Observation:
         runs.append(run)
     if difference := first_difference(*runs):
         raise CannotSweep(f"two clean runs differ, so that no run can be judged: {difference}")
-    return runs[0]
+    return max(runs, key=lambda run: run.program.seconds)
 
 
 def tail(output: str, lines: int = 20) -> str:
     return "\n".join(output.rstrip().splitlines()[-lines:])
 
 
-def _run_cells(
+def run_cells(
     result: Sweep,
     chosen: Sequence[Cell],
     clean: Observation,
@@ -220,13 +220,20 @@ def _run_cells(
     def run(cell: Cell) -> CellResult | None:
         if stop.is_set() or (ends_at is not None and time.monotonic() > ends_at):
             return None
+        # The script is the same in all sessions.
+        session = None if "step" in cell.change else cell.place.session
+        limit = seconds_for(cell, clean.program.seconds)
         bench = benches.get()
         try:
-            return _run_cell(cell, clean, bench, options.experiment, stop)
+            seen = bench.observe([cell.change], session=session, limit=limit, stop=stop)
         except Interrupted:
             return None
         finally:
             benches.put(bench)
+        judgement, end = options.experiment.judge(cell, clean, seen), seen.program
+        return CellResult(
+            cell, judgement, end.code, end.seconds, end.output, seen.transcript, end.hung
+        )
 
     progress(0, len(chosen), None)
     with ThreadPoolExecutor(options.jobs) as pool:
@@ -236,6 +243,10 @@ def _run_cells(
                 if (done := future.result()) is not None:
                     result.results[done.cell] = done
                     progress(len(result.results), len(chosen), done)
+            # Beside other runs a command takes longer than the clean one, which was alone.
+            hung = [cell for cell, done in result.results.items() if done.hung]
+            for cell in hung if options.jobs > 1 else ():
+                result.results[cell] = run(cell) or result.results[cell]
         except KeyboardInterrupt:
             result.left_out_because = INTERRUPTED
         finally:
@@ -245,23 +256,6 @@ def _run_cells(
 def seconds_for(cell: Cell, clean_seconds: float) -> float:
     """Return how long the run of a cell may take."""
     return max(PATIENCE * clean_seconds, MIN_SECONDS) + cell.kind.seconds
-
-
-def _run_cell(
-    cell: Cell,
-    clean: Observation,
-    bench: Bench,
-    experiment: Experiment,
-    stop: threading.Event,
-) -> CellResult:
-    limit = seconds_for(cell, clean.program.seconds)
-    # The script is the same in all sessions.
-    session = None if "step" in cell.change else cell.place.session
-    run = bench.observe([cell.change], session=session, limit=limit, stop=stop)
-    judgement, program = experiment.judge(cell, clean, run), run.program
-    return CellResult(
-        cell, judgement, program.code, program.seconds, program.output, run.transcript
-    )
 
 
 def clean_body(clean: Observation) -> dict[str, float]:

@@ -7,8 +7,10 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from tests.docs.blocks import ROOT
 from tests.frameworks.test_frameworks import ENVIRONMENTS
 
 HERE = Path(__file__).parent
@@ -44,6 +46,19 @@ class SweptClient:
         return self.words[0].endswith(".mjs")
 
     @property
+    def node_modules(self) -> Path:
+        return NPM / "node_modules"
+
+    @property
+    def scenarios(self) -> Any:
+        return WEATHER
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options of its sweeps."""
+        return ("--jobs", "4")
+
+    @property
     def interpreter(self) -> str:
         if self.of_node:
             return shutil.which("node") or "node"
@@ -53,7 +68,7 @@ class SweptClient:
     @property
     def installed(self) -> bool:
         if self.of_node:
-            return shutil.which("node") is not None and (NPM / "node_modules").is_dir()
+            return shutil.which("node") is not None and self.node_modules.is_dir()
         return Path(self.interpreter).exists()
 
     def command(self, *more: str) -> list[str]:
@@ -61,10 +76,14 @@ class SweptClient:
         script, *words = self.words
         return [self.interpreter, str(folder / script), *words, *more]
 
+    def surroundings(self, empty: Path) -> tuple[Path, dict[str, str]]:
+        """Return the folder and the variables of its sweeps, given an empty folder."""
+        return ROOT, {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
+
     def versions(self) -> str:
         """Return its packages with their versions."""
         if self.of_node:
-            files = (NPM / "node_modules" / name / "package.json" for name in self.packages)
+            files = (self.node_modules / name / "package.json" for name in self.packages)
             bodies = [json.loads(file.read_text()) for file in files]
             return ", ".join(f"{body['name']} {body['version']}" for body in bodies)
         code = [self.interpreter, "-c", _VERSIONS, *self.packages]
@@ -128,18 +147,22 @@ FRAMEWORKS = (
 )
 
 
-def sweep_client(client: SweptClient, *more: str, scenario: Path, report: Path) -> str:
+def sweep_client(client: SweptClient, *more: str, report: Path) -> str:
     """Sweep a client over all kinds and write its report as JSON; return what it printed."""
-    options = ["--scenario", str(scenario), "--jobs", "4", "--json", str(report)]
-    variables = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-    done = subprocess.run(
-        [sys.executable, "-m", "mockllm_site", "torture", *options, "--", *client.command(*more)],
-        cwd=HERE.parents[1],
-        env=variables,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    scenario = report.with_name(f"{client.key}_scenario.json")
+    scenario.write_text(json.dumps(client.scenarios), encoding="utf-8")
+    options = ["--scenario", str(scenario), *client.options, "--json", str(report)]
+    words = [sys.executable, "-m", "mockllm_site", "torture", *options, "--"]
+    with TemporaryDirectory() as empty:
+        folder, variables = client.surroundings(Path(empty))
+        done = subprocess.run(
+            [*words, *client.command(*more)],
+            cwd=folder,
+            env=variables,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     if done.returncode not in (0, 1):
         raise RuntimeError(f"{client.title}: {done.stderr}")
     return done.stdout

@@ -7,41 +7,49 @@ import json
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 
 from scenarios_app.proof.reports import SIGNS
 from scenarios_app.verdict.fault_kinds import KINDS
 from tests.docs.blocks import ROOT
-from tests.proof.clients import FRAMEWORKS, SDKS, WEATHER, SweptClient, sweep_client
+from tests.proof.clients import FRAMEWORKS, SDKS, SweptClient, sweep_client
+from tests.proof.coding_agents import CODING_AGENTS
 
 PAGE = ROOT / "docs" / "torture-sdks.md"
 REPORTS = ROOT / "build" / "sweeps"
-GROUPS = {"sdks": SDKS, "frameworks": FRAMEWORKS}
+GROUPS: dict[str, Sequence[SweptClient]] = {
+    "sdks": SDKS,
+    "frameworks": FRAMEWORKS,
+    "agents": CODING_AGENTS,
+}
 OUTCOMES = {"failed_loudly": "loud", "failed_silently": "silent"}
 _TABLE = re.compile(r"(<!-- sweeps: (\w+) -->\n).*?(<!-- /sweeps -->)", re.DOTALL)
 
 
 def main() -> None:
     REPORTS.mkdir(parents=True, exist_ok=True)
-    scenario = REPORTS / "scenario.json"
-    scenario.write_text(json.dumps(WEATHER), encoding="utf-8")
-    for client in (*SDKS, *FRAMEWORKS):
+    for client in chain(*GROUPS.values()):
         report = report_of(client)
         if client.installed and not report.exists():
             print(client.title, flush=True)
-            sweep_client(client, scenario=scenario, report=report)
+            sweep_client(client, report=report)
     text = PAGE.read_text(encoding="utf-8")
-    text = _TABLE.sub(lambda found: f"{found[1]}\n{table(GROUPS[found[2]])}\n{found[3]}", text)
-    PAGE.write_text(text, encoding="utf-8")
+    PAGE.write_text(_TABLE.sub(written, text), encoding="utf-8")
+
+
+def written(old: re.Match[str]) -> str:
+    """Return a table of the page anew, or the old one where none of its clients is installed."""
+    swept = [one for one in GROUPS[old[2]] if one.installed and report_of(one).exists()]
+    return f"{old[1]}\n{table(swept)}\n{old[3]}" if swept else old[0]
 
 
 def report_of(client: SweptClient) -> Path:
     return REPORTS / f"{client.key}.json"
 
 
-def table(clients: Sequence[SweptClient]) -> str:
-    """Return the outcome of each kind of trouble with each client that was swept, and versions."""
-    swept = [client for client in clients if client.installed and report_of(client).exists()]
+def table(swept: Sequence[SweptClient]) -> str:
+    """Return the outcome of each kind of trouble with each client, and their versions."""
     columns = [outcomes(report_of(client)) for client in swept]
     lines = [
         "| trouble | " + " | ".join(client.title for client in swept) + " |",

@@ -1,39 +1,30 @@
 """Careful programs on SDKs and frameworks have no findings, in two sweeps with equal results."""
 
-import json
-import os
 from pathlib import Path
 
 import pytest
 
 from tests.docs.blocks import ROOT
-from tests.proof.clients import FRAMEWORKS, SDKS, WEATHER, SweptClient, sweep_client
+from tests.proof.clients import FRAMEWORKS, SDKS, SweptClient, sweep_client
+from tests.proof.coding_agents import CODING_AGENTS, SCRIPT
 from tests.proof.dinner import outcomes_of
 
 GOOD = {"survived", "failed_loudly"}
 SECONDS = 600
-PROGRAMS = {client.words[0] for client in (*SDKS, *FRAMEWORKS)}
-
-
-def wanted(client: SweptClient) -> bool:
-    variable = "MOCKLLM_NPM" if client.of_node else "MOCKLLM_FRAMEWORKS"
-    return client in SDKS or bool(os.environ.get(variable))
+CLIENTS = (*SDKS, *FRAMEWORKS, CODING_AGENTS[0])
+PROGRAMS = {client.words[0] for client in (*SDKS, *FRAMEWORKS)} | {SCRIPT}
 
 
 @pytest.mark.long
 @pytest.mark.timeout(2 * SECONDS)
-@pytest.mark.parametrize("client", (*SDKS, *FRAMEWORKS), ids=lambda client: client.key)
+@pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.key)
 def test_careful_program_has_no_findings_in_two_equal_sweeps(
     client: SweptClient, tmp_path: Path
 ) -> None:
-    if not wanted(client) or not client.installed:
-        pytest.skip("make test-frameworks and make test-npm run this where it is installed")
-    scenario = tmp_path / "weather.json"
-    scenario.write_text(json.dumps(WEATHER))
+    if not client.installed:
+        pytest.skip("make test-frameworks, test-npm or test-agents installs this")
     reports = [tmp_path / "one.json", tmp_path / "two.json"]
-    printed = [
-        sweep_client(client, "careful", scenario=scenario, report=report) for report in reports
-    ]
+    printed = [sweep_client(client, "careful", report=report) for report in reports]
     first, second = map(outcomes_of, reports)
     assert set(first.values()) <= GOOD, printed[0]
     assert first == second and printed[0] == printed[1]

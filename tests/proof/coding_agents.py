@@ -1,0 +1,72 @@
+"""The coding agents that are swept: each writes a file with its own tool, and says so."""
+
+import json
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.agents.installed import COMMANDS, FOLDER
+from tests.docs.blocks import ROOT
+from tests.docs.places import INSTALLED, shell_path
+from tests.proof.clients import HERE, SweptClient
+
+SCRIPT = "sweep_agent.sh"
+EXAMPLES = ROOT / "examples" / "agents"
+
+
+@dataclass(frozen=True)
+class CodingAgent(SweptClient):
+    """An agent of `make test-agents`; its words are those of its own command."""
+
+    of_node = True
+
+    @property
+    def node_modules(self) -> Path:
+        return Path(FOLDER) / "node_modules"
+
+    @property
+    def installed(self) -> bool:
+        return bool(FOLDER) and (self.node_modules / ".bin" / self.key).exists()
+
+    @property
+    def scenarios(self) -> Any:
+        """The example of its guide, as a model that tries again: it calls the tool until it has a
+        result, whatever the agent says about the trouble."""
+        document = json.loads((EXAMPLES / f"{self.key}.json").read_text())
+        notes = document if isinstance(document, dict) else document[0]
+        for step in notes["steps"]:
+            del step["turn"]
+        del notes["steps"][0]["match"]["messages"]
+        notes["steps"].reverse()
+        return document
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        # Without the answers about titles and models; parallel runs would share a folder.
+        return ("--steps", "notes", "--jobs", "1")
+
+    def command(self, *more: str) -> list[str]:
+        return ["sh", str(HERE / "clients" / SCRIPT), *more, *self.words]
+
+    def surroundings(self, empty: Path) -> tuple[Path, dict[str, str]]:
+        # An agent trusts a repository.
+        subprocess.run(["git", "init", "--quiet", empty / "project"], check=True)
+        home = empty / "home"
+        home.mkdir()
+        path = shell_path(self.node_modules / ".bin", INSTALLED)
+        variables = {"PATH": path, "HOME": str(home), "LANG": "C.UTF-8", "PYTHONPATH": str(ROOT)}
+        return empty / "project", variables
+
+
+def coding_agent(key: str, title: str, package: str, *more: str) -> CodingAgent:
+    return CodingAgent(key, title, (*COMMANDS[key], *more), (package,))
+
+
+CODING_AGENTS = (
+    coding_agent("claude", "Claude Code", "@anthropic-ai/claude-code"),
+    coding_agent("codex", "Codex", "@openai/codex"),
+    coding_agent("gemini", "Gemini CLI", "@google/gemini-cli"),
+    # Else a request for a title comes before or after the first one, as chance has it.
+    coding_agent("opencode", "opencode", "opencode-ai", "--title", "Notes"),
+)
