@@ -59,7 +59,7 @@ Rows: TypeAlias = Mapping[int, CompiledRow]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
-    """Immutable. `number` is the catalog version that it shows; `rows` are for the next one."""
+    """The compiled catalog at the version `number`. The next one takes over unchanged `rows`."""
 
     index: Index
     problems: tuple[RowProblem, ...]

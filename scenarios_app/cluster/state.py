@@ -212,6 +212,7 @@ def _text(data: bytes) -> str:
 
 
 def _netstring(text: str) -> bytes:
+    """Return a text with its length before it, so that joined ones can be split again."""
     data = _bytes(text)
     return b"%d:%b" % (len(data), data)
 

@@ -107,9 +107,9 @@ def explanation_body(explanation: Explanation) -> dict[str, Any]:
         and {"scenario": scenario.name, "step": winner.label if winner else None},
         "violations": list(decision.violations) if decision else [],
         "steps": [_step_body(step) for step in explanation.steps],
-        "sent": _sent_body(explanation.reply),
-        "whole": explanation.whole and _sent_body(explanation.whole),
-        "streamed": explanation.streamed and _sent_body(explanation.streamed),
+        "sent": _reply_fields(explanation.reply),
+        "whole": explanation.whole and _reply_fields(explanation.whole),
+        "streamed": explanation.streamed and _reply_fields(explanation.streamed),
     }
 
 
@@ -129,7 +129,7 @@ def _step_body(step: ExplainedStep) -> dict[str, Any]:
     }
 
 
-def _sent_body(reply: Reply) -> dict[str, Any]:
+def _reply_fields(reply: Reply) -> dict[str, Any]:
     body = reply.body
     try:
         text = body.decode()

@@ -32,8 +32,8 @@ def is_key_session(name: str) -> bool:
 
 
 def alias(session: str) -> str:
-    """Return the same name for a session and for the session of the key with that text, since a
-    client that is given the text cannot tell which is meant."""
+    """Return the name under which a session's own scenarios are stored: that of a key's session as
+    it is, else the name of the session of the API key with this text."""
     return session if is_key_session(session) else key_session(session)
 
 

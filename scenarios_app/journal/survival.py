@@ -49,7 +49,10 @@ def add_results(
 
 
 def survival(names: Collection[str] | None = None) -> Survival:
-    """Return the fault coverage of these enabled scenarios, or of all; catch-alls are left out."""
+    """Return which faults programs survived at the steps of these enabled scenarios, or of all.
+
+    Catch-alls are left out. Results of other versions are counted as outdated only.
+    """
     scenarios = catalog.snapshot().index.by_name
     rows = FaultResult.objects.order_by("pk")
     if names is not None:

@@ -42,7 +42,7 @@ class CatalogVersion(models.Model):
 
     @staticmethod
     def bump(using: str) -> None:
-        """Move on. Writers do this before anything else, so that they wait in one line."""
+        """Increase the number. Writers do this first: the row's lock lets one write at a time."""
         rows = CatalogVersion.objects.using(using)
         if not rows.filter(pk=1).update(number=models.F("number") + 1):
             # Begun at the clock, a number from before the row was lost does not come again.
@@ -118,7 +118,7 @@ class CatalogQuerySet(DiscardQuerySet[Row]):
 
 
 class CatalogRow(models.Model):
-    """A row of a scenario. It is saved together with its announcement or not at all."""
+    """A row that, when saved, tells the servers in the same transaction to load it again."""
 
     class Meta:
         abstract = True

@@ -124,7 +124,8 @@ class RecordedTools:
 
 
 def _arguments_text(call: ToolCallDocument) -> str:
-    """Return the arguments of a call as text; a custom tool's input is one of them over MCP."""
+    """Return the JSON of a call's arguments. MCP has only those with names, so that the input of a
+    custom tool becomes the argument `input`."""
     return text_or_json(call.arguments if call.input is None else {INPUT: call.input})
 
 

@@ -273,7 +273,7 @@ class Pipeline:
     async def _unread(
         self, exchange: Exchange, work: Work, recording: Recording | None
     ) -> Reply | None:
-        """Return the recorded reply to a call that cannot be parsed, or None.
+        """Return the reply of a recorded step to a call that cannot be parsed, or None.
 
         The error is not a parameter: held by its own traceback's frame, it would keep the call's
         body alive.

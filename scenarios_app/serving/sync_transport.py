@@ -29,11 +29,13 @@ class SyncMockTransport(httpx2.BaseTransport):
         if isinstance(response.stream, httpx2.AsyncByteStream) and not isinstance(
             response.stream, httpx2.ByteStream
         ):
-            response.stream = _Body(response.stream)
+            response.stream = _SyncBody(response.stream)
         return response
 
 
-class _Body(httpx2.SyncByteStream):
+class _SyncBody(httpx2.SyncByteStream):
+    """Reads an asynchronous response body for a synchronous client."""
+
     def __init__(self, inner: httpx2.AsyncByteStream) -> None:
         self._inner = inner
 

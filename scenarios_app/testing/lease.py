@@ -88,6 +88,7 @@ class ServerLease:
             connection.send_bytes(json.dumps(reply).encode())
 
     def _start(self, options: Mapping[str, Any]) -> dict[str, str]:
+        """Start a server and return the reply for workers: its URL and warnings, or the error."""
         with warnings.catch_warnings(record=True) as messages:
             warnings.simplefilter("always")
             try:

@@ -44,6 +44,7 @@ class Command(loaddata.Command):
             raise CommandError(wrong) from error
 
     def save_obj(self, obj: Any) -> bool:
+        """Save a row as Django does, and keep it for the history."""
         saved: bool = super().save_obj(obj)
         if saved:
             self._loaded.append(obj.object)

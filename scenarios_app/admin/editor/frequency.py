@@ -65,7 +65,7 @@ def shown_when(column: str, form: forms.BaseForm) -> str:
         choice, kind_column = ("fault", "fault_kind")
     if column in _COMMON:
         return choice
-    kinds = _kinds_with(column)
+    kinds = _fault_kinds_using(column)
     if form[column].value() not in (None, ""):
         # A stored value is shown even if it has no effect.
         kinds.add(str(form[kind_column].value()))
@@ -108,10 +108,11 @@ def store_choices(form: "forms.ModelForm[Any]", *, select: str) -> None:
         _set(form, "consume", often == ONCE or by_turn)
     _empty_unsent(form, (*_FAILURES, *_FAULTS))
     if {"failures_kind", "failures_times"} <= form.fields.keys():
-        _store_first_requests(form)
+        _complete_first_failures(form)
 
 
-def _store_first_requests(form: "forms.ModelForm[Any]") -> None:
+def _complete_first_failures(form: "forms.ModelForm[Any]") -> None:
+    """Set a missing number of first requests that fail, and report a number without a type."""
     values, row = form.cleaned_data, form.instance
     kind, times = values.get("failures_kind"), values.get("failures_times")
     without_kind = row.failures_times is not None and not row.failures_kind
@@ -149,7 +150,8 @@ def _group(kind: FaultKind) -> str:
     return "HTTP errors" if kind.stream == "error" else "Network"
 
 
-def _kinds_with(column: str) -> set[str]:
+def _fault_kinds_using(column: str) -> set[str]:
+    """Return the names of the fault kinds that use this column of a step."""
     key = (column_of(Step, column).place or ("",))[-1]
     kinds = fault_kinds().values()
     return {kind.name for kind in kinds if key in kind.keys or key in kind.required}

@@ -175,6 +175,7 @@ class DraftAdmin(ScenarioPage):
     def delete_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
+        """Discard a draft, and show the scenario that it was a draft of."""
         # Read before the row is deleted.
         draft = self.get_row(request, object_id, "delete")
         response = super().delete_view(request, object_id, extra_context)

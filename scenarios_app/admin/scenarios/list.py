@@ -108,6 +108,7 @@ class ScenarioList(ModelAdmin):
         )
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
+        """Add to each listed row its answers, served steps, problems, warnings and draft."""
         changelist = super().get_changelist_instance(request)
         names = [row.name for row in changelist.result_list]
         hits, steps = answered_by_scenario(names), answers(names)

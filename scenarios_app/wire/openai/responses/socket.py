@@ -152,7 +152,7 @@ class ResponsesSocket:
             return events
         turn.first_event = turn.first_event or events[0]
         turn.last_event = events[-1]
-        return events if turn.stream_id is None else [_on_lane(turn, one) for one in events]
+        return events if turn.stream_id is None else [_with_stream_id(turn, one) for one in events]
 
     def encode_error(
         self, turn: Turn, status: int, headers: Sequence[tuple[str, str]], body: bytes
@@ -161,7 +161,7 @@ class ResponsesSocket:
         shown = {name: value for name, value in headers if name not in _PLAIN_HEADERS}
         error = _error_of(body, status) | {"headers": shown}
         event = {"type": "error", "status": status, "error": error, "headers": shown}
-        return _on_lane(turn, encode_json(event))
+        return _with_stream_id(turn, encode_json(event))
 
     def end(self, turn: Turn, *, status: int) -> Sequence[SocketAction]:
         """Take the end of a turn, with the HTTP status of its answer."""
@@ -208,8 +208,8 @@ class ResponsesSocket:
             number = len(turn.steers)
             steer = Steer(f"steer_{name}_{number}", name, event["input"], items)
             turn.steers.append(steer)
-            return SendEvent(_on_lane(turn, self._steering.accept(steer)))
-        return SendEvent(_on_lane(turn or Turn(b""), self._steering.fail(event, *failure)))
+            return SendEvent(_with_stream_id(turn, self._steering.accept(steer)))
+        return SendEvent(_with_stream_id(turn or Turn(b""), self._steering.fail(event, *failure)))
 
     def _active_turn(self, name: Json) -> _WaitingTurn | None:
         """Return the request whose response has this id and is being sent, or None."""
@@ -239,7 +239,7 @@ class ResponsesSocket:
             self._waiting_bytes += len(body)
             lane.appendleft(successor)
             return []
-        return [SendEvent(_on_lane(turn, event)) for event in events]
+        return [SendEvent(_with_stream_id(turn, event)) for event in events]
 
     def expire(self, age: float) -> Sequence[SocketAction]:
         """Take the age of the connection in seconds: beyond the limit nothing new is answered."""
@@ -375,8 +375,8 @@ def _response_id(event: bytes) -> str:
     return match[1].decode() if match is not None else ""
 
 
-def _on_lane(turn: Turn, event: bytes) -> bytes:
-    """Return an event with its lane; what is no object stays as it is."""
+def _with_stream_id(turn: Turn, event: bytes) -> bytes:
+    """Return an event with the turn's `stream_id`; what is no JSON object stays as it is."""
     if turn.stream_id is None or not event.endswith(b"}"):
         return event
     return b'%b,"stream_id":"%b"}' % (event[:-1], turn.stream_id.encode())
