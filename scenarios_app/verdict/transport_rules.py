@@ -1,6 +1,7 @@
 """Client rules on HTTP: retries, waits, and streams that are not read to their end."""
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
@@ -185,6 +186,9 @@ def _asks_for_usage(body: str) -> bool:
     return False
 
 
+_SAYS_CUT = re.compile("cut off|broke off|interrupt|incomplete|truncat", re.IGNORECASE)
+
+
 def _find_truncated_history(session: JudgedSession) -> Iterator[Sighting]:
     truncated: dict[tuple[Message, ...], JudgedExchange] = {}
     complete: defaultdict[tuple[Message, ...], list[JudgedExchange]] = defaultdict(list)
@@ -199,6 +203,8 @@ def _find_truncated_history(session: JudgedSession) -> Iterator[Sighting]:
                 continue
             if content := _truncated_content(message, cut):
                 del truncated[messages[:index]]
+                if any(_SAYS_CUT.search(after.text) for after in messages[index + 1 : index + 2]):
+                    continue
                 yield Sighting(f"goes on with {content} of an answer that broke off", one, (cut,))
         if one.broken and messages:
             truncated[messages] = one
@@ -239,7 +245,8 @@ TRUNCATED_TAKEN_AS_COMPLETE = Rule(
     "truncated-taken-as-complete",
     "A client took an answer that broke off for a whole one.",
     "A later request that begins with the same messages and goes on with an assistant's message "
-    "that is the text that was sent of the broken answer, or has a tool call of it.",
+    "that is the text that was sent of the broken answer, or has a tool call of it; unless the "
+    "next message says that it was cut off or interrupted.",
     "A stream that ends without `[DONE]` or `message_stop`, whose half sentence is stored in the "
     "conversation as the model's answer.",
     "error",

@@ -52,8 +52,8 @@ ROOM_LINES: Mapping[str, int] = {
     "scenarios_app/simulate": 285,
     "scenarios_app/store": 1_550,
     "scenarios_app/testing": 3_907,
-    "scenarios_app/proof": 1_891,
-    "scenarios_app/verdict": 2_921,
+    "scenarios_app/proof": 1_886,
+    "scenarios_app/verdict": 2_928,
     "scenarios_app/wire": 13_815,
     "traces_app": 2_259,
 }

@@ -122,6 +122,25 @@ def test_text_of_a_parallel_whole_answer_is_not_taken_for_a_truncated_one() -> N
     assert rules(whole, cut, goes_on) == []
 
 
+@pytest.mark.parametrize(
+    ("following", "found"),
+    [
+        ("Your response above was cut off mid-stream. Resume where it stops.", False),
+        ("[The previous answer was INTERRUPTED.]", False),
+        ("And in German?", True),
+    ],
+)
+def test_client_that_says_that_an_answer_broke_off_does_not_take_it_for_whole(
+    following: str, found: bool
+) -> None:
+    body = '{"choices": [{"message": {"content": "One two."}}]}'
+    question = (Message("user", (TextPart("Count."),)),)
+    cut = replace(asking(0.01, question), outcome="fault", response_body=body)
+    later = (*question, Message("assistant", (TextPart("One two."),)))
+    goes_on = asking(1, (*later, Message("user", (TextPart(following),))))
+    assert bool(rules(cut, goes_on)) is found
+
+
 def asking(at: float, messages: tuple[Message, ...]) -> JudgedExchange:
     request = CanonicalRequest("openai", "chat", "chat", "gpt-4o", messages)
     return replace(exchange(at, body=f"{len(messages)}"), request=request)
