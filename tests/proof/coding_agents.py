@@ -31,13 +31,14 @@ class CodingAgent(SweptClient):
 
     @property
     def scenarios(self) -> Any:
-        """The example of its guide, as a model that tries again: it calls the tool until it has a
-        result, whatever the agent says about the trouble."""
+        """The example of its guide, as a model that tries again: it calls the tool until that
+        succeeds, whatever the agent says about the trouble."""
         document = json.loads((EXAMPLES / f"{self.key}.json").read_text())
         notes = document if isinstance(document, dict) else document[0]
         for step in notes["steps"]:
             del step["turn"]
         del notes["steps"][0]["match"]["messages"]
+        notes["steps"][1]["match"]["tool_results"][0]["is_error"] = False
         notes["steps"].reverse()
         return document
 
