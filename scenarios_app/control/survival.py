@@ -19,18 +19,14 @@ from scenarios_app.verdict.survival import OUTCOMES, survival_text, worst_result
 _REPORTED = [*OUTCOMES, "unreached"]
 
 
-class FaultOutcomeBody(Shape):
-    """A kind of fault at a step."""
-
-    kind = Text(help_text="Its name in `mockllm torture`.")
-    outcome = Text(allow_null=True, help_text="How programs took it; null: it was not tried.")
-
-
 class StepSurvivalBody(Shape):
     """A step with the faults that its answer can have."""
 
     step = Text(help_text="Its name, or its number from 1.")
-    faults = FaultOutcomeBody(many=True, help_text="In the order of the table of kinds.")
+    faults = serializers.DictField(
+        child=Text(allow_null=True),
+        help_text="How programs took each kind of fault, by name; null: it was not tried.",
+    )
 
 
 class ScenarioSurvivalBody(Shape):
@@ -119,7 +115,7 @@ class SurvivalView(ControlView):
     def post(self, request: Request) -> Response:
         """Store results of `mockllm torture`, with the versions of their scenarios"""
         fields = self.read_body(FaultResultsBody)
-        results = worst_results([fields])
+        results = worst_results(fields)
         skipped = add_results(fields["versions"], results)
         names = {name for name, _ in skipped}
         stored = sum(len(found) for name, found in results.items() if name not in names)

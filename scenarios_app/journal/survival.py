@@ -1,17 +1,16 @@
 """The results of fault sweeps, kept with the versions of their scenarios."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 
 from django.db import transaction
 
 from scenarios_app.catalog import catalog
 from scenarios_app.engine.document import DocumentError, dump
 from scenarios_app.models import FaultResult, Scenario
-from scenarios_app.store import document_of
+from scenarios_app.store import batches, document_of
 from scenarios_app.verdict.survival import Results, Survival, measure_survival, version_of
-
-NOT_HERE = "this server does not have it"
-CHANGED = "it has changed since the sweep"
 
 
 def add_results(
@@ -22,14 +21,17 @@ def add_results(
     Results of the same version are added to the stored ones or replace them; those of other
     versions go.
     """
-    names = sorted(results)
-    current = _current_versions(names)
-    skipped = [
-        (name, CHANGED if name in current else NOT_HERE)
-        for name in names
-        if current.get(name) != versions[name]
-    ]
-    kept = [name for name in names if current.get(name) == versions[name]]
+    current = _current(results)
+    skipped = []
+    for name in sorted(results):
+        version, labels = current.get(name, ("", set()))
+        if not version:
+            skipped.append((name, "this server does not have it"))
+        elif version != versions[name]:
+            skipped.append((name, "it has changed since the sweep"))
+        elif strange := sorted({step for step, _ in results[name]} - labels):
+            skipped.append((name, f"it has no step “{strange[0]}”"))
+    kept = sorted(results.keys() - {name for name, _ in skipped})
     rows = [
         FaultResult(scenario=name, version=versions[name], step=step, kind=kind, outcome=outcome)
         for name in kept
@@ -53,32 +55,29 @@ def survival(names: Collection[str] | None = None) -> Survival:
 
     Catch-alls are left out. Results of other versions are counted as outdated only.
     """
-    scenarios = catalog.snapshot().index.by_name
     rows = FaultResult.objects.order_by("pk")
-    if names is not None:
-        scenarios = {name: scenarios[name] for name in scenarios if name in names}
-        rows = rows.filter(scenario__in=names)
-    by_scenario: dict[str, list[FaultResult]] = {}
-    for row in rows:
-        by_scenario.setdefault(row.scenario, []).append(row)
-    current = _current_versions(by_scenario)
+    stored: defaultdict[str, list[FaultResult]] = defaultdict(list)
+    for row in rows if names is None else rows.filter(scenario__in=names):
+        stored[row.scenario].append(row)
+    current = _current(stored)
     measured = []
-    for name, scenario in sorted(scenarios.items()):
-        if not scenario.catch_all:
-            stored = by_scenario.get(name, [])
-            valid = [row for row in stored if row.version == current.get(name)]
+    for name, scenario in sorted(catalog.snapshot().index.by_name.items()):
+        if not scenario.catch_all and (names is None or name in names):
+            version, _ = current.get(name, ("", set()))
+            valid = [row for row in stored[name] if row.version == version]
             results = {(row.step, row.kind): row.outcome for row in valid}
-            outdated = len(stored) - len(valid)
+            outdated = len(stored[name]) - len(valid)
             measured.append(measure_survival(scenario, results, outdated=outdated))
     return Survival(tuple(measured))
 
 
-def _current_versions(names: Iterable[str]) -> dict[str, str]:
-    """Return the versions of those of these scenarios that are stored and valid."""
-    versions = {}
-    for row in Scenario.objects.filter(name__in=list(names)).prefetch_related("steps"):
-        try:
-            versions[row.name] = version_of(dump(document_of(row)))
-        except DocumentError:
-            continue
-    return versions
+def _current(names: Iterable[str]) -> dict[str, tuple[str, set[str]]]:
+    """Return the version and the step names of those of these scenarios that are stored."""
+    current = {}
+    for part in batches(list(names)):
+        for row in Scenario.objects.filter(name__in=part).prefetch_related("steps"):
+            with suppress(DocumentError):
+                document = document_of(row)
+                labels = {step.name or str(n) for n, step in enumerate(document.steps, 1)}
+                current[row.name] = version_of(dump(document)), labels
+    return current

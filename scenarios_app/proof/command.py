@@ -88,7 +88,7 @@ def run(experiment: Experiment, namespace: Namespace, command: Sequence[str]) ->
     if not command:
         return _refused(experiment, "no command: give one after --")
     # CI ends jobs with SIGTERM: results are kept, and no command stays behind, as after Ctrl-C.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         options = SweepOptions(
             experiment,
@@ -110,6 +110,8 @@ def run(experiment: Experiment, namespace: Namespace, command: Sequence[str]) ->
         return _refused(experiment, error.args[1], code=error.args[0])
     except KeyboardInterrupt:
         return _refused(experiment, "stopped before the clean runs were done", code=STOPPED)
+    finally:
+        signal.signal(signal.SIGTERM, before)
     fail_under = getattr(namespace, "fail_under", None)
     fail_on = experiment.fail_on_outcomes(namespace.fail_on, fail_under)
     sources = [

@@ -12,6 +12,7 @@ from scenarios_app.proof.plan import Cell, Place
 from scenarios_app.proof.sweep import tail
 from scenarios_app.verdict.fault_kinds import KINDS
 from scenarios_app.verdict.reports import Case, junit
+from scenarios_app.verdict.survival import split_step
 
 SIGNS: Mapping[str, str] = {
     "survived": "ok",
@@ -209,10 +210,7 @@ def _in_matrix_order(sweep: Sweep) -> list[CellResult]:
 
 def _scenarios(sweep: Sweep) -> list[str]:
     """Return the common scenarios that answered."""
-    steps = {cell.place.step for cell in sweep.cells}
-    return sorted(
-        name for name in sweep.versions if any(step.startswith(f"{name}/") for step in steps)
-    )
+    return sorted({split_step(cell.place.step, sweep.versions)[0] for cell in sweep.cells} - {""})
 
 
 def _places(sweep: Sweep) -> list[Place]:

@@ -4,7 +4,7 @@
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -27,7 +27,6 @@ _MAX_LINES = 200
 _VERSION_CHARS = 12
 
 NO_REPORT = "no report that `mockllm torture --json` has written"
-_BY_NAME = {kind.name: kind for kind in KINDS}
 _CELL_KEYS = ("step", "kind", "outcome")
 
 # The outcome of each kind of fault at a step, by the step's name or number and the kind's name.
@@ -35,36 +34,28 @@ Results: TypeAlias = Mapping[tuple[str, str], str]
 
 
 @dataclass(frozen=True, slots=True)
-class FaultOutcome:
-    """A kind of fault at a step; `outcome` is None if it was not tried."""
-
-    kind: str
-    outcome: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class StepSurvival:
+    """The outcomes of the faults that a step's answer can have, by kind; None: it was not tried."""
+
     step: str
-    faults: tuple[FaultOutcome, ...]
+    faults: Mapping[str, str | None]
 
     @property
     def survived(self) -> int:
-        return sum(1 for fault in self.faults if fault.outcome == "survived")
+        return list(self.faults.values()).count("survived")
 
     @property
     def untouched(self) -> bool:
         """True if no fault was tried."""
-        return all(fault.outcome is None for fault in self.faults)
+        return not any(self.faults.values())
 
     @property
     def failures(self) -> dict[str, list[Kind]]:
         """Return the kinds that were not survived by what happened, in the order of OUTCOMES."""
         kinds: dict[str, list[Kind]] = {}
         for outcome in (*OUTCOMES, None):
-            found = [
-                _BY_NAME[one.kind] for one in self.faults if one.outcome == outcome != "survived"
-            ]
-            if found:
+            found = [one for one in KINDS if self.faults.get(one.name, "survived") == outcome]
+            if found and outcome != "survived":
                 kinds[NOT_TRIED if outcome is None else OUTCOMES[outcome]] = found
         return kinds
 
@@ -92,10 +83,10 @@ class Survival:
     @property
     def outcomes(self) -> Counter[str | None]:
         return Counter(
-            fault.outcome
+            outcome
             for scenario in self.scenarios
             for step in scenario.steps
-            for fault in step.faults
+            for outcome in step.faults.values()
         )
 
     @property
@@ -141,23 +132,31 @@ def merge_reports(reports: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     return {"versions": versions, "cells": cells}
 
 
-def worst_results(reports: Iterable[Mapping[str, Any]]) -> dict[str, dict[tuple[str, str], str]]:
-    """Return the results of JSON reports by scenario: the worst outcome of each kind at each step.
+def split_step(text: str, scenarios: Container[str]) -> tuple[str, str]:
+    """Return the scenario and step of SCENARIO/STEP, both of which may hold slashes. Without a
+    scenario of these the name is empty."""
+    name, slash, step = text.rpartition("/")
+    while slash and name not in scenarios:
+        name, slash, more = name.rpartition("/")
+        step = f"{more}/{step}"
+    return name if slash else "", step
+
+
+def worst_results(report: Mapping[str, Any]) -> dict[str, dict[tuple[str, str], str]]:
+    """Return the results of a JSON report by scenario: the worst outcome of each kind at each step.
 
     Scenarios without a version are left out: they are in the code of tests.
     """
     order = list(OUTCOMES)
     results: dict[str, dict[tuple[str, str], str]] = {}
-    for report in reports:
-        scenarios = sorted(report["versions"], key=len, reverse=True)
-        for cell in report["cells"]:
-            name = next((one for one in scenarios if cell["step"].startswith(f"{one}/")), None)
-            if name is None or cell["outcome"] not in OUTCOMES:
-                continue
-            key = cell["step"].removeprefix(f"{name}/"), cell["kind"]
-            of_scenario = results.setdefault(name, {})
-            before = of_scenario.get(key, order[0])
-            of_scenario[key] = max(before, cell["outcome"], key=order.index)
+    for cell in report["cells"]:
+        name, step = split_step(cell["step"], report["versions"])
+        if not name or cell["outcome"] not in OUTCOMES:
+            continue
+        key = step, cell["kind"]
+        of_scenario = results.setdefault(name, {})
+        before = of_scenario.get(key, order[0])
+        of_scenario[key] = max(before, cell["outcome"], key=order.index)
     return results
 
 
@@ -175,11 +174,7 @@ def _step_survival(step: Step, results: Results) -> StepSurvival:
     outcomes = {kind.name: results.get((step.label, kind.name)) for kind in KINDS}
     return StepSurvival(
         step.label,
-        tuple(
-            FaultOutcome(kind, outcome)
-            for kind, outcome in outcomes.items()
-            if outcome is not None or kind in applicable
-        ),
+        {kind: one for kind, one in outcomes.items() if one is not None or kind in applicable},
     )
 
 

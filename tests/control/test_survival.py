@@ -47,7 +47,7 @@ def survival(control: Control, **query: str) -> dict[str, Any]:
 
 def outcomes(control: Control, step: int = 0) -> dict[str, str]:
     faults = survival(control, scenarios="greeting")["scenarios"][0]["steps"][step]["faults"]
-    return {fault["kind"]: fault["outcome"] for fault in faults if fault["outcome"]}
+    return {kind: outcome for kind, outcome in faults.items() if outcome}
 
 
 def test_stored_results_are_counted(greeting: Control) -> None:
@@ -67,7 +67,7 @@ def test_faults_of_a_step_are_the_kinds_that_its_answer_can_have(greeting: Contr
     chat("Hello")
     (answer,) = greeting.get("changes").json()["answers"]
     faults = survival(greeting)["scenarios"][0]["steps"][0]["faults"]
-    assert [one["kind"] for one in faults] == [one.name for one in KINDS if one.applies(answer)]
+    assert list(faults) == [one.name for one in KINDS if one.applies(answer)]
     greeting.delete("changes")
 
 
@@ -100,6 +100,22 @@ def test_results_of_other_versions_and_unknown_scenarios_are_skipped(greeting: C
     assert not FaultResult.objects.exists()
 
 
+@pytest.mark.parametrize("step", ["gone", "3", "x" * 1_000])
+def test_results_of_a_step_that_the_scenario_does_not_have_are_skipped(
+    greeting: Control, step: str
+) -> None:
+    answer = store(greeting, (f"greeting/{step}", "stall", "survived"))
+    assert answer["stored"] == 0
+    assert answer["skipped"] == [{"scenario": "greeting", "reason": f"it has no step “{step}”"}]
+
+
+def test_more_scenarios_than_a_query_may_name_are_answered(greeting: Control) -> None:
+    names = [f"gone-{number}" for number in range(2_000)]
+    cells = [(f"{name}/1", "stall", "survived") for name in names]
+    answer = store(greeting, *cells, **dict.fromkeys(names, "v"))
+    assert len(answer["skipped"]) == 2_000
+
+
 def test_catch_all_and_disabled_scenarios_have_no_faults(greeting: Control) -> None:
     greeting.put("scenarios/greeting", {**GREETING, "enabled": False})
     greeting.put(
@@ -114,6 +130,7 @@ def test_catch_all_and_disabled_scenarios_have_no_faults(greeting: Control) -> N
         ({"step": "greeting/hello", "kind": "stal", "outcome": "wrong"}, "cells.0.kind"),
         ({"step": "greeting/hello", "kind": "stall", "outcome": "fine"}, "cells.0.outcome"),
         ({"kind": "stall", "outcome": "wrong"}, "cells.0.step"),
+        ({"step": "greeting/\0", "kind": "stall", "outcome": "wrong"}, "cells.0.step"),
     ],
 )
 def test_cell_with_an_error_is_named(greeting: Control, cell: Any, field: str) -> None:

@@ -41,7 +41,7 @@ ROOM_LINES: Mapping[str, int] = {
     "scenarios_app/builder": 759,
     "scenarios_app/catalog": 746,
     "scenarios_app/cluster": 950,
-    "scenarios_app/control": 3_998,
+    "scenarios_app/control": 3_994,
     "scenarios_app/engine": 13_880,
     "scenarios_app/journal": 1_317,
     "scenarios_app/models": 1_020,
@@ -53,7 +53,7 @@ ROOM_LINES: Mapping[str, int] = {
     "scenarios_app/store": 1_550,
     "scenarios_app/testing": 3_907,
     "scenarios_app/proof": 1_886,
-    "scenarios_app/verdict": 2_928,
+    "scenarios_app/verdict": 2_923,
     "scenarios_app/wire": 13_815,
     "traces_app": 2_259,
 }

@@ -14,6 +14,7 @@ from scenarios_app.verdict.survival import (
     Survival,
     measure_survival,
     merge_reports,
+    split_step,
     survival_text,
     version_of,
     worst_results,
@@ -35,7 +36,7 @@ def step_of(produce: dict[str, Any], results: Any = None) -> StepSurvival:
 
 
 def kinds_of(produce: dict[str, Any]) -> set[str]:
-    return {fault.kind for fault in step_of(produce).faults}
+    return set(step_of(produce).faults)
 
 
 def report(*cells: tuple[str, str, str], **versions: str) -> dict[str, Any]:
@@ -52,19 +53,33 @@ def test_worst_outcome_of_a_kind_at_a_step_counts() -> None:
         ("s/1", "refusal", "unreached"),
         s="v",
     )
-    assert worst_results([one]) == {"s": {("1", "stall"): "hung", ("1", "reset"): "survived"}}
+    assert worst_results(one) == {"s": {("1", "stall"): "hung", ("1", "reset"): "survived"}}
 
 
 def test_scenarios_without_a_version_have_no_results() -> None:
-    assert worst_results([report(("own/1", "stall", "survived"), s="v")]) == {}
+    assert worst_results(report(("own/1", "stall", "survived"), s="v")) == {}
 
 
 def test_names_with_slashes_keep_their_steps() -> None:
     one = report(
         ("a/b/1", "stall", "survived"), ("a/x/y", "stall", "wrong"), **{"a": "1", "a/b": "2"}
     )
-    found = worst_results([one])
+    found = worst_results(one)
     assert found == {"a/b": {("1", "stall"): "survived"}, "a": {("x/y", "stall"): "wrong"}}
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("a/b/1", ("a/b", "1")),
+        ("a/x/y", ("a", "x/y")),
+        ("b/1", ("", "b/1")),
+        ("1", ("", "1")),
+        ("", ("", "")),
+    ],
+)
+def test_step_is_split_after_the_longest_scenario(text: str, parts: tuple[str, str]) -> None:
+    assert split_step(text, {"a", "a/b"}) == parts
 
 
 def test_reports_of_equal_versions_are_merged() -> None:
@@ -114,7 +129,7 @@ def test_step_that_only_fails_has_no_faults() -> None:
 
 def test_result_of_a_kind_that_needs_a_socket_counts() -> None:
     step = step_of({"text": "Hi."}, {("1", "half_frame"): "survived"})
-    assert "half_frame" in {fault.kind for fault in step.faults}
+    assert "half_frame" in step.faults
     assert step.survived == 1
 
 
