@@ -183,7 +183,8 @@ class Journal:
 
     def flush(self, timeout: float = FLUSH_SECONDS) -> bool:
         """Wait until all that was recorded can be read; false if that takes too long."""
-        self._collect()
+        for source in tuple(self.sources):
+            source.derive()
         self._write_unread()
         done = self._pass(_Barrier(), timeout)
         if not done:
@@ -195,13 +196,10 @@ class Journal:
             through(running_connection(), lambda: table.insert(rows))
         return done
 
-    def _collect(self) -> None:
-        for source in tuple(self.sources):
-            source.derive()
-
     def stop(self, timeout: float = FLUSH_SECONDS) -> bool:
         """Write what is left and end the thread; false if that takes too long."""
-        self._collect()
+        for source in tuple(self.sources):
+            source.derive()
         self._stopping.set()
         thread = self._thread
         done = self._pass(_Barrier(last=True), timeout)
@@ -272,17 +270,14 @@ class Journal:
                 self._give_up([item.record.session])
                 continue
             if item.scope:
-                self._keep_for_test(row, item.scope)
+                # A test's transaction has the database to itself: its rows wait for its own flush.
+                if item.scope not in self._in_test:
+                    self._in_test.clear()
+                self._in_test.setdefault(item.scope, []).append(row)
             else:
                 rows.append(row)
         if rows:
             self._write(rows)
-
-    def _keep_for_test(self, row: Row, scope: Scope) -> None:
-        """A test's transaction has the database to itself: its rows wait for its own flush."""
-        if scope not in self._in_test:
-            self._in_test.clear()
-        self._in_test.setdefault(scope, []).append(row)
 
     def _write(self, rows: Sequence[Row]) -> None:
         """Write rows, however long the database is away; a process that ends waits no longer than
@@ -318,8 +313,8 @@ class Journal:
 
     def _insert(self, rows: Sequence[Row]) -> None:
         self._untrimmed_bytes += table.insert(rows)
-        self.problem = None
         self._untrimmed += len(rows)
+        self.problem = None
 
     def _trim(self) -> None:
         if not self._untrimmed:

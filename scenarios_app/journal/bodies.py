@@ -1,13 +1,14 @@
 """Replaces long bodies of rows by parts of blocks, so that text that comes again is stored once.
 
-A body is split at the beginnings of its JSON objects: if a conversation grows in the middle of a
-body, all other pieces stay equal. The new pieces of one body become one block.
+A request is split at the beginnings of its JSON objects: if a conversation grows in the middle of
+it, all other pieces stay equal. The new pieces of one request become one block. Responses are not
+split, since all of their events have new ids: several share a block.
 """
 
 import os
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from threading import local
 from typing import Final
@@ -20,6 +21,8 @@ from scenarios_app.models.bodies import Part, compress
 MAX_TEXT_CHARS: Final = 8_192
 # The place of a piece takes about 250 bytes of memory.
 MAX_PIECES: Final = 65_536
+# Text of responses in a block, which is unpacked to read one of them.
+RESPONSES_BYTES: Final = 131_072
 # Longer pieces stand alone. Of the others one in 16 ends a series, by its checksum.
 LONG_PIECE_BYTES: Final = 1_024
 _ENDS_MASK: Final = 15
@@ -40,33 +43,33 @@ class BodyPacker(local):
         blocks that they refer to."""
         blocks: dict[int, bytes] = {}
         ids: set[int] = set()
-        packed = list(rows)
+        packed, responses = list(rows), _Block()
         for at, row in enumerate(rows):
             parts: dict[str, Sequence[Part]] = {}
             if len(row.request_text) > MAX_TEXT_CHARS:
-                parts["request"] = self._place(split(row.request_text.encode()), blocks)
+                parts["request"] = self._place_request(row.request_text.encode(), blocks)
                 row = row._replace(request_text="")
             if len(row.response_text) > MAX_TEXT_CHARS:
-                # Responses have different ids in all of their events.
-                parts["response"] = self._place([row.response_text.encode()], blocks)
+                if responses.size >= RESPONSES_BYTES:
+                    responses.store(blocks)
+                    responses = _Block()
+                parts["response"] = [responses.add(row.response_text.encode())]
                 row = row._replace(response_text="")
             if parts:
                 packed[at] = row._replace(parts=parts)
                 ids.update(block for places in parts.values() for block, _, _ in places)
+        responses.store(blocks)
         return packed, blocks, ids
 
-    def _place(self, pieces: Iterable[bytes], blocks: dict[int, bytes]) -> list[Part]:
-        """Return the parts of a body, after adding the block of its new pieces."""
-        places, parts, new_pieces = self._places, list[Part](), list[bytes]()
-        new_block, new_size = new_block_id(), 0
+    def _place_request(self, body: bytes, blocks: dict[int, bytes]) -> list[Part]:
+        """Return the parts of a request, after adding the block of its new pieces."""
+        places, parts, new = self._places, list[Part](), _Block()
         block = end = -1
-        for piece in pieces:
+        for piece in split(body):
             digest = blake2b(piece, digest_size=16).digest()
             place = places.get(digest)
             if place is None:
-                places[digest] = place = new_block, new_size, len(piece)
-                new_pieces.append(piece)
-                new_size += len(piece)
+                places[digest] = place = new.add(piece)
             else:
                 places.move_to_end(digest)
             if place[0] == block and place[1] == end:
@@ -74,9 +77,25 @@ class BodyPacker(local):
             else:
                 parts.append(place)
             block, end = place[0], place[1] + place[2]
-        if new_pieces:
-            blocks[new_block] = compress(b"".join(new_pieces))
+        new.store(blocks)
         return parts
+
+
+class _Block:
+    """A block that is not compressed yet."""
+
+    def __init__(self) -> None:
+        self.id, self.size, self.texts = new_block_id(), 0, list[bytes]()
+
+    def add(self, text: bytes) -> Part:
+        part = self.id, self.size, len(text)
+        self.texts.append(text)
+        self.size += len(text)
+        return part
+
+    def store(self, blocks: dict[int, bytes]) -> None:
+        if self.texts:
+            blocks[self.id] = compress(b"".join(self.texts))
 
 
 def split(body: bytes) -> Iterator[bytes]:

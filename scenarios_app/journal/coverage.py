@@ -63,9 +63,8 @@ def answers(scenarios: Collection[str] | None = None) -> dict[str, dict[str, int
     if scenarios is not None:
         rows, past = rows.filter(scenario__in=scenarios), past.filter(scenario__in=scenarios)
     by_scenario: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for scenario, step, count in rows.values_list("scenario", "step_key").annotate(Count("pk")):
-        by_scenario[scenario][step] += count
-    for scenario, step, count in past.values_list("scenario", "step_key", "count"):
+    counts = rows.values_list("scenario", "step_key").annotate(Count("pk"))
+    for scenario, step, count in (*counts, *past.values_list("scenario", "step_key", "count")):
         by_scenario[scenario][step] += count
     return defaultdict(dict, {name: dict(counts) for name, counts in by_scenario.items()})
 

@@ -32,10 +32,11 @@ FIRST = 100
 LOOK_SECONDS = 0.25
 # A page that takes no row for so long is closed.
 SEND_SECONDS = 5.0
-_COLUMNS = (
-    "at", "session", "provider", "method", "path", "model", "streamed", "scenario", "step",
-    "fallback", "matched", "outcome", "fault", "status", "violations", "near_misses", "duration_ms",
+_SHOWN = (
+    "session", "provider", "model", "streamed", "scenario", "step", "fallback", "matched",
+    "outcome", "fault", "status", "violations",
 )  # fmt: skip
+_COLUMNS = (*_SHOWN, "at", "method", "path", "near_misses", "duration_ms")
 
 
 class LiveJournal(AsyncJsonWebsocketConsumer):
@@ -89,9 +90,8 @@ class Feed:
 
     async def leave(self, page: LiveJournal) -> None:
         self._pages.discard(page)
-        looking = self._looking
-        if looking is not None and not self._pages:
-            self._looking = None
+        if self._looking is not None and not self._pages:
+            looking, self._looking = self._looking, None
             looking.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await looking
@@ -139,19 +139,8 @@ def row_json(row: ServedRequest) -> dict[str, Any]:
         "id": row.pk,
         "url": reverse("admin:scenarios_app_servedrequest_change", args=(row.pk,)),
         "at": row.at.isoformat(),
-        "session": row.session,
-        "provider": row.provider,
         "request": f"{row.method} {row.path}",
-        "model": row.model,
-        "streamed": row.streamed,
-        "scenario": row.scenario,
-        "step": row.step,
-        "fallback": row.fallback,
-        "matched": row.matched,
-        "outcome": row.outcome,
-        "fault": row.fault,
-        "status": row.status,
-        "violations": row.violations,
+        **{name: getattr(row, name) for name in _SHOWN},
         "near": nearest(row.near_misses),
         "duration_ms": round(row.duration_ms, 1),
     }
@@ -187,6 +176,4 @@ def nearest(near_misses: Any) -> str:
 def journal_page(request: HttpRequest) -> HttpResponse:
     """The short way to the list of the admin, with all that it is asked for."""
     require(request, PERMISSION)
-    query = request.GET.urlencode()
-    to = reverse("admin:scenarios_app_servedrequest_changelist")
-    return redirect(f"{to}?{query}" if query else to)
+    return redirect(reverse("admin:scenarios_app_servedrequest_changelist", query=request.GET))

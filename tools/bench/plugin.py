@@ -55,7 +55,7 @@ def costs(server: Running, number: int) -> dict[str, tuple[float, float]]:
     for test in tests:
         ask(connection, test.api_key)
     judged = measured(server, passes, tests)
-    forgotten = measured(server, shared.end, tests)
+    forgotten = measured(server, shared.end_session, tests)
     connection.close()
     shared.close()
     return {"a step, said": reply_cost, "its verdict": judged, "forgotten": forgotten}

@@ -6,7 +6,13 @@ from uuid import uuid4
 
 import pytest
 
-from scenarios_app.journal.bodies import MAX_TEXT_CHARS, BodyPacker, new_block_id, split
+from scenarios_app.journal.bodies import (
+    MAX_TEXT_CHARS,
+    RESPONSES_BYTES,
+    BodyPacker,
+    new_block_id,
+    split,
+)
 from scenarios_app.journal.entry import Row, row_of
 from scenarios_app.models import bodies
 from tests.state.entries import entry
@@ -82,12 +88,23 @@ def test_short_bodies_stay_in_their_row() -> None:
     assert (list(packed), blocks, ids) == (rows, {}, set())
 
 
-def test_long_response_is_one_block() -> None:
+def test_long_response_is_a_part_of_one_block() -> None:
     stream = b"".join(b'data: {"id": "%d"}\n\n' % number for number in range(5_000))
     (packed,), blocks, _ = BodyPacker().pack([row(b"{}", stream)])
     assert len(blocks) == 1
     assert (packed.request_text, packed.response_text) == ("{}", "")
     assert unpacked(packed, blocks, "response") == stream
+
+
+def test_responses_of_one_batch_share_blocks_of_limited_size() -> None:
+    responses = [b"%d " % number * 10_000 for number in range(20)]
+    packed, blocks, ids = BodyPacker().pack([row(b"{}", response) for response in responses])
+    assert [unpacked(one, blocks, "response") for one in packed] == responses
+    assert ids == blocks.keys()
+    sizes = [len(bodies.decompress(data)) for data in blocks.values()]
+    assert sum(sizes) == sum(map(len, responses))
+    assert 2 < len(blocks) < len(responses)
+    assert max(sizes) < RESPONSES_BYTES + len(responses[-1])
 
 
 def test_packer_that_forgets_stores_everything_again() -> None:
