@@ -2,6 +2,7 @@
 
 import gc
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
 
@@ -37,6 +38,7 @@ def main() -> None:
     if arguments[:1] and arguments[0] in WITHOUT_SETTINGS:
         # Before any settings: those of the directory are the command's, not ours.
         module = import_module(WITHOUT_SETTINGS[arguments[0]])
+        warnings.formatwarning = lambda message, *_, **__: f"mockllm: {message}\n"
         sys.exit(module.main(arguments[1:]))
     limit_kept_memory()
     # What is imported stays: looking through it for garbage again and again is a sixth of a start.
@@ -64,12 +66,8 @@ def main() -> None:
 def is_light(arguments: Sequence[str]) -> bool:
     """Whether a command runs without the chat, the admin and the pages: a light server does, and
     commands about scenarios."""
-    match arguments:
-        case ["serve", *options]:
-            return "--light" in options
-        case [command, *_]:
-            return command in LIGHT
-    return False
+    command = arguments[0] if arguments else ""
+    return "--light" in arguments if command == "serve" else command in LIGHT
 
 
 def wants_help(arguments: Sequence[str]) -> bool:

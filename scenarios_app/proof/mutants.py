@@ -95,13 +95,8 @@ def mutants_of(sweep: Sweep) -> list[Mutant]:
 
 def _key(cell: Cell) -> tuple[str, str, int, int]:
     """Return what equal changes of one step have in common in all tests."""
-    kinds = [kind.name for kind in KINDS]
-    return (
-        cell.place.owner,
-        cell.place.step,
-        kinds.index(cell.kind.name),
-        cell.change["nth"],
-    )
+    place, kinds = cell.place, [kind.name for kind in KINDS]
+    return place.owner, place.step, kinds.index(cell.kind.name), cell.change["nth"]
 
 
 def _order(cell: Cell) -> tuple[Any, ...]:
@@ -124,9 +119,10 @@ def text_report(sweep: Sweep, fail_on: Sequence[str], again: Again) -> str:
     lines: list[str] = []
     for mutant in mutants_of(sweep):
         if mutant.outcome == "survived":
+            tests = "the command" if sweep.command else ", ".join(mutant.tests)
             stay = "stays" if len(mutant.tests) == 1 else "stay"
             lines += [
-                f"{', '.join(mutant.tests)} {stay} green when {mutant.difference}",
+                f"{tests} {stay} green when {mutant.difference}",
                 f"  {mutant.change} at {mutant.step}",
                 f"  again: {again(*mutant.cells)}",
                 "",
@@ -205,11 +201,11 @@ def html_report(sweep: Sweep, fail_on: Sequence[str], again: Again) -> str:
         f"<th>{head}</th>"
         for head in ("step", "change", "before", "after", "outcome", "tests", "again")
     )
-    summary = text_report(sweep, fail_on, again).splitlines()[-1]
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8"><title>mockllm mutants</title>'
         f"<style>{STYLE}td.survived {{ background: #c223 }}</style><h1>mockllm mutants</h1>"
-        f"<p>{escape(summary)}</p><table><tr>{heads}</tr>{rows}</table></html>\n"
+        f"<p>{escape(text_report(sweep, fail_on, again).splitlines()[-1])}</p>"
+        f"<table><tr>{heads}</tr>{rows}</table></html>\n"
     )
 
 

@@ -106,7 +106,7 @@ def _unserved_lines(one: UnservedStep) -> Iterator[str]:
 
 def _never_asked_lines(verdict: Verdict) -> Iterator[str]:
     """Yield a line for each provider without a request, or for all if there was no request."""
-    if verdict.unserved and not verdict.requests:
+    if not verdict.requests and (verdict.unserved or verdict.session is None):
         yield f"never asked: any provider. No client was pointed at this server ({_CLIENTS_HINT})"
         return
     for name in dict.fromkeys(one.never_asked for one in verdict.unserved if one.never_asked):

@@ -112,10 +112,10 @@ def test_text_names_who_stays_green_when_what_becomes_what_and_the_score_comes_l
     sweep = swept(outcomes, command="python x.py", unused=["s/2"])
     lines = MUTANTS.text(sweep, (), again).splitlines()
     assert [line for line in lines if "stays green" in line] == [
-        "python x.py stays green when the answer is left out",
-        "python x.py stays green when pay() is added",
-        "python x.py stays green when 19.00 becomes 1900",
-        "python x.py stays green when sum=19 is left out",
+        "the command stays green when the answer is left out",
+        "the command stays green when pay() is added",
+        "the command stays green when 19.00 becomes 1900",
+        "the command stays green when sum=19 is left out",
     ]
     assert lines[9:11] == ["  another number at s/1", "  again: run number@s/1"]
     assert lines[-3:] == [

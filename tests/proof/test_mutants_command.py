@@ -145,8 +145,7 @@ def test_command_kills_what_it_notices_and_the_rest_survives(folder: Path) -> No
     }, ended.stderr
     assert ended.returncode == 1
     lines = ended.stdout.splitlines()
-    command = f"{sys.executable} program.py"
-    assert f"{command} stays green when 19.00 becomes 1900" in lines
+    assert "the command stays green when 19.00 becomes 1900" in lines
     assert lines[-3:] == [
         "unused, since no answer came from it: refund/never",
         "left out as equivalent: another language at refund/text: customers get a translation",

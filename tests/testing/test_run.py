@@ -27,6 +27,7 @@ request = urllib.request.Request(
 )
 print(json.load(urllib.request.urlopen(request))["choices"][0]["message"]["content"])
 """
+NO_REQUESTS = "mockllm: passed: the run, 0 requests"
 PASSED_ON = """
 import signal, sys
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
@@ -90,9 +91,29 @@ def test_strict_run_without_requests_fails(folder: Path) -> None:
     assert "never served: steps, step 1" in done.stderr
 
 
+def test_run_without_requests_names_what_clients_read(folder: Path) -> None:
+    done = run(folder, "--scenario", "steps.json", "--", "true")
+    passed, hint = done.stderr.splitlines()
+    assert (done.returncode, passed) == (0, NO_REQUESTS)
+    assert hint.startswith("never asked: any provider. No client was pointed at this server")
+
+
+def test_notes_about_scenario_files_are_one_line_each(folder: Path) -> None:
+    match = {"provider": "openai", "path": "/v1/chat/completions", "recorded": {"body": {}}}
+    step = {"match": match, "produce": {"text": "Hello."}}
+    (folder / "recorded").mkdir()
+    for name in ("one", "other"):
+        document = {"name": name, "tags": ["recording"], "steps": [step]}
+        (folder / "recorded" / f"{name}.json").write_text(json.dumps(document))
+    done = run(folder, "--scenario", "recorded", "--", "true")
+    note, passed, _ = done.stderr.splitlines()
+    assert note.startswith("mockllm: recorded/other.json: other: 1 of 1 requests are in one too")
+    assert passed == NO_REQUESTS
+
+
 def test_the_commands_own_exit_code_comes_first(folder: Path) -> None:
     done = run(folder, "--", sys.executable, "-c", "raise SystemExit(3)")
-    assert (done.returncode, done.stderr) == (3, "mockllm: passed: the run, 0 requests\n")
+    assert (done.returncode, done.stderr.splitlines()[0]) == (3, NO_REQUESTS)
     killed = run(folder, "--", "sh", "-c", "kill -KILL $$")
     assert killed.returncode == 128 + signal.SIGKILL
 
@@ -130,7 +151,7 @@ def test_a_signal_is_the_commands(folder: Path) -> None:
     assert process.stdout.readline() == "ready\n"
     process.send_signal(signal.SIGTERM)
     _, said = process.communicate(timeout=60)
-    assert (process.returncode, said) == (7, "mockllm: passed: the run, 0 requests\n")
+    assert (process.returncode, said.splitlines()[0]) == (7, NO_REQUESTS)
 
 
 def test_it_is_a_management_command_too(folder: Path) -> None:
