@@ -14,7 +14,7 @@ SPREAD = -n $(WORKERS) --dist worksteal
 # Without bytecode files every process that a test starts would compile all modules.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup run test test-all test-quick test-postgres test-long coverage lint bench bench-peers bench-workers bench-testing bench-first-test load soak mutate load-plugin replay constraints docs test-browser-deps test-npm test-agents test-frameworks sweeps screenshots
+.PHONY: setup run test test-all test-quick test-postgres test-long coverage lint bench bench-peers bench-workers bench-testing bench-first-test load soak mutate load-plugin replay constraints docs test-browser-deps test-npm test-agents test-frameworks sweeps mutants-of-others screenshots
 
 setup: $(STAMP)
 
@@ -100,6 +100,11 @@ test-frameworks: setup
 # Sweeps the installed SDKs, frameworks and coding agents with faults; writes docs/torture-sdks.md.
 sweeps: setup
 	MOCKLLM_AGENTS=$(AGENTS) $(PY) -m tests.proof.clients_table
+
+# Changes the scripts of three projects that are not ours and runs their own tests, three times each.
+# make mutants-of-others ONLY=magentic
+mutants-of-others: setup
+	$(PY) -m tools.other_projects $(ONLY)
 
 lint: setup
 	$(PY) -m ruff check .

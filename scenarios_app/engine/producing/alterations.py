@@ -87,6 +87,8 @@ def difference(one: Choice, other: Choice) -> tuple[str, str]:
     start = next((i for i in range(shorter) if lines[0][i] != lines[1][i]), shorter)
     left = shorter - start
     end = next((i for i in range(left) if lines[0][-1 - i] != lines[1][-1 - i]), left)
+    # The last parenthesis belongs to a call that is not in common.
+    end -= end > 0 and lines[0][-end] == ")" and "(" in lines[0][start : len(lines[0]) - end]
     before, after = ("".join(words[start : len(words) - end]).strip(" ,") for words in lines)
     return _short(before), _short(after)
 
@@ -97,13 +99,11 @@ def _short(text: str) -> str:
 
 def _line(choice: Choice) -> str:
     """Return the texts and calls of a choice on one line."""
-    pieces = []
-    for part in choice.parts:
-        match part:
-            case TextPart() | RefusalPart():
-                pieces.append(part.text)
-            case ToolCallPart():
-                pieces.append(_call_line(part))
+    pieces = (
+        _call_line(part) if isinstance(part, ToolCallPart) else part.text
+        for part in choice.parts
+        if isinstance(part, TextPart | RefusalPart | ToolCallPart)
+    )
     return " ".join(" ".join(pieces).split())
 
 

@@ -233,6 +233,11 @@ def test_variants_are_the_different_answers_that_a_model_could_give() -> None:
         (choice(call("ls", custom=True)), choice(call("rm", custom=True)), ("ls", "rm")),
         (choice(call("{")), choice(call("")), ("{", "")),
         (TEXT, TEXT, ("", "")),
+        (
+            CALLS,
+            choice(*reversed(CALLS.parts), finish="tool_calls"),
+            ("pay(n=1) log(n=2)", "log(n=2) pay(n=1)"),
+        ),
         (choice(RefusalPart("x" * 200)), choice(), (f"{'x' * 119}…", "")),
     ],
 )
