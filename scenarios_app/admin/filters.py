@@ -13,7 +13,7 @@ from django.urls import reverse
 from scenarios_app.catalog import catalog
 from scenarios_app.catalog.lint import stored_suspicions
 from scenarios_app.engine.matching.lint import Suspicion
-from scenarios_app.models import UNANSWERED, Draft
+from scenarios_app.models import UNMATCHED_ROWS, Draft
 from scenarios_app.store import RowProblem
 
 _MAX_CHOICES = 20
@@ -87,9 +87,9 @@ class MatchFilter(admin.SimpleListFilter):
     parameter_name = MATCH_PARAMETER
     _kinds: ClassVar[dict[str, tuple[str, Q]]] = {
         "yes": ("matched", Q(matched=True, fallback=False)),
-        UNMATCHED: ("no scenario matched", UNANSWERED),
+        UNMATCHED: ("no scenario matched", UNMATCHED_ROWS),
         "catch-all": ("no scenario matched: default answer", Q(fallback=True)),
-        "none": ("no scenario matched: error", UNANSWERED & Q(fallback=False)),
+        "none": ("no scenario matched: error", UNMATCHED_ROWS & Q(fallback=False)),
     }
 
     def lookups(

@@ -17,7 +17,7 @@ from scenarios_app.admin.filters import MATCH_PARAMETER, UNMATCHED
 from scenarios_app.admin.journal.sessions import display_names_of
 from scenarios_app.catalog import catalog
 from scenarios_app.journal import journal
-from scenarios_app.models import UNANSWERED, Scenario, ServedRequest
+from scenarios_app.models import UNMATCHED_ROWS, Scenario, ServedRequest
 from scenarios_app.wire.registry import wires_by_name
 
 _LIST = "/admin/scenarios_app"
@@ -88,7 +88,7 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     if may_see_journal(request):
         journal.flush()
         url = reverse("admin:scenarios_app_servedrequest_changelist")
-        unmatched = ServedRequest.objects.filter(UNANSWERED)
+        unmatched = ServedRequest.objects.filter(UNMATCHED_ROWS)
         lost = unmatched.count()
         query = urlencode({MATCH_PARAMETER: UNMATCHED})
         tiles.append(("Requests in the journal", ServedRequest.objects.count(), url, False))

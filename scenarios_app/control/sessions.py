@@ -72,7 +72,7 @@ class ResetBody(Shape):
     )
 
 
-class StateView(ControlView):
+class SessionStateView(ControlView):
     @documented("read_state", query=NeededSession, answers={200: (StateBody, "As it is now.")})
     def get(self, request: Request) -> Response:
         """A session's consumed steps, attempts, counters and violations."""

@@ -20,7 +20,7 @@ from scenarios_app.control.mcp.view import McpView
 from scenarios_app.control.recording import DriftView, RecordingView
 from scenarios_app.control.requests import RequestDetailView, RequestsView
 from scenarios_app.control.scenarios import ScenarioDetailView, ScenarioListView, ScenarioStepsView
-from scenarios_app.control.sessions import ResetView, StateView
+from scenarios_app.control.sessions import ResetView, SessionStateView
 from scenarios_app.control.survival import SurvivalView
 from scenarios_app.control.verdict import VerdictView
 from scenarios_app.control.verify import VerifyView
@@ -90,7 +90,7 @@ urlpatterns = [
     # Not `with_optional_slash`: a name may end in a slash.
     path("scenarios/<any:name>", ScenarioDetailView.as_view()),
     *with_optional_slash("reset", ResetView),
-    *with_optional_slash("state", StateView),
+    *with_optional_slash("state", SessionStateView),
     *with_optional_slash("requests", RequestsView),
     *with_optional_slash("requests/<str:id>", RequestDetailView),
     *with_optional_slash("verify", VerifyView),

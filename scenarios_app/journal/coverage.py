@@ -10,7 +10,7 @@ from django.db.models import Count
 
 from scenarios_app.catalog import catalog
 from scenarios_app.journal import journal
-from scenarios_app.models import UNANSWERED, PastAnswers, ServedRequest
+from scenarios_app.models import UNMATCHED_ROWS, PastAnswers, ServedRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Coverage:
 def traffic_since(moment: datetime) -> Traffic:
     journal.flush()
     rows = ServedRequest.objects.filter(at__gte=moment).order_by()
-    counted = rows.aggregate(all=Count("pk"), unmatched=Count("pk", filter=UNANSWERED))
+    counted = rows.aggregate(all=Count("pk"), unmatched=Count("pk", filter=UNMATCHED_ROWS))
     return Traffic(counted["all"], counted["unmatched"])
 
 

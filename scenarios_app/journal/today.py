@@ -8,7 +8,7 @@ from django.db.models import CharField, Count, Max, Min, Q
 from django.db.models.functions import Cast, Substr
 from django.utils import timezone
 
-from scenarios_app.models import UNANSWERED, Outcome, ServedRequest
+from scenarios_app.models import UNMATCHED_ROWS, Outcome, ServedRequest
 
 # More requests are not counted: of a longer journal, the newest ones are.
 MAX_REQUESTS = 100_000
@@ -98,8 +98,8 @@ def traffic_of_today(now: datetime | None = None) -> Today:
         .values_list("hour")
         .annotate(
             total=Count("pk"),
-            unmatched=Count("pk", filter=UNANSWERED),
-            faults=Count("pk", filter=_FAULT & ~UNANSWERED),
+            unmatched=Count("pk", filter=UNMATCHED_ROWS),
+            faults=Count("pk", filter=_FAULT & ~UNMATCHED_ROWS),
             first=Min("at"),
         )
     )

@@ -20,7 +20,7 @@ from scenarios_app.models.fields import (
     TextMode,
 )
 from scenarios_app.models.journal import (
-    UNANSWERED,
+    UNMATCHED_ROWS,
     FaultResult,
     PastAnswers,
     ServedRequest,
@@ -29,7 +29,7 @@ from scenarios_app.models.journal import (
 from scenarios_app.models.scenarios import Presence, Scenario, Step, TrialConversation
 
 __all__ = [
-    "UNANSWERED",
+    "UNMATCHED_ROWS",
     "AnyScenario",
     "AnyStep",
     "BodyBlock",

@@ -10,7 +10,7 @@ from scenarios_app.models.fields import JsonField, Outcome
 # Requests that no scenario matched, also if the catch-all answered, and those that no endpoint
 # takes (`way` is "url"): the one definition for lists, counts, filters and verdict
 # (`ServedRequest.is_unmatched`).
-UNANSWERED = Q(fallback=True) | (Q(matched=False) & ~Q(way=""))
+UNMATCHED_ROWS = Q(fallback=True) | (Q(matched=False) & ~Q(way=""))
 
 
 class ServedRequest(models.Model):
@@ -96,7 +96,7 @@ class ServedRequest(models.Model):
 
     @property
     def is_unmatched(self) -> bool:
-        """The same as `UNANSWERED`, of one row."""
+        """The same as `UNMATCHED_ROWS`, of one row."""
         return self.fallback or (bool(self.way) and not self.matched)
 
 

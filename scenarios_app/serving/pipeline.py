@@ -214,7 +214,7 @@ class Pipeline:
         try:
             request = await self._request(exchange, work)
         except WireError:
-            if (reply := await self._unread(exchange, work, recording)) is None:
+            if (reply := await self._recorded_reply(exchange, work, recording)) is None:
                 raise
             return reply
         endpoint = head.target.endpoint
@@ -270,10 +270,10 @@ class Pipeline:
         """Return the decision of an instruction block in the request, or None."""
         return await work(choose_in_band, exchange.call, request, self.options)
 
-    async def _unread(
+    async def _recorded_reply(
         self, exchange: Exchange, work: Work, recording: Recording | None
     ) -> Reply | None:
-        """Return the reply of a recorded step to a call that cannot be parsed, or None.
+        """Return the reply of a recorded step to a call that cannot be read, or None.
 
         The error is not a parameter: held by its own traceback's frame, it would keep the call's
         body alive.

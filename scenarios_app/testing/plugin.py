@@ -16,7 +16,7 @@ import pytest
 if TYPE_CHECKING:
     from scenarios_app.testing.cassettes import TestCassette
     from scenarios_app.testing.guard import ProviderGuard
-    from scenarios_app.testing.lease import ServerLease
+    from scenarios_app.testing.server_pool import ServerPool
     from scenarios_app.testing.sessions import SharedServer
     from scenarios_app.testing.stubs import Mockllm
 
@@ -56,7 +56,7 @@ class MockllmWarning(UserWarning):
     """Behaviour of a client that may be intended."""
 
 
-_lease: pytest.StashKey["ServerLease"] = pytest.StashKey()
+_pool: pytest.StashKey["ServerPool"] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -108,23 +108,23 @@ def _mode(config: pytest.Config) -> str:
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """Share one server among the workers of pytest-xdist, started by this process on demand."""
-    from scenarios_app.testing.lease import ServerLease
+    from scenarios_app.testing.server_pool import ServerPool
 
     config = node.config
     # With `--dist=each` every worker runs all tests, so their sessions would collide.
     if config.getoption("dist", "no") != "each":
-        if _lease not in config.stash:
-            config.stash[_lease] = ServerLease()
-        lease = config.stash[_lease]
-        node.workerinput[MARKER] = lease.address
+        if _pool not in config.stash:
+            config.stash[_pool] = ServerPool()
+        pool = config.stash[_pool]
+        node.workerinput[MARKER] = pool.address
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    lease = config.stash.get(_lease, None)
-    if lease is not None:
-        for base_url in lease.base_urls():
+    pool = config.stash.get(_pool, None)
+    if pool is not None:
+        for base_url in pool.base_urls():
             _write_coverage_report(config, base_url)
-        lease.close()
+        pool.close()
 
 
 def _write_coverage_report(config: pytest.Config, base_url: str) -> None:
@@ -183,7 +183,7 @@ def mockllm_server(
 ) -> Iterator["SharedServer"]:
     """The server of all tests: `base_url`, `openai_base_url`."""
     from scenarios_app.testing.control import Control, ServerFailed
-    from scenarios_app.testing.lease import server_for
+    from scenarios_app.testing.server_pool import server_for
     from scenarios_app.testing.sessions import SharedServer
 
     options = dict(mockllm_config)
@@ -197,7 +197,7 @@ def mockllm_server(
 
             settings = options.get("settings") or {}
             options["settings"] = {**settings, **upstream_settings({**os.environ, **settings})}
-        with server_for(options, url=external_url, lease=worker.get(MARKER)) as base_url:
+        with server_for(options, url=external_url, pool=worker.get(MARKER)) as base_url:
             token = os.environ.get(TOKEN, "") if external_url else ""
             server = SharedServer(Control(base_url, token=token), exclusive=not external_url)
             try:

@@ -10,7 +10,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from scenarios_app.journal import journal
 from scenarios_app.journal.coverage import traffic_since
-from scenarios_app.models import UNANSWERED, Outcome, ServedRequest
+from scenarios_app.models import UNMATCHED_ROWS, Outcome, ServedRequest
 from tests.admin.pages import JOURNAL, SESSIONS, a_scenario, page_of
 from tests.admin.traffic import NOON, served, unmatched
 from tests.state.entries import entry
@@ -126,7 +126,7 @@ def test_all_counts_of_unmatched_requests_agree(root: Client) -> None:
     served(matched=False, status=400)
     served(scenario="s", step="1", way="match")
     by_row = {row.pk for row in ServedRequest.objects.all() if row.is_unmatched}
-    by_query = set(ServedRequest.objects.filter(UNANSWERED).values_list("pk", flat=True))
+    by_query = set(ServedRequest.objects.filter(UNMATCHED_ROWS).values_list("pk", flat=True))
     assert by_row == by_query
     assert len(by_row) == 4
 

@@ -192,7 +192,7 @@ def run(
 ) -> None:
     """Run a command that has to end with one of these exit codes; keep its output in a file."""
     words = list(map(str, command))
-    done = subprocess.run(
+    process = subprocess.run(
         words,
         cwd=folder,
         stdout=subprocess.PIPE,
@@ -201,9 +201,9 @@ def run(
         check=False,
     )
     if output is not None:
-        output.write_text(done.stdout, encoding="utf-8")
-    if done.returncode not in codes:
-        sys.exit(f"{' '.join(words)}: exit code {done.returncode}\n{done.stdout[-4_000:]}")
+        output.write_text(process.stdout, encoding="utf-8")
+    if process.returncode not in codes:
+        sys.exit(f"{' '.join(words)}: exit code {process.returncode}\n{process.stdout[-4_000:]}")
 
 
 if __name__ == "__main__":

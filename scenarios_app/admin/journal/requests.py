@@ -39,7 +39,7 @@ from scenarios_app.admin.journal.sessions import (
 from scenarios_app.admin.pages import find_row, render_page, scenario_urls
 from scenarios_app.journal import journal
 from scenarios_app.journal.live import nearest
-from scenarios_app.models import UNANSWERED, Outcome, ServedRequest, SessionName
+from scenarios_app.models import UNMATCHED_ROWS, Outcome, ServedRequest, SessionName
 from scenarios_app.templatetags.scenarios_admin import ago
 
 # Columns that the list needs; the others may be large.
@@ -197,7 +197,7 @@ class JournalAdmin(RecordAdmin):
         self._require_view(request)
         journal.flush()
         session = request.GET.get("session", "")
-        rows = ServedRequest.objects.filter(UNANSWERED, session__in=_sessions_of(session))
+        rows = ServedRequest.objects.filter(UNMATCHED_ROWS, session__in=_sessions_of(session))
         latest = rows.values_list("pk", flat=True).first()
         if latest is None:
             messages.info(request, "The journal has no unmatched request of this session.")

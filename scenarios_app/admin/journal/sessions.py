@@ -24,7 +24,7 @@ from scenarios_app.control.sessions import reset_sessions
 from scenarios_app.engine.state import SessionState, StateUnavailable
 from scenarios_app.journal import journal
 from scenarios_app.models import (
-    UNANSWERED,
+    UNMATCHED_ROWS,
     PastAnswers,
     ServedRequest,
     SessionName,
@@ -201,7 +201,7 @@ def _journal_counts(name: str | None = None) -> dict[str, JournalCounts]:
     rows = ServedRequest.objects.order_by()
     if name is not None:
         rows = rows.filter(session=name)
-    unmatched = Count("pk", filter=UNANSWERED)
+    unmatched = Count("pk", filter=UNMATCHED_ROWS)
     counted = rows.values_list("session").annotate(Count("pk"), unmatched=unmatched, last=Max("at"))
     return {session: JournalCounts(*counts) for session, *counts in counted}
 

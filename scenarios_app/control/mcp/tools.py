@@ -29,7 +29,7 @@ from scenarios_app.control.steps import add_step_for
 from scenarios_app.control.stores import not_found_error, read_document, read_documents
 from scenarios_app.engine.document import DocumentError, dump
 from scenarios_app.engine.matching.index import Index
-from scenarios_app.models.journal import UNANSWERED
+from scenarios_app.models.journal import UNMATCHED_ROWS
 from scenarios_app.play.conversation import load_conversation
 from scenarios_app.play.player import FixedCatalog, play
 from scenarios_app.play.proposal import propose_conversation
@@ -230,7 +230,7 @@ def list_unmatched(fields: Fields) -> ToolResult:
     """List the requests that no step answered, the oldest first, with the nearest steps and the
     conditions that failed; read_request has their messages. Next: make_step with an id; or
     change_scenario, if a near step should have matched."""
-    body = cut(requests.list_requests(fields, UNANSWERED))
+    body = cut(requests.list_requests(fields, UNMATCHED_ROWS))
     count = len(body["requests"])
     hint = "Next: make_step with its id." if count else "Each request was answered. Next: verdict."
     return ToolResult(body, f"{count} unmatched requests on this page. {hint}")

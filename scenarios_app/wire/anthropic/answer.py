@@ -222,7 +222,7 @@ def result_block(part: ServerToolResultPart) -> dict[str, Any]:
     if part.error_code is None:
         result: Json = json.loads(part.content)
         content = (
-            _search_results(result) if tool == _WEB_SEARCH else _tool_result_content(result, tool)
+            _web_search_hits(result) if tool == _WEB_SEARCH else _tool_result_content(result, tool)
         )
     return {"type": block, "tool_use_id": part.tool_use_id, "content": content}
 
@@ -265,22 +265,22 @@ def citation_block(citation: Citation) -> dict[str, Any]:
     }
 
 
-def _search_results(result: Json) -> list[Json]:
+def _web_search_hits(result: Json) -> list[Json]:
     match result:
         case None:
             return []
         case list():
-            return [_search_result(item) for item in result]
+            return [_web_search_hit(item) for item in result]
         case dict():
             for key in _LIST_KEYS:
                 if isinstance(listed := result.get(key), list):
-                    return _search_results(listed)
-            return [_search_result(result)]
+                    return _web_search_hits(listed)
+            return [_web_search_hit(result)]
         case _:
-            return [_search_result(result)]
+            return [_web_search_hit(result)]
 
 
-def _search_result(item: Json) -> Json:
+def _web_search_hit(item: Json) -> Json:
     """Return one search hit with every field that its type requires."""
     fields = item if isinstance(item, dict) else {"title": item}
     return {

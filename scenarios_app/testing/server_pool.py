@@ -20,9 +20,9 @@ CONFIG_KEYS = ("scenarios", "fixtures", "settings", "catch_all", "timeout", "wat
 
 @contextmanager
 def server_for(
-    config: Mapping[str, Any], *, url: str | None = None, lease: tuple[str, str] | None = None
+    config: Mapping[str, Any], *, url: str | None = None, pool: tuple[str, str] | None = None
 ) -> Iterator[str]:
-    """Yield the base URL of a server: `url`, that of a `lease`, or a new one.
+    """Yield the base URL of a server: `url`, that of a `pool`, or a new one.
 
     `config` has the arguments of `running_server`. Raises ServerFailed.
     """
@@ -33,14 +33,14 @@ def server_for(
         yield url.rstrip("/")
         return
     options = _to_json_options(config)
-    if lease is not None:
-        yield _lease_server(lease, options)
+    if pool is not None:
+        yield _pooled_server(pool, options)
         return
     with server_process(ServerOptions(**options)) as (base_url, _):
         yield base_url
 
 
-class ServerLease:
+class ServerPool:
     """Starts one server per configuration on request, and stops all when it is closed.
 
     `address` is the socket for requests, with the secret that authenticates workers.
@@ -53,7 +53,7 @@ class ServerLease:
         self._running = ExitStack()
         self._started: dict[str, dict[str, str]] = {}
         self._lock = Lock()
-        self._thread = Thread(target=self._listen, name="mockllm lease", daemon=True)
+        self._thread = Thread(target=self._listen, name="mockllm server pool", daemon=True)
         self._thread.start()
 
     def base_urls(self) -> list[str]:
@@ -98,8 +98,8 @@ class ServerLease:
         return {"base_url": base_url, "warnings": "\n".join(str(one.message) for one in messages)}
 
 
-def _lease_server(lease: tuple[str, str], options: Mapping[str, Any]) -> str:
-    address, secret = lease
+def _pooled_server(pool: tuple[str, str], options: Mapping[str, Any]) -> str:
+    address, secret = pool
     try:
         with Client(address, authkey=secret.encode()) as connection:
             connection.send_bytes(json.dumps(options, sort_keys=True).encode())
