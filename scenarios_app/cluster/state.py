@@ -177,8 +177,8 @@ class RedisState:
         revision, data = await self._run(_OWN, _bytes(session), _bytes(alias(session)))
         return int(revision), MappingProxyType(json.loads(data) if data else {})
 
-    def own_changed(self, key: str | None = None) -> None:
-        """The own scenarios of an alias, or any, may have changed in another process."""
+    def drop_cached_scenarios(self, key: str | None = None) -> None:
+        """Drop the cached scenarios of an alias, or all: another process may have changed them."""
         if key is None:
             self._own.clear()
         else:

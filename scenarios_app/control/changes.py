@@ -121,7 +121,7 @@ class NumberedBody(ChangesBody):
     answers = NumberedAnswerBody(many=True, help_text="In the order in which they were chosen.")
 
 
-class ChangesView(ControlView):
+class AnswerChangesView(ControlView):
     @documented(
         "read_changes", query=SessionQuery, answers={200: (NumberedBody, "As they are now.")}
     )

@@ -12,7 +12,7 @@ from mockllm_site.kit.api.docs_page import docs_page
 from mockllm_site.kit.api.errors import LIGHT_SERVER
 from mockllm_site.kit.api.views import with_optional_slash
 from scenarios_app.conf import setting
-from scenarios_app.control.changes import ChangesView
+from scenarios_app.control.changes import AnswerChangesView
 from scenarios_app.control.coverage import CoverageView
 from scenarios_app.control.explain import ExplainView
 from scenarios_app.control.kit import ControlError, ControlView, documented
@@ -99,7 +99,7 @@ urlpatterns = [
     *with_optional_slash("coverage/faults", SurvivalView),
     *with_optional_slash("recording", RecordingView),
     *with_optional_slash("drift", DriftView),
-    *with_optional_slash("changes", ChangesView),
+    *with_optional_slash("changes", AnswerChangesView),
     *with_optional_slash("explain", ExplainView),
     *with_optional_slash("mcp", McpView),
     *with_optional_slash("schema/", SchemaView, name="schema"),

@@ -224,8 +224,8 @@ class MemoryState:
             own = self._scenarios_for(session) if self._scenarios else _NO_SCENARIOS
             return own.revision, own.documents
 
-    def own_changed(self, key: str | None = None) -> None:
-        """Do nothing: no other process changes the scenarios."""
+    def drop_cached_scenarios(self, key: str | None = None) -> None:
+        """Do nothing: sessions' own scenarios are only in this process."""
 
     def _scenarios_for(self, session: str) -> _SessionScenarios:
         own = self._scenarios.get(alias(session), _NO_SCENARIOS)

@@ -23,7 +23,7 @@ class Cluster:
     does not answer."""
 
     def __init__(
-        self, steps: Callable[[], StepCounts], own_changed: Callable[[str | None], None]
+        self, steps: Callable[[], StepCounts], drop_cached_scenarios: Callable[[str | None], None]
     ) -> None:
         # Returns this process's metrics in Prometheus's format; set at startup.
         self.metrics_text: Callable[[], str] = str
@@ -39,9 +39,9 @@ class Cluster:
             "whole": _each(journal.dropped_rows.forget),
         }
         handlers: dict[str, Callable[[str], Any]] = {
-            "own": own_changed,
+            "own": drop_cached_scenarios,
             "catalog": lambda _: catalog.reload(),
-            "missed": lambda _: own_changed(None),
+            "missed": lambda _: drop_cached_scenarios(None),
         }
         self._bus = _bus(
             {word: _about(answer) for word, answer in self._answers.items()} | handlers

@@ -53,7 +53,7 @@ class Services:
         self.state = _state(shared)
         self._tally = Tally()
         self._steps = StepCounts()
-        self.cluster = Cluster(lambda: self.steps, self.state.own_changed)
+        self.cluster = Cluster(lambda: self.steps, self.state.drop_cached_scenarios)
         # What recordings that have ended say of what was asked, as the control API shows it.
         self.drifts: deque[dict[str, Json]] = deque(maxlen=MAX_DRIFTS)
         self.pipeline = Pipeline(

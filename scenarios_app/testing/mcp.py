@@ -35,7 +35,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def mcp(options: Namespace) -> int:
-    """Serve until the client closes the connection or a signal arrives; return the exit code."""
+    """Serve tools of scenarios and recordings until the client leaves; return the exit code."""
     if find_spec("mcp") is None:
         return _refused(MISSING)
     try:

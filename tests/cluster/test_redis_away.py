@@ -86,8 +86,8 @@ async def test_a_session_whose_scenarios_are_known_arrives_all_the_same(engine: 
     assert one.ordinal < 0 and one.ordinal != another.ordinal
     assert ("weather", "k1") not in one.consumed and one.documents == {}
     assert (await state.arrive("own")).documents == {"mine": {"name": "mine"}}
-    state.own_changed("nobody")
-    state.own_changed()
+    state.drop_cached_scenarios("nobody")
+    state.drop_cached_scenarios()
     with pytest.raises(StateUnavailable):
         await state.arrive("a")
     await state._connections.leave()

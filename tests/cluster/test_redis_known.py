@@ -99,9 +99,9 @@ async def test_own_scenarios_that_are_gone_are_forgotten() -> None:
 async def test_own_scenarios_that_may_have_changed_are_asked_for(changed: str | None) -> None:
     state, said = told(*(arrival(revision=6, own=OWN) for _ in range(3)))
     await state.arrive(SESSION)
-    state.own_changed("another")
+    state.drop_cached_scenarios("another")
     await state.arrive(SESSION)
-    state.own_changed(changed)
+    state.drop_cached_scenarios(changed)
     await state.arrive(SESSION)
     assert [arguments[5] for _, arguments in said.asked] == [0, 6, 0]
 
