@@ -142,7 +142,7 @@ RETRIES_UNDECIDED = Rule(
     "Identical requests came from one client in a loop, or from parallel clients.",
     f"Identical requests less than {MIN_RUN_GAP_SECONDS:.0f} s apart, one after another, which "
     "break one of the three rules above if one client sent them. None of them succeeded, or the "
-    "last one while other connections of the session were open.",
+    "last one while the session had other connections. Only `mockllm serve` can tell if it had.",
     "Three parallel threads that send the same request, while the script fails each with a 401.",
     "note",
     _find_undecided_retries,

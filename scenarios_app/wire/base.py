@@ -28,7 +28,7 @@ class Call(msgspec.Struct, frozen=True):
     client's base URL as far as it is known. `session` is set only for calls that this process makes
     itself: clients name their session in a header or by their key. `link` is set for
     calls over a WebSocket. `siblings` are other open connections whose latest request was of the
-    same session and path, as far as the transport knows them.
+    same session and path; 1 where the transport does not know them, since there may be some.
     """
 
     method: str

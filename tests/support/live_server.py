@@ -25,9 +25,10 @@ Result = TypeVar("Result")
 class LiveServer(uvicorn.Server):
     """A uvicorn server in a thread; it stops at the end of its `with` block."""
 
-    def __init__(self, app: Any, *, lifespan: Any = "on") -> None:
+    def __init__(self, app: Any, *, lifespan: Any = "on", http: Any = "auto") -> None:
         config = uvicorn.Config(
             app,
+            http=http,
             log_config=None,
             access_log=False,
             lifespan=lifespan,

@@ -1,9 +1,10 @@
 """Misbehaving clients, official SDKs and plain HTTP, against a live server."""
 
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import anthropic
@@ -12,9 +13,11 @@ import openai
 import pytest
 
 from scenarios_app.control.session_loader import load_session
+from scenarios_app.serving.services import pipeline_now
+from scenarios_app.serving.transports.uvicorn_protocol import UvicornProtocol
 from scenarios_app.verdict.judge import judge
 from scenarios_app.verdict.session import Finding, response_text
-from tests.support.live_server import Live
+from tests.support.live_server import Live, LiveServer
 from tests.verdict.random_scenarios import tool_call
 
 WEATHER = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -42,6 +45,33 @@ class StubbornAnthropic(anthropic.Anthropic):
 
     def _calculate_retry_timeout(self, *args: Any, **options: Any) -> float:
         return 0.0
+
+
+class CountingProtocol(UvicornProtocol):
+    """The protocol of `mockllm serve`, which counts the connections of a session."""
+
+    running = (pipeline_now,)
+
+
+@pytest.fixture(scope="module")
+def counting_server(django_db_setup: None, django_db_blocker: Any) -> Iterator[LiveServer]:
+    from mockllm_site.asgi import application
+
+    unblock, block = django_db_blocker.unblock, django_db_blocker.block
+    with unblock(), LiveServer(application, http=CountingProtocol) as server, block():
+        yield server
+
+
+@pytest.fixture
+def live(counting_server: LiveServer, live: Live) -> Live:
+    """The server of `mockllm serve`."""
+    return replace(live, server=counting_server)
+
+
+@pytest.fixture
+def any_server(whole_server: LiveServer, live: Live) -> Live:
+    """A server of another maker, such as daphne, whose connections nobody counts."""
+    return replace(live, server=whole_server)
 
 
 def load(live: Live, *steps: Mapping[str, Any]) -> None:
@@ -143,8 +173,24 @@ def test_parallel_sdk_calls_are_not_reported_as_a_loop(live: Live, attempts: int
         return False
 
     with ThreadPoolExecutor(6) as threads:
-        assert any(threads.map(send_request, range(6)))
-    assert rules(live) == []
+        assert any(list(threads.map(send_request, range(6))))
+    assert "no-back-off" not in rules(live)
+
+
+def test_calls_of_two_clients_one_after_another_are_undecided(live: Live) -> None:
+    load(live, failing(2, kind="model_error"))
+    first, second = (openai_client(live).with_options(max_retries=0) for _ in range(2))
+    for client in (first, first, second):
+        with suppress(openai.InternalServerError):
+            ask(client, [user("Hello")])
+    assert rules(live) == ["retries-undecided"]
+
+
+def test_loop_is_undecided_where_connections_are_not_counted(any_server: Live) -> None:
+    load(any_server, failing(2, kind="model_error"))
+    while post(any_server, "Hello").status_code != 200:
+        pass
+    assert rules(any_server) == ["retries-undecided"]
 
 
 def test_retries_of_an_unretryable_error_are_reported(live: Live) -> None:

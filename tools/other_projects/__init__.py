@@ -1,0 +1,1 @@
+"""Runs `mockllm mutants` on the tests of projects that are not ours."""

@@ -76,7 +76,7 @@ def call_of(
     """Return a call with the given decoded headers."""
     raw_query = _text(query)
     pairs = dict(parse_qsl(raw_query, keep_blank_values=True)) if query else {}
-    return Call(method.upper(), path, pairs, headers, body, raw_query, scheme)
+    return Call(method.upper(), path, pairs, headers, body, raw_query, scheme, siblings=1)
 
 
 def read_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
