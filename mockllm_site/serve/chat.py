@@ -45,7 +45,7 @@ async def start() -> None:
 
 
 def warm_up() -> None:
-    """Import what the first page and the first message of the chat need."""
+    """Start to load the pages, import the SDKs and open the MCP servers of the chat."""
     if is_installed():
         from chat_app import loop
         from chat_app.runs.startup import warm_up as warm_up_chat

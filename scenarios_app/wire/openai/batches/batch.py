@@ -33,7 +33,7 @@ class Line(msgspec.Struct, frozen=True):
 
 
 class LineError(msgspec.Struct, frozen=True):
-    """An error in a line, or in the whole file."""
+    """An error in a line of a batch's input file, or in the whole of it."""
 
     code: str
     message: str
