@@ -92,7 +92,7 @@ def test_headers_are_utf8_or_else_latin1_and_repeated_ones_are_joined() -> None:
 
 def test_a_scope_makes_a_call() -> None:
     scope = {"method": "POST", "raw_path": b"/v1/x", "path": "/v1/x", "headers": []}
-    assert call_of_scope(scope, b"{}") == Call("POST", "/v1/x", {}, {}, b"{}")
+    assert call_of_scope(scope, b"{}") == Call("POST", "/v1/x", {}, {}, b"{}", siblings=1)
 
 
 @pytest.mark.parametrize(

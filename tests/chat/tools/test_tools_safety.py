@@ -31,7 +31,7 @@ STARTS = re.compile(
 )
 # What starts our own server for somebody's tests, tells other processes of it, runs the command
 # that its user has typed, and speaks MCP as a server.
-OF_TESTS = ("process", "lease", "run", "mcp_server")
+OF_TESTS = ("process", "server_pool", "run", "mcp_server")
 EXCEPT = {f"scenarios_app/testing/{name}.py" for name in OF_TESTS} | {
     "mockllm_site/serve/workers.py",
     "scenarios_app/control/mcp/server.py",
