@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from threading import Barrier
 from typing import Any
 
 import anthropic
@@ -167,14 +168,18 @@ def test_parallel_sdk_calls_are_not_reported_as_a_loop(live: Live, attempts: int
     )
     client = openai_client(live).with_options(max_retries=attempts - 1)
 
+    together = Barrier(6)
+
     def send_request(_: int) -> bool:
+        together.wait()
         with suppress(openai.InternalServerError):
             return bool(ask(client, [user("Hello")]))
         return False
 
     with ThreadPoolExecutor(6) as threads:
         assert any(list(threads.map(send_request, range(6))))
-    assert "no-back-off" not in rules(live)
+    # A busy machine may handle them one after another, and then nobody can tell.
+    assert rules(live) in ([], ["retries-undecided"])
 
 
 def test_calls_of_two_clients_one_after_another_are_undecided(live: Live) -> None:

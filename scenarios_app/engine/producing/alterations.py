@@ -87,8 +87,8 @@ def difference(one: Choice, other: Choice) -> tuple[str, str]:
     start = next((i for i in range(shorter) if lines[0][i] != lines[1][i]), shorter)
     left = shorter - start
     end = next((i for i in range(left) if lines[0][-1 - i] != lines[1][-1 - i]), left)
-    # The last parenthesis belongs to a call that is not in common.
-    end -= end > 0 and lines[0][-end] == ")" and "(" in lines[0][start : len(lines[0]) - end]
+    if end and lines[0][-end] == ")" and "(" in lines[0][start : len(lines[0]) - end]:
+        end -= 1  # The parenthesis of a call that is not in common.
     before, after = ("".join(words[start : len(words) - end]).strip(" ,") for words in lines)
     return _short(before), _short(after)
 
