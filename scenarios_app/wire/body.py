@@ -207,6 +207,25 @@ def count_separators(data: bytes) -> tuple[int, int]:
     return data.count(b","), data.count(b"[") + data.count(b"{")
 
 
+# Keeps quotes and brackets, which all become braces.
+_TO_BRACES = bytes.maketrans(b"[]", b"{}")
+_NO_STRUCTURE = bytes(set(range(256)) - set(b'"[]{}'))
+
+
+def is_deeper_than(most: int, data: bytes) -> bool:
+    """Return whether JSON is nested deeper than `most` levels; undefined for invalid JSON."""
+    structure = data.replace(b"\\\\", b"").replace(b'\\"', b"")
+    structure = structure.translate(_TO_BRACES, _NO_STRUCTURE).replace(b'""', b"")
+    # Every second piece between quotes is outside strings.
+    braces = b"".join(structure.split(b'"')[::2])
+    levels = 0
+    while braces and levels <= most:
+        # Remove the innermost level of all that is nested.
+        braces = braces.replace(b"{}", b"")
+        levels += 1
+    return levels > most
+
+
 def _outside_strings(data: bytes) -> Iterator[bytes]:
     """Yield the parts of JSON that are outside strings, slice by slice."""
     inside, escaped = False, b""
@@ -234,8 +253,10 @@ def body_decoder(kind: type[T]) -> Callable[[bytes, Limits], T]:
     def decode_within(body: bytes, limits: Limits) -> T:
         commas, openings = count_separators(body)
         try:
-            if openings >= limits.depth or commas + openings >= limits.nodes:
-                # Only decoded values tell how deep and how many they are.
+            if commas + openings >= limits.nodes or (
+                openings >= limits.depth and is_deeper_than(limits.depth, body)
+            ):
+                # Only decoded values tell how many they are.
                 read_body(body, limits)
             return decode(body)
         except (WireError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

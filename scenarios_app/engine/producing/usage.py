@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from zlib import crc32
 
+import msgspec
 from msgspec.structs import replace
 
-from scenarios_app.engine.canonical import CanonicalRequest, Choice, Tool, Usage, compact_json
+from scenarios_app.engine.canonical import CanonicalRequest, Choice, Tool, Usage
 from scenarios_app.engine.parts import (
     AnswerPart,
     MessagePart,
@@ -129,7 +130,8 @@ def _count_tool_characters(tool: Tool) -> int:
     length = len(tool.name) + len(tool.description)
     if tool.schema is None:
         return length
-    return length + len(compact_json(tool.schema))
+    schema = msgspec.json.encode(tool.schema)
+    return length + (len(schema) if schema.isascii() else len(schema.decode()))
 
 
 @dataclass(frozen=True, slots=True)
