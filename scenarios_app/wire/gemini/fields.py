@@ -31,10 +31,10 @@ def find_field(node: Node, key: str) -> Node | None:
     fields = node.value if isinstance(node.value, dict) else node.object()
     if not fields:
         return None
-    for name in (key, to_snake_case(key)):
-        if (value := fields.get(name)) is not None:
-            return Node(value, name, node)
-    return None
+    if (value := fields.get(key)) is None:
+        key = to_snake_case(key)
+        value = fields.get(key)
+    return None if value is None else Node(value, key, node)
 
 
 def require_field(node: Node, key: str) -> Node:
