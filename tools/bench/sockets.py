@@ -70,8 +70,8 @@ def ask_over_sockets(port: int, requests: list[bytes], *, seconds: float) -> int
     done, end = 0, time.monotonic() + seconds
     while time.monotonic() < end:
         for key, _ in selector.select(0.1):
+            assert isinstance(key.fileobj, socket.socket)
             connection = key.fileobj
-            assert isinstance(connection, socket.socket)
             data = tails[connection] + connection.recv(1 << 20)
             # The last event is the only one that holds the whole response, and ends with it.
             if END in data and data.endswith(b"}}"):

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from scenarios_app.proof.sweep import Bench, SweepOptions
+from scenarios_app.proof.torture import TORTURE
 from scenarios_app.testing.control import Control
 from scenarios_app.testing.process import ServerOptions, server_process
 from tools.bench.cpu import spent
@@ -56,7 +57,7 @@ def main() -> None:
 
 def report(name: str, requests: int, *, pause: float, rounds: int = ROUNDS) -> None:
     command = (sys.executable, "-S", "-c", CLIENT, str(requests), str(pause))
-    options = SweepOptions(command)
+    options = SweepOptions(TORTURE, command)
     with (
         server_process(ServerOptions([SCENARIO])) as (base_url, pid),
         closing(Control(base_url)) as control,

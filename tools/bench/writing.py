@@ -79,12 +79,14 @@ def puts(client: Any, steps: int, goal: float) -> Iterator[Figure]:
     name = f"of {steps}"
     url = f"/control/scenarios/{name}"
     new, other = document(name, steps), document(name, steps)
+
+    def put(body: dict[str, Any]) -> None:
+        _ok(client.put(url, json.dumps(body), "application/json"))
+
     for number, one in enumerate(other["steps"]):
         one["produce"] = {"text": f"another answer {number}"}
     for verb, body in (("put new", new), ("put in place of another", other)):
-        spent = seconds(
-            lambda body=body: _ok(client.put(url, json.dumps(body), "application/json"))
-        )
+        spent = seconds(partial(put, body))
         yield Figure(f"{steps:,} steps: {verb}", spent, goal)
     with tempfile.TemporaryDirectory() as directory:
         Path(directory, "one.json").write_text(json.dumps(new))

@@ -6,6 +6,7 @@ import json
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from tests.serving.processes.serve_process import Serving, serving
 from tools.load.attacks import ATTACKS, SCENARIOS
@@ -51,7 +52,7 @@ def attacks(names: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         scenarios = Path(folder, "scenarios.json")
         scenarios.write_text(json.dumps({"scenarios": SCENARIOS}))
-        variables = {"MOCKLLM_SCENARIOS": str(scenarios)}
+        variables: dict[str, Any] = {"MOCKLLM_SCENARIOS": str(scenarios)}
         with serving(Path(folder), descriptors=DESCRIPTORS, **variables) as server:
             asyncio.run(attack(server, names))
 

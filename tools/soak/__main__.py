@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from tests.cluster import postgres, redis
 from tests.serving.processes.serve_process import Serving, serving, written
@@ -38,7 +39,8 @@ def each_once(clients: int = 500, steps: int = 1_000, workers: int = 4, rounds: 
 def each_once_in_memory(clients: int = 500, steps: int = 1_000, rounds: int = 20) -> bool:
     """The same of one process without Redis."""
     with folder() as place:
-        variables = {"MOCKLLM_ENV": "test", "MOCKLLM_SCENARIOS": written(place, once(steps))}
+        file = written(place, once(steps))
+        variables: dict[str, Any] = {"MOCKLLM_ENV": "test", "MOCKLLM_SCENARIOS": file}
         with serving(place, "--no-demo", warm=True, **variables) as server, listening(server):
             return _fights(server, clients, steps, rounds)
 
@@ -87,7 +89,7 @@ def postgres_restarted(times: int = 20, clients: int = 50, workers: int = 4) -> 
         engine.end()
 
 
-def _without(engine: Engine, times: int, clients: int, workers: int, **urls: str) -> bool:
+def _without(engine: Engine, times: int, clients: int, workers: int, **urls: Any) -> bool:
     outages = Outages(times)
     with (
         folder() as place,

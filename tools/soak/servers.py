@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 from tests.cluster.redis import machine
 from tests.serving.processes.serve_process import Serving, serving, written
@@ -25,7 +26,7 @@ def shared(
     redis: str | None = None,
     postgres: str | None = None,
     warm: bool = True,
-    **variables: str,
+    **variables: Any,
 ) -> Iterator[Serving]:
     """Start a server with `workers` processes and only these scenarios; not `warm` starts fresh
     processes."""
