@@ -4,7 +4,7 @@ A typed reader decodes the usual fields of one endpoint without nodes. It gives 
 `Node` reader gives, or raises Unsure: then the `Node` reader decides, and says what is wrong.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 import msgspec
@@ -207,25 +207,6 @@ def count_separators(data: bytes) -> tuple[int, int]:
     return data.count(b","), data.count(b"[") + data.count(b"{")
 
 
-# Keeps quotes and brackets, which all become braces.
-_TO_BRACES = bytes.maketrans(b"[]", b"{}")
-_NO_STRUCTURE = bytes(set(range(256)) - set(b'"[]{}'))
-
-
-def is_deeper_than(most: int, data: bytes) -> bool:
-    """Return whether JSON is nested deeper than `most` levels; undefined for invalid JSON."""
-    structure = data.replace(b"\\\\", b"").replace(b'\\"', b"")
-    structure = structure.translate(_TO_BRACES, _NO_STRUCTURE).replace(b'""', b"")
-    # Every second piece between quotes is outside strings.
-    braces = b"".join(structure.split(b'"')[::2])
-    levels = 0
-    while braces and levels <= most:
-        # Remove the innermost level of all that is nested.
-        braces = braces.replace(b"{}", b"")
-        levels += 1
-    return levels > most
-
-
 def _outside_strings(data: bytes) -> Iterator[bytes]:
     """Yield the parts of JSON that are outside strings, slice by slice."""
     inside, escaped = False, b""
@@ -246,23 +227,47 @@ class TypedBody(msgspec.Struct, forbid_unknown_fields=True):
     """Base of the typed values. Unknown fields are not skipped, since skipping checks nothing."""
 
 
-def body_decoder(kind: type[T]) -> Callable[[bytes, Limits], T]:
-    """Return a function that decodes a body of this type within limits; it raises Unsure."""
+# Levels of a body around its untyped values, at most.
+_TYPED_LEVELS = 4
+
+
+def body_decoder(
+    kind: type[T], untyped: Callable[[T], Iterable[Json]]
+) -> Callable[[bytes, Limits], T]:
+    """Return a function that decodes a body of this type within limits; it raises Unsure. `untyped`
+    returns the values of a decoded body whose types do not limit their depth."""
     decode = msgspec.json.Decoder(kind).decode
 
     def decode_within(body: bytes, limits: Limits) -> T:
-        commas, openings = count_separators(body)
         try:
-            if commas + openings >= limits.nodes or (
-                openings >= limits.depth and is_deeper_than(limits.depth, body)
-            ):
+            if len(body) >= limits.nodes and sum(count_separators(body)) >= limits.nodes:
                 # Only decoded values tell how many they are.
                 read_body(body, limits)
-            return decode(body)
+            value = decode(body)
         except (WireError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise Unsure from error
+        # Each level has a bracket.
+        if body.count(b"{") + body.count(b"[") >= limits.depth and _is_deeper(
+            untyped(value), limits.depth - _TYPED_LEVELS
+        ):
+            raise Unsure
+        return value
 
     return decode_within
+
+
+def _is_deeper(values: Iterable[Json], most: int) -> bool:
+    """Return whether any value is nested deeper than `most` levels."""
+    level = [value for value in values if isinstance(value, dict | list)]
+    while level and most > 0:
+        most -= 1
+        level = [
+            child
+            for value in level
+            for child in (value.values() if isinstance(value, dict) else value)
+            if isinstance(child, dict | list)
+        ]
+    return bool(level)
 
 
 def require(value: T | None) -> T:

@@ -1,4 +1,4 @@
-"""Values and levels are counted without being made: never too many values, seldom too few."""
+"""Values are counted without being made: never too many of them, and seldom too few."""
 
 import json
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.wire import body
-from scenarios_app.wire.body import is_deeper_than, more_values_than
+from scenarios_app.wire.body import more_values_than
 
 TEXT = st.text(st.sampled_from('",[]{}\\\\\\né'), max_size=12)
 JSON = st.recursive(
@@ -58,20 +58,3 @@ def test_separators_in_strings_do_not_count(value: Json, ascii_only: bool, piece
 @pytest.mark.parametrize("data", [b"", b"\\", b'"', b'"\\', b"[" * 9, b",,,", b"\xff" * 3])
 def test_invalid_json_is_counted_too(data: bytes) -> None:
     assert more_values_than(2, data) == (data in (b"[" * 9, b",,,"))
-
-
-def depth_of(value: Json) -> int:
-    if not isinstance(value, dict | list):
-        return 0
-    inner = value.values() if isinstance(value, dict) else value
-    return 1 + max(map(depth_of, inner), default=0)
-
-
-@given(JSON, st.booleans())
-def test_the_depth_of_json_is_exact_whatever_its_strings_hold(
-    value: Json, ascii_only: bool
-) -> None:
-    data = json.dumps(value, ensure_ascii=ascii_only).encode()
-    depth = depth_of(value)
-    assert not is_deeper_than(depth, data) or depth == 0
-    assert depth == 0 or is_deeper_than(depth - 1, data)

@@ -3,7 +3,7 @@
 A field of type `None` must be null or missing: with a value, the request is not a usual one.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any
 
@@ -47,17 +47,17 @@ class _ToolCall(TypedBody):
     type: str
     function: _Function | None = None
     custom: _Custom | None = None
-    index: Any = None
+    index: int | None = None
 
 
 class _Message(TypedBody):
     role: str
     content: str | list[_Part] | None = None
-    name: Any = None
+    name: str | None = None
     refusal: str | None = None
     tool_calls: list[_ToolCall] | None = None
     tool_call_id: str | None = None
-    annotations: Any = None
+    annotations: list[Any] | None = None
     audio: None = None
     function_call: None = None
     reasoning: None = None
@@ -70,7 +70,7 @@ class _Definition(TypedBody):
     description: str | None = None
     parameters: dict[str, Any] | None = None
     format: dict[str, Any] | None = None
-    strict: Any = None
+    strict: bool | None = None
 
 
 class _Tool(TypedBody):
@@ -102,8 +102,8 @@ class _ChatBody(TypedBody):
     reasoning_effort: str | None = None
     frequency_penalty: float | None = None
     presence_penalty: float | None = None
-    logit_bias: dict[str, Any] | None = None
-    modalities: list[Any] | None = None
+    logit_bias: dict[str, float] | None = None
+    modalities: list[str] | None = None
     parallel_tool_calls: bool | None = None
     prediction: dict[str, Any] | None = None
     prompt_cache_key: str | None = None
@@ -125,7 +125,19 @@ class _ChatBody(TypedBody):
     top_logprobs: None = None
 
 
-_decode = body_decoder(_ChatBody)
+def _untyped(body: _ChatBody) -> Iterator[Json]:
+    """Yield the values that may be nested to any depth."""
+    yield from (body.tool_choice, body.response_format, body.prediction)
+    yield from (body.prompt_cache_options, body.web_search_options)
+    for message in body.messages:
+        yield message.annotations
+    for tool in body.tools or ():
+        for offered in (tool.function, tool.custom):
+            if offered is not None:
+                yield from (offered.parameters, offered.format)
+
+
+_decode = body_decoder(_ChatBody, _untyped)
 
 
 def read_typed_chat(

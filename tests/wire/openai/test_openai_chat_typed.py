@@ -1,9 +1,11 @@
 """Typed reading of chat requests: the same result as the `Node` reader, or none."""
 
 import json
+from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -12,7 +14,7 @@ from scenarios_app.wire.base import Call
 from scenarios_app.wire.body import Limits, Unsure, read_body
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.chat_request import read_chat
-from scenarios_app.wire.openai.chat_typed import read_typed_chat
+from scenarios_app.wire.openai.chat_typed import _ChatBody, read_typed_chat
 from scenarios_app.wire.openai.wire import WIRE, WIRES_BY_DIALECT
 
 PATH = "/v1/chat/completions"
@@ -94,15 +96,17 @@ UNUSUAL: dict[str, tuple[Any, ...]] = {
 }
 
 
-def read_both(body: bytes, **params: str) -> tuple[CanonicalRequest | None, Any]:
+def read_both(
+    body: bytes, limits: Limits = LIMITS, **params: str
+) -> tuple[CanonicalRequest | None, Any]:
     """Return what the typed reader gives, None if it is unsure, and what the other one gives."""
     call = Call("POST", PATH, {}, {"a": "b"}, body)
     try:
-        typed = read_typed_chat(call, ENDPOINT, params, LIMITS)
+        typed = read_typed_chat(call, ENDPOINT, params, limits)
     except Unsure:
         typed = None
     try:
-        return typed, read_chat(call, ENDPOINT, params, read_body(body, LIMITS))
+        return typed, read_chat(call, ENDPOINT, params, read_body(body, limits))
     except WireError as error:
         return typed, error
 
@@ -154,6 +158,63 @@ def test_many_brackets_and_commas_in_texts_are_within_the_limits() -> None:
     assert typed == expected is not None
     typed, expected = read_both(body_with(user="[" * 50))
     assert typed == expected is not None
+
+
+def nested(levels: int) -> Any:
+    value: Any = {}
+    for level in range(levels - 1):
+        value = {"a": value} if level % 2 else {"a": [value], "b": 1}
+    return value
+
+
+UNTYPED: dict[str, Callable[[Any], dict[str, Any]]] = {
+    "annotations": lambda value: {"messages": [{**MESSAGES[4], "annotations": [value]}]},
+    "parameters": lambda value: {"tools": [function_tool(parameters=value)]},
+    "format": lambda value: {"tools": [function_tool(format=value)]},
+    "custom": lambda value: {"tools": [{**TOOL, "custom": {"name": "g", "format": value}}]},
+    "response_format": lambda value: {"response_format": {"type": "text", "a": value}},
+    "tool_choice": lambda value: {"tool_choice": {"type": "function", "a": value}},
+    "prediction": lambda value: {"prediction": value},
+    "prompt_cache_options": lambda value: {"prompt_cache_options": value},
+    "web_search_options": lambda value: {"web_search_options": value},
+}
+
+
+def function_tool(**fields: Any) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": "f", **fields}}
+
+
+@pytest.mark.parametrize("name", UNTYPED)
+def test_deep_value_of_any_field_is_never_read_beyond_the_limit(name: str) -> None:
+    limits = replace(LIMITS, depth=20)
+    read = [read_both(body_with(**UNTYPED[name](nested(n))), limits) for n in range(1, 30)]
+    assert all(typed in (None, expected) for typed, expected in read)
+    assert isinstance(read[-1][1], WireError)
+    assert read[0][0] is not None or name == "tool_choice"
+
+
+def test_each_field_without_a_type_is_tried_with_deep_values() -> None:
+    types = msgspec.inspect.type_info(_ChatBody)
+    fields = {field.name for field in fields_of_any_depth(types)}
+    assert fields == {*UNTYPED, "format"} - {"custom"}
+
+
+def fields_of_any_depth(type_: Any) -> Iterator[msgspec.inspect.Field]:
+    """Yield the fields below a type whose values may hold JSON of any depth."""
+    for field in getattr(type_, "fields", ()):
+        if any(isinstance(inner, msgspec.inspect.AnyType) for inner in types_in(field.type)):
+            yield field
+        for inner in types_in(field.type):
+            yield from fields_of_any_depth(inner)
+
+
+def types_in(type_: Any) -> Iterator[Any]:
+    """Yield a type and those inside it, without those of the fields of a struct."""
+    yield type_
+    for name in ("types", "item_type", "value_type"):
+        inner = getattr(type_, name, ())
+        for each in inner if isinstance(inner, tuple) else (inner,):
+            yield from types_in(each)
 
 
 def test_deployment_stands_for_a_missing_model() -> None:
