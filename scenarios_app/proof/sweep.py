@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from scenarios_app.proof.outcome import Observation, first_difference
 from scenarios_app.proof.plan import Cell, all_cells, find_cell, in_order
 from scenarios_app.proof.program import Interrupted, run_program
 from scenarios_app.testing.control import Control
-from scenarios_app.testing.process import ServerOptions, server_process
+from scenarios_app.testing.process import ServerOptions, controlled_server
 from scenarios_app.verdict.fault_kinds import Answer
 from scenarios_app.verdict.survival import version_of
 
@@ -169,8 +169,7 @@ def unused_steps(verdict: Mapping[str, Any]) -> list[str]:
 
 def _bench(stack: ExitStack, options: SweepOptions) -> Bench:
     server = ServerOptions(options.documents, options.fixtures)
-    base_url, _ = stack.enter_context(server_process(server))
-    return Bench(options, stack.enter_context(closing(Control(base_url))))
+    return Bench(options, stack.enter_context(controlled_server(server)))
 
 
 def clean_run(bench: Bench, options: SweepOptions) -> Observation:

@@ -8,13 +8,13 @@ import threading
 import warnings
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from scenarios_app.testing.control import ServerFailed
+from scenarios_app.testing.control import Control, ServerFailed
 
 READY = "mockllm ready on "
 MESSAGE_PREFIX = "mockllm: "
@@ -59,6 +59,14 @@ def server_process(options: ServerOptions) -> Iterator[tuple[str, int]]:
             yield base_url, process.pid
         finally:
             finalizer()
+
+
+@contextmanager
+def controlled_server(options: ServerOptions | None = None) -> Iterator[Control]:
+    """Run a server; yield a client of its control API. Raises ServerFailed."""
+    server = server_process(options or ServerOptions())
+    with server as (base_url, _), closing(Control(base_url)) as control:
+        yield control
 
 
 def _start(directory: Path, options: ServerOptions) -> tuple["subprocess.Popen[str]", str]:
