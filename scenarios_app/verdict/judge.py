@@ -5,45 +5,19 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.scenario import Step
-from scenarios_app.verdict import socket_rules
-from scenarios_app.verdict.conversation_rules import (
-    PROMPT_CACHE_BROKEN,
-    TOOL_ARGUMENTS_OUTSIDE_SCHEMA,
-    TOOL_NOT_OFFERED,
-    TOOL_RESULT_MISSING,
-    TOOL_RESULT_UNKNOWN,
-)
+from scenarios_app.verdict import conversation_rules, socket_rules, transport_rules
 from scenarios_app.verdict.session import Finding, JudgedExchange, JudgedSession, Rule, is_failing
-from scenarios_app.verdict.transport_rules import (
-    NO_BACK_OFF,
-    RETRIED_UNRETRYABLE,
-    RETRIES_UNDECIDED,
-    RETRY_AFTER_IGNORED,
-    STREAM_CLOSED_EARLY,
-    TRUNCATED_TAKEN_AS_COMPLETE,
-    USAGE_UNREAD,
-)
 
 # Wildcard for every name in a list.
 ALL = "*"
 SCHEME = "sha256:"
 RULES: tuple[Rule, ...] = (
-    RETRY_AFTER_IGNORED,
-    NO_BACK_OFF,
-    RETRIED_UNRETRYABLE,
-    RETRIES_UNDECIDED,
-    TRUNCATED_TAKEN_AS_COMPLETE,
-    STREAM_CLOSED_EARLY,
-    USAGE_UNREAD,
-    TOOL_RESULT_MISSING,
-    TOOL_RESULT_UNKNOWN,
-    TOOL_ARGUMENTS_OUTSIDE_SCHEMA,
-    TOOL_NOT_OFFERED,
-    PROMPT_CACHE_BROKEN,
+    *transport_rules.RULES,
+    *conversation_rules.RULES,
     *socket_rules.RULES,
 )
 
@@ -61,17 +35,10 @@ def receipt(scripts: Mapping[str, Json], exchanges: Iterable[JudgedExchange]) ->
 
 def _hashed_fields(exchange: JudgedExchange) -> Json:
     client_left = exchange.outcome == "client_gone"
-    body: list[Json] = [] if client_left else [exchange.response_body, exchange.response_bytes]
-    return [
-        [
-            exchange.method,
-            exchange.path,
-            dict(exchange.query),
-            exchange.request_body,
-            exchange.request_bytes,
-        ],
-        [exchange.status, exchange.outcome, *body],
-    ]
+    sent: list[Json] = [] if client_left else [exchange.response_body, exchange.response_bytes]
+    body: list[Json] = [exchange.request_body, exchange.request_bytes]
+    request: list[Json] = [exchange.method, exchange.path, dict(exchange.query), *body]
+    return [request, [exchange.status, exchange.outcome, *sent]]
 
 
 def _digest(value: Json) -> str:
@@ -145,7 +112,7 @@ class Verdict:
     unmatched: tuple[UnmatchedRequest, ...] = ()
     violations: tuple[Violation, ...] = ()
     unserved: tuple[UnservedStep, ...] = ()
-    findings: tuple[Finding, ...] = field(default=())
+    findings: tuple[Finding, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -163,15 +130,14 @@ def judge(
 
     `asked` are the providers of the run's requests, by default those of the session's.
     """
+    providers = session.asked if asked is None else asked
     return Verdict(
         session.name,
         strict=options.strict,
         requests=len(session.exchanges),
         unmatched=tuple(_unmatched_requests(session)),
         violations=tuple(_violations(session)),
-        unserved=tuple(
-            _unserved_steps(session, options, session.asked if asked is None else asked)
-        ),
+        unserved=tuple(_unserved_steps(session, options, providers)),
         findings=tuple(_findings(session, options.ignored)),
     )
 
@@ -189,7 +155,9 @@ def judge_run(sessions: Iterable[JudgedSession], options: VerdictOptions) -> Ver
         verdicts.append(verdict)
         unserved_own += [step for step in verdict.unserved if step.session is not None]
         shared = {(s.scenario, s.step): s for s in verdict.unserved if s.session is None}
-        served |= set(_required_shared_steps(session, options)) - shared.keys()
+        required = _required_steps(session, options)
+        labels = {(name, step.label) for name, step in required if name not in session.own}
+        served |= labels - shared.keys()
         unserved_shared |= shared
     never_served = [step for key, step in unserved_shared.items() if key not in served]
     return Verdict(
@@ -237,15 +205,6 @@ def _never_asked(step: Step, asked: frozenset[str]) -> str:
     if any(name is None or name in asked for name in names):
         return ""
     return " or ".join(name for name in names if name)
-
-
-def _required_shared_steps(
-    session: JudgedSession, options: VerdictOptions
-) -> Iterator[tuple[str, str]]:
-    """Yield scenario and label of required steps that do not belong to this session alone."""
-    for name, step in _required_steps(session, options):
-        if name not in session.own:
-            yield name, step.label
 
 
 def _required_steps(session: JudgedSession, options: VerdictOptions) -> Iterator[tuple[str, Step]]:

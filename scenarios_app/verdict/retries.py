@@ -92,14 +92,10 @@ def consecutive_retries(requests: Iterable[JudgedExchange]) -> Iterator[Retry]:
 
 def is_retryable(exchange: JudgedExchange) -> bool:
     """True if a retry of a failed request may succeed, by `x-should-retry` or its status."""
-    match exchange.response_headers.get("x-should-retry", "").lower():
-        case "true":
-            return True
-        case "false":
-            return False
-        case _:
-            status = exchange.status
-            return exchange.broken or status in _RETRYABLE or status >= _SERVER_ERROR
+    if (wish := exchange.response_headers.get("x-should-retry", "").lower()) in ("true", "false"):
+        return wish == "true"
+    status = exchange.status
+    return exchange.broken or status in _RETRYABLE or status >= _SERVER_ERROR
 
 
 def requested_wait(exchange: JudgedExchange) -> float | None:
@@ -121,7 +117,7 @@ def _parse_number(text: str) -> float | None:
         number = float(text)
     except ValueError:
         return None
-    return number if 0 <= number < float("inf") else None
+    return number if 0 <= number < inf else None
 
 
 def _retry_time(failed: JudgedExchange) -> float:

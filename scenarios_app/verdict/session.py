@@ -208,18 +208,16 @@ def _texts(value: Any) -> Iterator[str]:
     match value:
         case {"choices": [{"index": int(index)}, *_]} if index:
             return
-        case {"choices": [{"delta": {"content": str(text)}}, *_]}:
-            yield text
-        case {"choices": [{"message": {"content": str(text)}}, *_]}:
-            yield text
-        case {"choices": [{"text": str(text)}, *_]}:
-            yield text
-        case {"type": "response.output_text.delta", "delta": str(text)}:
+        case (
+            {"choices": [{"delta": {"content": str(text)}}, *_]}
+            | {"choices": [{"message": {"content": str(text)}}, *_]}
+            | {"choices": [{"text": str(text)}, *_]}
+            | {"type": "response.output_text.delta", "delta": str(text)}
+            | {"type": "content_block_delta", "delta": {"type": "text_delta", "text": str(text)}}
+        ):
             yield text
         case {"object": "response", "output": list(items)}:
             yield from (text for item in items for text in _message_texts(item))
-        case {"type": "content_block_delta", "delta": {"type": "text_delta", "text": str(text)}}:
-            yield text
         case {"type": "message", "content": list()}:
             yield from _message_texts(value)
         case {"candidates": [{"content": {"parts": list(parts)}}, *_]}:
@@ -236,9 +234,6 @@ def _message_texts(message: Any) -> Iterator[str]:
 
 def _part_text(part: Any) -> str:
     match part:
-        case {"thought": True}:
-            return ""
-        case {"text": str(text)}:
+        case {"text": str(text)} if part.get("thought") is not True:
             return text
-        case _:
-            return ""
+    return ""
