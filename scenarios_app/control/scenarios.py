@@ -67,22 +67,20 @@ def scenario_store(session: str | None) -> ScenarioStore:
 
 
 class ScenarioListView(ScenarioView):
-    @documented("list_scenarios", query=SessionQuery, answers={200: (ScenariosBody, "By name.")})
+    @documented("list_scenarios", ScenariosBody, "By name.", query=SessionQuery)
     def get(self, request: Request) -> Response:
         """Every scenario, enabled or not."""
         listed = self.store().list_all()
-        return Response(
-            {
-                "scenarios": [dump(document) for document in listed.documents],
-                "problems": [asdict(problem) for problem in listed.problems],
-            }
-        )
+        problems = list(map(asdict, listed.problems))
+        return Response({"scenarios": list(map(dump, listed.documents)), "problems": problems})
 
     @documented(
         "add_scenarios",
+        DOCUMENT,
+        "They are there.",
+        status=201,
         query=SessionQuery,
         body=DOCUMENT,
-        answers={201: (DOCUMENT, "They are there.")},
         errors=(409,),
     )
     def post(self, request: Request) -> Response:
@@ -94,22 +92,19 @@ class ScenarioListView(ScenarioView):
 
 
 class ScenarioDetailView(ScenarioView):
-    @documented(
-        "read_scenario",
-        query=SessionQuery,
-        answers={200: (SCENARIO, "The scenario.")},
-        errors=(404, 409),
-    )
+    @documented("read_scenario", SCENARIO, "The scenario.", query=SessionQuery, errors=(404, 409))
     def get(self, request: Request, name: str) -> Response:
         """One scenario, as a document to load again."""
         return Response(dump(self.store().get(name)))
 
     @documented(
         "put_scenario",
+        SCENARIO,
+        "It took the place of another.",
         query=SessionQuery,
         body=DOCUMENT,
-        answers={200: (SCENARIO, "It took the place of another."), 201: (SCENARIO, "It is new.")},
         errors=(404,),
+        also={201: (SCENARIO, "It is new.")},
     )
     def put(self, request: Request, name: str) -> Response:
         """Create a scenario or replace it, which makes sessions forget what they know of it."""
@@ -119,10 +114,7 @@ class ScenarioDetailView(ScenarioView):
         return Response(dump(document), status=201 if new else 200)
 
     @documented(
-        "delete_scenario",
-        query=SessionQuery,
-        answers={204: (None, "It is gone.")},
-        errors=(404,),
+        "delete_scenario", None, "It is gone.", status=204, query=SessionQuery, errors=(404,)
     )
     def delete(self, request: Request, name: str) -> Response:
         """Delete a scenario, and what sessions know of it."""
@@ -140,9 +132,11 @@ class ScenarioStepsView(ScenarioView):
 
     @documented(
         "push_step",
+        SCENARIO,
+        "The scenario with its new step.",
+        status=201,
         query=SessionQuery,
         body=STEP,
-        answers={201: (SCENARIO, "The scenario with its new step.")},
         errors=(404, 409),
     )
     def post(self, request: Request, name: str) -> Response:

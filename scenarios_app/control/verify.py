@@ -21,8 +21,8 @@ from scenarios_app.control.kit import (
     journal_completeness,
     rows_of_session,
 )
-from scenarios_app.control.matches import MatchCount, count_matches
-from scenarios_app.control.sessions import resolve_session
+from scenarios_app.control.matches import NearRequest, count_matches
+from scenarios_app.control.sessions import find_session
 from scenarios_app.engine.document import load_match
 
 
@@ -77,27 +77,25 @@ class VerifiedBody(JournalledBody):
 
 
 class VerifyView(ControlView):
-    @documented("verify", body=VerifyBody, answers={200: (VerifiedBody, "Whether it holds.")})
+    @documented("verify", VerifiedBody, "Whether it holds.", body=VerifyBody)
     def post(self, request: Request) -> Response:
         """Count the requests in the journal that a step with this match would have answered."""
         fields = self.read_body(VerifyBody)
         match = load_match(fields["match"])
-        session = None if fields["session"] is None else resolve_session(fields["session"])
+        session = find_session(fields["session"])
         flush_journal()
         result = count_matches(match, rows_of_session(session))
         least, most = _bounds(**fields.get("count", {"at_least": 1}))
         few = result.count < least
         journal = journal_completeness(session)
         many = most is not None and result.count + len(result.unjudged) + journal["lost"] > most
-        return Response(
-            {
-                "passed": not few and not many,
-                "count": result.count,
-                "nearest": _nearest_body(result) if few else [],
-                "unjudged": [{"id": str(uid), "reason": reason} for uid, reason in result.unjudged],
-                **journal,
-            }
-        )
+        body = {
+            "passed": not few and not many,
+            "count": result.count,
+            "nearest": list(map(_near_body, result.nearest)) if few else [],
+            "unjudged": [{"id": str(uid), "reason": reason} for uid, reason in result.unjudged],
+        }
+        return Response(body | journal)
 
 
 def _bounds(
@@ -106,14 +104,6 @@ def _bounds(
     return (at_least, at_most) if equals is None else (equals, equals)
 
 
-def _nearest_body(result: MatchCount) -> list[dict[str, Any]]:
-    return [
-        {
-            "id": str(near.row.uid),
-            "session": near.row.session,
-            "provider": near.row.provider,
-            "path": near.row.path,
-            "mismatches": [asdict(mismatch) for mismatch in near.mismatches],
-        }
-        for near in result.nearest
-    ]
+def _near_body(near: NearRequest) -> dict[str, Any]:
+    row = {name: getattr(near.row, name) for name in ("session", "provider", "path")}
+    return {"id": str(near.row.uid), **row, "mismatches": list(map(asdict, near.mismatches))}
