@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from scenarios_app.proof.experiment import REPORTS, CellResult, Experiment, write_report
+from scenarios_app.proof.experiment import REPORTS, CellResult, Experiment
 from scenarios_app.proof.plan import BadCell, Cell
 from scenarios_app.proof.sweep import INTERRUPTED, Budget, CannotSweep, SweepOptions, sweep
 from scenarios_app.testing.control import ServerFailed
@@ -17,6 +17,8 @@ from scenarios_app.testing.documents import to_documents
 from scenarios_app.testing.run import CannotRun, add_sources, refuse, split
 
 FAILED, NOT_SWEPT, STOPPED = 1, 2, 130
+# Fields of SweepOptions that options of the command line have the names of.
+_AS_OPTION = ("kinds", "steps", "only", "seed", "jobs", "timeout")
 FAIL_UNDER = "fail the sweep if the score is lower, instead of by outcomes"
 
 
@@ -86,13 +88,8 @@ def run(experiment: Experiment, namespace: Namespace, command: Sequence[str]) ->
             command,
             to_documents(namespace.scenario),
             namespace.fixture,
-            kinds=namespace.kinds,
-            steps=namespace.steps,
-            only=namespace.only,
-            seed=namespace.seed,
             budget=Budget(namespace.budget, namespace.seconds),
-            jobs=namespace.jobs,
-            timeout=namespace.timeout,
+            **{name: getattr(namespace, name) for name in _AS_OPTION},
         )
         result = sweep(options, progress=_progress())
     except (CannotRun, CannotSweep, BadCell, ServerFailed) as error:
@@ -113,9 +110,7 @@ def run(experiment: Experiment, namespace: Namespace, command: Sequence[str]) ->
         return shlex.join(["mockllm", experiment.name, *sources, *only, "--", *command])
 
     print(experiment.text(result, fail_on, again))
-    for name, report in experiment.reports.items():
-        if (file := getattr(namespace, name)) is not None:
-            write_report(file, report(result, fail_on, again))
+    experiment.write_reports(result, vars(namespace), fail_on, again)
     if result.left_out_because == INTERRUPTED:
         return STOPPED
     return FAILED if experiment.fails(result, fail_on, fail_under) else 0

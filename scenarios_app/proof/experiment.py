@@ -8,30 +8,26 @@ from typing import Any, Protocol, TypeAlias
 
 from scenarios_app.proof.outcome import Judgement, Observation
 from scenarios_app.proof.plan import Cell, Place
+from scenarios_app.proof.program import ProgramRun
 from scenarios_app.verdict.fault_kinds import Answer, Kind
 
 
 @dataclass(frozen=True, slots=True)
 class CellResult:
-    """A cell that was run; what follows its judgement is that of its run."""
+    """A cell that was run, with the end and the requests of its run."""
 
     cell: Cell
     judgement: Judgement
-    exit_code: int
-    seconds: float
-    output: str
+    program: ProgramRun
     transcript: Sequence[Mapping[str, Any]]
-    hung: bool = False
 
 
 @dataclass(slots=True)
 class Sweep:
     """The cells of a sweep and the results so far; `left_out_because` says why others have none.
-
     `clean` is the run without changes: its exit code, seconds and number of requests. `unused` are
     the steps from which no answer came. `versions` are those of the common scenarios, by name.
-    Sweeps of tests have no `command`.
-    """
+    Sweeps of tests have no `command`."""
 
     cells: Sequence[Cell]
     seed: int = 0
@@ -65,12 +61,10 @@ ReportText: TypeAlias = Callable[[Sweep, Sequence[str], Again], str]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Experiment:
-    """A kind of sweep: its changes, its judgement of a run, and its reports.
-
-    `cells_of` yields the cells of these kinds at an answer of the clean run, given its place and a
-    name for it. `outcomes` have their meanings; a sweep fails by those in `fail_on`. An experiment
-    with a `score`, from 0 to 1, can fail by a smaller one than wanted.
-    """
+    """A kind of sweep: its changes, its judgement of a run, and its reports. `cells_of` yields the
+    cells of these kinds at an answer of the clean run, given its place and a name for it.
+    `outcomes` have their meanings; a sweep fails by those in `fail_on`. An experiment with a
+    `score`, from 0 to 1, can fail by a smaller one than wanted."""
 
     name: str
     help: str
@@ -103,7 +97,11 @@ class Experiment:
             return wanted
         return self.fail_on if fail_under is None else ()
 
-
-def write_report(file: Path, text: str) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text, encoding="utf-8")
+    def write_reports(
+        self, sweep: Sweep, files: Mapping[str, Path | None], fail_on: Sequence[str], again: Again
+    ) -> None:
+        """Write the reports for which there is a file."""
+        for name, report in self.reports.items():
+            if file := files[name]:
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(report(sweep, fail_on, again), encoding="utf-8")

@@ -121,8 +121,8 @@ def _cell_body(result: CellResult, again: Again) -> dict[str, Any]:
         "fault": cell.kind.label,
         "kind": cell.kind.name,
         "outcome": {"loud": "failed_loudly", "silent": "failed_silently"}.get(outcome, outcome),
-        "exit": result.exit_code,
-        "seconds": round(result.seconds, 3),
+        "exit": result.program.code,
+        "seconds": round(result.program.seconds, 3),
         "why": result.judgement.reason,
         "repeat": again(cell),
     }
@@ -131,10 +131,10 @@ def _cell_body(result: CellResult, again: Again) -> dict[str, Any]:
 def junit_report(sweep: Sweep, fail_on: Sequence[str], again: Again) -> str:
     """Return a JUnit case for each cell that was run; those in `fail_on` fail."""
     cases = []
-    for result in _in_matrix_order(sweep):
-        outcome, reason = result.judgement.outcome, result.judgement.reason
-        reasons = (f"{outcome}: {reason}",) if outcome in fail_on else ()
-        cases.append(Case(result.cell.place.step, result.cell.name, reasons))
+    for one in _in_matrix_order(sweep):
+        reason = f"{one.judgement.outcome}: {one.judgement.reason}"
+        reasons = (reason,) if one.judgement.outcome in fail_on else ()
+        cases.append(Case(one.cell.place.step, one.cell.name, reasons))
     return junit("mockllm torture", cases)
 
 
@@ -189,7 +189,7 @@ def _html_details(result: CellResult, again: Again) -> str:
         f"{result.judgement.outcome}</h2><p>{escape(result.judgement.reason)}</p>"
         f"<pre>{escape(again(result.cell))}</pre>"
         f"<details><summary>Output and requests</summary>"
-        f"<pre>{escape(tail(result.output, 60))}</pre><ol>{requests}</ol></details>"
+        f"<pre>{escape(tail(result.program.output, 60))}</pre><ol>{requests}</ol></details>"
     )
 
 
@@ -199,11 +199,11 @@ def _short(text: str | None) -> str:
 
 
 def _in_matrix_order(sweep: Sweep) -> list[CellResult]:
-    order = {kind.name: number for number, kind in enumerate(KINDS)}
+    names = [kind.name for kind in KINDS]
 
     def place_of(result: CellResult) -> tuple[str, int, int]:
         place = result.cell.place
-        return place.session, place.number, order[result.cell.kind.name]
+        return place.session, place.number, names.index(result.cell.kind.name)
 
     return sorted(sweep.results.values(), key=place_of)
 
