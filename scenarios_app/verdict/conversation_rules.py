@@ -174,10 +174,8 @@ def _turn_key(request: CanonicalRequest, count: int) -> _TurnKey:
 def _previous_turn(
     earlier: Mapping[_TurnKey, Sequence[JudgedExchange]], request: CanonicalRequest
 ) -> JudgedExchange | None:
-    """Return the exchange whose response is the latest assistant message of the request.
-
-    Of several, one whose prefix the request leaves unchanged is preferred.
-    """
+    """Return the exchange whose response is the latest assistant message of the request. Of
+    several, one whose prefix the request leaves unchanged is preferred."""
     for count in range(len(request.messages) - 2, 0, -1):
         if request.messages[count].role != "assistant":
             continue

@@ -15,20 +15,14 @@ from scenarios_app.verdict.session import Finding, JudgedExchange, JudgedSession
 # Wildcard for every name in a list.
 ALL = "*"
 SCHEME = "sha256:"
-RULES: tuple[Rule, ...] = (
-    *transport_rules.RULES,
-    *conversation_rules.RULES,
-    *socket_rules.RULES,
-)
+RULES: tuple[Rule, ...] = (*transport_rules.RULES, *conversation_rules.RULES, *socket_rules.RULES)
 
 
 def receipt(scripts: Mapping[str, Json], exchanges: Iterable[JudgedExchange]) -> str:
-    """Return the hash of a run; `scripts` are its scenario documents by name.
-
-    Hashed are method, path, query and body of each request, and status, outcome and body of each
-    response; not headers, times and journal ids. The order of exchanges makes no difference. The
-    body is left out if the client closed the connection, since how much was sent is chance.
-    """
+    """Return the hash of a run; `scripts` are its scenario documents by name. Hashed are method,
+    path, query and body of each request, and status, outcome and body of each response; not
+    headers, times and journal ids. The order of exchanges makes no difference. The body is left out
+    if the client closed the connection, since how much was sent is chance."""
     digests = sorted(_digest(_hashed_fields(exchange)) for exchange in exchanges)
     return SCHEME + _digest([dict(sorted(scripts.items())), list(digests)])
 
@@ -74,9 +68,7 @@ class Violation:
 @dataclass(frozen=True, slots=True, order=True)
 class UnservedStep:
     """A step that never answered. `session` is None unless its scenario is a session's own.
-
-    `never_asked` is the step's provider, if no request was for that one; else it is empty.
-    """
+    `never_asked` is the step's provider, if no request was for that one; else it is empty."""
 
     scenario: str
     step: str
@@ -86,12 +78,9 @@ class UnservedStep:
 
 @dataclass(frozen=True, slots=True)
 class VerdictOptions:
-    """Options of a verdict.
-
-    Every step of `scenarios`, and of a session's own scenarios, has to answer, except `allowed`
-    ones (`SCENARIO` or `SCENARIO/STEP`). `ignored` are names of rules. If `strict`, warnings fail
-    the verdict.
-    """
+    """Options of a verdict. Every step of `scenarios`, and of a session's own scenarios, has to
+    answer, except `allowed` ones (`SCENARIO` or `SCENARIO/STEP`). `ignored` are names of rules. If
+    `strict`, warnings fail the verdict."""
 
     scenarios: frozenset[str] = frozenset()
     allowed: frozenset[str] = frozenset()
@@ -101,10 +90,8 @@ class VerdictOptions:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """All errors of a session, or of a whole run if `session` is None.
-
-    `requests` is the number of judged requests.
-    """
+    """All errors of a session, or of a whole run if `session` is None. `requests` is the number of
+    judged requests."""
 
     session: str | None
     strict: bool = False
@@ -126,10 +113,8 @@ def judge(
     *,
     asked: frozenset[str] | None = None,
 ) -> Verdict:
-    """Return the verdict on one session.
-
-    `asked` are the providers of the run's requests, by default those of the session's.
-    """
+    """Return the verdict on one session. `asked` are the providers of the run's requests, by
+    default those of the session's."""
     providers = session.asked if asked is None else asked
     return Verdict(
         session.name,

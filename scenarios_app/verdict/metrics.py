@@ -39,11 +39,8 @@ class CountsMessage(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class RunCounts:
-    """The merged counts of all processes.
-
-    `observed` requests were checked against the conditions before their journal rows were
-    deleted. `whole` is false if a process exceeded MAX_STEPS.
-    """
+    """The merged counts of all processes. `observed` requests were checked against the conditions
+    before their journal rows were deleted. `whole` is false if a process exceeded MAX_STEPS."""
 
     coverage: CoverageData
     requests: int
@@ -142,10 +139,8 @@ class StepCounts:
 def merge_counts(
     messages: Collection[CountsMessage], journaled: Collection[StepKey] = ()
 ) -> RunCounts:
-    """Add up the counts of all processes.
-
-    Steps in `journaled` that no process counts (it has ended) get one answer.
-    """
+    """Add up the counts of all processes. Steps in `journaled` that no process counts (it has
+    ended) get one answer."""
     served: Counter[StepKey] = Counter()
     for message in messages:
         for scenario, key, count in message["served"]:

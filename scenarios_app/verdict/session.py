@@ -97,12 +97,10 @@ class JudgedExchange:
 
 @dataclass(frozen=True)
 class JudgedSession:
-    """A session to be judged.
-
-    `exchanges` are ordered by arrival. `scenarios` are those visible to the session, by name;
-    `own` names those loaded into it alone. `served` are the steps that answered, also for
-    requests that left the journal. `violations` are those in the session's state.
-    """
+    """A session to be judged. `exchanges` are ordered by arrival. `scenarios` are those visible to
+    the session, by name; `own` names those loaded into it alone. `served` are the steps that
+    answered, also for requests that left the journal. `violations` are those in the session's
+    state."""
 
     name: str
     exchanges: tuple[JudgedExchange, ...] = ()
@@ -143,12 +141,10 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Something that clients must not do.
-
-    `looks_at` describes the evidence, `example` a client that breaks the rule. The level is
-    `warning` if the behaviour may be intended; warnings fail only strict verdicts. It is `note` if
-    the evidence does not decide who is at fault; notes never fail a verdict.
-    """
+    """Something that clients must not do. `looks_at` describes the evidence, `example` a client
+    that breaks the rule. The level is `warning` if the behaviour may be intended; warnings fail
+    only strict verdicts. It is `note` if the evidence does not decide who is at fault; notes never
+    fail a verdict."""
 
     name: str
     title: str
@@ -165,11 +161,9 @@ def is_failing(level: Level, *, strict: bool) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A rule that a client broke, or may have broken if `level` is `note`.
-
-    `request` is the id of the request that breaks it; `requests` are the ids of all that prove
-    it, in order, or of a note the first and the last.
-    """
+    """A rule that a client broke, or may have broken if `level` is `note`. `request` is the id of
+    the request that breaks it; `requests` are the ids of all that prove it, in order, or of a note
+    the first and the last."""
 
     rule: str
     level: Level
@@ -180,10 +174,8 @@ class Finding:
 
 
 def response_text(body: str) -> str:
-    """Return the text of a response's first choice, without reasoning and tool calls.
-
-    Of a stream that was cut, returns the text up to there.
-    """
+    """Return the text of a response's first choice, without reasoning and tool calls. Of a stream
+    that was cut, returns the text up to there."""
     return "".join(text for value in _json_values(body) for text in _texts(value))
 
 

@@ -114,10 +114,8 @@ class BadReport(ValueError):
 
 
 def merge_reports(reports: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the versions and results of JSON reports in one body, given their files' names.
-
-    Raises BadReport.
-    """
+    """Return the versions and results of JSON reports in one body, given their files' names. Raises
+    BadReport."""
     versions: dict[str, str] = {}
     cells: list[dict[str, str]] = []
     for file, report in reports:
@@ -144,9 +142,7 @@ def split_step(text: str, scenarios: Container[str]) -> tuple[str, str]:
 
 def worst_results(report: Mapping[str, Any]) -> dict[str, dict[tuple[str, str], str]]:
     """Return the results of a JSON report by scenario: the worst outcome of each kind at each step.
-
-    Scenarios without a version are left out: they are in the code of tests.
-    """
+    Scenarios without a version are left out: they are in the code of tests."""
     order = list(OUTCOMES)
     results: dict[str, dict[tuple[str, str], str]] = {}
     for cell in report["cells"]:
