@@ -48,10 +48,8 @@ class ServerOptions:
 
 @contextmanager
 def server_process(options: ServerOptions) -> Iterator[tuple[str, int]]:
-    """Run a server; yield its base URL and process id.
-
-    Raises ServerFailed if it does not start; its messages about settings become warnings.
-    """
+    """Run a server; yield its base URL and process id. Raises ServerFailed if it does not start;
+    its messages about settings become warnings."""
     with TemporaryDirectory(prefix="mockllm-") as directory:
         process, base_url = _start(Path(directory), options)
         finalizer = weakref.finalize(process, _stop, process)

@@ -141,11 +141,8 @@ def print_messages(lines: Iterable[str]) -> None:
 def upstream_settings(
     environment: Mapping[str, str], urls: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """Return the settings of a recording server.
-
-    Base URLs in `urls` (by provider) win over those of the environment. Raises ServerFailed for
-    one that no call may be sent to.
-    """
+    """Return the settings of a recording server. Base URLs in `urls` (by provider) win over those
+    of the environment. Raises ServerFailed for one that no call may be sent to."""
     entries = [part for part in environment.get(SETTING, "").split(",") if part.strip()]
     upstreams = {**public_upstreams(), **base_urls(environment)}
     try:

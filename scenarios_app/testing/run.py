@@ -114,10 +114,8 @@ def strip_separator(command: Sequence[str]) -> Sequence[str]:
 def command_environment(
     command: Sequence[str], base_url: str, *, key: str = API_KEY, records: bool = False
 ) -> Iterator[dict[str, str]]:
-    """Yield the environment in which a command's SDKs and coding agents use a server.
-
-    The API key is `key`; if the server `records`, real keys stay.
-    """
+    """Yield the environment in which a command's SDKs and coding agents use a server. The API key
+    is `key`; if the server `records`, real keys stay."""
     unset = set(UNSET)
     if records:
         variables = recorded_variables(base_url, environment=os.environ)
@@ -161,11 +159,9 @@ def run_command(
     variables: Mapping[str, str] | None = None,
     output: IO[str] | None = None,
 ) -> int:
-    """Run a command with its SDKs at a server; return its exit code as a shell does.
-
-    Signals are forwarded to it. It gets more `variables`; its standard output goes to `output`, or
-    to ours. Raises CannotRun.
-    """
+    """Run a command with its SDKs at a server; return its exit code as a shell does. Signals are
+    forwarded to it. It gets more `variables`; its standard output goes to `output`, or to ours.
+    Raises CannotRun."""
     prepared = command_environment(command, base_url, records=records)
     with prepared as environment, _forward_signals() as started:
         environment |= variables or {}
@@ -226,5 +222,4 @@ def print_verdict(control: Control, *, strict: bool = False, required: Sequence[
     verdict = control.send("GET", "verdict", strict="true" if strict else None, scenarios=names)
     sys.stdout.flush()
     print(f"mockllm: {verdict['text']}", file=sys.stderr)
-    passed: bool = verdict["passed"]
-    return passed
+    return verdict["passed"]

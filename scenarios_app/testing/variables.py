@@ -31,10 +31,8 @@ def unset_variables() -> tuple[str, ...]:
 
 
 def sdk_variables(base_url: str, api_key: str, *, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that point SDKs at a server; the key is the session.
-
-    The hosts that the `environment` reaches without a proxy are kept.
-    """
+    """Return the variables that point SDKs at a server; the key is the session. The hosts that the
+    `environment` reaches without a proxy are kept."""
     variables = {"MOCKLLM_URL": base_url}
     for upstream in upstreams().values():
         for name, path in upstream.base_url_variables:
@@ -58,11 +56,9 @@ def has_no_wire(host: str) -> bool:
 def command_variables(
     base_url: str, api_key: str, *, environment: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return the variables for a command: those of SDKs, and those that redirect Node.
-
-    Node's `fetch` then reaches the server also from clients that read no variable for their base
-    URL. If such a client has no key in the environment, it gets this one.
-    """
+    """Return the variables for a command: those of SDKs, and those that redirect Node. Node's
+    `fetch` then reaches the server also from clients that read no variable for their base URL. If
+    such a client has no key in the environment, it gets this one."""
     variables = sdk_variables(base_url, api_key, environment=environment)
     keys = {name for upstream in upstreams().values() for name in upstream.key_variables}
     missing = keys.difference(variables, unset_variables())
@@ -128,10 +124,8 @@ def base_urls(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def recorded_variables(base_url: str, *, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return `command_variables` for clients whose requests are forwarded.
-
-    They keep the keys of the environment; a provider without one gets the placeholder NO_KEY.
-    """
+    """Return `command_variables` for clients whose requests are forwarded. They keep the keys of
+    the environment; a provider without one gets the placeholder NO_KEY."""
     variables = command_variables(base_url, NO_KEY, environment=environment)
     key_variables = [upstream.key_variables for upstream in upstreams().values()]
     for names in (*key_variables, (_KEY_WITHOUT_WIRE,)):

@@ -55,13 +55,11 @@ class _Completions:
             message = response.json()["choices"][0]["message"]
             content, calls = message.get("content"), message.get("tool_calls")
         except (ValueError, KeyError, IndexError, TypeError, AttributeError):
-            raise AgentFailed(
-                f"{self._url} answers no chat completion: {_start(response)}"
-            ) from None
+            reason = f"{self._url} answers no chat completion: {_start(response)}"
+            raise AgentFailed(reason) from None
         if calls:
-            raise AgentFailed(
-                f"{self._url} answers with a tool call: an agent runs its tools itself"
-            )
+            reason = f"{self._url} answers with a tool call: an agent runs its tools itself"
+            raise AgentFailed(reason)
         if not isinstance(content, str):
             raise AgentFailed(f"{self._url} answers without text: {_start(response)}")
         self._messages.append({"role": "assistant", "content": content})
@@ -99,10 +97,9 @@ class _ChatApi:
 def _event(text: str) -> dict[str, Any]:
     """Return the JSON object of an event, empty if the stream was cut inside it."""
     try:
-        event: dict[str, Any] = json.loads(text)
+        return json.loads(text)
     except ValueError:
         return {}
-    return event
 
 
 def _post(http: httpx2.Client, url: str, body: Mapping[str, Any]) -> httpx2.Response:
@@ -135,11 +132,9 @@ def _start(response: httpx2.Response) -> str:
 def agent_command(
     command: Sequence[str], base_url: str, *, key: str, timeout: float, until: str = ""
 ) -> Iterator[Agent]:
-    """Run a command for one conversation, with its SDKs at a server; yield it as an agent.
-
-    A message is a line of its input. Its answer is the next line of its output, or the text before
-    the prompt `until`. Raises CannotRun.
-    """
+    """Run a command for one conversation, with its SDKs at a server; yield it as an agent. A
+    message is a line of its input. Its answer is the next line of its output, or the text before
+    the prompt `until`. Raises CannotRun."""
     prepared = command_environment(command, base_url, key=key)
     with prepared as environment, tempfile.TemporaryFile() as errors:
         process = start_command(

@@ -11,12 +11,7 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from scenarios_app.engine.document import DocumentError, dump, load_documents
-from scenarios_app.simulate.conversation import (
-    Agent,
-    SimulatedConversation,
-    scripts_of,
-    simulate,
-)
+from scenarios_app.simulate.conversation import Agent, SimulatedConversation, scripts_of, simulate
 from scenarios_app.simulate.report import json_report, junit_cases, text_report
 from scenarios_app.testing.control import TOKEN, Control, ServerFailed
 from scenarios_app.testing.documents import to_documents
@@ -152,8 +147,7 @@ def _server(url: str | None) -> Iterator[SharedServer]:
 def _session(server: SharedServer, name: str, key: str | None) -> Mockllm:
     """Return the fresh session of a conversation."""
     session = Mockllm(server.control, key) if key else server.session(name)
-    body = {"session": session.session, "scenarios": True}
-    server.control.send("POST", "reset", body)
+    server.control.send("POST", "reset", {"session": session.session, "scenarios": True})
     return session
 
 
@@ -168,10 +162,6 @@ def _agent(options: Namespace, command: Sequence[str], session: Mockllm | None) 
         return
     assert session is not None
     with agent_command(
-        command,
-        session.base_url,
-        key=session.api_key,
-        timeout=options.timeout,
-        until=options.until,
+        command, session.base_url, key=session.api_key, timeout=options.timeout, until=options.until
     ) as agent:
         yield agent
