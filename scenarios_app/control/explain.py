@@ -97,10 +97,11 @@ def explanation_body(explanation: Explanation) -> dict[str, Any]:
     decision = explanation.decision
     scenario = decision.scenario if decision else None
     winner = decision.step if decision else None
+    computed = "computed" if explanation.reply.status < 400 else "refused"
     return {
         "session": explanation.session,
         "provider": explanation.provider,
-        "kind": _kind(explanation),
+        "kind": decision.kind if decision else computed,
         "winner": scenario and {"scenario": scenario.name, "step": winner and winner.label},
         "violations": list(decision.violations) if decision else [],
         "steps": [_step_body(step) for step in explanation.steps],
@@ -108,12 +109,6 @@ def explanation_body(explanation: Explanation) -> dict[str, Any]:
         "whole": explanation.whole and _reply_fields(explanation.whole),
         "streamed": explanation.streamed and _reply_fields(explanation.streamed),
     }
-
-
-def _kind(explanation: Explanation) -> str:
-    if explanation.decision is not None:
-        return explanation.decision.kind
-    return "computed" if explanation.reply.status < 400 else "refused"
 
 
 def _step_body(step: ExplainedStep) -> dict[str, Any]:

@@ -85,7 +85,9 @@ class VerifyView(ControlView):
         session = find_session(fields["session"])
         flush_journal()
         result = count_matches(match, rows_of_session(session))
-        least, most = _bounds(**fields.get("count", {"at_least": 1}))
+        count = fields.get("count", {"at_least": 1})
+        least = count.get("equals", count.get("at_least", 0))
+        most = count.get("equals", count.get("at_most"))
         few = result.count < least
         journal = journal_completeness(session)
         many = most is not None and result.count + len(result.unjudged) + journal["lost"] > most
@@ -96,12 +98,6 @@ class VerifyView(ControlView):
             "unjudged": [{"id": str(uid), "reason": reason} for uid, reason in result.unjudged],
         }
         return Response(body | journal)
-
-
-def _bounds(
-    *, equals: int | None = None, at_least: int = 0, at_most: int | None = None
-) -> tuple[int, int | None]:
-    return (at_least, at_most) if equals is None else (equals, equals)
 
 
 def _near_body(near: NearRequest) -> dict[str, Any]:

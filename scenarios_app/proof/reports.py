@@ -87,7 +87,7 @@ def _sign(sweep: Sweep, cell: Cell | None) -> str:
 
 
 def _summary(sweep: Sweep) -> str:
-    counts = _counts(sweep)
+    counts = Counter(result.judgement.outcome for result in sweep.results.values())
     words = [f"{counts[outcome]} {outcome}" for outcome in OUTCOMES if counts[outcome]]
     cells = f"{len(sweep.results)} of {len(sweep.cells)} cells: {', '.join(words) or 'none run'}"
     if not sweep.left_out:
@@ -95,17 +95,14 @@ def _summary(sweep: Sweep) -> str:
     return f"{cells}\n{sweep.left_out} cells ({LEFT_OUT}) were left out: {sweep.left_out_because}"
 
 
-def _counts(sweep: Sweep) -> Counter[str]:
-    return Counter(result.judgement.outcome for result in sweep.results.values())
-
-
 def json_report(sweep: Sweep, fail_on: Sequence[str], again: Again) -> str:
     """Return the sweep as JSON. Only `seconds` differ between equal sweeps."""
+    answered = {split_step(cell.place.step, sweep.versions)[0] for cell in sweep.cells} - {""}
     body = {
         "seed": sweep.seed,
         "passed": not failed_cells(sweep, fail_on),
         "clean": dict(sweep.clean),
-        "versions": {name: sweep.versions[name] for name in _scenarios(sweep)},
+        "versions": {name: sweep.versions[name] for name in sorted(answered)},
         "cells": [_cell_body(result, again) for result in _in_matrix_order(sweep)],
         "skipped": sweep.left_out,
     }
@@ -206,11 +203,6 @@ def _in_matrix_order(sweep: Sweep) -> list[CellResult]:
         return place.session, place.number, names.index(result.cell.kind.name)
 
     return sorted(sweep.results.values(), key=place_of)
-
-
-def _scenarios(sweep: Sweep) -> list[str]:
-    """Return the common scenarios that answered."""
-    return sorted({split_step(cell.place.step, sweep.versions)[0] for cell in sweep.cells} - {""})
 
 
 def _places(sweep: Sweep) -> list[Place]:

@@ -6,6 +6,7 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import starmap
 from pathlib import Path
 from typing import Any, Final
 
@@ -74,7 +75,8 @@ def drift(options: Namespace, command: Sequence[str]) -> int:
             drifts_by_file, notes = _drifts_of_command(command, files)
         text = _text(drifts_by_file, notes)
         if options.junit:
-            _write(options.junit, junit("mockllm drift", _cases(drifts_by_file)))
+            cases = starmap(_case, drifts_by_file.items())
+            _write(options.junit, junit("mockllm drift", cases))
     except CannotRun as error:
         return refuse("drift", error.args[1], code=NOT_COMPARED)
     except ServerFailed as error:
@@ -206,11 +208,8 @@ def _text(drifts_by_file: DriftsByFile, notes: Iterable[str]) -> str:
     return "\n".join((*lines, *notes))
 
 
-def _cases(drifts_by_file: DriftsByFile) -> list[Case]:
-    return [
-        Case("drift", file, tuple(one["text"] for one in drifts))
-        for file, drifts in drifts_by_file.items()
-    ]
+def _case(file: str, drifts: Iterable[Mapping[str, Any]]) -> Case:
+    return Case("drift", file, tuple(one["text"] for one in drifts))
 
 
 def _write(path: str, text: str) -> None:

@@ -74,7 +74,9 @@ def _start(directory: Path, options: ServerOptions) -> tuple["subprocess.Popen[s
         command.append("--light")
     command += ["--parent", str(os.getpid())]
     for fixture in options.fixtures:
-        command += ["--fixture", str(Path(fixture).absolute()) if _is_file(fixture) else fixture]
+        file = Path(fixture)
+        is_file = file.suffix == ".json" and file.is_file()
+        command += ["--fixture", str(file.absolute()) if is_file else fixture]
     if not options.catch_all:
         command.append("--no-catch-all")
     paths = [str(Path(path).expanduser().absolute()) for path in options.paths]
@@ -115,10 +117,6 @@ def _start(directory: Path, options: ServerOptions) -> tuple["subprocess.Popen[s
     return process, line.removeprefix(READY).strip()
 
 
-def _is_file(fixture: str) -> bool:
-    return Path(fixture).suffix == ".json" and Path(fixture).is_file()
-
-
 def _environment(settings: Mapping[str, str]) -> dict[str, str]:
     inherited = {
         name: value
@@ -152,8 +150,5 @@ def _stop(process: "subprocess.Popen[str]") -> None:
 
 def _reason(log: str, timeout: float) -> str:
     lines = [line for line in log.splitlines() if line.strip()]
-    return (
-        lines[-1].removeprefix(MESSAGE_PREFIX)
-        if lines
-        else f"the server was not ready after {timeout:g} s"
-    )
+    late = f"the server was not ready after {timeout:g} s"
+    return lines[-1].removeprefix(MESSAGE_PREFIX) if lines else late

@@ -67,9 +67,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         action="store_true",
         help="warnings fail the verdict too, and steps of a --scenario that never answered",
     )
-    parser.add_argument(
-        "command", nargs=REMAINDER, metavar="-- COMMAND …", help="what to run, with its arguments"
-    )
+    meaning = "what to run, with its arguments"
+    parser.add_argument("command", nargs=REMAINDER, metavar="-- COMMAND …", help=meaning)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -44,7 +44,8 @@ def sdk_variables(base_url: str, api_key: str, *, environment: Mapping[str, str]
     for name in unset_variables():
         variables.pop(name, None)
     for name in ("NO_PROXY", "no_proxy"):
-        variables[name] = _add_local_hosts(environment.get(name, ""))
+        hosts = (environment.get(name), "127.0.0.1", "localhost")
+        variables[name] = ",".join(filter(None, hosts))
     return variables
 
 
@@ -83,10 +84,6 @@ def provider_hosts() -> dict[str, str]:
             hosts |= dict.fromkeys((local.netloc, f"localhost:{local.port}"), upstream.path_prefix)
         hosts |= dict.fromkeys(upstream.hosts, upstream.path_prefix)
     return hosts
-
-
-def _add_local_hosts(hosts: str) -> str:
-    return ",".join(filter(None, (hosts, "127.0.0.1", "localhost")))
 
 
 @contextmanager

@@ -148,15 +148,10 @@ def merge_counts(
     return RunCounts(
         CoverageData(
             {**dict.fromkeys(journaled, 1), **served},
-            frozenset(_to_key(item) for message in messages for item in message["faults"]),
-            frozenset(_to_key(item) for message in messages for item in message["met"]),
+            frozenset((a, b, c) for message in messages for a, b, c in message["faults"]),
+            frozenset((a, b, c) for message in messages for a, b, c in message["met"]),
         ),
         requests=sum(message["requests"] for message in messages),
         observed=sum(message["observed"] for message in messages),
         whole=all(message["whole"] for message in messages),
     )
-
-
-def _to_key(json_key: Iterable[str]) -> CoverageKey:
-    scenario, step_key, field_or_kind = json_key
-    return scenario, step_key, field_or_kind

@@ -111,9 +111,8 @@ def _conversations(options: Namespace) -> Iterator[SimulatedConversation]:
             server = stack.enter_context(_server(options.server))
         for name, script in scripts.items():
             if script.needs_calls and server is None and not is_chat_api(options.agent):
-                raise CannotSimulate(
-                    f"{name}: call and not_call need --server, the mockllm server of the agent"
-                )
+                needs = "call and not_call need --server, the mockllm server of the agent"
+                raise CannotSimulate(f"{name}: {needs}")
             session = _session(server, name, options.key) if server else None
             with ExitStack() as ending:
                 if server and session:
