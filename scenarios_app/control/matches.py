@@ -46,20 +46,12 @@ ScoredRow: TypeAlias = tuple[tuple[int, float], ServedRequest, RequestReader]
 
 
 @dataclass(frozen=True, slots=True)
-class NearRequest:
-    """A request that does not match, and the conditions that fail."""
-
-    row: ServedRequest
-    mismatches: tuple[Mismatch, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class MatchCount:
-    """The number of certain matches, the nearest requests that do not match (nearest first), and
-    the undecidable requests with the reason (oldest first)."""
+    """The number of certain matches, the nearest requests that do not match with the conditions
+    that fail (nearest first), and the undecidable requests with the reason (oldest first)."""
 
     count: int
-    nearest: tuple[NearRequest, ...]
+    nearest: tuple[tuple[ServedRequest, tuple[Mismatch, ...]], ...]
     unjudged: tuple[tuple[UUID, str], ...]
 
 
@@ -82,7 +74,7 @@ def count_matches(match: Match, rows: QuerySet[ServedRequest]) -> MatchCount:
             case str(reason):
                 unjudged.append((row.uid, reason))
     mismatches = matcher.certain.mismatches
-    near = tuple(NearRequest(row, mismatches(reader)) for _, row, reader in nearest)
+    near = tuple((row, mismatches(reader)) for _, row, reader in nearest)
     return MatchCount(count, near, tuple(reversed(unjudged)))
 
 

@@ -1,6 +1,7 @@
 """The scenario API: common scenarios, or with `?session=` the private ones of a session."""
 
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from django.http import HttpRequest
@@ -33,6 +34,8 @@ from scenarios_app.serving.transports.asgi_scope import path_of
 from scenarios_app.store.documents import documents_json
 
 _ENCODED = "%2fsteps"
+
+documented_by_session = partial(documented, query=SessionQuery)
 
 
 class ProblemBody(Shape):
@@ -67,21 +70,15 @@ def scenario_store(session: str | None) -> ScenarioStore:
 
 
 class ScenarioListView(ScenarioView):
-    @documented("list_scenarios", ScenariosBody, "By name.", query=SessionQuery)
+    @documented_by_session("list_scenarios", ScenariosBody, "By name.")
     def get(self, request: Request) -> Response:
         """Every scenario, enabled or not."""
         listed = self.store().list_all()
         problems = list(map(asdict, listed.problems))
         return Response({"scenarios": list(map(dump, listed.documents)), "problems": problems})
 
-    @documented(
-        "add_scenarios",
-        DOCUMENT,
-        "They are there.",
-        status=201,
-        query=SessionQuery,
-        body=DOCUMENT,
-        errors=(409,),
+    @documented_by_session(
+        "add_scenarios", DOCUMENT, "They are there.", status=201, body=DOCUMENT, errors=(409,)
     )
     def post(self, request: Request) -> Response:
         """Add a scenario, or all of a document of several; their names must be free."""
@@ -92,16 +89,15 @@ class ScenarioListView(ScenarioView):
 
 
 class ScenarioDetailView(ScenarioView):
-    @documented("read_scenario", SCENARIO, "The scenario.", query=SessionQuery, errors=(404, 409))
+    @documented_by_session("read_scenario", SCENARIO, "The scenario.", errors=(404, 409))
     def get(self, request: Request, name: str) -> Response:
         """One scenario, as a document to load again."""
         return Response(dump(self.store().get(name)))
 
-    @documented(
+    @documented_by_session(
         "put_scenario",
         SCENARIO,
         "It took the place of another.",
-        query=SessionQuery,
         body=DOCUMENT,
         errors=(404,),
         also={201: (SCENARIO, "It is new.")},
@@ -113,9 +109,7 @@ class ScenarioDetailView(ScenarioView):
         new = store.put(document)
         return Response(dump(document), status=201 if new else 200)
 
-    @documented(
-        "delete_scenario", None, "It is gone.", status=204, query=SessionQuery, errors=(404,)
-    )
+    @documented_by_session("delete_scenario", None, "It is gone.", status=204, errors=(404,))
     def delete(self, request: Request, name: str) -> Response:
         """Delete a scenario, and what sessions know of it."""
         self.store().remove(name)
@@ -130,12 +124,11 @@ class ScenarioStepsView(ScenarioView):
             return ScenarioDetailView.as_view()(request, name=name)
         return super().dispatch(request, *args, **kwargs)
 
-    @documented(
+    @documented_by_session(
         "push_step",
         SCENARIO,
         "The scenario with its new step.",
         status=201,
-        query=SessionQuery,
         body=STEP,
         errors=(404, 409),
     )

@@ -1,7 +1,8 @@
 """Counts the journal's requests that match a condition, and finds the nearest others."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from itertools import starmap
 from typing import Any, ClassVar
 
 from rest_framework import serializers
@@ -21,9 +22,11 @@ from scenarios_app.control.kit import (
     journal_completeness,
     rows_of_session,
 )
-from scenarios_app.control.matches import NearRequest, count_matches
+from scenarios_app.control.matches import count_matches
 from scenarios_app.control.sessions import find_session
+from scenarios_app.engine.conditions.match import Mismatch
 from scenarios_app.engine.document import load_match
+from scenarios_app.models import ServedRequest
 
 
 class CountBody(Shape):
@@ -94,12 +97,12 @@ class VerifyView(ControlView):
         body = {
             "passed": not few and not many,
             "count": result.count,
-            "nearest": list(map(_near_body, result.nearest)) if few else [],
+            "nearest": list(starmap(_near_body, result.nearest)) if few else [],
             "unjudged": [{"id": str(uid), "reason": reason} for uid, reason in result.unjudged],
         }
         return Response(body | journal)
 
 
-def _near_body(near: NearRequest) -> dict[str, Any]:
-    row = {name: getattr(near.row, name) for name in ("session", "provider", "path")}
-    return {"id": str(near.row.uid), **row, "mismatches": list(map(asdict, near.mismatches))}
+def _near_body(row: ServedRequest, mismatches: Sequence[Mismatch]) -> dict[str, Any]:
+    columns = {name: getattr(row, name) for name in ("session", "provider", "path")}
+    return {"id": str(row.uid), **columns, "mismatches": list(map(asdict, mismatches))}

@@ -25,9 +25,11 @@ class CellResult:
 @dataclass(slots=True)
 class Sweep:
     """The cells of a sweep and the results so far; `left_out_because` says why others have none.
+
     `clean` is the run without changes: its exit code, seconds and number of requests. `unused` are
     the steps from which no answer came. `versions` are those of the common scenarios, by name.
-    Sweeps of tests have no `command`."""
+    Sweeps of tests have no `command`.
+    """
 
     cells: Sequence[Cell]
     seed: int = 0
@@ -61,10 +63,12 @@ ReportText: TypeAlias = Callable[[Sweep, Sequence[str], Again], str]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Experiment:
-    """A kind of sweep: its changes, its judgement of a run, and its reports. `cells_of` yields the
-    cells of these kinds at an answer of the clean run, given its place and a name for it.
-    `outcomes` have their meanings; a sweep fails by those in `fail_on`. An experiment with a
-    `score`, from 0 to 1, can fail by a smaller one than wanted."""
+    """A kind of sweep: its changes, its judgement of a run, and its reports.
+
+    `cells_of` yields the cells of these kinds at an answer of the clean run, given its place and a
+    name for it. `outcomes` have their meanings; a sweep fails by those in `fail_on`. An experiment
+    with a `score`, from 0 to 1, can fail by a smaller one than wanted.
+    """
 
     name: str
     help: str

@@ -72,9 +72,6 @@ class OpenRequests:
         self._ids: Counter[str] = Counter()
         self._closed = anyio.Event()
 
-    def open(self, id: Any) -> None:
-        self._ids[str(id)] += 1
-
     def close(self, id: Any) -> None:
         """Note that a request was answered, or never will be."""
         self._ids[str(id)] -= 1
@@ -86,7 +83,7 @@ class OpenRequests:
         """Open or close what a message that came in or went out begins, cancels or answers."""
         match getattr(message, "message", None):
             case JSONRPCRequest(id=id):
-                self.open(id)
+                self._ids[str(id)] += 1
             case JSONRPCResponse(id=id) | JSONRPCError(id=id):
                 self.close(id)
             case JSONRPCNotification(method="notifications/cancelled", params={"requestId": id}):

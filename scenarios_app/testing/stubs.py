@@ -21,8 +21,11 @@ MAX_NAME_CHARS = 60
 @suggest_keywords
 @dataclass
 class Stub:
-    """A step of a test, begun with `mockllm.on(…)`. Failures come first, each once. The other
-    methods add to one response, which is repeated unless `once` was given."""
+    """A step of a test, begun with `mockllm.on(…)`.
+
+    Failures come first, each once. The other methods add to one response, which is repeated unless
+    `once` was given.
+    """
 
     _mockllm: "Mockllm"
     _name: str
@@ -104,8 +107,10 @@ class Stub:
 
 @suggest_keywords
 class Mockllm:
-    """The session of one test on a server, which no other test shares. Methods raise ServerFailed
-    if the server rejects a call; the message names the path."""
+    """The session of one test on a server, which no other test shares.
+
+    Methods raise ServerFailed if the server rejects a call; the message names the path.
+    """
 
     def __init__(self, control: Control, api_key: str) -> None:
         self.base_url = control.base_url
@@ -127,10 +132,12 @@ class Mockllm:
         turn: int | None = None,
         once: bool = False,
     ) -> Stub:
-        """Begin a stub that responds if all of these conditions hold. Since the last response a
-        user message contains `text`, or a tool result `tool_result` (ignoring case); `model` and
-        `provider` are equal; all `tools` are offered; the response is number `turn`. Of several
-        matching stubs the first one responds."""
+        """Begin a stub that responds if all of these conditions hold.
+
+        Since the last response a user message contains `text`, or a tool result `tool_result`
+        (ignoring case); `model` and `provider` are equal; all `tools` are offered; the response
+        is number `turn`. Of several matching stubs the first one responds.
+        """
         match = build_match(text, tool_result, model=model, provider=provider, tools=tools)
         keys = {"tool_result": tool_result, "model": model, "provider": provider, "tools": tools}
         named = {key: value for key, value in (keys | {"turn": turn}).items() if value is not None}
@@ -155,8 +162,11 @@ class Mockllm:
         self, scenario: Mapping[str, Any] | Any, *, agent: Callable[[str], str]
     ) -> dict[str, Any]:
         """Let the scripted user of a scenario talk to `agent`, which gets a message and returns its
-        answer. The scenario is loaded for this test, unless it is the name of one on the server.
-        Return the report; raise AssertionError with the transcript if a checkpoint fails."""
+        answer.
+
+        The scenario is loaded for this test, unless it is the name of one on the server. Return
+        the report; raise AssertionError with the transcript if a checkpoint fails.
+        """
         __tracebackhide__ = True
         # Imported here because they import the whole engine.
         from scenarios_app.simulate.in_tests import simulate_documents
@@ -198,7 +208,9 @@ class Mockllm:
         tools: Sequence[str] | None = None,
     ) -> None:
         """Raise AssertionError unless this many requests match; without a number, at least one.
-        Conditions are those of `on`."""
+
+        Conditions are those of `on`.
+        """
         __tracebackhide__ = True
         counts = {"equals": times, "at_least": at_least, "at_most": at_most}
         count = {key: number for key, number in counts.items() if number is not None}
@@ -213,7 +225,9 @@ class Mockllm:
         self, mode: str, *, name: str, cassette: Mapping[str, Any] | None, keys: Mapping[str, str]
     ) -> None:
         """Start recording requests that no step answers; mode `none` only replays the cassette.
-        `keys` are sent upstream in place of `api_key`."""
+
+        `keys` are sent upstream in place of `api_key`.
+        """
         options = {"session": self.session, "mode": mode, "name": name, "keys": dict(keys)}
         cassettes = [] if cassette is None else [cassette]
         self._control.send("PUT", "recording", {**options, "cassettes": cassettes})
@@ -231,8 +245,10 @@ class Mockllm:
         return [stub.name for stub in self._stubs]
 
     def verdict(self, *, allow_unserved: bool = False, scenarios: Iterable[str] = ()) -> Any:
-        """Return the verdict on this test (`/control/verdict`). Its own steps have to answer, and
-        those of the common `scenarios`."""
+        """Return the verdict on this test (`/control/verdict`).
+
+        Its own steps have to answer, and those of the common `scenarios`.
+        """
         return self._control.send(
             "GET",
             "verdict",

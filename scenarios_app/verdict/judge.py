@@ -19,10 +19,12 @@ RULES: tuple[Rule, ...] = (*transport_rules.RULES, *conversation_rules.RULES, *s
 
 
 def receipt(scripts: Mapping[str, Json], exchanges: Iterable[JudgedExchange]) -> str:
-    """Return the hash of a run; `scripts` are its scenario documents by name. Hashed are method,
-    path, query and body of each request, and status, outcome and body of each response; not
-    headers, times and journal ids. The order of exchanges makes no difference. The body is left out
-    if the client closed the connection, since how much was sent is chance."""
+    """Return the hash of a run; `scripts` are its scenario documents by name.
+
+    Hashed are method, path, query and body of each request, and status, outcome and body of each
+    response; not headers, times and journal ids. The order of exchanges makes no difference. The
+    body is left out if the client closed the connection, since how much was sent is chance.
+    """
     digests = sorted(_digest(_hashed_fields(exchange)) for exchange in exchanges)
     return SCHEME + _digest([dict(sorted(scripts.items())), list(digests)])
 

@@ -97,10 +97,12 @@ class JudgedExchange:
 
 @dataclass(frozen=True)
 class JudgedSession:
-    """A session to be judged. `exchanges` are ordered by arrival. `scenarios` are those visible to
-    the session, by name; `own` names those loaded into it alone. `served` are the steps that
-    answered, also for requests that left the journal. `violations` are those in the session's
-    state."""
+    """A session to be judged.
+
+    `exchanges` are ordered by arrival. `scenarios` are those visible to the session, by name;
+    `own` names those loaded into it alone. `served` are the steps that answered, also for
+    requests that left the journal. `violations` are those in the session's state.
+    """
 
     name: str
     exchanges: tuple[JudgedExchange, ...] = ()
@@ -141,10 +143,12 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Something that clients must not do. `looks_at` describes the evidence, `example` a client
-    that breaks the rule. The level is `warning` if the behaviour may be intended; warnings fail
-    only strict verdicts. It is `note` if the evidence does not decide who is at fault; notes never
-    fail a verdict."""
+    """Something that clients must not do.
+
+    `looks_at` describes the evidence, `example` a client that breaks the rule. The level is
+    `warning` if the behaviour may be intended; warnings fail only strict verdicts. It is `note` if
+    the evidence does not decide who is at fault; notes never fail a verdict.
+    """
 
     name: str
     title: str

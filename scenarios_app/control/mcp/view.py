@@ -14,10 +14,12 @@ MISSING = "MCP needs one more package on the server: pip install 'mockllm-server
 
 
 class McpView(ControlView):
-    """Answers one message of an MCP client with one message. There are no MCP sessions and no
-    streams: a request holds all that its answer needs. So any worker can answer it, nothing is left
-    of a client that has gone, and a shutdown waits for calls only. `GET` and `DELETE` are 405, as
-    the transport asks of such a server."""
+    """Answers one message of an MCP client with one message.
+
+    There are no MCP sessions and no streams: a request holds all that its answer needs. So any
+    worker can answer it, nothing is left of a client that has gone, and a shutdown waits for calls
+    only. `GET` and `DELETE` are 405, as the transport asks of such a server.
+    """
 
     schema = None
     http_method_names = ("post",)
