@@ -237,9 +237,8 @@ class TestSweeps:
         if "cells" not in body:
             return
         cells = {one["name"]: self._cell(report.nodeid, one) for one in body["cells"]}
-        sweep = self._sweeps[report.nodeid] = Sweep(
-            list(cells.values()), self.options.seed, body["clean"], versions=body["versions"]
-        )
+        sweep = Sweep(list(cells.values()), self.options.seed, body["clean"])
+        sweep.versions, self._sweeps[report.nodeid] = body["versions"], sweep
         for name, judgement, program, transcript in body["results"]:
             ended = Judgement(*judgement), ProgramRun(*program)
             sweep.results[cells[name]] = CellResult(cells[name], *ended, transcript)

@@ -63,16 +63,12 @@ def versions_on(control: Control) -> dict[str, str]:
     return {document["name"]: version_of(document) for document in documents}
 
 
+@dataclass(frozen=True, slots=True)
 class Bench:
     """A server on which the command is run again and again."""
 
-    def __init__(self, options: SweepOptions, control: Control) -> None:
-        self._options = options
-        self._control = control
-
-    @property
-    def versions(self) -> dict[str, str]:
-        return versions_on(self._control)
+    options: SweepOptions
+    control: Control
 
     def observe(
         self,
@@ -83,13 +79,13 @@ class Bench:
         stop: threading.Event | None = None,
     ) -> Observation:
         """Run the command with these changes of a session's answers, from a fresh state."""
-        control = self._control
+        control = self.control
         control.send("POST", "reset", {"session": None, "scenarios": True})
         # This drops the changes of every session, and numbers all answers.
         control.send("PUT", "changes", {"changes": []})
         if changes:
             control.send("PUT", "changes", {"session": session, "changes": changes})
-        program = run_program(self._options.command, control.base_url, limit=limit, stop=stop)
+        program = run_program(self.options.command, control.base_url, limit=limit, stop=stop)
         answers = control.send("GET", "changes")["answers"]
         verdict = control.send("GET", "verdict", scenarios="*")
         transcript = control.requests(bodies=True)
@@ -127,8 +123,8 @@ def sweep(
         cells = plan(options, clean.answers)
         if not cells:
             raise CannotSweep("none of these kinds fits an answer of the clean run")
-        result = Sweep(cells, options.seed, clean_body(clean), versions=first.versions)
-        result.command = shlex.join(options.command)
+        result = Sweep(cells, options.seed, clean_body(clean))
+        result.command, result.versions = shlex.join(options.command), versions_on(first.control)
         if not (options.steps or options.only):
             result.unused = unused_steps(clean.verdict)
         chosen = to_run(cells, options.budget)

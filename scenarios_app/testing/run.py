@@ -193,9 +193,8 @@ def _forward_signals() -> Iterator[Callable[["subprocess.Popen[bytes]"], None]]:
         for number in early:
             process.send_signal(number)
 
-    before = {
-        number: signal.signal(number, pass_on) for number in FORWARDED_SIGNALS + TERMINAL_SIGNALS
-    }
+    numbers = FORWARDED_SIGNALS + TERMINAL_SIGNALS
+    before = {number: signal.signal(number, pass_on) for number in numbers}
     try:
         yield started
     finally:

@@ -90,9 +90,8 @@ class JudgedExchange:
         if self.outcome != "fault" or self.status >= _BAD_REQUEST:
             return False
         kind = fault_kinds().get(self.fault)
-        return (
-            kind is None or (kind.stream if self.streamed else kind.whole) not in _RESUMING_FAULTS
-        )
+        effect = kind and (kind.stream if self.streamed else kind.whole)
+        return effect not in _RESUMING_FAULTS
 
 
 @dataclass(frozen=True)
@@ -114,9 +113,8 @@ class JudgedSession:
     @cached_property
     def answered(self) -> frozenset[StepKey]:
         """The steps that answered, by `served` and by `exchanges`."""
-        return self.served.union(
-            (exchange.scenario, exchange.step_key) for exchange in self.exchanges if exchange.served
-        )
+        served = (one for one in self.exchanges if one.served)
+        return self.served.union((one.scenario, one.step_key) for one in served)
 
     @cached_property
     def asked(self) -> frozenset[str]:
