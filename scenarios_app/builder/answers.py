@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Self, TypedDict, Unpack
 
 from mockllm_site.kit.keywords import suggest_keywords
-from scenarios_app.builder.draft import Draft, Object, PartKind, Section
+from scenarios_app.builder.draft import Draft, Object, PartKind
 from scenarios_app.builder.expectations import EnvelopeKeys, FaultKeys
 from scenarios_app.engine.parts import FinishReason
 
@@ -176,7 +176,7 @@ class Answers(Draft):
 
     def with_provider_metadata(self, provider: str, /, **fields: object) -> Self:
         """Add top-level fields to this provider's answers."""
-        return self._entries("produce", "provider_metadata", {provider: fields})
+        return self._to_answer()._with_more("produce", "provider_metadata", {provider: fields})
 
     def with_latency(self, milliseconds: int) -> Self:
         """Wait this long before sending anything."""
@@ -197,7 +197,7 @@ class Answers(Draft):
 
     def with_response_headers(self, headers: Mapping[str, str]) -> Self:
         """Add response headers."""
-        return self._entries("side_effects", "headers", headers)
+        return self._to_answer()._with_more("side_effects", "headers", headers)
 
     def echo_headers(self, *names: str) -> Self:
         """Repeat these request headers in the response."""
@@ -206,24 +206,17 @@ class Answers(Draft):
     def assert_that(self, **match: object) -> Self:
         """Check the request with the keys of `match` in a document. The answer is still sent, but a
         failed check is a violation."""
-        draft = self._to_answer()
-        return draft._put(draft._step.with_item("side_effects", "assert", match))
+        return self._to_answer()._with_more("side_effects", "assert", [match])
 
     def _part(self, kind: PartKind, content: Object) -> Self:
         draft = self._to_answer()
         return draft._put(replace(draft._step, parts=(*draft._step.parts, (kind, content))))
 
     def _produce(self, **keys: object) -> Self:
-        draft = self._to_answer()
-        return draft._put(draft._step.with_section("produce", keys))
+        return self._to_answer()._with("produce", keys)
 
     def _effect(self, **keys: object) -> Self:
-        draft = self._to_answer()
-        return draft._put(draft._step.with_section("side_effects", keys))
-
-    def _entries(self, section: Section, key: str, entries: Object) -> Self:
-        draft = self._to_answer()
-        return draft._put(draft._step.with_entries(section, key, entries))
+        return self._to_answer()._with("side_effects", keys)
 
 
 def _without_none(**keys: object) -> dict[str, object]:

@@ -1,8 +1,8 @@
 """The immutable draft of a scenario under construction: its steps and their sections."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.engine.producing.produce import REPORT_ID, REPORT_TOOL
@@ -39,17 +39,11 @@ class DraftStep:
         now = {**self.sections.get(section, {}), **keys}
         return replace(self, sections={**self.sections, section: now})
 
-    def with_item(self, section: Section, key: str, item: object) -> "DraftStep":
-        """Return the step with one more item in the list at a key of a section."""
-        items = self.sections.get(section, {}).get(key, [])
-        assert isinstance(items, Sequence)
-        return self.with_section(section, {key: [*items, item]})
-
-    def with_entries(self, section: Section, key: str, entries: Object) -> "DraftStep":
-        """Return the step with more entries in the object at a key of a section."""
-        there = self.sections.get(section, {}).get(key, {})
-        assert isinstance(there, Mapping)
-        return self.with_section(section, {key: {**there, **entries}})
+    def with_more(self, section: Section, key: str, more: "list[object] | Object") -> "DraftStep":
+        """Return the step with more in the list or object at a key of a section."""
+        there: Any = self.sections.get(section, {}).get(key, ())
+        joined = [*there, *more] if isinstance(more, list) else {**dict(there), **more}
+        return self.with_section(section, {key: joined})
 
     def document(self) -> dict[str, object]:
         """Return the step in the form of a document."""
@@ -114,6 +108,12 @@ class Draft:
 
     def _put(self, step: DraftStep) -> Self:
         return replace(self, _steps=(*self._steps[:-1], step))
+
+    def _with(self, section: Section, keys: Object) -> Self:
+        return self._put(self._step.with_section(section, keys))
+
+    def _with_more(self, section: Section, key: str, more: list[object] | Object) -> Self:
+        return self._put(self._step.with_more(section, key, more))
 
     @property
     def _step(self) -> DraftStep:

@@ -223,16 +223,14 @@ class Expectations(Draft):
 
     def expecting(self, **keys: Unpack[ExpectKeys]) -> Self:
         """Require this of a matched request; what does not hold is a violation."""
-        draft = self._to_expect()
-        return draft._put(draft._step.with_section("expect", keys))
+        return self._to_expect()._with("expect", keys)
 
     def failing(
         self, times: int = 1, kind: str = "model_error", /, **keys: Unpack[FaultKeys]
     ) -> Self:
         """Fail the first attempts with this fault; later ones get the answer."""
-        draft = self._to_expect()
         failures = {"times": times, "fault": {"kind": kind, **keys}}
-        return draft._put(draft._step.with_section("failures", failures))
+        return self._to_expect()._with("failures", failures)
 
     if not TYPE_CHECKING:  # A type checker knows the methods above, and misspelt ones by that.
 
@@ -264,16 +262,13 @@ class Expectations(Draft):
         return draft._put(replace(draft._step, keys={**draft._step.keys, key: value}))
 
     def _match(self, keys: Object) -> Self:
-        draft = self._to_match()
-        return draft._put(draft._step.with_section("match", keys))
+        return self._to_match()._with("match", keys)
 
     def _match_item(self, key: str, item: object) -> Self:
-        draft = self._to_match()
-        return draft._put(draft._step.with_item("match", key, item))
+        return self._to_match()._with_more("match", key, [item])
 
     def _match_entry(self, key: str, name: str, condition: object) -> Self:
-        draft = self._to_match()
-        return draft._put(draft._step.with_entries("match", key, {name: condition}))
+        return self._to_match()._with_more("match", key, {name: condition})
 
 
 def _range(low: int | None, high: int | None) -> dict[str, int]:

@@ -14,9 +14,10 @@ from scenarios_app.control.kit import (
     ControlError,
     ControlView,
     SessionQuery,
+    Texts,
     documented,
 )
-from scenarios_app.control.sessions import resolve_scenario_session
+from scenarios_app.control.sessions import find_scenario_session
 from scenarios_app.engine.changes import Change, Inside, NumberedAnswer
 from scenarios_app.engine.document import load_fault
 from scenarios_app.engine.producing.alterations import ALTERATIONS
@@ -98,9 +99,7 @@ class NumberedAnswerBody(Shape):
     socket = Flag(help_text="Whether it went over a WebSocket.")
     results = ToolResultBody(many=True, help_text="The tool results that its request brings.")
     text = Text(allow_blank=True, help_text="Its text, before any change.")
-    calls = serializers.ListField(
-        child=Text(), help_text="The tools that it calls, before any change."
-    )
+    calls = Texts(help_text="The tools that it calls, before any change.")
     change = Text(
         allow_null=True, help_text="The fault or alteration that struck it; null: none did."
     )
@@ -122,16 +121,12 @@ class NumberedBody(ChangesBody):
 
 
 class AnswerChangesView(ControlView):
-    @documented(
-        "read_changes", query=SessionQuery, answers={200: (NumberedBody, "As they are now.")}
-    )
+    @documented("read_changes", NumberedBody, "As they are now.", query=SessionQuery)
     def get(self, request: Request) -> Response:
         """The changes, and the answers since they were set"""
-        return Response(_body(_session(self.query(SessionQuery).get("session"))))
+        return Response(_body(find_scenario_session(self.query(SessionQuery).get("session"))))
 
-    @documented(
-        "set_changes", body=ChangesBody, answers={200: (NumberedBody, "As set.")}, errors=(409,)
-    )
+    @documented("set_changes", NumberedBody, "As set.", body=ChangesBody, errors=(409,))
     def put(self, request: Request) -> Response:
         """Change single answers of a session, or of every session, in place of the changes that it
         had, and number its answers from 1"""
@@ -139,25 +134,17 @@ class AnswerChangesView(ControlView):
         changes = [_change(number, one) for number, one in enumerate(fields["changes"])]
         if not services().cluster.is_single_process:
             raise ControlError(409, SHARED_STATE_ERROR)
-        session = _session(fields["session"])
+        session = find_scenario_session(fields["session"])
         services().pipeline.changes.start(session, changes)
         return Response(_body(session))
 
-    @documented(
-        "end_changes",
-        query=SessionQuery,
-        answers={200: (NumberedBody, "As they were at the end.")},
-    )
+    @documented("end_changes", NumberedBody, "As they were at the end.", query=SessionQuery)
     def delete(self, request: Request) -> Response:
         """Drop the changes of a session, or of all sessions"""
-        session = _session(self.query(SessionQuery).get("session"))
+        session = find_scenario_session(self.query(SessionQuery).get("session"))
         body = _body(session)
         services().pipeline.changes.stop(session)
         return Response(body)
-
-
-def _session(name_or_key: str | None) -> str | None:
-    return None if name_or_key is None else resolve_scenario_session(name_or_key)
 
 
 def _change(number: int, fields: Mapping[str, Any]) -> Change:
@@ -165,33 +152,24 @@ def _change(number: int, fields: Mapping[str, Any]) -> Change:
     place = f"changes[{number}]"
     for one, other in (("answer", "step"), ("fault", "alteration")):
         if (one in fields) == (other in fields):
-            message = f"{place}: expected either {one} or {other}"
-            raise ControlError(400, message, field=place)
+            raise ControlError(400, f"{place}: expected either {one} or {other}", field=place)
     if "step" in fields and "fault" in fields:
         message = f"{place}: a step can be altered only; script its fault in `produce.fault`"
         raise ControlError(400, message, field=place)
-    loc = ("changes", number, "fault")
-    return Change(
-        fields.get("answer", 0),
-        load_fault(fields["fault"], loc=loc) if "fault" in fields else None,
-        fields.get("alteration", ""),
-        fields.get("inside", ""),
-        fields.get("step", ""),
-        fields.get("nth", 1),
-    )
+    if "fault" in fields:
+        loc = ("changes", number, "fault")
+        return Change(**{**fields, "fault": load_fault(fields["fault"], loc=loc)})
+    return Change(**fields)
 
 
 def _body(session: str | None) -> dict[str, Any]:
     changes = services().pipeline.changes
+    answers = (one for one in changes.answers if session is None or one.session == session)
     return {
         "active": bool(changes.by_session),
         "session": session,
         "changes": list(map(_change_body, changes.by_session.get(session, ()))),
-        "answers": [
-            _answer_body(answer)
-            for answer in changes.answers
-            if session is None or answer.session == session
-        ],
+        "answers": list(map(_answer_body, answers)),
     }
 
 
@@ -205,23 +183,10 @@ def _change_body(change: Change) -> dict[str, Any]:
 
 
 def _answer_body(answer: NumberedAnswer) -> dict[str, Any]:
-    return {
-        "session": answer.session,
-        "number": answer.number,
-        "scenario": answer.scenario,
-        "step": answer.step,
-        "provider": answer.provider,
-        "stream": answer.stream,
-        "socket": answer.socket,
-        "results": [
-            {"text": result.content[:MAX_RESULT_CHARS], "is_error": result.is_error}
-            for result in answer.results
-        ],
-        "text": answer.text,
-        "calls": list(answer.calls),
-        "change": answer.change_name or None,
-        "before": answer.before,
-        "after": answer.after,
-        "variants": [msgspec.structs.asdict(one) for one in answer.variants],
-        "equivalent_changes": dict(answer.equivalent_changes),
-    }
+    results = [
+        {"text": result.content[:MAX_RESULT_CHARS], "is_error": result.is_error}
+        for result in answer.results
+    ]
+    variants = [msgspec.structs.asdict(one) for one in answer.variants]
+    changed = {"change": answer.change_name or None, "results": results, "variants": variants}
+    return {name: getattr(answer, name) for name in NumberedAnswerBody._declared_fields} | changed

@@ -11,15 +11,9 @@ from rest_framework.response import Response
 
 from mockllm_site.kit.api.shapes import Flag, Shape, Text, Whole
 from scenarios_app.catalog import catalog
-from scenarios_app.control.kit import (
-    ControlError,
-    ControlView,
-    documented,
-    flush_journal,
-    rows_of_session,
-)
+from scenarios_app.control.kit import ControlView, documented, flush_journal, rows_of_session
 from scenarios_app.control.matches import record_met_conditions, rows_of_coverage_run
-from scenarios_app.control.verdict import NAMES_HELP, parse_names
+from scenarios_app.control.verdict import NAMES_HELP, check_enabled, parse_names
 from scenarios_app.engine.scenario import Scenario
 from scenarios_app.serving.services import services
 from scenarios_app.verdict.coverage import coverage_text, measure_coverage
@@ -92,15 +86,16 @@ class CoverageQuery(Shape):
 class CoverageView(ControlView):
     @documented(
         "coverage",
+        CoverageBody,
+        "Steps, conditions and faults.",
         query=CoverageQuery,
-        answers={200: (CoverageBody, "Steps, conditions and faults.")},
         errors=(404,),
     )
     def get(self, request: Request) -> Response:
         """Which steps answered, which conditions never held and which faults never struck"""
         return Response(coverage_body(self.query(CoverageQuery)["scenarios"]))
 
-    @documented("begin_coverage", answers={204: (None, "The run begins now.")})
+    @documented("begin_coverage", None, "The run begins now.", status=204)
     def delete(self, request: Request) -> Response:
         """Begin the run's coverage anew; journal and sessions stay as they are."""
         services().cluster.begin()
@@ -108,10 +103,8 @@ class CoverageView(ControlView):
 
 
 def coverage_body(scenarios: str) -> dict[str, Any]:
-    """Return the coverage of the named scenarios, as in a CoverageBody.
-
-    `scenarios` is the list of names of a CoverageQuery. Raises ControlError 400 or 404.
-    """
+    """Return the coverage of the named scenarios, as in a CoverageBody. `scenarios` is the list of
+    names of a CoverageQuery. Raises ControlError 400 or 404."""
     names = parse_names(scenarios, "scenarios")
     flush_journal()
     selected = _select_scenarios(names)
@@ -147,7 +140,5 @@ def _select_scenarios(names: frozenset[str]) -> Mapping[str, Scenario]:
     scenarios = {**services().steps.session_scenarios(), **common}
     if ALL in names:
         return scenarios
-    if unknown := sorted(names - scenarios.keys()):
-        message = f"There is no enabled scenario “{unknown[0]}”."
-        raise ControlError(404, message, field="scenarios")
+    check_enabled(names, scenarios)
     return {name: scenarios[name] for name in names}

@@ -15,7 +15,7 @@ from rest_framework.response import Response
 
 from mockllm_site.kit.api.shapes import Flag, Shape, Text, Whole
 from scenarios_app.catalog import catalog
-from scenarios_app.control.kit import ControlError, ControlView, MismatchBody, documented
+from scenarios_app.control.kit import ControlError, ControlView, MismatchBody, Texts, documented
 from scenarios_app.control.matches import call_of
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.matching.index import Index, build_index, overlay
@@ -86,9 +86,7 @@ class ExplanationBody(Shape):
     provider = Text(help_text="Whose API is asked.")
     kind = serializers.ChoiceField(KINDS, help_text="What kind of answer it is.")
     winner = WinnerBody(allow_null=True, help_text="What answers; null: nothing.")
-    violations = serializers.ListField(
-        child=Text(), help_text="What is expected of the request and does not hold."
-    )
+    violations = Texts(help_text="What is expected of the request and does not hold.")
     steps = ExplainedStepBody(many=True, help_text="Every step that was looked at.")
     sent = SentBody(help_text="The answer to this request.")
     whole = SentBody(allow_null=True, help_text="The same answer whole.")
@@ -99,12 +97,12 @@ def explanation_body(explanation: Explanation) -> dict[str, Any]:
     decision = explanation.decision
     scenario = decision.scenario if decision else None
     winner = decision.step if decision else None
+    computed = "computed" if explanation.reply.status < 400 else "refused"
     return {
         "session": explanation.session,
         "provider": explanation.provider,
-        "kind": _kind(explanation),
-        "winner": scenario
-        and {"scenario": scenario.name, "step": winner.label if winner else None},
+        "kind": decision.kind if decision else computed,
+        "winner": scenario and {"scenario": scenario.name, "step": winner and winner.label},
         "violations": list(decision.violations) if decision else [],
         "steps": [_step_body(step) for step in explanation.steps],
         "sent": _reply_fields(explanation.reply),
@@ -113,20 +111,9 @@ def explanation_body(explanation: Explanation) -> dict[str, Any]:
     }
 
 
-def _kind(explanation: Explanation) -> str:
-    if explanation.decision is not None:
-        return explanation.decision.kind
-    return "computed" if explanation.reply.status < 400 else "refused"
-
-
 def _step_body(step: ExplainedStep) -> dict[str, Any]:
-    return {
-        "scenario": step.scenario,
-        "step": step.step,
-        "wins": step.wins,
-        "matches": step.matches,
-        "conditions": [asdict(condition) for condition in step.conditions],
-    }
+    body = {name: getattr(step, name) for name in ("scenario", "step", "wins", "matches")}
+    return {**body, "conditions": [asdict(condition) for condition in step.conditions]}
 
 
 def _reply_fields(reply: Reply) -> dict[str, Any]:
@@ -160,11 +147,7 @@ class ExplainBody(Shape):
 
 
 class ExplainView(ControlView):
-    @documented(
-        "explain",
-        body=ExplainBody,
-        answers={200: (ExplanationBody, "What would be answered, and why.")},
-    )
+    @documented("explain", ExplanationBody, "What would be answered, and why.", body=ExplainBody)
     def post(self, request: Request) -> Response:
         """Explain a request. Nothing is consumed, counted or journalled."""
         return Response(explain_request(self.read_body(ExplainBody)))
@@ -206,32 +189,23 @@ class _StateSnapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class _OverlaidCatalog:
-    """The catalog with some scenarios replaced by name."""
+class _OtherCatalog:
+    """The catalog with some scenarios replaced by name, or these scenarios alone."""
 
     scenarios: Sequence[Scenario]
+    alone: bool
 
     def index_for(self, documents: Mapping[str, Json], version: int) -> Index:
+        if self.alone:
+            return build_index(self.scenarios)
         return overlay(catalog.index_for(documents, version), self.scenarios)
-
-
-@dataclass(frozen=True, slots=True)
-class _SingleScenarioCatalog:
-    """A catalog of one scenario."""
-
-    scenario: Scenario
-
-    def index_for(self, documents: Mapping[str, Json], version: int) -> Index:
-        return build_index([self.scenario])
 
 
 def explain_call(
     call: Call, *, replacements: Sequence[Scenario] = (), only: Scenario | None = None
 ) -> Explanation:
-    """Explain the answer that a call would get now; callable from any thread.
-
-    `replacements` replace scenarios of the same names; with `only` there is no other scenario.
-    """
+    """Explain the answer that a call would get now; callable from any thread. `replacements`
+    replace scenarios of the same names; with `only` there is no other scenario."""
     current = services()
     session = current.pipeline.exchange(call).session
     snapshot = _StateSnapshot(
@@ -239,15 +213,9 @@ def explain_call(
         async_to_sync(current.state.scenarios_of)(session),
         _stored_responses(call, session),
     )
-    options = current.pipeline.options
-    visible_catalog = (
-        _SingleScenarioCatalog(only)
-        if only
-        else _OverlaidCatalog(replacements)
-        if replacements
-        else catalog
-    )
-    return asyncio.run(explain(call, catalog=visible_catalog, state=snapshot, options=options))
+    options, scenarios = current.pipeline.options, [only] if only else replacements
+    visible = _OtherCatalog(scenarios, alone=only is not None) if scenarios else catalog
+    return asyncio.run(explain(call, catalog=visible, state=snapshot, options=options))
 
 
 def _stored_responses(call: Call, session: str) -> Mapping[str, bytes | None]:
@@ -270,19 +238,10 @@ def _build_call(fields: Mapping[str, Any]) -> Call:
         raise ControlError(400, f"path: no provider answers {path}", field="path")
     headers_by_name = {name.lower(): value for name, value in fields["headers"].items()}
     session = headers_by_name.get(SESSION_HEADER, "").strip()
-    if is_key_session(session):
-        # Clients may not claim a session that is named by a key; an explanation may read any.
-        del headers_by_name[SESSION_HEADER]
-    else:
-        session = ""
+    # Clients may not claim a session that is named by a key; an explanation may read any.
+    session = headers_by_name.pop(SESSION_HEADER).strip() if is_key_session(session) else ""
     headers = [(name.encode(), value.encode()) for name, value in headers_by_name.items()]
-    body = fields.get("body")
-    match body:
-        case None:
-            data = b""
-        case str():
-            data = body.encode()
-        case _:
-            data = encode_json(body)
+    body = "" if fields.get("body") is None else fields["body"]
+    data = body.encode() if isinstance(body, str) else encode_json(body)
     call = make_call(fields["method"], path, query=query.encode(), headers=headers, body=data)
     return replace(call, session=session)

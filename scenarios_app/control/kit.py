@@ -1,12 +1,12 @@
 """Shared by the control API's views: access, JSON parsing, shapes, errors and journal rows."""
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from django.conf import settings
 from django.db.models import QuerySet
 from django.http import HttpResponse
+from rest_framework import serializers
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed, PermissionDenied
 from rest_framework.request import Request
@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from mockllm_site.kit.api import errors
 from mockllm_site.kit.api import openapi as described
 from mockllm_site.kit.api.locality import FOREIGN, is_foreign, is_open
-from mockllm_site.kit.api.openapi import Form
+from mockllm_site.kit.api.openapi import F, Form
 from mockllm_site.kit.api.shapes import Flag, JsonField, Shape, Text, Whole
 from mockllm_site.kit.api.tokens import bearer_of, is_token
 from mockllm_site.kit.api.views import JsonView
@@ -136,7 +136,26 @@ STATUS_DESCRIPTIONS: Mapping[int, str] = {
     503: "The database does not answer.",
 }
 
-documented = partial(described.documented, meanings=STATUS_DESCRIPTIONS)
+
+def documented(
+    operation: str,
+    answer: Form | None,
+    meaning: str,
+    *,
+    status: int = 200,
+    also: Mapping[int, tuple[Form, str]] | None = None,
+    **description: Any,
+) -> Callable[[F], F]:
+    """Describe a method of a view by its answer, `also` others, and more fields of `Operation`."""
+    answers = {status: (answer, meaning), **(also or {})}
+    meanings = STATUS_DESCRIPTIONS
+    return described.documented(operation, answers=answers, meanings=meanings, **description)
+
+
+class Texts(serializers.ListField):
+    """A list of texts."""
+
+    child = Text()
 
 
 class ScenarioField(JsonField):
@@ -158,11 +177,9 @@ def flush_journal() -> None:
 
 
 def journal_completeness(session: str | None) -> dict[str, Any]:
-    """Return `complete` and `lost` for the journal of a session, or of all sessions.
-
-    `lost` counts the rows that running processes could not write. A process that was killed may
-    have lost more, so sessions with requests from before that moment are not complete.
-    """
+    """Return `complete` and `lost` for the journal of a session, or of all sessions. `lost` counts
+    the rows that running processes could not write. A process that was killed may have lost more,
+    so sessions with requests from before that moment are not complete."""
     lost = services().cluster.lost(session)
     return {"complete": lost == 0 and not _has_rows_before_unclean_end(session), "lost": lost}
 
@@ -177,9 +194,7 @@ def _has_rows_before_unclean_end(session: str | None) -> bool:
 
 def delete_journal_rows(sessions: Sequence[str] | None) -> None:
     """Delete the journal rows of sessions, or all rows, and reset their counts of lost rows.
-
-    Conditions that the deleted requests met are recorded for the run's coverage first.
-    """
+    Conditions that the deleted requests met are recorded for the run's coverage first."""
     rows = rows_of_session(None)
     if sessions is not None:
         rows = rows.filter(session__in=sessions)

@@ -33,19 +33,8 @@ MAX_NEAREST = 3
 # Only the latest requests that do not match are ranked by distance.
 MAX_RANKED = 1_000
 COLUMNS = (
-    "uid",
-    "session",
-    "provider",
-    "method",
-    "path",
-    "query",
-    "model",
-    "way",
-    "matched",
-    "request_headers",
-    "request_text",
-    "request_cut",
-    "parts",
+    *("uid", "session", "provider", "method", "path", "query", "model", "way", "matched"),
+    *("request_headers", "request_text", "request_cut", "parts"),
 )
 # Ways of requests that no scenario was looked for.
 REFUSED_WAYS = frozenset({"", "url"})
@@ -57,28 +46,18 @@ ScoredRow: TypeAlias = tuple[tuple[int, float], ServedRequest, RequestReader]
 
 
 @dataclass(frozen=True, slots=True)
-class NearRequest:
-    """A request that does not match, and the conditions that fail."""
-
-    row: ServedRequest
-    mismatches: tuple[Mismatch, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class MatchCount:
-    """The number of certain matches, the nearest requests that do not match (nearest first), and
-    the undecidable requests with the reason (oldest first)."""
+    """The number of certain matches, the nearest requests that do not match with the conditions
+    that fail (nearest first), and the undecidable requests with the reason (oldest first)."""
 
     count: int
-    nearest: tuple[NearRequest, ...]
+    nearest: tuple[tuple[ServedRequest, tuple[Mismatch, ...]], ...]
     unjudged: tuple[tuple[UUID, str], ...]
 
 
 def count_matches(match: Match, rows: QuerySet[ServedRequest]) -> MatchCount:
-    """Count the journal rows that match.
-
-    A refused request (a 400, a 401, an unknown path) is skipped: no step could have answered it.
-    """
+    """Count the journal rows that match. A refused request (a 400, a 401, an unknown path) is
+    skipped: no step could have answered it."""
     matcher = _RowMatcher.of(match, services().pipeline.options)
     count, missed = 0, 0
     nearest: list[ScoredRow] = []
@@ -89,30 +68,21 @@ def count_matches(match: Match, rows: QuerySet[ServedRequest]) -> MatchCount:
                 count += 1
             case RequestReader() as reader if missed < MAX_RANKED:
                 missed += 1
-                failed, distance = (
-                    matcher.certain.count_failed(reader),
-                    matcher.certain.distance(reader),
-                )
-                nearest.append(((failed, distance), row, reader))
+                score = matcher.certain.count_failed(reader), matcher.certain.distance(reader)
+                nearest.append((score, row, reader))
                 nearest = sorted(nearest, key=lambda scored: scored[0])[:MAX_NEAREST]
             case str(reason):
                 unjudged.append((row.uid, reason))
-    return MatchCount(
-        count=count,
-        nearest=tuple(
-            NearRequest(row, matcher.certain.mismatches(reader)) for _, row, reader in nearest
-        ),
-        unjudged=tuple(reversed(unjudged)),
-    )
+    mismatches = matcher.certain.mismatches
+    near = tuple((row, mismatches(reader)) for _, row, reader in nearest)
+    return MatchCount(count, near, tuple(reversed(unjudged)))
 
 
 @dataclass(frozen=True, slots=True)
 class _RowMatcher:
-    """Decides whether a journal row matches.
-
-    `certain` holds the conditions on values that the journal stores unmasked, `without_body` those
-    of them that need no body, and `masked_headers` the headers that are stored masked.
-    """
+    """Decides whether a journal row matches. `certain` holds the conditions on values that the
+    journal stores unmasked, `without_body` those of them that need no body, and `masked_headers`
+    the headers that are stored masked."""
 
     certain: Match
     without_body: Match
@@ -159,12 +129,18 @@ class _RowMatcher:
 
 
 def iterate_newest_first(rows: QuerySet[ServedRequest]) -> Iterator[ServedRequest]:
-    """Yield the rows in batches: an open cursor would block writers."""
-    newest = rows.order_by("-pk").only(*COLUMNS)
-    batch = list(newest[:_BATCH])
-    while batch:
+    """Yield the rows with the columns that matching needs, the newest first."""
+    return iterate_rows(rows.order_by("-pk").only(*COLUMNS), after="pk__lt")
+
+
+def iterate_rows(rows: QuerySet[ServedRequest], after: str) -> Iterator[ServedRequest]:
+    """Yield the rows in batches: an open cursor would block writers. They are ordered by their key;
+    `after` is the lookup of those after one."""
+    batch = list(rows[:_BATCH])
+    yield from batch
+    while len(batch) == _BATCH:
+        batch = list(rows.filter(**{after: batch[-1].pk})[:_BATCH])
         yield from batch
-        batch = list(newest.filter(pk__lt=batch[-1].pk)[:_BATCH])
 
 
 def call_of(row: ServedRequest) -> Call:
@@ -195,13 +171,8 @@ def _request_without_body(row: ServedRequest) -> CanonicalRequest:
     """Return the request of a row as far as it can be built without the body."""
     target = find_target(call_of(row))
     route = target.endpoint.canonical if target and target.endpoint else row.path
-    return CanonicalRequest(
-        provider=row.provider,
-        path=row.path,
-        route=route,
-        model=row.model,
-        headers=row.request_headers,
-    )
+    headers = row.request_headers
+    return CanonicalRequest(row.provider, row.path, route, row.model, headers=headers)
 
 
 def rows_of_coverage_run(rows: QuerySet[ServedRequest]) -> QuerySet[ServedRequest]:

@@ -14,9 +14,10 @@ from scenarios_app.control.kit import (
     ControlView,
     ScenarioField,
     SessionQuery,
+    Texts,
     documented,
 )
-from scenarios_app.control.sessions import resolve_scenario_session
+from scenarios_app.control.sessions import find_scenario_session
 from scenarios_app.control.stores import read_documents
 from scenarios_app.engine.document import DocumentError, dump
 from scenarios_app.engine.state import alias
@@ -34,11 +35,9 @@ SHARED_STATE_ERROR: Final = (
 
 @dataclass(frozen=True, slots=True)
 class RecordingResult:
-    """The result of an ended recording.
-
-    `document` is its scenario, None if it only replayed; `notes` are details that a scenario cannot
-    express, `problems` responses that could not be stored.
-    """
+    """The result of an ended recording. `document` is its scenario, None if it only replayed;
+    `notes` are details that a scenario cannot express, `problems` responses that could not be
+    stored."""
 
     document: dict[str, Any] | None
     notes: tuple[str, ...]
@@ -49,10 +48,9 @@ class RecordingResult:
 def find_recording(name_or_key: str | None) -> Recording:
     """Return the recording for a name or API key, or that of all sessions; ControlError 404."""
     recordings = services().pipeline.recordings
-    if name_or_key is None:
-        recording = recordings.get(None)
-    else:
-        recording = recordings.get(name_or_key) or recordings.get(alias(name_or_key))
+    recording = recordings.get(name_or_key)
+    if recording is None and name_or_key is not None:
+        recording = recordings.get(alias(name_or_key))
     if recording is None:
         whose = "all sessions" if name_or_key is None else f"session “{name_or_key}”"
         raise ControlError(404, f"There is no recording of {whose}.")
@@ -68,15 +66,11 @@ def start_recording(recording: Recording) -> None:
         if not (recording.upstreams or pipeline.options.upstreams):
             message = "No upstream is set; add one to MOCKLLM_UPSTREAMS."
             raise ControlError(409, message)
-        for other in tuple(pipeline.recordings.values()):
-            # Both would write the same scenario.
-            if (
-                other.records
-                and other.name == recording.name
-                and other.session != recording.session
-            ):
-                message = f"“{recording.name}” is being recorded by another session."
-                raise ControlError(409, message, field="name")
+        others = [one for one in pipeline.recordings.values() if one.session != recording.session]
+        # Both would write the same scenario.
+        if any(other.records and other.name == recording.name for other in others):
+            message = f"“{recording.name}” is being recorded by another session."
+            raise ControlError(409, message, field="name")
     pipeline.recordings[recording.session] = recording
 
 
@@ -188,9 +182,7 @@ class RecordingBody(Shape):
     name = Text(help_text="Of the scenario that it makes.")
     upstreams = serializers.DictField(child=Text(), help_text="Where requests go, by provider.")
     interactions = Whole(help_text="How many it holds.")
-    problems = serializers.ListField(
-        child=Text(), help_text="What was to be kept and could not be."
-    )
+    problems = Texts(help_text="What was to be kept and could not be.")
 
 
 class DriftedBody(Shape):
@@ -198,9 +190,8 @@ class DriftedBody(Shape):
 
     drifted = Flag(help_text="Whether anything was not.")
     drift = DriftBody(many=True, help_text="What was not.")
-    unreached = serializers.ListField(
-        child=Text(),
-        help_text="Recorded steps, as SCENARIO/STEP, that nobody came to after something drifted.",
+    unreached = Texts(
+        help_text="Recorded steps, as SCENARIO/STEP, that nobody came to after something drifted."
     )
 
 
@@ -208,7 +199,7 @@ class SessionDriftBody(DriftedBody):
     """The drift of one ended recording."""
 
     session = Text(allow_null=True, help_text="Whose it was.")
-    cassettes = serializers.ListField(child=Text(), help_text="The scenarios that it replayed.")
+    cassettes = Texts(help_text="The scenarios that it replayed.")
 
 
 class AllDriftBody(Shape):
@@ -221,28 +212,23 @@ class EndedBody(RecordingBody, DriftedBody):
     """A recording that has ended."""
 
     document = serializers.JSONField(
-        help_text="Its scenario, with what was recorded before; null: it only replayed.",
+        help_text="Its scenario, with what was recorded before; null: it only replayed."
     )
-    notes = serializers.ListField(
-        child=Text(), help_text="What of its interactions could not be carried over."
-    )
+    notes = Texts(help_text="What of its interactions could not be carried over.")
 
 
 class RecordingView(ControlView):
-    @documented(
-        "read_recording",
-        query=SessionQuery,
-        answers={200: (RecordingBody, "As it is now.")},
-        errors=(404,),
-    )
+    @documented("read_recording", RecordingBody, "As it is now.", query=SessionQuery, errors=(404,))
     def get(self, request: Request) -> Response:
         """A session's recording, or that of all sessions"""
         return Response(_recording_body(find_recording(self.query(SessionQuery).get("session"))))
 
     @documented(
         "begin_recording",
+        RecordingBody,
+        "It records from now on.",
+        status=201,
         body=BeginBody,
-        answers={201: (RecordingBody, "It records from now on.")},
         errors=(409,),
     )
     def put(self, request: Request) -> Response:
@@ -250,19 +236,14 @@ class RecordingView(ControlView):
         operator's MOCKLLM_UPSTREAMS"""
         return Response(begin_recording(self.read_body(BeginBody)), status=201)
 
-    @documented(
-        "end_recording",
-        query=SessionQuery,
-        answers={200: (EndedBody, "What it came to.")},
-        errors=(404,),
-    )
+    @documented("end_recording", EndedBody, "What it came to.", query=SessionQuery, errors=(404,))
     def delete(self, request: Request) -> Response:
         """End a recording; its scenario is in the answer, and nowhere else"""
         return Response(ended_body(self.query(SessionQuery).get("session")))
 
 
 class DriftView(ControlView):
-    @documented("read_drift", answers={200: (AllDriftBody, "Each that has ended.")})
+    @documented("read_drift", AllDriftBody, "Each that has ended.")
     def get(self, request: Request) -> Response:
         """The differences from the recorded requests, in every recording that has ended"""
         return Response(drift_reports())
@@ -275,16 +256,10 @@ def drift_reports() -> dict[str, Any]:
 
 def begin_recording(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Start the recording of a BeginBody; return it as a RecordingBody. Raises ControlError 409."""
-    documents = read_documents({"scenarios": fields["cassettes"]})
-    session = fields["session"]
-    recording = Recording(
-        None if session is None else resolve_scenario_session(session),
-        fields["mode"],
-        fields["name"],
-        fields["keys"],
-        tuple(dump(document) for document in documents),
-        services().state,
-    )
+    cassettes = tuple(map(dump, read_documents({"scenarios": fields["cassettes"]})))
+    session = find_scenario_session(fields["session"])
+    mode, name, keys = (fields[key] for key in ("mode", "name", "keys"))
+    recording = Recording(session, mode, name, keys, cassettes, services().state)
     start_recording(recording)
     return _recording_body(recording)
 
@@ -301,17 +276,13 @@ def ended_body(name_or_key: str | None) -> dict[str, Any]:
     }
 
 
-def _upstreams(recording: Recording) -> dict[str, str]:
-    upstreams = recording.upstreams or services().pipeline.options.upstreams
-    return dict(upstreams) if recording.records else {}
-
-
 def _recording_body(recording: Recording) -> dict[str, Any]:
+    upstreams = recording.upstreams or services().pipeline.options.upstreams
     return {
         "session": recording.session,
         "mode": recording.mode,
         "name": recording.name,
-        "upstreams": _upstreams(recording),
+        "upstreams": dict(upstreams) if recording.records else {},
         "interactions": len(recording),
         "problems": list(recording.problems),
     }

@@ -16,35 +16,19 @@ from scenarios_app.control.kit import (
     JournalledBody,
     MismatchBody,
     SessionQuery,
+    Texts,
     delete_journal_rows,
     documented,
     flush_journal,
     journal_completeness,
     rows_of_session,
 )
-from scenarios_app.control.sessions import resolve_session
+from scenarios_app.control.sessions import find_session
 from scenarios_app.models import Outcome, ServedRequest
 
 MAX_PAGE_ROWS = 1_000
 DEFAULT_PAGE_ROWS = 100
 EVERY_ROW = Q()
-# The columns of a list entry; bodies and headers are not loaded.
-COLUMNS = (
-    "uid",
-    "at",
-    "session",
-    "provider",
-    "path",
-    "scenario",
-    "step",
-    "matched",
-    "fallback",
-    "outcome",
-    "status",
-    "violations",
-    "near_misses",
-    "duration_ms",
-)
 
 
 class NearMissBody(Shape):
@@ -71,11 +55,13 @@ class RequestLine(Shape):
         Outcome.choices, help_text="Whether the client has got all of the answer."
     )
     status = Whole(help_text="The HTTP status.")
-    violations = serializers.ListField(
-        child=Text(), help_text="What was expected of it and did not hold."
-    )
+    violations = Texts(help_text="What was expected of it and did not hold.")
     near_misses = NearMissBody(many=True, help_text="Where no step matched: the nearest ones.")
     duration_ms = serializers.FloatField(help_text="From its arrival to the end of its answer.")
+
+
+# The columns of a line; bodies and headers are not loaded for it.
+COLUMNS = tuple(name for name in RequestLine._declared_fields if name != "id")
 
 
 class MessageBody(Shape):
@@ -169,15 +155,16 @@ class PageQuery(RequestsQuery):
 class RequestsView(ControlView):
     @documented(
         "list_requests",
+        RequestsBody,
+        "In the order in which answers ended.",
         query=PageQuery,
-        answers={200: (RequestsBody, "In the order in which answers ended.")},
         errors=(404,),
     )
     def get(self, request: Request) -> Response:
         """Requests whose answers have ended, the oldest first."""
         return Response(list_requests(self.query(PageQuery)))
 
-    @documented("delete_requests", query=SessionQuery, answers={204: (None, "They are gone.")})
+    @documented("delete_requests", None, "They are gone.", status=204, query=SessionQuery)
     def delete(self, request: Request) -> Response:
         """Empty the journal, or what it has of a session; states stay as they are."""
         session = _flush_and_resolve(self.query(SessionQuery).get("session"))
@@ -186,19 +173,15 @@ class RequestsView(ControlView):
 
 
 class RequestDetailView(ControlView):
-    @documented(
-        "read_request", answers={200: (RequestBody, "All that is known of it.")}, errors=(404,)
-    )
+    @documented("read_request", RequestBody, "All that is known of it.", errors=(404,))
     def get(self, request: Request, id: str) -> Response:
         """One request with its headers and bodies."""
         return Response(request_body(find_request(id)))
 
 
 def list_requests(query: Mapping[str, Any], condition: Q = EVERY_ROW) -> dict[str, Any]:
-    """Return a page of the journal for the fields of a RequestsQuery or PageQuery.
-
-    Only rows that meet the condition are listed. Raises ControlError 404 for an unknown `after`.
-    """
+    """Return a page of the journal for the fields of a RequestsQuery or PageQuery. Only rows that
+    meet the condition are listed. Raises ControlError 404 for an unknown `after`."""
     session = _flush_and_resolve(query.get("session"))
     filters = {key: query[key] for key in ("provider", "scenario", "matched") if key in query}
     rows = rows_of_session(session).filter(condition, **filters)
@@ -206,12 +189,10 @@ def list_requests(query: Mapping[str, Any], condition: Q = EVERY_ROW) -> dict[st
         rows = rows.filter(pk__gt=_find_row(query["after"], field="after").pk)
     limit = query["limit"]
     bodies = query.get("bodies", False)
-    page = list((rows if bodies else rows.only(*COLUMNS))[: limit + 1])
-    more = len(page) > limit
-    page_rows = page[:limit]
+    page = list((rows if bodies else rows.only("uid", *COLUMNS))[: limit + 1])
     return {
-        "requests": [request_body(row) if bodies else _request_line(row) for row in page_rows],
-        "next": str(page_rows[-1].uid) if more else None,
+        "requests": [request_body(row) if bodies else _request_line(row) for row in page[:limit]],
+        "next": str(page[limit - 1].uid) if len(page) > limit else None,
         **journal_completeness(session),
     }
 
@@ -226,28 +207,19 @@ def request_body(row: ServedRequest) -> dict[str, Any]:
     """Return a request with the headers and bodies of both messages, as in a RequestBody."""
     return {
         **_request_line(row),
-        "request": {
-            "method": row.method,
-            "query": row.query,
-            "headers": row.request_headers,
-            "body": row.request_body,
-            "bytes": row.request_bytes,
-            "cut": row.request_cut,
-        },
-        "response": {
-            "headers": row.response_headers,
-            "body": row.response_body,
-            "bytes": row.response_bytes,
-            "cut": row.response_cut,
-            "timings": row.timings,
-        },
+        "request": {"method": row.method, "query": row.query, **_message(row, "request")},
+        "response": {**_message(row, "response"), "timings": row.timings},
     }
+
+
+def _message(row: ServedRequest, name: str) -> dict[str, Any]:
+    return {key: getattr(row, f"{name}_{key}") for key in ("headers", "body", "bytes", "cut")}
 
 
 def _flush_and_resolve(session: str | None) -> str | None:
     """Flush the journal and return the session's name, or None for all sessions."""
     flush_journal()
-    return None if session is None else resolve_session(session)
+    return find_session(session)
 
 
 def _find_row(request_id: str | UUID, *, field: str | None = None) -> ServedRequest:
@@ -261,19 +233,5 @@ def _find_row(request_id: str | UUID, *, field: str | None = None) -> ServedRequ
 
 
 def _request_line(row: ServedRequest) -> dict[str, Any]:
-    return {
-        "id": str(row.uid),
-        "at": row.at,
-        "session": row.session,
-        "provider": row.provider,
-        "path": row.path,
-        "scenario": row.scenario or None,
-        "step": row.step or None,
-        "matched": row.matched,
-        "fallback": row.fallback,
-        "outcome": row.outcome,
-        "status": row.status,
-        "violations": row.violations,
-        "near_misses": row.near_misses,
-        "duration_ms": row.duration_ms,
-    }
+    line = {"id": str(row.uid)} | {column: getattr(row, column) for column in COLUMNS}
+    return line | {"scenario": row.scenario or None, "step": row.step or None}

@@ -1,6 +1,7 @@
 """The scenario API: common scenarios, or with `?session=` the private ones of a session."""
 
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from django.http import HttpRequest
@@ -33,6 +34,8 @@ from scenarios_app.serving.transports.asgi_scope import path_of
 from scenarios_app.store.documents import documents_json
 
 _ENCODED = "%2fsteps"
+
+documented_by_session = partial(documented, query=SessionQuery)
 
 
 class ProblemBody(Shape):
@@ -67,23 +70,15 @@ def scenario_store(session: str | None) -> ScenarioStore:
 
 
 class ScenarioListView(ScenarioView):
-    @documented("list_scenarios", query=SessionQuery, answers={200: (ScenariosBody, "By name.")})
+    @documented_by_session("list_scenarios", ScenariosBody, "By name.")
     def get(self, request: Request) -> Response:
         """Every scenario, enabled or not."""
         listed = self.store().list_all()
-        return Response(
-            {
-                "scenarios": [dump(document) for document in listed.documents],
-                "problems": [asdict(problem) for problem in listed.problems],
-            }
-        )
+        problems = list(map(asdict, listed.problems))
+        return Response({"scenarios": list(map(dump, listed.documents)), "problems": problems})
 
-    @documented(
-        "add_scenarios",
-        query=SessionQuery,
-        body=DOCUMENT,
-        answers={201: (DOCUMENT, "They are there.")},
-        errors=(409,),
+    @documented_by_session(
+        "add_scenarios", DOCUMENT, "They are there.", status=201, body=DOCUMENT, errors=(409,)
     )
     def post(self, request: Request) -> Response:
         """Add a scenario, or all of a document of several; their names must be free."""
@@ -94,22 +89,18 @@ class ScenarioListView(ScenarioView):
 
 
 class ScenarioDetailView(ScenarioView):
-    @documented(
-        "read_scenario",
-        query=SessionQuery,
-        answers={200: (SCENARIO, "The scenario.")},
-        errors=(404, 409),
-    )
+    @documented_by_session("read_scenario", SCENARIO, "The scenario.", errors=(404, 409))
     def get(self, request: Request, name: str) -> Response:
         """One scenario, as a document to load again."""
         return Response(dump(self.store().get(name)))
 
-    @documented(
+    @documented_by_session(
         "put_scenario",
-        query=SessionQuery,
+        SCENARIO,
+        "It took the place of another.",
         body=DOCUMENT,
-        answers={200: (SCENARIO, "It took the place of another."), 201: (SCENARIO, "It is new.")},
         errors=(404,),
+        also={201: (SCENARIO, "It is new.")},
     )
     def put(self, request: Request, name: str) -> Response:
         """Create a scenario or replace it, which makes sessions forget what they know of it."""
@@ -118,12 +109,7 @@ class ScenarioDetailView(ScenarioView):
         new = store.put(document)
         return Response(dump(document), status=201 if new else 200)
 
-    @documented(
-        "delete_scenario",
-        query=SessionQuery,
-        answers={204: (None, "It is gone.")},
-        errors=(404,),
-    )
+    @documented_by_session("delete_scenario", None, "It is gone.", status=204, errors=(404,))
     def delete(self, request: Request, name: str) -> Response:
         """Delete a scenario, and what sessions know of it."""
         self.store().remove(name)
@@ -138,11 +124,12 @@ class ScenarioStepsView(ScenarioView):
             return ScenarioDetailView.as_view()(request, name=name)
         return super().dispatch(request, *args, **kwargs)
 
-    @documented(
+    @documented_by_session(
         "push_step",
-        query=SessionQuery,
+        SCENARIO,
+        "The scenario with its new step.",
+        status=201,
         body=STEP,
-        answers={201: (SCENARIO, "The scenario with its new step.")},
         errors=(404, 409),
     )
     def post(self, request: Request, name: str) -> Response:

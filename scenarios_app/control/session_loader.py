@@ -1,32 +1,35 @@
 """Loads a session for its verdict: its journal rows, its state and its scenarios."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from asgiref.sync import async_to_sync
 
 from scenarios_app.catalog import catalog
 from scenarios_app.control.kit import journal_completeness, rows_of_session
-from scenarios_app.control.matches import parse_row
+from scenarios_app.control.matches import iterate_rows, parse_row
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.engine.state import SessionState
 from scenarios_app.models import ServedRequest
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.services import services
-from scenarios_app.verdict.session import JudgedExchange, JudgedSession, Outcome
+from scenarios_app.verdict.session import JudgedExchange, JudgedSession
 
 # Bodies of one session that are read for its verdict; rows beyond it are judged without bodies.
 MAX_BODY_CHARS = 64_000_000
-_BATCH = 100
+# Columns of the journal that an exchange has as they are.
+_COLUMNS = (
+    *("method", "path", "query", "status", "outcome", "provider", "siblings", "streamed"),
+    *("scenario", "step", "step_key", "way", "matched", "fallback", "fault", "near_misses"),
+    *("answered", "request_headers", "request_bytes", "response_headers", "response_bytes"),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedSession:
     """A session for a verdict. `complete` is false if the journal may lack some of its requests.
-
-    `documents` are its private scenarios by name.
-    """
+    `documents` are its private scenarios by name."""
 
     session: JudgedSession
     complete: bool
@@ -51,7 +54,7 @@ def load_session(name: str) -> LoadedSession:
         index = catalog.snapshot().index
     text_left = MAX_BODY_CHARS
     exchanges: list[JudgedExchange] = []
-    for row in _iterate_rows(name):
+    for row in iterate_rows(rows_of_session(name), after="pk__gt"):
         text_left -= len(row.request_body) + len(row.response_body)
         exchanges.append(to_exchange(row, current.pipeline.options, bodies=text_left >= 0))
     journal = journal_completeness(name)
@@ -76,51 +79,22 @@ async def _read_state(name: str) -> tuple[SessionState, tuple[int, Mapping[str, 
     return await state.read(name), await state.scenarios_of(name)
 
 
-def _iterate_rows(name: str) -> Iterator[ServedRequest]:
-    """Yield the rows in batches: an open cursor would block writers."""
-    rows = rows_of_session(name)
-    batch = list(rows[:_BATCH])
-    yield from batch
-    while len(batch) == _BATCH:
-        batch = list(rows.filter(pk__gt=batch[-1].pk)[:_BATCH])
-        yield from batch
-
-
 def to_exchange(row: ServedRequest, options: Options, *, bodies: bool = True) -> JudgedExchange:
     """Return a journal row as an exchange to judge, without its bodies if `bodies` is false."""
     at = row.at.timestamp()
     ended_at = at + row.duration_ms / 1000
     head_ms = row.timings.get("head_ms")
     readable = bodies and not row.request_cut
+    columns: dict[str, Any] = {name: getattr(row, name) for name in _COLUMNS}
     return JudgedExchange(
         id=str(row.uid),
         at=at,
         answered_at=ended_at if head_ms is None else at + head_ms / 1000,
         ended_at=ended_at,
-        method=row.method,
-        path=row.path,
-        status=row.status,
-        outcome=cast(Outcome, row.outcome),
-        provider=row.provider,
-        query=row.query,
-        siblings=row.siblings,
-        streamed=row.streamed,
-        scenario=row.scenario,
-        step=row.step,
-        step_key=row.step_key,
-        way=row.way,
-        matched=row.matched,
-        fallback=row.fallback,
-        fault=row.fault,
         violations=tuple(row.violations),
-        near_misses=row.near_misses,
-        answered=row.answered,
         request=parse_row(row, options) if readable else None,
-        request_headers=row.request_headers,
         request_body=row.request_body if bodies else "",
-        request_bytes=row.request_bytes,
-        response_headers=row.response_headers,
         response_body=row.response_body if bodies else "",
-        response_bytes=row.response_bytes,
         response_cut=row.response_cut or not bodies,
+        **columns,
     )

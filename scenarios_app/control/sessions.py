@@ -15,13 +15,14 @@ from scenarios_app.control.kit import (
     ControlView,
     JournalledBody,
     NeededSession,
+    Texts,
     delete_journal_rows,
     documented,
     flush_journal,
     journal_completeness,
     rows_of_session,
 )
-from scenarios_app.engine.state import SessionState, alias
+from scenarios_app.engine.state import SessionState, StepRef, alias
 from scenarios_app.serving.services import services
 
 # Each is looked up by name and by key, and reset in every process.
@@ -49,9 +50,7 @@ class StateBody(JournalledBody):
     consumed = ConsumedBody(many=True, help_text="The steps that are used up.")
     attempts = AttemptBody(many=True, help_text="How often steps with `failures` have failed.")
     counters = serializers.DictField(child=Whole(), help_text="The counters by name.")
-    violations = serializers.ListField(
-        child=Text(), help_text="What was expected and did not hold, the latest 1,000 of it."
-    )
+    violations = Texts(help_text="What was expected and did not hold, the latest 1,000 of it.")
     passed = Flag(help_text="Whether nothing was violated.")
 
 
@@ -59,8 +58,7 @@ class ResetBody(Shape):
     """The sessions to reset."""
 
     session = Text(**ANY_SESSION)
-    sessions = serializers.ListField(
-        child=Text(),
+    sessions = Texts(
         required=False,
         allow_empty=False,
         max_length=MAX_RESET_SESSIONS,
@@ -73,35 +71,31 @@ class ResetBody(Shape):
 
 
 class SessionStateView(ControlView):
-    @documented("read_state", query=NeededSession, answers={200: (StateBody, "As it is now.")})
+    @documented("read_state", StateBody, "As it is now.", query=NeededSession)
     def get(self, request: Request) -> Response:
         """A session's consumed steps, attempts, counters and violations."""
         state = _read_state(resolve_session(self.query(NeededSession)["session"]))
-        return Response(
-            {
-                "session": state.session,
-                "consumed": [
-                    {"scenario": step.scenario, "step": step.label} for step in state.consumed
-                ],
-                "attempts": [
-                    {
-                        "scenario": attempt.step.scenario,
-                        "step": attempt.step.label,
-                        "provider": attempt.provider,
-                        "count": count,
-                    }
-                    for attempt, count in state.attempts
-                ],
-                "counters": dict(state.counters),
-                "violations": list(state.violations),
-                "passed": not state.violations,
-                **journal_completeness(state.session),
-            }
-        )
+        attempts = [
+            {**_step_body(attempt.step), "provider": attempt.provider, "count": count}
+            for attempt, count in state.attempts
+        ]
+        body = {
+            "session": state.session,
+            "consumed": list(map(_step_body, state.consumed)),
+            "attempts": attempts,
+            "counters": dict(state.counters),
+            "violations": list(state.violations),
+            "passed": not state.violations,
+        }
+        return Response(body | journal_completeness(state.session))
+
+
+def _step_body(step: StepRef) -> dict[str, str]:
+    return {"scenario": step.scenario, "step": step.label}
 
 
 class ResetView(ControlView):
-    @documented("reset", body=ResetBody, answers={200: (ResetBody, "What was reset, by its name.")})
+    @documented("reset", ResetBody, "What was reset, by its name.", body=ResetBody)
     def post(self, request: Request) -> Response:
         """Forget a session's consumption, attempts, counters, ordinals and journal; or those of
         several sessions, or of all"""
@@ -111,18 +105,15 @@ class ResetView(ControlView):
 def reset(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Reset the sessions of a ResetBody; return it with their resolved names."""
     several, scenarios = fields.get("sessions"), fields["scenarios"]
-    if several is not None:
-        if fields["session"] is not None:
-            message = "session: given beside `sessions`, which takes its place"
-            raise ControlError(400, message, field="session")
-        names = [resolve_session(name) for name in several]
-        flush_journal()
-        reset_sessions(names, scenarios=scenarios)
-        return {"session": None, "sessions": names, "scenarios": scenarios}
-    session = None if fields["session"] is None else resolve_session(fields["session"])
+    if several is not None and fields["session"] is not None:
+        message = "session: given beside `sessions`, which takes its place"
+        raise ControlError(400, message, field="session")
+    session = find_session(fields["session"])
+    names = [resolve_session(name) for name in several or ()]
     flush_journal()
-    reset_sessions(None if session is None else [session], scenarios=scenarios)
-    return {"session": session, "scenarios": scenarios}
+    one = None if session is None else [session]
+    reset_sessions(one if several is None else names, scenarios=scenarios)
+    return {"session": session, **({"sessions": names} if several else {}), "scenarios": scenarios}
 
 
 def reset_sessions(sessions: Sequence[str] | None, *, scenarios: bool) -> None:
@@ -139,6 +130,16 @@ async def _reset_state(sessions: Sequence[str] | None, scenarios: bool) -> None:
         await state.reset(session, scenarios=scenarios)
 
 
+def find_session(name_or_key: str | None) -> str | None:
+    """Return `resolve_session`, or None for all sessions."""
+    return None if name_or_key is None else resolve_session(name_or_key)
+
+
+def find_scenario_session(name_or_key: str | None) -> str | None:
+    """Return `resolve_scenario_session`, or None for all sessions."""
+    return None if name_or_key is None else resolve_scenario_session(name_or_key)
+
+
 def resolve_session(name_or_key: str) -> str:
     """Return the session of this name if it exists, else that of this API key, else the name."""
     by_key = alias(name_or_key)
@@ -148,11 +149,9 @@ def resolve_session(name_or_key: str) -> str:
 
 
 def resolve_scenario_session(name_or_key: str) -> str:
-    """Return the session for private scenarios, which may be added before its first request.
-
-    An unknown API key gives the session's alias, which both name and key find and which does not
-    reveal the key.
-    """
+    """Return the session for private scenarios, which may be added before its first request. An
+    unknown API key gives the session's alias, which both name and key find and which does not
+    reveal the key."""
     by_key = alias(name_or_key)
     return name_or_key if by_key == name_or_key or _session_exists(name_or_key) else by_key
 

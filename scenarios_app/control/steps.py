@@ -43,11 +43,9 @@ def request_of(served: ServedRequest) -> CanonicalRequest:
 
 
 def proposed_match(request: CanonicalRequest) -> dict[str, str]:
-    """Propose conditions that this request and similar ones meet.
-
-    The keys are those of `match_document`. Model and provider are left out, because they seldom
-    say what a request is about.
-    """
+    """Propose conditions that this request and similar ones meet. The keys are those of
+    `match_document`. Model and provider are left out, because they seldom say what a request is
+    about."""
     text = request.last_user_text
     phrase = telling_words(text)
     if phrase:
@@ -85,11 +83,9 @@ def name_for(request: CanonicalRequest) -> str:
 def add_step_for(
     served: ServedRequest, produce: Json, *, store: ScenarioStore, scenario: str | None = None
 ) -> ScenarioDocument:
-    """Store a step that answers such requests, and return its scenario; the step is the last.
-
-    The step is added to the scenario of this name, which is created if it is missing. Raises
-    ControlError 409 for a request that cannot be read, and DocumentError for an invalid answer.
-    """
+    """Store a step that answers such requests, and return its scenario; the step is the last. The
+    step is added to the scenario of this name, which is created if it is missing. Raises
+    ControlError 409 for a request that cannot be read, and DocumentError for an invalid answer."""
     try:
         request = request_of(served)
     except CannotRead as error:
@@ -108,11 +104,9 @@ def add_step_for(
 
 
 def telling_words(text: str) -> str:
-    """Return the most distinctive phrase of a message, as written there, or "".
-
-    The phrase has up to four neighbouring words of one sentence, begins and ends with a distinctive
-    word, and has at most two of them. Words with digits end a phrase.
-    """
+    """Return the most distinctive phrase of a message, as written there, or "". The phrase has up
+    to four neighbouring words of one sentence, begins and ends with a distinctive word, and has at
+    most two of them. Words with digits end a phrase."""
     best, best_score = "", 0
     for sentence in _SENTENCE.finditer(text[:_MAX_READ_CHARS]):
         words = list(_WORD.finditer(text, *sentence.span()))

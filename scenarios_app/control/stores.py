@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from asgiref.sync import async_to_sync
 from django.db import DEFAULT_DB_ALIAS, IntegrityError, transaction
@@ -35,27 +35,6 @@ class ScenarioList:
     problems: tuple[RowProblem, ...] = ()
 
 
-class ScenarioStore(Protocol):
-    """A store of valid scenario documents; its methods raise ControlError."""
-
-    def list_all(self) -> ScenarioList: ...
-
-    def get(self, name: str) -> ScenarioDocument:
-        """Raises ControlError 404."""
-
-    def add(self, documents: list[ScenarioDocument]) -> None:
-        """Add all or none; ControlError 409 if a name is taken."""
-
-    def put(self, document: ScenarioDocument) -> bool:
-        """Create or replace a scenario; return True if it is new."""
-
-    def remove(self, name: str) -> None:
-        """Raises ControlError 404."""
-
-    def push(self, name: str, step: Json) -> ScenarioDocument:
-        """Append a step and return the whole scenario; ControlError 404."""
-
-
 def read_documents(data: Json) -> list[ScenarioDocument]:
     """Return the scenarios of a document; DocumentError lists every problem."""
     documents = load_documents(data, limits=limits())
@@ -77,21 +56,22 @@ def read_document(data: Json, *, name: str) -> ScenarioDocument:
 
 def check_step(step: Json) -> None:
     """Validate a step on its own; DocumentError lists every problem."""
-    try:
-        read_documents({"name": "any", "steps": [step]})
-    except DocumentError as error:
-        raise DocumentError.of(_place_in_step(problem, 0) for problem in error.problems) from None
+    _with_step({"name": "any"}, step)
 
 
 def append_step(document: ScenarioDocument, step: Json) -> ScenarioDocument:
     """Return the scenario with one more step; places in a DocumentError are relative to it."""
-    number = len(document.steps)
+    return _with_step(dump(document), step)
+
+
+def _with_step(document: Mapping[str, Json], step: Json) -> ScenarioDocument:
+    steps = document.get("steps", [])
+    assert isinstance(steps, list)
     try:
-        (longer,) = read_documents({**dump(document), "steps": [*_steps(document), step]})
+        (longer,) = read_documents({**document, "steps": [*steps, step]})
     except DocumentError as error:
-        raise DocumentError.of(
-            _place_in_step(problem, number) for problem in error.problems
-        ) from None
+        problems = (_place_in_step(problem, len(steps)) for problem in error.problems)
+        raise DocumentError.of(problems) from None
     return longer
 
 
@@ -104,11 +84,6 @@ def name_conflict_error(names: list[str]) -> ControlError:
     return ControlError(409, f"There is a scenario of this name already: {listed}.", field="name")
 
 
-def _steps(document: ScenarioDocument) -> list[Json]:
-    steps = dump(document).get("steps", [])
-    return steps if isinstance(steps, list) else []
-
-
 def _place_in_step(problem: Problem, number: int) -> Problem:
     prefix = f"steps[{number}]"
     if not problem.place.startswith(prefix):
@@ -117,9 +92,11 @@ def _place_in_step(problem: Problem, number: int) -> Problem:
 
 
 class CommonScenarios:
-    """The scenarios of all sessions, in the database; the next request sees a committed change."""
+    """The scenarios of all sessions, in the database; the next request sees a committed change.
+    Methods raise ControlError: 404 for an unknown name, 409 for one that is taken."""
 
     def list_all(self) -> ScenarioList:
+        """Return all scenarios, and what is wrong with those that are stored and invalid."""
         documents: list[ScenarioDocument] = []
         problems: list[RowProblem] = []
         for row in Scenario.objects.order_by("name").prefetch_related("steps"):
@@ -133,6 +110,7 @@ class CommonScenarios:
         return _parse_row(_find_row(name))
 
     def add(self, documents: list[ScenarioDocument]) -> None:
+        """Add all or none."""
         names = [document.name for document in documents]
         try:
             with transaction.atomic():
@@ -145,6 +123,7 @@ class CommonScenarios:
             raise name_conflict_error(names) from None
 
     def put(self, document: ScenarioDocument) -> bool:
+        """Create or replace a scenario; return True if it is new."""
         loaded = load([document])
         for name in loaded.replaced:
             _forget_steps(name)
@@ -155,6 +134,7 @@ class CommonScenarios:
         _forget_steps(name)
 
     def push(self, name: str, step: Json) -> ScenarioDocument:
+        """Append a step and return the whole scenario."""
         with transaction.atomic():
             # Serializes concurrent pushes to one scenario.
             CatalogVersion.bump(DEFAULT_DB_ALIAS)
@@ -190,9 +170,8 @@ def _forget_steps(name: str) -> None:
 
 class SessionScenarios:
     """The private scenarios of a session, in its state; they hide common ones of the same names.
-
-    Updates are optimistic: if the revision changed since the read, they read and try again.
-    """
+    Its methods are those of CommonScenarios. Updates are optimistic: if the revision changed since
+    the read, they read and try again."""
 
     def __init__(self, session: str) -> None:
         self._session = session
@@ -221,7 +200,7 @@ class SessionScenarios:
         if not async_to_sync(drop_scenario)(services().state, self._session, name):
             raise not_found_error(name)
         # A later scenario of this name would have the same step keys.
-        self._forget_steps(name)
+        async_to_sync(services().state.clear_scenario)(name, session=self._session)
 
     def push(self, name: str, step: Json) -> ScenarioDocument:
         longer: list[ScenarioDocument] = []
@@ -235,8 +214,7 @@ class SessionScenarios:
         return longer[-1]
 
     def _read(self) -> tuple[int, StoredDocuments]:
-        read = async_to_sync(services().state.scenarios_of)
-        return read(self._session)
+        return async_to_sync(services().state.scenarios_of)(self._session)
 
     def _change(self, change: Callable[[StoredDocuments], StoredDocuments]) -> None:
         keep = services().state.keep_scenarios
@@ -250,16 +228,14 @@ class SessionScenarios:
             if document.enabled:
                 services().steps.add_session_scenario(compile_scenario(document))
 
-    def _forget_steps(self, name: str) -> None:
-        async_to_sync(services().state.clear_scenario)(name, session=self._session)
+
+ScenarioStore: TypeAlias = CommonScenarios | SessionScenarios
 
 
 @async_to_sync
 async def _put_document(session: str, name: str, document: Json) -> bool:
     """Create or replace a document in one switch to the event loop, which costs more than the work.
-
-    Returns True if it is new; else the session forgets the steps of the one that it replaced.
-    """
+    Returns True if it is new; else the session forgets the steps of the one that it replaced."""
     state = services().state
     is_new = await put_scenario(state, session, name, document)
     if not is_new:

@@ -9,8 +9,8 @@ from rest_framework.response import Response
 
 from mockllm_site.kit.api.shapes import Shape, Text, Whole
 from scenarios_app.catalog import catalog
-from scenarios_app.control.kit import ControlError, ControlView, documented
-from scenarios_app.control.verdict import NAMES_HELP, parse_names
+from scenarios_app.control.kit import ControlView, documented
+from scenarios_app.control.verdict import NAMES_HELP, check_enabled, parse_names
 from scenarios_app.journal.survival import add_results, survival
 from scenarios_app.verdict.fault_kinds import KINDS
 from scenarios_app.verdict.judge import ALL
@@ -98,20 +98,13 @@ class SurvivalQuery(Shape):
 
 class SurvivalView(ControlView):
     @documented(
-        "fault_coverage",
-        query=SurvivalQuery,
-        answers={200: (SurvivalBody, "Faults at steps.")},
-        errors=(404,),
+        "fault_coverage", SurvivalBody, "Faults at steps.", query=SurvivalQuery, errors=(404,)
     )
     def get(self, request: Request) -> Response:
         """Which kinds of faults programs survived at which steps"""
         return Response(survival_body(self.query(SurvivalQuery)["scenarios"]))
 
-    @documented(
-        "add_fault_results",
-        body=FaultResultsBody,
-        answers={200: (StoredResultsBody, "They are stored.")},
-    )
+    @documented("add_fault_results", StoredResultsBody, "They are stored.", body=FaultResultsBody)
     def post(self, request: Request) -> Response:
         """Store results of `mockllm torture`, with the versions of their scenarios"""
         fields = self.read_body(FaultResultsBody)
@@ -124,15 +117,10 @@ class SurvivalView(ControlView):
 
 
 def survival_body(scenarios: str) -> dict[str, Any]:
-    """Return the fault coverage of the named scenarios, as in a SurvivalBody.
-
-    `scenarios` is the list of names of a SurvivalQuery. Raises ControlError 400 or 404.
-    """
+    """Return the fault coverage of the named scenarios, as in a SurvivalBody. `scenarios` is the
+    list of names of a SurvivalQuery. Raises ControlError 400 or 404."""
     names = parse_names(scenarios, "scenarios")
-    known = {ALL, *catalog.snapshot().index.by_name}
-    if unknown := sorted(names - known):
-        message = f"There is no enabled scenario “{unknown[0]}”."
-        raise ControlError(404, message, field="scenarios")
+    check_enabled(names, catalog.snapshot().index.by_name)
     report = survival(None if ALL in names else names or None)
     return {
         "percent": report.percent,

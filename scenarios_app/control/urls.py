@@ -30,21 +30,21 @@ OBJECT = {"type": "object", "additionalProperties": True}
 
 
 class SchemaView(ControlView):
-    @documented("read_openapi", answers={200: (OBJECT, "OpenAPI 3.1.")})
+    @documented("read_openapi", OBJECT, "OpenAPI 3.1.")
     def get(self, request: Request) -> Response:
         """The OpenAPI document of this API."""
         return Response(_openapi())
 
 
 class ScenarioSchemaView(ControlView):
-    @documented("read_scenario_schema", answers={200: (OBJECT, "JSON Schema 2020-12.")})
+    @documented("read_scenario_schema", OBJECT, "JSON Schema 2020-12.")
     def get(self, request: Request) -> Response:
         """The JSON Schema of scenario documents, for editors and for checks before loading."""
         return Response(read_schema("scenario"))
 
 
 class DocsView(ControlView):
-    @documented("read_docs", answers={200: ({"type": "string"}, "HTML.")}, media_type="text/html")
+    @documented("read_docs", {"type": "string"}, "HTML.", media_type="text/html")
     def get(self, request: Request) -> HttpResponse:
         """The page that describes this API and tries it."""
         url = reverse("control:schema")

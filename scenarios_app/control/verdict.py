@@ -41,6 +41,7 @@ from scenarios_app.verdict.session import JudgedExchange
 
 NAMES_HELP = "Names with commas between them, or a JSON list of them; `*` is all. "
 DEFAULT_OPTIONS = VerdictOptions()
+VERDICT_PARTS = ("unmatched", "violations", "unserved", "findings")
 INCOMPLETE = (
     "the journal may lack requests (no room, a database error, or a server process that ended "
     "without a shutdown): what it lost is judged by what sessions remember"
@@ -57,8 +58,7 @@ class UnmatchedBody(Shape):
     fallback = Flag(help_text="A catch-all answered.")
     near_misses = NearMissBody(many=True, help_text="The nearest steps.")
     url_error = Text(
-        allow_blank=True,
-        help_text="The error, where the URL or its method is unknown; else empty.",
+        allow_blank=True, help_text="The error, where the URL or its method is unknown; else empty."
     )
 
 
@@ -150,8 +150,9 @@ class EndedSession(VerdictQuery):
 class VerdictView(ControlView):
     @documented(
         "verdict",
+        VerdictBody,
+        "The verdict, whether it passed or not.",
         query=VerdictQuery,
-        answers={200: (VerdictBody, "The verdict, whether it passed or not.")},
         errors=(404,),
     )
     def get(self, request: Request) -> Response:
@@ -161,8 +162,9 @@ class VerdictView(ControlView):
 
     @documented(
         "end_session",
+        VerdictBody,
+        "The verdict, whether it passed or not.",
         body=EndedSession,
-        answers={200: (VerdictBody, "The verdict, whether it passed or not.")},
         errors=(404,),
     )
     def post(self, request: Request) -> Response:
@@ -215,10 +217,7 @@ def verdict_body(
         "passed": verdict.passed,
         "strict": verdict.strict,
         "requests": verdict.requests,
-        "unmatched": [asdict(request) for request in verdict.unmatched],
-        "violations": [asdict(violation) for violation in verdict.violations],
-        "unserved": [asdict(step) for step in verdict.unserved],
-        "findings": [asdict(finding) for finding in verdict.findings],
+        **{part: list(map(asdict, getattr(verdict, part))) for part in VERDICT_PARTS},
         "receipt": _compute_receipt(sessions, options) if complete else None,
         "text": verdict_text(verdict, notes=notes),
         "complete": complete,
@@ -241,9 +240,13 @@ def _parse_options(fields: Mapping[str, Any]) -> VerdictOptions:
 
 
 def _check_scenarios(options: VerdictOptions, sessions: Iterable[LoadedSession]) -> None:
-    enabled = {ALL, *catalog.snapshot().index.by_name}
-    enabled.update(name for loaded in sessions for name in loaded.session.scenarios)
-    if unknown := sorted(options.scenarios - enabled):
+    own = (name for loaded in sessions for name in loaded.session.scenarios)
+    check_enabled(options.scenarios, {*catalog.snapshot().index.by_name, *own})
+
+
+def check_enabled(names: frozenset[str], enabled: Iterable[str]) -> None:
+    """Raise ControlError 404 for a name that is neither `*` nor that of an enabled scenario."""
+    if unknown := sorted(names.difference(enabled, {ALL})):
         message = f"There is no enabled scenario “{unknown[0]}”."
         raise ControlError(404, message, field="scenarios")
 

@@ -1,7 +1,8 @@
 """Counts the journal's requests that match a condition, and finds the nearest others."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from itertools import starmap
 from typing import Any, ClassVar
 
 from rest_framework import serializers
@@ -21,9 +22,11 @@ from scenarios_app.control.kit import (
     journal_completeness,
     rows_of_session,
 )
-from scenarios_app.control.matches import MatchCount, count_matches
-from scenarios_app.control.sessions import resolve_session
+from scenarios_app.control.matches import count_matches
+from scenarios_app.control.sessions import find_session
+from scenarios_app.engine.conditions.match import Mismatch
 from scenarios_app.engine.document import load_match
+from scenarios_app.models import ServedRequest
 
 
 class CountBody(Shape):
@@ -77,43 +80,29 @@ class VerifiedBody(JournalledBody):
 
 
 class VerifyView(ControlView):
-    @documented("verify", body=VerifyBody, answers={200: (VerifiedBody, "Whether it holds.")})
+    @documented("verify", VerifiedBody, "Whether it holds.", body=VerifyBody)
     def post(self, request: Request) -> Response:
         """Count the requests in the journal that a step with this match would have answered."""
         fields = self.read_body(VerifyBody)
         match = load_match(fields["match"])
-        session = None if fields["session"] is None else resolve_session(fields["session"])
+        session = find_session(fields["session"])
         flush_journal()
         result = count_matches(match, rows_of_session(session))
-        least, most = _bounds(**fields.get("count", {"at_least": 1}))
+        count = fields.get("count", {"at_least": 1})
+        least = count.get("equals", count.get("at_least", 0))
+        most = count.get("equals", count.get("at_most"))
         few = result.count < least
         journal = journal_completeness(session)
         many = most is not None and result.count + len(result.unjudged) + journal["lost"] > most
-        return Response(
-            {
-                "passed": not few and not many,
-                "count": result.count,
-                "nearest": _nearest_body(result) if few else [],
-                "unjudged": [{"id": str(uid), "reason": reason} for uid, reason in result.unjudged],
-                **journal,
-            }
-        )
-
-
-def _bounds(
-    *, equals: int | None = None, at_least: int = 0, at_most: int | None = None
-) -> tuple[int, int | None]:
-    return (at_least, at_most) if equals is None else (equals, equals)
-
-
-def _nearest_body(result: MatchCount) -> list[dict[str, Any]]:
-    return [
-        {
-            "id": str(near.row.uid),
-            "session": near.row.session,
-            "provider": near.row.provider,
-            "path": near.row.path,
-            "mismatches": [asdict(mismatch) for mismatch in near.mismatches],
+        body = {
+            "passed": not few and not many,
+            "count": result.count,
+            "nearest": list(starmap(_near_body, result.nearest)) if few else [],
+            "unjudged": [{"id": str(uid), "reason": reason} for uid, reason in result.unjudged],
         }
-        for near in result.nearest
-    ]
+        return Response(body | journal)
+
+
+def _near_body(row: ServedRequest, mismatches: Sequence[Mismatch]) -> dict[str, Any]:
+    columns = {name: getattr(row, name) for name in ("session", "provider", "path")}
+    return {"id": str(row.uid), **columns, "mismatches": list(map(asdict, mismatches))}

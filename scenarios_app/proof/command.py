@@ -9,56 +9,49 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from scenarios_app.proof.experiment import REPORTS, CellResult, Experiment, write_report
+from scenarios_app.proof.experiment import REPORTS, CellResult, Experiment
 from scenarios_app.proof.plan import BadCell, Cell
 from scenarios_app.proof.sweep import INTERRUPTED, Budget, CannotSweep, SweepOptions, sweep
 from scenarios_app.testing.control import ServerFailed
 from scenarios_app.testing.documents import to_documents
-from scenarios_app.testing.run import CannotRun, add_sources, split
+from scenarios_app.testing.run import CannotRun, add_sources, refuse, split
 
 FAILED, NOT_SWEPT, STOPPED = 1, 2, 130
+# Fields of SweepOptions that options of the command line have the names of.
+_AS_OPTION = ("kinds", "steps", "only", "seed", "jobs", "timeout")
 FAIL_UNDER = "fail the sweep if the score is lower, instead of by outcomes"
 
 
 def add_arguments(experiment: Experiment, parser: ArgumentParser) -> None:
+    add = parser.add_argument
     add_sources(parser)
-    parser.add_argument(
-        "--budget", type=positive, metavar="N", help="at most N runs, the most telling ones first"
-    )
-    parser.add_argument(
-        "--seconds", type=positive, metavar="S", help="start no run after S seconds"
-    )
-    parser.add_argument(
-        "--jobs", type=positive, default=1, metavar="N", help="runs at the same time (default: 1)"
-    )
-    parser.add_argument(
+    add("--budget", type=positive, metavar="N", help="at most N runs, the most telling ones first")
+    add("--seconds", type=positive, metavar="S", help="start no run after S seconds")
+    add("--jobs", type=positive, default=1, metavar="N", help="runs at the same time (default: 1)")
+    add(
         "--kinds",
         type=names,
         default=[],
         metavar="A,B",
         help=f"only these kinds of change, of {', '.join(kind.name for kind in experiment.kinds)}",
     )
-    parser.add_argument(
+    add(
         "--steps",
         type=names,
         default=[],
         metavar="A,B",
         help="only answers of these scenarios or steps (SCENARIO/STEP)",
     )
-    parser.add_argument(
-        "--only", default="", metavar="CELL", help="only this one, as a report names it"
-    )
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="of the order of runs (default: 0)"
-    )
-    parser.add_argument(
+    add("--only", default="", metavar="CELL", help="only this one, as a report names it")
+    add("--seed", type=int, default=0, metavar="N", help="of the order of runs (default: 0)")
+    add(
         "--timeout",
         type=float,
         default=600.0,
         metavar="SECONDS",
         help="what the command may take without changes (default: 600)",
     )
-    parser.add_argument(
+    add(
         "--fail-on",
         type=partial(outcomes, experiment),
         metavar="A,B",
@@ -66,9 +59,9 @@ def add_arguments(experiment: Experiment, parser: ArgumentParser) -> None:
         f"{','.join(experiment.fail_on)})",
     )
     if experiment.score is not None:
-        parser.add_argument("--fail-under", type=percent, metavar="PERCENT", help=FAIL_UNDER)
+        add("--fail-under", type=percent, metavar="PERCENT", help=FAIL_UNDER)
     for name, meaning in REPORTS.items():
-        parser.add_argument(f"--{name}", type=Path, metavar="FILE", help=meaning)
+        add(f"--{name}", type=Path, metavar="FILE", help=meaning)
 
 
 def main(experiment: Experiment, arguments: Sequence[str]) -> int:
@@ -79,14 +72,14 @@ def main(experiment: Experiment, arguments: Sequence[str]) -> int:
     options, unknown = parser.parse_known_args(own)
     if unknown:
         text = f"unknown: {' '.join(unknown)}; the command comes after --"
-        return _refused(experiment, text)
+        return refuse(experiment.name, text, code=NOT_SWEPT)
     return run(experiment, options, command)
 
 
 def run(experiment: Experiment, namespace: Namespace, command: Sequence[str]) -> int:
     """Run the sweep, print and write its reports, and return the exit code."""
     if not command:
-        return _refused(experiment, "no command: give one after --")
+        return refuse(experiment.name, "no command: give one after --", code=NOT_SWEPT)
     # CI ends jobs with SIGTERM: results are kept, and no command stays behind, as after Ctrl-C.
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
@@ -95,21 +88,14 @@ def run(experiment: Experiment, namespace: Namespace, command: Sequence[str]) ->
             command,
             to_documents(namespace.scenario),
             namespace.fixture,
-            kinds=namespace.kinds,
-            steps=namespace.steps,
-            only=namespace.only,
-            seed=namespace.seed,
             budget=Budget(namespace.budget, namespace.seconds),
-            jobs=namespace.jobs,
-            timeout=namespace.timeout,
+            **{name: getattr(namespace, name) for name in _AS_OPTION},
         )
         result = sweep(options, progress=_progress())
-    except (CannotSweep, BadCell, ServerFailed) as error:
-        return _refused(experiment, str(error))
-    except CannotRun as error:
-        return _refused(experiment, error.args[1], code=error.args[0])
+    except (CannotRun, CannotSweep, BadCell, ServerFailed) as error:
+        return refuse(experiment.name, error, code=NOT_SWEPT)
     except KeyboardInterrupt:
-        return _refused(experiment, "stopped before the clean runs were done", code=STOPPED)
+        return refuse(experiment.name, "stopped before the clean runs were done", code=STOPPED)
     finally:
         signal.signal(signal.SIGTERM, before)
     fail_under = getattr(namespace, "fail_under", None)
@@ -124,17 +110,10 @@ def run(experiment: Experiment, namespace: Namespace, command: Sequence[str]) ->
         return shlex.join(["mockllm", experiment.name, *sources, *only, "--", *command])
 
     print(experiment.text(result, fail_on, again))
-    for name, report in experiment.reports.items():
-        if (file := getattr(namespace, name)) is not None:
-            write_report(file, report(result, fail_on, again))
+    experiment.write_reports(result, vars(namespace), fail_on, again)
     if result.left_out_because == INTERRUPTED:
         return STOPPED
     return FAILED if experiment.fails(result, fail_on, fail_under) else 0
-
-
-def _refused(experiment: Experiment, message: str, *, code: int = NOT_SWEPT) -> int:
-    print(f"mockllm {experiment.name}: {message}", file=sys.stderr)
-    return code
 
 
 def _progress() -> Callable[[int, int, CellResult | None], None]:

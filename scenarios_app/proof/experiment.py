@@ -8,20 +8,18 @@ from typing import Any, Protocol, TypeAlias
 
 from scenarios_app.proof.outcome import Judgement, Observation
 from scenarios_app.proof.plan import Cell, Place
+from scenarios_app.proof.program import ProgramRun
 from scenarios_app.verdict.fault_kinds import Answer, Kind
 
 
 @dataclass(frozen=True, slots=True)
 class CellResult:
-    """A cell that was run; what follows its judgement is that of its run."""
+    """A cell that was run, with the end and the requests of its run."""
 
     cell: Cell
     judgement: Judgement
-    exit_code: int
-    seconds: float
-    output: str
+    program: ProgramRun
     transcript: Sequence[Mapping[str, Any]]
-    hung: bool = False
 
 
 @dataclass(slots=True)
@@ -103,7 +101,11 @@ class Experiment:
             return wanted
         return self.fail_on if fail_under is None else ()
 
-
-def write_report(file: Path, text: str) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text, encoding="utf-8")
+    def write_reports(
+        self, sweep: Sweep, files: Mapping[str, Path | None], fail_on: Sequence[str], again: Again
+    ) -> None:
+        """Write the reports for which there is a file."""
+        for name, report in self.reports.items():
+            if file := files[name]:
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(report(sweep, fail_on, again), encoding="utf-8")

@@ -136,9 +136,8 @@ def text_report(sweep: Sweep, fail_on: Sequence[str], again: Again) -> str:
         lines.append(f"mutants left out: {sweep.left_out}, since {sweep.left_out_because}")
     counts, part = _counts(sweep), score(sweep)
     percent = "none, since no mutant was run" if part is None else f"{100 * part:.0f} %"
-    return "\n".join(
-        [*lines, f"score: {percent}, {counts['killed']} killed, {counts['survived']} survived"]
-    )
+    score_line = f"score: {percent}, {counts['killed']} killed, {counts['survived']} survived"
+    return "\n".join([*lines, score_line])
 
 
 def _equivalent(sweep: Sweep) -> list[Cell]:

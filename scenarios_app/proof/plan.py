@@ -25,11 +25,9 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One kind of change at one place. `name` identifies it in the same program's sweeps.
-
-    `change` is that of the control API. Of a changed script, `after` stands where `before` stood,
-    and the `reason` says why no test needs to notice: then it is not run.
-    """
+    """One kind of change at one place. `name` identifies it in the same program's sweeps. `change`
+    is that of the control API. Of a changed script, `after` stands where `before` stood, and the
+    `reason` says why no test needs to notice: then it is not run."""
 
     name: str
     kind: Kind
@@ -48,11 +46,9 @@ def all_cells(
     kinds: Sequence[str] = (),
     steps: Sequence[str] = (),
 ) -> list[Cell]:
-    """Return the cells of a clean run in the order of its answers and the table of kinds.
-
-    `kinds` and `steps` restrict them, by name; a step is `SCENARIO/STEP` or `SCENARIO`. Of cells
-    with the same name the first one stays.
-    """
+    """Return the cells of a clean run in the order of its answers and the table of kinds. `kinds`
+    and `steps` restrict them, by name; a step is `SCENARIO/STEP` or `SCENARIO`. Of cells with the
+    same name the first one stays."""
     check_kinds(kinds, all_kinds)
     wanted = [kind for kind in all_kinds if not kinds or kind.name in kinds]
     several = len({answer["session"] for answer in answers}) > 1
@@ -108,8 +104,7 @@ def in_order(cells: Iterable[Cell], all_kinds: Sequence[Kind], *, seed: int) -> 
 
 def find_cell(name: str, cells: Sequence[Cell]) -> Cell:
     """Return the cell of this name; raises BadCell."""
-    for cell in cells:
-        if cell.name == name:
-            return cell
+    if same := [cell for cell in cells if cell.name == name]:
+        return same[0]
     some = ", ".join(cell.name for cell in cells[:5])
     raise BadCell(f"there is no cell {name!r}; there are {len(cells)}, such as {some}")

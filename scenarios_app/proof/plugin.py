@@ -38,10 +38,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     wanted = [name for name in EXPERIMENTS if config.getoption(f"--mockllm-{name}")]
-    if not wanted:
-        return
     if len(wanted) > 1:
         raise pytest.UsageError("give one of --mockllm-torture and --mockllm-mutants")
+    if not wanted:
+        return
     from scenarios_app.proof.mutants import MUTANTS
     from scenarios_app.proof.repeats import TestSweeps
     from scenarios_app.proof.torture import TORTURE

@@ -1,23 +1,19 @@
 """One run of the command under test: started, watched, ended in time, with its output."""
 
 import os
-import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Event, Thread
 
-from scenarios_app.testing.agents import UNSET, agent_variables
-from scenarios_app.testing.run import NOT_FOUND, NOT_RUN, SIGNAL_BASE, CannotRun
-from scenarios_app.testing.variables import API_KEY, command_variables, unset_variables
+from scenarios_app.testing.run import command_environment, end_group, shell_code, start_command
 
 # So much of a program's output is read; the middle of a longer one is left out.
 MAX_OUTPUT_BYTES = 1_000_000
 # How often the time of a running command is checked; its end is noticed without delay.
 CHECK_SECONDS = 0.1
-END_SECONDS = 2.0
 
 
 class Interrupted(Exception):
@@ -40,13 +36,17 @@ def run_program(
 ) -> ProgramRun:
     """Run the command with its SDKs at a server, in a separate process group, for at most `limit`
     seconds. Raises CannotRun, or Interrupted when `stop` is set."""
-    variables = command_variables(base_url, API_KEY, environment=os.environ)
-    unset = {*unset_variables(), *UNSET}
-    with agent_variables(base_url, command=command) as of_agents, tempfile.TemporaryFile() as file:
-        environment = {name: value for name, value in os.environ.items() if name not in unset}
-        environment |= {**variables, **of_agents}
+    prepared = command_environment(command, base_url)
+    with prepared as environment, tempfile.TemporaryFile() as output:
         began = time.monotonic()
-        process = _start(command, environment, file.fileno())
+        process = start_command(
+            command,
+            environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
         hung = False
         # A thread waits without polling, which would cost CPU all the time that the command takes.
         waiting = Thread(target=process.wait, daemon=True)
@@ -59,44 +59,9 @@ def run_program(
                     break
                 waiting.join(CHECK_SECONDS)
         finally:
-            _end(process)
+            end_group(process)
         seconds = time.monotonic() - began
-        code = process.returncode
-        return ProgramRun(
-            code if code >= 0 else SIGNAL_BASE - code, _read(file.fileno()), seconds, hung
-        )
-
-
-def _start(
-    command: Sequence[str], environment: Mapping[str, str], output: int
-) -> "subprocess.Popen[bytes]":
-    try:
-        return subprocess.Popen(
-            command,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    except FileNotFoundError:
-        raise CannotRun(NOT_FOUND, f"{command[0]}: no such command") from None
-    except OSError as error:
-        raise CannotRun(NOT_RUN, f"{command[0]}: {error.strerror}") from None
-
-
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    """End whatever is left of the process group."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        try:
-            os.killpg(process.pid, number)
-        except (ProcessLookupError, PermissionError):
-            break
-        try:
-            process.wait(END_SECONDS)
-        except subprocess.TimeoutExpired:
-            continue
-    process.wait()
+        return ProgramRun(shell_code(process.returncode), _read(output.fileno()), seconds, hung)
 
 
 def _read(file: int) -> str:

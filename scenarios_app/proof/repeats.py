@@ -7,7 +7,7 @@ import time
 from argparse import ArgumentTypeError
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,7 +17,7 @@ from _pytest.runner import runtestprotocol
 
 from scenarios_app.proof.alarm import Hung, time_limit
 from scenarios_app.proof.command import names, outcomes, percent, positive
-from scenarios_app.proof.experiment import CellResult, Experiment, Sweep, write_report
+from scenarios_app.proof.experiment import CellResult, Experiment, Sweep
 from scenarios_app.proof.outcome import Judgement, Observation, first_difference
 from scenarios_app.proof.plan import BadCell, Cell, Place, check_kinds
 from scenarios_app.proof.program import ProgramRun
@@ -64,40 +64,24 @@ class TestRun:
     versions: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def failed(self) -> bool:
-        """True if the test failed by itself, not by its verdict."""
-        return any(
-            report.failed and not report.longreprtext.startswith(VERDICT_FAILED)
-            for report in self.reports
-        )
-
-    @property
     def passed(self) -> bool:
         return all(report.passed for report in self.reports)
 
     def observation(self, session: str) -> Observation:
+        """Return what the run left; a test that only its verdict failed is green."""
         last = self.reports[-1]
-        texts = [
-            report.longreprtext
-            for report in self.reports
-            if not report.longreprtext.startswith(VERDICT_FAILED)
+        own = [one for one in self.reports if not one.longreprtext.startswith(VERDICT_FAILED)]
+        output = "\n".join((*(one.longreprtext for one in own), last.capstdout, last.capstderr))
+        failed = any(one.failed for one in own)
+        verdicts = (vars(one)[FIXTURE] for one in self.reports if FIXTURE in vars(one))
+        answers = [
+            {**one, "session": session, "owner": session if one["scenario"] in self.stubs else ""}
+            for one in self.answers
         ]
-        output = "\n".join((*texts, last.capstdout, last.capstderr))
-        verdict = next(
-            (vars(report)[FIXTURE] for report in self.reports if FIXTURE in vars(report)),
-            NO_VERDICT,
-        )
         return Observation(
-            ProgramRun(int(self.failed), output, self.seconds, self.hung),
-            [
-                {
-                    **answer,
-                    "session": session,
-                    "owner": session if answer["scenario"] in self.stubs else "",
-                }
-                for answer in self.answers
-            ],
-            verdict,
+            ProgramRun(int(failed), output, self.seconds, self.hung),
+            answers,
+            next(verdicts, NO_VERDICT),
             requests_of(self.transcript),
             self.transcript,
         )
@@ -113,9 +97,7 @@ class TestSweeps:
         self.experiment = experiment
         self.option = f"--mockllm-{experiment.name}"
         read = self._option
-        self.fail_under: float | None = (
-            read("fail-under", percent, None) if experiment.score is not None else None
-        )
+        self.fail_under = read("fail-under", percent, None) if experiment.score else None
         wanted = read("fail-on", partial(outcomes, experiment), None)
         self.fail_on = experiment.fail_on_outcomes(wanted, self.fail_under)
         self.files = {name: read(name, Path, None) for name in experiment.reports}
@@ -195,9 +177,8 @@ class TestSweeps:
             return (yield)
         token = os.environ.get(TOKEN, "")
         with fail_on_server_errors(), closing(Control(session.base_url, token=token)) as control:
-            control.send(
-                "PUT", "changes", {"session": session.session, "changes": list(run.changes)}
-            )
+            changes = {"session": session.session, "changes": list(run.changes)}
+            control.send("PUT", "changes", changes)
             try:
                 if run.limit is None:
                     return (yield)
@@ -213,9 +194,7 @@ class TestSweeps:
                     versions = versions_on(control).items()
                     run.versions = {one: v for one, v in versions if one not in run.stubs}
                     steps = unused_steps(session.verdict(scenarios="*"))
-                    run.unused = [
-                        step for step in steps if step.rpartition("/")[0] not in run.stubs
-                    ]
+                    run.unused = [one for one in steps if one.rpartition("/")[0] not in run.stubs]
                 run.transcript = control.requests(session.session, bodies=True)
 
     def _sweep(self, item: pytest.Item, clean: TestRun) -> dict[str, Any]:
@@ -237,17 +216,8 @@ class TestSweeps:
             run = TestRun([cell.change], limit=seconds_for(cell, clean.seconds))
             observation = self._repeat(item, run).observation(session)
             judgement = self.experiment.judge(cell, before, observation)
-            results.append(
-                {
-                    "cell": cell.name,
-                    "outcome": judgement.outcome,
-                    "reason": judgement.reason,
-                    "exit": observation.program.code,
-                    "seconds": run.seconds,
-                    "output": observation.program.output,
-                    "transcript": list(observation.transcript),
-                }
-            )
+            ended = astuple(judgement), astuple(observation.program)
+            results.append((cell.name, *ended, list(observation.transcript)))
         return {
             "clean": clean_body(before),
             "versions": clean.versions,
@@ -267,15 +237,11 @@ class TestSweeps:
         if "cells" not in body:
             return
         cells = {one["name"]: self._cell(report.nodeid, one) for one in body["cells"]}
-        sweep = self._sweeps[report.nodeid] = Sweep(
-            list(cells.values()), self.options.seed, body["clean"], versions=body["versions"]
-        )
-        for one in body["results"]:
-            cell = cells[one["cell"]]
-            judgement = Judgement(one["outcome"], one["reason"])
-            sweep.results[cell] = CellResult(
-                cell, judgement, one["exit"], one["seconds"], one["output"], one["transcript"]
-            )
+        sweep = Sweep(list(cells.values()), self.options.seed, body["clean"])
+        sweep.versions, self._sweeps[report.nodeid] = body["versions"], sweep
+        for name, judgement, program, transcript in body["results"]:
+            ended = Judgement(*judgement), ProgramRun(*program)
+            sweep.results[cells[name]] = CellResult(cells[name], *ended, transcript)
 
     def _cell(self, test: str, body: Mapping[str, Any]) -> Cell:
         kind, place = self.experiment.kind(body["kind"]), Place(**body["place"])
@@ -301,10 +267,7 @@ class TestSweeps:
         if hasattr(session.config, "workerinput"):
             return
         whole = self._whole()
-        for name, file in self.files.items():
-            if file is not None:
-                report = self.experiment.reports[name]
-                write_report(file, report(whole, self.fail_on, self._again))
+        self.experiment.write_reports(whole, self.files, self.fail_on, self._again)
         fails = self.experiment.fails(whole, self.fail_on, self.fail_under)
         if session.exitstatus == pytest.ExitCode.OK and fails:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED

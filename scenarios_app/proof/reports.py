@@ -87,7 +87,7 @@ def _sign(sweep: Sweep, cell: Cell | None) -> str:
 
 
 def _summary(sweep: Sweep) -> str:
-    counts = _counts(sweep)
+    counts = Counter(result.judgement.outcome for result in sweep.results.values())
     words = [f"{counts[outcome]} {outcome}" for outcome in OUTCOMES if counts[outcome]]
     cells = f"{len(sweep.results)} of {len(sweep.cells)} cells: {', '.join(words) or 'none run'}"
     if not sweep.left_out:
@@ -95,17 +95,14 @@ def _summary(sweep: Sweep) -> str:
     return f"{cells}\n{sweep.left_out} cells ({LEFT_OUT}) were left out: {sweep.left_out_because}"
 
 
-def _counts(sweep: Sweep) -> Counter[str]:
-    return Counter(result.judgement.outcome for result in sweep.results.values())
-
-
 def json_report(sweep: Sweep, fail_on: Sequence[str], again: Again) -> str:
     """Return the sweep as JSON. Only `seconds` differ between equal sweeps."""
+    answered = {split_step(cell.place.step, sweep.versions)[0] for cell in sweep.cells} - {""}
     body = {
         "seed": sweep.seed,
         "passed": not failed_cells(sweep, fail_on),
         "clean": dict(sweep.clean),
-        "versions": {name: sweep.versions[name] for name in _scenarios(sweep)},
+        "versions": {name: sweep.versions[name] for name in sorted(answered)},
         "cells": [_cell_body(result, again) for result in _in_matrix_order(sweep)],
         "skipped": sweep.left_out,
     }
@@ -121,8 +118,8 @@ def _cell_body(result: CellResult, again: Again) -> dict[str, Any]:
         "fault": cell.kind.label,
         "kind": cell.kind.name,
         "outcome": {"loud": "failed_loudly", "silent": "failed_silently"}.get(outcome, outcome),
-        "exit": result.exit_code,
-        "seconds": round(result.seconds, 3),
+        "exit": result.program.code,
+        "seconds": round(result.program.seconds, 3),
         "why": result.judgement.reason,
         "repeat": again(cell),
     }
@@ -131,10 +128,10 @@ def _cell_body(result: CellResult, again: Again) -> dict[str, Any]:
 def junit_report(sweep: Sweep, fail_on: Sequence[str], again: Again) -> str:
     """Return a JUnit case for each cell that was run; those in `fail_on` fail."""
     cases = []
-    for result in _in_matrix_order(sweep):
-        outcome, reason = result.judgement.outcome, result.judgement.reason
-        reasons = (f"{outcome}: {reason}",) if outcome in fail_on else ()
-        cases.append(Case(result.cell.place.step, result.cell.name, reasons))
+    for one in _in_matrix_order(sweep):
+        reason = f"{one.judgement.outcome}: {one.judgement.reason}"
+        reasons = (reason,) if one.judgement.outcome in fail_on else ()
+        cases.append(Case(one.cell.place.step, one.cell.name, reasons))
     return junit("mockllm torture", cases)
 
 
@@ -189,7 +186,7 @@ def _html_details(result: CellResult, again: Again) -> str:
         f"{result.judgement.outcome}</h2><p>{escape(result.judgement.reason)}</p>"
         f"<pre>{escape(again(result.cell))}</pre>"
         f"<details><summary>Output and requests</summary>"
-        f"<pre>{escape(tail(result.output, 60))}</pre><ol>{requests}</ol></details>"
+        f"<pre>{escape(tail(result.program.output, 60))}</pre><ol>{requests}</ol></details>"
     )
 
 
@@ -199,18 +196,13 @@ def _short(text: str | None) -> str:
 
 
 def _in_matrix_order(sweep: Sweep) -> list[CellResult]:
-    order = {kind.name: number for number, kind in enumerate(KINDS)}
+    names = [kind.name for kind in KINDS]
 
     def place_of(result: CellResult) -> tuple[str, int, int]:
         place = result.cell.place
-        return place.session, place.number, order[result.cell.kind.name]
+        return place.session, place.number, names.index(result.cell.kind.name)
 
     return sorted(sweep.results.values(), key=place_of)
-
-
-def _scenarios(sweep: Sweep) -> list[str]:
-    """Return the common scenarios that answered."""
-    return sorted({split_step(cell.place.step, sweep.versions)[0] for cell in sweep.cells} - {""})
 
 
 def _places(sweep: Sweep) -> list[Place]:

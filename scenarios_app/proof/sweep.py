@@ -6,8 +6,9 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from scenarios_app.proof.experiment import CellResult, Experiment, Sweep
@@ -15,7 +16,7 @@ from scenarios_app.proof.outcome import Observation, first_difference
 from scenarios_app.proof.plan import Cell, all_cells, find_cell, in_order
 from scenarios_app.proof.program import Interrupted, run_program
 from scenarios_app.testing.control import Control
-from scenarios_app.testing.process import ServerOptions, server_process
+from scenarios_app.testing.process import ServerOptions, controlled_server
 from scenarios_app.verdict.fault_kinds import Answer
 from scenarios_app.verdict.survival import version_of
 
@@ -62,16 +63,12 @@ def versions_on(control: Control) -> dict[str, str]:
     return {document["name"]: version_of(document) for document in documents}
 
 
+@dataclass(frozen=True, slots=True)
 class Bench:
     """A server on which the command is run again and again."""
 
-    def __init__(self, options: SweepOptions, control: Control) -> None:
-        self._options = options
-        self._control = control
-
-    @property
-    def versions(self) -> dict[str, str]:
-        return versions_on(self._control)
+    options: SweepOptions
+    control: Control
 
     def observe(
         self,
@@ -82,13 +79,13 @@ class Bench:
         stop: threading.Event | None = None,
     ) -> Observation:
         """Run the command with these changes of a session's answers, from a fresh state."""
-        control = self._control
+        control = self.control
         control.send("POST", "reset", {"session": None, "scenarios": True})
         # This drops the changes of every session, and numbers all answers.
         control.send("PUT", "changes", {"changes": []})
         if changes:
             control.send("PUT", "changes", {"session": session, "changes": changes})
-        program = run_program(self._options.command, control.base_url, limit=limit, stop=stop)
+        program = run_program(self.options.command, control.base_url, limit=limit, stop=stop)
         answers = control.send("GET", "changes")["answers"]
         verdict = control.send("GET", "verdict", scenarios="*")
         transcript = control.requests(bodies=True)
@@ -98,19 +95,13 @@ class Bench:
 def requests_of(transcript: Sequence[Mapping[str, Any]]) -> list[tuple[str, bool]]:
     """Return for each request what it has in common with its repetitions, and whether it got a good
     answer; the transcript is of `Control.requests`."""
-    return [(_key(entry), _is_good(entry)) for entry in transcript]
-
-
-def _key(entry: Mapping[str, Any]) -> str:
-    """Return what makes two requests of a session the same."""
-    request = entry["request"]
-    return f"{request['method']} {entry['path']} {entry['session']} {request['body']}"
-
-
-def _is_good(entry: Mapping[str, Any]) -> bool:
-    """Return whether a request got the whole answer of its step, unchanged."""
-    changed = CHANGE_HEADER in entry["response"]["headers"]
-    return entry["matched"] and entry["outcome"] == "complete" and not changed
+    requests = []
+    for entry in transcript:
+        request, changed = entry["request"], CHANGE_HEADER in entry["response"]["headers"]
+        key = f"{request['method']} {entry['path']} {entry['session']} {request['body']}"
+        good = entry["matched"] and entry["outcome"] == "complete" and not changed
+        requests.append((key, good))
+    return requests
 
 
 def sweep(
@@ -118,31 +109,29 @@ def sweep(
     *,
     progress: Callable[[int, int, CellResult | None], None] = lambda done, of, result: None,
 ) -> Sweep:
-    """Run a sweep. After an interruption it has the results so far.
-
-    `progress` gets the number of finished and of all runs, and the latest result. Raises
-    CannotSweep, CannotRun, BadCell or ServerFailed.
-    """
+    """Run a sweep. After an interruption it has the results so far. `progress` gets the number of
+    finished and of all runs, and the latest result. Raises CannotSweep, CannotRun, BadCell or
+    ServerFailed."""
+    server = ServerOptions(options.documents, options.fixtures)
     with ExitStack() as stack:
-        first = _bench(stack, options)
+
+        def bench() -> Bench:
+            return Bench(options, stack.enter_context(controlled_server(server)))
+
+        first = bench()
         clean = clean_run(first, options)
         cells = plan(options, clean.answers)
         if not cells:
             raise CannotSweep("none of these kinds fits an answer of the clean run")
-        result = Sweep(
-            cells,
-            options.seed,
-            clean_body(clean),
-            command=shlex.join(options.command),
-            versions=first.versions,
-        )
+        result = Sweep(cells, options.seed, clean_body(clean))
+        result.command, result.versions = shlex.join(options.command), versions_on(first.control)
         if not (options.steps or options.only):
             result.unused = unused_steps(clean.verdict)
         chosen = to_run(cells, options.budget)
         benches: queue.SimpleQueue[Bench] = queue.SimpleQueue()
         benches.put(first)
         for _ in range(min(options.jobs, len(chosen)) - 1):
-            benches.put(_bench(stack, options))
+            benches.put(bench())
         if chosen:
             run_cells(result, chosen, clean, options, benches, progress)
         return result
@@ -165,12 +154,6 @@ def to_run(cells: Sequence[Cell], budget: Budget) -> list[Cell]:
 def unused_steps(verdict: Mapping[str, Any]) -> list[str]:
     """Return the steps of a verdict from which no answer came, as SCENARIO/STEP."""
     return [f"{one['scenario']}/{one['step']}" for one in verdict["unserved"]]
-
-
-def _bench(stack: ExitStack, options: SweepOptions) -> Bench:
-    server = ServerOptions(options.documents, options.fixtures)
-    base_url, _ = stack.enter_context(server_process(server))
-    return Bench(options, stack.enter_context(closing(Control(base_url))))
 
 
 def clean_run(bench: Bench, options: SweepOptions) -> Observation:
@@ -212,13 +195,11 @@ def run_cells(
     benches: "queue.SimpleQueue[Bench]",
     progress: Callable[[int, int, CellResult | None], None],
 ) -> None:
-    stop = threading.Event()
-    ends_at = None
-    if options.budget.seconds is not None:
-        ends_at = time.monotonic() + options.budget.seconds
+    stop, seconds = threading.Event(), options.budget.seconds
+    ends_at = inf if seconds is None else time.monotonic() + seconds
 
     def run(cell: Cell) -> CellResult | None:
-        if stop.is_set() or (ends_at is not None and time.monotonic() > ends_at):
+        if stop.is_set() or time.monotonic() > ends_at:
             return None
         # The script is the same in all sessions.
         session = None if "step" in cell.change else cell.place.session
@@ -230,10 +211,8 @@ def run_cells(
             return None
         finally:
             benches.put(bench)
-        judgement, end = options.experiment.judge(cell, clean, seen), seen.program
-        return CellResult(
-            cell, judgement, end.code, end.seconds, end.output, seen.transcript, end.hung
-        )
+        judgement = options.experiment.judge(cell, clean, seen)
+        return CellResult(cell, judgement, seen.program, seen.transcript)
 
     progress(0, len(chosen), None)
     with ThreadPoolExecutor(options.jobs) as pool:
@@ -244,7 +223,7 @@ def run_cells(
                     result.results[done.cell] = done
                     progress(len(result.results), len(chosen), done)
             # Beside other runs a command takes longer than the clean one, which was alone.
-            hung = [cell for cell, done in result.results.items() if done.hung]
+            hung = [cell for cell, done in result.results.items() if done.program.hung]
             for cell in hung if options.jobs > 1 else ():
                 result.results[cell] = run(cell) or result.results[cell]
         except KeyboardInterrupt:

@@ -11,10 +11,8 @@ from scenarios_app.simulate.report import json_report, text_report
 def simulate_documents(
     documents: Sequence[Mapping[str, Any]], agent: Agent, session: Session
 ) -> dict[str, Any]:
-    """Play the scripted users of the documents, and return the report.
-
-    Raises AssertionError with the transcript if a checkpoint fails.
-    """
+    """Play the scripted users of the documents, and return the report. Raises AssertionError with
+    the transcript if a checkpoint fails."""
     __tracebackhide__ = True
     scripts = scripts_of(load_documents(list(documents)))
     if not scripts:

@@ -26,11 +26,8 @@ _OPENCODE_PACKAGE: Final = "@opencode-ai/plugin"
 
 @dataclass(frozen=True, slots=True)
 class AgentSetup:
-    """The variables of an agent, and its files by their path in its folder.
-
-    `own_variables` are set only for a command that names the agent, because other programs read
-    them too.
-    """
+    """The variables of an agent, and its files by their path in its folder. `own_variables` are set
+    only for a command that names the agent, because other programs read them too."""
 
     variables: Mapping[str, str]
     files: Mapping[str, str] = field(default_factory=dict)
@@ -101,18 +98,12 @@ plugins = false
 
 def _gemini_cli(base_url: str, folder: Path, project: Path) -> AgentSetup:
     settings = {
-        "security": {
-            "auth": {"selectedType": "gemini-api-key"},
-            "folderTrust": {"enabled": False},
-        },
+        "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
         "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
         "privacy": {"usageStatisticsEnabled": False},
         "telemetry": {"enabled": False},
     }
-    variables = {
-        "GOOGLE_GEMINI_BASE_URL": base_url,
-        "GEMINI_CLI_HOME": str(folder),
-    }
+    variables = {"GOOGLE_GEMINI_BASE_URL": base_url, "GEMINI_CLI_HOME": str(folder)}
     # It warns about each start with two keys, and sets the other one itself.
     own_variables = {"GOOGLE_API_KEY": ""}
     return AgentSetup(variables, {".gemini/settings.json": json.dumps(settings)}, own_variables)
@@ -160,10 +151,8 @@ def agent_variables(
     base_url: str, *, command: Sequence[str], project: Path | None = None
 ) -> Iterator[dict[str, str]]:
     """Write the configuration of all agents; yield the variables that point them at a server.
-
     `command` is what starts them. They trust `project`, by default the repository of the working
-    directory. Their folders are removed at the end.
-    """
+    directory. Their folders are removed at the end."""
     project = project or find_project(Path.cwd())
     # Prompts name the folder, and recordings are compared without UUIDs.
     root = Path(gettempdir(), f"mockllm-agents-{uuid4()}")

@@ -33,10 +33,8 @@ def path_of_test(file: Path, test: str) -> Path:
 
 
 def read_cassette(path: Path) -> dict[str, Any] | None:
-    """Return the scenario document of a file, or None if the file is missing.
-
-    Raises ServerFailed for an invalid file.
-    """
+    """Return the scenario document of a file, or None if the file is missing. Raises ServerFailed
+    for an invalid file."""
     try:
         document = json.loads(path.read_bytes())
     except FileNotFoundError:
@@ -55,12 +53,11 @@ def write_cassette(path: Path, document: Mapping[str, Any]) -> None:
     """Replace a file atomically; raises ServerFailed."""
     text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
     temporary = ""
+    prefix = f".{path.stem[:60]}-"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         # In the same folder, since a rename must stay on one disk.
-        handle, temporary = tempfile.mkstemp(
-            prefix=f".{path.stem[:60]}-", suffix=".json", dir=path.parent
-        )
+        handle, temporary = tempfile.mkstemp(".json", prefix, path.parent)
         with open(handle, "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
@@ -92,11 +89,8 @@ def _umask() -> int:
 
 
 def cassette_path(argument: Any, *, file: Path, node: str) -> Path:
-    """Return the path of a test's cassette by the marker's argument.
-
-    True stands for the default path; another path is relative to the test's file. Raises
-    ServerFailed for any other value.
-    """
+    """Return the path of a test's cassette by the marker's argument. True stands for the default
+    path; another path is relative to the test's file. Raises ServerFailed for any other value."""
     match argument:
         case True:
             return path_of_test(file, node.partition("::")[2] or node)
@@ -124,23 +118,20 @@ class TestCassette:
         return self.mode != "none"
 
     def begin(self, environment: Mapping[str, str]) -> None:
-        """Start to record or replay; real keys are read from the environment.
-
-        Raises ServerFailed.
-        """
+        """Start to record or replay; real keys are read from the environment. Raises
+        ServerFailed."""
         cassette = read_cassette(self.path)
         if self.mode == "once":
             self.mode = "all" if cassette is None else "none"
         if cassette is None and not self.is_recording:
-            raise ServerFailed(
-                f"there is no cassette {self.label}: record one with --mockllm-record=once"
-            )
+            hint = "record one with --mockllm-record=once"
+            raise ServerFailed(f"there is no cassette {self.label}: {hint}")
         if self.is_recording:
             check_writable(self.path)
         try:
             self.session.record(
                 self.mode,
-                name=cassette["name"] if cassette else self._name(),
+                name=cassette["name"] if cassette else f"{self.path.parent.name}/{self.path.stem}",
                 cassette=None if self.mode == "all" else cassette,
                 keys=real_keys(environment) if self.is_recording else {},
             )
@@ -169,6 +160,3 @@ class TestCassette:
             return []
         renew = "--mockllm-record=all records it anew, new adds to it"
         return [f"{self.label} is not what is asked today ({renew}):", *lines]
-
-    def _name(self) -> str:
-        return f"{self.path.parent.name}/{self.path.stem}"

@@ -31,9 +31,8 @@ class Control:
         __tracebackhide__ = True
         response = self.response(method, path, body, None, **query)
         if response.is_error:
-            raise ServerFailed(
-                f"{method} {response.request.url.path}: {self._error_message(response)}"
-            )
+            message = self._error_message(response)
+            raise ServerFailed(f"{method} {response.request.url.path}: {message}")
         return response.json() if response.content else None
 
     def response(

@@ -75,10 +75,8 @@ def _serve(base_url: str, *, token: str = "") -> None:
 
 
 class Proxy:
-    """Forwards JSON-RPC messages, one a line, to a server's `/control/mcp`.
-
-    The protocol's versions differ in their headers only, which are derived from the messages.
-    """
+    """Forwards JSON-RPC messages, one a line, to a server's `/control/mcp`. The protocol's versions
+    differ in their headers only, which are derived from the messages."""
 
     def __init__(self, control: Control, output: BinaryIO) -> None:
         self._control = control

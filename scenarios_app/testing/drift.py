@@ -6,18 +6,18 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
+from itertools import starmap
 from pathlib import Path
 from typing import Any, Final
 
 from scenarios_app.recording.drift import drift_json
 from scenarios_app.recording.upstreams import read_upstreams
-from scenarios_app.testing.control import Control, ServerFailed
+from scenarios_app.testing.control import ServerFailed
 from scenarios_app.testing.documents import to_documents
-from scenarios_app.testing.process import ServerOptions, server_process
+from scenarios_app.testing.process import controlled_server
 from scenarios_app.testing.record import PATHS, SETTING, upstream_settings
-from scenarios_app.testing.run import CannotRun, run_command, split
-from scenarios_app.testing.variables import API_KEY, command_variables, real_keys, unset_variables
+from scenarios_app.testing.run import CannotRun, refuse, run_command, split
+from scenarios_app.testing.variables import real_keys
 from scenarios_app.verdict.reports import Case, junit
 
 HELP = (
@@ -31,21 +31,20 @@ DriftsByFile = dict[str, list[dict[str, Any]]]
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "cassettes", nargs="+", metavar="CASSETTE", help="a cassette, or a folder of them"
-    )
-    parser.add_argument(
+    add = parser.add_argument
+    add("cassettes", nargs="+", metavar="CASSETTE", help="a cassette, or a folder of them")
+    add(
         "--report",
         metavar="FILE",
         help="what pytest wrote with --mockllm-report=FILE.json, in place of a command",
     )
-    parser.add_argument(
+    add(
         "--live",
         action="store_true",
         help="ask the providers anew, and compare the shape of their answers with the recorded one",
     )
-    parser.add_argument("--json", action="store_true", help="JSON in place of text")
-    parser.add_argument("--junit", metavar="FILE", help="write JUnit XML there as well")
+    add("--json", action="store_true", help="JSON in place of text")
+    add("--junit", metavar="FILE", help="write JUnit XML there as well")
     parser.epilog = (
         "After --, a command that asks: pytest, or any other. It is answered from the cassettes "
         "alone; what it says goes to standard error."
@@ -63,7 +62,8 @@ def main(arguments: Sequence[str]) -> int:
 def drift(options: Namespace, command: Sequence[str]) -> int:
     """Compare, print the drifts, and return the exit code."""
     if sum((bool(command), bool(options.report), bool(options.live))) != 1:
-        return _fail("expected one of: a command after --, --report FILE, --live")
+        reason = "expected one of: a command after --, --report FILE, --live"
+        return refuse("drift", reason, code=NOT_COMPARED)
     try:
         files = {str(file): _cassette(file) for file in _files(options.cassettes)}
         notes: list[str] = []
@@ -75,18 +75,17 @@ def drift(options: Namespace, command: Sequence[str]) -> int:
             drifts_by_file, notes = _drifts_of_command(command, files)
         text = _text(drifts_by_file, notes)
         if options.junit:
-            _write(options.junit, junit("mockllm drift", _cases(drifts_by_file)))
+            cases = starmap(_case, drifts_by_file.items())
+            _write(options.junit, junit("mockllm drift", cases))
     except CannotRun as error:
-        return _fail(error.args[1])
+        return refuse("drift", error.args[1], code=NOT_COMPARED)
     except ServerFailed as error:
-        return _fail(str(error))
-    body = {
-        "drifted": any(drifts_by_file.values()),
-        "cassettes": _to_json(drifts_by_file),
-        "notes": notes,
-    }
+        return refuse("drift", error, code=NOT_COMPARED)
+    drifted = any(drifts_by_file.values())
+    cassettes = [{"cassette": file, "drift": drifts} for file, drifts in drifts_by_file.items()]
+    body = {"drifted": drifted, "cassettes": cassettes, "notes": notes}
     print(json.dumps(body, indent=1, ensure_ascii=False) if options.json else text)
-    return DRIFTED if any(drifts_by_file.values()) else 0
+    return DRIFTED if drifted else 0
 
 
 def _drifts_of_command(
@@ -95,18 +94,16 @@ def _drifts_of_command(
     """Run a command against the cassettes; return the drifts and notes."""
     # Cassettes in different folders may have equal names.
     documents = [{**document, "name": file} for file, document in files.items()]
-    with server_process(ServerOptions()) as (base_url, _), closing(Control(base_url)) as control:
+    with controlled_server() as control:
         control.send("PUT", "recording", {"mode": "none", "cassettes": documents})
-        variables = command_variables(base_url, API_KEY, environment=os.environ)
-        variables |= {"MOCKLLM_RECORD": "none", "MOCKLLM_DRIFT": "1"}
-        code = run_command(command, variables, unset=unset_variables(), output=sys.stderr)
+        variables = {"MOCKLLM_RECORD": "none", "MOCKLLM_DRIFT": "1"}
+        code = run_command(command, control.base_url, variables=variables, output=sys.stderr)
         ended = control.response("DELETE", "recording")
         if ended.status_code == 404:
             # Tests have ended this replay and loaded their own cassettes.
             reports = control.send("GET", "drift")["recordings"]
-            drifts_by_file, notes = _drifts_of_tests(
-                (one for one in reports if one["session"]), files
-            )
+            of_tests = (one for one in reports if one["session"])
+            drifts_by_file, notes = _drifts_of_tests(of_tests, files)
         else:
             body = ended.json()
             drifts_by_file, notes = _group_by_file(files, body["drift"]), _unreached_notes(body)
@@ -120,9 +117,8 @@ def _drifts_in_report(
 ) -> tuple[DriftsByFile, list[str]]:
     try:
         tests = json.loads(Path(report).read_bytes())["tests"]
-        reports = [
-            {**test, "cassettes": [test["cassette"]]} for test in tests if test.get("cassette")
-        ]
+        tests = [test for test in tests if test.get("cassette")]
+        reports = [{**test, "cassettes": [test["cassette"]]} for test in tests]
     except OSError as error:
         raise ServerFailed(f"{report}: cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, AttributeError):
@@ -202,28 +198,18 @@ def _cassette(file: Path) -> dict[str, Any]:
     return documents[0]
 
 
-def _to_json(drifts_by_file: DriftsByFile) -> list[dict[str, Any]]:
-    return [{"cassette": file, "drift": drifts} for file, drifts in drifts_by_file.items()]
-
-
 def _text(drifts_by_file: DriftsByFile, notes: Iterable[str]) -> str:
     drifted = sum(bool(drifts) for drifts in drifts_by_file.values())
-    lines = [f"{_number(len(drifts_by_file), 'cassette')}, {drifted or 'none'} drifted"]
+    count = len(drifts_by_file)
+    lines = [f"{count} cassette{'' if count == 1 else 's'}, {drifted or 'none'} drifted"]
     for file, drifts in drifts_by_file.items():
         if drifts:
             lines += [file, *(f"  {line}" for one in drifts for line in one["text"].splitlines())]
     return "\n".join((*lines, *notes))
 
 
-def _cases(drifts_by_file: DriftsByFile) -> list[Case]:
-    return [
-        Case("drift", file, tuple(one["text"] for one in drifts))
-        for file, drifts in drifts_by_file.items()
-    ]
-
-
-def _number(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+def _case(file: str, drifts: Iterable[Mapping[str, Any]]) -> Case:
+    return Case("drift", file, tuple(one["text"] for one in drifts))
 
 
 def _write(path: str, text: str) -> None:
@@ -231,8 +217,3 @@ def _write(path: str, text: str) -> None:
         Path(path).write_text(text, encoding="utf-8")
     except OSError as error:
         raise ServerFailed(f"{path}: cannot be written: {error.strerror}") from None
-
-
-def _fail(message: str) -> int:
-    print(f"mockllm drift: {message}", file=sys.stderr)
-    return NOT_COMPARED

@@ -8,7 +8,6 @@ from urllib.parse import urlencode
 from msgspec.structs import replace
 from pydantic import ValidationError
 
-from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document.recorded import RecordedAnswerDocument
 from scenarios_app.engine.recorded import RecordedAnswer
 from scenarios_app.recording.drift import (
@@ -43,11 +42,9 @@ async def live_drift(
     keys: Mapping[str, str],
     paths: Sequence[str] = (),
 ) -> list[Drift]:
-    """Send the recorded requests to their providers; return the responses of another shape.
-
-    `paths` are forwarded besides the server's own routes. Raises ServerFailed if a provider does
-    not respond.
-    """
+    """Send the recorded requests to their providers; return the responses of another shape. `paths`
+    are forwarded besides the server's own routes. Raises ServerFailed if a provider does not
+    respond."""
     drifts: list[Drift] = []
     for document in documents:
         for step in recorded_steps(document):
@@ -55,8 +52,9 @@ async def live_drift(
             if recorded_response is None:
                 continue
             current = await _current_shape(_outgoing(step, upstreams, keys, paths=paths))
-            differences = shape_differences(_recorded_shape(recorded_response), current)
-            if differences:
+            media_type = dict(recorded_response.headers).get("content-type", "")
+            status, body = recorded_response.status, recorded_response.body
+            if differences := shape_differences(response_shape(status, media_type, body), current):
                 request = f"the answer to {step.line}"
                 drifts.append(Drift("changed", step.cassette, step.step, request, differences))
     return drifts
@@ -73,10 +71,6 @@ def _recorded_response(step: RecordedStep) -> RecordedAnswer | None:
         raise ServerFailed(f"{step.cassette}, step {step.step}: {reason}") from None
 
 
-def _recorded_shape(answer: RecordedAnswer) -> Shape:
-    return response_shape(answer.status, dict(answer.headers).get("content-type", ""), answer.body)
-
-
 def _outgoing(
     step: RecordedStep,
     upstreams: Mapping[str, str],
@@ -91,7 +85,8 @@ def _outgoing(
     provider = defaults.get(str(match.get("provider", "")))
     headers = dict(provider.headers) if provider else {}
     query = urlencode(dict(request.query))
-    body = b"" if request.body is None else _body(request.body)
+    text = request.body if isinstance(request.body, str) else json.dumps(request.body)
+    body = b"" if request.body is None else text.encode()
     call = Call(request.method, path, dict(request.query), headers, body, query)
     if provider is not None:
         call = _with_routing_header(call, provider)
@@ -107,10 +102,8 @@ def _outgoing(
     if body:
         headers["content-type"] = "application/json"
     headers["accept-encoding"] = "identity"
-    query_string = f"?{query}" if query else ""
-    return Outgoing(
-        name, request.method, url + query_string, tuple(headers.items()), body, path + query_string
-    )
+    tail, header_items = f"?{query}" if query else "", tuple(headers.items())
+    return Outgoing(name, request.method, url + tail, header_items, body, path + tail)
 
 
 def _with_routing_header(call: Call, provider: Upstream) -> Call:
@@ -121,10 +114,6 @@ def _with_routing_header(call: Call, provider: Upstream) -> Call:
         return call
     header, value = provider.routing_header
     return replace(call, headers={**call.headers, header: value})
-
-
-def _body(body: Json) -> bytes:
-    return (body if isinstance(body, str) else json.dumps(body)).encode()
 
 
 async def _current_shape(out: Outgoing) -> Shape:

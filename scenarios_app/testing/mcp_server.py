@@ -40,10 +40,8 @@ ToolServer: TypeAlias = Server[Any]
 def build_server(
     tools: RecordedTools, *, pace: bool = False, leave_open: Callable[[Any], None] = lambda _: None
 ) -> ToolServer:
-    """Build the server of these tools; with `pace` each call takes its recorded time.
-
-    `leave_open` is called with the id of a request that is never answered.
-    """
+    """Build the server of these tools; with `pace` each call takes its recorded time. `leave_open`
+    is called with the id of a request that is never answered."""
 
     async def list_tools(context: Any, params: Any) -> ListToolsResult:
         return ListToolsResult(tools=[_to_mcp_tool(tool) for tool in tools.offered])
@@ -74,9 +72,6 @@ class OpenRequests:
         self._ids: Counter[str] = Counter()
         self._closed = anyio.Event()
 
-    def open(self, id: Any) -> None:
-        self._ids[str(id)] += 1
-
     def close(self, id: Any) -> None:
         """Note that a request was answered, or never will be."""
         self._ids[str(id)] -= 1
@@ -88,7 +83,7 @@ class OpenRequests:
         """Open or close what a message that came in or went out begins, cancels or answers."""
         match getattr(message, "message", None):
             case JSONRPCRequest(id=id):
-                self.open(id)
+                self._ids[str(id)] += 1
             case JSONRPCResponse(id=id) | JSONRPCError(id=id):
                 self.close(id)
             case JSONRPCNotification(method="notifications/cancelled", params={"requestId": id}):
@@ -102,10 +97,8 @@ class OpenRequests:
 
 def serve_pipes(tools: RecordedTools, *, pace: bool = False) -> None:
     """Serve on standard input and output until the input has ended and its requests are answered,
-    or the client reads no more.
-
-    The SDK ends calls under way when its input ends, so its input ends only afterwards.
-    """
+    or the client reads no more. The SDK ends calls under way when its input ends, so its input ends
+    only afterwards."""
 
     async def run() -> None:
         requests = OpenRequests()
@@ -140,10 +133,8 @@ def serve_pipes(tools: RecordedTools, *, pace: bool = False) -> None:
 
 
 def serve_http(server: ToolServer, port: int) -> None:
-    """Serve on 127.0.0.1 until a signal arrives; raises OSError if the port cannot be bound.
-
-    Port 0 picks a free one; the ready line names it.
-    """
+    """Serve on 127.0.0.1 until a signal arrives; raises OSError if the port cannot be bound. Port 0
+    picks a free one; the ready line names it."""
     # Listen before the ready line is printed.
     with socket.create_server(("127.0.0.1", port)) as listener:
         print(f"mockllm mcp ready on http://127.0.0.1:{listener.getsockname()[1]}/mcp", flush=True)

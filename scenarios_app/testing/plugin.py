@@ -89,9 +89,8 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     mode = _mode(config)
     if mode not in MODES:
-        raise pytest.UsageError(
-            f"--mockllm-record: expected one of {', '.join(MODES)}, got {mode!r}"
-        )
+        modes = ", ".join(MODES)
+        raise pytest.UsageError(f"--mockllm-record: expected one of {modes}, got {mode!r}")
     file = config.getoption("--mockllm-report")
     if file is not None and not hasattr(config, "workerinput"):
         from scenarios_app.testing.report import Report
@@ -101,8 +100,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def _mode(config: pytest.Config) -> str:
     """Return the mode of cassettes in this run; by default no provider is called."""
-    mode: str = config.getoption("--mockllm-record") or os.environ.get(RECORD) or MODES[0]
-    return mode
+    return config.getoption("--mockllm-record") or os.environ.get(RECORD) or MODES[0]
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -115,8 +113,7 @@ def pytest_configure_node(node: Any) -> None:
     if config.getoption("dist", "no") != "each":
         if _pool not in config.stash:
             config.stash[_pool] = ServerPool()
-        pool = config.stash[_pool]
-        node.workerinput[MARKER] = pool.address
+        node.workerinput[MARKER] = config.stash[_pool].address
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -217,11 +214,7 @@ def mockllm_server(
 @pytest.fixture
 def mockllm(request: pytest.FixtureRequest, mockllm_server: "SharedServer") -> Iterator["Mockllm"]:
     """The session of this test; the environment variables of all SDKs point to it."""
-    from scenarios_app.testing.variables import (
-        refreshed_clients,
-        sdk_variables,
-        unset_variables,
-    )
+    from scenarios_app.testing.variables import refreshed_clients, sdk_variables, unset_variables
 
     item = request.node
     marker = _read_markers(item)
@@ -236,11 +229,7 @@ def mockllm(request: pytest.FixtureRequest, mockllm_server: "SharedServer") -> I
             patch.delenv(name, raising=False)
         stack.enter_context(refreshed_clients())
         named = _load_scenarios(session, marker["scenario"], item)
-        cassette = (
-            _open_cassette(session, marker["cassette"], item, original_environment)
-            if marker["cassette"]
-            else None
-        )
+        cassette = _open_cassette(session, marker["cassette"], item, original_environment)
         guard = _guard(session, marker["guard"], item)
         judge = TestJudge(item, session, marker, cassette, named, guard)
         item.stash[_judge] = judge
@@ -254,9 +243,7 @@ def mockllm_agents(
     mockllm: "Mockllm", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Path]:
     """Point coding agents that the test starts at its session; yield the folder that they trust.
-
-    Their configuration is empty. The folder is that of `tmp_path`.
-    """
+    Their configuration is empty. The folder is that of `tmp_path`."""
     from scenarios_app.testing.agents import AGENTS, UNSET, agent_variables
 
     names = [agent.executable for agent in AGENTS]
@@ -271,10 +258,8 @@ def mockllm_agents(
 @dataclass
 class TestJudge:
     """Judges one test: a passed test may fail by its verdict; a failed one shows it in a section.
-
     `marker` has the merged arguments of the markers, `named` the shared scenarios that have to
-    answer in this test. `guard` is None if the test may call real providers.
-    """
+    answer in this test. `guard` is None if the test may call real providers."""
 
     # pytest would collect the class in a test module that imports it.
     __test__ = False
@@ -322,10 +307,8 @@ class TestJudge:
             self.item.add_report_section("teardown", "mockllm", failures)
 
     def _failure_text(self, *, has_passed: bool) -> str:
-        """Return the reasons that fail the test, or an empty string.
-
-        A failed test may already show why its requests were stopped.
-        """
+        """Return the reasons that fail the test, or an empty string. A failed test may already show
+        why its requests were stopped."""
         lines = [
             f"{name} has no answer: add .reply(…), .tool_call(…) or .fail(…)"
             for name in self.session.empty_stubs()
@@ -339,11 +322,8 @@ class TestJudge:
         if not verdict["passed"]:
             lines += [*(self.cassette.drift_lines if self.cassette else ()), verdict["text"]]
         attempts = self.guard.attempts if self.guard else []
-        texts = [
-            one.text
-            for one in attempts
-            if (has_passed or not one.is_shown) and (lines or not one.is_of_daemon)
-        ]
+        shown = [one for one in attempts if has_passed or not one.is_shown]
+        texts = [one.text for one in shown if lines or not one.is_of_daemon]
         if not verdict["passed"] and not verdict["requests"] and not attempts:
             from scenarios_app.testing.guard.clients import stray_client_lines
 
@@ -366,7 +346,10 @@ def _guard(session: "Mockllm", argument: Any, item: pytest.Item) -> "ProviderGua
 
 def _open_cassette(
     session: "Mockllm", argument: Any, item: pytest.Item, environment: Mapping[str, str]
-) -> "TestCassette":
+) -> "TestCassette | None":
+    """Begin to record or replay the cassette that the marker names, if it does."""
+    if not argument:
+        return None
     from scenarios_app.testing.cassettes import TestCassette, cassette_path
 
     path = cassette_path(argument, file=item.path, node=item.nodeid)
@@ -378,22 +361,15 @@ def _open_cassette(
 
 def _read_markers(item: pytest.Item) -> dict[str, Any]:
     """Return the arguments of a test's markers; the nearest marker wins, scenarios are joined."""
-    merged: dict[str, Any] = dict.fromkeys(MARKER_ARGUMENTS) | {
-        "scenario": [],
-        "strict": True,
-        "allow_unserved": False,
-        "guard": True,
-    }
-    markers = list(item.iter_markers(MARKER))
-    for marker in reversed(markers):
+    merged: dict[str, Any] = {"scenario": [], "cassette": None}
+    merged |= {"strict": True, "allow_unserved": False, "guard": True}
+    for marker in reversed(list(item.iter_markers(MARKER))):
         arguments = {**dict(zip(MARKER_ARGUMENTS, marker.args, strict=False)), **marker.kwargs}
         unknown = [name for name in arguments if name not in MARKER_ARGUMENTS]
         if unknown or len(marker.args) > 1:
             wrong = repr(unknown[0]) if unknown else f"{len(marker.args)} values without a name"
-            pytest.fail(
-                f"mockllm: the marker takes {', '.join(MARKER_ARGUMENTS)}, not {wrong}",
-                pytrace=False,
-            )
+            text = f"the marker takes {', '.join(MARKER_ARGUMENTS)}, not {wrong}"
+            pytest.fail(f"mockllm: {text}", pytrace=False)
         scenario = arguments.pop("scenario", [])
         scenarios = scenario if isinstance(scenario, list | tuple) else [scenario]
         merged["scenario"] = [*merged["scenario"], *scenarios]
@@ -413,13 +389,7 @@ def _load_scenarios(session: "Mockllm", scenarios: list[Any], item: pytest.Item)
             session.scenario(path)
         else:
             named.append(os.fspath(one))
-    if named:
-        _check_names(session, named, item)
-    return named
-
-
-def _check_names(session: "Mockllm", named: list[str], item: pytest.Item) -> None:
-    names = session.common_names()
+    names = session.common_names() if named else []
     for name in named:
         if name not in names:
             listed = ", ".join(names) or "none"
@@ -428,6 +398,7 @@ def _check_names(session: "Mockllm", named: list[str], item: pytest.Item) -> Non
                 f"{item.path.name}, and no such scenario on the server (it has {listed})",
                 pytrace=False,
             )
+    return named
 
 
 @contextmanager

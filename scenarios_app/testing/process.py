@@ -8,13 +8,13 @@ import threading
 import warnings
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from scenarios_app.testing.control import ServerFailed
+from scenarios_app.testing.control import Control, ServerFailed
 
 READY = "mockllm ready on "
 MESSAGE_PREFIX = "mockllm: "
@@ -48,10 +48,8 @@ class ServerOptions:
 
 @contextmanager
 def server_process(options: ServerOptions) -> Iterator[tuple[str, int]]:
-    """Run a server; yield its base URL and process id.
-
-    Raises ServerFailed if it does not start; its messages about settings become warnings.
-    """
+    """Run a server; yield its base URL and process id. Raises ServerFailed if it does not start;
+    its messages about settings become warnings."""
     with TemporaryDirectory(prefix="mockllm-") as directory:
         process, base_url = _start(Path(directory), options)
         finalizer = weakref.finalize(process, _stop, process)
@@ -61,6 +59,14 @@ def server_process(options: ServerOptions) -> Iterator[tuple[str, int]]:
             finalizer()
 
 
+@contextmanager
+def controlled_server(options: ServerOptions | None = None) -> Iterator[Control]:
+    """Run a server; yield a client of its control API. Raises ServerFailed."""
+    server = server_process(options or ServerOptions())
+    with server as (base_url, _), closing(Control(base_url)) as control:
+        yield control
+
+
 def _start(directory: Path, options: ServerOptions) -> tuple["subprocess.Popen[str]", str]:
     # `-P`: a folder of the user named like one of our packages is not imported instead.
     command = [sys.executable, "-P", "-m", "mockllm_site", "serve", "--port", "0"]
@@ -68,7 +74,9 @@ def _start(directory: Path, options: ServerOptions) -> tuple["subprocess.Popen[s
         command.append("--light")
     command += ["--parent", str(os.getpid())]
     for fixture in options.fixtures:
-        command += ["--fixture", str(Path(fixture).absolute()) if _is_file(fixture) else fixture]
+        file = Path(fixture)
+        is_file = file.suffix == ".json" and file.is_file()
+        command += ["--fixture", str(file.absolute()) if is_file else fixture]
     if not options.catch_all:
         command.append("--no-catch-all")
     paths = [str(Path(path).expanduser().absolute()) for path in options.paths]
@@ -109,10 +117,6 @@ def _start(directory: Path, options: ServerOptions) -> tuple["subprocess.Popen[s
     return process, line.removeprefix(READY).strip()
 
 
-def _is_file(fixture: str) -> bool:
-    return Path(fixture).suffix == ".json" and Path(fixture).is_file()
-
-
 def _environment(settings: Mapping[str, str]) -> dict[str, str]:
     inherited = {
         name: value
@@ -146,8 +150,5 @@ def _stop(process: "subprocess.Popen[str]") -> None:
 
 def _reason(log: str, timeout: float) -> str:
     lines = [line for line in log.splitlines() if line.strip()]
-    return (
-        lines[-1].removeprefix(MESSAGE_PREFIX)
-        if lines
-        else f"the server was not ready after {timeout:g} s"
-    )
+    late = f"the server was not ready after {timeout:g} s"
+    return lines[-1].removeprefix(MESSAGE_PREFIX) if lines else late

@@ -5,7 +5,6 @@ import os
 import sys
 from argparse import REMAINDER, ArgumentParser, Namespace
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,22 +16,17 @@ from scenarios_app.recording.upstreams import (
     upstream_names,
 )
 from scenarios_app.testing.cassettes import MODES, check_writable, read_cassette, write_cassette
-from scenarios_app.testing.control import Control, ServerFailed
-from scenarios_app.testing.process import ServerOptions, server_process
+from scenarios_app.testing.control import ServerFailed
+from scenarios_app.testing.process import ServerOptions, controlled_server
 from scenarios_app.testing.run import (
     VERDICT_FAILED,
     CannotRun,
     print_verdict,
+    refuse,
     run_command,
     strip_separator,
 )
-from scenarios_app.testing.variables import (
-    API_KEY,
-    base_urls,
-    command_variables,
-    recorded_variables,
-    unset_variables,
-)
+from scenarios_app.testing.variables import base_urls
 
 HELP = (
     "Runs a command and keeps what real providers answer it. "
@@ -46,13 +40,14 @@ _INHERITED_SETTINGS: Final = (PATHS, "MOCKLLM_UPSTREAM_SECONDS", "MOCKLLM_RECORD
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "--cassette",
         metavar="FILE",
         default=CASSETTE,
         help="where it is kept (default: %(default)s)",
     )
-    parser.add_argument(
+    add(
         "--mode",
         choices=MODES,
         default="once",
@@ -61,15 +56,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         "(default: %(default)s)",
     )
     for name in upstream_names():
-        parser.add_argument(
+        add(
             f"--{name}",
             metavar="URL",
             help=f"pass requests to {name} on to this address (default: MOCKLLM_UPSTREAMS, the "
             "base URL in the environment, or its own)",
         )
-    parser.add_argument(
-        "command", nargs=REMAINDER, metavar="-- COMMAND …", help="what to run, with its arguments"
-    )
+    add("command", nargs=REMAINDER, metavar="-- COMMAND …", help="what to run, with its arguments")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -83,7 +76,7 @@ def record(options: Namespace) -> int:
     """Start a server, run the command with it, and write the cassette."""
     command = strip_separator(options.command)
     if not command:
-        return _refused("no command: give one after --", code=2)
+        return refuse("record", "no command: give one after --", code=2)
     try:
         path = Path(options.cassette)
         cassette = read_cassette(path)
@@ -99,10 +92,8 @@ def record(options: Namespace) -> int:
         settings = upstream_settings(os.environ, urls)
         before = cassette if mode == "new" else None
         return _record(path, before, command, mode=mode, settings=settings)
-    except CannotRun as error:
-        return _refused(error.args[1], code=error.args[0])
-    except ServerFailed as error:
-        return _refused(str(error), code=VERDICT_FAILED)
+    except (CannotRun, ServerFailed) as error:
+        return refuse("record", error, code=VERDICT_FAILED)
 
 
 def _record(
@@ -113,61 +104,45 @@ def _record(
     mode: str,
     settings: Mapping[str, str],
 ) -> int:
-    server = server_process(ServerOptions(settings=settings))
-    with server as (base_url, _), closing(Control(base_url)) as control:
+    with controlled_server(ServerOptions(settings=settings)) as control:
         options = {"name": before["name"] if before else path.stem, "mode": mode}
         control.send("PUT", "recording", {**options, "cassettes": [before] if before else []})
-        variables = recorded_variables(base_url, environment=os.environ)
-        code = run_command(command, variables)
+        code = run_command(command, control.base_url, records=True)
         recording = control.send("DELETE", "recording")
     messages = [*recording["problems"], *recording["notes"]]
     if code:
         messages.append(f"the command failed, so {path} is left as it was")
     else:
         write_cassette(path, recording["document"])
-        messages.append(f"{_interactions(recording['interactions'])} recorded, {path} written")
-    print_messages("record", messages)
+        count = recording["interactions"]
+        messages.append(f"{count} interaction{'' if count == 1 else 's'} recorded, {path} written")
+    print_messages(messages)
     return code
 
 
 def _replay(cassette: Mapping[str, Any], command: Sequence[str]) -> int:
     """Replay a cassette; return the command's exit code or, if it is 0, that of the verdict."""
-    with server_process(ServerOptions()) as (base_url, _), closing(Control(base_url)) as control:
+    with controlled_server() as control:
         control.send("PUT", "recording", {"mode": "none", "cassettes": [cassette]})
-        variables = command_variables(base_url, API_KEY, environment=os.environ)
-        code = run_command(command, variables, unset=unset_variables())
+        code = run_command(command, control.base_url)
         recording = control.send("DELETE", "recording")
-        print_messages(
-            "record", [line for one in recording["drift"] for line in one["text"].splitlines()]
-        )
-        passed = print_verdict(base_url)
+        print_messages(line for one in recording["drift"] for line in one["text"].splitlines())
+        passed = print_verdict(control)
     return code or (0 if passed and not recording["drifted"] else VERDICT_FAILED)
 
 
-def print_messages(command: str, lines: Iterable[str]) -> None:
+def print_messages(lines: Iterable[str]) -> None:
     """Print lines to standard error, after the output of the command."""
     sys.stdout.flush()
     for line in lines:
-        print(f"mockllm {command}: {line}", file=sys.stderr)
-
-
-def _interactions(number: int) -> str:
-    return "1 interaction" if number == 1 else f"{number} interactions"
-
-
-def _refused(message: str, *, code: int) -> int:
-    print_messages("record", [message])
-    return code
+        print(f"mockllm record: {line}", file=sys.stderr)
 
 
 def upstream_settings(
     environment: Mapping[str, str], urls: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """Return the settings of a recording server.
-
-    Base URLs in `urls` (by provider) win over those of the environment. Raises ServerFailed for
-    one that no call may be sent to.
-    """
+    """Return the settings of a recording server. Base URLs in `urls` (by provider) win over those
+    of the environment. Raises ServerFailed for one that no call may be sent to."""
     entries = [part for part in environment.get(SETTING, "").split(",") if part.strip()]
     upstreams = {**public_upstreams(), **base_urls(environment)}
     try:

@@ -8,15 +8,20 @@ import subprocess
 import sys
 from argparse import REMAINDER, ArgumentParser
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import IO
+from typing import IO, Any
 
 from scenarios_app.testing.agents import UNSET, agent_variables
 from scenarios_app.testing.control import Control, ServerFailed
 from scenarios_app.testing.documents import to_documents
-from scenarios_app.testing.process import ServerOptions, server_process
-from scenarios_app.testing.variables import API_KEY, command_variables, unset_variables
+from scenarios_app.testing.process import ServerOptions, controlled_server
+from scenarios_app.testing.variables import (
+    API_KEY,
+    command_variables,
+    recorded_variables,
+    unset_variables,
+)
 
 HELP = (
     "Runs a command with SDKs and agents at a separate server. Prints the verdict. "
@@ -25,6 +30,8 @@ HELP = (
 # Exit codes of shells for a missing command, one that cannot run, and one ended by a signal.
 NOT_FOUND, NOT_RUN, SIGNAL_BASE = 127, 126, 128
 VERDICT_FAILED = 1
+# How long a process group may take to end after SIGTERM.
+END_SECONDS = 2.0
 # A terminal sends these to the whole process group, so to the command too.
 TERMINAL_SIGNALS = (signal.SIGINT, signal.SIGQUIT)
 FORWARDED_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
@@ -32,6 +39,14 @@ FORWARDED_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUS
 
 class CannotRun(Exception):
     """The command cannot be started; the arguments are the exit code and the reason."""
+
+
+def refuse(name: str, reason: Exception | str, *, code: int) -> int:
+    """Print why a command of ours does nothing; return its exit code: CannotRun's, else `code`."""
+    if isinstance(reason, CannotRun):
+        code, reason = reason.args
+    print(f"mockllm {name}: {reason}", file=sys.stderr)
+    return code
 
 
 def add_sources(parser: ArgumentParser) -> None:
@@ -52,9 +67,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         action="store_true",
         help="warnings fail the verdict too, and steps of a --scenario that never answered",
     )
-    parser.add_argument(
-        "command", nargs=REMAINDER, metavar="-- COMMAND …", help="what to run, with its arguments"
-    )
+    meaning = "what to run, with its arguments"
+    parser.add_argument("command", nargs=REMAINDER, metavar="-- COMMAND …", help=meaning)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -71,24 +85,16 @@ def run(
     """Start a server, run the command and print the verdict."""
     command = strip_separator(command)
     if not command:
-        return _refused("no command: give one after --", code=2)
+        return refuse("run", "no command: give one after --", code=2)
     try:
         documents = to_documents(scenarios)
-        with server_process(ServerOptions(documents, fixtures)) as (base_url, _):
-            variables = command_variables(base_url, API_KEY, environment=os.environ)
-            code = run_command(command, variables, unset=unset_variables())
+        with controlled_server(ServerOptions(documents, fixtures)) as control:
+            code = run_command(command, control.base_url)
             required = [document["name"] for document in documents] if strict else []
-            passed = print_verdict(base_url, strict=strict, required=required)
+            passed = print_verdict(control, strict=strict, required=required)
             return code or (0 if passed else VERDICT_FAILED)
-    except CannotRun as error:
-        return _refused(error.args[1], code=error.args[0])
-    except ServerFailed as error:
-        return _refused(str(error), code=VERDICT_FAILED)
-
-
-def _refused(message: str, *, code: int) -> int:
-    print(f"mockllm run: {message}", file=sys.stderr)
-    return code
+    except (CannotRun, ServerFailed) as error:
+        return refuse("run", error, code=VERDICT_FAILED)
 
 
 def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -103,31 +109,68 @@ def strip_separator(command: Sequence[str]) -> Sequence[str]:
     return command[1:] if command[:1] == ["--"] else command
 
 
+@contextmanager
+def command_environment(
+    command: Sequence[str], base_url: str, *, key: str = API_KEY, records: bool = False
+) -> Iterator[dict[str, str]]:
+    """Yield the environment in which a command's SDKs and coding agents use a server. The API key
+    is `key`; if the server `records`, real keys stay."""
+    unset = set(UNSET)
+    if records:
+        variables = recorded_variables(base_url, environment=os.environ)
+    else:
+        unset.update(unset_variables())
+        variables = command_variables(base_url, key, environment=os.environ)
+    with agent_variables(base_url, command=command) as of_agents:
+        inherited = {name: value for name, value in os.environ.items() if name not in unset}
+        yield {**inherited, **variables, **of_agents}
+
+
+def start_command(
+    command: Sequence[str], environment: Mapping[str, str], **options: Any
+) -> "subprocess.Popen[bytes]":
+    """Start a command with these options of Popen; raises CannotRun."""
+    try:
+        return subprocess.Popen(command, env=environment, **options)
+    except FileNotFoundError:
+        raise CannotRun(NOT_FOUND, f"{command[0]}: no such command") from None
+    except OSError as error:
+        raise CannotRun(NOT_RUN, f"{command[0]}: {error.strerror}") from None
+
+
+def end_group(process: "subprocess.Popen[bytes]") -> None:
+    """End whatever is left of a command's process group."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, number)
+        except (ProcessLookupError, PermissionError):
+            break
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(END_SECONDS)
+    process.wait()
+
+
 def run_command(
     command: Sequence[str],
-    variables: Mapping[str, str],
+    base_url: str,
     *,
-    unset: Sequence[str] = (),
+    records: bool = False,
+    variables: Mapping[str, str] | None = None,
     output: IO[str] | None = None,
 ) -> int:
-    """Run a command with changed environment variables; return its exit code as a shell does.
-
-    Coding agents find the server of the variables, too. Signals are forwarded to the command. Its
-    standard output goes to `output`, or to ours. Raises CannotRun.
-    """
-    unset = (*unset, *UNSET)
-    environment = {name: value for name, value in os.environ.items() if name not in unset}
-    agents = agent_variables(variables["MOCKLLM_URL"], command=command)
-    with agents as variables_of_agents, _forward_signals() as started:
-        environment |= {**variables, **variables_of_agents}
-        try:
-            process = subprocess.Popen(command, env=environment, stdout=output)
-        except FileNotFoundError:
-            raise CannotRun(NOT_FOUND, f"{command[0]}: no such command") from None
-        except OSError as error:
-            raise CannotRun(NOT_RUN, f"{command[0]}: {error.strerror}") from None
+    """Run a command with its SDKs at a server; return its exit code as a shell does. Signals are
+    forwarded to it. It gets more `variables`; its standard output goes to `output`, or to ours.
+    Raises CannotRun."""
+    prepared = command_environment(command, base_url, records=records)
+    with prepared as environment, _forward_signals() as started:
+        environment |= variables or {}
+        process = start_command(command, environment, stdout=output)
         started(process)
-        code = process.wait()
+        return shell_code(process.wait())
+
+
+def shell_code(code: int) -> int:
+    """Return the exit code that a shell reports for a process."""
     return code if code >= 0 else SIGNAL_BASE - code
 
 
@@ -150,9 +193,8 @@ def _forward_signals() -> Iterator[Callable[["subprocess.Popen[bytes]"], None]]:
         for number in early:
             process.send_signal(number)
 
-    before = {
-        number: signal.signal(number, pass_on) for number in FORWARDED_SIGNALS + TERMINAL_SIGNALS
-    }
+    numbers = FORWARDED_SIGNALS + TERMINAL_SIGNALS
+    before = {number: signal.signal(number, pass_on) for number in numbers}
     try:
         yield started
     finally:
@@ -172,16 +214,10 @@ def _is_in_foreground() -> bool:
         os.close(terminal)
 
 
-def print_verdict(base_url: str, *, strict: bool = False, required: Sequence[str] = ()) -> bool:
+def print_verdict(control: Control, *, strict: bool = False, required: Sequence[str] = ()) -> bool:
     """Print the verdict on all sessions to standard error; return whether it passed."""
-    with closing(Control(base_url)) as control:
-        verdict = control.send(
-            "GET",
-            "verdict",
-            strict="true" if strict else None,
-            scenarios=json.dumps(required) if required else None,
-        )
+    names = json.dumps(required) if required else None
+    verdict = control.send("GET", "verdict", strict="true" if strict else None, scenarios=names)
     sys.stdout.flush()
     print(f"mockllm: {verdict['text']}", file=sys.stderr)
-    passed: bool = verdict["passed"]
-    return passed
+    return verdict["passed"]

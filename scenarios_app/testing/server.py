@@ -48,14 +48,12 @@ class RunningServer:
     @property
     def state(self) -> dict[str, Any]:
         """The state of the session of `api_key`: consumed steps, attempts, counters, violations."""
-        state: dict[str, Any] = self._control.send("GET", "state", session=self.api_key)
-        return state
+        return self._control.send("GET", "state", session=self.api_key)
 
     @property
     def counters(self) -> dict[str, int]:
         """The counters of the session of `api_key`."""
-        counters: dict[str, int] = self.state["counters"]
-        return counters
+        return self.state["counters"]
 
     @property
     def requests(self) -> list[dict[str, Any]]:
@@ -87,15 +85,7 @@ def running_server(
     """
     paths, others = split_paths(scenarios) if watch else ([], scenarios)
     documents = to_documents(others)
-    start = ServerOptions(
-        documents,
-        fixtures,
-        settings or {},
-        catch_all=catch_all,
-        timeout=timeout,
-        paths=paths,
-        light=light,
-    )
+    start = ServerOptions(documents, fixtures, settings or {}, catch_all, timeout, paths, light)
     with server_process(start) as (base_url, pid):
         server = RunningServer(base_url, [d["name"] for d in documents if "name" in d], pid=pid)
         try:

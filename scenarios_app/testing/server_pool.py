@@ -22,10 +22,8 @@ CONFIG_KEYS = ("scenarios", "fixtures", "settings", "catch_all", "timeout", "wat
 def server_for(
     config: Mapping[str, Any], *, url: str | None = None, pool: tuple[str, str] | None = None
 ) -> Iterator[str]:
-    """Yield the base URL of a server: `url`, that of a `pool`, or a new one.
-
-    `config` has the arguments of `running_server`. Raises ServerFailed.
-    """
+    """Yield the base URL of a server: `url`, that of a `pool`, or a new one. `config` has the
+    arguments of `running_server`. Raises ServerFailed."""
     if unknown := [name for name in config if name not in CONFIG_KEYS]:
         keys = ", ".join(CONFIG_KEYS)
         raise ServerFailed(f"mockllm_config: no {unknown[0]!r} is known, expected some of {keys}")
@@ -41,10 +39,8 @@ def server_for(
 
 
 class ServerPool:
-    """Starts one server per configuration on request, and stops all when it is closed.
-
-    `address` is the socket for requests, with the secret that authenticates workers.
-    """
+    """Starts one server per configuration on request, and stops all when it is closed. `address` is
+    the socket for requests, with the secret that authenticates workers."""
 
     def __init__(self) -> None:
         secret = secrets.token_hex()
@@ -111,8 +107,7 @@ def _pooled_server(pool: tuple[str, str], options: Mapping[str, Any]) -> str:
         raise ServerFailed(reply["failed"])
     for line in reply["warnings"].splitlines():
         warnings.warn(line, stacklevel=3)
-    base_url: str = reply["base_url"]
-    return base_url
+    return reply["base_url"]
 
 
 def _to_json_options(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,10 +12,8 @@ RESET_BATCH = 25
 
 
 class SharedServer:
-    """A server that many tests use, each with its own session.
-
-    Unless the server is `exclusive` to this run, session names have a random prefix.
-    """
+    """A server that many tests use, each with its own session. Unless the server is `exclusive` to
+    this run, session names have a random prefix."""
 
     def __init__(self, control: Control, *, exclusive: bool) -> None:
         self.control = control

@@ -139,19 +139,10 @@ class Mockllm:
         is number `turn`. Of several matching stubs the first one responds.
         """
         match = build_match(text, tool_result, model=model, provider=provider, tools=tools)
-        conditions = {
-            "": text,
-            "tool_result": tool_result,
-            "model": model,
-            "provider": provider,
-            "tools": tools,
-            "turn": turn,
-        }
-        arguments = [
-            f"{key}={value!r}" if key else repr(value)
-            for key, value in conditions.items()
-            if value is not None
-        ]
+        keys = {"tool_result": tool_result, "model": model, "provider": provider, "tools": tools}
+        named = {key: value for key, value in (keys | {"turn": turn}).items() if value is not None}
+        arguments = [] if text is None else [repr(text)]
+        arguments += [f"{key}={value!r}" for key, value in named.items()]
         name = f"{len(self._stubs) + 1:02} on({', '.join(arguments)[:MAX_NAME_CHARS]})"
         self._stubs.append(Stub(self, name, match, turn, once))
         return self._stubs[-1]
@@ -198,9 +189,7 @@ class Mockllm:
     @property
     def counters(self) -> dict[str, int]:
         """The counters of this test's session."""
-        state = self._control.send("GET", "state", session=self.session)
-        counters: dict[str, int] = state["counters"]
-        return counters
+        return self._control.send("GET", "state", session=self.session)["counters"]
 
     def reset(self) -> None:
         """Reset this test's requests, counters and consumed steps; the steps stay."""
@@ -225,19 +214,15 @@ class Mockllm:
         __tracebackhide__ = True
         counts = {"equals": times, "at_least": at_least, "at_most": at_most}
         count = {key: number for key, number in counts.items() if number is not None}
+        count = count or {"at_least": 1}
         match = build_match(text, tool_result, model=model, provider=provider, tools=tools)
-        body = {"session": self.session, "match": match}
-        verified = self._control.send("POST", "verify", {**body, "count": count or {"at_least": 1}})
+        body = {"session": self.session, "match": match, "count": count}
+        verified = self._control.send("POST", "verify", body)
         if not verified["passed"]:
-            raise AssertionError("\n".join(_mismatch_lines(count or {"at_least": 1}, verified)))
+            raise AssertionError("\n".join(_mismatch_lines(count, verified)))
 
     def record(
-        self,
-        mode: str,
-        *,
-        name: str,
-        cassette: Mapping[str, Any] | None,
-        keys: Mapping[str, str],
+        self, mode: str, *, name: str, cassette: Mapping[str, Any] | None, keys: Mapping[str, str]
     ) -> None:
         """Start recording requests that no step answers; mode `none` only replays the cassette.
 

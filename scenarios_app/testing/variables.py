@@ -31,10 +31,8 @@ def unset_variables() -> tuple[str, ...]:
 
 
 def sdk_variables(base_url: str, api_key: str, *, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that point SDKs at a server; the key is the session.
-
-    The hosts that the `environment` reaches without a proxy are kept.
-    """
+    """Return the variables that point SDKs at a server; the key is the session. The hosts that the
+    `environment` reaches without a proxy are kept."""
     variables = {"MOCKLLM_URL": base_url}
     for upstream in upstreams().values():
         for name, path in upstream.base_url_variables:
@@ -46,7 +44,8 @@ def sdk_variables(base_url: str, api_key: str, *, environment: Mapping[str, str]
     for name in unset_variables():
         variables.pop(name, None)
     for name in ("NO_PROXY", "no_proxy"):
-        variables[name] = _add_local_hosts(environment.get(name, ""))
+        hosts = (environment.get(name), "127.0.0.1", "localhost")
+        variables[name] = ",".join(filter(None, hosts))
     return variables
 
 
@@ -58,11 +57,9 @@ def has_no_wire(host: str) -> bool:
 def command_variables(
     base_url: str, api_key: str, *, environment: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return the variables for a command: those of SDKs, and those that redirect Node.
-
-    Node's `fetch` then reaches the server also from clients that read no variable for their base
-    URL. If such a client has no key in the environment, it gets this one.
-    """
+    """Return the variables for a command: those of SDKs, and those that redirect Node. Node's
+    `fetch` then reaches the server also from clients that read no variable for their base URL. If
+    such a client has no key in the environment, it gets this one."""
     variables = sdk_variables(base_url, api_key, environment=environment)
     keys = {name for upstream in upstreams().values() for name in upstream.key_variables}
     missing = keys.difference(variables, unset_variables())
@@ -87,10 +84,6 @@ def provider_hosts() -> dict[str, str]:
             hosts |= dict.fromkeys((local.netloc, f"localhost:{local.port}"), upstream.path_prefix)
         hosts |= dict.fromkeys(upstream.hosts, upstream.path_prefix)
     return hosts
-
-
-def _add_local_hosts(hosts: str) -> str:
-    return ",".join(filter(None, (hosts, "127.0.0.1", "localhost")))
 
 
 @contextmanager
@@ -128,10 +121,8 @@ def base_urls(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def recorded_variables(base_url: str, *, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return `command_variables` for clients whose requests are forwarded.
-
-    They keep the keys of the environment; a provider without one gets the placeholder NO_KEY.
-    """
+    """Return `command_variables` for clients whose requests are forwarded. They keep the keys of
+    the environment; a provider without one gets the placeholder NO_KEY."""
     variables = command_variables(base_url, NO_KEY, environment=environment)
     key_variables = [upstream.key_variables for upstream in upstreams().values()]
     for names in (*key_variables, (_KEY_WITHOUT_WIRE,)):

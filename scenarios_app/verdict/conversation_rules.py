@@ -3,6 +3,7 @@
 import json
 from collections import defaultdict, deque
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TypeAlias
 
 from scenarios_app.engine.canonical import CanonicalRequest, Message, Tool
@@ -29,14 +30,6 @@ _MAX_CANDIDATES = 100
 
 # Provider, route, model, number of messages and last message.
 _TurnKey: TypeAlias = tuple[str, str, str, int, Message]
-
-
-def _find_missing_results(session: JudgedSession) -> Iterator[Sighting]:
-    yield from _find_unpaired(session, missing=True)
-
-
-def _find_unknown_results(session: JudgedSession) -> Iterator[Sighting]:
-    yield from _find_unpaired(session, missing=False)
 
 
 def _find_unpaired(session: JudgedSession, *, missing: bool) -> Iterator[Sighting]:
@@ -181,10 +174,8 @@ def _turn_key(request: CanonicalRequest, count: int) -> _TurnKey:
 def _previous_turn(
     earlier: Mapping[_TurnKey, Sequence[JudgedExchange]], request: CanonicalRequest
 ) -> JudgedExchange | None:
-    """Return the exchange whose response is the latest assistant message of the request.
-
-    Of several, one whose prefix the request leaves unchanged is preferred.
-    """
+    """Return the exchange whose response is the latest assistant message of the request. Of
+    several, one whose prefix the request leaves unchanged is preferred."""
     for count in range(len(request.messages) - 2, 0, -1):
         if request.messages[count].role != "assistant":
             continue
@@ -246,49 +237,54 @@ def _excerpts(old: str, new: str) -> tuple[str, str]:
     return old_excerpt, new_excerpt
 
 
-TOOL_RESULT_MISSING = Rule(
-    "tool-result-missing",
-    "A client went on without the result of a tool call.",
-    "Tool calls in a request's messages that have no result before the next answer, or at all.",
-    "Of two calls that the model made in parallel only one is run, and its result alone is sent.",
-    "error",
-    _find_missing_results,
-)
-TOOL_RESULT_UNKNOWN = Rule(
-    "tool-result-unknown",
-    "A client sent the result of an unknown tool call.",
-    "Tool results in a request's messages whose id no call before them has.",
-    "A history that is cut to its last ten messages begins with the result of a call that fell "
-    "out of it.",
-    "error",
-    _find_unknown_results,
-)
-TOOL_ARGUMENTS_OUTSIDE_SCHEMA = Rule(
-    "tool-arguments-outside-schema",
-    "A tool was called with arguments that its schema does not allow.",
-    "Calls in a request's messages, and those that the step scripts as they stand, held against "
-    "the JSON Schema that the request offers the tool with. Where a schema cannot be applied (a "
-    "reference to elsewhere, `patternProperties`) nothing is claimed.",
-    "The script calls `get_weather` with `city`, the tool has been renamed to take `location`.",
-    "error",
-    _find_invalid_arguments,
-)
-TOOL_NOT_OFFERED = Rule(
-    "tool-not-offered",
-    "A step called a tool that the request does not offer.",
-    "Tool calls that a step scripts and that were sent, and all tools of the request. Recordings, "
-    'instruction blocks and final reports are left out, and steps with `unoffered: "allow"`.',
-    "An agent asks for a title without tools, and a step with a too broad condition answers.",
-    "warning",
-    _find_unoffered_calls,
-)
-PROMPT_CACHE_BROKEN = Rule(
-    "prompt-cache-broken",
-    "A client changed the beginning of a conversation between two turns, which no cache survives.",
-    "Two requests for one model, of which the later holds the answer to the earlier after the same "
-    "last message: system prompt, tools with their order, and messages up to there. Thinking is "
-    "left out, and who shortens a conversation begins a new one.",
-    "A system prompt that tells the time of day.",
-    "warning",
-    _find_changed_prefixes,
+RULES = (
+    Rule(
+        "tool-result-missing",
+        "A client went on without the result of a tool call.",
+        "Tool calls in a request's messages that have no result before the next answer, or at all.",
+        "Of two calls that the model made in parallel only one is run, and its result alone is "
+        "sent.",
+        "error",
+        partial(_find_unpaired, missing=True),
+    ),
+    Rule(
+        "tool-result-unknown",
+        "A client sent the result of an unknown tool call.",
+        "Tool results in a request's messages whose id no call before them has.",
+        "A history that is cut to its last ten messages begins with the result of a call that fell "
+        "out of it.",
+        "error",
+        partial(_find_unpaired, missing=False),
+    ),
+    Rule(
+        "tool-arguments-outside-schema",
+        "A tool was called with arguments that its schema does not allow.",
+        "Calls in a request's messages, and those that the step scripts as they stand, held "
+        "against the JSON Schema that the request offers the tool with. Where a schema cannot be "
+        "applied (a reference to elsewhere, `patternProperties`) nothing is claimed.",
+        "The script calls `get_weather` with `city`, the tool has been renamed to take `location`.",
+        "error",
+        _find_invalid_arguments,
+    ),
+    Rule(
+        "tool-not-offered",
+        "A step called a tool that the request does not offer.",
+        "Tool calls that a step scripts and that were sent, and all tools of the request. "
+        "Recordings, instruction blocks and final reports are left out, and steps with "
+        '`unoffered: "allow"`.',
+        "An agent asks for a title without tools, and a step with a too broad condition answers.",
+        "warning",
+        _find_unoffered_calls,
+    ),
+    Rule(
+        "prompt-cache-broken",
+        "A client changed the beginning of a conversation between two turns, which no cache "
+        "survives.",
+        "Two requests for one model, of which the later holds the answer to the earlier after the "
+        "same last message: system prompt, tools with their order, and messages up to there. "
+        "Thinking is left out, and who shortens a conversation begins a new one.",
+        "A system prompt that tells the time of day.",
+        "warning",
+        _find_changed_prefixes,
+    ),
 )

@@ -2,14 +2,13 @@
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
 
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.conditions.base import Condition
 from scenarios_app.engine.conditions.subjects import RequestReader
 from scenarios_app.engine.scenario import Scenario, Step
 from scenarios_app.verdict.metrics import CoverageData, CoverageKey
-from scenarios_app.verdict.reports import line
+from scenarios_app.verdict.reports import first_lines, line
 from scenarios_app.verdict.session import StepKey
 
 _MAX_LINES = 200
@@ -28,17 +27,15 @@ class FaultCoverage:
     """A fault that a step scripts, before its answer (`failures`) or in it (`produce`)."""
 
     kind: str
-    place: Literal["failures", "produce"]
+    place: str
     triggered: bool
 
 
 @dataclass(frozen=True, slots=True)
 class StepCoverage:
-    """How often a step (its name or number) answered.
-
-    `never_true` lists the unmet conditions of a step that never answered. It is empty if each of
-    them held at some time, but never all for one request.
-    """
+    """How often a step (its name or number) answered. `never_true` lists the unmet conditions of a
+    step that never answered. It is empty if each of them held at some time, but never all for one
+    request."""
 
     step: str
     served: int
@@ -82,15 +79,11 @@ class Coverage:
 
 def measure_coverage(scenarios: Iterable[Scenario], data: CoverageData) -> Coverage:
     """Return the coverage of these scenarios without catch-alls."""
-    ordered = sorted(scenarios, key=lambda scenario: scenario.name)
     return Coverage(
         tuple(
-            ScenarioCoverage(
-                scenario.name,
-                tuple(_step_coverage(scenario, step, data) for step in scenario.steps),
-            )
-            for scenario in ordered
-            if not scenario.catch_all
+            ScenarioCoverage(one.name, tuple(_step_coverage(one, step, data) for step in one.steps))
+            for one in sorted(scenarios, key=lambda scenario: scenario.name)
+            if not one.catch_all
         )
     )
 
@@ -123,9 +116,8 @@ def coverage_text(coverage: Coverage, *, notes: tuple[str, ...] = ()) -> str:
     headline = f"coverage: {coverage.percent:g} %, {coverage.served} of {coverage.steps} steps"
     if faults:
         headline += f", {triggered} of {len(faults)} faults"
-    lines = list(_lines(coverage))
-    more = [f"… and {len(lines) - _MAX_LINES:,} more"] if len(lines) > _MAX_LINES else []
-    return "\n".join([headline, *lines[:_MAX_LINES], *more, *(f"note: {note}" for note in notes)])
+    lines = first_lines(_lines(coverage), _MAX_LINES)
+    return "\n".join([headline, *lines, *(f"note: {note}" for note in notes)])
 
 
 def _lines(coverage: Coverage) -> Iterator[str]:
@@ -149,9 +141,8 @@ def _step_coverage(scenario: Scenario, step: Step, data: CoverageData) -> StepCo
         for condition in (() if served else _judgeable_conditions(step))
         if (*step_key, condition.field) not in data.met
     )
-    return StepCoverage(
-        step.label, served, tuple(unmet), tuple(_fault_coverage(step_key, step, data))
-    )
+    faults = tuple(_fault_coverage(step_key, step, data))
+    return StepCoverage(step.label, served, tuple(unmet), faults)
 
 
 def _judgeable_conditions(step: Step) -> tuple[Condition, ...]:
@@ -161,9 +152,7 @@ def _judgeable_conditions(step: Step) -> tuple[Condition, ...]:
 
 
 def _fault_coverage(step_key: StepKey, step: Step, data: CoverageData) -> Iterator[FaultCoverage]:
-    if step.failures is not None:
-        kind = step.failures.fault.kind
-        yield FaultCoverage(kind, "failures", (*step_key, kind) in data.faults)
-    if step.produce.fault is not None:
-        kind = step.produce.fault.kind
-        yield FaultCoverage(kind, "produce", (*step_key, kind) in data.faults)
+    failing = step.failures.fault if step.failures else None
+    for place, fault in (("failures", failing), ("produce", step.produce.fault)):
+        if fault is not None:
+            yield FaultCoverage(fault.kind, place, (*step_key, fault.kind) in data.faults)

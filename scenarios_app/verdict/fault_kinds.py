@@ -38,19 +38,34 @@ class Kind:
 
     def applies(self, answer: Answer) -> bool:
         """Return whether the answer has what the trouble needs."""
-        match self.needs:
-            case "text":
-                return bool(answer["text"].strip())
-            case "calls":
-                return bool(answer["calls"])
-            case "socket":
-                return bool(answer["socket"])
-            case "any":
-                return True
+        if self.needs == "text":
+            return bool(answer["text"].strip())
+        return self.needs == "any" or bool(answer[self.needs])
 
 
-def _fault(kind: str, **keys: Any) -> Mapping[str, Any]:
-    return {"fault": {"kind": kind, **keys}}
+def _fault(
+    name: str,
+    label: str,
+    signs: tuple[str, ...],
+    kind: str,
+    *,
+    needs: Need = "any",
+    inside: str = "",
+    **keys: Any,
+) -> Kind:
+    """Return a kind of trouble that is a fault; one that holds the connection takes longer."""
+    change = {"fault": {"kind": kind, **keys}} | ({"inside": inside} if inside else {})
+    seconds = HOLD_SECONDS if "hold_ms" in keys else RETRY_SECONDS
+    return Kind(name, label, change, signs, needs, seconds)
+
+
+def _alteration(name: str, label: str, signs: tuple[str, ...], **options: Any) -> Kind:
+    return Kind(name, label, {"alteration": name}, signs, **options)
+
+
+def _socket(name: str, label: str, signs: tuple[str, ...], **keys: Any) -> Kind:
+    signs = (*signs, *_CONNECTION_SIGNS)
+    return _fault(name, f"WebSocket {label}", signs, "close_socket", needs="socket", **keys)
 
 
 _CONNECTION_SIGNS = (
@@ -60,153 +75,89 @@ _CONNECTION_SIGNS = (
 _PARSE_SIGNS = ("json", "parse", "decode", "malformed", "invalid", "unexpected", "expecting")
 _FINISH_SIGNS = ("length", "max_tokens", "max tokens", "truncat", "incomplete", "cut off")
 _LIMIT_SIGNS = ("429", "rate limit", "ratelimit", "rate_limit", "too many requests")
+_500_SIGNS = ("500", "server error", "internalserver", "internal server", "server had an error")
+_529_SIGNS = ("529", "503", "overloaded", "unavailable")
+_SLOW_SIGNS = ("timed out", "timeout", "slow")
+_STALL_SIGNS = ("timed out", "timeout", "stall")
+_EMPTY_SIGNS = ("empty", "no content", "no answer", "no response", "nothing", "no output")
+_UNKNOWN_SIGNS = (UNKNOWN_TOOL, "unknown tool", "unknown function", "not found", "keyerror")
+_REASON_SIGNS = ("finish", "stop_reason", "stop reason", "tool_calls")
+_PONG_SIGNS = ("pong", *_CONNECTION_SIGNS)
+_AGE_LIMIT = "websocket_connection_limit_reached"
 
 KINDS: tuple[Kind, ...] = (
-    Kind(
-        "rate_limit",
-        "429 with Retry-After",
-        _fault("rate_limit", retry_after_ms=1_000),
-        _LIMIT_SIGNS,
-    ),
-    Kind(
+    _fault("rate_limit", "429 with Retry-After", _LIMIT_SIGNS, "rate_limit", retry_after_ms=1_000),
+    _fault(
         "rate_limit_without_time",
         "429 without Retry-After",
-        _fault("http", status=429, message="Rate limit reached."),
         _LIMIT_SIGNS,
+        "http",
+        status=429,
+        message="Rate limit reached.",
     ),
-    Kind(
-        "server_error",
-        "500",
-        _fault("http", status=500, message="The server had an error."),
-        ("500", "server error", "internalserver", "internal server", "server had an error"),
+    _fault(
+        "server_error", "500", _500_SIGNS, "http", status=500, message="The server had an error."
     ),
-    Kind(
-        "overloaded",
-        "overloaded (529 or 503)",
-        _fault("overloaded"),
-        ("529", "503", "overloaded", "unavailable"),
+    _fault("overloaded", "overloaded (529 or 503)", _529_SIGNS, "overloaded"),
+    _fault("timeout", "no answer", _CONNECTION_SIGNS, "timeout", hold_ms=HOLD_MS),
+    _fault("reset", "connection reset", _CONNECTION_SIGNS, "network_error"),
+    _fault("slow_start", "slow first token", _SLOW_SIGNS, "stall", after_chunks=0, hold_ms=HOLD_MS),
+    _fault("stall", "a pause inside", _STALL_SIGNS, "stall", hold_ms=HOLD_MS),
+    _fault(
+        "cut_text", "cut in mid-text", _CONNECTION_SIGNS, "disconnect", needs="text", inside="text"
     ),
-    Kind(
-        "timeout",
-        "no answer",
-        _fault("timeout", hold_ms=HOLD_MS),
-        _CONNECTION_SIGNS,
-        seconds=HOLD_SECONDS,
-    ),
-    Kind("reset", "connection reset", _fault("network_error"), _CONNECTION_SIGNS),
-    Kind(
-        "slow_start",
-        "slow first token",
-        _fault("stall", after_chunks=0, hold_ms=HOLD_MS),
-        ("timed out", "timeout", "slow"),
-        seconds=HOLD_SECONDS,
-    ),
-    Kind(
-        "stall",
-        "a pause inside",
-        _fault("stall", hold_ms=HOLD_MS),
-        ("timed out", "timeout", "stall"),
-        seconds=HOLD_SECONDS,
-    ),
-    Kind(
-        "cut_text",
-        "cut in mid-text",
-        {**_fault("disconnect"), "inside": "text"},
-        _CONNECTION_SIGNS,
-        "text",
-    ),
-    Kind(
+    _fault(
         "cut_call",
         "cut in mid-tool-call",
-        {**_fault("disconnect"), "inside": "call"},
         _CONNECTION_SIGNS,
-        "calls",
+        "disconnect",
+        needs="calls",
+        inside="call",
     ),
-    Kind(
-        "ends_early", "ends in the middle", _fault("truncate"), (*_CONNECTION_SIGNS, *_PARSE_SIGNS)
-    ),
-    Kind("malformed", "malformed frame", _fault("malformed_chunk"), _PARSE_SIGNS),
-    Kind(
-        "empty_answer",
-        "empty answer",
-        {"alteration": "empty_answer"},
-        ("empty", "no content", "no answer", "no response", "nothing", "no output"),
-    ),
-    Kind(
-        "max_tokens", "cut off by max_tokens", {"alteration": "max_tokens"}, _FINISH_SIGNS, "text"
-    ),
-    Kind("refusal", "refusal", {"alteration": "refusal"}, ("refus", "content_filter")),
-    Kind(
+    _fault("ends_early", "ends in the middle", (*_CONNECTION_SIGNS, *_PARSE_SIGNS), "truncate"),
+    _fault("malformed", "malformed frame", _PARSE_SIGNS, "malformed_chunk"),
+    _alteration("empty_answer", "empty answer", _EMPTY_SIGNS),
+    _alteration("max_tokens", "cut off by max_tokens", _FINISH_SIGNS, needs="text"),
+    _alteration("refusal", "refusal", ("refus", "content_filter")),
+    _alteration(
         "broken_arguments",
         "arguments that are not JSON",
-        {"alteration": "broken_arguments"},
         (*_PARSE_SIGNS, "argument"),
-        "calls",
+        needs="calls",
         own_rules=frozenset({"tool-arguments-outside-schema"}),
         breaks_call=True,
     ),
-    Kind(
+    _alteration(
         "unknown_tool",
         "call of an unknown tool",
-        {"alteration": "unknown_tool"},
-        (UNKNOWN_TOOL, "unknown tool", "unknown function", "not found", "keyerror"),
-        "calls",
+        _UNKNOWN_SIGNS,
+        needs="calls",
         own_rules=frozenset({"tool-not-offered"}),
         breaks_call=True,
     ),
-    Kind(
-        "call_twice",
-        "the same call twice",
-        {"alteration": "call_twice"},
-        ("twice", "duplicate"),
-        "calls",
+    _alteration("call_twice", "the same call twice", ("twice", "duplicate"), needs="calls"),
+    _alteration("wrong_finish", "wrong finish reason", _REASON_SIGNS),
+    _socket(
+        "socket_closed", "closed before the answer", ("1012",), close_code=1012, after_frames=0
     ),
-    Kind(
-        "wrong_finish",
-        "wrong finish reason",
-        {"alteration": "wrong_finish"},
-        ("finish", "stop_reason", "stop reason", "tool_calls"),
-    ),
-    Kind(
-        "socket_closed",
-        "WebSocket closed before the answer",
-        _fault("close_socket", close_code=1012, after_frames=0),
-        ("1012", *_CONNECTION_SIGNS),
-        "socket",
-    ),
-    Kind(
-        "socket_closed_inside",
-        "WebSocket closed in the answer",
-        _fault("close_socket", after_frames=3),
-        ("1011", *_CONNECTION_SIGNS),
-        "socket",
-    ),
-    Kind(
+    _socket("socket_closed_inside", "closed in the answer", ("1011",), after_frames=3),
+    _fault(
         "half_frame",
         "half a WebSocket frame",
-        _fault("close_socket", after_frames=3, half_frame=True),
         _CONNECTION_SIGNS,
-        "socket",
+        "close_socket",
+        needs="socket",
+        after_frames=3,
+        half_frame=True,
     ),
-    Kind(
-        "no_pong",
-        "no pong",
-        _fault("no_pong", hold_ms=HOLD_MS),
-        ("pong", *_CONNECTION_SIGNS),
-        "socket",
-        seconds=HOLD_SECONDS,
-    ),
-    Kind(
+    _fault("no_pong", "no pong", _PONG_SIGNS, "no_pong", needs="socket", hold_ms=HOLD_MS),
+    _socket(
         "connection_limit",
-        "WebSocket after 60 minutes",
-        _fault(
-            "close_socket",
-            after_frames=0,
-            code="websocket_connection_limit_reached",
-            close_code=1000,
-        ),
-        ("websocket_connection_limit_reached", "limit", *_CONNECTION_SIGNS),
-        "socket",
+        "after 60 minutes",
+        (_AGE_LIMIT, "limit"),
+        after_frames=0,
+        code=_AGE_LIMIT,
+        close_code=1000,
     ),
 )
 

@@ -5,47 +5,17 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.scenario import Step
-from scenarios_app.verdict import socket_rules
-from scenarios_app.verdict.conversation_rules import (
-    PROMPT_CACHE_BROKEN,
-    TOOL_ARGUMENTS_OUTSIDE_SCHEMA,
-    TOOL_NOT_OFFERED,
-    TOOL_RESULT_MISSING,
-    TOOL_RESULT_UNKNOWN,
-)
+from scenarios_app.verdict import conversation_rules, socket_rules, transport_rules
 from scenarios_app.verdict.session import Finding, JudgedExchange, JudgedSession, Rule, is_failing
-from scenarios_app.verdict.transport_rules import (
-    NO_BACK_OFF,
-    RETRIED_UNRETRYABLE,
-    RETRIES_UNDECIDED,
-    RETRY_AFTER_IGNORED,
-    STREAM_CLOSED_EARLY,
-    TRUNCATED_TAKEN_AS_COMPLETE,
-    USAGE_UNREAD,
-)
 
 # Wildcard for every name in a list.
 ALL = "*"
 SCHEME = "sha256:"
-RULES: tuple[Rule, ...] = (
-    RETRY_AFTER_IGNORED,
-    NO_BACK_OFF,
-    RETRIED_UNRETRYABLE,
-    RETRIES_UNDECIDED,
-    TRUNCATED_TAKEN_AS_COMPLETE,
-    STREAM_CLOSED_EARLY,
-    USAGE_UNREAD,
-    TOOL_RESULT_MISSING,
-    TOOL_RESULT_UNKNOWN,
-    TOOL_ARGUMENTS_OUTSIDE_SCHEMA,
-    TOOL_NOT_OFFERED,
-    PROMPT_CACHE_BROKEN,
-    *socket_rules.RULES,
-)
+RULES: tuple[Rule, ...] = (*transport_rules.RULES, *conversation_rules.RULES, *socket_rules.RULES)
 
 
 def receipt(scripts: Mapping[str, Json], exchanges: Iterable[JudgedExchange]) -> str:
@@ -61,17 +31,10 @@ def receipt(scripts: Mapping[str, Json], exchanges: Iterable[JudgedExchange]) ->
 
 def _hashed_fields(exchange: JudgedExchange) -> Json:
     client_left = exchange.outcome == "client_gone"
-    body: list[Json] = [] if client_left else [exchange.response_body, exchange.response_bytes]
-    return [
-        [
-            exchange.method,
-            exchange.path,
-            dict(exchange.query),
-            exchange.request_body,
-            exchange.request_bytes,
-        ],
-        [exchange.status, exchange.outcome, *body],
-    ]
+    sent: list[Json] = [] if client_left else [exchange.response_body, exchange.response_bytes]
+    body: list[Json] = [exchange.request_body, exchange.request_bytes]
+    request: list[Json] = [exchange.method, exchange.path, dict(exchange.query), *body]
+    return [request, [exchange.status, exchange.outcome, *sent]]
 
 
 def _digest(value: Json) -> str:
@@ -107,9 +70,7 @@ class Violation:
 @dataclass(frozen=True, slots=True, order=True)
 class UnservedStep:
     """A step that never answered. `session` is None unless its scenario is a session's own.
-
-    `never_asked` is the step's provider, if no request was for that one; else it is empty.
-    """
+    `never_asked` is the step's provider, if no request was for that one; else it is empty."""
 
     scenario: str
     step: str
@@ -119,12 +80,9 @@ class UnservedStep:
 
 @dataclass(frozen=True, slots=True)
 class VerdictOptions:
-    """Options of a verdict.
-
-    Every step of `scenarios`, and of a session's own scenarios, has to answer, except `allowed`
-    ones (`SCENARIO` or `SCENARIO/STEP`). `ignored` are names of rules. If `strict`, warnings fail
-    the verdict.
-    """
+    """Options of a verdict. Every step of `scenarios`, and of a session's own scenarios, has to
+    answer, except `allowed` ones (`SCENARIO` or `SCENARIO/STEP`). `ignored` are names of rules. If
+    `strict`, warnings fail the verdict."""
 
     scenarios: frozenset[str] = frozenset()
     allowed: frozenset[str] = frozenset()
@@ -134,10 +92,8 @@ class VerdictOptions:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """All errors of a session, or of a whole run if `session` is None.
-
-    `requests` is the number of judged requests.
-    """
+    """All errors of a session, or of a whole run if `session` is None. `requests` is the number of
+    judged requests."""
 
     session: str | None
     strict: bool = False
@@ -145,7 +101,7 @@ class Verdict:
     unmatched: tuple[UnmatchedRequest, ...] = ()
     violations: tuple[Violation, ...] = ()
     unserved: tuple[UnservedStep, ...] = ()
-    findings: tuple[Finding, ...] = field(default=())
+    findings: tuple[Finding, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -159,19 +115,16 @@ def judge(
     *,
     asked: frozenset[str] | None = None,
 ) -> Verdict:
-    """Return the verdict on one session.
-
-    `asked` are the providers of the run's requests, by default those of the session's.
-    """
+    """Return the verdict on one session. `asked` are the providers of the run's requests, by
+    default those of the session's."""
+    providers = session.asked if asked is None else asked
     return Verdict(
         session.name,
         strict=options.strict,
         requests=len(session.exchanges),
         unmatched=tuple(_unmatched_requests(session)),
         violations=tuple(_violations(session)),
-        unserved=tuple(
-            _unserved_steps(session, options, session.asked if asked is None else asked)
-        ),
+        unserved=tuple(_unserved_steps(session, options, providers)),
         findings=tuple(_findings(session, options.ignored)),
     )
 
@@ -189,7 +142,9 @@ def judge_run(sessions: Iterable[JudgedSession], options: VerdictOptions) -> Ver
         verdicts.append(verdict)
         unserved_own += [step for step in verdict.unserved if step.session is not None]
         shared = {(s.scenario, s.step): s for s in verdict.unserved if s.session is None}
-        served |= set(_required_shared_steps(session, options)) - shared.keys()
+        required = _required_steps(session, options)
+        labels = {(name, step.label) for name, step in required if name not in session.own}
+        served |= labels - shared.keys()
         unserved_shared |= shared
     never_served = [step for key, step in unserved_shared.items() if key not in served]
     return Verdict(
@@ -237,15 +192,6 @@ def _never_asked(step: Step, asked: frozenset[str]) -> str:
     if any(name is None or name in asked for name in names):
         return ""
     return " or ".join(name for name in names if name)
-
-
-def _required_shared_steps(
-    session: JudgedSession, options: VerdictOptions
-) -> Iterator[tuple[str, str]]:
-    """Yield scenario and label of required steps that do not belong to this session alone."""
-    for name, step in _required_steps(session, options):
-        if name not in session.own:
-            yield name, step.label
 
 
 def _required_steps(session: JudgedSession, options: VerdictOptions) -> Iterator[tuple[str, Step]]:

@@ -39,11 +39,8 @@ class CountsMessage(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class RunCounts:
-    """The merged counts of all processes.
-
-    `observed` requests were checked against the conditions before their journal rows were
-    deleted. `whole` is false if a process exceeded MAX_STEPS.
-    """
+    """The merged counts of all processes. `observed` requests were checked against the conditions
+    before their journal rows were deleted. `whole` is false if a process exceeded MAX_STEPS."""
 
     coverage: CoverageData
     requests: int
@@ -142,10 +139,8 @@ class StepCounts:
 def merge_counts(
     messages: Collection[CountsMessage], journaled: Collection[StepKey] = ()
 ) -> RunCounts:
-    """Add up the counts of all processes.
-
-    Steps in `journaled` that no process counts (it has ended) get one answer.
-    """
+    """Add up the counts of all processes. Steps in `journaled` that no process counts (it has
+    ended) get one answer."""
     served: Counter[StepKey] = Counter()
     for message in messages:
         for scenario, key, count in message["served"]:
@@ -153,15 +148,10 @@ def merge_counts(
     return RunCounts(
         CoverageData(
             {**dict.fromkeys(journaled, 1), **served},
-            frozenset(_to_key(item) for message in messages for item in message["faults"]),
-            frozenset(_to_key(item) for message in messages for item in message["met"]),
+            frozenset((a, b, c) for message in messages for a, b, c in message["faults"]),
+            frozenset((a, b, c) for message in messages for a, b, c in message["met"]),
         ),
         requests=sum(message["requests"] for message in messages),
         observed=sum(message["observed"] for message in messages),
         whole=all(message["whole"] for message in messages),
     )
-
-
-def _to_key(json_key: Iterable[str]) -> CoverageKey:
-    scenario, step_key, field_or_kind = json_key
-    return scenario, step_key, field_or_kind

@@ -5,12 +5,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
-from itertools import chain, islice
+from itertools import islice
 from typing import Any
 from xml.etree import ElementTree
 
-from scenarios_app.verdict.judge import RULES, UnmatchedRequest, UnservedStep, Verdict, Violation
-from scenarios_app.verdict.session import Finding, is_failing
+from scenarios_app.verdict.judge import RULES, UnmatchedRequest, Verdict, Violation
+from scenarios_app.verdict.session import is_failing
 
 SUITE = "mockllm"
 # XML 1.0 does not allow these characters, escaped or not.
@@ -26,6 +26,10 @@ tr.missed td:first-child::before { content: "✗ "; color: #c22 }
 tr.served td:first-child::before { content: "✓ "; color: #187a2f }
 :root { color-scheme: light dark }
 """
+_INCOMPLETE = (
+    "<p>Some requests left the journal before they were checked: conditions may have held for "
+    "them.</p>"
+)
 # Longer texts of clients are cut.
 MAX_LINE_CHARS = 200
 _URL_HINT = "/docs/reference/routes/ lists the URLs of this server"
@@ -66,26 +70,29 @@ def near_miss_text(miss: Any) -> str:
 
 
 def _lines(verdict: Verdict) -> Iterator[str]:
-    kinds = (
-        _limit(map(_unmatched_lines, verdict.unmatched)),
-        _limit(map(_violation_lines, verdict.violations)),
-        _limit(map(_unserved_lines, verdict.unserved)),
-        _never_asked_lines(verdict),
-        _limit(map(_finding_lines, verdict.findings)),
+    steps = (line(f"{one.scenario}, step {one.step}") for one in verdict.unserved)
+    findings = (
+        f"{one.level}: {one.rule}: {line(one.message)} [{one.request}]" for one in verdict.findings
     )
-    return chain.from_iterable(kinds)
+    yield from first_lines(map(_unmatched_lines, verdict.unmatched), MAX_REASONS)
+    yield from first_lines(map(_violation_line, verdict.violations), MAX_REASONS)
+    yield from first_lines((f"never served: {step}" for step in steps), MAX_REASONS)
+    yield from _never_asked_lines(verdict)
+    yield from first_lines(findings, MAX_REASONS)
 
 
-def _limit(reasons: Iterable[Iterable[str]]) -> Iterator[str]:
-    remaining = iter(reasons)
-    yield from chain.from_iterable(islice(remaining, MAX_REASONS))
+def first_lines(lines: Iterable[str], limit: int) -> Iterator[str]:
+    """Yield at most `limit` lines of a report, and how many more there are."""
+    remaining = iter(lines)
+    yield from islice(remaining, limit)
     if left := sum(1 for _ in remaining):
         yield f"… and {left:,} more"
 
 
-def _unmatched_lines(one: UnmatchedRequest) -> Iterator[str]:
-    yield f"unmatched: {line(one.path)}: {unmatched_reason(one.fallback, one.url_error)} [{one.id}]"
-    yield from (f"  near: {near_miss_text(miss)}" for miss in one.near_misses)
+def _unmatched_lines(one: UnmatchedRequest) -> str:
+    reason = unmatched_reason(one.fallback, one.url_error)
+    near = (f"  near: {near_miss_text(miss)}" for miss in one.near_misses)
+    return "\n".join((f"unmatched: {line(one.path)}: {reason} [{one.id}]", *near))
 
 
 def unmatched_reason(fallback: bool, url_error: str) -> str:
@@ -95,13 +102,9 @@ def unmatched_reason(fallback: bool, url_error: str) -> str:
     return "no scenario matched (default answer)" if fallback else "no step answered"
 
 
-def _violation_lines(one: Violation) -> Iterator[str]:
+def _violation_line(one: Violation) -> str:
     step = f"{one.scenario}, step {one.step}: " if one.scenario else ""
-    yield f"violated: {line(step + one.text)} [{one.request or 'not kept'}]"
-
-
-def _unserved_lines(one: UnservedStep) -> Iterator[str]:
-    yield f"never served: {line(f'{one.scenario}, step {one.step}')}"
+    return f"violated: {line(step + one.text)} [{one.request or 'not kept'}]"
 
 
 def _never_asked_lines(verdict: Verdict) -> Iterator[str]:
@@ -111,10 +114,6 @@ def _never_asked_lines(verdict: Verdict) -> Iterator[str]:
         return
     for name in dict.fromkeys(one.never_asked for one in verdict.unserved if one.never_asked):
         yield f"never asked: {line(name)}. Its client was not pointed here ({_CLIENTS_HINT})"
-
-
-def _finding_lines(one: Finding) -> Iterator[str]:
-    yield f"{one.level}: {one.rule}: {line(one.message)} [{one.request}]"
 
 
 def _parts(verdict: Verdict) -> Iterator[tuple[tuple[object, ...], str]]:
@@ -144,13 +143,13 @@ class Case:
 def verdict_cases(verdict: Mapping[str, Any]) -> Iterator[Case]:
     """Yield a case for each part of a verdict and for each client rule."""
     parts = (
-        ("every request found its step", map(_unmatched, verdict["unmatched"])),
-        ("every expectation held", map(_violation, verdict["violations"])),
-        ("every step was served", map(_unserved, verdict["unserved"])),
+        ("every request found its step", _unmatched, verdict["unmatched"]),
+        ("every expectation held", _violation, verdict["violations"]),
+        ("every step was served", _unserved, verdict["unserved"]),
     )
     group = verdict["session"] or "run"
-    for name, part_reasons in parts:
-        yield Case(group, name, tuple(part_reasons))
+    for name, reason_of, items in parts:
+        yield Case(group, name, tuple(map(reason_of, items)))
     for rule in RULES:
         findings = [one for one in verdict["findings"] if one["rule"] == rule.name]
         reasons = tuple(f"{line(one['message'])} [{one['request']}]" for one in findings)
@@ -219,8 +218,7 @@ def _xml_text(text: str) -> str:
 def _unmatched(one: Mapping[str, Any]) -> str:
     near = "; ".join(near_miss_text(miss) for miss in one["near_misses"])
     reason = unmatched_reason(one["fallback"], one["url_error"])
-    reason = f"{line(one['path'])}: {reason} [{one['id']}]"
-    return reason + (f"; near: {near}" if near else "")
+    return f"{line(one['path'])}: {reason} [{one['id']}]" + (f"; near: {near}" if near else "")
 
 
 def _violation(one: Mapping[str, Any]) -> str:
@@ -233,7 +231,7 @@ def _unserved(one: Mapping[str, Any]) -> str:
 
 def coverage_page(coverage: Mapping[str, Any]) -> str:
     """Return the JSON of `GET /control/coverage` as an HTML page."""
-    return "\n".join(_html_page(coverage)) + "\n"
+    return "\n".join(_html_page(coverage))
 
 
 def _html_page(coverage: Mapping[str, Any]) -> Iterator[str]:
@@ -247,13 +245,10 @@ def _html_page(coverage: Mapping[str, Any]) -> Iterator[str]:
         f"{coverage['requests']:,} requests since {escape(str(coverage['since']))}.</p>"
     )
     if not coverage["complete"]:
-        yield (
-            "<p>Some requests left the journal before they were checked: conditions may have held "
-            "for them.</p>"
-        )
+        yield _INCOMPLETE
     for scenario in coverage["scenarios"]:
         yield from _html_scenario(scenario)
-    yield "</body>\n</html>"
+    yield "</body>\n</html>\n"
 
 
 def _html_scenario(scenario: Mapping[str, Any]) -> Iterator[str]:

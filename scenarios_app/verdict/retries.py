@@ -92,14 +92,10 @@ def consecutive_retries(requests: Iterable[JudgedExchange]) -> Iterator[Retry]:
 
 def is_retryable(exchange: JudgedExchange) -> bool:
     """True if a retry of a failed request may succeed, by `x-should-retry` or its status."""
-    match exchange.response_headers.get("x-should-retry", "").lower():
-        case "true":
-            return True
-        case "false":
-            return False
-        case _:
-            status = exchange.status
-            return exchange.broken or status in _RETRYABLE or status >= _SERVER_ERROR
+    if (wish := exchange.response_headers.get("x-should-retry", "").lower()) in ("true", "false"):
+        return wish == "true"
+    status = exchange.status
+    return exchange.broken or status in _RETRYABLE or status >= _SERVER_ERROR
 
 
 def requested_wait(exchange: JudgedExchange) -> float | None:
@@ -121,7 +117,7 @@ def _parse_number(text: str) -> float | None:
         number = float(text)
     except ValueError:
         return None
-    return number if 0 <= number < float("inf") else None
+    return number if 0 <= number < inf else None
 
 
 def _retry_time(failed: JudgedExchange) -> float:
@@ -217,10 +213,8 @@ def _undecided_requests(series: Sequence[list[JudgedExchange]]) -> list[JudgedEx
 
 
 def _separate_runs(calls: Sequence[list[JudgedExchange]]) -> Iterator[list[list[JudgedExchange]]]:
-    """Split calls after each success, since a client stops retrying there.
-
-    Runs within MIN_RUN_GAP_SECONDS of one another are left out.
-    """
+    """Split calls after each success, since a client stops retrying there. Runs within
+    MIN_RUN_GAP_SECONDS of one another are left out."""
     runs: list[list[list[JudgedExchange]]] = [[]]
     for call in calls:
         runs[-1].append(call)
@@ -249,10 +243,8 @@ def _attempt_number(one: JudgedExchange) -> int | None:
 
 
 def _looped_calls(group: Iterable[JudgedExchange]) -> Iterator[list[list[JudgedExchange]]]:
-    """Yield series of numbered calls as a loop makes them.
-
-    They followed without a pause on at least two failed calls with equal numbers of attempts.
-    """
+    """Yield series of numbered calls as a loop makes them. They followed without a pause on at
+    least two failed calls with equal numbers of attempts."""
     for part in _split_at_gaps(one for one in group if _attempt_number(one) is not None):
         for run in _separate_runs(_calls(part)):
             for requests in _split_at_gaps(chain.from_iterable(run), MIN_PAUSE_SECONDS):
@@ -264,10 +256,8 @@ def _looped_calls(group: Iterable[JudgedExchange]) -> Iterator[list[list[JudgedE
 
 
 def _calls(numbered: Sequence[JudgedExchange]) -> list[list[JudgedExchange]]:
-    """Return the calls of one client, each with its attempts.
-
-    Returns an empty list if the requests may come from several clients.
-    """
+    """Return the calls of one client, each with its attempts. Returns an empty list if the requests
+    may come from several clients."""
     if _has_several_clients(numbered):
         return []
     calls: list[list[JudgedExchange]] = []
@@ -291,9 +281,7 @@ def _pair_fewest_early(
     attempts: Sequence[JudgedExchange], later: Sequence[JudgedExchange]
 ) -> dict[JudgedExchange, JudgedExchange]:
     """Map each later attempt to one that it may retry, so that as few as possible are early.
-
-    Parallel clients must not be blamed for one another's failures.
-    """
+    Parallel clients must not be blamed for one another's failures."""
     pairs = _pair(attempts, later, _polite_retry_time)
     unpaired = set(attempts).difference(pairs.values())
     early = _pair(
@@ -334,10 +322,8 @@ def _pair(
     later: Iterable[JudgedExchange],
     ready: Callable[[JudgedExchange], float],
 ) -> dict[JudgedExchange, JudgedExchange]:
-    """Map each later request to the failure that was ready first, each failure once.
-
-    No other choice pairs more of them.
-    """
+    """Map each later request to the failure that was ready first, each failure once. No other
+    choice pairs more of them."""
     waiting = deque(sorted(failures, key=ready))
     pairs: dict[JudgedExchange, JudgedExchange] = {}
     for one in later:

@@ -49,10 +49,8 @@ _MEANINGS = {
 
 
 def find_schema_error(schema: Json, arguments: str) -> str:
-    """Return the first error of a call's arguments (JSON text).
-
-    Returns an empty string if there is none, or if the schema cannot be applied.
-    """
+    """Return the first error of a call's arguments (JSON text). Returns an empty string if there is
+    none, or if the schema cannot be applied."""
     try:
         value = json.loads(arguments or "{}")
     except (ValueError, RecursionError):

@@ -90,9 +90,8 @@ class JudgedExchange:
         if self.outcome != "fault" or self.status >= _BAD_REQUEST:
             return False
         kind = fault_kinds().get(self.fault)
-        return (
-            kind is None or (kind.stream if self.streamed else kind.whole) not in _RESUMING_FAULTS
-        )
+        effect = kind and (kind.stream if self.streamed else kind.whole)
+        return effect not in _RESUMING_FAULTS
 
 
 @dataclass(frozen=True)
@@ -114,9 +113,8 @@ class JudgedSession:
     @cached_property
     def answered(self) -> frozenset[StepKey]:
         """The steps that answered, by `served` and by `exchanges`."""
-        return self.served.union(
-            (exchange.scenario, exchange.step_key) for exchange in self.exchanges if exchange.served
-        )
+        served = (one for one in self.exchanges if one.served)
+        return self.served.union((one.scenario, one.step_key) for one in served)
 
     @cached_property
     def asked(self) -> frozenset[str]:
@@ -165,11 +163,9 @@ def is_failing(level: Level, *, strict: bool) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A rule that a client broke, or may have broken if `level` is `note`.
-
-    `request` is the id of the request that breaks it; `requests` are the ids of all that prove
-    it, in order, or of a note the first and the last.
-    """
+    """A rule that a client broke, or may have broken if `level` is `note`. `request` is the id of
+    the request that breaks it; `requests` are the ids of all that prove it, in order, or of a note
+    the first and the last."""
 
     rule: str
     level: Level
@@ -180,10 +176,8 @@ class Finding:
 
 
 def response_text(body: str) -> str:
-    """Return the text of a response's first choice, without reasoning and tool calls.
-
-    Of a stream that was cut, returns the text up to there.
-    """
+    """Return the text of a response's first choice, without reasoning and tool calls. Of a stream
+    that was cut, returns the text up to there."""
     return "".join(text for value in _json_values(body) for text in _texts(value))
 
 
@@ -208,18 +202,16 @@ def _texts(value: Any) -> Iterator[str]:
     match value:
         case {"choices": [{"index": int(index)}, *_]} if index:
             return
-        case {"choices": [{"delta": {"content": str(text)}}, *_]}:
-            yield text
-        case {"choices": [{"message": {"content": str(text)}}, *_]}:
-            yield text
-        case {"choices": [{"text": str(text)}, *_]}:
-            yield text
-        case {"type": "response.output_text.delta", "delta": str(text)}:
+        case (
+            {"choices": [{"delta": {"content": str(text)}}, *_]}
+            | {"choices": [{"message": {"content": str(text)}}, *_]}
+            | {"choices": [{"text": str(text)}, *_]}
+            | {"type": "response.output_text.delta", "delta": str(text)}
+            | {"type": "content_block_delta", "delta": {"type": "text_delta", "text": str(text)}}
+        ):
             yield text
         case {"object": "response", "output": list(items)}:
             yield from (text for item in items for text in _message_texts(item))
-        case {"type": "content_block_delta", "delta": {"type": "text_delta", "text": str(text)}}:
-            yield text
         case {"type": "message", "content": list()}:
             yield from _message_texts(value)
         case {"candidates": [{"content": {"parts": list(parts)}}, *_]}:
@@ -236,9 +228,6 @@ def _message_texts(message: Any) -> Iterator[str]:
 
 def _part_text(part: Any) -> str:
     match part:
-        case {"thought": True}:
-            return ""
-        case {"text": str(text)}:
+        case {"text": str(text)} if part.get("thought") is not True:
             return text
-        case _:
-            return ""
+    return ""

@@ -68,10 +68,8 @@ def _find_unsent_inputs(session: JudgedSession) -> Iterator[Sighting]:
         needed = turns.conversation(turn)
         later = (one.content for one in turns.all if one.exchange.at >= turn.exchange.at)
         if not any(needed <= content.inputs and not content.previous_response for content in later):
-            message = (
-                f"continued {turn.content.previous_response}, which only another connection had"
-            )
-            message += ", and did not send the whole input again"
+            message = f"continued {turn.content.previous_response}, which only another connection "
+            message += "had, and did not send the whole input again"
             yield Sighting(message, turn.exchange, (lost.exchange,))
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from scenarios_app.engine.parts import TextPart, ToolCallPart
 from scenarios_app.engine.scenario import GeneratedAnswer, Scenario, ScriptedAnswer, Step
 from scenarios_app.verdict.fault_kinds import KINDS, Kind
-from scenarios_app.verdict.reports import line
+from scenarios_app.verdict.reports import first_lines, line
 
 # The outcomes of a report that are kept, the best one first, with their words in texts.
 OUTCOMES: Mapping[str, str] = {
@@ -114,10 +114,8 @@ class BadReport(ValueError):
 
 
 def merge_reports(reports: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the versions and results of JSON reports in one body, given their files' names.
-
-    Raises BadReport.
-    """
+    """Return the versions and results of JSON reports in one body, given their files' names. Raises
+    BadReport."""
     versions: dict[str, str] = {}
     cells: list[dict[str, str]] = []
     for file, report in reports:
@@ -144,9 +142,7 @@ def split_step(text: str, scenarios: Container[str]) -> tuple[str, str]:
 
 def worst_results(report: Mapping[str, Any]) -> dict[str, dict[tuple[str, str], str]]:
     """Return the results of a JSON report by scenario: the worst outcome of each kind at each step.
-
-    Scenarios without a version are left out: they are in the code of tests.
-    """
+    Scenarios without a version are left out: they are in the code of tests."""
     order = list(OUTCOMES)
     results: dict[str, dict[tuple[str, str], str]] = {}
     for cell in report["cells"]:
@@ -212,9 +208,8 @@ def survival_text(survival: Survival) -> str:
         f"fault coverage: {survival.percent:g} %, {survival.survived} of {survival.faults} faults "
         "survived"
     )
-    lines = list(_lines(survival.scenarios))
-    more = [f"… and {len(lines) - _MAX_LINES:,} more"] if len(lines) > _MAX_LINES else []
-    return "\n".join([", ".join([headline, *words]), *lines[:_MAX_LINES], *more])
+    lines = first_lines(_lines(survival.scenarios), _MAX_LINES)
+    return "\n".join([", ".join([headline, *words]), *lines])
 
 
 def _lines(scenarios: Sequence[ScenarioSurvival]) -> Iterator[str]:
@@ -229,7 +224,7 @@ def _lines(scenarios: Sequence[ScenarioSurvival]) -> Iterator[str]:
                 yield line(f"{where}: {NOT_TRIED}")
             elif failures := step.failures:
                 words = (
-                    f"{word}: {', '.join(kind.name for kind in kinds)}"
+                    f"{word}: {', '.join(k.name for k in kinds)}"
                     for word, kinds in failures.items()
                 )
                 yield f"{line(where)}: {'; '.join(words)}"

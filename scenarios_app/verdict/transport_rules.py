@@ -71,14 +71,10 @@ def _find_useless_retries(retries: Iterable[Retry]) -> Iterator[Sighting]:
     for retry in retries:
         if not is_retryable(retry.failed):
             header = retry.failed.response_headers.get("x-should-retry", "").lower()
-            reason = (
-                "whose answer says not to"
-                if header == "false"
-                else "which the same request gets every time"
-            )
-            yield Sighting(
-                f"sent again after a {retry.failed.status}, {reason}", retry.retry, (retry.failed,)
-            )
+            every_time = "which the same request gets every time"
+            reason = "whose answer says not to" if header == "false" else every_time
+            message = f"sent again after a {retry.failed.status}, {reason}"
+            yield Sighting(message, retry.retry, (retry.failed,))
 
 
 def _find_undecided_retries(session: JudgedSession) -> Iterator[Sighting]:
@@ -105,52 +101,10 @@ def _seconds(seconds: float) -> str:
     return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
 
 
-RETRY_AFTER_IGNORED = Rule(
-    "retry-after-ignored",
-    "A request was sent again before the time that the answer asked to wait for.",
-    "`retry-after-ms` and `Retry-After` (seconds or a date) of a failed answer, from its first "
-    "byte to the next try.",
-    "An own loop around a call that sleeps half a second after each 429, while the 429 says "
-    "`Retry-After: 2`.",
-    "error",
-    lambda session: _find_early_retries(find_retries(session.exchanges)),
-)
-NO_BACK_OFF = Rule(
-    "no-back-off",
-    "A failing request was sent again and again without a pause.",
-    "Three tries of one request, of which the second and the third came within "
-    f"{MIN_PAUSE_SECONDS * 1000:.0f} ms of a failure (429, 5xx, a broken answer) that asked for no "
-    "wait. Of an SDK that numbers its tries: three calls that followed so on one another, of which "
-    "the last succeeded.",
-    "`while True: try: return ask() except Exception: pass`, also where `ask` is a call of an SDK "
-    "that pauses between its own tries.",
-    "error",
-    lambda session: _find_loops(find_retries(session.exchanges)),
-)
-RETRIED_UNRETRYABLE = Rule(
-    "retried-unretryable",
-    "A request was sent again that fails every time.",
-    "Statuses from 400 to 499 but for 408, 409, 425 and 429, unless the answer has "
-    "`x-should-retry: true`; any status with `x-should-retry: false`. What no step answered, and "
-    "violated expectations, stand in the verdict by themselves.",
-    "A loop of a plain HTTP client that also repeats a 401, until the script lets it succeed.",
-    "error",
-    lambda session: _find_useless_retries(find_retries(session.exchanges)),
-)
-RETRIES_UNDECIDED = Rule(
-    "retries-undecided",
-    "Identical requests came from one client in a loop, or from parallel clients.",
-    f"Identical requests less than {MIN_RUN_GAP_SECONDS:.0f} s apart, one after another, which "
-    "break one of the three rules above if one client sent them. None of them succeeded, or the "
-    "last one while the session had other connections. Only `mockllm serve` can tell if it had.",
-    "Three parallel threads that send the same request, while the script fails each with a 401.",
-    "note",
-    _find_undecided_retries,
-)
 _RETRY_RULES = {
-    RETRY_AFTER_IGNORED.name: _find_early_retries,
-    NO_BACK_OFF.name: _find_loops,
-    RETRIED_UNRETRYABLE.name: _find_useless_retries,
+    "retry-after-ignored": _find_early_retries,
+    "no-back-off": _find_loops,
+    "retried-unretryable": _find_useless_retries,
 }
 
 
@@ -163,9 +117,8 @@ def _closed_streams(session: JudgedSession) -> Iterator[JudgedExchange]:
 
 def _find_closed_streams(session: JudgedSession) -> Iterator[Sighting]:
     for one in _closed_streams(session):
-        yield Sighting(
-            f"closed after {one.response_bytes:,} bytes, before the end of the stream", one
-        )
+        message = f"closed after {one.response_bytes:,} bytes, before the end of the stream"
+        yield Sighting(message, one)
 
 
 def _find_unread_usage(session: JudgedSession) -> Iterator[Sighting]:
@@ -223,32 +176,78 @@ def _truncated_content(message: Message, cut: JudgedExchange) -> str:
     return "the text" if text and text == response_text(cut.response_body).strip() else ""
 
 
-STREAM_CLOSED_EARLY = Rule(
-    "stream-closed-early",
-    "A client closed a stream before its end.",
-    "Streams that no fault broke, whose connection the client closed before the last event had "
-    "left. What is sent all at once is gone before anybody can close it.",
-    "`for event in stream: break`, or a proxy that gives up after a second.",
-    "warning",
-    _find_closed_streams,
-)
-USAGE_UNREAD = Rule(
-    "usage-unread",
-    "A client asked for usage and did not wait for it.",
-    "OpenAI's `stream_options.include_usage` in a request whose stream the client closed early: "
-    "usage comes last.",
-    "A loop that stops at the first `finish_reason`, with `include_usage` switched on.",
-    "error",
-    _find_unread_usage,
-)
-TRUNCATED_TAKEN_AS_COMPLETE = Rule(
-    "truncated-taken-as-complete",
-    "A client took an answer that broke off for a whole one.",
-    "A later request that begins with the same messages and goes on with an assistant's message "
-    "that is the text that was sent of the broken answer, or has a tool call of it; unless the "
-    "next message says that it was cut off or interrupted.",
-    "A stream that ends without `[DONE]` or `message_stop`, whose half sentence is stored in the "
-    "conversation as the model's answer.",
-    "error",
-    _find_truncated_history,
+RULES = (
+    Rule(
+        "retry-after-ignored",
+        "A request was sent again before the time that the answer asked to wait for.",
+        "`retry-after-ms` and `Retry-After` (seconds or a date) of a failed answer, from its first "
+        "byte to the next try.",
+        "An own loop around a call that sleeps half a second after each 429, while the 429 says "
+        "`Retry-After: 2`.",
+        "error",
+        lambda session: _find_early_retries(find_retries(session.exchanges)),
+    ),
+    Rule(
+        "no-back-off",
+        "A failing request was sent again and again without a pause.",
+        "Three tries of one request, of which the second and the third came within "
+        f"{MIN_PAUSE_SECONDS * 1000:.0f} ms of a failure (429, 5xx, a broken answer) that asked "
+        "for no wait. Of an SDK that numbers its tries: three calls that followed so on one "
+        "another, of which the last succeeded.",
+        "`while True: try: return ask() except Exception: pass`, also where `ask` is a call of an "
+        "SDK that pauses between its own tries.",
+        "error",
+        lambda session: _find_loops(find_retries(session.exchanges)),
+    ),
+    Rule(
+        "retried-unretryable",
+        "A request was sent again that fails every time.",
+        "Statuses from 400 to 499 but for 408, 409, 425 and 429, unless the answer has "
+        "`x-should-retry: true`; any status with `x-should-retry: false`. What no step answered, "
+        "and violated expectations, stand in the verdict by themselves.",
+        "A loop of a plain HTTP client that also repeats a 401, until the script lets it succeed.",
+        "error",
+        lambda session: _find_useless_retries(find_retries(session.exchanges)),
+    ),
+    Rule(
+        "retries-undecided",
+        "Identical requests came from one client in a loop, or from parallel clients.",
+        f"Identical requests less than {MIN_RUN_GAP_SECONDS:.0f} s apart, one after another, "
+        "which break one of the three rules above if one client sent them. None of them "
+        "succeeded, or the last one while the session had other connections. Only `mockllm serve` "
+        "can tell if it had.",
+        "Three parallel threads that send the same request, while the script fails each with a "
+        "401.",
+        "note",
+        _find_undecided_retries,
+    ),
+    Rule(
+        "truncated-taken-as-complete",
+        "A client took an answer that broke off for a whole one.",
+        "A later request that begins with the same messages and goes on with an assistant's "
+        "message that is the text that was sent of the broken answer, or has a tool call of it; "
+        "unless the next message says that it was cut off or interrupted.",
+        "A stream that ends without `[DONE]` or `message_stop`, whose half sentence is stored in "
+        "the conversation as the model's answer.",
+        "error",
+        _find_truncated_history,
+    ),
+    Rule(
+        "stream-closed-early",
+        "A client closed a stream before its end.",
+        "Streams that no fault broke, whose connection the client closed before the last event had "
+        "left. What is sent all at once is gone before anybody can close it.",
+        "`for event in stream: break`, or a proxy that gives up after a second.",
+        "warning",
+        _find_closed_streams,
+    ),
+    Rule(
+        "usage-unread",
+        "A client asked for usage and did not wait for it.",
+        "OpenAI's `stream_options.include_usage` in a request whose stream the client closed "
+        "early: usage comes last.",
+        "A loop that stops at the first `finish_reason`, with `include_usage` switched on.",
+        "error",
+        _find_unread_usage,
+    ),
 )

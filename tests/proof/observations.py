@@ -55,7 +55,7 @@ def struck(change: str = "http", **keys: Any) -> dict[str, Any]:
 
 
 def done(of: Cell, outcome: Any, reason: str = "r") -> CellResult:
-    return CellResult(of, Judgement(outcome, reason), 1, 1.0, "output", ())
+    return CellResult(of, Judgement(outcome, reason), ProgramRun(1, "output", 1.0), ())
 
 
 def a_sweep(*outcomes: Any, **keys: Any) -> Sweep:

@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 
 from scenarios_app.proof.experiment import CellResult, Sweep
 from scenarios_app.proof.outcome import Judgement
+from scenarios_app.proof.program import ProgramRun
 from scenarios_app.proof.reports import (
     FAIL_ON,
     html_report,
@@ -93,7 +94,8 @@ def test_page_links_each_cell_to_its_output_and_requests_and_escapes_them() -> N
         "request": {"method": "POST", "body": "<b>x</b>"},
         "response": {"body": None},
     }
-    sweep.results[of] = CellResult(of, Judgement("wrong", "<i>"), 0, 1.0, "<out>", (entry,))
+    program = ProgramRun(0, "<out>", 1.0)
+    sweep.results[of] = CellResult(of, Judgement("wrong", "<i>"), program, (entry,))
     sweep.results[cell("stall")] = done(cell("stall"), "survived")
     page = html_report(sweep, FAIL_ON, again)
     assert '<h2 id="reset@1">reset@1: wrong</h2><p>&lt;i&gt;</p>' in page

@@ -110,7 +110,7 @@ def test_command_sees_the_agents_variables_and_no_other_provider(
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", "/somewhere/else")
     written = tmp_path / "variables.json"
     command = [sys.executable, "-c", PRINT_VARIABLES, str(written)]
-    assert run_command(command, {"MOCKLLM_URL": URL}) == 0
+    assert run_command(command, URL) == 0
     variables = json.loads(written.read_text())
     assert variables["ANTHROPIC_BASE_URL"] == URL
     assert variables["CLAUDE_CONFIG_DIR"] != "/somewhere/else"

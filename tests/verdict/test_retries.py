@@ -12,8 +12,9 @@ from scenarios_app.verdict.retries import (
     requested_wait,
 )
 from scenarios_app.verdict.session import JudgedExchange, JudgedSession
-from scenarios_app.verdict.transport_rules import NO_BACK_OFF, RETRY_AFTER_IGNORED
+from scenarios_app.verdict.transport_rules import RULES
 
+RETRY_AFTER_IGNORED, NO_BACK_OFF, *_ = RULES
 LIMIT = {"retry-after": "1"}
 
 

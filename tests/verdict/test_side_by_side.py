@@ -8,13 +8,10 @@ import pytest
 
 from scenarios_app.verdict.retries import is_retryable, requested_wait
 from scenarios_app.verdict.session import JudgedExchange, JudgedSession, Rule
-from scenarios_app.verdict.transport_rules import (
-    NO_BACK_OFF,
-    RETRIED_UNRETRYABLE,
-    RETRY_AFTER_IGNORED,
-)
+from scenarios_app.verdict.transport_rules import RULES as TRANSPORT_RULES
 from tests.verdict.test_retries import exchange, numbered
 
+RETRY_AFTER_IGNORED, NO_BACK_OFF, RETRIED_UNRETRYABLE, *_ = TRANSPORT_RULES
 RULES = (RETRY_AFTER_IGNORED, NO_BACK_OFF, RETRIED_UNRETRYABLE)
 SEEDS = 1_000
 RESPONSE_SECONDS = 0.002

@@ -54,10 +54,8 @@ def tool_of(
     /,
     **arguments: Any,
 ) -> Callable[[Run], Run]:
-    """Add a function to these tools, with its docstring as the description.
-
-    `arguments` are fields beside those of `base`; `result` is a shape or its fields.
-    """
+    """Add a function to these tools, with its docstring as the description. `arguments` are fields
+    beside those of `base`; `result` is a shape or its fields."""
 
     def register(run: Run) -> Run:
         shape = type(f"{name}_arguments", (base,), arguments)

@@ -54,9 +54,7 @@ class SentResponse:
 
 async def answer(headers: Mapping[str, str], body: bytes, *, base_url: str) -> SentResponse:
     """Return the response to a POST. Access is already checked, the Host and Origin header too.
-
-    Tools run in the thread that waits for this coroutine, if there is one.
-    """
+    Tools run in the thread that waits for this coroutine, if there is one."""
     messages: list[MutableMapping[str, Any]] = [{"type": "http.request", "body": body}]
 
     async def receive() -> MutableMapping[str, Any]:

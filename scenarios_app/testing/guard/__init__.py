@@ -31,11 +31,8 @@ _OWN: Final = os.path.join(os.path.dirname(__file__), "")
 
 @dataclass(frozen=True)
 class Attempt:
-    """A request that was stopped, with its explanation.
-
-    `is_shown` is true if the explanation was raised as the test's failure, `is_of_daemon` if a
-    daemon thread sent the request.
-    """
+    """A request that was stopped, with its explanation. `is_shown` is true if the explanation was
+    raised as the test's failure, `is_of_daemon` if a daemon thread sent the request."""
 
     text: str
     is_shown: bool
@@ -44,11 +41,9 @@ class Attempt:
 
 @dataclass
 class ProviderGuard:
-    """Stops the requests of one test; `base_url` is that of its server.
-
-    In the thread of the test the explanation is raised as a failure of pytest, which no SDK
-    catches or retries. Other threads get an error of the network, which libraries expect there.
-    """
+    """Stops the requests of one test; `base_url` is that of its server. In the thread of the test
+    the explanation is raised as a failure of pytest, which no SDK catches or retries. Other threads
+    get an error of the network, which libraries expect there."""
 
     base_url: str
     attempts: list[Attempt] = field(default_factory=list)
@@ -118,13 +113,9 @@ class ProviderGuard:
         raise error(socket.EAI_FAIL, f"mockllm: {text}")
 
     def _explanation(self, host: str) -> str:
-        caller = _caller()
-        lines = [
-            f"stopped a request to {host}, a real provider, before it was sent{caller}",
-            *self._reasons(host),
-            "a test that is to call the provider: @pytest.mark.mockllm(guard=False)",
-        ]
-        return "\n  ".join(lines)
+        first = f"stopped a request to {host}, a real provider, before it was sent{_caller()}"
+        last = "a test that is to call the provider: @pytest.mark.mockllm(guard=False)"
+        return "\n  ".join((first, *self._reasons(host), last))
 
     def _reasons(self, host: str) -> list[str]:
         """Return the clients that may have sent a request to a host, and what to do."""
@@ -134,10 +125,9 @@ class ProviderGuard:
             clients = [client for client in clients if client.place] or clients
             api = find_upstream(host)
             lines = with_advice(client_line(client, self.base_url) for client in clients)
-            address = address_of(api, self.base_url) if api else ""
-            instead = (
-                f"send it to {address}, the test's server" if api else "mockllm has no such API"
-            )
+            instead = "mockllm has no such API"
+            if api:
+                instead = f"send it to {address_of(api, self.base_url)}, the test's server"
             self._reasons_by_host[host] = lines or [instead]
         return self._reasons_by_host[host]
 

@@ -131,10 +131,8 @@ def _text_of(value: Any, path: str) -> str:
 
 
 def _places(clients: Mapping[int, Any]) -> dict[int, Place]:
-    """Return the place of each client that a module holds, by the id of the client.
-
-    Of several modules the one counts whose source code assigns the name.
-    """
+    """Return the place of each client that a module holds, by the id of the client. Of several
+    modules the one counts whose source code assigns the name."""
     places: dict[int, Place] = {}
     sdks = (sdk for upstream in upstreams().values() for sdk in upstream.sdk_clients)
     packages = {sdk.name.partition(".")[0] for sdk in sdks} | sys.stdlib_module_names

@@ -3,7 +3,6 @@
 import json
 import os
 import selectors
-import signal
 import subprocess
 import tempfile
 import time
@@ -15,12 +14,9 @@ import httpx2
 
 from scenarios_app.engine.parts import ToolCallPart
 from scenarios_app.simulate.conversation import Agent, AgentAnswer, AgentFailed
-from scenarios_app.testing.agents import UNSET, agent_variables
-from scenarios_app.testing.run import NOT_FOUND, NOT_RUN, CannotRun
-from scenarios_app.testing.variables import command_variables, unset_variables
+from scenarios_app.testing.run import END_SECONDS, command_environment, end_group, start_command
 
 CLIENT_ID = "mockllm-simulate"
-END_SECONDS = 2.0
 # Of a command's standard error in a message, and of an HTTP error's body.
 MAX_ERROR_LINES = 20
 MAX_ERROR_CHARS = 500
@@ -59,13 +55,11 @@ class _Completions:
             message = response.json()["choices"][0]["message"]
             content, calls = message.get("content"), message.get("tool_calls")
         except (ValueError, KeyError, IndexError, TypeError, AttributeError):
-            raise AgentFailed(
-                f"{self._url} answers no chat completion: {_start(response)}"
-            ) from None
+            reason = f"{self._url} answers no chat completion: {_start(response)}"
+            raise AgentFailed(reason) from None
         if calls:
-            raise AgentFailed(
-                f"{self._url} answers with a tool call: an agent runs its tools itself"
-            )
+            reason = f"{self._url} answers with a tool call: an agent runs its tools itself"
+            raise AgentFailed(reason)
         if not isinstance(content, str):
             raise AgentFailed(f"{self._url} answers without text: {_start(response)}")
         self._messages.append({"role": "assistant", "content": content})
@@ -103,10 +97,9 @@ class _ChatApi:
 def _event(text: str) -> dict[str, Any]:
     """Return the JSON object of an event, empty if the stream was cut inside it."""
     try:
-        event: dict[str, Any] = json.loads(text)
+        return json.loads(text)
     except ValueError:
         return {}
-    return event
 
 
 def _post(http: httpx2.Client, url: str, body: Mapping[str, Any]) -> httpx2.Response:
@@ -139,37 +132,29 @@ def _start(response: httpx2.Response) -> str:
 def agent_command(
     command: Sequence[str], base_url: str, *, key: str, timeout: float, until: str = ""
 ) -> Iterator[Agent]:
-    """Run a command for one conversation, with its SDKs at a server; yield it as an agent.
-
-    A message is a line of its input. Its answer is the next line of its output, or the text before
-    the prompt `until`. Raises CannotRun.
-    """
-    variables = command_variables(base_url, key, environment=os.environ)
-    unset = {*unset_variables(), *UNSET}
-    with (
-        agent_variables(base_url, command=command) as of_agents,
-        tempfile.TemporaryFile() as errors,
-    ):
-        environment = {name: value for name, value in os.environ.items() if name not in unset}
-        # Python programs write each line immediately.
-        environment |= {"PYTHONUNBUFFERED": "1", **variables, **of_agents}
-        try:
-            process = subprocess.Popen(
-                command,
-                env=environment,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                start_new_session=True,
-            )
-        except FileNotFoundError:
-            raise CannotRun(NOT_FOUND, f"{command[0]}: no such command") from None
-        except OSError as error:
-            raise CannotRun(NOT_RUN, f"{command[0]}: {error.strerror}") from None
+    """Run a command for one conversation, with its SDKs at a server; yield it as an agent. A
+    message is a line of its input. Its answer is the next line of its output, or the text before
+    the prompt `until`. Raises CannotRun."""
+    prepared = command_environment(command, base_url, key=key)
+    with prepared as environment, tempfile.TemporaryFile() as errors:
+        process = start_command(
+            command,
+            # Python programs write each line immediately.
+            environment | {"PYTHONUNBUFFERED": "1"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            start_new_session=True,
+        )
         try:
             yield _Command(process, errors.fileno(), timeout=timeout, until=until.encode())
         finally:
-            _end_group(process)
+            end_group(process)
+            for pipe in (process.stdin, process.stdout):
+                assert pipe is not None
+                # Input that the command did not read is lost.
+                with suppress(OSError):
+                    pipe.close()
 
 
 class _Command:
@@ -248,21 +233,3 @@ class _Command:
         start = max(size - MAX_ANSWER_BYTES, 0)
         text = os.pread(self._errors, MAX_ANSWER_BYTES, start).decode("utf-8", "replace")
         return AgentFailed("\n".join([reason, *text.rstrip().splitlines()[-MAX_ERROR_LINES:]]))
-
-
-def _end_group(process: "subprocess.Popen[bytes]") -> None:
-    """End the command with its children, and close its pipes."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        try:
-            os.killpg(process.pid, number)
-            process.wait(END_SECONDS)
-        except (ProcessLookupError, PermissionError):
-            break
-        except subprocess.TimeoutExpired:
-            continue
-    for pipe in (process.stdin, process.stdout):
-        assert pipe is not None
-        # Input that the command did not read is lost.
-        with suppress(OSError):
-            pipe.close()
-    process.wait()

@@ -11,17 +11,12 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from scenarios_app.engine.document import DocumentError, dump, load_documents
-from scenarios_app.simulate.conversation import (
-    Agent,
-    SimulatedConversation,
-    scripts_of,
-    simulate,
-)
+from scenarios_app.simulate.conversation import Agent, SimulatedConversation, scripts_of, simulate
 from scenarios_app.simulate.report import json_report, junit_cases, text_report
 from scenarios_app.testing.control import TOKEN, Control, ServerFailed
 from scenarios_app.testing.documents import to_documents
 from scenarios_app.testing.process import ServerOptions, server_process
-from scenarios_app.testing.run import CannotRun
+from scenarios_app.testing.run import CannotRun, refuse
 from scenarios_app.testing.sessions import SharedServer
 from scenarios_app.testing.simulate.agents import agent_at, agent_command, is_chat_api
 from scenarios_app.testing.stubs import Mockllm
@@ -39,40 +34,35 @@ class CannotSimulate(Exception):
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="scenarios, at least one of them with `user`")
-    parser.add_argument(
+    add = parser.add_argument
+    add("file", metavar="FILE", help="scenarios, at least one of them with `user`")
+    add(
         "--agent",
         required=True,
         metavar="URL|COMMAND",
         help="an OpenAI-compatible base URL, our chat API (…/api), or a command that reads a line "
         "and prints one",
     )
-    parser.add_argument(
+    add(
         "--scenario",
         action="append",
         default=[],
         metavar="FILE",
         help="more scenarios for the model; may be given again",
     )
-    parser.add_argument(
-        "--server", metavar="URL", help="the mockllm server of the agent (default: a new one)"
-    )
-    parser.add_argument(
-        "--key", help="the API key with which the agent asks the model (default: a new session's)"
-    )
-    parser.add_argument(
-        "--until", default="", metavar="PROMPT", help="the command's answers end at this prompt"
-    )
-    parser.add_argument("--model", default="gpt-4o", help="the model to name to an agent at a URL")
-    parser.add_argument(
+    add("--server", metavar="URL", help="the mockllm server of the agent (default: a new one)")
+    add("--key", help="the API key with which the agent asks the model (default: a new session's)")
+    add("--until", default="", metavar="PROMPT", help="the command's answers end at this prompt")
+    add("--model", default="gpt-4o", help="the model to name to an agent at a URL")
+    add(
         "--timeout",
         type=float,
         default=60.0,
         metavar="SECONDS",
         help="how long an answer may take (default: 60)",
     )
-    parser.add_argument("--json", action="store_true", help="JSON in place of text")
-    parser.add_argument("--junit", metavar="FILE", help="write JUnit XML there as well")
+    add("--json", action="store_true", help="JSON in place of text")
+    add("--junit", metavar="FILE", help="write JUnit XML there as well")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -90,24 +80,18 @@ def run(options: Namespace) -> int:
         conversations = list(_conversations(options))
         if options.junit:
             Path(options.junit).write_text(junit(SUITE, junit_cases(conversations)), "utf-8")
-    except CannotRun as error:
-        return _refused(error.args[1], code=error.args[0])
-    except (CannotSimulate, DocumentError, ServerFailed) as error:
-        return _refused(str(error))
+    except (CannotRun, CannotSimulate, DocumentError, ServerFailed) as error:
+        return refuse("simulate", error, code=NOT_SIMULATED)
     except OSError as error:
-        return _refused(f"{options.junit}: cannot be written: {error.strerror}")
+        reason = f"{options.junit}: cannot be written: {error.strerror}"
+        return refuse("simulate", reason, code=NOT_SIMULATED)
     except KeyboardInterrupt:
-        return _refused("stopped", code=STOPPED)
+        return refuse("simulate", "stopped", code=STOPPED)
     if options.json:
         print(json.dumps(json_report(conversations), indent=2, ensure_ascii=False))
     else:
         print(text_report(conversations))
     return 0 if all(one.passed for one in conversations) else FAILED
-
-
-def _refused(message: str, *, code: int = NOT_SIMULATED) -> int:
-    print(f"mockllm simulate: {message}", file=sys.stderr)
-    return code
 
 
 def _conversations(options: Namespace) -> Iterator[SimulatedConversation]:
@@ -127,9 +111,8 @@ def _conversations(options: Namespace) -> Iterator[SimulatedConversation]:
             server = stack.enter_context(_server(options.server))
         for name, script in scripts.items():
             if script.needs_calls and server is None and not is_chat_api(options.agent):
-                raise CannotSimulate(
-                    f"{name}: call and not_call need --server, the mockllm server of the agent"
-                )
+                needs = "call and not_call need --server, the mockllm server of the agent"
+                raise CannotSimulate(f"{name}: {needs}")
             session = _session(server, name, options.key) if server else None
             with ExitStack() as ending:
                 if server and session:
@@ -163,8 +146,7 @@ def _server(url: str | None) -> Iterator[SharedServer]:
 def _session(server: SharedServer, name: str, key: str | None) -> Mockllm:
     """Return the fresh session of a conversation."""
     session = Mockllm(server.control, key) if key else server.session(name)
-    body = {"session": session.session, "scenarios": True}
-    server.control.send("POST", "reset", body)
+    server.control.send("POST", "reset", {"session": session.session, "scenarios": True})
     return session
 
 
@@ -179,10 +161,6 @@ def _agent(options: Namespace, command: Sequence[str], session: Mockllm | None) 
         return
     assert session is not None
     with agent_command(
-        command,
-        session.base_url,
-        key=session.api_key,
-        timeout=options.timeout,
-        until=options.until,
+        command, session.base_url, key=session.api_key, timeout=options.timeout, until=options.until
     ) as agent:
         yield agent
