@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.matching.select import Decision
+from scenarios_app.engine.parts import ToolCallPart
 from scenarios_app.engine.producing.produce import scripted_answer
 from scenarios_app.engine.producing.slots import (
     SAMPLE_CREATED,
@@ -184,10 +185,23 @@ def _key(step: Step, endpoint: Endpoint, call: Call, request: CanonicalRequest) 
         request.model,
         request.thought_tokens,
         request.cached_tokens,
-        # They decide the form of scripted calls.
-        tuple([(tool.name, tool.kind, tool.namespace) for tool in request.tools]),
+        # They decide the form of scripted calls, and nothing else.
+        tuple([(tool.name, tool.kind, tool.namespace) for tool in request.tools])
+        if request.tools and _calls_tools(step)
+        else (),
         form,
     )
+
+
+def _calls_tools(step: Step) -> bool:
+    answers = (step.produce.streaming, step.produce.non_streaming)
+    choices = (
+        choice
+        for answer in answers
+        if isinstance(answer, ScriptedAnswer)
+        for choice in answer.choices
+    )
+    return any(isinstance(part, ToolCallPart) for choice in choices for part in choice.parts)
 
 
 def is_cacheable(step: Step) -> bool:
