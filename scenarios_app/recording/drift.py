@@ -100,9 +100,7 @@ def recorded_steps(document: Document) -> Iterator[RecordedStep]:
 
 
 def find_drift(
-    documents: Iterable[Document],
-    served: Set[StepName],
-    missed: Sequence[RecordedRequest],
+    documents: Iterable[Document], served: Set[StepName], missed: Sequence[RecordedRequest]
 ) -> DriftReport:
     """Return the drift of cassettes: `served` are the steps that
     answered, `missed` the requests that none did, in their order and without their secrets.

@@ -7,13 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from scenarios_app.engine.canonical import (
-    CanonicalRequest,
-    Json,
-    Tool,
-    compact_json,
-    text_or_json,
-)
+from scenarios_app.engine.canonical import CanonicalRequest, Json, Tool, compact_json, text_or_json
 from scenarios_app.engine.document import ScenarioDocument, StepDocument
 from scenarios_app.engine.document.answer import AnswerDocument, ProduceDocument
 from scenarios_app.engine.document.parts import ToolCallDocument, ToolResultDocument

@@ -12,13 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest
-from scenarios_app.wire.anthropic.batch import (
-    MessageBatch,
-    batch_json,
-    cancelled,
-    ended,
-    result_of,
-)
+from scenarios_app.wire.anthropic.batch import MessageBatch, batch_json, cancelled, ended, result_of
 from scenarios_app.wire.anthropic.models import read_page, render_page
 from scenarios_app.wire.anthropic.request import MESSAGES, PROVIDER
 from scenarios_app.wire.base import (

@@ -56,10 +56,7 @@ def error_envelope(error: ErrorAnswer, *, request_id: str | None) -> bytes:
 
 def answer_headers(*, request_id: str, created: int, error: ErrorAnswer | None) -> Headers:
     """Return request id and rate limits; for an error also Retry-After and x-should-retry."""
-    base = (
-        ("request-id", to_request_id(request_id)),
-        ("anthropic-organization-id", _ORGANIZATION),
-    )
+    base = (("request-id", to_request_id(request_id)), ("anthropic-organization-id", _ORGANIZATION))
     exhausted = None
     if error is not None and error.limited:
         wait = error.retry_after_ms

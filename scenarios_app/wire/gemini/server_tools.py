@@ -25,14 +25,7 @@ _TOOL_TYPES: Mapping[str, str] = {
 _WEB_SEARCHES = ("web_search", "google_search")
 _CODE_EXECUTION, _IMAGE_GENERATION = "code_execution", "image_generation"
 HOSTED_TOOLS = frozenset(
-    {
-        "web_search",
-        "web_fetch",
-        "file_search",
-        "google_maps",
-        "code_execution",
-        "image_generation",
-    }
+    {"web_search", "web_fetch", "file_search", "google_maps", "code_execution", "image_generation"}
 )
 _OUTPUT_KEYS = ("output", "stdout", "content")
 
@@ -130,11 +123,7 @@ def grounding_metadata(choices: Iterable[Choice]) -> dict[str, Json]:
                     queries += _queries(json.loads(part.input))
             if isinstance(part, TextPart | RefusalPart):
                 before += byte_length(part.text)
-    fields = {
-        "webSearchQueries": queries,
-        "groundingChunks": chunks,
-        "groundingSupports": supports,
-    }
+    fields = {"webSearchQueries": queries, "groundingChunks": chunks, "groundingSupports": supports}
     grounding: Json = {name: values for name, values in fields.items() if values}
     return {"groundingMetadata": grounding} if grounding else {}
 

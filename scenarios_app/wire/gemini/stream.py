@@ -221,11 +221,7 @@ class GeminiEncoder:
         return self._chunk(candidate.index, held or [{**EMPTY_PART, **signed}], usage, **fields)
 
     def _chunk(
-        self,
-        candidate: int,
-        parts: list[Any],
-        usage: dict[str, Json] | None = None,
-        **fields: Json,
+        self, candidate: int, parts: list[Any], usage: dict[str, Json] | None = None, **fields: Json
     ) -> bytes:
         content = {"parts": parts, "role": "model"}
         place = index_field(candidate, self._manner)

@@ -156,9 +156,7 @@ class Gemini:
         key_header="x-goog-api-key",
         sdk_clients=(
             SdkClient(
-                "google.genai.Client",
-                "_api_client._http_options.base_url",
-                "_api_client.api_key",
+                "google.genai.Client", "_api_client._http_options.base_url", "_api_client.api_key"
             ),
         ),
         telemetry_names=("gcp.gemini", "gcp.gen_ai"),

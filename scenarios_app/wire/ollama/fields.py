@@ -7,14 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from scenarios_app.engine.canonical import (
-    ANY_OBJECT,
-    Json,
-    JsonFormat,
-    Message,
-    Role,
-    Tool,
-)
+from scenarios_app.engine.canonical import ANY_OBJECT, Json, JsonFormat, Message, Role, Tool
 from scenarios_app.engine.parts import OpaquePart, TextPart
 from scenarios_app.wire.base import encode_json
 from scenarios_app.wire.body import Node
