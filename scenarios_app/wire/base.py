@@ -1,13 +1,14 @@
 """The interface of a wire (one provider's HTTP API) and the JSON and SSE encoding they share."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Protocol, TypeAlias
 
 import msgspec
 from msgspec.structs import force_setattr
 
-from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, ErrorAnswer
-from scenarios_app.engine.parts import StreamEvent
+from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, ErrorAnswer, Message
+from scenarios_app.engine.parts import MessagePart, StreamEvent, ToolResultPart
 from scenarios_app.wire.body import Limits, Node
 from scenarios_app.wire.decoded import ResponseDecoder
 from scenarios_app.wire.samples import SampleCall, SampleRequest, SdkSetup
@@ -95,7 +96,10 @@ class ArchiveWrite(msgspec.Struct, frozen=True):
 ArchivedValues: TypeAlias = Mapping[str, bytes | None]
 
 
-def _record_nothing(*_: object) -> tuple[ArchiveWrite, ...]:
+ArchiveWrites: TypeAlias = tuple[ArchiveWrite, ...]
+
+
+def _record_nothing(*_: object) -> ArchiveWrites:
     return ()
 
 
@@ -115,13 +119,9 @@ class ArchiveHooks(msgspec.Struct, frozen=True):
 
     references: Callable[[CanonicalRequest, ArchivedValues], tuple[str, ...]]
     resolve: Callable[[CanonicalRequest, ArchivedValues], CanonicalRequest]
-    record: Callable[[CanonicalRequest, CanonicalResponse, bytes], tuple[ArchiveWrite, ...]] = (
-        _record_nothing
-    )
-    record_body: Callable[[CanonicalRequest, bytes], tuple[ArchiveWrite, ...]] = _record_nothing
-    record_computed: Callable[[CanonicalRequest, ComputeContext], tuple[ArchiveWrite, ...]] = (
-        _record_nothing
-    )
+    record: Callable[[CanonicalRequest, CanonicalResponse, bytes], ArchiveWrites] = _record_nothing
+    record_body: Callable[[CanonicalRequest, bytes], ArchiveWrites] = _record_nothing
+    record_computed: Callable[[CanonicalRequest, ComputeContext], ArchiveWrites] = _record_nothing
     prefix: str = ""
     request_part: Callable[[CanonicalRequest, str], bytes] | None = None
     with_sample_part: Callable[[CanonicalRequest], CanonicalRequest] | None = None
@@ -253,18 +253,32 @@ def make_resource_request(
     *,
     provider: str,
     model: str = "",
+    messages: tuple[Message, ...] = (),
     metadata: Mapping[str, str] | None = None,
 ) -> CanonicalRequest:
-    """Return a request about a listed or stored resource: it has no messages for a model."""
+    """Return a request about a listed or stored resource, or about texts, that no model answers."""
     return CanonicalRequest(
         provider=provider,
         path=call.path,
         route=endpoint.canonical,
         model=model,
+        messages=messages,
         headers=call.headers,
         metadata=metadata or {},
         own=own,
     )
+
+
+def user_messages(parts: Sequence[MessagePart]) -> Iterator[Message]:
+    """Yield what a user sent as messages: each tool result is one, and so is each run of other
+    parts."""
+    if not parts:
+        yield Message("user", ())
+    for results, run in groupby(parts, lambda part: isinstance(part, ToolResultPart)):
+        if results:
+            yield from (Message("tool", (part,)) for part in run)
+        else:
+            yield Message("user", tuple(run))
 
 
 def sse(data: bytes) -> bytes:

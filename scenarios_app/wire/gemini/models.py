@@ -10,7 +10,14 @@ import msgspec
 from scenarios_app.engine.canonical import CanonicalRequest, Message
 from scenarios_app.engine.parts import TextPart
 from scenarios_app.engine.producing.usage import CHARACTERS_PER_TOKEN, count_input
-from scenarios_app.wire.base import Call, ComputeContext, Endpoint, Params, encode_json
+from scenarios_app.wire.base import (
+    Call,
+    ComputeContext,
+    Endpoint,
+    Params,
+    encode_json,
+    make_resource_request,
+)
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.embedding import unit_vector
 from scenarios_app.wire.errors import WireError
@@ -94,7 +101,8 @@ _MAX_EMBEDDED_CHARS = 2_048 * CHARACTERS_PER_TOKEN
 def read_model(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     """Return a request about one model, or about a page of the list."""
     model = model_of(endpoint, params)
-    return _request(call, endpoint, model, own=None if model else read_page(call))
+    own = None if model else read_page(call)
+    return make_resource_request(call, endpoint, own, provider=PROVIDER, model=model)
 
 
 def read_embedding(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
@@ -135,17 +143,6 @@ def get_model(request: CanonicalRequest, context: ComputeContext) -> bytes:
     )
 
 
-def _request(call: Call, endpoint: Endpoint, model: str, **more: Any) -> CanonicalRequest:
-    return CanonicalRequest(
-        provider=PROVIDER,
-        path=call.path,
-        route=endpoint.canonical,
-        model=model,
-        headers=call.headers,
-        **more,
-    )
-
-
 def _embedding_request(
     call: Call, endpoint: Endpoint, model: str, requests: tuple[Node, ...]
 ) -> CanonicalRequest:
@@ -156,7 +153,9 @@ def _embedding_request(
     texts = [read_text(require_field(request, "content")) for request in requests]
     dimensions = tuple(_dimensions(request, model) for request in requests)
     messages = tuple(Message("user", (TextPart(text),)) for text in texts)
-    return _request(call, endpoint, model, messages=messages, own=dimensions)
+    return make_resource_request(
+        call, endpoint, dimensions, provider=PROVIDER, model=model, messages=messages
+    )
 
 
 def _dimensions(request: Node, model: str) -> int:

@@ -36,12 +36,7 @@ from scenarios_app.wire.gemini.models import (
     read_embeddings,
     read_model,
 )
-from scenarios_app.wire.gemini.request import (
-    PROVIDER,
-    read_count_tokens,
-    read_generate,
-    read_streamed,
-)
+from scenarios_app.wire.gemini.request import PROVIDER, read_count_tokens, read_generate
 from scenarios_app.wire.gemini.sample import MODELS, clients, sample
 from scenarios_app.wire.gemini.server_tools import HOSTED_TOOLS
 from scenarios_app.wire.gemini.stream import ARRAY, EVENTS, BlockedEncoder, Framing, GeminiEncoder
@@ -103,7 +98,10 @@ def _endpoints(framing: Framing) -> tuple[Endpoint, ...]:
     return (
         *_verb_endpoints("generateContent", read_generate, **answered),
         *_verb_endpoints(
-            "streamGenerateContent", read_streamed, named="generateContent", **answered
+            "streamGenerateContent",
+            partial(read_generate, stream=True),
+            named="generateContent",
+            **answered,
         ),
         *_verb_endpoints("countTokens", read_count_tokens, compute=count_tokens),
         *_verb_endpoints("embedContent", read_embedding, compute=embedding),
