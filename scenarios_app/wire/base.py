@@ -1,6 +1,7 @@
 """The interface of a wire (one provider's HTTP API) and the JSON and SSE encoding they share."""
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from itertools import groupby
 from typing import Protocol, TypeAlias
 
@@ -231,10 +232,12 @@ class Wire(Protocol):
         """Return the client's key, from any header or query parameter that the provider takes."""
 
     def authorise(self, call: Call) -> None:
-        """Raise the provider's 401 (or its equivalent) unless some key was sent."""
+        """Raise the provider's 401 (or its equivalent) if it needs a key and none was sent."""
+        return None
 
     def check(self, call: Call) -> None:
         """Raise WireError if anything else is missing before the body (a version header)."""
+        return None
 
     def error(self, error: ErrorAnswer, *, request_id: str) -> bytes:
         """Return an error's body in the provider's envelope, without regard to `error.body`."""
@@ -243,7 +246,9 @@ class Wire(Protocol):
         """Return the provider's in-stream error; `sent` is the number of events before it."""
 
     def headers(self, *, request_id: str, created: int, error: ErrorAnswer | None) -> Headers:
-        """Return the provider's headers: request id, rate limits, and for errors Retry-After."""
+        """Return the provider's headers: request id, rate limits, and for errors those of retries,
+        which are all that some providers have."""
+        return retry_headers(error)
 
 
 def make_resource_request(
@@ -322,6 +327,11 @@ def encode_line(value: object) -> bytes:
         .replace(b"\xe2\x80\xa9", rb"\u2029")
         .replace(b"\xc2\x85", rb"\u0085")
     )
+
+
+def format_time(seconds: int) -> str:
+    """Return a time in the ISO format that APIs use, in UTC."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def retry_after_seconds(retry_after_ms: int) -> str:

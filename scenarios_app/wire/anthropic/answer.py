@@ -7,7 +7,6 @@ Whole responses and streams share these functions. Types from the official SDK:
 
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from scenarios_app.engine.canonical import CanonicalResponse, Json
@@ -26,7 +25,7 @@ from scenarios_app.engine.parts import (
 )
 from scenarios_app.wire.anthropic.options import AnthropicOptions
 from scenarios_app.wire.anthropic.usage import opening_usage, whole_usage
-from scenarios_app.wire.base import object_json
+from scenarios_app.wire.base import format_time, object_json
 
 _STOP_REASONS: Mapping[FinishReason, str] = {
     "stop": "end_turn",
@@ -51,7 +50,6 @@ HOSTED_TOOLS = CODE_TOOLS | {
 }
 # Tools of documents that Anthropic lacks. Any other name may be in an instruction block.
 _UNKNOWN_TOOLS = frozenset({"file_search", "image_generation", "google_maps"})
-_WEB_SEARCH = "web_search"
 _TOOL_SEARCH = "tool_search"
 # Result types are named after their tool, except this one.
 _RESULT_TYPES = {_TOOL_SEARCH: "tool_search_tool_search_result"}
@@ -61,8 +59,6 @@ _LOCATIONS: Mapping[SourceUnit, tuple[str, str, str]] = {
     "pages": ("page_location", "start_page_number", "end_page_number"),
     "blocks": ("content_block_location", "start_block_index", "end_block_index"),
 }
-# Keys at which scripts put the list of a search result.
-_LIST_KEYS = ("search_results", "results", "content")
 
 
 def render_message(response: CanonicalResponse, options: AnthropicOptions) -> dict[str, Any]:
@@ -75,13 +71,8 @@ def render_message(response: CanonicalResponse, options: AnthropicOptions) -> di
         **stop_fields(response),
         "usage": whole_usage(response, options),
     }
-    extras = _scripted_fields(response, message)
-    return {
-        **message,
-        **container_fields(response, options),
-        **context_management_fields(options),
-        **extras,
-    }
+    computed = container_fields(response, options) | context_management_fields(options)
+    return message | computed | _scripted_fields(response, message)
 
 
 def opening_message(response: CanonicalResponse, options: AnthropicOptions) -> dict[str, Any]:
@@ -89,12 +80,10 @@ def opening_message(response: CanonicalResponse, options: AnthropicOptions) -> d
     message = {
         **_head_fields(response),
         "content": [],
-        "stop_reason": None,
-        "stop_sequence": None,
-        "stop_details": None,
+        **dict.fromkeys(_STOP_FIELDS),
         "usage": opening_usage(response, options),
     }
-    return {**message, **_scripted_fields(response, message)}
+    return message | _scripted_fields(response, message)
 
 
 def container_fields(response: CanonicalResponse, options: AnthropicOptions) -> dict[str, Json]:
@@ -104,9 +93,9 @@ def container_fields(response: CanonicalResponse, options: AnthropicOptions) -> 
     ran = (isinstance(part, ServerToolUsePart) and part.name in CODE_TOOLS for part in parts)
     if "container" in response.metadata or not any(ran):
         return {}
-    expiry = datetime.fromtimestamp(response.created + _CONTAINER_SECONDS, UTC)
     name = options.container or f"container_{response.id[:24]}"
-    return {"container": {"id": name, "expires_at": expiry.strftime("%Y-%m-%dT%H:%M:%SZ")}}
+    expiry = format_time(response.created + _CONTAINER_SECONDS)
+    return {"container": {"id": name, "expires_at": expiry}}
 
 
 def context_management_fields(options: AnthropicOptions) -> dict[str, Json]:
@@ -172,9 +161,8 @@ def opening_block(part: AnswerPart) -> dict[str, Any]:
             return {**call, "caller": _DIRECT}
         case ServerToolUsePart():
             use = {"type": "server_tool_use", "id": part.id, "name": part.name, "input": {}}
-            if part.server:
-                use |= {"type": "mcp_tool_use", "server_name": part.server}
-            return use
+            mcp = {"type": "mcp_tool_use", "server_name": part.server}
+            return use | mcp if part.server else use
         case ServerToolResultPart():
             return result_block(part)
         case _:
@@ -184,17 +172,15 @@ def opening_block(part: AnswerPart) -> dict[str, Any]:
 def _complete_block(part: AnswerPart) -> dict[str, Any]:
     block = opening_block(part)
     match part:
-        case TextPart() | RefusalPart():
-            block["text"] = part.text
-            if isinstance(part, TextPart) and part.citations:
-                block["citations"] = [citation_block(citation) for citation in part.citations]
+        case TextPart(text=text, citations=(_, *_) as citations):
+            block |= {"text": text, "citations": [citation_block(each) for each in citations]}
+        case TextPart(text=text) | RefusalPart(text=text):
+            block["text"] = text
         case ReasoningPart(redacted=None):
             block |= {"thinking": part.text, "signature": part.signature or ""}
-        case ToolCallPart():
-            # Only a stream can carry broken arguments: in a whole response they arrive empty.
-            block["input"] = object_json(part.arguments)
-        case ServerToolUsePart():
-            block["input"] = object_json(part.input)
+        # Only a stream can carry broken arguments: in a whole response they arrive empty.
+        case ToolCallPart(arguments=text) | ServerToolUsePart(input=text):
+            block["input"] = object_json(text)
     return block
 
 
@@ -221,9 +207,8 @@ def result_block(part: ServerToolResultPart) -> dict[str, Any]:
     content: Json = {"type": f"{block}_error", "error_code": part.error_code}
     if part.error_code is None:
         result: Json = json.loads(part.content)
-        content = (
-            _web_search_hits(result) if tool == _WEB_SEARCH else _tool_result_content(result, tool)
-        )
+        searched = tool == "web_search"
+        content = _web_search_hits(result) if searched else _tool_result_content(result, tool)
     return {"type": block, "tool_use_id": part.tool_use_id, "content": content}
 
 
@@ -269,13 +254,10 @@ def _web_search_hits(result: Json) -> list[Json]:
     match result:
         case None:
             return []
-        case list():
-            return [_web_search_hit(item) for item in result]
-        case dict():
-            for key in _LIST_KEYS:
-                if isinstance(listed := result.get(key), list):
-                    return _web_search_hits(listed)
-            return [_web_search_hit(result)]
+        case list(hits):
+            return list(map(_web_search_hit, hits))
+        case {"search_results": list(hits)} | {"results": list(hits)} | {"content": list(hits)}:
+            return list(map(_web_search_hit, hits))
         case _:
             return [_web_search_hit(result)]
 
@@ -298,13 +280,7 @@ def _tool_result_content(result: Json, tool: str) -> Json:
     if tool in _COMMAND_TOOLS and not isinstance(result, list):
         output = result if isinstance(result, dict) else {"stdout": _to_text(result)}
         return {**kind, **_COMMAND_OUTPUT, **output}
-    match result:
-        case None:
-            return kind
-        case dict():
-            return kind | result
-        case _:
-            return result
+    return kind | (result or {}) if isinstance(result, dict | None) else result
 
 
 def _to_text(value: Json) -> str:

@@ -13,13 +13,11 @@ from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, 
 from scenarios_app.wire.base import (
     Call,
     Endpoint,
-    Headers,
     Params,
     RequestReader,
     StreamEncoder,
     Wire,
     encode_json,
-    retry_headers,
 )
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
@@ -129,21 +127,21 @@ def _verb_endpoints(
     )
 
 
-class Gemini:
+class Gemini(Wire):
     """Google's API, with one of the two stream framings."""
 
     name = "gemini"
     title = "Gemini"
     models = MODELS
-    key_headers: tuple[str, ...] = ("x-goog-api-key",)
+    key_headers = ("x-goog-api-key",)
     provider = PROVIDER
-    prefixes: tuple[str, ...] = (*_BETA_VERSIONS, *_UPLOADS, _SHARED_VERSION)
+    prefixes = (*_BETA_VERSIONS, *_UPLOADS, _SHARED_VERSION)
     tool_call_prefix = "call_"
     sequential = True
     signs_reasoning = True
     malformed_body = b'{"candidates":[{"content":{"parts":[{"te'
     own_errors = OWN_ERRORS
-    upstream: Upstream | None = Upstream(
+    upstream = Upstream(
         PROVIDER,
         base_url="https://generativelanguage.googleapis.com",
         hosts=("generativelanguage.googleapis.com",),
@@ -188,9 +186,6 @@ class Gemini:
                 "Please use API Key or other form of API consumer identity to call this API.",
             )
 
-    def check(self, call: Call) -> None:
-        """Require nothing beyond the key."""
-
     def error(self, error: ErrorAnswer, *, request_id: str) -> bytes:
         return error_envelope(error)
 
@@ -198,10 +193,6 @@ class Gemini:
         framing = self._framing
         lead = framing.later if sent else framing.first
         return lead + error_envelope(error) + framing.after + framing.last
-
-    def headers(self, *, request_id: str, created: int, error: ErrorAnswer | None) -> Headers:
-        """Return the retry headers. Google sends no request id and no rate limits."""
-        return retry_headers(error)
 
     def _means_us(self, call: Call, path: str) -> bool:
         """Return whether a path below /v1/ is Google's: a verb always is, other paths if the call
