@@ -80,63 +80,53 @@ class GeminiCandidate(msgspec.Struct, frozen=True):
     signature: str | None = None
 
     def parts(self, manner: GeminiFormat) -> list[dict[str, Any]]:
-        """Return all its parts."""
-        rendered: list[dict[str, Any]] = []
-        for choice in self.choices:
-            for number in range(len(choice.parts)):
-                if (part := render_part(choice.parts, number, manner)) is not None:
-                    rendered.append(part)
-        signed = next((part for part in rendered if "functionCall" in part), None)
-        if signed is None:
-            signed = next((part for part in reversed(rendered) if _is_text(part)), None)
-        if signed is not None and self.signature:
-            signed["thoughtSignature"] = self.signature
+        """Return all its parts as JSON."""
+        rendered = [
+            part
+            for choice in self.choices
+            for number in range(len(choice.parts))
+            if (part := render_part(choice.parts, number, manner)) is not None
+        ]
+        calls = [part for part in rendered if "functionCall" in part]
+        texts = [part for part in rendered if "text" in part and "thought" not in part]
+        if self.signature and (signed := calls[:1] or texts[-1:]):
+            signed[0]["thoughtSignature"] = self.signature
         return rendered
 
     @property
-    def text(self) -> str:
-        """Its text without reasoning."""
-        parts = (part for c in self.choices for part in c.parts)
-        return "".join(part.text for part in parts if isinstance(part, TextPart | RefusalPart))
+    def answer_parts(self) -> list[AnswerPart]:
+        """The parts of all its choices."""
+        return [part for choice in self.choices for part in choice.parts]
 
     @property
     def calls(self) -> bool:
         """True if it calls a function."""
-        return any(isinstance(part, ToolCallPart) for c in self.choices for part in c.parts)
+        return any(isinstance(part, ToolCallPart) for part in self.answer_parts)
 
     @property
     def only_calls(self) -> bool:
         """True if it has function calls and nothing else."""
-        parts = [part for c in self.choices for part in c.parts if has_part(part)]
+        parts = list(filter(has_part, self.answer_parts))
         return bool(parts) and all(isinstance(part, ToolCallPart) for part in parts)
 
 
-def candidates_of(response: CanonicalResponse, manner: GeminiFormat) -> tuple[GeminiCandidate, ...]:
-    if response.consecutive:
-        groups: Sequence[tuple[Choice, ...]] = (response.choices,)
-    else:
-        groups = [(choice,) for choice in response.choices]
-    return tuple(
-        GeminiCandidate(index, choices, _generated_signature(response, index, choices, manner))
-        for index, choices in enumerate(groups)
-    )
+def candidates_of(response: CanonicalResponse, manner: GeminiFormat) -> list[GeminiCandidate]:
+    """Return the candidates, with a signature derived from the response's id if the model signs and
+    no script has a signature."""
+    one_each = [(choice,) for choice in response.choices]
+    candidates = []
+    for index, choices in enumerate([response.choices] if response.consecutive else one_each):
+        candidate = GeminiCandidate(index, choices)
+        if manner.signs and not any(map(_is_signed, candidate.answer_parts)):
+            digest = sha512(f"{response.id}/{index}".encode()).digest()
+            signature = b64encode(_SIGNATURE_PREFIX + digest).decode()
+            candidate = GeminiCandidate(index, choices, signature)
+        candidates.append(candidate)
+    return candidates
 
 
-def _generated_signature(
-    response: CanonicalResponse, index: int, choices: tuple[Choice, ...], manner: GeminiFormat
-) -> str | None:
-    """Return a signature derived from the response's id; None if the model does not sign or a
-    script has a signature."""
-    scripted = (
-        isinstance(part, ReasoningPart) and (part.signature or part.redacted)
-        for choice in choices
-        for part in choice.parts
-    )
-    if not manner.signs or any(scripted):
-        return None
-    return b64encode(
-        _SIGNATURE_PREFIX + sha512(f"{response.id}/{index}".encode()).digest()
-    ).decode()
+def _is_signed(part: AnswerPart) -> bool:
+    return isinstance(part, ReasoningPart) and bool(part.signature or part.redacted)
 
 
 def index_field(candidate: int, manner: GeminiFormat) -> dict[str, Json]:
@@ -152,7 +142,7 @@ def render_response(response: CanonicalResponse, manner: GeminiFormat) -> dict[s
         "candidates": [
             {
                 "content": {"parts": candidate.parts(manner) or [EMPTY_PART], "role": "model"},
-                **citation_metadata(candidate.choices),
+                **citation_metadata(candidate.answer_parts),
                 **finish_fields(response, candidate, explains=manner.explains),
                 **index_field(candidate.index, manner),
                 **_logprob_fields(response, candidate, manner),
@@ -173,11 +163,8 @@ def top_level_fields(response: CanonicalResponse) -> dict[str, Json]:
 
 def is_blocked(response: CanonicalResponse) -> bool:
     """Return whether a script blocks the prompt: then there is no candidate."""
-    match response.metadata.get("promptFeedback"):
-        case {"blockReason": str()}:
-            return True
-        case _:
-            return False
+    feedback = response.metadata.get("promptFeedback")
+    return isinstance(feedback, dict) and isinstance(feedback.get("blockReason"), str)
 
 
 def render_blocked(response: CanonicalResponse) -> dict[str, Json]:
@@ -189,12 +176,11 @@ def finish_fields(
     response: CanonicalResponse, candidate: GeminiCandidate, *, explains: bool
 ) -> dict[str, Json]:
     """Return the finish reason of a candidate, with the scripted candidate fields."""
-    reason = _FINISH[candidate.choices[-1].finish_reason]
-    refused = (isinstance(part, RefusalPart) for c in candidate.choices for part in c.parts)
-    if reason == "STOP" and any(refused):
+    parts, reason = candidate.answer_parts, _FINISH[candidate.choices[-1].finish_reason]
+    if reason == "STOP" and any(isinstance(part, RefusalPart) for part in parts):
         reason = "SAFETY"
     scripted = {key: value for key, value in response.metadata.items() if key in _CANDIDATE_FIELDS}
-    fields: dict[str, Json] = {"finishReason": reason, **grounding_metadata(candidate.choices)}
+    fields: dict[str, Json] = {"finishReason": reason, **grounding_metadata(parts)}
     if explains and reason == "STOP" and candidate.calls:
         fields["finishMessage"] = _CALL_MESSAGE
     return fields | scripted
@@ -241,10 +227,6 @@ def _call(part: ToolCallPart, manner: GeminiFormat) -> dict[str, Any]:
     return call if is_generated and not manner.call_ids else {"id": part.id, **call}
 
 
-def _is_text(part: Mapping[str, Any]) -> bool:
-    return "text" in part and "thought" not in part
-
-
 def _logprob_fields(
     response: CanonicalResponse, candidate: GeminiCandidate, manner: GeminiFormat
 ) -> dict[str, Json]:
@@ -252,7 +234,8 @@ def _logprob_fields(
     response's id."""
     if "avgLogprobs" in response.metadata or "logprobsResult" in response.metadata:
         return {}
-    if manner.top_logprobs is not None and (text := candidate.text):
+    said = (part for part in candidate.answer_parts if isinstance(part, TextPart | RefusalPart))
+    if manner.top_logprobs is not None and (text := "".join(part.text for part in said)):
         result = logprobs_result(text, manner.top_logprobs)
         return {"avgLogprobs": average_logprob(text), "logprobsResult": result}
     if not manner.detailed:
@@ -271,10 +254,6 @@ def _preceding_signature(parts: Sequence[AnswerPart], number: int) -> dict[str, 
 
     The API puts it there, and clients that hide reasoning must send it back from there.
     """
-    for before in range(number - 1, -1, -1):
-        match parts[before]:
-            case ToolCallPart():
-                break
-            case ReasoningPart() as thinking:
-                return signature_field(thinking)
-    return {}
+    before = reversed(parts[:number])
+    nearest = next((p for p in before if isinstance(p, ToolCallPart | ReasoningPart)), None)
+    return signature_field(nearest) if isinstance(nearest, ReasoningPart) else {}

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from scenarios_app.engine.canonical import Choice, Json
+from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.parts import (
     AnswerPart,
     Citation,
@@ -73,23 +73,22 @@ def _output_text(result: Json) -> str:
     return output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
 
 
-def citation_metadata(choices: Iterable[Choice]) -> dict[str, Json]:
+def citation_metadata(parts: Iterable[AnswerPart]) -> dict[str, Json]:
     """Return the citations of a candidate, if it has any."""
     sources: list[Json] = []
-    for part, before in _parts_with_offsets(choices):
+    for part, before in _with_offsets(parts):
         if isinstance(part, TextPart):
             sources += citation_sources(part, before=before)
     return {"citationMetadata": {"citationSources": sources}} if sources else {}
 
 
-def _parts_with_offsets(choices: Iterable[Choice]) -> Iterator[tuple[AnswerPart, int]]:
-    """Yield the parts of a candidate, each with the bytes of text before it."""
+def _with_offsets(parts: Iterable[AnswerPart]) -> Iterator[tuple[AnswerPart, int]]:
+    """Yield each part of a candidate with the number of bytes of text before it."""
     before = 0
-    for choice in choices:
-        for part in choice.parts:
-            yield part, before
-            if isinstance(part, TextPart | RefusalPart):
-                before += byte_length(part.text)
+    for part in parts:
+        yield part, before
+        if isinstance(part, TextPart | RefusalPart):
+            before += byte_length(part.text)
 
 
 def citation_sources(part: TextPart | RefusalPart, *, before: int) -> list[Json]:
@@ -101,13 +100,13 @@ def citation_sources(part: TextPart | RefusalPart, *, before: int) -> list[Json]
     return [_source(each, part.text, before) for each in citations if not each.document]
 
 
-def grounding_metadata(choices: Iterable[Choice]) -> dict[str, Json]:
+def grounding_metadata(parts: Iterable[AnswerPart]) -> dict[str, Json]:
     """Return what grounds a candidate: its sources with the texts that they support, and the
     queries of its web searches."""
     chunks: list[Json] = []
     supports: list[Json] = []
     queries: list[Json] = []
-    for part, before in _parts_with_offsets(choices):
+    for part, before in _with_offsets(parts):
         match part:
             case TextPart():
                 for citation in part.citations if part.text else ():

@@ -230,8 +230,5 @@ class GeminiEncoder:
             counted = self._usage.after(count_tokens(self._said))
         else:
             counted = encode_line(usage)
-        return self._begun() + chunk[:-1] + b',"usageMetadata":' + counted + self._frame
-
-    def _begun(self) -> bytes:
         lead, self._lead = self._lead, self._framing.later
-        return lead
+        return lead + chunk[:-1] + b',"usageMetadata":' + counted + self._frame
