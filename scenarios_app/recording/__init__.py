@@ -37,6 +37,13 @@ class RecordedResponse:
     cut: bool = False
     """The connection ended before the answer did."""
 
+    @classmethod
+    def whole(
+        cls, status: int, headers: tuple[tuple[str, str], ...], body: bytes, *, at: float = 0.0
+    ) -> "RecordedResponse":
+        """Return a response whose body came in one piece, `at` milliseconds after the request."""
+        return cls(status, headers, ((at, body),) if body else ())
+
     @property
     def body(self) -> bytes:
         return b"".join(piece for _, piece in self.chunks)

@@ -4,7 +4,6 @@ recording piece by piece, up to a limit."""
 import base64
 import binascii
 import zlib
-from collections.abc import Mapping
 from typing import Final, Protocol
 
 MAX_BODY_BYTES: Final = 20_000_000
@@ -21,20 +20,16 @@ class UnreadableBody(Exception):
     """A body that is missing or is not what its headers say; the message gives the reason."""
 
 
-def decompress(body: bytes, headers: Mapping[str, str]) -> bytes:
-    """Return the body without the compression that its headers name. Many recorders have already
-    removed it. Raises UnreadableBody."""
-    named = headers.get("content-encoding", "").lower()
-    for kind in reversed([kind.strip() for kind in named.split(",") if kind.strip()]):
+def decompress(body: bytes, encoding: str) -> bytes:
+    """Return the body without the compression that its content encoding names. Many recorders have
+    already removed it. Raises UnreadableBody."""
+    for kind in filter(None, map(str.strip, reversed(encoding.lower().split(",")))):
         match kind:
             case "gzip" | "x-gzip" if body.startswith(_GZIP):
                 body = _inflate(body, wbits=31)
             case "deflate" if not _is_text(body):
-                zlib_header = body[:1] == b"\x78"
-                body = _inflate(body, wbits=15 if zlib_header else -15)
-            case "identity" | "gzip" | "x-gzip" | "deflate":
-                continue
-            case _ if not _is_text(body):
+                body = _inflate(body, wbits=15 if body.startswith(b"\x78") else -15)
+            case _ if kind not in ("identity", "gzip", "x-gzip", "deflate") and not _is_text(body):
                 raise UnreadableBody(f"its body is compressed as {kind}, which is not read here")
     return body
 
@@ -54,9 +49,8 @@ def _inflate(body: bytes, *, wbits: int) -> bytes:
     except zlib.error as error:
         raise UnreadableBody(f"its body cannot be decompressed: {error}") from None
     if inflater.unconsumed_tail:
-        raise UnreadableBody(
-            f"its body is larger than {MAX_BODY_BYTES} bytes once it is decompressed"
-        )
+        message = f"its body is larger than {MAX_BODY_BYTES} bytes once it is decompressed"
+        raise UnreadableBody(message)
     if not inflater.eof:
         raise UnreadableBody("its body ends in the middle of what was compressed")
     return out

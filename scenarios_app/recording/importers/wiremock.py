@@ -39,10 +39,9 @@ def _is_mapping(value: Any) -> bool:
     )
 
 
-def read(name: str, value: Any, *, source: str = "") -> Conversion:
+def read(name: str, file: FileValue) -> Conversion:
     """Return the document of the mappings; raises DocumentError."""
-    place = FileValue(value, source)
-    mappings = list(place.at("mappings").items()) if "mappings" in value else [place]
+    mappings = list(file.at("mappings").items()) if "mappings" in file.object() else [file]
     steps: list[Json] = []
     notes: list[str] = []
     for number, mapping in enumerate(sorted(mappings, key=_priority), start=1):
@@ -50,15 +49,16 @@ def read(name: str, value: Any, *, source: str = "") -> Conversion:
         request = _request(mapping.at("request"))
         step = to_step(Interaction(request, _response(mapping.at("response"))))
         if step is None:
-            notes.append(
-                f"left out: mapping {number}: {request.url[:200]} is no path of a provider here"
-            )
+            url = request.url[:200]
+            notes.append(f"left out: mapping {number}: {url} is no path of a provider here")
             continue
         match = step["match"]
         if not request.body:
             # A mapping without body patterns accepts any body.
             match.pop("recorded", None)
-        if texts := list(_contained_texts(mapping.at("request"))):
+        patterns = mapping.at("request").maybe("bodyPatterns").items()
+        contained = [pattern.maybe("contains").value for pattern in patterns]
+        if texts := [text for text in contained if isinstance(text, str)]:
             match["messages"] = [{"which": "any", "contains": text} for text in texts]
         delay = mapping.at("response").maybe("fixedDelayMilliseconds").value
         if isinstance(delay, int) and delay > 0:
@@ -109,16 +109,9 @@ def _body(request: FileValue) -> bytes:
         for key in ("equalToJson", "equalTo"):
             value = pattern.maybe(key).value
             if value is not None:
-                return (value if isinstance(value, str) else json.dumps(value)).encode(
-                    "utf-8", "surrogatepass"
-                )
+                text = value if isinstance(value, str) else json.dumps(value)
+                return text.encode("utf-8", "surrogatepass")
     return b""
-
-
-def _contained_texts(request: FileValue) -> Iterator[str]:
-    for pattern in request.maybe("bodyPatterns").items():
-        if isinstance(text := pattern.maybe("contains").value, str):
-            yield text
 
 
 def _response(response: FileValue) -> RecordedResponse:
@@ -131,12 +124,9 @@ def _response(response: FileValue) -> RecordedResponse:
         except UnreadableBody as error:
             raise response.error(str(error)) from None
     else:
-        body = response.at("body").data() if response.maybe("body").is_present else b""
-    return RecordedResponse(
-        status=status.status() if status.is_present else 200,
-        headers=read_headers(response.maybe("headers")),
-        chunks=((0.0, body),) if body else (),
-    )
+        body = response.maybe("body").data()
+    code = status.status() if status.is_present else 200
+    return RecordedResponse.whole(code, read_headers(response.maybe("headers")), body)
 
 
 def _unsupported_keys(mapping: FileValue) -> Iterator[str]:
@@ -145,7 +135,7 @@ def _unsupported_keys(mapping: FileValue) -> Iterator[str]:
     for pattern in request.maybe("bodyPatterns").items():
         others = {*pattern.object()} - {"equalToJson", "equalTo", "contains"}
         yield from map(_NOT_CARRIED.format, sorted(others))
-    left = {*response.object()} & {*_UNSUPPORTED_RESPONSE_KEYS} | {*mapping.object()} & {
-        *_STATE_KEYS
-    }
+    left = (response.object().keys() & _UNSUPPORTED_RESPONSE_KEYS) | (
+        mapping.object().keys() & _STATE_KEYS
+    )
     yield from map(_NOT_CARRIED.format, sorted(left))
