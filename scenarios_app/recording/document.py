@@ -2,7 +2,7 @@
 in editable parts, and its bytes. Recordings without bytes become ordinary conditions."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -73,43 +73,37 @@ def to_document(name: str, interactions: Sequence[Interaction]) -> Conversion:
         notes.update(f"step {len(steps)}: {note}" for note in clean.notes)
         if answer.lost:
             notes[f"once edited, an answer is without {', '.join(answer.lost)}"] += 1
-    document: dict[str, Any] = {"name": name, "tags": [TAG]}
-    if braces:
-        document["variables"] = {BRACES: OPENING}
     note_lines = (f"{note} ({n} interactions)" if n > 1 else note for note, n in notes.items())
-    return Conversion({**document, "steps": steps}, tuple(note_lines))
+    return _conversion(name, steps, note_lines, braces=braces)
 
 
-def to_step(interaction: Interaction) -> dict[str, Any] | None:
-    """Return the step of one interaction, for callers that change its match; None for an API that
-    this server does not support."""
-    conversion = to_document("step", [interaction])
-    return conversion.document["steps"][0] if conversion.steps else None
+def _conversion(
+    name: str, steps: Sequence[Json], notes: Iterable[str], *, braces: bool
+) -> Conversion:
+    variables = {"variables": {BRACES: OPENING}} if braces else {}
+    return Conversion({"name": name, "tags": [TAG], **variables, "steps": steps}, tuple(notes))
 
 
 def _recorded_match(where: PlacedRequest) -> dict[str, Json]:
-    match: dict[str, Json] = {}
-    if where.target.endpoint is not None:
-        match["provider"] = where.provider
-    match["path"] = where.path
-    if where.model:
-        match["model"] = where.model
-    return {**match, "recorded": _recorded_request(where)}
+    call, body = where.call, decode_body(where.call.body)
+    if isinstance(body, dict | list) and depth_of(body) > _MAX_BODY_DEPTH:
+        body = call.body.decode()
+    recorded: dict[str, Json] = {
+        "method": call.method if call.method != "POST" else None,
+        "query": {name: value for name, value in call.query.items() if not is_secret(name)} or None,
+        "body": body,
+    }
+    match: dict[str, Json] = {
+        "provider": where.provider if where.target.endpoint is not None else None,
+        "path": where.path,
+        "model": where.model or None,
+        "recorded": _without_none(recorded),
+    }
+    return _without_none(match)
 
 
-def _recorded_request(where: PlacedRequest) -> dict[str, Any]:
-    call = where.call
-    recorded: dict[str, Any] = {}
-    if call.method != "POST":
-        recorded["method"] = call.method
-    query = {name: value for name, value in call.query.items() if not is_secret(name)}
-    if query:
-        recorded["query"] = query
-    body = decode_body(call.body)
-    if body is not None:
-        deep = not isinstance(body, str) and depth_of(body) > _MAX_BODY_DEPTH
-        recorded["body"] = call.body.decode() if deep else body
-    return recorded
+def _without_none(fields: dict[str, Json]) -> dict[str, Json]:
+    return {key: value for key, value in fields.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,11 +190,8 @@ def _without_defaults(parts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _raw_answer(response: RecordedResponse) -> dict[str, Json]:
-    raw: dict[str, Json] = {}
-    if response.status != 200:
-        raw["status"] = response.status
-    if headers := _headers(response):
-        raw["headers"] = headers
+    status = response.status if response.status != 200 else None
+    raw = _without_none({"status": status, "headers": _headers(response) or None})
     body = response.body
     if body and len(body) <= _MAX_EDITABLE_BYTES:
         value = decode_body(body)
@@ -235,20 +226,15 @@ def conversation_match(
 ) -> dict[str, Json]:
     """Return conditions for a request that continues these messages: its last user message, and the
     tool result after it, if there is one."""
-    match: dict[str, Json] = {}
-    if provider:
-        match["provider"] = provider
-    if model:
-        match["model"] = model
-    messages: list[Json] = []
-    question = next((turn.text for turn in reversed(turns) if turn.role == "user"), "")
-    if question:
-        messages.append({"role": "user", "which": "last", "equals": question})
-    if turns and turns[-1].role == "tool" and turns[-1].text:
-        messages.append({"role": "tool", "which": "last", "equals": turns[-1].text})
-    if messages:
-        match["messages"] = messages
-    return match
+    question = next((turn for turn in reversed(turns) if turn.role == "user"), None)
+    result = turns[-1] if turns and turns[-1].role == "tool" else None
+    messages: list[Json] = [
+        {"role": turn.role, "which": "last", "equals": turn.text}
+        for turn in (question, result)
+        if turn is not None and turn.text
+    ]
+    match: dict[str, Json] = {"provider": provider, "model": model, "messages": messages}
+    return {key: value for key, value in match.items() if value}
 
 
 def turn_of(turns: Sequence[Turn]) -> int:
@@ -265,7 +251,4 @@ def expected_tools(names: Sequence[str]) -> Json:
 def make_conversion(name: str, steps: Sequence[dict[str, Any]], notes: Sequence[str]) -> Conversion:
     """Return the conversion with these steps, with the texts of their answers made literal."""
     escaped = [{**step, "produce": escape_produce(step["produce"])} for step in steps]
-    document: dict[str, Any] = {"name": name, "tags": [TAG]}
-    if escaped != list(steps):
-        document["variables"] = {BRACES: OPENING}
-    return Conversion({**document, "steps": escaped}, tuple(notes))
+    return _conversion(name, escaped, notes, braces=escaped != list(steps))

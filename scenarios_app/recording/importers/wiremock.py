@@ -10,7 +10,7 @@ import re2
 from scenarios_app.engine.canonical import Json
 from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
 from scenarios_app.recording.bodies import UnreadableBody, decode_base64
-from scenarios_app.recording.document import TAG, Conversion, to_step
+from scenarios_app.recording.document import TAG, Conversion, to_document
 from scenarios_app.recording.importers.reader import FileValue, read_headers
 
 _URLS: Final = ("url", "urlPath", "urlPattern", "urlPathPattern", "urlPathTemplate")
@@ -42,16 +42,20 @@ def _is_mapping(value: Any) -> bool:
 def read(name: str, file: FileValue) -> Conversion:
     """Return the document of the mappings; raises DocumentError."""
     mappings = list(file.at("mappings").items()) if "mappings" in file.object() else [file]
+    document: dict[str, Any] = {"name": name, "tags": [TAG]}
     steps: list[Json] = []
     notes: list[str] = []
     for number, mapping in enumerate(sorted(mappings, key=_priority), start=1):
         problems = [f"mapping {number}: {text}" for text in _unsupported_keys(mapping)]
         request = _request(mapping.at("request"))
-        step = to_step(Interaction(request, _response(mapping.at("response"))))
-        if step is None:
+        interaction = Interaction(request, _response(mapping.at("response")))
+        converted = to_document(name, [interaction]).document
+        if not converted["steps"]:
             url = request.url[:200]
             notes.append(f"left out: mapping {number}: {url} is no path of a provider here")
             continue
+        document |= converted
+        (step,) = converted["steps"]
         match = step["match"]
         if not request.body:
             # A mapping without body patterns accepts any body.
@@ -65,7 +69,7 @@ def read(name: str, file: FileValue) -> Conversion:
             step["produce"]["latency_ms"] = delay
         steps.append({**step, "consume": False})
         notes += problems
-    return Conversion({"name": name, "tags": [TAG], "steps": steps}, tuple(notes))
+    return Conversion({**document, "steps": steps}, tuple(notes))
 
 
 def _priority(mapping: FileValue) -> int:
