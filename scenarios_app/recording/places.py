@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import parse_qsl
 
+from msgspec.structs import replace
+
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.recorded.requests import decode_body
 from scenarios_app.recording import RecordedRequest
@@ -61,12 +63,11 @@ def place_request(recorded: RecordedRequest) -> PlacedRequest | None:
     host = (url.hostname or "").lower()
     upstream = find_upstream(host)
     path = (upstream.path_prefix if upstream else "") + (url.path or "/")
-    headers = {name.lower(): value for name, value in recorded.headers}
     call = Call(
         method=recorded.method.upper(),
         path=path,
         query=dict(parse_qsl(url.query, keep_blank_values=True)),
-        headers=headers,
+        headers={name.lower(): value for name, value in recorded.headers},
         body=recorded.body,
         raw_query=url.query,
     )
@@ -77,7 +78,7 @@ def place_request(recorded: RecordedRequest) -> PlacedRequest | None:
         likely = find_intended_path(call.method, path)
         if likely is None:
             return None
-        call = Call(call.method, likely.path, call.query, headers, call.body, url.query)
+        call = replace(call, path=likely.path)
         target = find_target(call)
         if target is None or target.endpoint is None:
             return None
