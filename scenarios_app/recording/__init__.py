@@ -1,5 +1,4 @@
-"""Interactions: recorded requests with their responses, which importers read and which become
-scenarios."""
+"""Interactions: recorded requests with their responses, from which scenarios are made."""
 
 from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit

@@ -1,5 +1,4 @@
-"""Decodes and decompresses bodies: whole ones of other tools' recordings, and those of a running
-recording piece by piece, up to a limit."""
+"""Decodes and decompresses bodies: whole ones of files, and those of recordings by pieces."""
 
 import base64
 import binascii

@@ -1,5 +1,4 @@
-"""Compares today's requests and responses with recorded ones: requests that are new, removed or
-changed, and differences in the shape of responses."""
+"""Compares today's requests, and the shapes of today's responses, with recorded ones."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set

@@ -1,5 +1,4 @@
-"""Loads scenario documents and recordings from files and directories, as MOCKLLM_SCENARIOS and the
-commands name them."""
+"""Loads scenario documents and recordings from the paths of MOCKLLM_SCENARIOS and of commands."""
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -21,8 +20,7 @@ _NOTHING: Final = "nothing of it can be carried over"
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The scenarios of some files, with notes on skipped files and content, and on recordings that
-    collide."""
+    """The scenarios of some files; notes tell of skipped content and of recordings that collide."""
 
     documents: list[ScenarioDocument]
     notes: tuple[Problem, ...] = ()
@@ -62,8 +60,7 @@ def scenario_files(
 def read_upload(
     data: bytes, *, source: str, names: Collection[str] = (), limits: DocumentLimits = LIMITS
 ) -> Files | None:
-    """Return the scenario of an uploaded recording, or None if the file is none. Raises
-    DocumentError."""
+    """Return the scenario of an uploaded recording, None for another file; raises DocumentError."""
     source_recording = decode_recording(data, source=source)
     if source_recording is None:
         return None
@@ -84,8 +81,7 @@ class _Recordings:
     _renamed: set[Problem] = field(default_factory=set)
 
     def find_reader(self, file: Path, data: bytes) -> Converter | None:
-        """Return the function that makes a file's document under a free name, or None if the file
-        is no recording."""
+        """Return what makes a recording's document under a free name; None for another file."""
         source_recording = decode_recording(data, source=str(file))
         if source_recording is None:
             return None

@@ -27,8 +27,7 @@ _TITLES: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class PlacedRequest:
-    """A recorded request as this server would receive it. `request` is the parsed form, None if its
-    wire rejects it or has no such endpoint."""
+    """A recorded request as this server gets it; `request` is None if its wire cannot parse it."""
 
     call: Call
     target: Target
@@ -57,8 +56,7 @@ class PlacedRequest:
 
 
 def place_request(recorded: RecordedRequest) -> PlacedRequest | None:
-    """Return the request with its endpoint here, or None if this server does not support its
-    API."""
+    """Return the request with its endpoint here; None if this server lacks its API."""
     url = recorded.url_parts
     host = (url.hostname or "").lower()
     upstream = find_upstream(host)

@@ -1,5 +1,4 @@
-"""Removes keys from an interaction before it is stored: from its headers, query and body, and from
-an answer that repeats them."""
+"""Removes keys from an interaction: from its headers, query and body, and from its answer."""
 
 import json
 import re

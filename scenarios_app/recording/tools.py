@@ -1,5 +1,4 @@
-"""Replays tools: results written beside scripted calls, and results that recorded requests
-contain."""
+"""Replays tools: results beside scripted calls, and those that recorded requests contain."""
 
 import json
 import sys
@@ -25,8 +24,7 @@ class NotRecorded(Exception):
 
 
 class RecordedTools:
-    """The tools of some scenarios. A call gets the recorded result of an equal call; equal calls
-    get theirs in the recorded order."""
+    """The tools of some scenarios; equal calls get their recorded results in the recorded order."""
 
     def __init__(self, documents: Iterable[ScenarioDocument]) -> None:
         self._offered: dict[str, Tool] = {}
@@ -102,8 +100,7 @@ class RecordedTools:
 
 
 def _arguments_text(call: ToolCallDocument) -> str:
-    """Return the JSON of a call's arguments. MCP has only those with names, so that the input of a
-    custom tool becomes the argument `input`."""
+    """Return the JSON of a call's arguments; a custom tool's input is named, as MCP needs it."""
     return text_or_json(call.arguments if call.input is None else {INPUT: call.input})
 
 

@@ -246,8 +246,7 @@ class Wire(Protocol):
         """Return the provider's in-stream error; `sent` is the number of events before it."""
 
     def headers(self, *, request_id: str, created: int, error: ErrorAnswer | None) -> Headers:
-        """Return the provider's headers: request id, rate limits, and for errors those of retries,
-        which are all that some providers have."""
+        """Return the provider's headers: request id, rate limits, and for errors retries."""
         return retry_headers(error)
 
 
@@ -275,8 +274,7 @@ def make_resource_request(
 
 
 def user_messages(parts: Sequence[MessagePart]) -> Iterator[Message]:
-    """Yield what a user sent as messages: each tool result is one, and so is each run of other
-    parts."""
+    """Yield what a user sent as messages: each tool result, and each run of other parts, is one."""
     if not parts:
         yield Message("user", ())
     for results, run in groupby(parts, lambda part: isinstance(part, ToolResultPart)):
@@ -340,8 +338,7 @@ def retry_after_seconds(retry_after_ms: int) -> str:
 
 
 def retry_headers(error: ErrorAnswer | None, *extra: tuple[str, str]) -> Headers:
-    """Return Retry-After and x-should-retry, as far as an error has them, with `extra` headers
-    between them."""
+    """Return an error's Retry-After and x-should-retry, with `extra` headers between them."""
     if error is None:
         return ()
     headers: Headers = ()

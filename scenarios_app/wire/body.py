@@ -156,8 +156,7 @@ def read_body(body: bytes, limits: Limits) -> Node:
 
 
 def _measure(value: Json, limits: Limits) -> None:
-    """Check the depth (an object or array is one level) and the number of values, level by
-    level."""
+    """Check the depth (an object or array is one level) and the number of values by levels."""
     level: list[Json] = [value]
     nodes, depth = 1, 0
     while inner := [item for item in level if isinstance(item, dict | list)]:

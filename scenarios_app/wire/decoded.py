@@ -22,8 +22,7 @@ class DecodedChoice:
     lost: set[str] = field(default_factory=set)
 
     def text(self, text: object, citations: Sequence[Json] = ()) -> None:
-        """Append text to the text part before it, or as a new part; with citations it is a part by
-        itself."""
+        """Append text to the text part before it, or as a new part; cited text is its own part."""
         if citations and isinstance(text, str) and text:
             self.parts.append({"text": text, "citations": list(citations)})
         else:

@@ -1,5 +1,4 @@
-"""Importers of other tools' recordings, one module per format, and the detection of a file's
-format."""
+"""Importers of other tools' recordings, one module per format, and how a file's format is found."""
 
 import json
 from collections.abc import Callable, Iterable

@@ -1,5 +1,4 @@
-"""Reads fixtures of aimock (npm): `{"fixtures": [{"match", "response"}]}`; the first match
-answers."""
+"""Reads aimock's fixtures, `{"fixtures": [{"match", "response"}]}`; the first match answers."""
 
 import json
 from collections.abc import Iterator

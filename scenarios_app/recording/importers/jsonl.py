@@ -79,8 +79,7 @@ def _kind_of_line(line: dict[str, Any]) -> str:
 
 
 def _logged_call(place: FileValue) -> Interaction:
-    """Return a logged request with its response; each is a body, or an object with the body in
-    it."""
+    """Return a logged request and its response: bodies, or objects with the bodies in them."""
     request, answer = place.at("request"), place.first("response", "answer")
     around = request.value if isinstance(request.value, dict) and "body" in request.value else {}
     body = request.at("body") if around else request

@@ -1,5 +1,4 @@
-"""Reads OTLP traces in JSON whose spans have attributes of OpenTelemetry's GenAI conventions:
-conversations with models, without the bytes."""
+"""Reads conversations, without bytes, from OTLP traces in JSON with OpenTelemetry's attributes."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final

@@ -87,8 +87,7 @@ class FileValue:
 
 
 def read_headers(place: FileValue) -> tuple[tuple[str, str], ...]:
-    """Return headers as pairs of name and value. They may be an object of values or lists, a list
-    of pairs, or a list of objects with name and value."""
+    """Return headers, given as an object of values or lists, as pairs, or as names with values."""
     match place.value:
         case None:
             return ()

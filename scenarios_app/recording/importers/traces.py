@@ -48,8 +48,7 @@ def read(name: str, trace: FileValue) -> Conversion:
 
 @dataclass(slots=True)
 class _ToolOutcome:
-    """The outcome of a tool call in the events. `text` is None if they have only its beginning;
-    `code` says why the tool gave no result."""
+    """A tool call's outcome; `text` is None if it is cut, `code` says why there is no result."""
 
     id: str
     text: str | None

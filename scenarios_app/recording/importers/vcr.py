@@ -1,5 +1,4 @@
-"""Reads cassettes of vcrpy and pytest-recording (YAML or JSON, also with `parsed_body`) and of
-Ruby's VCR."""
+"""Reads cassettes of vcrpy and pytest-recording (also with `parsed_body`) and of Ruby's VCR."""
 
 import json
 from collections.abc import Iterator
@@ -51,8 +50,7 @@ def _body(place: FileValue, headers: tuple[tuple[str, str], ...]) -> bytes:
 
 
 def _written_body(place: FileValue) -> bytes:
-    """Return a body as it is in the file. One that the recorder parsed is encoded again as Python's
-    json does it, which is what that recorder replays."""
+    """Return the body in the file; a parsed one is encoded as the recorder itself replays it."""
     parsed = place.maybe("parsed_body")
     if parsed.is_present:
         return json.dumps(parsed.value, default=str).encode()

@@ -62,8 +62,7 @@ _LOCATIONS: Mapping[SourceUnit, tuple[str, str, str]] = {
 
 
 def render_message(response: CanonicalResponse, options: AnthropicOptions) -> dict[str, Any]:
-    """Return the whole message. Scripted metadata adds fields and may replace only the stop
-    fields."""
+    """Return the whole message. Scripted metadata adds fields and replaces only the stop fields."""
     parts = (part for choice in response.choices for part in choice.parts)
     message = {
         **_head_fields(response),
@@ -87,8 +86,7 @@ def opening_message(response: CanonicalResponse, options: AnthropicOptions) -> d
 
 
 def container_fields(response: CanonicalResponse, options: AnthropicOptions) -> dict[str, Json]:
-    """Return the container of a response with code execution, else nothing. A stream ends with
-    it."""
+    """Return the container of a response with code execution, else nothing; streams end with it."""
     parts = (part for choice in response.choices for part in choice.parts)
     ran = (isinstance(part, ServerToolUsePart) and part.name in CODE_TOOLS for part in parts)
     if "container" in response.metadata or not any(ran):

@@ -105,8 +105,7 @@ def _batch_json(batch: MessageBatch, results_url: str) -> dict[str, Any]:
 
 
 class MessageBatchFields(ResourceFields, frozen=True, kw_only=True):
-    """A request about batches: the client's base URL, and the calls of a new one with their custom
-    ids."""
+    """A request about batches: the client's base URL, and the calls of a new one by custom id."""
 
     origin: str
     calls: tuple[tuple[str, Call], ...] = ()

@@ -159,8 +159,7 @@ def _result_text(content: Node | None, names: dict[str, str]) -> str:
 
 
 def _tool(node: Node) -> Tool:
-    """Return a tool under its name, an MCP toolset under its server's, a hosted one under its
-    type."""
+    """Return a tool by its name, an MCP toolset by its server's, a hosted tool by its type."""
     kind = node.optional("type", Node.text)
     hosted = kind not in (None, "custom")
     if server := node.maybe("mcp_server_name"):

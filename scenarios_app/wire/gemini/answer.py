@@ -111,8 +111,7 @@ class GeminiCandidate(msgspec.Struct, frozen=True):
 
 
 def candidates_of(response: CanonicalResponse, manner: GeminiFormat) -> list[GeminiCandidate]:
-    """Return the candidates, with a signature derived from the response's id if the model signs and
-    no script has a signature."""
+    """Return the candidates, signed if the model signs and no script has a signature."""
     one_each = [(choice,) for choice in response.choices]
     candidates = []
     for index, choices in enumerate([response.choices] if response.consecutive else one_each):
@@ -230,8 +229,7 @@ def _call(part: ToolCallPart, manner: GeminiFormat) -> dict[str, Any]:
 def _logprob_fields(
     response: CanonicalResponse, candidate: GeminiCandidate, manner: GeminiFormat
 ) -> dict[str, Json]:
-    """Return the log probabilities: per token if requested, else an average derived from the
-    response's id."""
+    """Return the log probabilities: per token if requested, else an average from the id."""
     if "avgLogprobs" in response.metadata or "logprobsResult" in response.metadata:
         return {}
     said = (part for part in candidate.answer_parts if isinstance(part, TextPart | RefusalPart))

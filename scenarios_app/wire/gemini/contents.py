@@ -69,8 +69,7 @@ def read_text(content: Node) -> str:
 
 
 class _CallIds(msgspec.Struct):
-    """The ids of a conversation's calls: those that wait for a result, by name, and the answered
-    ones."""
+    """The ids of a conversation's calls: by name those without a result, and the answered ones."""
 
     count: int = 0
     waiting: defaultdict[str, deque[str]] = msgspec.field(
@@ -79,16 +78,14 @@ class _CallIds(msgspec.Struct):
     answered: set[str] = set()
 
     def call(self, explicit_id: str | None, name: str) -> str:
-        """Return the id of a call: the client's, else one made of its number in the
-        conversation."""
+        """Return the id of a call: the client's, else one made of its number."""
         self.count += 1
         call_id = explicit_id or f"call-{self.count}"
         self.waiting[name].append(call_id)
         return call_id
 
     def result(self, explicit_id: str | None, name: str) -> str:
-        """Return the id of the call that a result belongs to: the client's, else the first open
-        call of that name."""
+        """Return the id of a result's call: the client's, else the first open call of that name."""
         if explicit_id:
             self.answered.add(explicit_id)
             return explicit_id
@@ -143,8 +140,7 @@ def _join_contents(contents: Iterable[SignedParts]) -> tuple[MessagePart, ...]:
 
 
 def _group_pieces(contents: Iterable[SignedParts]) -> Iterator[SignedParts]:
-    """Yield each part, as the list of its pieces if it was streamed. Pieces of one part meet where
-    one content ends and the next begins."""
+    """Yield each part as a list of its pieces; pieces of one part meet where contents meet."""
     pieces: SignedParts = []
     for parts in contents:
         for number, piece in enumerate(parts):

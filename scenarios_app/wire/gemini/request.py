@@ -145,8 +145,7 @@ def _offers_functions(body: Node) -> bool:
 
 
 def _thought_tokens(budget: int | None) -> int:
-    """Return the reasoning tokens of a response without scripted reasoning, within the budget (-1:
-    no budget)."""
+    """Return the tokens of unscripted reasoning, within the budget (-1: no budget)."""
     return _THOUGHT_TOKENS if budget is None or budget < 0 else min(budget, _THOUGHT_TOKENS)
 
 

@@ -101,8 +101,7 @@ def citation_sources(part: TextPart | RefusalPart, *, before: int) -> list[Json]
 
 
 def grounding_metadata(parts: Iterable[AnswerPart]) -> dict[str, Json]:
-    """Return what grounds a candidate: its sources with the texts that they support, and the
-    queries of its web searches."""
+    """Return a candidate's sources with the texts that they support, and its web searches."""
     chunks: list[Json] = []
     supports: list[Json] = []
     queries: list[Json] = []

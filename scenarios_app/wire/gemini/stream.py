@@ -35,8 +35,7 @@ from scenarios_app.wire.gemini.usage import RunningUsage, logprobs_result, usage
 
 
 class Framing(msgspec.Struct, frozen=True):
-    """The bytes around each chunk. Each ends with a blank line, by which the server counts
-    chunks."""
+    """The bytes around each chunk. The server counts chunks by the blank lines at their ends."""
 
     first: bytes
     later: bytes

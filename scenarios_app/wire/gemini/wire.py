@@ -195,8 +195,7 @@ class Gemini(Wire):
         return lead + error_envelope(error) + framing.after + framing.last
 
     def _means_us(self, call: Call, path: str) -> bool:
-        """Return whether a path below /v1/ is Google's: a verb always is, other paths if the call
-        has Google's key and no other provider's."""
+        """Return whether a path below /v1/ is Google's, by its verb or by the call's only key."""
         alone = not any(header in call.headers for header in _OTHER_PROVIDERS_HEADERS)
         return bool(_SHARED_VERB_PATH.fullmatch(path)) or (alone and self.api_key(call) is not None)
 

@@ -125,8 +125,7 @@ class GenerateFields(msgspec.Struct, frozen=True):
 
 
 class OllamaEmbeddingFields(msgspec.Struct, frozen=True):
-    """The requested vector length, the context length in tokens, and whether longer texts are
-    cut."""
+    """The requested vector length, the context length in tokens, and whether texts are cut."""
 
     dimensions: int | None = None
     context_length: int | None = None
