@@ -64,25 +64,32 @@ _LOCATIONS: Mapping[SourceUnit, tuple[str, str, str]] = {
 def render_message(response: CanonicalResponse, options: AnthropicOptions) -> dict[str, Any]:
     """Return the whole message. Scripted metadata adds fields and replaces only the stop fields."""
     parts = (part for choice in response.choices for part in choice.parts)
-    message = {
-        **_head_fields(response),
-        "content": [_complete_block(part) for part in parts if has_block(part)],
-        **stop_fields(response),
-        "usage": whole_usage(response, options),
-    }
+    content = [_complete_block(part) for part in parts if has_block(part)]
+    usage = whole_usage(response, options)
+    message = _message(response, content, stop=stop_fields(response), usage=usage)
     computed = container_fields(response, options) | context_management_fields(options)
     return message | computed | _scripted_fields(response, message)
 
 
 def opening_message(response: CanonicalResponse, options: AnthropicOptions) -> dict[str, Any]:
     """Return the message at the start of a stream, without content."""
-    message = {
-        **_head_fields(response),
-        "content": [],
-        **dict.fromkeys(_STOP_FIELDS),
-        "usage": opening_usage(response, options),
-    }
+    stop, usage = dict.fromkeys(_STOP_FIELDS), opening_usage(response, options)
+    message = _message(response, [], stop=stop, usage=usage)
     return message | _scripted_fields(response, message)
+
+
+def _message(
+    response: CanonicalResponse, content: list[Any], *, stop: Mapping[str, Json], usage: Any
+) -> dict[str, Any]:
+    return {
+        "id": f"msg_{response.id}",
+        "type": "message",
+        "role": "assistant",
+        "model": response.model,
+        "content": content,
+        **stop,
+        "usage": usage,
+    }
 
 
 def container_fields(response: CanonicalResponse, options: AnthropicOptions) -> dict[str, Json]:
@@ -180,15 +187,6 @@ def _complete_block(part: AnswerPart) -> dict[str, Any]:
         case ToolCallPart(arguments=text) | ServerToolUsePart(input=text):
             block["input"] = object_json(text)
     return block
-
-
-def _head_fields(response: CanonicalResponse) -> dict[str, Any]:
-    return {
-        "id": f"msg_{response.id}",
-        "type": "message",
-        "role": "assistant",
-        "model": response.model,
-    }
 
 
 def _scripted_fields(response: CanonicalResponse, message: Mapping[str, Any]) -> dict[str, Json]:

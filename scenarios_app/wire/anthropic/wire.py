@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, ErrorAnswer
+from scenarios_app.engine.canonical import CanonicalRequest, ErrorAnswer
 from scenarios_app.engine.producing.usage import count_input
 from scenarios_app.wire.anthropic import batches
 from scenarios_app.wire.anthropic.answer import HOSTED_TOOLS, render_message
@@ -52,26 +52,16 @@ def _read_model(call: Call, endpoint: Endpoint, params: Params, body: Node) -> C
     return make_resource_request(call, endpoint, own, provider=PROVIDER, model=model)
 
 
-def _render(request: CanonicalRequest, response: CanonicalResponse) -> bytes:
-    return encode_json(render_message(response, request.own))
-
-
-def _encode(request: CanonicalRequest, response: CanonicalResponse) -> AnthropicEncoder:
-    return AnthropicEncoder(response, request.own)
-
-
 def _count(request: CanonicalRequest, context: ComputeContext) -> bytes:
     tokens = count_input(request)
     managed = {"context_management": {"original_input_tokens": tokens}}
     return encode_json({"input_tokens": tokens, **(managed if request.own.managed else {})})
 
 
-def _list_models(request: CanonicalRequest, context: ComputeContext) -> bytes:
+def _show_models(request: CanonicalRequest, context: ComputeContext) -> bytes:
+    if request.model:
+        return encode_json(model_info(request.model))
     return encode_json(render_page(map(model_info, context.models), request.own))
-
-
-def _retrieve_model(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    return encode_json(model_info(request.model))
 
 
 class AnthropicMessages(Wire):
@@ -88,16 +78,16 @@ class AnthropicMessages(Wire):
             "POST",
             MESSAGES,
             _read,
-            render=_render,
-            encode=_encode,
+            render=lambda request, response: encode_json(render_message(response, request.own)),
+            encode=lambda request, response: AnthropicEncoder(response, request.own),
             cache_key=lambda request: request.own,
             decoder=DECODER,
             sends=HOSTED_TOOLS | {"citations", "mcp", "mcp_list_tools"},
         ),
         Endpoint("POST", f"{MESSAGES}/count_tokens", partial(_read, counted=True), compute=_count),
         *batches.ENDPOINTS,
-        Endpoint("GET", "/v1/models", _read_model, compute=_list_models),
-        Endpoint("GET", "/v1/models/{model}", _read_model, compute=_retrieve_model),
+        Endpoint("GET", "/v1/models", _read_model, compute=_show_models),
+        Endpoint("GET", "/v1/models/{model}", _read_model, compute=_show_models),
     )
     tool_call_prefix = "toolu_"
     sequential = True

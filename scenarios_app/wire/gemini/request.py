@@ -97,7 +97,7 @@ def read_generate(
         n=_candidates(config),
         headers=call.headers,
         metadata=read_field(body, "labels", _labels) or {},
-        own=_answer_format(model, config, thinks=thinking_on, functions=_offers_functions(body)),
+        own=_answer_format(model, config, body, thinks=thinking_on),
         thought_tokens=_thought_tokens(budget) if thinking_on else 0,
         cached_tokens=_CACHED_TOKENS if text_field(body, "cachedContent") else 0,
     )
@@ -106,7 +106,9 @@ def read_generate(
     return request
 
 
-def _answer_format(model: str, config: Node, *, thinks: bool, functions: bool) -> GeminiFormat:
+def _answer_format(model: str, config: Node, body: Node, *, thinks: bool) -> GeminiFormat:
+    tools = list_field(body, "tools")
+    functions = any(find_field(tool, "functionDeclarations") for tool in tools)
     manner = format_of(model, thinks=thinks, functions=functions)
     top = read_top_logprobs(config)
     return manner if top is None else replace(manner, top_logprobs=top)
@@ -138,10 +140,6 @@ def _tools(body: Node) -> Iterator[Tool]:
                 yield from map(_function, list_field(tool, key))
             elif tool.maybe(key):
                 yield Tool(to_snake_case(key), kind="hosted")
-
-
-def _offers_functions(body: Node) -> bool:
-    return any(find_field(tool, "functionDeclarations") for tool in list_field(body, "tools"))
 
 
 def _thought_tokens(budget: int | None) -> int:
