@@ -3,7 +3,7 @@
 import base64
 import binascii
 import zlib
-from typing import Final, Protocol
+from typing import Final
 
 MAX_BODY_BYTES: Final = 20_000_000
 _GZIP: Final = b"\x1f\x8b"
@@ -20,8 +20,7 @@ class UnreadableBody(Exception):
 
 
 def decompress(body: bytes, encoding: str) -> bytes:
-    """Return the body without the compression that its content encoding names. Many recorders have
-    already removed it. Raises UnreadableBody."""
+    """Return the body without this content encoding, which many recorders have already removed."""
     for kind in filter(None, map(str.strip, reversed(encoding.lower().split(",")))):
         match kind:
             case "gzip" | "x-gzip" if body.startswith(_GZIP):
@@ -72,15 +71,24 @@ class BodyTooLong(Exception):
         """The decoded bytes up to the limit."""
 
 
-class BodyReader(Protocol):
-    """Decodes one body piece by piece; raises UnreadableBody or BodyTooLong."""
+class BodyReader:
+    """Reads one body piece by piece, up to a limit; raises UnreadableBody or BodyTooLong."""
 
-    def read(self, piece: bytes) -> bytes: ...
+    def __init__(self, max_bytes: int) -> None:
+        self._room = max_bytes
 
     @property
     def is_complete(self) -> bool:
         """False in the middle of a compressed body; true if all may have been read."""
-        ...
+        return True
+
+    def read(self, piece: bytes) -> bytes:
+        """Return the decoded bytes of a piece."""
+        data = piece[: self._room]
+        self._room -= len(data)
+        if len(data) < len(piece):
+            raise BodyTooLong(data)
+        return data
 
 
 def make_body_reader(encoding: str, *, max_bytes: int) -> BodyReader:
@@ -88,7 +96,7 @@ def make_body_reader(encoding: str, *, max_bytes: int) -> BodyReader:
     UnreadableBody for an unknown encoding."""
     match encoding.strip().lower():
         case "" | "identity":
-            return _IdentityReader(max_bytes)
+            return BodyReader(max_bytes)
         case "gzip" | "x-gzip" | "deflate":
             return _InflatingReader(max_bytes)
         case other:
@@ -105,25 +113,11 @@ def readable_encodings(accepted: str) -> str:
     return ", ".join(name for name in READABLE if name in content_codings) or IDENTITY
 
 
-class _IdentityReader:
-    is_complete = True
-
-    def __init__(self, max_bytes: int) -> None:
-        self._room = max_bytes
-
-    def read(self, piece: bytes) -> bytes:
-        data = piece[: self._room]
-        self._room -= len(data)
-        if len(data) < len(piece):
-            raise BodyTooLong(data)
-        return data
-
-
-class _InflatingReader:
+class _InflatingReader(BodyReader):
     """Reads gzip, with any number of members, and deflate, with or without zlib's header."""
 
     def __init__(self, max_bytes: int) -> None:
-        self._room = max_bytes
+        super().__init__(max_bytes)
         self._decoder = zlib.decompressobj(_GZIP_OR_ZLIB)
         self._has_started = False
         self._head = b""
@@ -158,10 +152,8 @@ class _InflatingReader:
         except zlib.error as error:
             if self._has_started:
                 raise UnreadableBody(f"it cannot be decompressed: {error}") from None
+            self._has_started = True
             self._decoder = zlib.decompressobj(-zlib.MAX_WBITS)
-            try:
-                data = self._decoder.decompress(piece, self._room + 1)
-            except zlib.error as again:
-                raise UnreadableBody(f"it cannot be decompressed: {again}") from None
+            return self._inflate(piece)
         self._has_started = True
         return data

@@ -129,8 +129,7 @@ def _recorded_answer(
 def _editable_parts(
     where: PlacedRequest, response: RecordedResponse
 ) -> tuple[dict[str, Any], tuple[str, ...]] | None:
-    """Return the parts of a response, and the names of content that they lack; None for an error,
-    an unknown format, and parts that a document cannot hold."""
+    """Return the parts of a response and what they lack; None if a document cannot hold them."""
     endpoint = where.target.endpoint
     if endpoint is None or endpoint.decoder is None or response.status != 200:
         return None

@@ -27,7 +27,7 @@ from scenarios_app.wire.anthropic.options import AnthropicOptions
 from scenarios_app.wire.anthropic.usage import opening_usage, whole_usage
 from scenarios_app.wire.base import format_time, object_json
 
-_STOP_REASONS: Mapping[FinishReason, str] = {
+STOP_REASONS: Mapping[FinishReason, str] = {
     "stop": "end_turn",
     "length": "max_tokens",
     "tool_calls": "tool_use",
@@ -54,7 +54,7 @@ _TOOL_SEARCH = "tool_search"
 # Result types are named after their tool, except this one.
 _RESULT_TYPES = {_TOOL_SEARCH: "tool_search_tool_search_result"}
 # The types of places in documents, with their fields.
-_LOCATIONS: Mapping[SourceUnit, tuple[str, str, str]] = {
+LOCATIONS: Mapping[SourceUnit, tuple[str, str, str]] = {
     "chars": ("char_location", "start_char_index", "end_char_index"),
     "pages": ("page_location", "start_page_number", "end_page_number"),
     "blocks": ("content_block_location", "start_block_index", "end_block_index"),
@@ -118,7 +118,7 @@ def stop_fields(response: CanonicalResponse) -> dict[str, Json]:
     if last.finish_reason == "stop":
         last = next((c for c in response.choices if c.finish_reason == "tool_calls"), last)
     refusals = [p.text for c in response.choices for p in c.parts if isinstance(p, RefusalPart)]
-    reason = _STOP_REASONS[last.finish_reason]
+    reason = STOP_REASONS[last.finish_reason]
     if refusals and reason == "end_turn":
         reason = "refusal"
     fields: dict[str, Json] = {
@@ -227,7 +227,7 @@ def _mcp_block(part: ServerToolResultPart) -> dict[str, Any]:
 def citation_block(citation: Citation) -> dict[str, Any]:
     """Return a citation: of a web page that a search returned, or of a document in the request."""
     if citation.document:
-        kind, first, last = _LOCATIONS[citation.unit]
+        kind, first, last = LOCATIONS[citation.unit]
         return {
             "type": kind,
             "cited_text": citation.cited_text,
