@@ -201,35 +201,6 @@ def _headers(response: RecordedResponse) -> dict[str, Json]:
     return headers
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """One message of a conversation; `text` is its text, or a tool's result."""
-
-    role: str
-    text: str = ""
-
-
-def conversation_match(
-    turns: Sequence[Turn], *, provider: str = "", model: str = ""
-) -> dict[str, Json]:
-    """Return conditions for a request that continues these messages: its last user message, and the
-    tool result after it, if there is one."""
-    question = next((turn for turn in reversed(turns) if turn.role == "user"), None)
-    result = turns[-1] if turns and turns[-1].role == "tool" else None
-    messages: list[Json] = [
-        {"role": turn.role, "which": "last", "equals": turn.text}
-        for turn in (question, result)
-        if turn is not None and turn.text
-    ]
-    match: dict[str, Json] = {"provider": provider, "model": model, "messages": messages}
-    return {key: value for key, value in match.items() if value}
-
-
-def turn_of(turns: Sequence[Turn]) -> int:
-    """Return the number of the next response."""
-    return 1 + sum(turn.role == "assistant" for turn in turns)
-
-
 def expected_tools(names: Sequence[str]) -> Json:
     """Return the `expect` of a step for these tools; a client that replays it may offer others."""
     return {"tools": list(names), "allow_missing_tools": True}

@@ -107,12 +107,16 @@ def _is_possible_lead(lead: str, start: str, tail: str) -> bool:
     )
 
 
+def unknown_url(call: Call) -> str:
+    """Return the beginning of the messages of 404s."""
+    return f"Unknown request URL: {call.method} {call.path}."
+
+
 def wrong_base_message(call: Call, intended: IntendedPath) -> str:
-    """Return the message of the 404."""
+    """Return the message of the 404 that names the right base URL."""
     host = call.headers.get("host", "")
     origin = f"{call.scheme}://{host}" if host else ""
-    message = f"Unknown request URL: {call.method} {call.path}."
-    message += f" Did you mean {origin}{intended.path}?"
+    message = f"{unknown_url(call)} Did you mean {origin}{intended.path}?"
     if intended.base:
         message += f" Then the base URL is {origin}{intended.base}"
     elif intended.lead:

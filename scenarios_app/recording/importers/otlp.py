@@ -1,17 +1,10 @@
 """Reads conversations, without bytes, from OTLP traces in JSON with OpenTelemetry's attributes."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from scenarios_app.engine.canonical import Json, text_or_json
-from scenarios_app.recording.document import (
-    Conversion,
-    Turn,
-    conversation_match,
-    expected_tools,
-    make_conversion,
-    turn_of,
-)
+from scenarios_app.recording.document import Conversion, expected_tools, make_conversion
 from scenarios_app.recording.importers.reader import FileValue
 from scenarios_app.wire.decoded import DecodedChoice, DecodedResponse, dict_items, parse_json
 from scenarios_app.wire.registry import providers, wires
@@ -59,16 +52,17 @@ def read(name: str, file: FileValue) -> Conversion:
             continue
         turns = list(_turns(attributes))
         system = attributes.get("gen_ai.provider.name") or attributes.get("gen_ai.system") or ""
-        match = conversation_match(
-            turns,
-            provider=provider_names.get(str(system), ""),
-            model=str(attributes.get("gen_ai.request.model") or ""),
-        )
+        match: dict[str, Json] = {
+            "provider": provider_names.get(str(system), ""),
+            "model": str(attributes.get("gen_ai.request.model") or ""),
+            "messages": _conditions(turns),
+        }
+        match = {key: value for key, value in match.items() if value}
         step: dict[str, Any] = {"match": match, "produce": decoded.document()}
         if offered := _offered_tools(attributes):
             step["expect"] = expected_tools(offered)
         if turns:
-            step["turn"] = turn_of(turns)
+            step["turn"] = 1 + sum(role == "assistant" for role, _ in turns)
         steps.append(step)
     return make_conversion(name, steps, notes)
 
@@ -188,7 +182,19 @@ def _messages(attributes: dict[str, Any], key: str) -> list[dict[str, Any]]:
     return list(filter(None, numbered))
 
 
-def _turns(attributes: dict[str, Any]) -> Iterator[Turn]:
+def _conditions(turns: Sequence[tuple[str, str]]) -> list[Json]:
+    """Return conditions on the last user message, and on the tool result after it, if any."""
+    question = [turn for turn in turns if turn[0] == "user"][-1:]
+    result = [turn for turn in turns[-1:] if turn[0] == "tool"]
+    return [
+        {"role": role, "which": "last", "equals": text}
+        for role, text in (*question, *result)
+        if text
+    ]
+
+
+def _turns(attributes: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the role and the text, or the tool's result, of each message of a request."""
     for message in _messages(attributes, _INPUT):
         role, texts = str(message.get("role") or "user"), [message.get("content")]
         for part in dict_items(message.get("parts")):
@@ -197,7 +203,7 @@ def _turns(attributes: dict[str, Any]) -> Iterator[Turn]:
             elif part.get("type") == "tool_call_response":
                 role = "tool"
                 texts.append(_result(part))
-        yield Turn(role, "\n".join(text for text in texts if text and isinstance(text, str)))
+        yield role, "\n".join(text for text in texts if text and isinstance(text, str))
 
 
 def _decode_response(

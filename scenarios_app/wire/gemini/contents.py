@@ -185,13 +185,9 @@ def _part(node: Node, calls: _CallIds) -> MessagePart | None:
         return ToolCallPart(calls.call(text_field(call, "id"), name), name, arguments)
     if response := find_field(node, "functionResponse"):
         return _result(response, calls)
-    data = [
-        key
-        for key in node.object()
-        if to_snake_case(key) not in _SECONDARY_KEYS and node.maybe(key)
-    ]
-    if data:
-        return OpaquePart(data[0])
+    keys = (key for key in node.object() if to_snake_case(key) not in _SECONDARY_KEYS)
+    if (data := next(filter(node.maybe, keys), None)) is not None:
+        return OpaquePart(data)
     if _signature(node):
         return None
     raise WireError(

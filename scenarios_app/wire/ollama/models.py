@@ -78,9 +78,8 @@ def _texts(request: CanonicalRequest) -> list[str]:
 def _truncate_text(request: CanonicalRequest, text: str, place: int) -> str:
     """Return the text cut to the context length; raise the 400 if it must not be cut."""
     own: OllamaEmbeddingFields = request.own
-    num_ctx = own.context_length
-    length = CONTEXT_LENGTH if num_ctx is None else min(max(num_ctx, 1), CONTEXT_LENGTH)
-    characters = length * CHARACTERS_PER_TOKEN
+    length = CONTEXT_LENGTH if own.context_length is None else max(own.context_length, 1)
+    characters = min(length, CONTEXT_LENGTH) * CHARACTERS_PER_TOKEN
     if len(text) > characters and not own.truncate:
         raise WireError(400, f"input[{place}]: the input length exceeds the context length")
     return text[:characters]
