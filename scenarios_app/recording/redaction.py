@@ -78,8 +78,6 @@ class SecretMask:
 
     def text(self, text: str) -> str:
         """Return the text with a mask in place of each secret."""
-        if self._finder is None:
-            return text
         (masked,) = self.pieces([text.encode("utf-8", "surrogatepass")])
         return masked.decode("utf-8", "surrogatepass")
 
@@ -89,7 +87,7 @@ class SecretMask:
         if self._finder is None:
             return pieces
         whole = b"".join(pieces)
-        spans = list(self._spans(whole))
+        spans = self._spans(whole)
         if not spans:
             return pieces
         parts, start = [], 0
@@ -99,23 +97,22 @@ class SecretMask:
             start = end
         return parts
 
-    def _spans(self, whole: bytes) -> Iterator[tuple[int, int]]:
-        """Yield the start and end of each secret, joined where they touch."""
+    def _spans(self, whole: bytes) -> list[tuple[int, int]]:
+        """Return the start and end of each secret, joined where they touch."""
         assert self._finder is not None
-        first = last = -1
+        spans: list[tuple[int, int]] = []
         for _, start, end in self._finder.find_matches_as_indexes(whole):
+            first, last = spans[-1] if spans else (-1, -1)
             if end <= last:
                 continue
             # The finder goes on behind a piece; the next piece may overlap it.
             while end < len(whole) and whole[end - _PIECE + 1 : end + 1] in self._patterns:
                 end += 1
             if start > last:
-                if last >= 0:
-                    yield first, last
-                first = start
-            last = end
-        if last >= 0:
-            yield first, last
+                spans.append((start, end))
+            else:
+                spans[-1] = (first, end)
+        return spans
 
 
 def _named_secrets(request: RecordedRequest) -> Iterator[str]:

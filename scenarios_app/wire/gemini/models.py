@@ -22,7 +22,12 @@ from scenarios_app.wire.body import Node
 from scenarios_app.wire.embedding import unit_vector
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.gemini.contents import read_text
-from scenarios_app.wire.gemini.fields import integer_field, list_field, require_field
+from scenarios_app.wire.gemini.fields import (
+    integer_field,
+    list_field,
+    require_field,
+    to_snake_case,
+)
 from scenarios_app.wire.gemini.request import PROVIDER, model_of
 
 _DEFAULT_SIZE = 50
@@ -89,8 +94,7 @@ def _decode_page_token(token: str) -> int:
 
 
 def _query_value(call: Call, name: str) -> str:
-    snake = name.replace("S", "_s").replace("T", "_t")
-    return call.query.get(name) or call.query.get(snake) or ""
+    return call.query.get(name) or call.query.get(to_snake_case(name)) or ""
 
 
 _MAX_EMBEDDED_TEXTS = 100

@@ -28,17 +28,13 @@ from scenarios_app.wire.ollama.fields import (
     to_json_format,
 )
 
+PROVIDER = "ollama"
+MAX_INPUTS = 2_048
 _ROLES = "system, user, assistant, tool"
 
 
-def read_messages(node: Node) -> tuple[Message, ...]:
-    """Return the conversation. Calls without ids get `call_1`, `call_2`, …"""
-    reading = _MessageReader()
-    return tuple(map(reading.message, node.items()))
-
-
 class _MessageReader(msgspec.Struct):
-    """Reads the messages of one conversation, in order.
+    """Reads the messages of one conversation, in order. Calls without ids get `call_1`, `call_2`, …
 
     `open` are the last message's calls that have no result yet, `explicit_ids` the ids that the
     client sent.
@@ -94,22 +90,15 @@ class _MessageReader(msgspec.Struct):
 
         An id that no call has was made up by the client for a call without an id.
         """
-        candidates = [call for call in self.open if call.id == call_id]
-        candidates += [
-            call
-            for call in self.open
-            if not (call_id and call.id in self.explicit_ids) and name in ("", call.name)
-        ]
-        return candidates[0] if candidates else None
+        ids = self.explicit_ids if call_id else ()
+        named = [call for call in self.open if call.id not in ids and name in ("", call.name)]
+        exact = [call for call in self.open if call.id == call_id]
+        return next(iter(exact + named), None)
 
 
 def _text(node: Node) -> tuple[TextPart, ...]:
     text = node.optional("content", Node.text)
     return () if text is None else (TextPart(text),)
-
-
-PROVIDER = "ollama"
-MAX_INPUTS = 2_048
 
 
 class GenerateFields(msgspec.Struct, frozen=True):
@@ -134,7 +123,7 @@ class OllamaEmbeddingFields(msgspec.Struct, frozen=True):
 
 def read_chat(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     """Return a request to continue a conversation."""
-    messages = read_messages(node) if (node := body.maybe("messages")) else ()
+    messages = tuple(map(_MessageReader().message, body.items_at("messages")))
     return _generation_request(call, endpoint, body, messages, asks=bool(messages))
 
 
