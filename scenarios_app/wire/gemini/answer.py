@@ -45,18 +45,8 @@ _FINISH: Mapping[FinishReason, str] = {
 }
 # Scripted fields that belong to a candidate; all others go to the top level.
 _CANDIDATE_FIELDS = frozenset(
-    {
-        "avgLogprobs",
-        "citationMetadata",
-        "continuationToken",
-        "finishMessage",
-        "finishReason",
-        "groundingMetadata",
-        "logprobsResult",
-        "safetyRatings",
-        "tokenCount",
-        "urlContextMetadata",
-    }
+    {"citationMetadata", "groundingMetadata", "urlContextMetadata", "avgLogprobs", "logprobsResult"}
+    | {"continuationToken", "finishMessage", "finishReason", "safetyRatings", "tokenCount"}
 )
 _RESERVED_FIELDS = frozenset({"candidates", "usageMetadata"})
 _CALL_MESSAGE = "Model generated function call(s)."

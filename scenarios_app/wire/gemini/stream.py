@@ -79,21 +79,9 @@ class GeminiEncoder:
     """
 
     __slots__ = (
-        "_after_text",
-        "_before_text",
-        "_bytes",
-        "_candidates",
-        "_counted",
-        "_frame",
-        "_framing",
-        "_held",
-        "_lead",
-        "_manner",
-        "_of_choice",
-        "_response",
-        "_said",
-        "_unsigned",
-        "_usage",
+        *("_response", "_framing", "_manner", "_frame", "_lead", "_usage"),
+        *("_candidates", "_of_choice", "_bytes", "_said", "_held", "_unsigned"),
+        *("_before_text", "_after_text", "_counted"),
     )
 
     def __init__(self, response: CanonicalResponse, framing: Framing, manner: GeminiFormat) -> None:

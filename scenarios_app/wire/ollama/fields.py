@@ -50,9 +50,7 @@ def text_field(body: Node, key: str) -> str:
 
 def read_settings(body: Node) -> ModelSettings:
     """Return the settings in `options`. Unknown ones are ignored."""
-    options = body.maybe("options")
-    if options is None:
-        return ModelSettings()
+    options = body.maybe("options") or Node({})
     options.optional("seed", Node.integer)
     context_length = options.optional("num_ctx", Node.integer)
     limit = options.optional("num_predict", Node.integer)
