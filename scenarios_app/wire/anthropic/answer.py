@@ -67,8 +67,12 @@ def render_message(response: CanonicalResponse, options: AnthropicOptions) -> di
     content = [_complete_block(part) for part in parts if has_block(part)]
     usage = whole_usage(response, options)
     message = _message(response, content, stop=stop_fields(response), usage=usage)
-    computed = container_fields(response, options) | context_management_fields(options)
-    return message | computed | _scripted_fields(response, message)
+    return {
+        **message,
+        **container_fields(response, options),
+        **context_management_fields(options),
+        **_scripted_fields(response, message),
+    }
 
 
 def opening_message(response: CanonicalResponse, options: AnthropicOptions) -> dict[str, Any]:

@@ -45,14 +45,19 @@ def _counts(usage: Usage, options: AnthropicOptions, *, output_tokens: int) -> d
         "ephemeral_5m_input_tokens": 0 if options.hour else written,
         "ephemeral_1h_input_tokens": written if options.hour else 0,
     }
-    counts = {**_input_tokens(usage), "cache_creation": cache_creation}
-    return {**counts, "output_tokens": output_tokens}
+    return {
+        **_input_tokens(usage),
+        "cache_creation": cache_creation,
+        "output_tokens": output_tokens,
+    }
 
 
 def _usage_fields(usage: Usage, options: AnthropicOptions, *, output_tokens: int) -> dict[str, Any]:
-    speed = {} if options.speed is None else {"speed": options.speed}
-    counts = _counts(usage, options, output_tokens=output_tokens)
-    return {**counts, "service_tier": "standard", "inference_geo": options.geo, **speed}
+    fields = _counts(usage, options, output_tokens=output_tokens)
+    fields |= {"service_tier": "standard", "inference_geo": options.geo}
+    if options.speed is not None:
+        fields["speed"] = options.speed
+    return fields
 
 
 def _final_fields(response: CanonicalResponse, options: AnthropicOptions) -> dict[str, Any]:

@@ -67,6 +67,7 @@ class GeminiCandidate(msgspec.Struct, frozen=True):
 
     index: int
     choices: tuple[Choice, ...]
+    answer_parts: list[AnswerPart]
     signature: str | None = None
 
     def parts(self, manner: GeminiFormat) -> list[dict[str, Any]]:
@@ -77,16 +78,12 @@ class GeminiCandidate(msgspec.Struct, frozen=True):
             for number in range(len(choice.parts))
             if (part := render_part(choice.parts, number, manner)) is not None
         ]
-        calls = [part for part in rendered if "functionCall" in part]
-        texts = [part for part in rendered if "text" in part and "thought" not in part]
-        if self.signature and (signed := calls[:1] or texts[-1:]):
-            signed[0]["thoughtSignature"] = self.signature
+        if self.signature:
+            calls = [part for part in rendered if "functionCall" in part]
+            texts = [part for part in rendered if "text" in part and "thought" not in part]
+            for signed in calls[:1] or texts[-1:]:
+                signed["thoughtSignature"] = self.signature
         return rendered
-
-    @property
-    def answer_parts(self) -> list[AnswerPart]:
-        """The parts of all its choices."""
-        return [part for choice in self.choices for part in choice.parts]
 
     @property
     def calls(self) -> bool:
@@ -105,12 +102,11 @@ def candidates_of(response: CanonicalResponse, manner: GeminiFormat) -> list[Gem
     one_each = [(choice,) for choice in response.choices]
     candidates = []
     for index, choices in enumerate([response.choices] if response.consecutive else one_each):
-        candidate = GeminiCandidate(index, choices)
-        if manner.signs and not any(map(_is_signed, candidate.answer_parts)):
+        parts, signature = [part for choice in choices for part in choice.parts], None
+        if manner.signs and not any(map(_is_signed, parts)):
             digest = sha512(f"{response.id}/{index}".encode()).digest()
             signature = b64encode(_SIGNATURE_PREFIX + digest).decode()
-            candidate = GeminiCandidate(index, choices, signature)
-        candidates.append(candidate)
+        candidates.append(GeminiCandidate(index, choices, parts, signature))
     return candidates
 
 
@@ -222,10 +218,11 @@ def _logprob_fields(
     """Return the log probabilities: per token if requested, else an average from the id."""
     if "avgLogprobs" in response.metadata or "logprobsResult" in response.metadata:
         return {}
-    said = (part for part in candidate.answer_parts if isinstance(part, TextPart | RefusalPart))
-    if manner.top_logprobs is not None and (text := "".join(part.text for part in said)):
-        result = logprobs_result(text, manner.top_logprobs)
-        return {"avgLogprobs": average_logprob(text), "logprobsResult": result}
+    if manner.top_logprobs is not None:
+        said = (part for part in candidate.answer_parts if isinstance(part, TextPart | RefusalPart))
+        if text := "".join(part.text for part in said):
+            result = logprobs_result(text, manner.top_logprobs)
+            return {"avgLogprobs": average_logprob(text), "logprobsResult": result}
     if not manner.detailed:
         return {}
     return {"avgLogprobs": -(1 + sum(response.id.encode())) / 2**18}
@@ -242,6 +239,9 @@ def _preceding_signature(parts: Sequence[AnswerPart], number: int) -> dict[str, 
 
     The API puts it there, and clients that hide reasoning must send it back from there.
     """
-    before = reversed(parts[:number])
-    nearest = next((p for p in before if isinstance(p, ToolCallPart | ReasoningPart)), None)
-    return signature_field(nearest) if isinstance(nearest, ReasoningPart) else {}
+    for before in reversed(parts[:number]):
+        if isinstance(before, ReasoningPart):
+            return signature_field(before)
+        if isinstance(before, ToolCallPart):
+            break
+    return {}
