@@ -1,5 +1,4 @@
-"""Interactions: recorded requests with their responses, which importers read and which become
-scenarios."""
+"""Interactions: recorded requests with their responses, from which scenarios are made."""
 
 from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
@@ -36,6 +35,13 @@ class RecordedResponse:
     known."""
     cut: bool = False
     """The connection ended before the answer did."""
+
+    @classmethod
+    def whole(
+        cls, status: int, headers: tuple[tuple[str, str], ...], body: bytes, *, at: float = 0.0
+    ) -> "RecordedResponse":
+        """Return a response whose body came in one piece, `at` milliseconds after the request."""
+        return cls(status, headers, ((at, body),) if body else ())
 
     @property
     def body(self) -> bytes:

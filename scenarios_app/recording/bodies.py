@@ -1,11 +1,9 @@
-"""Decodes and decompresses bodies: whole ones of other tools' recordings, and those of a running
-recording piece by piece, up to a limit."""
+"""Decodes and decompresses bodies: whole ones of files, and those of recordings by pieces."""
 
 import base64
 import binascii
 import zlib
-from collections.abc import Mapping
-from typing import Final, Protocol
+from typing import Final
 
 MAX_BODY_BYTES: Final = 20_000_000
 _GZIP: Final = b"\x1f\x8b"
@@ -21,20 +19,15 @@ class UnreadableBody(Exception):
     """A body that is missing or is not what its headers say; the message gives the reason."""
 
 
-def decompress(body: bytes, headers: Mapping[str, str]) -> bytes:
-    """Return the body without the compression that its headers name. Many recorders have already
-    removed it. Raises UnreadableBody."""
-    named = headers.get("content-encoding", "").lower()
-    for kind in reversed([kind.strip() for kind in named.split(",") if kind.strip()]):
+def decompress(body: bytes, encoding: str) -> bytes:
+    """Return the body without this content encoding, which many recorders have already removed."""
+    for kind in filter(None, map(str.strip, reversed(encoding.lower().split(",")))):
         match kind:
             case "gzip" | "x-gzip" if body.startswith(_GZIP):
                 body = _inflate(body, wbits=31)
             case "deflate" if not _is_text(body):
-                zlib_header = body[:1] == b"\x78"
-                body = _inflate(body, wbits=15 if zlib_header else -15)
-            case "identity" | "gzip" | "x-gzip" | "deflate":
-                continue
-            case _ if not _is_text(body):
+                body = _inflate(body, wbits=15 if body.startswith(b"\x78") else -15)
+            case _ if kind not in ("identity", "gzip", "x-gzip", "deflate") and not _is_text(body):
                 raise UnreadableBody(f"its body is compressed as {kind}, which is not read here")
     return body
 
@@ -54,9 +47,8 @@ def _inflate(body: bytes, *, wbits: int) -> bytes:
     except zlib.error as error:
         raise UnreadableBody(f"its body cannot be decompressed: {error}") from None
     if inflater.unconsumed_tail:
-        raise UnreadableBody(
-            f"its body is larger than {MAX_BODY_BYTES} bytes once it is decompressed"
-        )
+        message = f"its body is larger than {MAX_BODY_BYTES} bytes once it is decompressed"
+        raise UnreadableBody(message)
     if not inflater.eof:
         raise UnreadableBody("its body ends in the middle of what was compressed")
     return out
@@ -79,15 +71,24 @@ class BodyTooLong(Exception):
         """The decoded bytes up to the limit."""
 
 
-class BodyReader(Protocol):
-    """Decodes one body piece by piece; raises UnreadableBody or BodyTooLong."""
+class BodyReader:
+    """Reads one body piece by piece, up to a limit; raises UnreadableBody or BodyTooLong."""
 
-    def read(self, piece: bytes) -> bytes: ...
+    def __init__(self, max_bytes: int) -> None:
+        self._room = max_bytes
 
     @property
     def is_complete(self) -> bool:
         """False in the middle of a compressed body; true if all may have been read."""
-        ...
+        return True
+
+    def read(self, piece: bytes) -> bytes:
+        """Return the decoded bytes of a piece."""
+        data = piece[: self._room]
+        self._room -= len(data)
+        if len(data) < len(piece):
+            raise BodyTooLong(data)
+        return data
 
 
 def make_body_reader(encoding: str, *, max_bytes: int) -> BodyReader:
@@ -95,7 +96,7 @@ def make_body_reader(encoding: str, *, max_bytes: int) -> BodyReader:
     UnreadableBody for an unknown encoding."""
     match encoding.strip().lower():
         case "" | "identity":
-            return _IdentityReader(max_bytes)
+            return BodyReader(max_bytes)
         case "gzip" | "x-gzip" | "deflate":
             return _InflatingReader(max_bytes)
         case other:
@@ -112,25 +113,11 @@ def readable_encodings(accepted: str) -> str:
     return ", ".join(name for name in READABLE if name in content_codings) or IDENTITY
 
 
-class _IdentityReader:
-    is_complete = True
-
-    def __init__(self, max_bytes: int) -> None:
-        self._room = max_bytes
-
-    def read(self, piece: bytes) -> bytes:
-        data = piece[: self._room]
-        self._room -= len(data)
-        if len(data) < len(piece):
-            raise BodyTooLong(data)
-        return data
-
-
-class _InflatingReader:
+class _InflatingReader(BodyReader):
     """Reads gzip, with any number of members, and deflate, with or without zlib's header."""
 
     def __init__(self, max_bytes: int) -> None:
-        self._room = max_bytes
+        super().__init__(max_bytes)
         self._decoder = zlib.decompressobj(_GZIP_OR_ZLIB)
         self._has_started = False
         self._head = b""
@@ -165,10 +152,8 @@ class _InflatingReader:
         except zlib.error as error:
             if self._has_started:
                 raise UnreadableBody(f"it cannot be decompressed: {error}") from None
+            self._has_started = True
             self._decoder = zlib.decompressobj(-zlib.MAX_WBITS)
-            try:
-                data = self._decoder.decompress(piece, self._room + 1)
-            except zlib.error as again:
-                raise UnreadableBody(f"it cannot be decompressed: {again}") from None
+            return self._inflate(piece)
         self._has_started = True
         return data

@@ -2,7 +2,7 @@
 in editable parts, and its bytes. Recordings without bytes become ordinary conditions."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,7 +17,6 @@ from scenarios_app.engine.shapes import DocumentError
 from scenarios_app.recording import Interaction, RecordedResponse
 from scenarios_app.recording.places import PlacedRequest, describe_unsupported_api, place_request
 from scenarios_app.recording.redaction import redact_interaction
-from scenarios_app.wire.decoded import DecodedResponse
 from scenarios_app.wire.registry import upstreams
 
 # The tag of recorded scenarios.
@@ -67,105 +66,88 @@ def to_document(name: str, interactions: Sequence[Interaction]) -> Conversion:
             api = describe_unsupported_api(clean.request)
             notes[f"left out: {api} is an API that this server does not speak"] += 1
             continue
-        answer = build_produce(where, clean.response)
-        braces = braces or answer.braces
-        steps.append({"match": _recorded_match(where), "produce": answer.document})
+        parts, lost = _editable_parts(where, clean.response) or (_raw_parts(clean.response), ())
+        literal = escape_produce(parts)
+        braces = braces or literal != parts
+        recorded = _recorded_answer(where, clean.response, parts=literal)
+        produce = {**literal, "recorded": recorded}
+        steps.append({"match": _recorded_match(where), "produce": produce})
         notes.update(f"step {len(steps)}: {note}" for note in clean.notes)
-        if answer.lost:
-            notes[f"once edited, an answer is without {', '.join(answer.lost)}"] += 1
-    document: dict[str, Any] = {"name": name, "tags": [TAG]}
-    if braces:
-        document["variables"] = {BRACES: OPENING}
+        if lost:
+            notes[f"once edited, an answer is without {', '.join(lost)}"] += 1
     note_lines = (f"{note} ({n} interactions)" if n > 1 else note for note, n in notes.items())
-    return Conversion({**document, "steps": steps}, tuple(note_lines))
+    return _conversion(name, steps, note_lines, braces=braces)
 
 
-def to_step(interaction: Interaction) -> dict[str, Any] | None:
-    """Return the step of one interaction, for callers that change its match; None for an API that
-    this server does not support."""
-    conversion = to_document("step", [interaction])
-    return conversion.document["steps"][0] if conversion.steps else None
+def _conversion(
+    name: str, steps: Sequence[Json], notes: Iterable[str], *, braces: bool
+) -> Conversion:
+    variables = {"variables": {BRACES: OPENING}} if braces else {}
+    return Conversion({"name": name, "tags": [TAG], **variables, "steps": steps}, tuple(notes))
 
 
 def _recorded_match(where: PlacedRequest) -> dict[str, Json]:
-    match: dict[str, Json] = {}
-    if where.target.endpoint is not None:
-        match["provider"] = where.provider
-    match["path"] = where.path
-    if where.model:
-        match["model"] = where.model
-    return {**match, "recorded": _recorded_request(where)}
+    call, body = where.call, decode_body(where.call.body)
+    if isinstance(body, dict | list) and depth_of(body) > _MAX_BODY_DEPTH:
+        body = call.body.decode()
+    recorded: dict[str, Json] = {
+        "method": call.method if call.method != "POST" else None,
+        "query": {name: value for name, value in call.query.items() if not is_secret(name)} or None,
+        "body": body,
+    }
+    match: dict[str, Json] = {
+        "provider": where.provider if where.target.endpoint is not None else None,
+        "path": where.path,
+        "model": where.model or None,
+        "recorded": _without_none(recorded),
+    }
+    return _without_none(match)
 
 
-def _recorded_request(where: PlacedRequest) -> dict[str, Any]:
-    call = where.call
-    recorded: dict[str, Any] = {}
-    if call.method != "POST":
-        recorded["method"] = call.method
-    query = {name: value for name, value in call.query.items() if not is_secret(name)}
-    if query:
-        recorded["query"] = query
-    body = decode_body(call.body)
-    if body is not None:
-        deep = not isinstance(body, str) and depth_of(body) > _MAX_BODY_DEPTH
-        recorded["body"] = call.body.decode() if deep else body
-    return recorded
+def _without_none(fields: dict[str, Json]) -> dict[str, Json]:
+    return {key: value for key, value in fields.items() if value is not None}
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltProduce:
-    """The `produce` of a step. `lost` lists content of the answer that its parts cannot hold. With
-    `braces` a text uses the variable that stands for literal braces."""
-
-    document: dict[str, Any]
-    lost: tuple[str, ...] = ()
-    braces: bool = False
-
-
-def build_produce(where: PlacedRequest, response: RecordedResponse) -> BuiltProduce:
-    """Return what a step needs to replay a recorded response."""
-    decoded_response = _decode_response(where, response)
-    parts = None if decoded_response is None else _loadable_parts(decoded_response.document())
-    if decoded_response is None or parts is None:
-        parts = {"raw": _raw_answer(response)}
-    lost = decoded_response.lost if decoded_response and "raw" not in parts else ()
-    escaped = escape_produce(parts)
-    if response.cut and "raw" not in escaped:
-        escaped["fault"] = {"kind": "disconnect", "after_chunks": _count_streamed_chunks(parts)}
+def _recorded_answer(
+    where: PlacedRequest, response: RecordedResponse, *, parts: dict[str, Any]
+) -> dict[str, Json]:
+    """Return the recorded answer of a step, which is replayed until its parts are edited."""
     request, endpoint = where.request, where.target.endpoint
-    recorded: dict[str, Json] = {"status": response.status}
-    if headers := _headers(response):
-        recorded["headers"] = headers
-    recorded["chunks"] = [chunk_document(at, data) for at, data in response.chunks if data]
-    if response.cut:
-        recorded["cut"] = True
-    recorded["path"] = where.path
-    if request is not None and endpoint is not None and endpoint.generates:
-        recorded["stream"] = request.stream
-    recorded["of"] = digest_of_answer(_without_defaults(escaped))
-    return BuiltProduce({**escaped, "recorded": recorded}, lost, braces=escaped != parts)
+    streams = request.stream if request and endpoint and endpoint.generates else None
+    recorded: dict[str, Json] = {
+        "status": response.status,
+        "headers": _headers(response) or None,
+        "chunks": [chunk_document(at, data) for at, data in response.chunks if data],
+        "cut": response.cut or None,
+        "path": where.path,
+        "stream": streams,
+        "of": digest_of_answer(_without_defaults(parts)),
+    }
+    return _without_none(recorded)
 
 
-def _decode_response(where: PlacedRequest, response: RecordedResponse) -> DecodedResponse | None:
-    """Return the decoded response; None for an error, or one of an unknown format."""
+def _editable_parts(
+    where: PlacedRequest, response: RecordedResponse
+) -> tuple[dict[str, Any], tuple[str, ...]] | None:
+    """Return the parts of a response and what they lack; None if a document cannot hold them."""
     endpoint = where.target.endpoint
     if endpoint is None or endpoint.decoder is None or response.status != 200:
         return None
-    return endpoint.decoder.decode(response.body)
-
-
-def _loadable_parts(parts: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the parts, or None if a document cannot hold them."""
+    decoded = endpoint.decoder.decode(response.body)
+    if decoded is None:
+        return None
+    parts = decoded.document()
+    if response.cut:
+        parts["fault"] = {"kind": "disconnect", "after_chunks": _count_streamed_chunks(parts)}
     try:
         _without_defaults(parts)
     except DocumentError:
         return None
-    return parts
+    return parts, decoded.lost
 
 
 def escape_produce(produce: dict[str, Any]) -> dict[str, Any]:
-    """Return a `produce` whose texts are literal, even if they look like templates. Raw bodies are
-    not templates and stay unchanged."""
+    """Return a `produce` whose texts are no templates; raw bodies never are."""
     return {
         key: value if key in ("raw", "recorded") else _escape_values(value)
         for key, value in produce.items()
@@ -195,19 +177,16 @@ def _without_defaults(parts: dict[str, Any]) -> dict[str, Any]:
     return document.model_dump(by_alias=True, exclude_defaults=True)
 
 
-def _raw_answer(response: RecordedResponse) -> dict[str, Json]:
-    raw: dict[str, Json] = {}
-    if response.status != 200:
-        raw["status"] = response.status
-    if headers := _headers(response):
-        raw["headers"] = headers
+def _raw_parts(response: RecordedResponse) -> dict[str, Any]:
+    status = response.status if response.status != 200 else None
+    raw = _without_none({"status": status, "headers": _headers(response) or None})
     body = response.body
     if body and len(body) <= _MAX_EDITABLE_BYTES:
         value = decode_body(body)
         if isinstance(value, str) or depth_of(value) > _MAX_BODY_DEPTH:
             value = body.decode(errors="replace")
         raw["body"] = value
-    return raw
+    return {"raw": raw}
 
 
 def _headers(response: RecordedResponse) -> dict[str, Json]:
@@ -222,50 +201,12 @@ def _headers(response: RecordedResponse) -> dict[str, Json]:
     return headers
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """One message of a conversation; `text` is its text, or a tool's result."""
-
-    role: str
-    text: str = ""
-
-
-def conversation_match(
-    turns: Sequence[Turn], *, provider: str = "", model: str = ""
-) -> dict[str, Json]:
-    """Return conditions for a request that continues these messages: its last user message, and the
-    tool result after it, if there is one."""
-    match: dict[str, Json] = {}
-    if provider:
-        match["provider"] = provider
-    if model:
-        match["model"] = model
-    messages: list[Json] = []
-    question = next((turn.text for turn in reversed(turns) if turn.role == "user"), "")
-    if question:
-        messages.append({"role": "user", "which": "last", "equals": question})
-    if turns and turns[-1].role == "tool" and turns[-1].text:
-        messages.append({"role": "tool", "which": "last", "equals": turns[-1].text})
-    if messages:
-        match["messages"] = messages
-    return match
-
-
-def turn_of(turns: Sequence[Turn]) -> int:
-    """Return the number of the next response."""
-    return 1 + sum(turn.role == "assistant" for turn in turns)
-
-
 def expected_tools(names: Sequence[str]) -> Json:
-    """Return the `expect` of a step whose client offered these tools. A client that replays it may
-    offer others."""
+    """Return the `expect` of a step for these tools; a client that replays it may offer others."""
     return {"tools": list(names), "allow_missing_tools": True}
 
 
 def make_conversion(name: str, steps: Sequence[dict[str, Any]], notes: Sequence[str]) -> Conversion:
     """Return the conversion with these steps, with the texts of their answers made literal."""
     escaped = [{**step, "produce": escape_produce(step["produce"])} for step in steps]
-    document: dict[str, Any] = {"name": name, "tags": [TAG]}
-    if escaped != list(steps):
-        document["variables"] = {BRACES: OPENING}
-    return Conversion({**document, "steps": escaped}, tuple(notes))
+    return _conversion(name, escaped, notes, braces=escaped != list(steps))

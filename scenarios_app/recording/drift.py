@@ -1,5 +1,4 @@
-"""Compares today's requests and responses with recorded ones: requests that are new, removed or
-changed, and differences in the shape of responses."""
+"""Compares today's requests, and the shapes of today's responses, with recorded ones."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -19,6 +18,7 @@ from scenarios_app.engine.recorded.requests import (
 )
 from scenarios_app.recording import RecordedRequest
 from scenarios_app.recording.places import place_request
+from scenarios_app.wire.decoded import parse_json
 
 Document: TypeAlias = Mapping[str, Any]
 # The names of a scenario and of one of its steps.
@@ -77,7 +77,7 @@ class _MissedRequest:
 
     path: str
     request: ComparedRequest
-    times: int = field(default=1)
+    times: int = 0
 
 
 def recorded_steps(document: Document) -> Iterator[RecordedStep]:
@@ -100,12 +100,10 @@ def recorded_steps(document: Document) -> Iterator[RecordedStep]:
 
 
 def find_drift(
-    documents: Iterable[Document],
-    served: Set[StepName],
-    missed: Sequence[RecordedRequest],
+    documents: Iterable[Document], served: Set[StepName], missed: Sequence[RecordedRequest]
 ) -> DriftReport:
-    """Return the drift of cassettes: `served` are the steps that
-    answered, `missed` the requests that none did, in their order and without their secrets.
+    """Return the drift of cassettes: `served` are the steps that answered, `missed` the requests
+    that none did, in their order and without their secrets.
 
     A request that none answered is the change of the one most like it that was not asked either.
     """
@@ -130,10 +128,8 @@ def _unique_misses(missed: Sequence[RecordedRequest]) -> list[_MissedRequest]:
         url = request.url_parts
         path = where.path if where else url.path
         query = dict(parse_qsl(url.query, keep_blank_values=True))
-        one = _MissedRequest(path, compared_request(request.method, query, request.body))
-        first = misses.setdefault((path, one.request.digest), one)
-        if first is not one:
-            first.times += 1
+        compared = compared_request(request.method, query, request.body)
+        misses.setdefault((path, compared.digest), _MissedRequest(path, compared)).times += 1
     return list(misses.values())
 
 
@@ -201,20 +197,13 @@ def shape_differences(recorded: Shape, today: Shape) -> tuple[Difference, ...]:
     """Return new, removed and retyped fields; null is compatible with every type."""
     changes: list[Difference] = []
     for place in sorted({*recorded, *today}):
-        before, now = sorted(recorded.get(place, ())), sorted(today.get(place, ()))
-        if not before:
-            changes.append(Difference("new", place, None, " or ".join(now)))
-        elif not now:
-            changes.append(Difference("removed", place, " or ".join(before), None))
-        elif _types_conflict(before, now):
-            changes.append(Difference("changed", place, " or ".join(before), " or ".join(now)))
+        before, now = recorded.get(place, set()), today.get(place, set())
+        kind: DifferenceKind = "changed" if before and now else "removed" if before else "new"
+        old, new = before - {_NULL}, now - {_NULL}
+        if kind != "changed" or (old and new and old.isdisjoint(new)):
+            texts = (" or ".join(sorted(types)) or None for types in (before, now))
+            changes.append(Difference(kind, place, *texts))
     return tuple(changes)
-
-
-def _types_conflict(before: list[str], now: list[str]) -> bool:
-    """True if two lists of types have none in common besides null."""
-    old, new = set(before) - {_NULL}, set(now) - {_NULL}
-    return bool(old and new and old.isdisjoint(new))
 
 
 def _parse_lines(text: str) -> Iterator[tuple[str, Json]]:
@@ -226,7 +215,7 @@ def _parse_lines(text: str) -> Iterator[tuple[str, Json]]:
         pass
     for line in text.splitlines():
         if line.strip():
-            yield "line", _parse_or_none(line)
+            yield "line", parse_json(line)
 
 
 def _parse_events(text: str) -> Iterator[tuple[str, Json]]:
@@ -237,17 +226,9 @@ def _parse_events(text: str) -> Iterator[tuple[str, Json]]:
         data = "\n".join(value.removeprefix(" ") for key, _, value in fields if key == "data")
         if not data or data == _DONE:
             continue
-        value = _parse_or_none(data)
+        value = parse_json(data)
         kind = value.get("type") if isinstance(value, dict) else None
         yield f"event {name or (kind if isinstance(kind, str) else 'data')}", value
-
-
-def _parse_or_none(text: str) -> Json:
-    try:
-        value: Json = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return value
 
 
 def _iter_types(value: Json, place: str) -> Iterator[tuple[str, str]]:

@@ -1,8 +1,7 @@
-"""Loads scenario documents and recordings from files and directories, as MOCKLLM_SCENARIOS and the
-commands name them."""
+"""Loads scenario documents and recordings from the paths of MOCKLLM_SCENARIOS and of commands."""
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -21,8 +20,7 @@ _NOTHING: Final = "nothing of it can be carried over"
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The scenarios of some files, with notes on skipped files and content, and on recordings that
-    collide."""
+    """The scenarios of some files; notes tell of skipped content and of recordings that collide."""
 
     documents: list[ScenarioDocument]
     notes: tuple[Problem, ...] = ()
@@ -62,8 +60,7 @@ def scenario_files(
 def read_upload(
     data: bytes, *, source: str, names: Collection[str] = (), limits: DocumentLimits = LIMITS
 ) -> Files | None:
-    """Return the scenario of an uploaded recording, or None if the file is none. Raises
-    DocumentError."""
+    """Return the scenario of an uploaded recording, None for another file; raises DocumentError."""
     source_recording = decode_recording(data, source=source)
     if source_recording is None:
         return None
@@ -71,7 +68,8 @@ def read_upload(
     free_name = unique_name(name, names)
     conversion = source_recording.convert(free_name)
     notes = (*_notes(conversion, source), *_renamed(name, free_name, source))
-    return Files([read.document for read in _checked_documents(conversion, source)], notes)
+    document = _checked_document(conversion, source)
+    return Files([] if document is None else [document], notes)
 
 
 @dataclass(slots=True)
@@ -84,39 +82,38 @@ class _Recordings:
     _renamed: set[Problem] = field(default_factory=set)
 
     def find_reader(self, file: Path, data: bytes) -> Converter | None:
-        """Return the function that makes a file's document under a free name, or None if the file
-        is no recording."""
+        """Return what makes a recording's document under a free name; None for another file."""
         source_recording = decode_recording(data, source=str(file))
         if source_recording is None:
             return None
         # Convert now, so that its problems are reported together with those of other files.
         conversion = source_recording.convert(scenario_name(str(file)))
-        documents = _checked_documents(conversion, str(file))
+        document = _checked_document(conversion, str(file))
         self.notes += _notes(conversion, str(file))
 
         def with_unique_name(names: Collection[str]) -> LoadedDocument | None:
-            for read in documents:
-                name = unique_name(read.document.name, {*names, *self.used_names})
-                # Files that are read again have the same names.
-                renamed = {*_renamed(read.document.name, name, read.source)} - self._renamed
-                self.notes += renamed
-                self._renamed |= renamed
-                return LoadedDocument(read.document.model_copy(update={"name": name}), read.source)
-            return None
+            if document is None:
+                return None
+            name = unique_name(document.name, {*names, *self.used_names})
+            # Files that are read again have the same names.
+            renamed = {*_renamed(document.name, name, str(file))} - self._renamed
+            self.notes += renamed
+            self._renamed |= renamed
+            return LoadedDocument(document.model_copy(update={"name": name}), str(file))
 
         return with_unique_name
 
 
-def _checked_documents(conversion: Conversion, source: str) -> list[LoadedDocument]:
-    """Return the validated document of a conversion; empty if it has no steps."""
+def _checked_document(conversion: Conversion, source: str) -> ScenarioDocument | None:
+    """Return the validated document of a conversion; None if it has no steps."""
     if not conversion.steps:
-        return []
+        return None
     try:
-        return read_documents(plain(conversion.document), source=source)
+        (loaded,) = read_documents(plain(conversion.document), source=source)
     except DocumentError as error:
-        raise DocumentError.of(
-            Problem(problem.place, problem.message, source) for problem in error.problems
-        ) from None
+        problems = (replace(problem, source=source) for problem in error.problems)
+        raise DocumentError.of(problems) from None
+    return loaded.document
 
 
 def _renamed(name: str, free_name: str, source: str) -> Iterator[Problem]:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import parse_qsl
 
+from msgspec.structs import replace
+
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.recorded.requests import decode_body
 from scenarios_app.recording import RecordedRequest
@@ -25,8 +27,7 @@ _TITLES: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class PlacedRequest:
-    """A recorded request as this server would receive it. `request` is the parsed form, None if its
-    wire rejects it or has no such endpoint."""
+    """A recorded request as this server gets it; `request` is None if its wire cannot parse it."""
 
     call: Call
     target: Target
@@ -55,18 +56,16 @@ class PlacedRequest:
 
 
 def place_request(recorded: RecordedRequest) -> PlacedRequest | None:
-    """Return the request with its endpoint here, or None if this server does not support its
-    API."""
+    """Return the request with its endpoint here; None if this server lacks its API."""
     url = recorded.url_parts
     host = (url.hostname or "").lower()
     upstream = find_upstream(host)
     path = (upstream.path_prefix if upstream else "") + (url.path or "/")
-    headers = {name.lower(): value for name, value in recorded.headers}
     call = Call(
         method=recorded.method.upper(),
         path=path,
         query=dict(parse_qsl(url.query, keep_blank_values=True)),
-        headers=headers,
+        headers={name.lower(): value for name, value in recorded.headers},
         body=recorded.body,
         raw_query=url.query,
     )
@@ -77,7 +76,7 @@ def place_request(recorded: RecordedRequest) -> PlacedRequest | None:
         likely = find_intended_path(call.method, path)
         if likely is None:
             return None
-        call = Call(call.method, likely.path, call.query, headers, call.body, url.query)
+        call = replace(call, path=likely.path)
         target = find_target(call)
         if target is None or target.endpoint is None:
             return None

@@ -1,5 +1,4 @@
-"""Removes keys from an interaction before it is stored: from its headers, query and body, and from
-an answer that repeats them."""
+"""Removes keys from an interaction: from its headers, query and body, and from its answer."""
 
 import json
 import re
@@ -13,7 +12,7 @@ from ahocorasick_rs import BytesAhoCorasick, MatchKind
 
 from scenarios_app.engine.redaction import redact_body
 from scenarios_app.engine.secrets import MASK, MIN_SECRET_CHARS, is_secret, mask, secrets_of
-from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
+from scenarios_app.recording import Interaction, RecordedRequest
 
 # This many characters of a secret identify it.
 _PIECE: Final = 12
@@ -41,8 +40,8 @@ def redact_interaction(interaction: Interaction, *, keys: Iterable[str] = ()) ->
     """
     request, response = interaction.request, interaction.response
     secrets = SecretMask((*keys, *_named_secrets(request), *_keys_in(response.body)))
-    clean_request = RecordedRequest(
-        method=request.method,
+    clean_request = replace(
+        request,
         url=secrets.text(_redact_url(request)),
         headers=_redact_headers(request.headers, secrets),
         body=_redact_body(request.body, secrets),
@@ -50,14 +49,9 @@ def redact_interaction(interaction: Interaction, *, keys: Iterable[str] = ()) ->
     pieces = [piece for _, piece in response.chunks]
     kept_pieces = secrets.pieces(pieces)
     notes = interaction.notes if kept_pieces == pieces else (*interaction.notes, _KEY_REMOVED)
-    answer = RecordedResponse(
-        status=response.status,
-        headers=_redact_headers(response.headers, secrets),
-        chunks=tuple(
-            (at, piece) for (at, _), piece in zip(response.chunks, kept_pieces, strict=True)
-        ),
-        cut=response.cut,
-    )
+    times = (at for at, _ in response.chunks)
+    headers = _redact_headers(response.headers, secrets)
+    answer = replace(response, headers=headers, chunks=tuple(zip(times, kept_pieces, strict=True)))
     return replace(interaction, request=clean_request, response=answer, notes=notes)
 
 
@@ -84,8 +78,6 @@ class SecretMask:
 
     def text(self, text: str) -> str:
         """Return the text with a mask in place of each secret."""
-        if self._finder is None:
-            return text
         (masked,) = self.pieces([text.encode("utf-8", "surrogatepass")])
         return masked.decode("utf-8", "surrogatepass")
 
@@ -95,7 +87,7 @@ class SecretMask:
         if self._finder is None:
             return pieces
         whole = b"".join(pieces)
-        spans = list(self._spans(whole))
+        spans = self._spans(whole)
         if not spans:
             return pieces
         parts, start = [], 0
@@ -105,23 +97,22 @@ class SecretMask:
             start = end
         return parts
 
-    def _spans(self, whole: bytes) -> Iterator[tuple[int, int]]:
-        """Yield the start and end of each secret, joined where they touch."""
+    def _spans(self, whole: bytes) -> list[tuple[int, int]]:
+        """Return the start and end of each secret, joined where they touch."""
         assert self._finder is not None
-        first = last = -1
+        spans: list[tuple[int, int]] = []
         for _, start, end in self._finder.find_matches_as_indexes(whole):
+            first, last = spans[-1] if spans else (-1, -1)
             if end <= last:
                 continue
             # The finder goes on behind a piece; the next piece may overlap it.
             while end < len(whole) and whole[end - _PIECE + 1 : end + 1] in self._patterns:
                 end += 1
             if start > last:
-                if last >= 0:
-                    yield first, last
-                first = start
-            last = end
-        if last >= 0:
-            yield first, last
+                spans.append((start, end))
+            else:
+                spans[-1] = (first, end)
+        return spans
 
 
 def _named_secrets(request: RecordedRequest) -> Iterator[str]:
@@ -151,11 +142,7 @@ def _keys_in(body: bytes) -> Iterator[str]:
             for name, text in value.items():
                 if isinstance(text, str) and _KEYS.search(name):
                     bare = text.rpartition(" ")[2]
-                    if (
-                        len(bare) >= _MIN_KEY_CHARS
-                        and len(bare) < 1_000
-                        and _RANDOM.fullmatch(bare)
-                    ):
+                    if _MIN_KEY_CHARS <= len(bare) < 1_000 and _RANDOM.fullmatch(bare):
                         yield bare
 
 
@@ -188,10 +175,8 @@ def _redact_body(body: bytes, secrets: SecretMask) -> bytes:
 
 
 def _random_pieces(secret: str) -> Iterator[str]:
-    for start in range(len(secret) - _PIECE + 1):
-        part = secret[start : start + _PIECE]
-        if _RANDOM.fullmatch(part):
-            yield part
+    pieces = (secret[start : start + _PIECE] for start in range(len(secret) - _PIECE + 1))
+    return filter(_RANDOM.fullmatch, pieces)
 
 
 def _mask_part(whole: bytes, spans: list[tuple[int, int]], *, start: int, end: int) -> bytes:

@@ -1,19 +1,12 @@
-"""Replays tools: results written beside scripted calls, and results that recorded requests
-contain."""
+"""Replays tools: results beside scripted calls, and those that recorded requests contain."""
 
 import json
 import sys
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
-from scenarios_app.engine.canonical import (
-    CanonicalRequest,
-    Json,
-    Tool,
-    compact_json,
-    text_or_json,
-)
+from scenarios_app.engine.canonical import CanonicalRequest, Json, Tool, compact_json, text_or_json
 from scenarios_app.engine.document import ScenarioDocument, StepDocument
 from scenarios_app.engine.document.answer import AnswerDocument, ProduceDocument
 from scenarios_app.engine.document.parts import ToolCallDocument, ToolResultDocument
@@ -30,26 +23,14 @@ class NotRecorded(Exception):
     """A call without a recorded result; the message lists the recorded calls."""
 
 
-@dataclass(slots=True)
-class _ResultQueue:
-    """The results of equal calls, in order; after the last one the first is repeated."""
-
-    results: list[ToolResultDocument] = field(default_factory=list)
-    _next: int = 0
-
-    def take(self) -> ToolResultDocument:
-        result = self.results[self._next]
-        self._next = (self._next + 1) % len(self.results)
-        return result
-
-
 class RecordedTools:
-    """The tools of some scenarios. A call gets the recorded result of an equal call; equal calls
-    get theirs in the recorded order."""
+    """The tools of some scenarios; equal calls get their recorded results in the recorded order."""
 
     def __init__(self, documents: Iterable[ScenarioDocument]) -> None:
         self._offered: dict[str, Tool] = {}
-        self._results: dict[str, dict[str, _ResultQueue]] = {}
+        # The results of equal calls, by the call's name and arguments. What was taken goes to the
+        # end: after the last one the first is repeated.
+        self._results: dict[str, dict[str, deque[ToolResultDocument]]] = {}
         for document in documents:
             self._add_document(document)
 
@@ -72,7 +53,9 @@ class RecordedTools:
             raise NotRecorded(
                 f"{name} with {_shorten(arguments_text)} was not recorded: {recorded_calls}"
             )
-        return results[arguments_text].take()
+        equal_calls = results[arguments_text]
+        equal_calls.rotate(-1)
+        return equal_calls[-1]
 
     def _add_document(self, document: ScenarioDocument) -> None:
         values = variable_values(document.variables)
@@ -91,25 +74,18 @@ class RecordedTools:
                 if call.result is not None:
                     scripted.add((call.id or "", call.name))
                     text = filling.text(call.result.text)
-                    self._add_result(
-                        filling.text(call.name),
-                        filling.arguments(_arguments_text(call)),
-                        result=call.result.model_copy(update={"text": text}),
-                    )
+                    result = call.result.model_copy(update={"text": text})
+                    name, arguments = call.name, filling.arguments(_arguments_text(call))
+                    self._add_result(filling.text(name), arguments, result=result)
             for one in _answered_calls(request) if request else ():
-                part, result = one
+                part, answer = one
                 # Later requests repeat what earlier ones said.
                 if one not in seen and (part.id, part.name) not in scripted:
                     seen.add(one)
-                    result_document = ToolResultDocument(
-                        text=result.content, is_error=result.is_error
-                    )
-                    arguments = compact_json({INPUT: part.arguments})
-                    self._add_result(
-                        part.name,
-                        arguments if part.custom else part.arguments,
-                        result=result_document,
-                    )
+                    custom = compact_json({INPUT: part.arguments})
+                    arguments = custom if part.custom else part.arguments
+                    result = ToolResultDocument(text=answer.content, is_error=answer.is_error)
+                    self._add_result(part.name, arguments, result=result)
 
     def _add_result(self, name: str, arguments: str, *, result: ToolResultDocument) -> None:
         """Record a tool and the result of one call of it; `arguments` is JSON text."""
@@ -120,12 +96,11 @@ class RecordedTools:
             return
         self._offered.setdefault(name, Tool(name))
         results = self._results.setdefault(name, {})
-        results.setdefault(_canonical_json(read), _ResultQueue()).results.append(result)
+        results.setdefault(_canonical_json(read), deque()).append(result)
 
 
 def _arguments_text(call: ToolCallDocument) -> str:
-    """Return the JSON of a call's arguments. MCP has only those with names, so that the input of a
-    custom tool becomes the argument `input`."""
+    """Return the JSON of a call's arguments; a custom tool's input is named, as MCP needs it."""
     return text_or_json(call.arguments if call.input is None else {INPUT: call.input})
 
 

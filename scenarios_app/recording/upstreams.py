@@ -116,18 +116,16 @@ def provider_of(call: Call) -> tuple[str, str]:
 
     A call that no wire takes is for the first provider, whose wire takes most paths.
     """
+
+    def is_inside(prefix: str) -> bool:
+        return bool(prefix) and call.path.startswith(f"{prefix}/")
+
     rows = upstreams().values()
-    for upstream in rows:
-        prefix = upstream.path_prefix
-        if prefix and call.path.startswith(f"{prefix}/"):
-            return upstream.name, call.path.removeprefix(prefix)
-    for upstream in rows:
-        if _has_routing_header(call, upstream):
-            return upstream.name, call.path
-    for upstream in rows:
-        prefix = upstream.own_path_prefix
-        if prefix and call.path.startswith(f"{prefix}/"):
-            return upstream.name, call.path
+    if below := [each for each in rows if is_inside(each.path_prefix)]:
+        return below[0].name, call.path.removeprefix(below[0].path_prefix)
+    named = [each for each in rows if _has_routing_header(call, each)]
+    if owners := named or [each for each in rows if is_inside(each.own_path_prefix)]:
+        return owners[0].name, call.path
     target = find_target(call)
     return target.wire.provider if target else providers()[0], call.path
 

@@ -1,13 +1,15 @@
 """The interface of a wire (one provider's HTTP API) and the JSON and SSE encoding they share."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import groupby
 from typing import Protocol, TypeAlias
 
 import msgspec
 from msgspec.structs import force_setattr
 
-from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, ErrorAnswer
-from scenarios_app.engine.parts import StreamEvent
+from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, ErrorAnswer, Message
+from scenarios_app.engine.parts import MessagePart, StreamEvent, ToolResultPart
 from scenarios_app.wire.body import Limits, Node
 from scenarios_app.wire.decoded import ResponseDecoder
 from scenarios_app.wire.samples import SampleCall, SampleRequest, SdkSetup
@@ -95,7 +97,10 @@ class ArchiveWrite(msgspec.Struct, frozen=True):
 ArchivedValues: TypeAlias = Mapping[str, bytes | None]
 
 
-def _record_nothing(*_: object) -> tuple[ArchiveWrite, ...]:
+ArchiveWrites: TypeAlias = tuple[ArchiveWrite, ...]
+
+
+def _record_nothing(*_: object) -> ArchiveWrites:
     return ()
 
 
@@ -115,13 +120,9 @@ class ArchiveHooks(msgspec.Struct, frozen=True):
 
     references: Callable[[CanonicalRequest, ArchivedValues], tuple[str, ...]]
     resolve: Callable[[CanonicalRequest, ArchivedValues], CanonicalRequest]
-    record: Callable[[CanonicalRequest, CanonicalResponse, bytes], tuple[ArchiveWrite, ...]] = (
-        _record_nothing
-    )
-    record_body: Callable[[CanonicalRequest, bytes], tuple[ArchiveWrite, ...]] = _record_nothing
-    record_computed: Callable[[CanonicalRequest, ComputeContext], tuple[ArchiveWrite, ...]] = (
-        _record_nothing
-    )
+    record: Callable[[CanonicalRequest, CanonicalResponse, bytes], ArchiveWrites] = _record_nothing
+    record_body: Callable[[CanonicalRequest, bytes], ArchiveWrites] = _record_nothing
+    record_computed: Callable[[CanonicalRequest, ComputeContext], ArchiveWrites] = _record_nothing
     prefix: str = ""
     request_part: Callable[[CanonicalRequest, str], bytes] | None = None
     with_sample_part: Callable[[CanonicalRequest], CanonicalRequest] | None = None
@@ -231,10 +232,12 @@ class Wire(Protocol):
         """Return the client's key, from any header or query parameter that the provider takes."""
 
     def authorise(self, call: Call) -> None:
-        """Raise the provider's 401 (or its equivalent) unless some key was sent."""
+        """Raise the provider's 401 (or its equivalent) if it needs a key and none was sent."""
+        return None
 
     def check(self, call: Call) -> None:
         """Raise WireError if anything else is missing before the body (a version header)."""
+        return None
 
     def error(self, error: ErrorAnswer, *, request_id: str) -> bytes:
         """Return an error's body in the provider's envelope, without regard to `error.body`."""
@@ -243,7 +246,8 @@ class Wire(Protocol):
         """Return the provider's in-stream error; `sent` is the number of events before it."""
 
     def headers(self, *, request_id: str, created: int, error: ErrorAnswer | None) -> Headers:
-        """Return the provider's headers: request id, rate limits, and for errors Retry-After."""
+        """Return the provider's headers: request id, rate limits, and for errors retries."""
+        return retry_headers(error)
 
 
 def make_resource_request(
@@ -253,18 +257,31 @@ def make_resource_request(
     *,
     provider: str,
     model: str = "",
+    messages: tuple[Message, ...] = (),
     metadata: Mapping[str, str] | None = None,
 ) -> CanonicalRequest:
-    """Return a request about a listed or stored resource: it has no messages for a model."""
+    """Return a request about a listed or stored resource, or about texts, that no model answers."""
     return CanonicalRequest(
         provider=provider,
         path=call.path,
         route=endpoint.canonical,
         model=model,
+        messages=messages,
         headers=call.headers,
         metadata=metadata or {},
         own=own,
     )
+
+
+def user_messages(parts: Sequence[MessagePart]) -> Iterator[Message]:
+    """Yield what a user sent as messages: each tool result, and each run of other parts, is one."""
+    if not parts:
+        yield Message("user", ())
+    for results, run in groupby(parts, lambda part: isinstance(part, ToolResultPart)):
+        if results:
+            yield from (Message("tool", (part,)) for part in run)
+        else:
+            yield Message("user", tuple(run))
 
 
 def sse(data: bytes) -> bytes:
@@ -310,14 +327,18 @@ def encode_line(value: object) -> bytes:
     )
 
 
+def format_time(seconds: int) -> str:
+    """Return a time in the ISO format that APIs use, in UTC."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def retry_after_seconds(retry_after_ms: int) -> str:
     """Return a Retry-After value in whole seconds, rounded up."""
     return str(-(-retry_after_ms // 1000))
 
 
 def retry_headers(error: ErrorAnswer | None, *extra: tuple[str, str]) -> Headers:
-    """Return Retry-After and x-should-retry, as far as an error has them, with `extra` headers
-    between them."""
+    """Return an error's Retry-After and x-should-retry, with `extra` headers between them."""
     if error is None:
         return ()
     headers: Headers = ()

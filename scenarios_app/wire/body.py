@@ -4,7 +4,7 @@ A typed reader decodes the usual fields of one endpoint without nodes. It gives 
 `Node` reader gives, or raises Unsure: then the `Node` reader decides, and says what is wrong.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
 import msgspec
@@ -73,6 +73,16 @@ class Node(msgspec.Struct, frozen=True, gc=False):
             param=place,
             code="missing_required_parameter",
         )
+
+    def optional(self, key: str, read: "Callable[[Node], T]") -> T | None:
+        """Return what `read` returns for the node at a key; None if it is missing or null."""
+        node = self.maybe(key)
+        return None if node is None else read(node)
+
+    def items_at(self, key: str) -> "Iterator[Node]":
+        """Yield the nodes of the list at a key; none if it is missing or null."""
+        node = self.maybe(key)
+        return iter(()) if node is None else node.items()
 
     def object(self) -> dict[str, Json]:
         if isinstance(self.value, dict):
@@ -146,8 +156,7 @@ def read_body(body: bytes, limits: Limits) -> Node:
 
 
 def _measure(value: Json, limits: Limits) -> None:
-    """Check the depth (an object or array is one level) and the number of values, level by
-    level."""
+    """Check the depth (an object or array is one level) and the number of values by levels."""
     level: list[Json] = [value]
     nodes, depth = 1, 0
     while inner := [item for item in level if isinstance(item, dict | list)]:
@@ -170,22 +179,18 @@ def _too_deep(limits: Limits) -> WireError:
     return WireError(400, f"The JSON body is nested deeper than {limits.depth} levels.")
 
 
+_KINDS: Mapping[type, str] = {
+    type(None): "null",
+    bool: "a boolean",
+    int: "an integer",
+    float: "a decimal number",
+    str: "a string",
+    list: "an array",
+}
+
+
 def _kind(value: Json) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "a boolean"
-        case int():
-            return "an integer"
-        case float():
-            return "a decimal number"
-        case str():
-            return "a string"
-        case list():
-            return "an array"
-        case _:
-            return "an object"
+    return _KINDS.get(type(value), "an object")
 
 
 def more_values_than(most: int, data: bytes) -> bool:

@@ -22,8 +22,7 @@ class DecodedChoice:
     lost: set[str] = field(default_factory=set)
 
     def text(self, text: object, citations: Sequence[Json] = ()) -> None:
-        """Append text to the text part before it, or as a new part; with citations it is a part by
-        itself."""
+        """Append text to the text part before it, or as a new part; cited text is its own part."""
         if citations and isinstance(text, str) and text:
             self.parts.append({"text": text, "citations": list(citations)})
         else:
@@ -34,15 +33,10 @@ class DecodedChoice:
 
     def reasoning(self, text: object, *, signature: object = None, redacted: object = None) -> None:
         """Append a reasoning block."""
-        part: dict[str, Json] = {}
-        if isinstance(text, str) and text:
-            part["reasoning"] = text
-        if isinstance(signature, str) and signature:
-            part["signature"] = signature
+        part = _texts(reasoning=text, signature=signature)
+        if "signature" in part:
             part.setdefault("reasoning", "")
-        if isinstance(redacted, str) and redacted:
-            part["redacted"] = redacted
-        if part:
+        if part := part | _texts(redacted=redacted):
             self.parts.append(part)
 
     def more_reasoning(self, text: object) -> None:
@@ -61,16 +55,12 @@ class DecodedChoice:
     ) -> None:
         """Append a tool call; arguments may be JSON text, and are the input if the tool is
         `custom`. `result` is that of the document."""
-        call: dict[str, Json] = {}
-        if isinstance(id, str) and id:
-            call["id"] = id
-        call["name"] = str(name or "unnamed")
+        call = _texts(id=id) | {"name": str(name or "unnamed")}
         if custom:
             call["input"] = arguments if isinstance(arguments, str) else ""
         elif (read := _arguments(arguments)) != {}:
             call["arguments"] = read
-        if isinstance(namespace, str) and namespace:
-            call["namespace"] = namespace
+        call |= _texts(namespace=namespace)
         if result is not None:
             call["result"] = result
         self.parts.append({"tool_call": call})
@@ -92,16 +82,13 @@ class DecodedChoice:
     def document(self) -> dict[str, Any]:
         """Return the choice for a document: parts by kind, or a list if their order is unusual."""
         kinds = [next(kind for kind in _ORDER if _has(part, kind)) for part in self.parts]
-        places = [_ORDER.index(kind) for kind in kinds]
         alone = kinds.count("text") <= 1 and kinds.count("refusal") <= 1
         alone = alone and not any(_NEEDS_PARTS & part.keys() for part in self.parts)
-        produce: dict[str, Any] = {}
+        produce: dict[str, Any] = {"parts": self.parts}
         if not self.parts:
-            produce["text"] = ""
-        elif places == sorted(places) and alone:
-            produce |= _listed(self.parts, kinds)
-        else:
-            produce["parts"] = self.parts
+            produce = {"text": ""}
+        elif kinds == sorted(kinds, key=_ORDER.index) and alone:
+            produce = _listed(self.parts, kinds)
         usual = "tool_calls" if "tool_call" in kinds else "stop"
         if self.finish and self.finish != usual:
             produce["finish_reason"] = self.finish
@@ -179,6 +166,11 @@ def get_nested(value: Any, *keys: str) -> Any:
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value
+
+
+def _texts(**values: object) -> dict[str, Json]:
+    """Return those of the values that are texts and not empty."""
+    return {key: value for key, value in values.items() if isinstance(value, str) and value}
 
 
 def _arguments(arguments: object) -> Json:

@@ -46,11 +46,9 @@ def _add_feature(vector: list[float], components: Components, weight: float) -> 
         vector[(component >> 1) % len(vector)] += weight if component & 1 else -weight
 
 
-@lru_cache(maxsize=16_384)
-def _triple_components(triple: str) -> Components:
-    return _components(triple)
-
-
 def _components(feature: str) -> Components:
     digest = hashlib.blake2b(feature.encode("utf-8", "surrogatepass"), digest_size=16).digest()
     return _FOUR_INTS.unpack(digest)
+
+
+_triple_components = lru_cache(maxsize=16_384)(_components)

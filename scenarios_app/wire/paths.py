@@ -59,14 +59,11 @@ class PathEndings:
         # By method and first segment: the rank of the missing prefix, the prefix, the pattern.
         self._patterns: defaultdict[tuple[str, str], set[tuple[int, str, str]]] = defaultdict(set)
         for endpoint in endpoints:
-            pattern = endpoint.pattern
-            for number, start in enumerate(_STARTS):
+            method, pattern = endpoint.method, endpoint.pattern
+            for number, start in enumerate(("", *_STARTS)):
                 if pattern.startswith(f"{start}/"):
-                    rest = pattern.removeprefix(start)
-                    self._patterns[endpoint.method, _first_segment(rest)].add(
-                        (number, start, pattern)
-                    )
-            self._patterns[endpoint.method, _first_segment(pattern)].add((-1, "", pattern))
+                    segment = _first_segment(pattern.removeprefix(start))
+                    self._patterns[method, segment].add((number, start, pattern))
 
     def candidates_below_prefix(self, method: str, path: str) -> Iterator[IntendedPath]:
         """Yield the paths that a raw path below a provider's prefix may be meant for.
@@ -74,9 +71,10 @@ class PathEndings:
         These are complete paths after another prefix, or after a complete path. Any other ending
         may be a path that the provider has and this mock lacks.
         """
-        for candidate in self.candidates(method, path):
-            if not candidate.base or self._is_complete(method, candidate.lead):
-                yield candidate
+        for each in self.candidates(method, path):
+            # An IntendedPath without a base is complete.
+            if not each.base or not all(p.base for p in self._match_tail(method, "", each.lead)):
+                yield each
 
     def candidates(self, method: str, path: str) -> Iterator[IntendedPath]:
         """Yield the paths that a raw path may be meant for, the likeliest first: complete paths
@@ -86,17 +84,12 @@ class PathEndings:
         yield from (each for each in matches if not each.base)
         yield from (each for each in matches if each.base)
 
-    def _is_complete(self, method: str, path: str) -> bool:
-        return any(not each.base for each in self._match_tail(method, "", path))
-
     def _match_tail(self, method: str, lead: str, tail: str) -> Iterator[IntendedPath]:
         for _, start, pattern in sorted(self._patterns.get((method, _first_segment(tail)), ())):
             params = match_path(pattern, start + tail)
-            if (
-                params is not None
-                and not has_slash_in_id(params)
-                and _is_possible_lead(lead, start, tail)
-            ):
+            if params is None or has_slash_in_id(params):
+                continue
+            if _is_possible_lead(lead, start, tail):
                 yield IntendedPath(start + tail, start, lead)
 
 
@@ -114,12 +107,16 @@ def _is_possible_lead(lead: str, start: str, tail: str) -> bool:
     )
 
 
+def unknown_url(call: Call) -> str:
+    """Return the beginning of the messages of 404s."""
+    return f"Unknown request URL: {call.method} {call.path}."
+
+
 def wrong_base_message(call: Call, intended: IntendedPath) -> str:
-    """Return the message of the 404."""
+    """Return the message of the 404 that names the right base URL."""
     host = call.headers.get("host", "")
     origin = f"{call.scheme}://{host}" if host else ""
-    message = f"Unknown request URL: {call.method} {call.path}."
-    message += f" Did you mean {origin}{intended.path}?"
+    message = f"{unknown_url(call)} Did you mean {origin}{intended.path}?"
     if intended.base:
         message += f" Then the base URL is {origin}{intended.base}"
     elif intended.lead:

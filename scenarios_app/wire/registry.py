@@ -27,6 +27,7 @@ from scenarios_app.wire.paths import (
     PathEndings,
     has_slash_in_id,
     match_path,
+    unknown_url,
     wrong_base_message,
 )
 from scenarios_app.wire.upstream import DIALECT_HEADER, Upstream
@@ -154,16 +155,12 @@ def unowned_target(call: Call) -> Target:
     """
     prefixes = {wire.provider: wire.prefixes[0] for wire in wires()}
     apis = ", ".join(f"{name} {prefixes[name]}" for name in providers())
-    message = _unknown_url(call) + f" No provider's API here has it. There are: {apis}."
+    message = f"{unknown_url(call)} No provider's API here has it. There are: {apis}."
     error = WireError(404, message, code=_UNKNOWN_URL, headers=_UNKNOWN_TO_BEDROCK)
     envelope = {"message": message, "type": "invalid_request_error", "param": None}
     body = {"message": message, "error": {**envelope, "code": _UNKNOWN_URL}}
     error.answer = replace(error.answer, body=body)
     return Target(wires()[-1], None, error=error, is_owned=False)
-
-
-def _unknown_url(call: Call) -> str:
-    return f"Unknown request URL: {call.method} {call.path}."
 
 
 def _to_dialect(target: Target, name: str) -> Target:
@@ -190,10 +187,8 @@ def _find_by_path(call: Call) -> Target | None:
     if not claiming:
         return None
     candidates = _installed.endings.candidates_below_prefix(call.method, call.path)
-    target = _misplaced_target(call, candidates) or target
-    if target is not None:
-        return target
-    return _not_found(claiming[0], _unknown_url(call))
+    misplaced = _misplaced_target(call, candidates) or target
+    return misplaced or _not_found(claiming[0], unknown_url(call))
 
 
 def _not_found(wire: Wire, message: str) -> Target:
@@ -220,10 +215,8 @@ def _misplaced_target(call: Call, paths: Iterable[IntendedPath]) -> Target | Non
         target = _match_call(replace(call, path=candidate.path))
         if target is not None and target.endpoint is not None:
             # Of several prefixes, the message names the wire's main one.
-            prefix = target.wire.prefixes[0].rstrip("/")
-            best = next(
-                (c for c in candidates if (c.base, c.lead) == (prefix, candidate.lead)), candidate
-            )
+            main = (target.wire.prefixes[0].rstrip("/"), candidate.lead)
+            best = next((c for c in candidates if (c.base, c.lead) == main), candidate)
             return _not_found(target.wire, wrong_base_message(call, best))
     return None
 

@@ -25,8 +25,7 @@ from scenarios_app.wire.errors import WireError
 
 
 class Resource(msgspec.Struct, frozen=True):
-    """A stored resource. All its times are in seconds since the epoch; `ordinal` is the number of
-    the creating request in its session."""
+    """A stored resource; times are in Unix seconds, `ordinal` is its request's in the session."""
 
     id: str
     created: int
@@ -37,8 +36,7 @@ ResourceT = TypeVar("ResourceT", bound=Resource)
 
 
 class ResourceFields(msgspec.Struct, frozen=True, kw_only=True):
-    """A request about resources: the name of one, or a page of all; and the stored ones, once
-    loaded."""
+    """A request about resources: the name of one, or a page of all; and those that are loaded."""
 
     name: str = ""
     page: Any = None
@@ -135,8 +133,7 @@ class ResourceKind(Generic[ResourceT]):
         hooks: ArchiveHooks | None = None,
         **options: Any,
     ) -> Endpoint:
-        """Return an endpoint that shows the current resource, and stores it if it is new or
-        changed."""
+        """Return an endpoint that shows the current resource, and stores a new or changed one."""
 
         def compute(request: CanonicalRequest, context: ComputeContext) -> bytes:
             resource, own = current(request, context), request.own

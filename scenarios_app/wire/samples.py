@@ -33,8 +33,7 @@ class SampleRequest(msgspec.Struct, frozen=True):
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """The conversation without its system prompt, with filler exchanges before the user's
-        message so that the next answer is that of `turn`."""
+        """The conversation without system prompt; fillers before it make `turn` the next one."""
         if self.conversation:
             return self.conversation
         before = max(self.turn - 1 - bool(self.tool_name), 0)

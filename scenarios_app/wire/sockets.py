@@ -55,8 +55,7 @@ class ServerMessage(msgspec.Struct, frozen=True):
 
 
 class SocketLink(msgspec.Struct, frozen=True):
-    """What a call over a WebSocket knows of it: its turn, and the connection to the provider that
-    recordings use for this client."""
+    """The turn of a call over a WebSocket, and the client's connection to the recorded provider."""
 
     turn: Turn
     upstream: Any = None

@@ -1,5 +1,4 @@
-"""A provider's real API: where it is, which calls are for it, and how clients of it are
-configured."""
+"""A provider's real API: its address, the calls that are for it, and its clients' settings."""
 
 import msgspec
 

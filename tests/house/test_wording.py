@@ -46,7 +46,7 @@ ROOM_LINES: Mapping[str, int] = {
     "scenarios_app/journal": 1_317,
     "scenarios_app/models": 1_020,
     "scenarios_app/play": 1_020,
-    "scenarios_app/recording": 3_040,
+    "scenarios_app/recording": 2_767,
     "scenarios_app/serving": 5_952,
     "scenarios_app/serving/recorder": 970,
     "scenarios_app/simulate": 282,

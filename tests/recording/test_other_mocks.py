@@ -119,6 +119,14 @@ def test_mappings_of_wiremock() -> None:
     assert "Base64" in refused(mapping(response={"jsonBody": None, "base64Body": "%"}))
 
 
+def test_braces_in_an_answer_of_wiremock_stay_literal() -> None:
+    message = {**ANSWER["choices"][0]["message"], "content": "Hi {{ name }}"}
+    answer = {**ANSWER, "choices": [{**ANSWER["choices"][0], "message": message}]}
+    made = read(mapping(response={"jsonBody": answer}))
+    assert made.document["variables"] == {"braces": "{{"}
+    assert made.document["steps"][0]["produce"]["text"] == "Hi {{ braces }} name }}"
+
+
 def test_wiremock_body_with_a_lone_surrogate_is_imported() -> None:
     request = {"method": "POST", "url": "/v1/chat/completions"}
     request |= {"bodyPatterns": [{"equalTo": "\ud800"}]}

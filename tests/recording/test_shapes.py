@@ -19,6 +19,11 @@ def told(recorded: Shape, today: Shape) -> list[tuple[str, str]]:
     return [(one.kind, one.place) for one in shape_differences(recorded, today)]
 
 
+def test_types_that_share_only_null_are_changed() -> None:
+    recorded, today = whole([{"a": None}, {"a": "x"}]), whole([{"a": None}, {"a": 1}])
+    assert told(recorded, today) == [("changed", "body[].a")]
+
+
 def test_other_words_have_the_same_shape() -> None:
     one = {"id": "a", "choices": [{"text": "x"}], "usage": {"n": 1}}
     other = {"id": "b", "choices": [{"text": "y"}, {"text": "z"}], "usage": {"n": 2.5}}

@@ -1,11 +1,10 @@
-"""Importers of other tools' recordings, one module per format, and the detection of a file's
-format."""
+"""Importers of other tools' recordings, one module per format, and how a file's format is found."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from scenarios_app.engine.document.source_text import YAML
 from scenarios_app.engine.recorded.requests import depth_of
@@ -22,6 +21,7 @@ from scenarios_app.recording.importers import (
     websocket,
     wiremock,
 )
+from scenarios_app.recording.importers.reader import FileValue
 
 MAX_DEPTH: Final = 100
 MAX_FILE_BYTES: Final = 20_000_000
@@ -29,8 +29,6 @@ MAX_INTERACTIONS: Final = 5_000
 LINES: Final = frozenset({".jsonl", ".ndjson"})
 SUFFIXES: Final = YAML | LINES | {".har"}
 """Suffixes of files that can only be recordings."""
-
-Interactions: TypeAlias = Callable[..., Iterable[Interaction | str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +38,8 @@ class Format:
 
     title: str
     fits: Callable[[Any], bool]
-    read_interactions: Interactions | None = None
-    read_document: Callable[..., Conversion] | None = None
+    read_interactions: Callable[[FileValue], Iterable[Interaction | str]] | None = None
+    read_document: Callable[[str, FileValue], Conversion] | None = None
 
 
 FORMATS: Final[tuple[Format, ...]] = (
@@ -61,19 +59,18 @@ class Recording:
     """A file of a known format, decoded."""
 
     format: Format
-    value: Any
-    source: str
+    value: FileValue
 
     def convert(self, name: str) -> Conversion:
         """Return the scenario document under this name; raises DocumentError."""
         if self.format.read_document is not None:
-            conversion = self.format.read_document(name, self.value, source=self.source)
+            conversion = self.format.read_document(name, self.value)
             if conversion.steps > MAX_INTERACTIONS:
                 raise self._too_many()
             return conversion
         notes: list[str] = []
-        document = to_document(name, self._interactions(notes))
-        return Conversion(document.document, (*notes, *document.notes))
+        conversion = to_document(name, self._interactions(notes))
+        return Conversion(conversion.document, (*notes, *conversion.notes))
 
     def interactions(self) -> list[Interaction]:
         """Return the interactions, empty for a format without bytes; raises DocumentError."""
@@ -81,7 +78,8 @@ class Recording:
 
     def _interactions(self, notes: list[str]) -> list[Interaction]:
         interactions: list[Interaction] = []
-        for entry in self._entries():
+        read = self.format.read_interactions
+        for entry in () if read is None else read(self.value):
             if isinstance(entry, str):
                 notes.append(entry)
                 continue
@@ -90,12 +88,8 @@ class Recording:
                 raise self._too_many()
         return interactions
 
-    def _entries(self) -> Iterator[Interaction | str]:
-        read = self.format.read_interactions
-        return iter(() if read is None else read(self.value, source=self.source))
-
     def _too_many(self) -> DocumentError:
-        return _error(self.source, f"holds more than {MAX_INTERACTIONS} interactions")
+        return self.value.error(f"holds more than {MAX_INTERACTIONS} interactions")
 
 
 def decode_recording(data: bytes, *, source: str) -> Recording | None:
@@ -109,8 +103,8 @@ def decode_recording(data: bytes, *, source: str) -> Recording | None:
             return None
         raise _error(source, f"is larger than {MAX_FILE_BYTES // 1_000_000} MB")
     value = _decode_file(data, suffix, source)
-    matching_format = next((form for form in FORMATS if form.fits(value)), None)
-    return None if matching_format is None else Recording(matching_format, value, source)
+    formats = (Recording(form, FileValue(value, source)) for form in FORMATS if form.fits(value))
+    return next(formats, None)
 
 
 def scenario_name(source: str) -> str:
@@ -140,9 +134,8 @@ def _decode_file(data: bytes, suffix: str, source: str) -> Any:
     if suffix in LINES:
         return _lines(data, source)
     try:
-        return _check_depth(
-            json.loads(_text(data, source), parse_constant=_reject_constant), source
-        )
+        value = json.loads(_text(data, source), parse_constant=_reject_constant)
+        return _check_depth(value, source)
     except RecursionError:
         raise _error(source, f"nested deeper than {MAX_DEPTH} levels") from None
     except ValueError as error:

@@ -1,5 +1,4 @@
-"""Reads fixtures of aimock (npm): `{"fixtures": [{"match", "response"}]}`; the first match
-answers."""
+"""Reads aimock's fixtures, `{"fixtures": [{"match", "response"}]}`; the first match answers."""
 
 import json
 from collections.abc import Iterator
@@ -8,6 +7,7 @@ from typing import Any, Final
 from scenarios_app.engine.canonical import Json
 from scenarios_app.recording.document import Conversion, make_conversion
 from scenarios_app.recording.importers.reader import FileValue
+from scenarios_app.wire.decoded import parse_json
 
 _FINISHES: Final = ("stop", "length", "tool_calls", "content_filter")
 _SUPPORTED_KEYS: Final = frozenset(
@@ -30,11 +30,11 @@ def fits(value: Any) -> bool:
     )
 
 
-def read(name: str, value: Any, *, source: str = "") -> Conversion:
+def read(name: str, file: FileValue) -> Conversion:
     """Return the document of the fixtures; raises DocumentError."""
     steps: list[dict[str, Any]] = []
     notes: list[str] = []
-    for number, fixture in enumerate(FileValue(value, source).at("fixtures").items(), start=1):
+    for number, fixture in enumerate(file.at("fixtures").items(), start=1):
         match = fixture.maybe("match")
         answer = _produce(fixture.at("response"))
         if answer is None:
@@ -75,13 +75,10 @@ def _match(match: FileValue) -> Iterator[tuple[str, Json]]:
         yield "model", match.at("model").text()
     if match.at("toolName").is_present:
         yield "tools", [match.at("toolName").text()]
-    results: list[Json] = []
     if match.at("toolCallId").is_present:
-        results.append({"tool_call_id": match.at("toolCallId").text()})
+        yield "tool_results", [{"tool_call_id": match.at("toolCallId").text()}]
     elif match.at("hasToolResult").value is True:
-        results.append({"regex": "^"})
-    if results:
-        yield "tool_results", results
+        yield "tool_results", [{"regex": "^"}]
 
 
 def _produce(response: FileValue) -> dict[str, Any] | None:
@@ -92,9 +89,7 @@ def _produce(response: FileValue) -> dict[str, Any] | None:
             data = [{"object": "embedding", "index": 0, "embedding": numbers}]
             return {"raw": {"body": {"object": "list", "data": data, "model": "", "usage": {}}}}
         case {"blocks": list()}:
-            produce: dict[str, Any] = {
-                "parts": [_block(one) for one in response.at("blocks").items()]
-            }
+            produce: dict[str, Any] = {"parts": list(map(_block, response.at("blocks").items()))}
         case {"content": _} | {"toolCalls": _}:
             produce = dict(_produce_items(response))
         case _:
@@ -103,14 +98,14 @@ def _produce(response: FileValue) -> dict[str, Any] | None:
     if reason in _FINISHES:
         produce["finish_reason"] = reason
     usage = response.at("usage").value
-    counted = {
-        key: next((usage[n] for n in names if isinstance(usage.get(n), int)), None)
+    # Of several names the first counts.
+    counts = {
+        key: usage[name]
         for key, names in _USAGE.items()
-        if isinstance(usage, dict)
+        for name in reversed(names)
+        if isinstance(usage, dict) and isinstance(usage.get(name), int)
     }
-    if known_counts := {key: count for key, count in counted.items() if count is not None}:
-        produce["usage"] = known_counts
-    return produce
+    return {**produce, "usage": counts} if counts else produce
 
 
 def _produce_items(response: FileValue) -> Iterator[tuple[str, Json]]:
@@ -123,19 +118,14 @@ def _produce_items(response: FileValue) -> Iterator[tuple[str, Json]]:
     if content is not None:
         # A file may hold the object that the text is JSON of.
         yield "text", content if isinstance(content, str) else json.dumps(content)
-    calls: list[Json] = [_call(call) for call in response.at("toolCalls").items()]
-    if calls:
-        yield "tool_calls", calls
+    if calls := list(map(_call, response.at("toolCalls").items())):
+        yield "tool_calls", [*calls]
 
 
 def _call(call: FileValue) -> dict[str, Json]:
     arguments = call.at("arguments").value
-    if isinstance(arguments, str):
-        try:
-            read = json.loads(arguments)
-        except (ValueError, RecursionError):
-            read = arguments
-        arguments = read if isinstance(read, dict) else arguments
+    if isinstance(arguments, str) and isinstance(read := parse_json(arguments), dict):
+        arguments = read
     tool_call: dict[str, Json] = {"name": call.at("name").text()}
     if isinstance(call.at("id").value, str):
         tool_call["id"] = call.at("id").text()

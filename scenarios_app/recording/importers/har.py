@@ -18,9 +18,9 @@ def fits(value: Any) -> bool:
     )
 
 
-def read(value: Any, *, source: str = "") -> Iterator[Interaction | str]:
+def read(archive: FileValue) -> Iterator[Interaction | str]:
     """Yield the interactions, and a note for each entry that is left out; raises DocumentError."""
-    for entry in FileValue(value, source).at("log").at("entries").items():
+    for entry in archive.at("log").at("entries").items():
         request, response = entry.at("request"), entry.at("response")
         method, url = request.at("method").text().upper(), request.at("url").text()
         status = response.at("status")
@@ -30,37 +30,26 @@ def read(value: Any, *, source: str = "") -> Iterator[Interaction | str]:
             yield f"left out: {method} {url}: {_NO_ANSWER}"
             continue
         try:
-            yield _interaction(method, url, request=request, response=response, entry=entry)
+            yield _interaction(method, url, entry=entry)
         except UnreadableBody as error:
             raise entry.error(str(error)) from None
 
 
-def _interaction(
-    method: str, url: str, *, request: FileValue, response: FileValue, entry: FileValue
-) -> Interaction:
-    posted = request.maybe("postData").maybe("text")
+def _interaction(method: str, url: str, *, entry: FileValue) -> Interaction:
+    request, response = entry.at("request"), entry.at("response")
+    posted = request.maybe("postData").maybe("text").data()
     content = response.maybe("content")
     text = content.maybe("text")
-    if content.maybe("encoding").value == "base64":
-        body = decode_base64(text.text()) if text.is_present else b""
-    else:
-        body = text.data() if text.is_present else b""
+    is_encoded = text.is_present and content.maybe("encoding").value == "base64"
+    body = decode_base64(text.text()) if is_encoded else text.data()
     size = content.maybe("size").value
     notes = (_CUT,) if not body and isinstance(size, int) and size > 0 else ()
     # `wait` is the time until the first byte of the response.
     waited = entry.maybe("timings").maybe("wait").value
     at = float(waited) if isinstance(waited, int | float) and waited > 0 else 0.0
+    status, headers = response.at("status").status(), read_headers(response.maybe("headers"))
     return Interaction(
-        RecordedRequest(
-            method,
-            url,
-            read_headers(request.maybe("headers")),
-            posted.data() if posted.is_present else b"",
-        ),
-        RecordedResponse(
-            status=response.at("status").status(),
-            headers=read_headers(response.maybe("headers")),
-            chunks=((round(at, 3), body),) if body else (),
-        ),
+        RecordedRequest(method, url, read_headers(request.maybe("headers")), posted),
+        RecordedResponse.whole(status, headers, body, at=round(at, 3)),
         notes,
     )

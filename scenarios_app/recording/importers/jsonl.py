@@ -4,10 +4,10 @@ conversations for fine-tuning.
 Requests without a host get a path only: the wire that has the path decides the provider.
 """
 
-import json
-from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, TypeGuard
 
+from scenarios_app.engine.canonical import text_or_json
 from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
 from scenarios_app.recording.importers.reader import FileValue, read_headers
 
@@ -20,6 +20,7 @@ _ENCODED_AGAIN: Final = "the log has no bytes of the answer: it is written anew"
 _NO_REQUEST: Final = "left out: line {}: an answer whose request is not in the file"
 _NO_ANSWER: Final = "left out: line {}: a request whose answer is not in the file"
 
+_STATUSES: Final = ("status_code", "status", "statusCode")
 _TOO_LARGE: Final = (
     "the requests of the conversations up to here have more than "
     f"{MAX_CONVERSATION_BYTES // 1_000_000} MB, since each repeats the messages before it: "
@@ -36,13 +37,13 @@ def fits(value: Any) -> bool:
     )
 
 
-def read(value: Sequence[Any], *, source: str = "") -> Iterator[Interaction | str]:
+def read(file: FileValue) -> Iterator[Interaction | str]:
     """Yield the interactions, and notes on lines that are left out; raises DocumentError."""
     requests: dict[str, tuple[int, FileValue]] = {}
     responses: dict[str, tuple[int, FileValue]] = {}
     conversation_bytes = 0
-    for number, line in enumerate(value, start=1):
-        place = FileValue(line, source, (f"line {number}",))
+    for number, line in enumerate(file.value, start=1):
+        place = FileValue(line, file.source, (f"line {number}",))
         match _kind_of_line(line):
             case "call":
                 yield _logged_call(place)
@@ -78,19 +79,16 @@ def _kind_of_line(line: dict[str, Any]) -> str:
 
 
 def _logged_call(place: FileValue) -> Interaction:
-    """Return a logged request with its response; each is a body, or an object with the body in
-    it."""
-    request = place.at("request")
-    answer = place.at("response") if place.maybe("response").is_present else place.at("answer")
+    """Return a logged request and its response: bodies, or objects with the bodies in them."""
+    request, answer = place.at("request"), place.first("response", "answer")
     around = request.value if isinstance(request.value, dict) and "body" in request.value else {}
     body = request.at("body") if around else request
-    url = _first_text(around, place.value, "url", "uri", "path", "endpoint") or _likely_path(
-        body.value
-    )
+    holders = (around, place.object())
+    url = _first_text(holders, "url", "uri", "path", "endpoint") or _likely_path(body.value)
     query = place.maybe("query").value
     if isinstance(query, str) and query and "?" not in url:
         url = f"{url}?{query}"
-    method = _first_text(around, place.value, "method") or "POST"
+    method = _first_text(holders, "method") or "POST"
     headers = read_headers(request.at("headers")) if around else ()
     return Interaction(
         RecordedRequest(method.upper(), url, headers, _encode(body.value)),
@@ -104,28 +102,14 @@ def _response(answer: FileValue, place: FileValue) -> RecordedResponse:
     body = answer.value
     if "body" in around and not {"id", "object", "choices", "candidates"} & {*around}:
         body = around["body"]
-    status = next(
-        (
-            holder[key]
-            for holder in (around, place.value)
-            for key in _STATUSES
-            if _is_status(holder.get(key))
-        ),
-        200,
-    )
-    headers = (
-        read_headers(answer.at("headers")) if isinstance(around.get("headers"), dict | list) else ()
-    )
-    if not headers:
-        headers = read_headers(place.maybe("headers"))
-    data = _encode(body)
-    return RecordedResponse(int(status), headers, ((0.0, data),) if data else ())
+    statuses = (holder.get(key) for holder in (around, place.object()) for key in _STATUSES)
+    has_headers = isinstance(around.get("headers"), dict | list)
+    headers = read_headers(answer.at("headers")) if has_headers else ()
+    headers = headers or read_headers(place.maybe("headers"))
+    return RecordedResponse.whole(next(filter(_is_status, statuses), 200), headers, _encode(body))
 
 
-_STATUSES: Final = ("status_code", "status", "statusCode")
-
-
-def _is_status(value: Any) -> bool:
+def _is_status(value: Any) -> TypeGuard[int]:
     return isinstance(value, int) and 200 <= value <= 599
 
 
@@ -143,46 +127,36 @@ def _conversation(place: FileValue) -> Iterator[Interaction]:
         message_fields = {key: value for key, value in message.items() if key != "weight"}
         message = {"content": None, **message_fields}
         choice = {"index": 0, "message": message, "finish_reason": reason}
-        answer: dict[str, Any] = {
-            "id": f"chatcmpl-{number}",
-            "object": "chat.completion",
-            "created": 0,
-        }
-        yield Interaction(
-            RecordedRequest("POST", _CHAT, (), _encode(request)),
-            RecordedResponse(
-                200, (), ((0.0, _encode({**answer, "model": model, "choices": [choice]})),)
-            ),
-            (_ENCODED_AGAIN,),
-        )
+        head = {"id": f"chatcmpl-{number}", "object": "chat.completion", "created": 0}
+        yield _encoded_interaction(_CHAT, request, {**head, "model": model, "choices": [choice]})
 
 
 def _batch_interaction(request: FileValue, response_line: FileValue) -> Interaction:
     if request.maybe("params").is_present:
         result = response_line.at("result")
-        body, status = result.maybe("message").value, 200
-        if body is None:
-            body, status = result.maybe("error").value, 400
-        url, sent = _MESSAGES, request.at("params").value
-    else:
-        response = response_line.at("response")
-        code = response.maybe("status_code").value
-        body, status = response.maybe("body").value, code if _is_status(code) else 200
-        url = request.at("url").text()
-        sent = request.at("body").value
+        body = result.first("message", "error").value
+        status = 200 if result.maybe("message").is_present else 400
+        return _encoded_interaction(_MESSAGES, request.at("params").value, body, status=status)
+    response, url = response_line.at("response"), request.at("url").text()
+    code = response.maybe("status_code").value
+    status = code if _is_status(code) else 200
+    body = response.maybe("body").value
+    return _encoded_interaction(url, request.at("body").value, body, status=status)
+
+
+def _encoded_interaction(url: str, sent: Any, answer: Any, *, status: int = 200) -> Interaction:
+    """Return an interaction whose bytes are not in the file."""
     return Interaction(
         RecordedRequest("POST", url, (), _encode(sent)),
-        RecordedResponse(status, (), ((0.0, _encode(body)),)),
+        RecordedResponse.whole(status, (), _encode(answer)),
         (_ENCODED_AGAIN,),
     )
 
 
-def _first_text(*holders_and_keys: Any) -> str:
+def _first_text(holders: Iterable[dict[str, Any]], *keys: str) -> str:
     """Return the first text that one of the objects has at one of the keys, or ""."""
-    holders = [one for one in holders_and_keys if isinstance(one, dict)]
-    keys = [one for one in holders_and_keys if isinstance(one, str)]
-    texts = (holder[key] for holder in holders for key in keys if isinstance(holder.get(key), str))
-    return next(texts, "")
+    values = (holder.get(key) for holder in holders for key in keys)
+    return next((value for value in values if isinstance(value, str)), "")
 
 
 def _likely_path(body: Any) -> str:
@@ -204,8 +178,4 @@ def _likely_path(body: Any) -> str:
 def _encode(value: Any) -> bytes:
     if value is None:
         return b""
-    if isinstance(value, str):
-        return value.encode("utf-8", "surrogatepass")
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(
-        "utf-8", "surrogatepass"
-    )
+    return text_or_json(value).encode("utf-8", "surrogatepass")

@@ -1,23 +1,16 @@
-"""Reads OTLP traces in JSON whose spans have attributes of OpenTelemetry's GenAI conventions:
-conversations with models, without the bytes."""
+"""Reads conversations, without bytes, from OTLP traces in JSON with OpenTelemetry's attributes."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from scenarios_app.engine.canonical import Json, text_or_json
-from scenarios_app.recording.document import (
-    Conversion,
-    Turn,
-    conversation_match,
-    expected_tools,
-    make_conversion,
-    turn_of,
-)
+from scenarios_app.recording.document import Conversion, expected_tools, make_conversion
 from scenarios_app.recording.importers.reader import FileValue
 from scenarios_app.wire.decoded import DecodedChoice, DecodedResponse, dict_items, parse_json
 from scenarios_app.wire.registry import providers, wires
 
 _OPERATIONS: Final = ("chat", "generate_content", "text_completion")
+_INPUT, _OUTPUT = "gen_ai.input.messages", "gen_ai.output.messages"
 # The digits of a 64-bit number.
 _MAX_DIGITS: Final = 19
 _FINISHES: Final = {
@@ -38,10 +31,10 @@ def fits(value: Any) -> bool:
     return isinstance(value, dict) and isinstance(value.get("resourceSpans"), list)
 
 
-def read(name: str, value: Any, *, source: str = "") -> Conversion:
+def read(name: str, file: FileValue) -> Conversion:
     """Return the document of the model spans, ordered by their start; raises DocumentError."""
-    traces = value if isinstance(value, list) else [value]
-    spans = [span for trace in traces for span in _spans(FileValue(trace, source))]
+    traces = file.value if isinstance(file.value, list) else [file.value]
+    spans = [span for trace in traces for span in _spans(FileValue(trace, file.source))]
     spans.sort(key=_start_time)
     results = _results(spans)
     provider_names = _provider_names()
@@ -59,16 +52,17 @@ def read(name: str, value: Any, *, source: str = "") -> Conversion:
             continue
         turns = list(_turns(attributes))
         system = attributes.get("gen_ai.provider.name") or attributes.get("gen_ai.system") or ""
-        match = conversation_match(
-            turns,
-            provider=provider_names.get(str(system), ""),
-            model=str(attributes.get("gen_ai.request.model") or ""),
-        )
+        match: dict[str, Json] = {
+            "provider": provider_names.get(str(system), ""),
+            "model": str(attributes.get("gen_ai.request.model") or ""),
+            "messages": _conditions(turns),
+        }
+        match = {key: value for key, value in match.items() if value}
         step: dict[str, Any] = {"match": match, "produce": decoded.document()}
         if offered := _offered_tools(attributes):
             step["expect"] = expected_tools(offered)
         if turns:
-            step["turn"] = turn_of(turns)
+            step["turn"] = 1 + sum(role == "assistant" for role, _ in turns)
         steps.append(step)
     return make_conversion(name, steps, notes)
 
@@ -104,39 +98,30 @@ def _results(spans: Iterable[FileValue]) -> dict[str, Json]:
     results: dict[str, Json] = {}
     for span in spans:
         attributes = _attributes(span)
-        for message in _messages(attributes, "gen_ai.input.messages"):
+        for message in _messages(attributes, _INPUT):
             for part in dict_items(message.get("parts")):
-                text = _result_text(part)
-                if text is not None and isinstance(part.get("id"), str):
-                    repeated.setdefault(part["id"], text)
-        id, result = (
-            attributes.get("gen_ai.tool.call.id"),
-            attributes.get("gen_ai.tool.call.result"),
-        )
+                result = _result(part)
+                if result is not None and isinstance(part.get("id"), str):
+                    repeated.setdefault(part["id"], text_or_json(result))
+        id, result = (attributes.get(f"gen_ai.tool.call.{key}") for key in ("id", "result"))
         if isinstance(id, str) and result is not None:
             duration = _nanoseconds(span, "endTimeUnixNano") - _start_time(span)
             failed = {"is_error": True} if attributes.get("error.type") else {}
-            results[id] = {
-                "text": result if isinstance(result, str) else text_or_json(result),
-                **failed,
-                "ms": max(0, round(duration / 1_000_000)),
-            }
+            ms = max(0, round(duration / 1_000_000))
+            results[id] = {"text": text_or_json(result), **failed, "ms": ms}
     return repeated | results
 
 
-def _result_text(part: Mapping[str, Any]) -> str | None:
+def _result(part: Mapping[str, Any]) -> Any:
     """Return the tool result in a part of a message, or None."""
-    if part.get("type") != "tool_call_response":
-        return None
-    result = part.get("response", part.get("result"))
-    return result if isinstance(result, str) or result is None else text_or_json(result)
+    is_result = part.get("type") == "tool_call_response"
+    return part.get("response", part.get("result")) if is_result else None
 
 
 def _offered_tools(attributes: Mapping[str, Any]) -> list[str]:
     """Return the names of the tools that a model was offered."""
-    value = attributes.get("gen_ai.tool.definitions")
-    listed = dict_items(parse_json(value) if isinstance(value, str) else value)
-    return [one["name"] for one in listed if isinstance(one.get("name"), str) and one["name"]]
+    names = (tool.get("name") for tool in _objects(attributes.get("gen_ai.tool.definitions")))
+    return [name for name in names if isinstance(name, str) and name]
 
 
 def _attributes(span: FileValue) -> dict[str, Any]:
@@ -178,47 +163,53 @@ def _whole_number(value: Any) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def _messages(attributes: dict[str, Any], *keys: str) -> list[dict[str, Any]]:
-    """Return the messages of the first of these attributes that has any; a value may be JSON
-    text."""
-    for key in keys:
-        value = attributes.get(key)
-        value = parse_json(value) if isinstance(value, str) else value
-        if messages := dict_items(value):
-            return list(messages)
+def _objects(value: Any) -> list[dict[str, Any]]:
+    """Return the objects of a list, which may be JSON text."""
+    return list(dict_items(parse_json(value) if isinstance(value, str) else value))
+
+
+def _messages(attributes: dict[str, Any], key: str) -> list[dict[str, Any]]:
+    """Return the messages of an attribute."""
+    if messages := _objects(attributes.get(key)):
+        return messages
     # Some instrumentations use numbered attributes: gen_ai.prompt.0.role.
-    stem = "gen_ai.completion" if "gen_ai.output.messages" in keys else "gen_ai.prompt"
+    stem = "gen_ai.completion" if key == _OUTPUT else "gen_ai.prompt"
+    fields = ("role", "content", "finish_reason")
     numbered = (
-        {
-            field: attributes[f"{stem}.{number}.{field}"]
-            for field in ("role", "content", "finish_reason")
-            if f"{stem}.{number}.{field}" in attributes
-        }
-        for number in range(_MAX_NUMBERED_MESSAGES)
+        {field: attributes[key] for field in fields if (key := f"{stem}.{n}.{field}") in attributes}
+        for n in range(_MAX_NUMBERED_MESSAGES)
     )
-    return [message for message in numbered if message]
+    return list(filter(None, numbered))
 
 
-def _turns(attributes: dict[str, Any]) -> Iterator[Turn]:
-    for message in _messages(attributes, "gen_ai.input.messages"):
-        texts: list[str] = []
-        role = str(message.get("role") or "user")
-        content = message.get("content")
-        if isinstance(content, str):
-            texts.append(content)
+def _conditions(turns: Sequence[tuple[str, str]]) -> list[Json]:
+    """Return conditions on the last user message, and on the tool result after it, if any."""
+    question = [turn for turn in turns if turn[0] == "user"][-1:]
+    result = [turn for turn in turns[-1:] if turn[0] == "tool"]
+    return [
+        {"role": role, "which": "last", "equals": text}
+        for role, text in (*question, *result)
+        if text
+    ]
+
+
+def _turns(attributes: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the role and the text, or the tool's result, of each message of a request."""
+    for message in _messages(attributes, _INPUT):
+        role, texts = str(message.get("role") or "user"), [message.get("content")]
         for part in dict_items(message.get("parts")):
-            if part.get("type") == "text" and isinstance(part.get("content"), str):
-                texts.append(part["content"])
+            if part.get("type") == "text":
+                texts.append(part.get("content"))
             elif part.get("type") == "tool_call_response":
-                role, result = "tool", part.get("response", part.get("result"))
-                texts.append(result if isinstance(result, str) else "")
-        yield Turn(role, "\n".join(filter(None, texts)))
+                role = "tool"
+                texts.append(_result(part))
+        yield role, "\n".join(text for text in texts if text and isinstance(text, str))
 
 
 def _decode_response(
     attributes: dict[str, Any], results: Mapping[str, Json]
 ) -> DecodedResponse | None:
-    choices = [_content(one, results) for one in _messages(attributes, "gen_ai.output.messages")]
+    choices = [_content(one, results) for one in _messages(attributes, _OUTPUT)]
     if not choices:
         return None
     reasons = attributes.get("gen_ai.response.finish_reasons")

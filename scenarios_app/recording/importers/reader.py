@@ -1,6 +1,6 @@
 """Reads foreign JSON and YAML value by value; errors name the location in the file."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,11 @@ class FileValue:
         """Return the member of an object; missing for any other value."""
         value = self.value.get(key) if isinstance(self.value, dict) else None
         return FileValue(value, self.source, (*self.loc, key))
+
+    def first(self, *keys: str) -> "FileValue":
+        """Return the member of an object at the first of these keys that it has."""
+        members = list(map(self.maybe, keys))
+        return next((member for member in members if member.is_present), members[-1])
 
     @property
     def is_present(self) -> bool:
@@ -47,8 +52,10 @@ class FileValue:
         raise self.type_error("a text")
 
     def data(self) -> bytes:
-        """Return a text or bytes as bytes."""
+        """Return a text or bytes as bytes; none if it is missing."""
         match self.value:
+            case None:
+                return b""
             case str(text):
                 return text.encode("utf-8", "surrogatepass")
             case bytes(data):
@@ -80,35 +87,25 @@ class FileValue:
 
 
 def read_headers(place: FileValue) -> tuple[tuple[str, str], ...]:
-    """Return headers as pairs of name and value. They may be an object of values or lists, a list
-    of pairs, or a list of objects with name and value."""
+    """Return headers, given as an object of values or lists, as pairs, or as names with values."""
     match place.value:
         case None:
             return ()
-        case dict():
-            return tuple(_headers_of_object(place))
+        case dict(headers):
+            return tuple(
+                (str(name), _header_text(one, place))
+                for name, value in headers.items()
+                for one in (value if isinstance(value, list) else [value])
+            )
         case list():
-            return tuple(_header_of_pair(item) for item in place.items())
+            return tuple(map(_header_of_pair, place.items()))
         case _:
             raise place.type_error("headers: an object or a list")
 
 
-def headers_by_name(headers: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
-    """Return the first value of each header by its lower-case name."""
-    return {name.lower(): value for name, value in reversed(headers)}
-
-
-def _headers_of_object(place: FileValue) -> Iterator[tuple[str, str]]:
-    for name, value in place.object().items():
-        for one in value if isinstance(value, list) else [value]:
-            yield str(name), _header_text(one, place)
-
-
 def _header_of_pair(place: FileValue) -> tuple[str, str]:
     match place.value:
-        case [name, value]:
-            return _header_text(name, place), _header_text(value, place)
-        case {"name": name, "value": value}:
+        case [name, value] | {"name": name, "value": value}:
             return _header_text(name, place), _header_text(value, place)
         case _:
             raise place.type_error("a header: its name and its value")

@@ -19,9 +19,8 @@ def fits(value: Any) -> bool:
     return isinstance(value, dict) and {"trace_id", "model_calls", "events"} <= value.keys()
 
 
-def read(name: str, value: Any, *, source: str = "") -> Conversion:
+def read(name: str, trace: FileValue) -> Conversion:
     """Return the document of the successful model calls; raises DocumentError."""
-    trace = FileValue(value, source)
     results = _tool_outcomes(dict_items(trace.at("events").value))
     steps: list[dict[str, Any]] = []
     notes = [_NO_TEXT]
@@ -32,19 +31,15 @@ def read(name: str, value: Any, *, source: str = "") -> Conversion:
         if call.at("code").is_present:
             notes.append(_FAILED.format(call.at("number").value, call.at("code").value))
             continue
-        match: dict[str, Json] = {}
-        if results_text:
-            match["messages"] = [
-                {"role": "tool", "which": "any", "equals": text} for text in results_text
-            ]
+        conditions = [{"role": "tool", "which": "any", "equals": text} for text in results_text]
+        match = {"messages": conditions} if conditions else {}
         decoded = _decode_response(call, results)
         step: dict[str, Any] = {"match": match, "produce": decoded.document()}
         if offered := [tool.text() for tool in call.at("tools").items()]:
             step["expect"] = expected_tools(offered)
         steps.append(step)
-        called = [
-            get_nested(part, "tool_call", "id") for part in dict_items(call.at("parts").value)
-        ]
+        parts = dict_items(call.at("parts").value)
+        called = [get_nested(part, "tool_call", "id") for part in parts]
         call_results = [results[id] for id in called if isinstance(id, str) and id in results]
         results_text = [one.text for one in call_results if one.text is not None]
         notes += [_CUT.format(one.id) for one in call_results if one.text is None]
@@ -53,8 +48,7 @@ def read(name: str, value: Any, *, source: str = "") -> Conversion:
 
 @dataclass(slots=True)
 class _ToolOutcome:
-    """The outcome of a tool call in the events. `text` is None if they have only its beginning;
-    `code` says why the tool gave no result."""
+    """A tool call's outcome; `text` is None if it is cut, `code` says why there is no result."""
 
     id: str
     text: str | None
@@ -96,15 +90,11 @@ def _decode_response(call: FileValue, results: Mapping[str, _ToolOutcome]) -> De
     content = DecodedChoice(finish=str(call.at("finish_reason").value or ""))
     for part in dict_items(call.at("parts").value):
         if isinstance(part.get("tool_call"), dict):
-            made_call = part["tool_call"]
-            id = made_call.get("id")
-            result = results.get(id) if isinstance(id, str) else None
-            content.call(
-                made_call.get("name"),
-                made_call.get("arguments"),
-                id=id,
-                result=result.document() if result else None,
-            )
+            tool_call = part["tool_call"]
+            id, name = tool_call.get("id"), tool_call.get("name")
+            outcome = results.get(id) if isinstance(id, str) else None
+            result = outcome.document() if outcome else None
+            content.call(name, tool_call.get("arguments"), id=id, result=result)
         elif "text" in part:
             content.text(part["text"])
         else:

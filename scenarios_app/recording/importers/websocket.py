@@ -9,7 +9,6 @@ from scenarios_app.recording import Interaction, RecordedRequest
 from scenarios_app.recording.importers.reader import FileValue
 from scenarios_app.recording.messages import AnswerMessages
 from scenarios_app.wire.openai.responses.messages import read_server_message
-from scenarios_app.wire.sockets import ServerMessage
 
 _URL: Final = "https://api.openai.com/v1/responses"
 _CREATE: Final = "response.create"
@@ -37,35 +36,25 @@ def fits(value: Any) -> bool:
     return isinstance(first, dict) and "direction" in first
 
 
-def read(value: Any, *, source: str = "") -> Iterator[Interaction | str]:
+def read(cassette: FileValue) -> Iterator[Interaction | str]:
     """Yield the interactions, and a note for each message left out; raises DocumentError."""
     turns: list[_Turn] = []
-    for message in FileValue(value, source).at("interactions").items():
+    for message in cassette.at("interactions").items():
         direction, data = message.at("direction").text(), message.maybe("data")
         kind = data.maybe("type").value
         if direction == "sent" and kind == _CREATE:
             turns.append(_Turn(data.object()))
         elif direction == "received":
-            received = _server_message(data)
-            answered = _find_open(turns, received.stream_id)
+            text = json.dumps(data.object(), ensure_ascii=False)
+            received = read_server_message(text.encode())
+            lane = (turn for turn in turns if turn.fields.get("stream_id") == received.stream_id)
+            answered = next((turn.answer for turn in lane if not turn.answer.is_whole), None)
             if answered is None:
                 yield f"left out: a received {kind!r} that answers no {_CREATE!r}"
             else:
-                answered.answer.add(0.0, received)
+                answered.add(0.0, received)
         elif direction == "sent":
             yield f"left out: a sent {kind!r}"
         elif direction != "closed":
             raise message.at("direction").type_error("'sent', 'received' or 'closed'")
     yield from (turn.interaction() for turn in turns)
-
-
-def _server_message(data: FileValue) -> ServerMessage:
-    return read_server_message(json.dumps(data.object(), ensure_ascii=False).encode())
-
-
-def _find_open(turns: list[_Turn], stream_id: str | None) -> _Turn | None:
-    """Return the first request of a lane whose answer has not ended."""
-    for turn in turns:
-        if not turn.answer.is_whole and turn.fields.get("stream_id") == stream_id:
-            return turn
-    return None

@@ -10,7 +10,7 @@ import re2
 from scenarios_app.engine.canonical import Json
 from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
 from scenarios_app.recording.bodies import UnreadableBody, decode_base64
-from scenarios_app.recording.document import TAG, Conversion, to_step
+from scenarios_app.recording.document import TAG, Conversion, to_document
 from scenarios_app.recording.importers.reader import FileValue, read_headers
 
 _URLS: Final = ("url", "urlPath", "urlPattern", "urlPathPattern", "urlPathTemplate")
@@ -39,33 +39,37 @@ def _is_mapping(value: Any) -> bool:
     )
 
 
-def read(name: str, value: Any, *, source: str = "") -> Conversion:
+def read(name: str, file: FileValue) -> Conversion:
     """Return the document of the mappings; raises DocumentError."""
-    place = FileValue(value, source)
-    mappings = list(place.at("mappings").items()) if "mappings" in value else [place]
+    mappings = list(file.at("mappings").items()) if "mappings" in file.object() else [file]
+    document: dict[str, Any] = {"name": name, "tags": [TAG]}
     steps: list[Json] = []
     notes: list[str] = []
     for number, mapping in enumerate(sorted(mappings, key=_priority), start=1):
         problems = [f"mapping {number}: {text}" for text in _unsupported_keys(mapping)]
         request = _request(mapping.at("request"))
-        step = to_step(Interaction(request, _response(mapping.at("response"))))
-        if step is None:
-            notes.append(
-                f"left out: mapping {number}: {request.url[:200]} is no path of a provider here"
-            )
+        interaction = Interaction(request, _response(mapping.at("response")))
+        converted = to_document(name, [interaction]).document
+        if not converted["steps"]:
+            url = request.url[:200]
+            notes.append(f"left out: mapping {number}: {url} is no path of a provider here")
             continue
+        document |= converted
+        (step,) = converted["steps"]
         match = step["match"]
         if not request.body:
             # A mapping without body patterns accepts any body.
             match.pop("recorded", None)
-        if texts := list(_contained_texts(mapping.at("request"))):
+        patterns = mapping.at("request").maybe("bodyPatterns").items()
+        contained = [pattern.maybe("contains").value for pattern in patterns]
+        if texts := [text for text in contained if isinstance(text, str)]:
             match["messages"] = [{"which": "any", "contains": text} for text in texts]
         delay = mapping.at("response").maybe("fixedDelayMilliseconds").value
         if isinstance(delay, int) and delay > 0:
             step["produce"]["latency_ms"] = delay
         steps.append({**step, "consume": False})
         notes += problems
-    return Conversion({"name": name, "tags": [TAG], "steps": steps}, tuple(notes))
+    return Conversion({**document, "steps": steps}, tuple(notes))
 
 
 def _priority(mapping: FileValue) -> int:
@@ -109,16 +113,9 @@ def _body(request: FileValue) -> bytes:
         for key in ("equalToJson", "equalTo"):
             value = pattern.maybe(key).value
             if value is not None:
-                return (value if isinstance(value, str) else json.dumps(value)).encode(
-                    "utf-8", "surrogatepass"
-                )
+                text = value if isinstance(value, str) else json.dumps(value)
+                return text.encode("utf-8", "surrogatepass")
     return b""
-
-
-def _contained_texts(request: FileValue) -> Iterator[str]:
-    for pattern in request.maybe("bodyPatterns").items():
-        if isinstance(text := pattern.maybe("contains").value, str):
-            yield text
 
 
 def _response(response: FileValue) -> RecordedResponse:
@@ -131,12 +128,9 @@ def _response(response: FileValue) -> RecordedResponse:
         except UnreadableBody as error:
             raise response.error(str(error)) from None
     else:
-        body = response.at("body").data() if response.maybe("body").is_present else b""
-    return RecordedResponse(
-        status=status.status() if status.is_present else 200,
-        headers=read_headers(response.maybe("headers")),
-        chunks=((0.0, body),) if body else (),
-    )
+        body = response.maybe("body").data()
+    code = status.status() if status.is_present else 200
+    return RecordedResponse.whole(code, read_headers(response.maybe("headers")), body)
 
 
 def _unsupported_keys(mapping: FileValue) -> Iterator[str]:
@@ -145,7 +139,7 @@ def _unsupported_keys(mapping: FileValue) -> Iterator[str]:
     for pattern in request.maybe("bodyPatterns").items():
         others = {*pattern.object()} - {"equalToJson", "equalTo", "contains"}
         yield from map(_NOT_CARRIED.format, sorted(others))
-    left = {*response.object()} & {*_UNSUPPORTED_RESPONSE_KEYS} | {*mapping.object()} & {
-        *_STATE_KEYS
-    }
+    left = (response.object().keys() & _UNSUPPORTED_RESPONSE_KEYS) | (
+        mapping.object().keys() & _STATE_KEYS
+    )
     yield from map(_NOT_CARRIED.format, sorted(left))

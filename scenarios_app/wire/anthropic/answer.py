@@ -7,7 +7,6 @@ Whole responses and streams share these functions. Types from the official SDK:
 
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from scenarios_app.engine.canonical import CanonicalResponse, Json
@@ -26,9 +25,9 @@ from scenarios_app.engine.parts import (
 )
 from scenarios_app.wire.anthropic.options import AnthropicOptions
 from scenarios_app.wire.anthropic.usage import opening_usage, whole_usage
-from scenarios_app.wire.base import object_json
+from scenarios_app.wire.base import format_time, object_json
 
-_STOP_REASONS: Mapping[FinishReason, str] = {
+STOP_REASONS: Mapping[FinishReason, str] = {
     "stop": "end_turn",
     "length": "max_tokens",
     "tool_calls": "tool_use",
@@ -51,62 +50,61 @@ HOSTED_TOOLS = CODE_TOOLS | {
 }
 # Tools of documents that Anthropic lacks. Any other name may be in an instruction block.
 _UNKNOWN_TOOLS = frozenset({"file_search", "image_generation", "google_maps"})
-_WEB_SEARCH = "web_search"
 _TOOL_SEARCH = "tool_search"
 # Result types are named after their tool, except this one.
 _RESULT_TYPES = {_TOOL_SEARCH: "tool_search_tool_search_result"}
 # The types of places in documents, with their fields.
-_LOCATIONS: Mapping[SourceUnit, tuple[str, str, str]] = {
+LOCATIONS: Mapping[SourceUnit, tuple[str, str, str]] = {
     "chars": ("char_location", "start_char_index", "end_char_index"),
     "pages": ("page_location", "start_page_number", "end_page_number"),
     "blocks": ("content_block_location", "start_block_index", "end_block_index"),
 }
-# Keys at which scripts put the list of a search result.
-_LIST_KEYS = ("search_results", "results", "content")
 
 
 def render_message(response: CanonicalResponse, options: AnthropicOptions) -> dict[str, Any]:
-    """Return the whole message. Scripted metadata adds fields and may replace only the stop
-    fields."""
+    """Return the whole message. Scripted metadata adds fields and replaces only the stop fields."""
     parts = (part for choice in response.choices for part in choice.parts)
-    message = {
-        **_head_fields(response),
-        "content": [_complete_block(part) for part in parts if has_block(part)],
-        **stop_fields(response),
-        "usage": whole_usage(response, options),
-    }
-    extras = _scripted_fields(response, message)
+    content = [_complete_block(part) for part in parts if has_block(part)]
+    usage = whole_usage(response, options)
+    message = _message(response, content, stop=stop_fields(response), usage=usage)
     return {
         **message,
         **container_fields(response, options),
         **context_management_fields(options),
-        **extras,
+        **_scripted_fields(response, message),
     }
 
 
 def opening_message(response: CanonicalResponse, options: AnthropicOptions) -> dict[str, Any]:
     """Return the message at the start of a stream, without content."""
-    message = {
-        **_head_fields(response),
-        "content": [],
-        "stop_reason": None,
-        "stop_sequence": None,
-        "stop_details": None,
-        "usage": opening_usage(response, options),
+    stop, usage = dict.fromkeys(_STOP_FIELDS), opening_usage(response, options)
+    message = _message(response, [], stop=stop, usage=usage)
+    return message | _scripted_fields(response, message)
+
+
+def _message(
+    response: CanonicalResponse, content: list[Any], *, stop: Mapping[str, Json], usage: Any
+) -> dict[str, Any]:
+    return {
+        "id": f"msg_{response.id}",
+        "type": "message",
+        "role": "assistant",
+        "model": response.model,
+        "content": content,
+        **stop,
+        "usage": usage,
     }
-    return {**message, **_scripted_fields(response, message)}
 
 
 def container_fields(response: CanonicalResponse, options: AnthropicOptions) -> dict[str, Json]:
-    """Return the container of a response with code execution, else nothing. A stream ends with
-    it."""
+    """Return the container of a response with code execution, else nothing; streams end with it."""
     parts = (part for choice in response.choices for part in choice.parts)
     ran = (isinstance(part, ServerToolUsePart) and part.name in CODE_TOOLS for part in parts)
     if "container" in response.metadata or not any(ran):
         return {}
-    expiry = datetime.fromtimestamp(response.created + _CONTAINER_SECONDS, UTC)
     name = options.container or f"container_{response.id[:24]}"
-    return {"container": {"id": name, "expires_at": expiry.strftime("%Y-%m-%dT%H:%M:%SZ")}}
+    expiry = format_time(response.created + _CONTAINER_SECONDS)
+    return {"container": {"id": name, "expires_at": expiry}}
 
 
 def context_management_fields(options: AnthropicOptions) -> dict[str, Json]:
@@ -124,7 +122,7 @@ def stop_fields(response: CanonicalResponse) -> dict[str, Json]:
     if last.finish_reason == "stop":
         last = next((c for c in response.choices if c.finish_reason == "tool_calls"), last)
     refusals = [p.text for c in response.choices for p in c.parts if isinstance(p, RefusalPart)]
-    reason = _STOP_REASONS[last.finish_reason]
+    reason = STOP_REASONS[last.finish_reason]
     if refusals and reason == "end_turn":
         reason = "refusal"
     fields: dict[str, Json] = {
@@ -172,9 +170,8 @@ def opening_block(part: AnswerPart) -> dict[str, Any]:
             return {**call, "caller": _DIRECT}
         case ServerToolUsePart():
             use = {"type": "server_tool_use", "id": part.id, "name": part.name, "input": {}}
-            if part.server:
-                use |= {"type": "mcp_tool_use", "server_name": part.server}
-            return use
+            mcp = {"type": "mcp_tool_use", "server_name": part.server}
+            return use | mcp if part.server else use
         case ServerToolResultPart():
             return result_block(part)
         case _:
@@ -184,27 +181,16 @@ def opening_block(part: AnswerPart) -> dict[str, Any]:
 def _complete_block(part: AnswerPart) -> dict[str, Any]:
     block = opening_block(part)
     match part:
-        case TextPart() | RefusalPart():
-            block["text"] = part.text
-            if isinstance(part, TextPart) and part.citations:
-                block["citations"] = [citation_block(citation) for citation in part.citations]
+        case TextPart(text=text, citations=(_, *_) as citations):
+            block |= {"text": text, "citations": [citation_block(each) for each in citations]}
+        case TextPart(text=text) | RefusalPart(text=text):
+            block["text"] = text
         case ReasoningPart(redacted=None):
             block |= {"thinking": part.text, "signature": part.signature or ""}
-        case ToolCallPart():
-            # Only a stream can carry broken arguments: in a whole response they arrive empty.
-            block["input"] = object_json(part.arguments)
-        case ServerToolUsePart():
-            block["input"] = object_json(part.input)
+        # Only a stream can carry broken arguments: in a whole response they arrive empty.
+        case ToolCallPart(arguments=text) | ServerToolUsePart(input=text):
+            block["input"] = object_json(text)
     return block
-
-
-def _head_fields(response: CanonicalResponse) -> dict[str, Any]:
-    return {
-        "id": f"msg_{response.id}",
-        "type": "message",
-        "role": "assistant",
-        "model": response.model,
-    }
 
 
 def _scripted_fields(response: CanonicalResponse, message: Mapping[str, Any]) -> dict[str, Json]:
@@ -221,9 +207,8 @@ def result_block(part: ServerToolResultPart) -> dict[str, Any]:
     content: Json = {"type": f"{block}_error", "error_code": part.error_code}
     if part.error_code is None:
         result: Json = json.loads(part.content)
-        content = (
-            _web_search_hits(result) if tool == _WEB_SEARCH else _tool_result_content(result, tool)
-        )
+        searched = tool == "web_search"
+        content = _web_search_hits(result) if searched else _tool_result_content(result, tool)
     return {"type": block, "tool_use_id": part.tool_use_id, "content": content}
 
 
@@ -246,7 +231,7 @@ def _mcp_block(part: ServerToolResultPart) -> dict[str, Any]:
 def citation_block(citation: Citation) -> dict[str, Any]:
     """Return a citation: of a web page that a search returned, or of a document in the request."""
     if citation.document:
-        kind, first, last = _LOCATIONS[citation.unit]
+        kind, first, last = LOCATIONS[citation.unit]
         return {
             "type": kind,
             "cited_text": citation.cited_text,
@@ -269,13 +254,10 @@ def _web_search_hits(result: Json) -> list[Json]:
     match result:
         case None:
             return []
-        case list():
-            return [_web_search_hit(item) for item in result]
-        case dict():
-            for key in _LIST_KEYS:
-                if isinstance(listed := result.get(key), list):
-                    return _web_search_hits(listed)
-            return [_web_search_hit(result)]
+        case list(hits):
+            return list(map(_web_search_hit, hits))
+        case {"search_results": list(hits)} | {"results": list(hits)} | {"content": list(hits)}:
+            return list(map(_web_search_hit, hits))
         case _:
             return [_web_search_hit(result)]
 
@@ -298,13 +280,7 @@ def _tool_result_content(result: Json, tool: str) -> Json:
     if tool in _COMMAND_TOOLS and not isinstance(result, list):
         output = result if isinstance(result, dict) else {"stdout": _to_text(result)}
         return {**kind, **_COMMAND_OUTPUT, **output}
-    match result:
-        case None:
-            return kind
-        case dict():
-            return kind | result
-        case _:
-            return result
+    return kind | (result or {}) if isinstance(result, dict | None) else result
 
 
 def _to_text(value: Json) -> str:

@@ -6,19 +6,13 @@ requests are reported as cancelled.
 """
 
 import re
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec.structs import replace
 
-from scenarios_app.engine.canonical import CanonicalRequest
-from scenarios_app.wire.anthropic.batch import (
-    MessageBatch,
-    batch_json,
-    cancelled,
-    ended,
-    result_of,
-)
+from scenarios_app.engine.canonical import CanonicalRequest, ErrorAnswer
+from scenarios_app.wire.anthropic.errors import error_envelope
 from scenarios_app.wire.anthropic.models import read_page, render_page
 from scenarios_app.wire.anthropic.request import MESSAGES, PROVIDER
 from scenarios_app.wire.base import (
@@ -27,12 +21,14 @@ from scenarios_app.wire.base import (
     ComputeContext,
     Endpoint,
     Params,
+    SubResponse,
     encode_json,
+    format_time,
     make_resource_request,
 )
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.resources import ResourceFields, ResourceKind
+from scenarios_app.wire.resources import Resource, ResourceFields, ResourceKind
 
 PATH = f"{MESSAGES}/batches"
 
@@ -42,11 +38,74 @@ _EXAMPLE = "message_batch_id"
 _PREFIX = "msgbatch_"
 _MAX_REQUESTS = 100_000
 _CUSTOM_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_LIFETIME_SECONDS = 24 * 3600
+_BODY_KEYS = {"succeeded": "message", "errored": "error"}
+
+
+class BatchResult(msgspec.Struct, frozen=True):
+    """The result of one request of a batch; `body` is its message or its error envelope."""
+
+    custom_id: str
+    kind: Literal["succeeded", "errored", "canceled"]
+    body: msgspec.Raw
+
+
+class MessageBatch(Resource, frozen=True):
+    """A stored batch."""
+
+    status: Literal["in_progress", "canceling", "ended"]
+    results: tuple[BatchResult, ...]
+    cancelled: int | None = None
+
+
+def _result_of(custom_id: str, answered: SubResponse) -> BatchResult:
+    """Return the batch result for a response; one without valid JSON becomes a server error."""
+    try:
+        body = msgspec.Raw(encode_json(msgspec.json.decode(answered.body)))
+    except msgspec.DecodeError:
+        error = error_envelope(ErrorAnswer(500, "Internal server error"), request_id=None)
+        return BatchResult(custom_id, "errored", msgspec.Raw(error))
+    return BatchResult(custom_id, "succeeded" if answered.status == 200 else "errored", body)
+
+
+def _ended(batch: MessageBatch, now: int) -> MessageBatch:
+    """Return the batch with status `ended`."""
+    return replace(batch, status="ended")
+
+
+def _cancelled(batch: MessageBatch, now: int) -> MessageBatch:
+    """Return the batch with all requests cancelled; raise the 400 if it has ended."""
+    if batch.status == "ended":
+        raise WireError(400, f"Message batch '{batch.id}' has ended and cannot be canceled.")
+    if batch.status == "canceling":
+        return batch
+    none = msgspec.Raw(b"null")
+    results = tuple([BatchResult(each.custom_id, "canceled", none) for each in batch.results])
+    return replace(batch, status="canceling", results=results, cancelled=now)
+
+
+def _batch_json(batch: MessageBatch, results_url: str) -> dict[str, Any]:
+    """Return a batch as the API shows it; the URL of its results is there once it has ended."""
+    over = batch.status == "ended"
+    counts = dict.fromkeys(("processing", "succeeded", "errored", "canceled", "expired"), 0)
+    for result in batch.results:
+        counts[result.kind if over else "processing"] += 1
+    return {
+        "id": batch.id,
+        "type": "message_batch",
+        "processing_status": batch.status,
+        "request_counts": counts,
+        "ended_at": format_time(batch.cancelled or batch.created) if over else None,
+        "created_at": format_time(batch.created),
+        "expires_at": format_time(batch.created + _LIFETIME_SECONDS),
+        "archived_at": None,
+        "cancel_initiated_at": None if batch.cancelled is None else format_time(batch.cancelled),
+        "results_url": results_url if over else None,
+    }
 
 
 class MessageBatchFields(ResourceFields, frozen=True, kw_only=True):
-    """A request about batches: the client's base URL, and the calls of a new one with their custom
-    ids."""
+    """A request about batches: the client's base URL, and the calls of a new one by custom id."""
 
     origin: str
     calls: tuple[tuple[str, Call], ...] = ()
@@ -61,7 +120,10 @@ def _read_new(call: Call, endpoint: Endpoint, params: Params, body: Node) -> Can
     """Turn each request into a call. Its params are checked when the call is answered."""
     calls: dict[str, Call] = {}
     for item in body.need("requests").items():
-        custom_id = _custom_id(item.need("custom_id"))
+        custom_id = item.need("custom_id").text()
+        if not _CUSTOM_ID.fullmatch(custom_id):
+            pattern = f"String should match pattern '^{_CUSTOM_ID.pattern}$'"
+            raise WireError(400, f"{item.place}.custom_id: {pattern}")
         if custom_id in calls:
             raise WireError(400, f"{item.place}.custom_id: '{custom_id}' is not unique")
         if len(calls) == _MAX_REQUESTS:
@@ -78,13 +140,6 @@ def _read_new(call: Call, endpoint: Endpoint, params: Params, body: Node) -> Can
     return make_resource_request(call, endpoint, own, provider=PROVIDER)
 
 
-def _custom_id(node: Node) -> str:
-    text = node.text()
-    if not _CUSTOM_ID.fullmatch(text):
-        raise WireError(400, f"{node.place}: String should match pattern '^{_CUSTOM_ID.pattern}$'")
-    return text
-
-
 def _sub_requests(request: CanonicalRequest) -> tuple[Call, ...]:
     own: MessageBatchFields = request.own
     return tuple(call for _, call in own.calls)
@@ -93,14 +148,19 @@ def _sub_requests(request: CanonicalRequest) -> tuple[Call, ...]:
 def _new(request: CanonicalRequest, context: ComputeContext) -> MessageBatch:
     own: MessageBatchFields = request.own
     names = [custom_id for custom_id, _ in own.calls]
-    results = tuple(map(result_of, names, context.sub_responses))
-    return MessageBatch(
-        f"{_PREFIX}{context.request_id}", context.created, context.ordinal, "in_progress", results
-    )
+    results = tuple(map(_result_of, names, context.sub_responses))
+    id = f"{_PREFIX}{context.request_id}"
+    return MessageBatch(id, context.created, context.ordinal, "in_progress", results)
 
 
 def _render_results(batch: MessageBatch, own: object) -> bytes:
-    return b"".join(result.line for result in batch.results)
+    return b"".join(map(_result_line, batch.results))
+
+
+def _result_line(result: BatchResult) -> bytes:
+    key = _BODY_KEYS.get(result.kind)
+    outcome = {"type": result.kind, **({} if key is None else {key: result.body})}
+    return encode_json({"custom_id": result.custom_id, "result": outcome}) + b"\n"
 
 
 def _render_deletion(batch: MessageBatch, own: object) -> bytes:
@@ -120,7 +180,7 @@ _BATCHES = ResourceKind(
     writes=lambda batch: (ArchiveWrite(batch.id, encode_json(batch)),),
     read_fields=_read_fields,
     read_page=read_page,
-    to_json=lambda batch, own: batch_json(batch, f"{own.origin}{PATH}/{batch.id}/results"),
+    to_json=lambda batch, own: _batch_json(batch, f"{own.origin}{PATH}/{batch.id}/results"),
     render_page=lambda entries, own: render_page(reversed(entries), own.page),
     not_found=lambda name: WireError(404, f"Message batch '{name}' not found."),
 )
@@ -128,10 +188,10 @@ _BATCHES = ResourceKind(
 # The first matching pattern wins, so the longer ones come first.
 ENDPOINTS: tuple[Endpoint, ...] = (
     _BATCHES.one(
-        "GET", "/results", ended, render=_render_results, media_type="application/x-jsonl"
+        "GET", "/results", _ended, render=_render_results, media_type="application/x-jsonl"
     ),
-    _BATCHES.one("POST", "/cancel", cancelled, bodiless=True),
-    _BATCHES.one("GET", change=ended),
+    _BATCHES.one("POST", "/cancel", _cancelled, bodiless=True),
+    _BATCHES.one("GET", change=_ended),
     _BATCHES.deletion(_render_deletion),
     _BATCHES.listing(),
     _BATCHES.creation(_read_new, _new, sub_requests=_sub_requests),

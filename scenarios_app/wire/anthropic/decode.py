@@ -1,9 +1,10 @@
 """Decodes recorded responses of Anthropic's messages."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.wire.anthropic.answer import HOSTED_TOOLS
+from scenarios_app.wire.anthropic.answer import HOSTED_TOOLS, LOCATIONS, STOP_REASONS
 from scenarios_app.wire.decoded import (
     DecodedChoice,
     DecodedResponse,
@@ -13,20 +14,11 @@ from scenarios_app.wire.decoded import (
     parse_json,
 )
 
-_FINISHES: Final = {
-    "end_turn": "stop",
-    "max_tokens": "length",
-    "tool_use": "tool_calls",
-    "stop_sequence": "stop_sequence",
-    "refusal": "content_filter",
+_FINISHES: Final[Mapping[str, str]] = {
+    **{reason: finish for finish, reason in STOP_REASONS.items()},
     "model_context_window_exceeded": "length",
 }
-_PLACES: Final = {
-    "char_location": ("chars", "start_char_index", "end_char_index"),
-    "page_location": ("pages", "start_page_number", "end_page_number"),
-    "content_block_location": ("blocks", "start_block_index", "end_block_index"),
-}
-_PIECES: Final = (("text", "text"), ("thinking", "thinking"), ("signature", "signature"))
+_PLACES: Final = {kind: (unit, *ends) for unit, (kind, *ends) in LOCATIONS.items()}
 
 
 def decode_body(body: Any) -> DecodedResponse | None:
@@ -66,9 +58,9 @@ def decode_stream(events: list[Any]) -> DecodedResponse | None:
 def _merge(block: dict[str, Any], delta: Any) -> None:
     if not isinstance(delta, dict):
         return
-    for key, into in _PIECES:
+    for key in ("text", "thinking", "signature"):
         if isinstance(delta.get(key), str):
-            block[into] = f"{block.get(into) or ''}{delta[key]}"
+            block[key] = f"{block.get(key) or ''}{delta[key]}"
     if isinstance(delta.get("partial_json"), str):
         before = block["input"] if isinstance(block.get("input"), str) else ""
         block["input"] = before + delta["partial_json"]
@@ -116,17 +108,15 @@ def _result(content: DecodedChoice, block: dict[str, Any]) -> bool:
     used = content.parts[-1].get("hosted_tool") if content.parts else None
     if not isinstance(used, dict) or used.get("id") != block.get("tool_use_id"):
         return False
-    result = block.get("content")
-    if block["type"] == "mcp_tool_result":
-        if block.get("is_error"):
-            return False
+    result, is_mcp = block.get("content"), block["type"] == "mcp_tool_result"
+    if is_mcp and block.get("is_error"):
+        return False
+    if is_mcp or not str(get_nested(result, "type")).endswith("_error"):
         used["result"] = result
-    elif str(get_nested(result, "type")).endswith("_error"):
-        if set(result or {}) != {"type", "error_code"}:
-            return False
-        used["error"] = get_nested(result, "error_code")
+    elif isinstance(result, dict) and result.keys() == {"type", "error_code"}:
+        used["error"] = result["error_code"]
     else:
-        used["result"] = result
+        return False
     return True
 
 

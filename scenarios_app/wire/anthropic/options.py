@@ -4,6 +4,7 @@ import re
 from functools import lru_cache
 
 import msgspec
+from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.wire.base import Call
@@ -14,6 +15,7 @@ _VERSION = re.compile(r"claude-(?:[a-z]+-)?(\d)(?:[-.](\d)(?!\d))?")
 _LATEST = (9, 9)
 # Since this version requests and responses have an inference region.
 _GEO_SINCE = (4, 6)
+_NO_GEO = "not_available"
 # Since this version models decide whether to think, and always report thinking tokens.
 _ADAPTIVE_SINCE = (4, 7)
 _ADVISOR, _COMPACTION = "advisor_", "compact_"
@@ -43,14 +45,16 @@ def read_options(call: Call, body: Node, model: str, *, thinking: bool) -> Anthr
     """Return the options of a request. `thinking` says whether it is switched on."""
     fields, has_hour = body.object(), _HOUR_TTL in call.body
     if not (has_hour or _ADVISOR.encode() in call.body) and _RARE_FIELDS.isdisjoint(fields):
-        return _default_options(model, thinking=thinking)
-    traits = traits_of(model)
-    geo, speed = fields.get("inference_geo"), fields.get("speed")
-    return AnthropicOptions(
-        geo=geo if isinstance(geo, str) and traits.placed else traits.geo,
-        thinking=thinking or traits.adaptive,
+        return default_options(model, thinking=thinking)
+    usual = default_options(model, thinking=thinking)
+    geo, speed, container = map(fields.get, ("inference_geo", "speed", "container"))
+    if isinstance(container, dict):
+        container = container.get("id")
+    return replace(
+        usual,
+        geo=geo if isinstance(geo, str) and usual.geo != _NO_GEO else usual.geo,
         hour=has_hour,
-        container=_container_id(fields.get("container")),
+        container=container if isinstance(container, str) else None,
         speed=speed if isinstance(speed, str) else None,
         managed=fields.get("context_management") is not None,
         iterated=_has_iterations(fields),
@@ -58,36 +62,13 @@ def read_options(call: Call, body: Node, model: str, *, thinking: bool) -> Anthr
 
 
 @lru_cache(maxsize=512)
-def _default_options(model: str, *, thinking: bool) -> AnthropicOptions:
-    """Return the options of a request without any option fields."""
-    traits = traits_of(model)
-    return AnthropicOptions(geo=traits.geo, thinking=thinking or traits.adaptive)
-
-
-class ModelTraits(msgspec.Struct, frozen=True):
-    """Features of a model, derived from its version."""
-
-    placed: bool
-    adaptive: bool
-
-    @property
-    def geo(self) -> str:
-        return "global" if self.placed else "not_available"
-
-
-@lru_cache(maxsize=256)
-def traits_of(model: str) -> ModelTraits:
-    """Return the traits of a model, or those of the latest models if its name has no version."""
+def default_options(model: str, *, thinking: bool) -> AnthropicOptions:
+    """Return the options of a request without any option fields, by the model's version; a name
+    without a version is one of the latest models."""
     match = _VERSION.search(model)
     version = (int(match[1]), int(match[2] or 0)) if match else _LATEST
-    return ModelTraits(placed=version >= _GEO_SINCE, adaptive=version >= _ADAPTIVE_SINCE)
-
-
-def _container_id(container: Json) -> str | None:
-    """Return the id of a container given by id or as an object that may have one."""
-    if isinstance(container, dict):
-        container = container.get("id")
-    return container if isinstance(container, str) else None
+    geo = "global" if version >= _GEO_SINCE else _NO_GEO
+    return AnthropicOptions(geo=geo, thinking=thinking or version >= _ADAPTIVE_SINCE)
 
 
 def _has_iterations(fields: dict[str, Json]) -> bool:

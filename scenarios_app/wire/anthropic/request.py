@@ -5,7 +5,6 @@ Also reads schema keywords that Anthropic's SDKs move into descriptions, as mode
 
 import re
 from collections.abc import Iterator, Mapping
-from itertools import groupby
 
 from scenarios_app.engine.canonical import (
     ANY_OBJECT,
@@ -27,7 +26,7 @@ from scenarios_app.engine.parts import (
     ToolResultPart,
 )
 from scenarios_app.wire.anthropic.options import read_options
-from scenarios_app.wire.base import Call, Endpoint, encode_json
+from scenarios_app.wire.base import Call, Endpoint, encode_json, user_messages
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 
@@ -51,27 +50,28 @@ def read_request(
     """Return a request for a message, or one that is only counted."""
     model = need(body, "model").text()
     max_tokens = _max_tokens(body, required=not counted)
-    choice, form = _object(body, "tool_choice"), _response_format(body)
-    reasoning = _reasoning(body.maybe("thinking"))
+    choice, form = body.optional("tool_choice", Node.object), _response_format(body)
+    thinking = body.maybe("thinking")
+    reasoning = thinking is not None and need(thinking, "type").text() != "disabled"
     return CanonicalRequest(
         provider=PROVIDER,
         path=call.path,
         route=endpoint.pattern,
         model=model,
         messages=tuple(_messages(body)),
-        tools=tuple(_tool(node) for node in _list(body, "tools")),
+        tools=tuple(map(_tool, body.items_at("tools"))),
         tool_choice=choice,
         choice=_tool_choice(choice),
-        stream=_flag(body, "stream"),
-        temperature=_number(body, "temperature"),
-        top_p=_number(body, "top_p"),
+        stream=body.optional("stream", Node.flag) or False,
+        temperature=body.optional("temperature", Node.number),
+        top_p=body.optional("top_p", Node.number),
         max_tokens=max_tokens,
-        stop=tuple(node.text() for node in _list(body, "stop_sequences")),
+        stop=tuple(map(Node.text, body.items_at("stop_sequences"))),
         reasoning=reasoning,
         response_format=form,
         json=_json_format(form),
         headers=call.headers,
-        metadata=_metadata(body.maybe("metadata")),
+        metadata=body.optional("metadata", _metadata) or {},
         own=read_options(call, body, model, thinking=reasoning),
     )
 
@@ -86,10 +86,9 @@ def read_thread_id(body: Node) -> str | None:
 
 def need(node: Node, key: str) -> Node:
     """Return the node at a required key; raise Anthropic's 400 if it is missing or null."""
-    field = node.get(key)
-    if field.given:
+    if field := node.maybe(key):
         return field
-    raise WireError(400, f"{field.place}: Field required")
+    raise WireError(400, f"{node.get(key).place}: Field required")
 
 
 def _messages(body: Node) -> Iterator[Message]:
@@ -114,14 +113,10 @@ def _message(node: Node, names: dict[str, str]) -> Iterator[Message]:
     # Only a system message may lack content: it can consist of settings.
     content = node.maybe("content") if role == "system" else need(node, "content")
     parts = _parts(content, names) if content else ()
-    if role != "user" or not parts:
+    if role == "user":
+        yield from user_messages(parts)
+    else:
         yield Message(role, parts)
-        return
-    for results, run in groupby(parts, lambda part: isinstance(part, ToolResultPart)):
-        if results:
-            yield from (Message("tool", (part,)) for part in run)
-        else:
-            yield Message("user", tuple(run))
 
 
 def _parts(content: Node, names: dict[str, str]) -> tuple[MessagePart, ...]:
@@ -140,26 +135,20 @@ def _part(block: Node, names: dict[str, str]) -> MessagePart:
         case "text":
             return TextPart(need(block, "text").text())
         case "thinking":
-            signature = block.maybe("signature")
-            return ReasoningPart(
-                need(block, "thinking").text(),
-                signature=(signature.text() or None) if signature else None,
-            )
+            signature = block.optional("signature", Node.text) or None
+            return ReasoningPart(need(block, "thinking").text(), signature=signature)
         case "redacted_thinking":
             return ReasoningPart("", redacted=need(block, "data").text())
         case "tool_use":
             call_id, name = need(block, "id").text(), need(block, "name").text()
             names[call_id] = name
-            tool_input = _object(block, "input") or {}
+            tool_input = block.optional("input", Node.object) or {}
             return ToolCallPart(call_id, name, encode_json(tool_input).decode())
         case "tool_result":
             call_id = need(block, "tool_use_id").text()
-            return ToolResultPart(
-                call_id,
-                names.get(call_id, ""),
-                _result_text(block.maybe("content"), names),
-                is_error=_flag(block, "is_error"),
-            )
+            name, text = names.get(call_id, ""), _result_text(block.maybe("content"), names)
+            failed = block.optional("is_error", Node.flag) or False
+            return ToolResultPart(call_id, name, text, is_error=failed)
         case _:
             return OpaquePart(kind)
 
@@ -170,20 +159,18 @@ def _result_text(content: Node | None, names: dict[str, str]) -> str:
 
 
 def _tool(node: Node) -> Tool:
-    """Return a tool under its name, an MCP toolset under its server's, a hosted one under its
-    type."""
-    kind, named = node.maybe("type"), node.maybe("name")
+    """Return a tool by its name, an MCP toolset by its server's, a hosted tool by its type."""
+    kind = node.optional("type", Node.text)
+    hosted = kind not in (None, "custom")
     if server := node.maybe("mcp_server_name"):
         name = server.text()
-    elif kind and kind.text() != "custom" and not named:
-        name = kind.text()
+    elif hosted and not node.maybe("name"):
+        name = kind or ""
     else:
         name = need(node, "name").text()
-    described = node.maybe("description")
-    hosted = kind is not None and kind.text() != "custom"
     return Tool(
         name,
-        description=described.text() if described else "",
+        description=node.optional("description", Node.text) or "",
         schema=node.object().get("input_schema"),
         kind="hosted" if hosted else "function",
     )
@@ -219,43 +206,16 @@ def _max_tokens(body: Node, *, required: bool) -> int | None:
     return node.integer()
 
 
-def _reasoning(thinking: Node | None) -> bool:
-    return thinking is not None and need(thinking, "type").text() != "disabled"
-
-
 def _response_format(body: Node) -> Json:
     """Return the output format, from its current key or that of older beta clients."""
     config = body.maybe("output_config")
-    wanted = _object(config, "format") if config else None
-    return _object(body, "output_format") if wanted is None else wanted
+    wanted = config.optional("format", Node.object) if config else None
+    return body.optional("output_format", Node.object) if wanted is None else wanted
 
 
-def _metadata(node: Node | None) -> Mapping[str, str]:
-    if node is None:
-        return {}
-    if user := node.maybe("user_id"):
-        user.text()
+def _metadata(node: Node) -> Mapping[str, str]:
+    node.optional("user_id", Node.text)
     return {key: value for key, value in node.object().items() if isinstance(value, str)}
-
-
-def _list(body: Node, key: str) -> Iterator[Node]:
-    node = body.maybe(key)
-    return node.items() if node else iter(())
-
-
-def _object(parent: Node, key: str) -> dict[str, Json] | None:
-    node = parent.maybe(key)
-    return node.object() if node else None
-
-
-def _flag(parent: Node, key: str) -> bool:
-    node = parent.maybe(key)
-    return node is not None and node.flag()
-
-
-def _number(parent: Node, key: str) -> float | None:
-    node = parent.maybe(key)
-    return node.number() if node else None
 
 
 def with_described_keywords(schema: Json) -> Json:
@@ -266,11 +226,8 @@ def with_described_keywords(schema: Json) -> Json:
         case dict():
             inner = {key: with_described_keywords(value) for key, value in schema.items()}
             description = schema.get("description")
-            return (
-                {**_described_keywords(description), **inner}
-                if isinstance(description, str)
-                else inner
-            )
+            words = _described_keywords(description) if isinstance(description, str) else {}
+            return {**words, **inner}
         case _:
             return schema
 

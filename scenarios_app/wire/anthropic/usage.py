@@ -10,9 +10,8 @@ from scenarios_app.wire.anthropic.options import AnthropicOptions
 def whole_usage(response: CanonicalResponse, options: AnthropicOptions) -> dict[str, Any]:
     """Return the usage of a whole response."""
     usage = response.usage
-    return _usage_fields(usage, options, output_tokens=usage.output_tokens) | _final_fields(
-        response, options
-    )
+    fields = _usage_fields(usage, options, output_tokens=usage.output_tokens)
+    return fields | _final_fields(response, options)
 
 
 def opening_usage(response: CanonicalResponse, options: AnthropicOptions) -> dict[str, Any]:
@@ -39,23 +38,23 @@ def _input_tokens(usage: Usage) -> dict[str, int]:
     }
 
 
-def _cache_creation(usage: Usage, options: AnthropicOptions) -> dict[str, int]:
-    """Return the tokens written to a cache, by its lifetime."""
+def _counts(usage: Usage, options: AnthropicOptions, *, output_tokens: int) -> dict[str, Any]:
+    """Return the counts, with the tokens written to a cache by its lifetime."""
     written = usage.cache_write_tokens
-    return {
+    cache_creation = {
         "ephemeral_5m_input_tokens": 0 if options.hour else written,
         "ephemeral_1h_input_tokens": written if options.hour else 0,
+    }
+    return {
+        **_input_tokens(usage),
+        "cache_creation": cache_creation,
+        "output_tokens": output_tokens,
     }
 
 
 def _usage_fields(usage: Usage, options: AnthropicOptions, *, output_tokens: int) -> dict[str, Any]:
-    fields: dict[str, Any] = {
-        **_input_tokens(usage),
-        "cache_creation": _cache_creation(usage, options),
-        "output_tokens": output_tokens,
-        "service_tier": "standard",
-        "inference_geo": options.geo,
-    }
+    fields = _counts(usage, options, output_tokens=output_tokens)
+    fields |= {"service_tier": "standard", "inference_geo": options.geo}
     if options.speed is not None:
         fields["speed"] = options.speed
     return fields
@@ -70,29 +69,15 @@ def _final_fields(response: CanonicalResponse, options: AnthropicOptions) -> dic
     if (used := _server_tool_use(response)) is not None:
         fields["server_tool_use"] = used
     if options.iterated:
-        fields["iterations"] = [
-            {
-                "type": "message",
-                **_input_tokens(usage),
-                "cache_creation": _cache_creation(usage, options),
-                "output_tokens": usage.output_tokens,
-            }
-        ]
+        counts = _counts(usage, options, output_tokens=usage.output_tokens)
+        fields["iterations"] = [{"type": "message", **counts}]
     return fields
 
 
 def _server_tool_use(response: CanonicalResponse) -> dict[str, int] | None:
     """Return how often web tools were used, or None if no server tool ran."""
-    parts = [
-        part
-        for choice in response.choices
-        for part in choice.parts
-        if isinstance(part, ServerToolUsePart | ServerToolResultPart)
-    ]
-    if not parts:
+    parts = [part for choice in response.choices for part in choice.parts]
+    if not any(isinstance(part, ServerToolUsePart | ServerToolResultPart) for part in parts):
         return None
     used = [part.name for part in parts if isinstance(part, ServerToolUsePart)]
-    return {
-        "web_search_requests": used.count("web_search"),
-        "web_fetch_requests": used.count("web_fetch"),
-    }
+    return {f"{name}_requests": used.count(name) for name in ("web_search", "web_fetch")}

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, ErrorAnswer, Json
+from scenarios_app.engine.canonical import CanonicalRequest, ErrorAnswer
 from scenarios_app.engine.producing.usage import count_input
 from scenarios_app.wire.anthropic import batches
 from scenarios_app.wire.anthropic.answer import HOSTED_TOOLS, render_message
@@ -52,54 +52,42 @@ def _read_model(call: Call, endpoint: Endpoint, params: Params, body: Node) -> C
     return make_resource_request(call, endpoint, own, provider=PROVIDER, model=model)
 
 
-def _render(request: CanonicalRequest, response: CanonicalResponse) -> bytes:
-    return encode_json(render_message(response, request.own))
-
-
-def _encode(request: CanonicalRequest, response: CanonicalResponse) -> AnthropicEncoder:
-    return AnthropicEncoder(response, request.own)
-
-
 def _count(request: CanonicalRequest, context: ComputeContext) -> bytes:
     tokens = count_input(request)
-    counted: dict[str, Json] = {"input_tokens": tokens}
-    if request.own.managed:
-        counted["context_management"] = {"original_input_tokens": tokens}
-    return encode_json(counted)
+    managed = {"context_management": {"original_input_tokens": tokens}}
+    return encode_json({"input_tokens": tokens, **(managed if request.own.managed else {})})
 
 
-def _list_models(request: CanonicalRequest, context: ComputeContext) -> bytes:
+def _show_models(request: CanonicalRequest, context: ComputeContext) -> bytes:
+    if request.model:
+        return encode_json(model_info(request.model))
     return encode_json(render_page(map(model_info, context.models), request.own))
 
 
-def _retrieve_model(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    return encode_json(model_info(request.model))
-
-
-class AnthropicMessages:
+class AnthropicMessages(Wire):
     """Anthropic's API. Beta calls use the same endpoints with a query that is ignored."""
 
     name = "anthropic"
     title = "Anthropic"
     models = MODELS
-    key_headers: tuple[str, ...] = ("x-api-key", "authorization")
+    key_headers = ("x-api-key", "authorization")
     provider = PROVIDER
-    prefixes: tuple[str, ...] = ("/v1/",)
-    endpoints: tuple[Endpoint, ...] = (
+    prefixes = ("/v1/",)
+    endpoints = (
         Endpoint(
             "POST",
             MESSAGES,
             _read,
-            render=_render,
-            encode=_encode,
+            render=lambda request, response: encode_json(render_message(response, request.own)),
+            encode=lambda request, response: AnthropicEncoder(response, request.own),
             cache_key=lambda request: request.own,
             decoder=DECODER,
             sends=HOSTED_TOOLS | {"citations", "mcp", "mcp_list_tools"},
         ),
         Endpoint("POST", f"{MESSAGES}/count_tokens", partial(_read, counted=True), compute=_count),
         *batches.ENDPOINTS,
-        Endpoint("GET", "/v1/models", _read_model, compute=_list_models),
-        Endpoint("GET", "/v1/models/{model}", _read_model, compute=_retrieve_model),
+        Endpoint("GET", "/v1/models", _read_model, compute=_show_models),
+        Endpoint("GET", "/v1/models/{model}", _read_model, compute=_show_models),
     )
     tool_call_prefix = "toolu_"
     sequential = True
@@ -110,7 +98,7 @@ class AnthropicMessages:
         "content_block_delta", b'{"type":"content_block_delta","index":0,"delta":{"type":"te'
     )
     own_errors = OWN_ERRORS
-    upstream: Upstream | None = Upstream(
+    upstream = Upstream(
         PROVIDER,
         base_url="https://api.anthropic.com",
         hosts=("api.anthropic.com",),
@@ -131,12 +119,8 @@ class AnthropicMessages:
     headers = staticmethod(answer_headers)
 
     def claims(self, call: Call) -> bool:
-        path = call.path
-        return (
-            path == MESSAGES
-            or path.startswith(f"{MESSAGES}/")
-            or "anthropic-version" in call.headers
-        )
+        below_messages = f"{call.path}/".startswith(f"{MESSAGES}/")
+        return below_messages or "anthropic-version" in call.headers
 
     def api_key(self, call: Call) -> str | None:
         return call.headers.get("x-api-key", "").strip() or bearer_token(call)

@@ -45,18 +45,8 @@ _FINISH: Mapping[FinishReason, str] = {
 }
 # Scripted fields that belong to a candidate; all others go to the top level.
 _CANDIDATE_FIELDS = frozenset(
-    {
-        "avgLogprobs",
-        "citationMetadata",
-        "continuationToken",
-        "finishMessage",
-        "finishReason",
-        "groundingMetadata",
-        "logprobsResult",
-        "safetyRatings",
-        "tokenCount",
-        "urlContextMetadata",
-    }
+    {"citationMetadata", "groundingMetadata", "urlContextMetadata", "avgLogprobs", "logprobsResult"}
+    | {"continuationToken", "finishMessage", "finishReason", "safetyRatings", "tokenCount"}
 )
 _RESERVED_FIELDS = frozenset({"candidates", "usageMetadata"})
 _CALL_MESSAGE = "Model generated function call(s)."
@@ -77,66 +67,51 @@ class GeminiCandidate(msgspec.Struct, frozen=True):
 
     index: int
     choices: tuple[Choice, ...]
+    answer_parts: list[AnswerPart]
     signature: str | None = None
 
     def parts(self, manner: GeminiFormat) -> list[dict[str, Any]]:
-        """Return all its parts."""
-        rendered: list[dict[str, Any]] = []
-        for choice in self.choices:
-            for number in range(len(choice.parts)):
-                if (part := render_part(choice.parts, number, manner)) is not None:
-                    rendered.append(part)
-        signed = next((part for part in rendered if "functionCall" in part), None)
-        if signed is None:
-            signed = next((part for part in reversed(rendered) if _is_text(part)), None)
-        if signed is not None and self.signature:
-            signed["thoughtSignature"] = self.signature
+        """Return all its parts as JSON."""
+        rendered = [
+            part
+            for choice in self.choices
+            for number in range(len(choice.parts))
+            if (part := render_part(choice.parts, number, manner)) is not None
+        ]
+        if self.signature:
+            calls = [part for part in rendered if "functionCall" in part]
+            texts = [part for part in rendered if "text" in part and "thought" not in part]
+            for signed in calls[:1] or texts[-1:]:
+                signed["thoughtSignature"] = self.signature
         return rendered
-
-    @property
-    def text(self) -> str:
-        """Its text without reasoning."""
-        parts = (part for c in self.choices for part in c.parts)
-        return "".join(part.text for part in parts if isinstance(part, TextPart | RefusalPart))
 
     @property
     def calls(self) -> bool:
         """True if it calls a function."""
-        return any(isinstance(part, ToolCallPart) for c in self.choices for part in c.parts)
+        return any(isinstance(part, ToolCallPart) for part in self.answer_parts)
 
     @property
     def only_calls(self) -> bool:
         """True if it has function calls and nothing else."""
-        parts = [part for c in self.choices for part in c.parts if has_part(part)]
+        parts = list(filter(has_part, self.answer_parts))
         return bool(parts) and all(isinstance(part, ToolCallPart) for part in parts)
 
 
-def candidates_of(response: CanonicalResponse, manner: GeminiFormat) -> tuple[GeminiCandidate, ...]:
-    if response.consecutive:
-        groups: Sequence[tuple[Choice, ...]] = (response.choices,)
-    else:
-        groups = [(choice,) for choice in response.choices]
-    return tuple(
-        GeminiCandidate(index, choices, _generated_signature(response, index, choices, manner))
-        for index, choices in enumerate(groups)
-    )
+def candidates_of(response: CanonicalResponse, manner: GeminiFormat) -> list[GeminiCandidate]:
+    """Return the candidates, signed if the model signs and no script has a signature."""
+    one_each = [(choice,) for choice in response.choices]
+    candidates = []
+    for index, choices in enumerate([response.choices] if response.consecutive else one_each):
+        parts, signature = [part for choice in choices for part in choice.parts], None
+        if manner.signs and not any(map(_is_signed, parts)):
+            digest = sha512(f"{response.id}/{index}".encode()).digest()
+            signature = b64encode(_SIGNATURE_PREFIX + digest).decode()
+        candidates.append(GeminiCandidate(index, choices, parts, signature))
+    return candidates
 
 
-def _generated_signature(
-    response: CanonicalResponse, index: int, choices: tuple[Choice, ...], manner: GeminiFormat
-) -> str | None:
-    """Return a signature derived from the response's id; None if the model does not sign or a
-    script has a signature."""
-    scripted = (
-        isinstance(part, ReasoningPart) and (part.signature or part.redacted)
-        for choice in choices
-        for part in choice.parts
-    )
-    if not manner.signs or any(scripted):
-        return None
-    return b64encode(
-        _SIGNATURE_PREFIX + sha512(f"{response.id}/{index}".encode()).digest()
-    ).decode()
+def _is_signed(part: AnswerPart) -> bool:
+    return isinstance(part, ReasoningPart) and bool(part.signature or part.redacted)
 
 
 def index_field(candidate: int, manner: GeminiFormat) -> dict[str, Json]:
@@ -152,7 +127,7 @@ def render_response(response: CanonicalResponse, manner: GeminiFormat) -> dict[s
         "candidates": [
             {
                 "content": {"parts": candidate.parts(manner) or [EMPTY_PART], "role": "model"},
-                **citation_metadata(candidate.choices),
+                **citation_metadata(candidate.answer_parts),
                 **finish_fields(response, candidate, explains=manner.explains),
                 **index_field(candidate.index, manner),
                 **_logprob_fields(response, candidate, manner),
@@ -173,11 +148,8 @@ def top_level_fields(response: CanonicalResponse) -> dict[str, Json]:
 
 def is_blocked(response: CanonicalResponse) -> bool:
     """Return whether a script blocks the prompt: then there is no candidate."""
-    match response.metadata.get("promptFeedback"):
-        case {"blockReason": str()}:
-            return True
-        case _:
-            return False
+    feedback = response.metadata.get("promptFeedback")
+    return isinstance(feedback, dict) and isinstance(feedback.get("blockReason"), str)
 
 
 def render_blocked(response: CanonicalResponse) -> dict[str, Json]:
@@ -189,12 +161,11 @@ def finish_fields(
     response: CanonicalResponse, candidate: GeminiCandidate, *, explains: bool
 ) -> dict[str, Json]:
     """Return the finish reason of a candidate, with the scripted candidate fields."""
-    reason = _FINISH[candidate.choices[-1].finish_reason]
-    refused = (isinstance(part, RefusalPart) for c in candidate.choices for part in c.parts)
-    if reason == "STOP" and any(refused):
+    parts, reason = candidate.answer_parts, _FINISH[candidate.choices[-1].finish_reason]
+    if reason == "STOP" and any(isinstance(part, RefusalPart) for part in parts):
         reason = "SAFETY"
     scripted = {key: value for key, value in response.metadata.items() if key in _CANDIDATE_FIELDS}
-    fields: dict[str, Json] = {"finishReason": reason, **grounding_metadata(candidate.choices)}
+    fields: dict[str, Json] = {"finishReason": reason, **grounding_metadata(parts)}
     if explains and reason == "STOP" and candidate.calls:
         fields["finishMessage"] = _CALL_MESSAGE
     return fields | scripted
@@ -241,20 +212,17 @@ def _call(part: ToolCallPart, manner: GeminiFormat) -> dict[str, Any]:
     return call if is_generated and not manner.call_ids else {"id": part.id, **call}
 
 
-def _is_text(part: Mapping[str, Any]) -> bool:
-    return "text" in part and "thought" not in part
-
-
 def _logprob_fields(
     response: CanonicalResponse, candidate: GeminiCandidate, manner: GeminiFormat
 ) -> dict[str, Json]:
-    """Return the log probabilities: per token if requested, else an average derived from the
-    response's id."""
+    """Return the log probabilities: per token if requested, else an average from the id."""
     if "avgLogprobs" in response.metadata or "logprobsResult" in response.metadata:
         return {}
-    if manner.top_logprobs is not None and (text := candidate.text):
-        result = logprobs_result(text, manner.top_logprobs)
-        return {"avgLogprobs": average_logprob(text), "logprobsResult": result}
+    if manner.top_logprobs is not None:
+        said = (part for part in candidate.answer_parts if isinstance(part, TextPart | RefusalPart))
+        if text := "".join(part.text for part in said):
+            result = logprobs_result(text, manner.top_logprobs)
+            return {"avgLogprobs": average_logprob(text), "logprobsResult": result}
     if not manner.detailed:
         return {}
     return {"avgLogprobs": -(1 + sum(response.id.encode())) / 2**18}
@@ -271,10 +239,9 @@ def _preceding_signature(parts: Sequence[AnswerPart], number: int) -> dict[str, 
 
     The API puts it there, and clients that hide reasoning must send it back from there.
     """
-    for before in range(number - 1, -1, -1):
-        match parts[before]:
-            case ToolCallPart():
-                break
-            case ReasoningPart() as thinking:
-                return signature_field(thinking)
+    for before in reversed(parts[:number]):
+        if isinstance(before, ReasoningPart):
+            return signature_field(before)
+        if isinstance(before, ToolCallPart):
+            break
     return {}

@@ -21,15 +21,14 @@ from scenarios_app.engine.parts import (
     ToolCallPart,
     ToolResultPart,
 )
-from scenarios_app.wire.base import encode_json
+from scenarios_app.wire.base import encode_json, user_messages
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.gemini.fields import (
     decode_signature,
     find_field,
-    flag_field,
     list_field,
-    object_field,
+    read_field,
     require_field,
     text_field,
     to_snake_case,
@@ -56,7 +55,7 @@ def read_contents(contents: Iterator[Node]) -> Iterator[Message]:
             yield from _model_messages(run, calls)
         else:
             for content in run:
-                yield from _user_messages(content, calls)
+                yield from user_messages(tuple(_parts(content, calls)))
 
 
 def read_system(content: Node) -> Message:
@@ -70,8 +69,7 @@ def read_text(content: Node) -> str:
 
 
 class _CallIds(msgspec.Struct):
-    """The ids of a conversation's calls: those that wait for a result, by name, and the answered
-    ones."""
+    """The ids of a conversation's calls: by name those without a result, and the answered ones."""
 
     count: int = 0
     waiting: defaultdict[str, deque[str]] = msgspec.field(
@@ -80,16 +78,14 @@ class _CallIds(msgspec.Struct):
     answered: set[str] = set()
 
     def call(self, explicit_id: str | None, name: str) -> str:
-        """Return the id of a call: the client's, else one made of its number in the
-        conversation."""
+        """Return the id of a call: the client's, else one made of its number."""
         self.count += 1
         call_id = explicit_id or f"call-{self.count}"
         self.waiting[name].append(call_id)
         return call_id
 
     def result(self, explicit_id: str | None, name: str) -> str:
-        """Return the id of the call that a result belongs to: the client's, else the first open
-        call of that name."""
+        """Return the id of a result's call: the client's, else the first open call of that name."""
         if explicit_id:
             self.answered.add(explicit_id)
             return explicit_id
@@ -144,8 +140,7 @@ def _join_contents(contents: Iterable[SignedParts]) -> tuple[MessagePart, ...]:
 
 
 def _group_pieces(contents: Iterable[SignedParts]) -> Iterator[SignedParts]:
-    """Yield each part, as the list of its pieces if it was streamed. Pieces of one part meet where
-    one content ends and the next begins."""
+    """Yield each part as a list of its pieces; pieces of one part meet where contents meet."""
     pieces: SignedParts = []
     for parts in contents:
         for number, piece in enumerate(parts):
@@ -172,18 +167,6 @@ def _join_pieces(pieces: SignedParts) -> SignedPart:
     return part, signature
 
 
-def _user_messages(content: Node, calls: _CallIds) -> Iterator[Message]:
-    """Yield one message, or several if function results stand beside other parts."""
-    parts = tuple(_parts(content, calls))
-    if not parts:
-        yield Message("user", ())
-    for results, run in groupby(parts, lambda part: isinstance(part, ToolResultPart)):
-        if results:
-            yield from (Message("tool", (part,)) for part in run)
-        else:
-            yield Message("user", tuple(run))
-
-
 def _parts(content: Node, calls: _CallIds) -> Iterator[MessagePart]:
     for node in list_field(content, "parts"):
         if (part := _part(node, calls)) is not None:
@@ -193,22 +176,18 @@ def _parts(content: Node, calls: _CallIds) -> Iterator[MessagePart]:
 def _part(node: Node, calls: _CallIds) -> MessagePart | None:
     """Return one part, or None for a signature alone."""
     if text := find_field(node, "text"):
-        if flag_field(node, "thought"):
+        if read_field(node, "thought", Node.flag):
             return ReasoningPart(text.text(), signature=_signature(node))
         return TextPart(text.text())
     if call := find_field(node, "functionCall"):
         name = require_field(call, "name").text()
-        arguments = encode_json(object_field(call, "args") or {}).decode()
+        arguments = encode_json(read_field(call, "args", Node.object) or {}).decode()
         return ToolCallPart(calls.call(text_field(call, "id"), name), name, arguments)
     if response := find_field(node, "functionResponse"):
         return _result(response, calls)
-    data = [
-        key
-        for key in node.object()
-        if to_snake_case(key) not in _SECONDARY_KEYS and node.maybe(key)
-    ]
-    if data:
-        return OpaquePart(data[0])
+    keys = (key for key in node.object() if to_snake_case(key) not in _SECONDARY_KEYS)
+    if (data := next(filter(node.maybe, keys), None)) is not None:
+        return OpaquePart(data)
     if _signature(node):
         return None
     raise WireError(
@@ -226,7 +205,7 @@ def _signature(node: Node) -> str | None:
 def _result(node: Node, calls: _CallIds) -> ToolResultPart:
     name = require_field(node, "name").text()
     call_id = calls.result(text_field(node, "id"), name)
-    fields = object_field(node, "response") or {}
+    fields = read_field(node, "response", Node.object) or {}
     if error := fields.get("error"):
         return ToolResultPart(call_id, name, _to_text(error), is_error=True)
     returned = [fields[key] for key in _RESULT_KEYS if fields.get(key) is not None]

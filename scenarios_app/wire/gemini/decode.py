@@ -10,20 +10,14 @@ from scenarios_app.wire.decoded import (
     get_nested,
 )
 
-_FINISHES: Final = {"MAX_TOKENS": "length"}
-# DecodedResponse after calls as well.
-_USUAL: Final = "STOP"
 _FILTERED: Final = ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE")
+# `STOP` comes after calls as well.
+_FINISHES: Final = {"STOP": "", "MAX_TOKENS": "length"} | dict.fromkeys(_FILTERED, "content_filter")
 _UNSAID: Final = ("groundingMetadata", "citationMetadata", "urlContextMetadata", "logprobsResult")
 
 
-def decode_body(body: Any) -> DecodedResponse | None:
-    """Decode a response that was not streamed."""
-    return decode_stream([body])
-
-
 def decode_stream(events: list[Any]) -> DecodedResponse | None:
-    """Decode the chunks of a stream."""
+    """Decode the chunks of a stream, or a response that was not streamed as the only one."""
     choices: dict[int, DecodedChoice] = {}
     usage: dict[str, Any] = {}
     for event in events:
@@ -34,16 +28,12 @@ def decode_stream(events: list[Any]) -> DecodedResponse | None:
             for part in dict_items(get_nested(candidate, "content", "parts")):
                 _part(content, part)
             if isinstance(reason := candidate.get("finishReason"), str):
-                filtered = "content_filter" if reason in _FILTERED else ""
-                content.finish = _FINISHES.get(reason, filtered)
-                if not content.finish and reason != _USUAL:
+                content.finish = _FINISHES.get(reason, "")
+                if reason not in _FINISHES:
                     content.lost.add(f"finish reason {reason}")
             content.lost.update(name for name in _UNSAID if candidate.get(name))
-    return (
-        DecodedResponse(tuple(choice for _, choice in sorted(choices.items())), usage)
-        if choices
-        else None
-    )
+    in_order = tuple(choice for _, choice in sorted(choices.items()))
+    return DecodedResponse(in_order, usage) if choices else None
 
 
 def _part(content: DecodedChoice, part: dict[str, Any]) -> None:
@@ -72,4 +62,4 @@ def _usage(usage: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-DECODER = ResponseDecoder(decode_body, decode_stream)
+DECODER = ResponseDecoder(lambda body: decode_stream([body]), decode_stream)

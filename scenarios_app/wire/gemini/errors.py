@@ -29,25 +29,18 @@ _DOMAIN = "googleapis.com"
 
 def error_envelope(error: ErrorAnswer) -> bytes:
     """Return the body of an error, also inside a stream."""
-    fields: dict[str, Any] = {
-        "code": error.status,
-        "message": error.message,
-        "status": error.type or _status(error.status),
-    }
+    usual = "INVALID_ARGUMENT" if error.status < 500 else "INTERNAL"
+    status = error.type or _STATUSES.get(error.status, usual)
+    fields: dict[str, Any] = {"code": error.status, "message": error.message, "status": status}
     if details := _details(error):
         fields["details"] = details
     return encode_json({"error": fields})
 
 
-def _status(status: int) -> str:
-    return _STATUSES.get(status, "INVALID_ARGUMENT" if status < 500 else "INTERNAL")
-
-
 def _details(error: ErrorAnswer) -> list[dict[str, Any]]:
     details: list[dict[str, Any]] = []
     if error.code is not None:
-        reason = {"@type": f"{_TYPE}ErrorInfo", "reason": error.code, "domain": _DOMAIN}
-        details.append(reason)
+        details.append({"@type": f"{_TYPE}ErrorInfo", "reason": error.code, "domain": _DOMAIN})
     if error.param is not None:
         violation = {"field": error.param, "description": error.message}
         details.append({"@type": f"{_TYPE}BadRequest", "fieldViolations": [violation]})

@@ -7,12 +7,14 @@ brackets. Also encodes and decodes the signatures of reasoning.
 import re
 from base64 import b64decode, b64encode
 from binascii import Error
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
+from typing import TypeVar
 
-from scenarios_app.engine.canonical import Json
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
+
+T = TypeVar("T")
 
 _UPPER = re.compile("[A-Z]")
 # Limited in length: no field needs longer numbers.
@@ -54,19 +56,18 @@ def list_field(node: Node, key: str) -> Iterator[Node]:
     return iter((field,)) if isinstance(field.value, dict) else field.items()
 
 
+def read_field(node: Node, key: str, read: Callable[[Node], T]) -> T | None:
+    """Return what `read` returns for the node at a key in either spelling, or None."""
+    field = find_field(node, key)
+    return None if field is None else read(field)
+
+
 def text_field(node: Node, key: str) -> str | None:
-    field = find_field(node, key)
-    return field.text() if field else None
-
-
-def number_field(node: Node, key: str) -> float | None:
-    field = find_field(node, key)
-    return read_number(field) if field else None
+    return read_field(node, key, Node.text)
 
 
 def integer_field(node: Node, key: str) -> int | None:
-    field = find_field(node, key)
-    return read_integer(field) if field else None
+    return read_field(node, key, read_integer)
 
 
 def read_number(node: Node) -> float:
@@ -87,16 +88,6 @@ def _parse_digits(node: Node) -> Node:
         value = float(node.value) if _FLOAT & set(node.value) else int(node.value)
         return Node(value, node.place)
     return node
-
-
-def flag_field(node: Node, key: str) -> bool | None:
-    field = find_field(node, key)
-    return field.flag() if field else None
-
-
-def object_field(node: Node, key: str) -> dict[str, Json] | None:
-    field = find_field(node, key)
-    return field.object() if field else None
 
 
 _TO_STANDARD_BASE64 = str.maketrans("-_", "+/")

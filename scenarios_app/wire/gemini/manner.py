@@ -1,5 +1,4 @@
-"""The parts of a Gemini response that depend on the model's generation and the request's
-options."""
+"""What depends on the model's generation and the request's options in a Gemini response."""
 
 import re
 from functools import lru_cache

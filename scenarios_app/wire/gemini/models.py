@@ -10,12 +10,24 @@ import msgspec
 from scenarios_app.engine.canonical import CanonicalRequest, Message
 from scenarios_app.engine.parts import TextPart
 from scenarios_app.engine.producing.usage import CHARACTERS_PER_TOKEN, count_input
-from scenarios_app.wire.base import Call, ComputeContext, Endpoint, Params, encode_json
+from scenarios_app.wire.base import (
+    Call,
+    ComputeContext,
+    Endpoint,
+    Params,
+    encode_json,
+    make_resource_request,
+)
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.embedding import unit_vector
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.gemini.contents import read_text
-from scenarios_app.wire.gemini.fields import integer_field, list_field, require_field
+from scenarios_app.wire.gemini.fields import (
+    integer_field,
+    list_field,
+    require_field,
+    to_snake_case,
+)
 from scenarios_app.wire.gemini.request import PROVIDER, model_of
 
 _DEFAULT_SIZE = 50
@@ -82,8 +94,7 @@ def _decode_page_token(token: str) -> int:
 
 
 def _query_value(call: Call, name: str) -> str:
-    snake = name.replace("S", "_s").replace("T", "_t")
-    return call.query.get(name) or call.query.get(snake) or ""
+    return call.query.get(name) or call.query.get(to_snake_case(name)) or ""
 
 
 _MAX_EMBEDDED_TEXTS = 100
@@ -94,7 +105,8 @@ _MAX_EMBEDDED_CHARS = 2_048 * CHARACTERS_PER_TOKEN
 def read_model(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     """Return a request about one model, or about a page of the list."""
     model = model_of(endpoint, params)
-    return _request(call, endpoint, model, own=None if model else read_page(call))
+    own = None if model else read_page(call)
+    return make_resource_request(call, endpoint, own, provider=PROVIDER, model=model)
 
 
 def read_embedding(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
@@ -135,17 +147,6 @@ def get_model(request: CanonicalRequest, context: ComputeContext) -> bytes:
     )
 
 
-def _request(call: Call, endpoint: Endpoint, model: str, **more: Any) -> CanonicalRequest:
-    return CanonicalRequest(
-        provider=PROVIDER,
-        path=call.path,
-        route=endpoint.canonical,
-        model=model,
-        headers=call.headers,
-        **more,
-    )
-
-
 def _embedding_request(
     call: Call, endpoint: Endpoint, model: str, requests: tuple[Node, ...]
 ) -> CanonicalRequest:
@@ -156,7 +157,9 @@ def _embedding_request(
     texts = [read_text(require_field(request, "content")) for request in requests]
     dimensions = tuple(_dimensions(request, model) for request in requests)
     messages = tuple(Message("user", (TextPart(text),)) for text in texts)
-    return _request(call, endpoint, model, messages=messages, own=dimensions)
+    return make_resource_request(
+        call, endpoint, dimensions, provider=PROVIDER, model=model, messages=messages
+    )
 
 
 def _dimensions(request: Node, model: str) -> int:

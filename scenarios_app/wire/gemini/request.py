@@ -21,11 +21,9 @@ from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.gemini.contents import read_contents, read_system
 from scenarios_app.wire.gemini.fields import (
     find_field,
-    flag_field,
     integer_field,
     list_field,
-    number_field,
-    object_field,
+    read_field,
     read_integer,
     read_number,
     require_field,
@@ -58,7 +56,7 @@ _TYPES: Mapping[str, Callable[[Node], object]] = {
 _SNAKE_LETTER = re.compile("_([a-z])")
 # Sizes are 64-bit numbers, which protobuf writes as strings.
 _SIZES = frozenset(
-    ("minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties")
+    f"{end}{of}" for end in ("min", "max") for of in ("Items", "Length", "Properties")
 )
 
 
@@ -71,11 +69,10 @@ def model_of(endpoint: Endpoint, params: Params) -> str:
 def read_generate(
     call: Call, endpoint: Endpoint, params: Params, body: Node, *, stream: bool = False
 ) -> CanonicalRequest:
-    """Return a request for a response."""
+    """Return a request for a response, streamed or not."""
     config = find_field(body, "generationConfig") or Node({}, "generationConfig")
     for key, check in _TYPES.items() if config.value else ():
-        if setting := find_field(config, key):
-            check(setting)
+        read_field(config, key, check)
     model = model_of(endpoint, params)
     thinking = find_field(config, "thinkingConfig")
     budget = integer_field(thinking, "thinkingBudget") if thinking else None
@@ -87,20 +84,20 @@ def read_generate(
         model=model,
         messages=tuple(_messages(body)),
         tools=tuple(_tools(body)),
-        tool_choice=object_field(body, "toolConfig"),
-        choice=_tool_choice(find_field(body, "toolConfig")),
+        tool_choice=read_field(body, "toolConfig", Node.object),
+        choice=read_field(body, "toolConfig", _tool_choice) or ToolChoice(),
         stream=stream,
-        temperature=number_field(config, "temperature"),
-        top_p=number_field(config, "topP"),
+        temperature=read_field(config, "temperature", read_number),
+        top_p=read_field(config, "topP", read_number),
         max_tokens=integer_field(config, "maxOutputTokens"),
-        stop=tuple(node.text() for node in list_field(config, "stopSequences")),
-        reasoning=_reasoning(thinking),
+        stop=tuple(map(Node.text, list_field(config, "stopSequences"))),
+        reasoning=_reasoning(thinking) if thinking else False,
         response_format=_response_format(config),
         json=_json_format(config),
         n=_candidates(config),
         headers=call.headers,
-        metadata=_labels(body),
-        own=_answer_format(model, config, thinks=thinking_on, functions=_offers_functions(body)),
+        metadata=read_field(body, "labels", _labels) or {},
+        own=_answer_format(model, config, body, thinks=thinking_on),
         thought_tokens=_thought_tokens(budget) if thinking_on else 0,
         cached_tokens=_CACHED_TOKENS if text_field(body, "cachedContent") else 0,
     )
@@ -109,15 +106,12 @@ def read_generate(
     return request
 
 
-def _answer_format(model: str, config: Node, *, thinks: bool, functions: bool) -> GeminiFormat:
+def _answer_format(model: str, config: Node, body: Node, *, thinks: bool) -> GeminiFormat:
+    tools = list_field(body, "tools")
+    functions = any(find_field(tool, "functionDeclarations") for tool in tools)
     manner = format_of(model, thinks=thinks, functions=functions)
     top = read_top_logprobs(config)
     return manner if top is None else replace(manner, top_logprobs=top)
-
-
-def read_streamed(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    """Return a request for a streamed response."""
-    return read_generate(call, endpoint, params, body, stream=True)
 
 
 def read_count_tokens(
@@ -148,36 +142,26 @@ def _tools(body: Node) -> Iterator[Tool]:
                 yield Tool(to_snake_case(key), kind="hosted")
 
 
-def _offers_functions(body: Node) -> bool:
-    return any(find_field(tool, "functionDeclarations") for tool in list_field(body, "tools"))
-
-
 def _thought_tokens(budget: int | None) -> int:
-    """Return the reasoning tokens of a response without scripted reasoning, within the budget (-1:
-    no budget)."""
+    """Return the tokens of unscripted reasoning, within the budget (-1: no budget)."""
     return _THOUGHT_TOKENS if budget is None or budget < 0 else min(budget, _THOUGHT_TOKENS)
 
 
 def _function(node: Node) -> Tool:
     schema: Json
-    if own := object_field(node, "parameters"):
+    if own := read_field(node, "parameters", Node.object):
         schema = json_schema(own)
     else:
         # Not only objects: `true` is a schema too.
-        json_schema_field = find_field(node, "parametersJsonSchema")
-        schema = json_schema_field.value if json_schema_field else None
+        schema = read_field(node, "parametersJsonSchema", lambda field: field.value)
     return Tool(require_field(node, "name").text(), text_field(node, "description") or "", schema)
 
 
-def _reasoning(thinking: Node | None) -> bool:
+def _reasoning(thinking: Node) -> bool:
     """Return whether thinking was requested by a budget, a level or `includeThoughts`."""
-    if thinking is None:
-        return False
     budget, level = integer_field(thinking, "thinkingBudget"), text_field(thinking, "thinkingLevel")
-    includes_thoughts = flag_field(thinking, "includeThoughts")
-    if budget is not None:
-        return budget != 0
-    return bool(level or includes_thoughts)
+    includes_thoughts = read_field(thinking, "includeThoughts", Node.flag)
+    return bool(level or includes_thoughts) if budget is None else budget != 0
 
 
 def _response_format(config: Node) -> Json:
@@ -188,27 +172,23 @@ def _response_format(config: Node) -> Json:
 _MODES: Mapping[str, CallMode] = {"ANY": "required", "NONE": "none"}
 
 
-def _tool_choice(config: Node | None) -> ToolChoice:
+def _tool_choice(config: Node) -> ToolChoice:
     """Return how functions are to be called; the names count only in mode ANY."""
-    calling = find_field(config, "functionCallingConfig") if config else None
+    calling = find_field(config, "functionCallingConfig")
     if calling is None:
         return ToolChoice()
     mode = _MODES.get((text_field(calling, "mode") or "").upper(), "auto")
-    return ToolChoice(
-        mode, tuple(node.text() for node in list_field(calling, "allowedFunctionNames"))
-    )
+    return ToolChoice(mode, tuple(map(Node.text, list_field(calling, "allowedFunctionNames"))))
 
 
 def _json_format(config: Node) -> JsonFormat | None:
     """Return the JSON format that a response must have, or the enum of a bare word."""
-    own, schema = find_field(config, "responseSchema"), find_field(config, "responseJsonSchema")
     kind = text_field(config, "responseMimeType")
-    bare = kind == "text/x.enum"
-    if own:
-        return JsonFormat(json_schema(own.value), f"{config.place}.responseSchema", bare)
-    if schema:
-        # Gemini CLI writes Google's type names in here, too.
-        return JsonFormat(json_schema(schema.value), f"{config.place}.responseJsonSchema", bare)
+    # Gemini CLI writes Google's type names in the second one, too.
+    for key in ("responseSchema", "responseJsonSchema"):
+        if schema := find_field(config, key):
+            bare = kind == "text/x.enum"
+            return JsonFormat(json_schema(schema.value), f"{config.place}.{key}", bare)
     if kind == "application/json":
         return JsonFormat(ANY_OBJECT, f"{config.place}.responseMimeType")
     return None
@@ -226,9 +206,8 @@ def _candidates(config: Node) -> int:
     )
 
 
-def _labels(body: Node) -> Mapping[str, str]:
-    labels = find_field(body, "labels")
-    return {key: labels.get(key).text() for key in labels.object()} if labels else {}
+def _labels(labels: Node) -> Mapping[str, str]:
+    return {key: labels.get(key).text() for key in labels.object()}
 
 
 def json_schema(schema: Json) -> Json:

@@ -1,11 +1,12 @@
 """Google's server tools as response parts, and citations with byte offsets."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from scenarios_app.engine.canonical import Choice, Json
+from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.parts import (
+    AnswerPart,
     Citation,
     RefusalPart,
     ServerToolResultPart,
@@ -25,14 +26,7 @@ _TOOL_TYPES: Mapping[str, str] = {
 _WEB_SEARCHES = ("web_search", "google_search")
 _CODE_EXECUTION, _IMAGE_GENERATION = "code_execution", "image_generation"
 HOSTED_TOOLS = frozenset(
-    {
-        "web_search",
-        "web_fetch",
-        "file_search",
-        "google_maps",
-        "code_execution",
-        "image_generation",
-    }
+    {"web_search", "web_fetch", "file_search", "google_maps", "code_execution", "image_generation"}
 )
 _OUTPUT_KEYS = ("output", "stdout", "content")
 
@@ -61,21 +55,15 @@ def result_part(part: ServerToolResultPart) -> dict[str, Any] | None:
     if part.name == _CODE_EXECUTION:
         outcome = "OUTCOME_OK" if part.error_code is None else "OUTCOME_FAILED"
         output = part.error_code or _output_text(result)
-        return {
-            "codeExecutionResult": {"id": part.tool_use_id, "outcome": outcome, "output": output}
-        }
+        executed = {"id": part.tool_use_id, "outcome": outcome, "output": output}
+        return {"codeExecutionResult": executed}
     if part.name not in _TOOL_TYPES:
         return None
     response: Json = result if isinstance(result, dict) else {"result": result}
     if part.error_code is not None:
         response = {"error": part.error_code}
-    return {
-        "toolResponse": {
-            "id": part.tool_use_id,
-            "toolType": _TOOL_TYPES[part.name],
-            "response": response,
-        }
-    }
+    returned = {"id": part.tool_use_id, "toolType": _TOOL_TYPES[part.name], "response": response}
+    return {"toolResponse": returned}
 
 
 def _output_text(result: Json) -> str:
@@ -85,16 +73,22 @@ def _output_text(result: Json) -> str:
     return output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
 
 
-def citation_metadata(choices: Iterable[Choice]) -> dict[str, Json]:
+def citation_metadata(parts: Iterable[AnswerPart]) -> dict[str, Json]:
     """Return the citations of a candidate, if it has any."""
     sources: list[Json] = []
-    before = 0
-    for choice in choices:
-        for part in choice.parts:
-            if isinstance(part, TextPart | RefusalPart):
-                sources += citation_sources(part, before=before)
-                before += byte_length(part.text)
+    for part, before in _with_offsets(parts):
+        if isinstance(part, TextPart):
+            sources += citation_sources(part, before=before)
     return {"citationMetadata": {"citationSources": sources}} if sources else {}
+
+
+def _with_offsets(parts: Iterable[AnswerPart]) -> Iterator[tuple[AnswerPart, int]]:
+    """Yield each part of a candidate with the number of bytes of text before it."""
+    before = 0
+    for part in parts:
+        yield part, before
+        if isinstance(part, TextPart | RefusalPart):
+            before += byte_length(part.text)
 
 
 def citation_sources(part: TextPart | RefusalPart, *, before: int) -> list[Json]:
@@ -102,39 +96,29 @@ def citation_sources(part: TextPart | RefusalPart, *, before: int) -> list[Json]
 
     Each spans the cited words, or the whole text if they are not found in it. Offsets are in bytes.
     """
-    if isinstance(part, RefusalPart) or not (part.text and part.citations):
-        return []
-    pages = (citation for citation in part.citations if not citation.document)
-    return [_source(citation, part.text, before) for citation in pages]
+    citations = part.citations if isinstance(part, TextPart) and part.text else ()
+    return [_source(each, part.text, before) for each in citations if not each.document]
 
 
-def grounding_metadata(choices: Iterable[Choice]) -> dict[str, Json]:
-    """Return what grounds a candidate: its sources with the texts that they support, and the
-    queries of its web searches."""
+def grounding_metadata(parts: Iterable[AnswerPart]) -> dict[str, Json]:
+    """Return a candidate's sources with the texts that they support, and its web searches."""
     chunks: list[Json] = []
     supports: list[Json] = []
     queries: list[Json] = []
-    before = 0
-    for choice in choices:
-        for part in choice.parts:
-            match part:
-                case TextPart():
-                    for citation in part.citations if part.text else ():
-                        if (chunk := _grounding_chunk(citation)) not in chunks:
-                            chunks.append(chunk)
-                        segment = _segment(citation, part.text, before)
-                        support = {**segment, "text": _supported_text(citation, part.text)}
-                        found_at: Json = [chunks.index(chunk)]
-                        supports.append({"segment": support, "groundingChunkIndices": found_at})
-                case ServerToolUsePart(server="") if part.name in _WEB_SEARCHES:
-                    queries += _queries(json.loads(part.input))
-            if isinstance(part, TextPart | RefusalPart):
-                before += byte_length(part.text)
-    fields = {
-        "webSearchQueries": queries,
-        "groundingChunks": chunks,
-        "groundingSupports": supports,
-    }
+    for part, before in _with_offsets(parts):
+        match part:
+            case TextPart():
+                for citation in part.citations if part.text else ():
+                    if (chunk := _grounding_chunk(citation)) not in chunks:
+                        chunks.append(chunk)
+                    start, end = citation.span_in(part.text)
+                    segment = _segment(citation, part.text, before)
+                    support = {**segment, "text": part.text[start:end]}
+                    found_at: Json = [chunks.index(chunk)]
+                    supports.append({"segment": support, "groundingChunkIndices": found_at})
+            case ServerToolUsePart(server="") if part.name in _WEB_SEARCHES:
+                queries += _queries(json.loads(part.input))
+    fields = {"webSearchQueries": queries, "groundingChunks": chunks, "groundingSupports": supports}
     grounding: Json = {name: values for name, values in fields.items() if values}
     return {"groundingMetadata": grounding} if grounding else {}
 
@@ -145,11 +129,6 @@ def _grounding_chunk(citation: Citation) -> Json:
         return {"web": {"uri": citation.url, **title}}
     text = {"text": citation.cited_text} if citation.cited_text else {}
     return {"retrievedContext": {"title": citation.title or citation.document, **text}}
-
-
-def _supported_text(citation: Citation, text: str) -> str:
-    start, end = citation.span_in(text)
-    return text[start:end]
 
 
 def _queries(fields: Json) -> list[Json]:
@@ -169,10 +148,8 @@ def _segment(citation: Citation, text: str, before: int) -> dict[str, Json]:
 
 
 def _source(citation: Citation, text: str, before: int) -> Json:
-    source = {**_segment(citation, text, before), "uri": citation.url}
-    if citation.title is not None:
-        source["title"] = citation.title
-    return source
+    title = {} if citation.title is None else {"title": citation.title}
+    return {**_segment(citation, text, before), "uri": citation.url, **title}
 
 
 def byte_length(text: str) -> int:

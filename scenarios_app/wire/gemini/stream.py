@@ -35,8 +35,7 @@ from scenarios_app.wire.gemini.usage import RunningUsage, logprobs_result, usage
 
 
 class Framing(msgspec.Struct, frozen=True):
-    """The bytes around each chunk. Each ends with a blank line, by which the server counts
-    chunks."""
+    """The bytes around each chunk. The server counts chunks by the blank lines at their ends."""
 
     first: bytes
     later: bytes
@@ -80,21 +79,9 @@ class GeminiEncoder:
     """
 
     __slots__ = (
-        "_after_text",
-        "_before_text",
-        "_bytes",
-        "_candidates",
-        "_counted",
-        "_frame",
-        "_framing",
-        "_held",
-        "_lead",
-        "_manner",
-        "_of_choice",
-        "_response",
-        "_said",
-        "_unsigned",
-        "_usage",
+        *("_response", "_framing", "_manner", "_frame", "_lead", "_usage"),
+        *("_candidates", "_of_choice", "_bytes", "_said", "_held", "_unsigned"),
+        *("_before_text", "_after_text", "_counted"),
     )
 
     def __init__(self, response: CanonicalResponse, framing: Framing, manner: GeminiFormat) -> None:
@@ -221,11 +208,7 @@ class GeminiEncoder:
         return self._chunk(candidate.index, held or [{**EMPTY_PART, **signed}], usage, **fields)
 
     def _chunk(
-        self,
-        candidate: int,
-        parts: list[Any],
-        usage: dict[str, Json] | None = None,
-        **fields: Json,
+        self, candidate: int, parts: list[Any], usage: dict[str, Json] | None = None, **fields: Json
     ) -> bytes:
         content = {"parts": parts, "role": "model"}
         place = index_field(candidate, self._manner)
@@ -234,8 +217,5 @@ class GeminiEncoder:
             counted = self._usage.after(count_tokens(self._said))
         else:
             counted = encode_line(usage)
-        return self._begun() + chunk[:-1] + b',"usageMetadata":' + counted + self._frame
-
-    def _begun(self) -> bytes:
         lead, self._lead = self._lead, self._framing.later
-        return lead
+        return lead + chunk[:-1] + b',"usageMetadata":' + counted + self._frame

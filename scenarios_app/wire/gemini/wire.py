@@ -11,37 +11,22 @@ from urllib.parse import unquote
 
 from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, ErrorAnswer
 from scenarios_app.wire.base import (
+    BodyComputer,
     Call,
     Endpoint,
-    Headers,
     Params,
     RequestReader,
     StreamEncoder,
     Wire,
     encode_json,
-    retry_headers,
 )
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
+from scenarios_app.wire.gemini import models
 from scenarios_app.wire.gemini.answer import is_blocked, render_response
 from scenarios_app.wire.gemini.decode import DECODER
 from scenarios_app.wire.gemini.errors import OWN_ERRORS, error_envelope
-from scenarios_app.wire.gemini.models import (
-    count_tokens,
-    embedding,
-    embeddings,
-    get_model,
-    list_models,
-    read_embedding,
-    read_embeddings,
-    read_model,
-)
-from scenarios_app.wire.gemini.request import (
-    PROVIDER,
-    read_count_tokens,
-    read_generate,
-    read_streamed,
-)
+from scenarios_app.wire.gemini.request import PROVIDER, read_count_tokens, read_generate
 from scenarios_app.wire.gemini.sample import MODELS, clients, sample
 from scenarios_app.wire.gemini.server_tools import HOSTED_TOOLS
 from scenarios_app.wire.gemini.stream import ARRAY, EVENTS, BlockedEncoder, Framing, GeminiEncoder
@@ -54,21 +39,16 @@ _MODEL_LISTS = tuple(f"{version}models" for version in _VERSIONS)
 _MODEL_FOLDERS = (*_MODEL_LISTS, *(f"{version}tunedModels" for version in _VERSIONS))
 _UPLOADS = tuple(f"/upload{version}" for version in _VERSIONS)
 _OTHER_PROVIDERS_HEADERS = ("anthropic-version", "authorization", "x-api-key")
-_VERBS = (
-    "generateContent",
-    "streamGenerateContent",
-    "countTokens",
-    "embedContent",
-    "batchEmbedContents",
+_COMPUTED: tuple[tuple[str, RequestReader, BodyComputer], ...] = (
+    ("countTokens", read_count_tokens, models.count_tokens),
+    ("embedContent", models.read_embedding, models.embedding),
+    ("batchEmbedContents", models.read_embeddings, models.embeddings),
 )
+_VERBS = ("generateContent", "streamGenerateContent", *(verb for verb, _, _ in _COMPUTED))
 _SHARED_VERB_PATH = re.compile(
     rf"{_SHARED_VERSION}(?:tunedM|m)odels/.*:(?:{'|'.join(_VERBS)})/?", re.DOTALL
 )
 _STREAM = ":streamGenerateContent"
-
-
-def _render(request: CanonicalRequest, response: CanonicalResponse) -> bytes:
-    return encode_json(render_response(response, request.own))
 
 
 def _encode(
@@ -94,31 +74,32 @@ def _drop_error_codes(read: RequestReader) -> RequestReader:
 
 def _endpoints(framing: Framing) -> tuple[Endpoint, ...]:
     answered: dict[str, Any] = {
-        "render": _render,
+        "named": "generateContent",
+        "render": lambda request, response: encode_json(render_response(response, request.own)),
         "encode": partial(_encode, framing),
         "cache_key": lambda request: request.own,
         "decoder": DECODER,
         "sends": HOSTED_TOOLS | {"citations"},
     }
+    streamed, read_model = partial(read_generate, stream=True), _drop_error_codes(models.read_model)
     return (
         *_verb_endpoints("generateContent", read_generate, **answered),
-        *_verb_endpoints(
-            "streamGenerateContent", read_streamed, named="generateContent", **answered
-        ),
-        *_verb_endpoints("countTokens", read_count_tokens, compute=count_tokens),
-        *_verb_endpoints("embedContent", read_embedding, compute=embedding),
-        *_verb_endpoints("batchEmbedContents", read_embeddings, compute=embeddings),
+        *_verb_endpoints("streamGenerateContent", streamed, **answered),
         *(
-            Endpoint("GET", f"{path}{one}", read, compute=compute, alias_of=f"{_MODELS}{one}")
-            for read in (_drop_error_codes(read_model),)
-            for one, compute in (("", list_models), ("/{model}", get_model))
+            endpoint
+            for verb, read, compute in _COMPUTED
+            for endpoint in _verb_endpoints(verb, read, compute=compute)
+        ),
+        *(
+            Endpoint("GET", f"{path}{one}", read_model, compute=compute, alias_of=f"{_MODELS}{one}")
+            for one, compute in (("", models.list_models), ("/{model}", models.get_model))
             for path in _MODEL_LISTS
         ),
     )
 
 
 def _verb_endpoints(
-    verb: str, read: RequestReader, *, named: str | None = None, **options: Any
+    verb: str, read: RequestReader, *, named: str = "", **options: Any
 ) -> tuple[Endpoint, ...]:
     """Return the endpoints of a verb for every model path.
 
@@ -131,21 +112,21 @@ def _verb_endpoints(
     )
 
 
-class Gemini:
+class Gemini(Wire):
     """Google's API, with one of the two stream framings."""
 
     name = "gemini"
     title = "Gemini"
     models = MODELS
-    key_headers: tuple[str, ...] = ("x-goog-api-key",)
+    key_headers = ("x-goog-api-key",)
     provider = PROVIDER
-    prefixes: tuple[str, ...] = (*_BETA_VERSIONS, *_UPLOADS, _SHARED_VERSION)
+    prefixes = (*_BETA_VERSIONS, *_UPLOADS, _SHARED_VERSION)
     tool_call_prefix = "call_"
     sequential = True
     signs_reasoning = True
     malformed_body = b'{"candidates":[{"content":{"parts":[{"te'
     own_errors = OWN_ERRORS
-    upstream: Upstream | None = Upstream(
+    upstream = Upstream(
         PROVIDER,
         base_url="https://generativelanguage.googleapis.com",
         hosts=("generativelanguage.googleapis.com",),
@@ -156,9 +137,7 @@ class Gemini:
         key_header="x-goog-api-key",
         sdk_clients=(
             SdkClient(
-                "google.genai.Client",
-                "_api_client._http_options.base_url",
-                "_api_client.api_key",
+                "google.genai.Client", "_api_client._http_options.base_url", "_api_client.api_key"
             ),
         ),
         telemetry_names=("gcp.gemini", "gcp.gen_ai"),
@@ -192,9 +171,6 @@ class Gemini:
                 "Please use API Key or other form of API consumer identity to call this API.",
             )
 
-    def check(self, call: Call) -> None:
-        """Require nothing beyond the key."""
-
     def error(self, error: ErrorAnswer, *, request_id: str) -> bytes:
         return error_envelope(error)
 
@@ -203,13 +179,8 @@ class Gemini:
         lead = framing.later if sent else framing.first
         return lead + error_envelope(error) + framing.after + framing.last
 
-    def headers(self, *, request_id: str, created: int, error: ErrorAnswer | None) -> Headers:
-        """Return the retry headers. Google sends no request id and no rate limits."""
-        return retry_headers(error)
-
     def _means_us(self, call: Call, path: str) -> bool:
-        """Return whether a path below /v1/ is Google's: a verb always is, other paths if the call
-        has Google's key and no other provider's."""
+        """Return whether a path below /v1/ is Google's, by its verb or by the call's only key."""
         alone = not any(header in call.headers for header in _OTHER_PROVIDERS_HEADERS)
         return bool(_SHARED_VERB_PATH.fullmatch(path)) or (alone and self.api_key(call) is not None)
 

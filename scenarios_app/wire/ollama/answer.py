@@ -1,13 +1,12 @@
 """The fields of Ollama's responses, whole and streamed."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 import msgspec
 
 from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Json, Message, Usage
 from scenarios_app.engine.parts import (
-    FinishReason,
     PartDelta,
     PartEnd,
     PartStart,
@@ -23,7 +22,6 @@ from scenarios_app.wire.ollama.fields import encode_context
 from scenarios_app.wire.ollama.request import GenerateFields
 
 CHAT, GENERATE = "/api/chat", "/api/generate"
-_DONE_REASONS: Mapping[FinishReason, str] = {"length": "length"}
 # Fields that scripted metadata cannot replace.
 _RESERVED_FIELDS = frozenset({"message", "response", "thinking", "tool_calls", "done"})
 _HEAD_FIELDS = frozenset({"model", "created_at"})
@@ -56,11 +54,8 @@ def content_fields(
     request: CanonicalRequest, text: str, *, thinking: str = "", calls: Iterable[Json] = ()
 ) -> dict[str, Json]:
     """Return the content: a chat message, or the fields that generate has instead."""
-    more: dict[str, Json] = {}
-    if thinking:
-        more["thinking"] = thinking
-    if listed := list(calls):
-        more["tool_calls"] = listed
+    optional: dict[str, Json] = {"thinking": thinking, "tool_calls": list(calls)}
+    more = {key: value for key, value in optional.items() if value}
     if request.route == GENERATE:
         return {"response": text, **more}
     return {"message": {"role": "assistant", "content": text, **more}}
@@ -69,11 +64,10 @@ def content_fields(
 def tool_call_json(call: ToolCallPart) -> Json:
     """Return a call, which has no id here. Arguments that are not an object become `{}`."""
     try:
-        arguments: Json = _decode(call.arguments)
+        arguments = _decode(call.arguments)
     except (msgspec.MsgspecError, RecursionError):
-        arguments = {}
-    if not isinstance(arguments, dict):
-        arguments = {}
+        arguments = None
+    arguments = arguments if isinstance(arguments, dict) else {}
     return {"function": {"name": call.name, "arguments": arguments}}
 
 
@@ -82,12 +76,8 @@ def final_fields(request: CanonicalRequest, response: CanonicalResponse) -> dict
 
     A generate response also has the conversation so far, unless its prompt was raw.
     """
-    last = response.choices[-1].finish_reason
-    fields: dict[str, Json] = {
-        "done": True,
-        "done_reason": _DONE_REASONS.get(last, "stop"),
-        **_metrics(response.usage),
-    }
+    reason = "length" if response.choices[-1].finish_reason == "length" else "stop"
+    fields: dict[str, Json] = {"done": True, "done_reason": reason, **_metrics(response.usage)}
     own: GenerateFields = request.own
     if request.route == GENERATE and not own.raw:
         answered = Message("assistant", (TextPart(joined_text(response)),))
@@ -105,15 +95,9 @@ def joined_text(response: CanonicalResponse) -> str:
 def render_load(request: CanonicalRequest, context: ComputeContext) -> bytes:
     """Return the response to a request without a prompt: its model was loaded or unloaded."""
     own: GenerateFields = request.own
-    return encode_json(
-        {
-            "model": request.model,
-            "created_at": format_timestamp(context.created),
-            **content_fields(request, ""),
-            "done": True,
-            "done_reason": "unload" if own.unloads else "load",
-        }
-    )
+    head = {"model": request.model, "created_at": format_timestamp(context.created)}
+    tail = {"done": True, "done_reason": "unload" if own.unloads else "load"}
+    return encode_json({**head, **content_fields(request, ""), **tail})
 
 
 def format_timestamp(seconds: int) -> str:
@@ -135,14 +119,10 @@ def _metrics(usage: Usage) -> dict[str, Json]:
 
 
 _NOT_DONE = b',"done":false}\n'
+# The bytes before the text of a line, and between it and its other fields.
 _FRAMES = {
-    "chat text": (b'"message":{"role":"assistant","content":', b'},"done":false}\n'),
-    "chat thinking": (
-        b'"message":{"role":"assistant","content":"","thinking":',
-        b'},"done":false}\n',
-    ),
-    "generate text": (b'"response":', b',"done":false}\n'),
-    "generate thinking": (b'"response":"","thinking":', b',"done":false}\n'),
+    CHAT: (b'"message":{"role":"assistant","content":', b"}"),
+    GENERATE: (b'"response":', b""),
 }
 
 
@@ -157,14 +137,12 @@ class LineEncoder:
         self._request = request
         self._response = response
         self._head = encode_line(head_fields(response))[:-1] + b","
-        route = "generate" if request.route == GENERATE else "chat"
-        before, self._after_text = _FRAMES[f"{route} text"]
+        before, self._close_text = _FRAMES[request.route]
         self._before_text = self._head + before
-        self._close_text = self._after_text.removesuffix(_NOT_DONE)
+        self._before_thinking = self._before_text + b'"","thinking":'
+        self._after_text = self._close_text + _NOT_DONE
         own: GenerateFields = request.own
         self._top_logprobs = own.top_logprobs
-        before, self._after_thinking = _FRAMES[f"{route} thinking"]
-        self._before_thinking = self._head + before
         # Calls not sent yet, and the indexes of those that have not ended.
         self._waiting: list[tuple[int, ToolCallPart]] = []
         self._open: set[int] = set()
@@ -177,7 +155,7 @@ class LineEncoder:
             case PartDelta(part=TextPart() | RefusalPart()):
                 return self._text(event.text)
             case PartDelta(part=ReasoningPart()):
-                return self._before_thinking + encode_text(event.text) + self._after_thinking
+                return self._before_thinking + encode_text(event.text) + self._after_text
             case PartStart(part=ToolCallPart() as call):
                 self._waiting.append((event.index, call))
                 self._open.add(event.index)
@@ -203,9 +181,8 @@ class LineEncoder:
         sent = b""
         while self._waiting and self._waiting[0][0] not in self._open:
             _, call = self._waiting.pop(0)
-            sent += self._line(
-                {**content_fields(self._request, "", calls=[tool_call_json(call)]), "done": False}
-            )
+            content = content_fields(self._request, "", calls=[tool_call_json(call)])
+            sent += self._line({**content, "done": False})
         return sent
 
     def _line(self, fields: dict[str, Json]) -> bytes:

@@ -1,6 +1,6 @@
 """Decodes recorded responses of Ollama's chat and generate."""
 
-from typing import Any, Final
+from typing import Any
 
 from scenarios_app.wire.decoded import (
     DecodedChoice,
@@ -10,16 +10,9 @@ from scenarios_app.wire.decoded import (
     get_nested,
 )
 
-_FINISHES: Final = {"length": "length"}
-
-
-def decode_body(body: Any) -> DecodedResponse | None:
-    """Decode a response that was not streamed."""
-    return decode_stream([body])
-
 
 def decode_stream(events: list[Any]) -> DecodedResponse | None:
-    """Decode the lines of a stream."""
+    """Decode the lines of a stream, or a response that was not streamed as the only one."""
     content = DecodedChoice()
     reasoning_text, is_response = "", False
     usage: dict[str, Any] = {}
@@ -31,7 +24,7 @@ def decode_stream(events: list[Any]) -> DecodedResponse | None:
         content.text(message.get("content") or event.get("response"))
         calls += dict_items(message.get("tool_calls"))
         if event.get("done"):
-            content.finish = _FINISHES.get(str(event.get("done_reason")), "")
+            content.finish = "length" if event.get("done_reason") == "length" else ""
             usage = {
                 "input_tokens": event.get("prompt_eval_count"),
                 "output_tokens": event.get("eval_count"),
@@ -44,4 +37,4 @@ def decode_stream(events: list[Any]) -> DecodedResponse | None:
     return DecodedResponse((content,), usage) if is_response else None
 
 
-DECODER = ResponseDecoder(decode_body, decode_stream)
+DECODER = ResponseDecoder(lambda body: decode_stream([body]), decode_stream)

@@ -7,14 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from scenarios_app.engine.canonical import (
-    ANY_OBJECT,
-    Json,
-    JsonFormat,
-    Message,
-    Role,
-    Tool,
-)
+from scenarios_app.engine.canonical import ANY_OBJECT, Json, JsonFormat, Message, Role, Tool
 from scenarios_app.engine.parts import OpaquePart, TextPart
 from scenarios_app.wire.base import encode_json
 from scenarios_app.wire.body import Node
@@ -38,10 +31,9 @@ class ModelSettings(msgspec.Struct, frozen=True):
 
 def require_field(node: Node, key: str) -> Node:
     """Return the node at a required key; raise Ollama's 400 if it is missing or null."""
-    field = node.get(key)
-    if field.given:
+    if field := node.maybe(key):
         return field
-    raise WireError(400, f"{field.place} is required")
+    raise WireError(400, f"{node.get(key).place} is required")
 
 
 def read_model(body: Node) -> str:
@@ -53,32 +45,22 @@ def read_model(body: Node) -> str:
 
 def text_field(body: Node, key: str) -> str:
     """Return a text, or an empty one if it is missing."""
-    node = body.maybe(key)
-    return node.text() if node else ""
-
-
-def flag_field(body: Node, key: str, *, default: bool = False) -> bool:
-    node = body.maybe(key)
-    return node.flag() if node else default
+    return body.optional(key, Node.text) or ""
 
 
 def read_settings(body: Node) -> ModelSettings:
     """Return the settings in `options`. Unknown ones are ignored."""
-    options = body.maybe("options")
-    if options is None:
-        return ModelSettings()
-    for key in ("seed", "num_ctx"):
-        if node := options.maybe(key):
-            node.integer()
-    limit = node.integer() if (node := options.maybe("num_predict")) else None
-    stop = options.maybe("stop")
+    options = body.maybe("options") or Node({})
+    options.optional("seed", Node.integer)
+    context_length = options.optional("num_ctx", Node.integer)
+    limit = options.optional("num_predict", Node.integer)
     return ModelSettings(
-        temperature=node.number() if (node := options.maybe("temperature")) else None,
-        top_p=node.number() if (node := options.maybe("top_p")) else None,
+        temperature=options.optional("temperature", Node.number),
+        top_p=options.optional("top_p", Node.number),
         # A negative number means no limit.
         max_tokens=limit if limit is None or limit >= 0 else None,
-        stop=tuple(item.text() for item in stop.items()) if stop else (),
-        context_length=node.integer() if (node := options.maybe("num_ctx")) else None,
+        stop=tuple(map(Node.text, options.items_at("stop"))),
+        context_length=context_length,
     )
 
 
@@ -135,17 +117,15 @@ def is_unload(body: Node) -> bool:
 
 def read_logprobs(body: Node) -> int | None:
     """Return the requested number of alternatives per token, or None without log probabilities."""
-    node = body.maybe("top_logprobs")
-    top = node.integer() if node else 0
+    top = body.optional("top_logprobs", Node.integer) or 0
     if not 0 <= top <= _MAX_TOP_LOGPROBS:
         raise WireError(400, f"top_logprobs must be between 0 and {_MAX_TOP_LOGPROBS}")
-    return top if flag_field(body, "logprobs") else None
+    return top if body.optional("logprobs", Node.flag) else None
 
 
 def read_images(node: Node) -> Iterator[OpaquePart]:
     """Yield the images beside a text, each in base64."""
-    images = node.maybe("images")
-    for image in images.items() if images else ():
+    for image in node.items_at("images"):
         try:
             binascii.a2b_base64(image.text(), strict_mode=True)
         except ValueError:
@@ -153,26 +133,20 @@ def read_images(node: Node) -> Iterator[OpaquePart]:
         yield OpaquePart("image")
 
 
-def read_tools(body: Node) -> tuple[Tool, ...]:
-    tools = body.maybe("tools")
-    return tuple(map(_tool, tools.items())) if tools else ()
-
-
-def _tool(node: Node) -> Tool:
+def read_tool(node: Node) -> Tool:
+    """Return a tool that a request offers."""
     text_field(node, "type")
     function = require_field(node, "function")
-    parameters = function.maybe("parameters")
     return Tool(
         name=require_field(function, "name").text(),
         description=text_field(function, "description"),
-        schema=dict(parameters.object()) if parameters else None,
+        schema=function.optional("parameters", Node.object),
     )
 
 
 # The oldest messages are dropped beyond this.
 MAX_CONTEXT_NUMBERS = 16_384
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant"}
-
 _decode = msgspec.json.Decoder().decode
 
 

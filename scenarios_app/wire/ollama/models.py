@@ -26,16 +26,11 @@ CONTEXT_LENGTH = 8_192
 # Of all texts of a request; more would block other requests.
 MAX_EMBEDDED_CHARS = 1_000_000
 _DIMENSIONS = 768
-_LARGE, _SMALL = 1_024, 384
-_OTHER_DIMENSIONS = {
-    "all-minilm": _SMALL,
-    "bge-large": _LARGE,
-    "bge-m3": _LARGE,
-    "mxbai-embed-large": _LARGE,
-    "qwen3-embedding": _LARGE,
-    "snowflake-arctic-embed": _LARGE,
-    "snowflake-arctic-embed2": _LARGE,
-}
+_LARGE_MODELS = (
+    *("bge-large", "bge-m3", "mxbai-embed-large", "qwen3-embedding"),
+    *("snowflake-arctic-embed", "snowflake-arctic-embed2"),
+)
+_OTHER_DIMENSIONS = {"all-minilm": 384, **dict.fromkeys(_LARGE_MODELS, 1_024)}
 
 
 def is_embedding_model(model: str) -> bool:
@@ -58,15 +53,14 @@ def embed(request: CanonicalRequest, context: ComputeContext) -> bytes:
     wanted, most = own.dimensions, dimensions_of(request.model)
     size = wanted if wanted is not None and 0 < wanted < most else most
     tokens = sum(count_tokens(len(text)) for text in texts)
-    return encode_json(
-        {
-            "model": request.model,
-            "embeddings": [to_raw_json(unit_vector(text, size)) for text in texts],
-            "total_duration": LOAD_NS + PROMPT_NS * max(tokens, 1),
-            "load_duration": LOAD_NS,
-            "prompt_eval_count": tokens,
-        }
-    )
+    answer = {
+        "model": request.model,
+        "embeddings": [to_raw_json(unit_vector(text, size)) for text in texts],
+        "total_duration": LOAD_NS + PROMPT_NS * max(tokens, 1),
+        "load_duration": LOAD_NS,
+        "prompt_eval_count": tokens,
+    }
+    return encode_json(answer)
 
 
 def embedding(request: CanonicalRequest, context: ComputeContext) -> bytes:
@@ -84,9 +78,8 @@ def _texts(request: CanonicalRequest) -> list[str]:
 def _truncate_text(request: CanonicalRequest, text: str, place: int) -> str:
     """Return the text cut to the context length; raise the 400 if it must not be cut."""
     own: OllamaEmbeddingFields = request.own
-    num_ctx = own.context_length
-    length = CONTEXT_LENGTH if num_ctx is None else min(max(num_ctx, 1), CONTEXT_LENGTH)
-    characters = length * CHARACTERS_PER_TOKEN
+    length = CONTEXT_LENGTH if own.context_length is None else max(own.context_length, 1)
+    characters = min(length, CONTEXT_LENGTH) * CHARACTERS_PER_TOKEN
     if len(text) > characters and not own.truncate:
         raise WireError(400, f"input[{place}]: the input length exceeds the context length")
     return text[:characters]

@@ -1,10 +1,8 @@
 """Parses Ollama's requests: chat, generate, embeddings, and those about models."""
 
-from collections.abc import Mapping
-
 import msgspec
 
-from scenarios_app.engine.canonical import CanonicalRequest, Message, Role
+from scenarios_app.engine.canonical import CanonicalRequest, Message
 from scenarios_app.engine.parts import (
     MessagePart,
     ReasoningPart,
@@ -17,7 +15,6 @@ from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.ollama.fields import (
     decode_context,
-    flag_field,
     has_thinking,
     is_unload,
     read_format,
@@ -25,28 +22,19 @@ from scenarios_app.wire.ollama.fields import (
     read_logprobs,
     read_model,
     read_settings,
-    read_tools,
+    read_tool,
     require_field,
     text_field,
     to_json_format,
 )
 
-_ROLES: Mapping[str, Role] = {
-    "system": "system",
-    "user": "user",
-    "assistant": "assistant",
-    "tool": "tool",
-}
-
-
-def read_messages(node: Node) -> tuple[Message, ...]:
-    """Return the conversation. Calls without ids get `call_1`, `call_2`, …"""
-    reading = _MessageReader()
-    return tuple(map(reading.message, node.items()))
+PROVIDER = "ollama"
+MAX_INPUTS = 2_048
+_ROLES = "system, user, assistant, tool"
 
 
 class _MessageReader(msgspec.Struct):
-    """Reads the messages of one conversation, in order.
+    """Reads the messages of one conversation, in order. Calls without ids get `call_1`, `call_2`, …
 
     `open` are the last message's calls that have no result yet, `explicit_ids` the ids that the
     client sent.
@@ -58,25 +46,21 @@ class _MessageReader(msgspec.Struct):
 
     def message(self, node: Node) -> Message:
         named = require_field(node, "role")
-        role = _ROLES.get(named.text().lower())
-        if role is None:
-            expected = ", ".join(_ROLES)
-            raise WireError(
-                400, f"{named.place}: invalid role {named.value!r}, must be one of {expected}"
-            )
-        match role:
+        match named.text().lower():
             case "tool":
-                return Message(role, (self._result(node),))
+                return Message("tool", (self._result(node),))
             case "assistant":
-                return Message(role, self._assistant_parts(node))
-            case _:
+                return Message("assistant", self._assistant_parts(node))
+            case "system" | "user" as role:
                 return Message(role, (*_text(node), *read_images(node)))
+            case _:
+                message = f"{named.place}: invalid role {named.value!r}, must be one of {_ROLES}"
+                raise WireError(400, message)
 
     def _assistant_parts(self, node: Node) -> tuple[MessagePart, ...]:
         thinking = text_field(node, "thinking")
         thoughts = (ReasoningPart(thinking),) if thinking else ()
-        listed = node.maybe("tool_calls")
-        calls = tuple(map(self._call, listed.items())) if listed else ()
+        calls = tuple(map(self._call, node.items_at("tool_calls")))
         if calls:
             self.open = list(calls)
         return (*thoughts, *_text(node), *read_images(node), *calls)
@@ -84,8 +68,7 @@ class _MessageReader(msgspec.Struct):
     def _call(self, node: Node) -> ToolCallPart:
         self.calls += 1
         function = require_field(node, "function")
-        arguments_node = function.maybe("arguments")
-        arguments = encode_json(arguments_node.object() if arguments_node else {}).decode()
+        arguments = encode_json(function.optional("arguments", Node.object) or {}).decode()
         call_id = text_field(node, "id")
         if call_id:
             self.explicit_ids.add(call_id)
@@ -107,22 +90,15 @@ class _MessageReader(msgspec.Struct):
 
         An id that no call has was made up by the client for a call without an id.
         """
-        candidates = [call for call in self.open if call.id == call_id]
-        candidates += [
-            call
-            for call in self.open
-            if not (call_id and call.id in self.explicit_ids) and name in ("", call.name)
-        ]
-        return candidates[0] if candidates else None
+        ids = self.explicit_ids if call_id else ()
+        named = [call for call in self.open if call.id not in ids and name in ("", call.name)]
+        exact = [call for call in self.open if call.id == call_id]
+        return next(iter(exact + named), None)
 
 
 def _text(node: Node) -> tuple[TextPart, ...]:
-    content = node.maybe("content")
-    return (TextPart(content.text()),) if content else ()
-
-
-PROVIDER = "ollama"
-MAX_INPUTS = 2_048
+    text = node.optional("content", Node.text)
+    return () if text is None else (TextPart(text),)
 
 
 class GenerateFields(msgspec.Struct, frozen=True):
@@ -138,8 +114,7 @@ class GenerateFields(msgspec.Struct, frozen=True):
 
 
 class OllamaEmbeddingFields(msgspec.Struct, frozen=True):
-    """The requested vector length, the context length in tokens, and whether longer texts are
-    cut."""
+    """The requested vector length, the context length in tokens, and whether texts are cut."""
 
     dimensions: int | None = None
     context_length: int | None = None
@@ -148,7 +123,7 @@ class OllamaEmbeddingFields(msgspec.Struct, frozen=True):
 
 def read_chat(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     """Return a request to continue a conversation."""
-    messages = read_messages(node) if (node := body.maybe("messages")) else ()
+    messages = tuple(map(_MessageReader().message, body.items_at("messages")))
     return _generation_request(call, endpoint, body, messages, asks=bool(messages))
 
 
@@ -157,9 +132,8 @@ def read_generate(call: Call, endpoint: Endpoint, params: Params, body: Node) ->
     system, prompt = text_field(body, "system"), text_field(body, "prompt")
     template = text_field(body, "template")
     text_field(body, "suffix")
-    context = body.maybe("context")
-    numbers = [node.integer() for node in context.items()] if context else []
-    if flag_field(body, "raw") and (template or system or numbers):
+    numbers = list(map(Node.integer, body.items_at("context")))
+    if body.optional("raw", Node.flag) and (template or system or numbers):
         raise WireError(400, "raw mode does not support template, system, or context")
     parts: tuple[MessagePart, ...] = (TextPart(prompt), *read_images(body))
     messages = (*decode_context(numbers), Message("user", parts))
@@ -181,8 +155,8 @@ def _generation_request(
         route=endpoint.pattern,
         model=read_model(body),
         messages=messages if asks else (),
-        tools=read_tools(body),
-        stream=flag_field(body, "stream", default=True) and asks,
+        tools=tuple(map(read_tool, body.items_at("tools"))),
+        stream=body.optional("stream", Node.flag) is not False and asks,
         temperature=options.temperature,
         top_p=options.top_p,
         max_tokens=options.max_tokens,
@@ -197,10 +171,10 @@ def _generation_request(
 
 
 def read_embed(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    """Return a request to embed a list of texts."""
+    """Return a request to embed a list of texts, which are the parts of one user message."""
     is_unload(body)
-    truncate = flag_field(body, "truncate", default=True)
-    dimensions = node.integer() if (node := body.maybe("dimensions")) else None
+    truncate = body.optional("truncate", Node.flag) is not False
+    dimensions = body.optional("dimensions", Node.integer)
     node = body.get("input")
     match node.value:
         case None | "":
@@ -213,40 +187,31 @@ def read_embed(call: Call, endpoint: Endpoint, params: Params, body: Node) -> Ca
             texts = tuple(TextPart(item.text()) for item in node.items())
         case _:
             raise node.wrong("a string or an array of strings")
-    return _embedding_request(call, endpoint, body, texts, dimensions=dimensions, truncate=truncate)
+    own = OllamaEmbeddingFields(dimensions, read_settings(body).context_length, truncate)
+    return make_resource_request(
+        call,
+        endpoint,
+        own,
+        provider=PROVIDER,
+        model=read_model(body),
+        messages=(Message("user", texts),),
+    )
 
 
 def read_embedding(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     """Return a request to embed one prompt, as older clients send it."""
     is_unload(body)
-    return _embedding_request(call, endpoint, body, (TextPart(text_field(body, "prompt")),))
-
-
-def _embedding_request(
-    call: Call,
-    endpoint: Endpoint,
-    body: Node,
-    texts: tuple[TextPart, ...],
-    *,
-    dimensions: int | None = None,
-    truncate: bool = True,
-) -> CanonicalRequest:
-    """Return a request with one user message, which has a part for each text."""
-    options = read_settings(body)
-    return CanonicalRequest(
-        provider=PROVIDER,
-        path=call.path,
-        route=endpoint.pattern,
-        model=read_model(body),
-        messages=(Message("user", texts),),
-        headers=call.headers,
-        own=OllamaEmbeddingFields(dimensions, options.context_length, truncate),
+    message = Message("user", (TextPart(text_field(body, "prompt")),))
+    read_settings(body)
+    model = read_model(body)
+    return make_resource_request(
+        call, endpoint, provider=PROVIDER, model=model, messages=(message,)
     )
 
 
 def read_show(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     """Return a request about one model; older clients send `name`."""
-    flag_field(body, "verbose")
+    body.optional("verbose", Node.flag)
     name = text_field(body, "model") or text_field(body, "name")
     if not name:
         raise WireError(400, "model is required")

@@ -2,16 +2,10 @@
 
 from collections.abc import Mapping
 
+from msgspec.structs import replace
+
 from scenarios_app.engine.canonical import ErrorAnswer
-from scenarios_app.wire.base import (
-    Call,
-    Endpoint,
-    Headers,
-    Wire,
-    bearer_token,
-    encode_line,
-    retry_headers,
-)
+from scenarios_app.wire.base import Call, Endpoint, Wire, bearer_token, encode_line
 from scenarios_app.wire.ollama import models
 from scenarios_app.wire.ollama.answer import (
     CHAT,
@@ -39,27 +33,18 @@ _OWN_ERRORS: Mapping[str, ErrorAnswer] = {
         503, "server busy, please try again.  maximum pending requests exceeded"
     ),
 }
+_GENERATION = Endpoint(
+    "POST",
+    CHAT,
+    read_chat,
+    render=render_response,
+    encode=LineEncoder,
+    decoder=DECODER,
+    compute=render_load,
+)
 _ENDPOINTS = (
-    Endpoint(
-        "POST",
-        CHAT,
-        read_chat,
-        render=render_response,
-        encode=LineEncoder,
-        decoder=DECODER,
-        compute=render_load,
-        cache_key=lambda request: (request.own, request.reasoning),
-    ),
-    Endpoint(
-        "POST",
-        GENERATE,
-        read_generate,
-        render=render_response,
-        encode=LineEncoder,
-        decoder=DECODER,
-        compute=render_load,
-        cacheable_by_body=True,
-    ),
+    replace(_GENERATION, cache_key=lambda request: (request.own, request.reasoning)),
+    replace(_GENERATION, pattern=GENERATE, read=read_generate, cacheable_by_body=True),
     Endpoint("POST", "/api/embed", read_embed, compute=models.embed),
     Endpoint("POST", "/api/embeddings", read_embedding, compute=models.embedding),
     Endpoint("POST", "/api/show", read_show, compute=models.show_model),
@@ -71,17 +56,20 @@ _ENDPOINTS = (
 )
 
 
-class Ollama:
-    """Ollama's own API. A local server needs no key; if a key is sent, it names the session."""
+class Ollama(Wire):
+    """Ollama's own API. A local server needs no key; if a key is sent, it names the session.
+
+    Ollama has no retry headers; other providers' SDKs read them.
+    """
 
     name = "ollama"
     title = "Ollama"
     models = MODELS
-    key_headers: tuple[str, ...] = ("authorization",)
+    key_headers = ("authorization",)
     provider = PROVIDER
-    endpoints: tuple[Endpoint, ...] = _ENDPOINTS
+    endpoints = _ENDPOINTS
     # Other paths below `/api/` are not Ollama's.
-    prefixes: tuple[str, ...] = tuple(dict.fromkeys(endpoint.pattern for endpoint in _ENDPOINTS))
+    prefixes = tuple(dict.fromkeys(endpoint.pattern for endpoint in _ENDPOINTS))
     tool_call_prefix = "call_"
     sequential = False
     signs_reasoning = False
@@ -89,7 +77,7 @@ class Ollama:
     malformed_body = b'{"model":"broken","created_at":"2025-01-01T00:00:00Z","message":{"role":"as'
     malformed_event = malformed_body + b"\n"
     own_errors = _OWN_ERRORS
-    upstream: Upstream | None = Upstream(
+    upstream = Upstream(
         PROVIDER,
         base_url="http://127.0.0.1:11434",
         hosts=("ollama.com",),
@@ -110,21 +98,11 @@ class Ollama:
     def api_key(self, call: Call) -> str | None:
         return bearer_token(call)
 
-    def authorise(self, call: Call) -> None:
-        """Require no key."""
-
-    def check(self, call: Call) -> None:
-        """Require no header."""
-
     def error(self, error: ErrorAnswer, *, request_id: str) -> bytes:
         return encode_line({"error": error.message})
 
     def stream_error(self, error: ErrorAnswer, *, sent: int) -> bytes:
         return encode_line({"error": error.message}) + b"\n"
-
-    def headers(self, *, request_id: str, created: int, error: ErrorAnswer | None) -> Headers:
-        """Return the retry headers, which other providers' SDKs read; Ollama has none."""
-        return retry_headers(error)
 
 
 WIRE: Wire = Ollama()

@@ -7,7 +7,7 @@ from anthropic.types.beta import BetaMessage
 
 from scenarios_app.engine.canonical import Usage
 from scenarios_app.engine.parts import ServerToolResultPart, ServerToolUsePart, TextPart
-from scenarios_app.wire.anthropic.options import traits_of
+from scenarios_app.wire.anthropic.options import default_options
 from tests.wire.anthropic.anthropic_cases import (
     LEAST,
     parse,
@@ -43,8 +43,8 @@ def usage(model: str, **asked: object) -> dict[str, Any]:
     ],
 )
 def test_a_name_tells_what_a_model_says(model: str, placed: bool, adaptive: bool) -> None:
-    traits = traits_of(model)
-    assert (traits.placed, traits.adaptive) == (placed, adaptive)
+    options = default_options(model, thinking=False)
+    assert (options.geo == "global", options.thinking) == (placed, adaptive)
 
 
 @pytest.mark.parametrize(
