@@ -28,6 +28,16 @@ class JsonCursor:
         value = self.object().get(key)
         return None if value is None else self.at(key, value)
 
+    def text_at(self, key: str) -> str:
+        """Return the text at a key, empty if it is missing or null."""
+        item = self.get(key)
+        return "" if item is None else item.text()
+
+    def number_at(self, key: str, max_value: int) -> int | None:
+        """Return the whole number at a key, or None if it is missing or null."""
+        item = self.get(key)
+        return None if item is None else item.whole_number(max_value)
+
     def require(self, key: str) -> "JsonCursor":
         item = self.get(key)
         if item is None:
@@ -66,7 +76,7 @@ class JsonCursor:
         raise self.error("expected a string of at least one character")
 
     def whole_number(self, max_value: int) -> int:
-        """Return a whole number from 0 to `most`; accepts 3.0, which some clients send."""
+        """Return a whole number from 0 up; accepts 3.0, which some clients send."""
         value = self.value
         if isinstance(value, float) and value.is_integer():
             value = int(value)
