@@ -57,22 +57,17 @@ BUILT_IN_CONDITIONS: ConditionKinds = (
 _DESCRIBED_BEFORE_TURN = (ProviderCondition, PathCondition, ModelCondition, StreamCondition)
 
 
-@dataclass(slots=True)
-class _Registry:
-    kinds: ConditionKinds
-
-
-_registry = _Registry(BUILT_IN_CONDITIONS)
+_kinds = list(BUILT_IN_CONDITIONS)
 
 
 def set_condition_kinds(*kinds: type[Condition]) -> None:
     """Replace the registered conditions."""
-    _registry.kinds = kinds
+    _kinds[:] = kinds
 
 
 def condition_kinds() -> ConditionKinds:
     """Return the registered conditions in the order in which mismatches list them."""
-    return _registry.kinds
+    return tuple(_kinds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,12 +185,9 @@ class BaseMatchDocument(Document):
 
     def compiled(self) -> Match:
         """Return the conditions in the form that tests requests."""
+        values = ((kind, getattr(self, _field_name(kind))) for kind in self.kinds)
         return Match(
-            tuple(
-                one
-                for kind in self.kinds
-                for one in kind.compiled(getattr(self, _field_name(kind)), f"match.{kind.key}")
-            )
+            tuple(one for kind, v in values for one in kind.compiled(v, f"match.{kind.key}"))
         )
 
 

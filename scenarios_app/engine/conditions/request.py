@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json
 from scenarios_app.engine.conditions.base import (
@@ -175,10 +175,13 @@ class NamedTextCondition(SubjectTextCondition):
 
     empty = dict
     phrase_noun: ClassVar[str]
+    ignores_case: ClassVar[bool] = False
+    """True if names that differ only in case are the same."""
 
     @classmethod
     def compiled(cls, value: dict[str, TextConditionDocument], field: str) -> Iterator[Condition]:
-        for name, text in value.items():
+        for key, text in value.items():
+            name = key.lower() if cls.ignores_case else key
             yield cls(f"{field}.{name}", Subject(cls.read, name), (text.compiled(),))
 
     @classmethod
@@ -206,12 +209,7 @@ class HeaderCondition(NamedTextCondition):
     keyword = "with_header"
     needs_body = False
     phrase_noun = "header"
-
-    @classmethod
-    def compiled(cls, value: dict[str, Any], field: str) -> Iterator[Condition]:
-        for name, text in value.items():
-            header = name.lower()
-            yield cls(f"{field}.{header}", Subject(cls.read, header), (text.compiled(),))
+    ignores_case = True
 
     @staticmethod
     def read(request: CanonicalRequest, subject: Subject) -> Iterable[str]:

@@ -134,8 +134,7 @@ class RangeCondition(Condition):
 
     def implies(self, wide: Condition) -> bool:
         return (
-            type(wide) is type(self)
-            and isinstance(wide, RangeCondition)
+            isinstance(wide, type(self))
             and (wide.low is None or (self.low is not None and self.low >= wide.low))
             and (wide.high is None or (self.high is not None and self.high <= wide.high))
         )

@@ -1,14 +1,13 @@
 """Pydantic models of a scripted user: what it says, when, and what the agent must answer."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from pydantic import Field
 
 from scenarios_app.engine.conditions.messages import MessageCondition
 from scenarios_app.engine.conditions.subjects import Subject, Which
 from scenarios_app.engine.conditions.text_shapes import TextConditionDocument, TextShape
-from scenarios_app.engine.conditions.tools import ToolCallCondition, ToolCallConditionDocument
+from scenarios_app.engine.conditions.tools import ToolCallConditionDocument
 from scenarios_app.engine.scripted_user import AgentCheck, UserScript, UserTurn
 from scenarios_app.engine.shapes import Document, Finding
 from scenarios_app.engine.shapes.fields import Flag, Positive, SomeText
@@ -40,18 +39,12 @@ class AgentDocument(Document):
                 yield AgentCheck(_says(text, which), negated)
         for call, negated in ((self.call, False), (self.not_call, True)):
             if call is not None:
-                yield AgentCheck(_calls(call), negated)
+                yield AgentCheck(call.compiled("call"), negated)
 
 
 def _says(text: TextConditionDocument, which: Which) -> MessageCondition:
     subject = Subject(MessageCondition.read, "assistant", which)
     return MessageCondition("say", subject, (text.compiled(),))
-
-
-def _calls(call: ToolCallConditionDocument) -> ToolCallCondition:
-    (condition,) = ToolCallCondition.compiled([call], "call")
-    assert isinstance(condition, ToolCallCondition)
-    return replace(condition, field="call")
 
 
 class UserTurnDocument(Document):
