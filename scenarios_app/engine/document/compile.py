@@ -12,7 +12,6 @@ from scenarios_app.engine.document.answer import (
     ChoiceDocument,
     FinalReportDocument,
     ProduceDocument,
-    RawDocument,
 )
 from scenarios_app.engine.document.fault import FaultDocument
 from scenarios_app.engine.document.parts import (
@@ -22,10 +21,7 @@ from scenarios_app.engine.document.parts import (
     ToolCallDocument,
     ToolCallPieceDocument,
 )
-from scenarios_app.engine.document.scenario import (
-    ScenarioDocument,
-    StepDocument,
-)
+from scenarios_app.engine.document.scenario import ScenarioDocument, StepDocument
 from scenarios_app.engine.parts import (
     AnswerPart,
     Chunk,
@@ -36,7 +32,6 @@ from scenarios_app.engine.parts import (
     ToolCallPart,
 )
 from scenarios_app.engine.producing.produce import final_report
-from scenarios_app.engine.recorded import RecordedAnswer
 from scenarios_app.engine.scenario import (
     CATCH_ALL,
     Answer,
@@ -89,6 +84,7 @@ def compile_scenario(
 
 def _compile_step(document: StepDocument, *, key: str, label: str, by_turn: bool) -> Step:
     failures, effects = document.failures, document.side_effects
+    equivalent = {name: why for name, why in document.equivalent_changes if why is not None}
     return Step(
         key=key,
         label=label,
@@ -105,9 +101,7 @@ def _compile_step(document: StepDocument, *, key: str, label: str, by_turn: bool
             echo_headers=tuple(name.lower() for name in effects.echo_headers),
             asserts=tuple(match.compiled() for match in effects.asserts),
         ),
-        equivalent_changes={
-            name: reason for name, reason in document.equivalent_changes if reason is not None
-        },
+        equivalent_changes=equivalent,
     )
 
 
@@ -124,6 +118,7 @@ def compile_produce(document: ProduceDocument) -> Produce:
     streaming = non_streaming = _compile_answer(first) if first.forms else None
     if document.streaming and document.non_streaming:
         non_streaming = _compile_answer(document.non_streaming)
+    recorded = document.recorded if document.is_unedited_recording else None
     return Produce(
         streaming=streaming,
         non_streaming=non_streaming,
@@ -131,14 +126,8 @@ def compile_produce(document: ProduceDocument) -> Produce:
         latency_ms=document.latency_ms,
         pacing=_compile_section(_DEFAULT_PACING, document.pacing),
         unoffered=document.unoffered,
-        recorded=_compile_recorded(document),
+        recorded=recorded.compiled() if recorded else None,
     )
-
-
-def _compile_recorded(document: ProduceDocument) -> RecordedAnswer | None:
-    if document.recorded is None or not document.is_unedited_recording:
-        return None
-    return document.recorded.compiled()
 
 
 def compile_fault(document: FaultDocument) -> Fault:
@@ -152,7 +141,9 @@ def compile_headers(headers: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 
 def _compile_answer(document: AnswerDocument) -> Answer:
     if document.raw is not None:
-        return _compile_raw(document.raw)
+        raw = document.raw
+        body = b"" if raw.body is None else text_or_json(raw.body).encode()
+        return RawAnswer(raw.status, compile_headers(raw.headers), body)
     if document.generate is not None:
         return GeneratedAnswer(
             kind=document.generate.kind,
@@ -172,11 +163,6 @@ def _compile_answer(document: AnswerDocument) -> Answer:
         usage=_compile_section(_DEFAULT_USAGE, document.usage),
         provider_metadata=document.provider_metadata,
     )
-
-
-def _compile_raw(document: RawDocument) -> RawAnswer:
-    body = b"" if document.body is None else text_or_json(document.body).encode()
-    return RawAnswer(document.status, compile_headers(document.headers), body)
 
 
 def _compile_choice(document: ChoiceDocument) -> ScriptedChoice:
@@ -214,7 +200,7 @@ def report_arguments(report: FinalReportDocument) -> dict[str, Json]:
 
 def _compile_call(document: ToolCallDocument) -> ToolCallPart:
     custom = document.input is not None
-    text = document.input if document.input is not None else text_or_json(document.arguments)
+    text = text_or_json(document.arguments if document.input is None else document.input)
     return ToolCallPart(document.id or "", document.name, text, custom, document.namespace or "")
 
 
@@ -274,24 +260,18 @@ def join_chunks(
             case first:
                 calls.append(len(parts))
                 custom = first.input is not None
-                parts.append(
-                    ToolCallPart(
-                        first.id or "", first.name or "", "", custom, first.namespace or ""
-                    )
-                )
+                names = first.id or "", first.name or ""
+                parts.append(ToolCallPart(*names, "", custom, first.namespace or ""))
                 if first.arguments is None and not custom:
                     calls_without_arguments.add(calls[-1])
                 chunks.append(Chunk(calls[-1], first.text))
     pieces: list[list[str]] = [[] for _ in parts]
     for chunk in chunks:
         pieces[chunk.part].append(chunk.text)
-    joined = (_with_text(part, "".join(texts)) for part, texts in zip(parts, pieces, strict=True))
-    whole = (
-        _with_text(p, "{}") if i in calls_without_arguments else p for i, p in enumerate(joined)
-    )
-    return tuple(whole), tuple(
-        chunk for chunk in chunks if chunk.part not in calls_without_arguments
-    )
+    for call in calls_without_arguments:
+        pieces[call] = ["{}"]
+    whole = (_with_text(part, "".join(texts)) for part, texts in zip(parts, pieces, strict=True))
+    return tuple(whole), tuple(c for c in chunks if c.part not in calls_without_arguments)
 
 
 def _can_join(part: ScriptedPart, more: ScriptedPart) -> bool:
@@ -307,6 +287,5 @@ def _can_join(part: ScriptedPart, more: ScriptedPart) -> bool:
 
 
 def _with_text(part: ScriptedPart, text: str) -> ScriptedPart:
-    if isinstance(part, ToolCallPart):
-        return replace(part, arguments=text)
-    return replace(part, text=text)
+    key = "arguments" if isinstance(part, ToolCallPart) else "text"
+    return replace(part, **{key: text})

@@ -108,8 +108,7 @@ def _convert_answer(response: ResponseDocument) -> dict[str, Any]:
         "tool_calls": [_convert_call(call, number) for number, call in enumerate(calls, 1)],
         "final_report": _convert_report(response),
     }
-    present = {key: value for key, value in answer.items() if value}
-    return present or {"text": ""}
+    return {key: value for key, value in answer.items() if value} or {"text": ""}
 
 
 def _convert_calls(calls: list[CallDocument]) -> Iterator[dict[str, Json]]:
@@ -120,65 +119,53 @@ def _convert_calls(calls: list[CallDocument]) -> Iterator[dict[str, Json]]:
 
 
 def _convert_call(call: CallDocument, number: int) -> dict[str, Json]:
-    arguments = call.arguments
+    # A plain string would be sent without quotes.
+    is_text = isinstance(call.arguments, str)
     return {
         "id": call.call_id or f"call-{number}",
         "name": escape_templates(call.tool_name),
-        # A plain string would be sent without quotes.
-        "arguments": escape_templates(_encode_string(arguments))
-        if isinstance(arguments, str)
-        else _escape_json(arguments),
+        "arguments": _escape_json(compact_json(call.arguments) if is_text else call.arguments),
     }
 
 
-def _convert_report(response: ResponseDocument) -> dict[str, Json] | None:
+def _convert_report(response: ResponseDocument) -> Json:
     if response.report_content is None:
         return None
-    return {
-        key: _escape_json(value)
-        for key, value in _without_none(
+    return _escape_json(
+        _without_none(
             status=response.status,
             report_format=response.report_format,
             report_content=response.report_content,
             content_json=response.report_content_json,
             messages=response.report_messages,
-        ).items()
-    }
+        )
+    )
 
 
 def _convert_reasoning(segment: SegmentDocument) -> dict[str, Json]:
     """Return a block of reasoning; empty if the segment has no content."""
     anthropic = (segment.provider_metadata or {}).get("anthropic")
-    anthropic_data = anthropic if isinstance(anthropic, dict) else {}
-    marks = {
-        "signature": _text_or_empty(anthropic_data.get("signature")),
-        "redacted": _text_or_empty(anthropic_data.get("redactedData")),
-    }
-    marks_present = {key: mark for key, mark in marks.items() if mark}
-    return (
-        {"text": escape_templates(segment.text), **marks_present}
-        if segment.text or marks_present
-        else {}
+    metadata = anthropic if isinstance(anthropic, dict) else {}
+    marks: dict[str, Json] = _without_none(
+        signature=_text_or_empty(metadata.get("signature")) or None,
+        redacted=_text_or_empty(metadata.get("redactedData")) or None,
     )
+    return {"text": escape_templates(segment.text), **marks} if segment.text or marks else {}
 
 
 def _convert_usage(usage: TokenUsageDocument) -> dict[str, Json]:
     """Return token counts with defaults; a total is kept only if it differs from the sum."""
-    input_tokens = _either(usage.input_tokens, INPUT_TOKENS)
-    output_tokens = _either(usage.output_tokens, OUTPUT_TOKENS)
-    cached = usage.cached_tokens
-    if cached is None:
-        cached = usage.cached_input_tokens
+    input_tokens = INPUT_TOKENS if usage.input_tokens is None else usage.input_tokens
+    output_tokens = OUTPUT_TOKENS if usage.output_tokens is None else usage.output_tokens
+    cached, total = usage.cached_tokens, usage.total_tokens
     return _without_none(
         input_tokens=input_tokens,
         output_tokens=output_tokens,
         reasoning_tokens=usage.reasoning_tokens,
-        cached_tokens=cached,
+        cached_tokens=usage.cached_input_tokens if cached is None else cached,
         cache_read_tokens=usage.cache_read_input_tokens,
         cache_write_tokens=usage.cache_write_input_tokens,
-        total_tokens=None
-        if usage.total_tokens == input_tokens + output_tokens
-        else usage.total_tokens,
+        total_tokens=None if total == input_tokens + output_tokens else total,
     )
 
 
@@ -214,14 +201,13 @@ def _thrown_fault(turn: TurnDocument, error: ThrownDocument | None) -> dict[str,
     if error.status is None and any("Network" in s or "ECONN" in s for s in (name, code)):
         return {"kind": "network_error", "message": message}
     status = error.status or (_GATEWAY_TIMEOUT if "Timeout" in name else _SERVER_ERROR)
-    body: dict[str, Json] = {"body": error.response_body}
-    if error.response_body is None:
-        body = {
-            "message": message,
-            "type": _text_or_empty(error.type) or None,
-            "code": code or None,
-            "param": _text_or_empty(error.param) or None,
-        }
+    envelope = {
+        "message": message,
+        "type": _text_or_empty(error.type) or None,
+        "code": code or None,
+        "param": _text_or_empty(error.param) or None,
+    }
+    body = envelope if error.response_body is None else {"body": error.response_body}
     return _without_none(
         kind="http", status=status, headers=error.headers, **body, **_retry_keys(turn)
     )
@@ -245,14 +231,6 @@ def _escape_json(value: Json) -> Json:
             return {escape_templates(key): _escape_json(item) for key, item in value.items()}
         case _:
             return value
-
-
-def _encode_string(text: str) -> str:
-    return compact_json([text])[1:-1]
-
-
-def _either(value: int | None, default: int) -> int:
-    return default if value is None else value
 
 
 def _text_or_empty(value: Json) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import math
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -10,7 +11,7 @@ from scenarios_app.engine.shapes import DocumentError, Loc, Problem, format_loca
 
 MAX_DEPTH = 64
 _MAX_INTEGER_BITS = 1024
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_UTF16 = (BOM_UTF16_LE, BOM_UTF16_BE)
 
 
 class _RepeatedKeyObject(dict[str, Json]):
@@ -23,10 +24,9 @@ def decode(data: bytes, *, source: str = "") -> Json:
     """Return the plain JSON of a file's bytes; raises `DocumentError`."""
     if data.startswith(_UTF16):
         raise _unreadable_error("expected UTF-8 text, this is UTF-16", source)
-    if data.startswith(b"\xef\xbb\xbf"):
-        raise _unreadable_error(
-            "begins with a byte order mark: save it as UTF-8 without one", source
-        )
+    if data.startswith(BOM_UTF8):
+        message = "begins with a byte order mark: save it as UTF-8 without one"
+        raise _unreadable_error(message, source)
     try:
         value = json.loads(data.decode("utf-8"), object_pairs_hook=_build_object)
     except UnicodeDecodeError as error:

@@ -23,10 +23,7 @@ def json_schema() -> dict[str, Any]:
 
     The loader rejects everything the schema rejects, and also checks combinations of keys.
     """
-    _, schema = models_json_schema(
-        [(ScenariosDocument, "validation")],
-        schema_generator=_Untitled,
-    )
+    _, schema = models_json_schema([(ScenariosDocument, "validation")], schema_generator=_Untitled)
     _describe(schema["$defs"])
     scenario = schema["$defs"]["ScenariosDocument"]["properties"]["scenarios"]["items"]
     return {

@@ -31,11 +31,8 @@ OpenObject: TypeAlias = dict[str, JsonValue]
 _KEYS_BY_KIND: Mapping[str, tuple[str, ...]] = {
     "tool-call": ("tool_calls",),
     "final-report": (
-        "report_content",
-        "report_format",
-        "status",
-        "report_content_json",
-        "report_messages",
+        *("report_content", "report_format", "status"),
+        *("report_content_json", "report_messages"),
     ),
     "text": (),
 }
@@ -148,8 +145,7 @@ def _numbers_to_text(headers: Any) -> Any:
 
 
 ThrownHeaders: TypeAlias = Annotated[
-    Headers,
-    BeforeValidator(_numbers_to_text, json_schema_input_type=dict[str, str | int | float]),
+    Headers, BeforeValidator(_numbers_to_text, json_schema_input_type=dict[str, str | int | float])
 ]
 
 

@@ -90,10 +90,10 @@ def _decode_redacted(body: bytes) -> Json:
 def rules_between(one: ComparedRequest, other: ComparedRequest) -> tuple[str, ...]:
     """Return the rules without which two requests would differ."""
     return tuple(
-        rule.name
+        rule
         for rule in RULES
-        for exact in (one.exact | {rule.name},)
-        if rule.name not in one.exact
+        for exact in (one.exact | {rule},)
+        if rule not in one.exact
         and replace(one, exact=exact).digest != replace(other, exact=exact).digest
     )
 
