@@ -3,20 +3,36 @@
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Final
 
+from msgspec.structs import replace
 from pydantic import Field, JsonValue
 
+from scenarios_app.engine.canonical import compact_json, text_or_json
 from scenarios_app.engine.document.fault import STATUSES_WITHOUT_BODY, FaultDocument
 from scenarios_app.engine.document.parts import (
-    Chunk,
+    ChunkShape,
     JsonAnswer,
     PartDocument,
     Reasoning,
     ToolCallDocument,
     check_chunks,
+    join_chunks,
 )
 from scenarios_app.engine.document.recorded import RecordedAnswerDocument, digest_of_answer
-from scenarios_app.engine.scenario import GeneratedKind, Unoffered
-from scenarios_app.engine.shapes import Document, Finding
+from scenarios_app.engine.parts import AnswerPart, RefusalPart, TextPart
+from scenarios_app.engine.producing.produce import final_report
+from scenarios_app.engine.scenario import (
+    Answer,
+    GeneratedAnswer,
+    GeneratedKind,
+    Pacing,
+    Produce,
+    RawAnswer,
+    ScriptedAnswer,
+    ScriptedChoice,
+    ScriptedUsage,
+    Unoffered,
+)
+from scenarios_app.engine.shapes import Document, Finding, to_struct
 from scenarios_app.engine.shapes.fields import (
     FinishReason,
     Headers,
@@ -28,6 +44,7 @@ from scenarios_app.engine.shapes.fields import (
     Text,
     Whole,
     one_of,
+    sent_headers,
 )
 
 _CONTENT_KEYS = ("reasoning", "text", "json", "tool_calls", "final_report", "refusal")
@@ -43,6 +60,8 @@ _EXCLUDED_KEYS: Mapping[str, tuple[str, ...]] = {
     "streaming": _END_KEYS + _EXTRA_KEYS,
     "non_streaming": _END_KEYS + _EXTRA_KEYS,
 }
+# Shared by all steps without these sections.
+_NO_USAGE, _NO_PACING = ScriptedUsage(), Pacing()
 _EMPTY_ANSWER = 'says nothing: give it an answer (text "" for an empty one)'
 
 
@@ -114,6 +133,31 @@ class ChoiceDocument(Document):
         if self.stop_sequence is not None and self.finish_reason != "stop_sequence":
             yield ("stop_sequence",), "expected beside finish_reason stop_sequence alone"
 
+    def compiled_choice(self) -> ScriptedChoice:
+        return ScriptedChoice(
+            parts=tuple(self._compiled_parts()),
+            finish_reason=self.finish_reason,
+            stop_sequence=self.stop_sequence,
+        )
+
+    def _compiled_parts(self) -> Iterator[AnswerPart]:
+        """Yield reasoning, text or JSON, tool calls, final report and refusal, or the parts."""
+        for part in self.parts or ():
+            yield from part.compiled()
+        for block in self.reasoning or ():
+            yield block.compiled()
+        if self.text is not None:
+            yield TextPart(self.text)
+        if self.json_value is not None:
+            yield TextPart(compact_json(self.json_value), is_json=True)
+        for call in self.tool_calls:
+            yield call.compiled()
+        if self.final_report is not None:
+            report = self.final_report.model_dump()
+            yield final_report({key: value for key, value in report.items() if value is not None})
+        if self.refusal is not None:
+            yield RefusalPart(self.refusal)
+
 
 class UsageDocument(Document):
     """Token counts; what is not given is counted from the text."""
@@ -151,6 +195,10 @@ class RawDocument(Document):
         if self.status in STATUSES_WITHOUT_BODY and self.body not in (None, ""):
             yield ("body",), f"an answer of status {self.status} has no body"
 
+    def compiled(self) -> RawAnswer:
+        body = b"" if self.body is None else text_or_json(self.body).encode()
+        return RawAnswer(self.status, sent_headers(self.headers), body)
+
 
 class GenerateDocument(Document):
     """An answer made from the request."""
@@ -168,7 +216,7 @@ class AnswerDocument(ChoiceDocument):
 
     choices: Annotated[list[ChoiceDocument], Field(min_length=1)] | None = None
     """One answer per choice of the provider's API."""
-    chunks: Annotated[list[Chunk], Field(min_length=1)] | None = None
+    chunks: Annotated[list[ChunkShape], Field(min_length=1)] | None = None
     """The exact deltas of a stream. A whole answer is all of them joined."""
     raw: RawDocument | None = None
     """An HTTP response sent unchanged, for every provider."""
@@ -185,6 +233,24 @@ class AnswerDocument(ChoiceDocument):
     def findings(self) -> Iterator[Finding]:
         yield from super().findings()
         yield from ((("chunks", *loc), text) for loc, text in check_chunks(self.chunks or ()))
+
+    def compiled_answer(self) -> Answer:
+        if self.raw is not None:
+            return self.raw.compiled()
+        usage = to_struct(self.usage, _NO_USAGE)
+        if self.generate is not None:
+            return GeneratedAnswer(self.generate.kind, usage, self.provider_metadata)
+        choice = self.compiled_choice()
+        if self.chunks is not None:
+            parts, chunks = join_chunks(self.chunks)
+            choice = replace(choice, parts=parts, chunks=chunks)
+        choices = [choice] if self.choices is None else [c.compiled_choice() for c in self.choices]
+        return ScriptedAnswer(
+            choices=tuple(choices),
+            per_choice=self.choices is not None,
+            usage=usage,
+            provider_metadata=self.provider_metadata,
+        )
 
 
 class PacingDocument(Document):
@@ -260,3 +326,20 @@ class ProduceDocument(AnswerDocument):
             )
         else:
             yield from super().findings()
+
+    def compiled(self) -> Produce:
+        """Return the answer as steps hold it; an answer for one mode serves both."""
+        first = self.streaming or self.non_streaming or self
+        streaming = non_streaming = first.compiled_answer() if first.forms else None
+        if self.streaming and self.non_streaming:
+            non_streaming = self.non_streaming.compiled_answer()
+        recorded = self.recorded if self.is_unedited_recording else None
+        return Produce(
+            streaming=streaming,
+            non_streaming=non_streaming,
+            fault=None if self.fault is None else self.fault.compiled(),
+            latency_ms=self.latency_ms,
+            pacing=to_struct(self.pacing, _NO_PACING),
+            unoffered=self.unoffered,
+            recorded=recorded.compiled() if recorded else None,
+        )

@@ -7,8 +7,7 @@ from typing import Any
 from scenarios_app.engine.canonical import text_or_json
 from scenarios_app.engine.conditions.match import match_model
 from scenarios_app.engine.document.answer import ProduceDocument
-from scenarios_app.engine.document.compile import compile_produce, join_chunks
-from scenarios_app.engine.document.parts import ChunkDocument
+from scenarios_app.engine.document.parts import ChunkDocument, join_chunks
 from scenarios_app.engine.document.scenario import ScenarioDocument, StepDocument
 from scenarios_app.engine.parts import streamed_text
 from scenarios_app.engine.producing.templates import template_names, unknown_names
@@ -137,7 +136,7 @@ def _check_durations(step: StepDocument, limits: DocumentLimits) -> Iterator[Fin
 
 
 def _check_size(step: StepDocument, limits: DocumentLimits) -> Iterator[Finding]:
-    produce = compile_produce(step.produce)
+    produce = step.produce.compiled()
     size = max(_text_bytes(produce.streaming), _text_bytes(produce.non_streaming))
     if size > limits.text_bytes:
         yield ("produce",), f"holds {size} bytes of text, expected at most {limits.text_bytes}"

@@ -6,8 +6,17 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, Field, JsonValue
 
 from scenarios_app.engine.producing.faults import fault_kinds
+from scenarios_app.engine.scenario import Fault
 from scenarios_app.engine.shapes import Document, Finding, refuse
-from scenarios_app.engine.shapes.fields import Flag, Headers, Positive, Status, Text, Whole
+from scenarios_app.engine.shapes.fields import (
+    Flag,
+    Headers,
+    Positive,
+    Status,
+    Text,
+    Whole,
+    sent_headers,
+)
 
 STATUSES_WITHOUT_BODY = (204, 304)
 
@@ -86,6 +95,9 @@ class FaultDocument(Document):
     def inside(self) -> bool:
         """True if the fault strikes inside an answer; False if it replaces the answer."""
         return fault_kinds()[self.kind].inside
+
+    def compiled(self) -> Fault:
+        return Fault(**{**dict(self), "headers": sent_headers(self.headers)})
 
     def findings(self) -> Iterator[Finding]:
         kind = fault_kinds()[self.kind]

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, TypeAlias
 
+from msgspec.structs import replace
 from pydantic import (
     BeforeValidator,
     Field,
@@ -11,9 +12,18 @@ from pydantic import (
     WrapSerializer,
 )
 
-from scenarios_app.engine.canonical import text_or_json
+from scenarios_app.engine.canonical import compact_json, text_or_json
 from scenarios_app.engine.document.citations import CitationDocument, check_citations
 from scenarios_app.engine.document.hosted import HostedToolDocument
+from scenarios_app.engine.parts import (
+    AnswerPart,
+    Chunk,
+    ReasoningPart,
+    RefusalPart,
+    ScriptedPart,
+    TextPart,
+    ToolCallPart,
+)
 from scenarios_app.engine.shapes import (
     Document,
     Finding,
@@ -46,6 +56,9 @@ class ReasoningDocument(Document):
 
     def findings(self) -> Iterator[Finding]:
         return _check_redacted(self.redacted, self.text, "text")
+
+    def compiled(self) -> ReasoningPart:
+        return _reasoning_part(self.text, self.signature, self.redacted)
 
 
 class ToolResultDocument(Document):
@@ -91,6 +104,11 @@ class ToolCallDocument(Document):
     def findings(self) -> Iterator[Finding]:
         if self.input is not None and "arguments" in self.model_fields_set:
             yield ("input",), _INPUT_AND_ARGUMENTS
+
+    def compiled(self) -> ToolCallPart:
+        custom = self.input is not None
+        text = text_or_json(self.arguments if self.input is None else self.input)
+        return ToolCallPart(self.id or "", self.name, text, custom, self.namespace or "")
 
 
 class ToolCallPieceDocument(Document):
@@ -153,6 +171,14 @@ class ProseDocument(Document):
         else:
             yield from _check_redacted(self.redacted, self.reasoning, "reasoning")
 
+    def compiled_prose(self) -> TextPart | ReasoningPart | RefusalPart:
+        """Return the part of a document without a tool call."""
+        if self.text is not None:
+            return TextPart(self.text)
+        if self.refusal is not None:
+            return RefusalPart(self.refusal)
+        return _reasoning_part(self.reasoning, self.signature, self.redacted)
+
 
 class PartDocument(ProseDocument):
     """One part of an answer, of exactly one kind."""
@@ -178,6 +204,19 @@ class PartDocument(ProseDocument):
             yield from check_citations(self.citations, self.text)
         elif self.citations:
             yield ("citations",), "belongs to text"
+
+    def compiled(self) -> Iterator[AnswerPart]:
+        """Yield the part; a hosted tool is two, its use and its result."""
+        if self.hosted_tool is not None:
+            yield from self.hosted_tool.compiled()
+        elif self.tool_call is not None:
+            yield self.tool_call.compiled()
+        elif self.json_value is not None:
+            yield TextPart(compact_json(self.json_value), is_json=True)
+        elif self.citations:
+            yield TextPart(self.text or "", tuple(one.compiled() for one in self.citations))
+        else:
+            yield self.compiled_prose()
 
 
 class ChunkDocument(ProseDocument):
@@ -228,6 +267,71 @@ def _check_later_piece(
         yield key, f"expected a string: a piece of the {what}"
 
 
+def join_chunks(
+    documents: Sequence[ChunkDocument],
+) -> tuple[tuple[ScriptedPart, ...], tuple[Chunk, ...]]:
+    """Return the parts that stream deltas form, and the deltas as pieces of those parts.
+
+    Prose continues the previous part of its kind; pieces of a call belong to the call of their
+    index. A call without arguments in any piece needs no delta.
+    """
+    parts: list[ScriptedPart] = []
+    calls: list[int] = []
+    calls_without_arguments: set[int] = set()
+    chunks: list[Chunk] = []
+    for document in documents:
+        match document.tool_call:
+            case None:
+                part = document.compiled_prose()
+                if parts and _can_join(parts[-1], part):
+                    parts.pop()
+                parts.append(part)
+                chunks.append(Chunk(len(parts) - 1, part.text))
+            case ToolCallPieceDocument(index=int(index), name=None):
+                calls_without_arguments.discard(calls[index])
+                chunks.append(Chunk(calls[index], document.tool_call.text))
+            case first:
+                calls.append(len(parts))
+                custom = first.input is not None
+                names = first.id or "", first.name or ""
+                parts.append(ToolCallPart(*names, "", custom, first.namespace or ""))
+                if first.arguments is None and not custom:
+                    calls_without_arguments.add(calls[-1])
+                chunks.append(Chunk(calls[-1], first.text))
+    pieces: list[list[str]] = [[] for _ in parts]
+    for chunk in chunks:
+        pieces[chunk.part].append(chunk.text)
+    for call in calls_without_arguments:
+        pieces[call] = ["{}"]
+    whole = (_with_text(part, "".join(texts)) for part, texts in zip(parts, pieces, strict=True))
+    return tuple(whole), tuple(c for c in chunks if c.part not in calls_without_arguments)
+
+
+def _can_join(part: ScriptedPart, more: ScriptedPart) -> bool:
+    """Return True if `more` continues a part. A signature ends a block of reasoning, and redacted
+    reasoning is a block by itself."""
+    match part, more:
+        case ReasoningPart(signature=None, redacted=None), ReasoningPart(redacted=None):
+            return True
+        case ReasoningPart(), _:
+            return False
+        case _:
+            return type(part) is type(more)
+
+
+def _with_text(part: ScriptedPart, text: str) -> ScriptedPart:
+    key = "arguments" if isinstance(part, ToolCallPart) else "text"
+    return replace(part, **{key: text})
+
+
+def _reasoning_part(
+    text: str | None, signature: str | None, redacted: bool | str | None
+) -> ReasoningPart:
+    if redacted is True:
+        return ReasoningPart("", signature, text)
+    return ReasoningPart(text or "", signature, redacted or None)
+
+
 def _check_redacted(redacted: bool | str | None, text: str | None, key: str) -> Iterator[Finding]:
     if redacted is True and not text:
         yield (key,), "expected the encrypted form, since redacted is true"
@@ -251,7 +355,7 @@ def _dump_reasoning(blocks: Any, handler: SerializerFunctionWrapHandler) -> Any:
             return dumped
 
 
-Chunk: TypeAlias = Annotated[
+ChunkShape: TypeAlias = Annotated[
     ChunkDocument, parse_from_string(ChunkDocument, "text"), dump_as_string("text")
 ]
 Reasoning: TypeAlias = Annotated[

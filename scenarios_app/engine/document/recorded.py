@@ -13,7 +13,7 @@ from scenarios_app.engine.recorded import RecordedAnswer
 from scenarios_app.engine.recorded.requests import digest_of
 from scenarios_app.engine.recorded.rules import RULE_NAMES, normalize_body
 from scenarios_app.engine.shapes import Document, Finding, dump_as_string, parse_from_string
-from scenarios_app.engine.shapes.fields import Flag, Headers, Pace, Status, Text
+from scenarios_app.engine.shapes.fields import Flag, Headers, Pace, Status, Text, sent_headers
 
 MAX_BODY_BYTES: Final = 10_000_000
 # Keys that can be edited without ending the replay of the recorded answer.
@@ -79,7 +79,7 @@ class RecordedAnswerDocument(Document):
     def compiled(self) -> RecordedAnswer:
         return RecordedAnswer(
             status=self.status,
-            headers=tuple((name.lower(), value) for name, value in self.headers.items()),
+            headers=sent_headers(self.headers),
             chunks=tuple((chunk.at, chunk.data) for chunk in self.chunks),
             cut=self.cut,
             path=self.path,

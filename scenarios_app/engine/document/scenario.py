@@ -1,6 +1,6 @@
 """Pydantic models of scenarios and steps: all keys of the contract with their meaning."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, JsonValue, model_validator
@@ -9,8 +9,17 @@ from scenarios_app.engine.conditions.match import DEFAULT_MATCH, MatchDocument
 from scenarios_app.engine.document.answer import ProduceDocument
 from scenarios_app.engine.document.fault import STATUSES_WITHOUT_BODY, FailuresDocument
 from scenarios_app.engine.document.user import UserDocument
-from scenarios_app.engine.scenario import Reasoning, Select
-from scenarios_app.engine.shapes import Document, Finding, expected, quote_json, refuse
+from scenarios_app.engine.scenario import (
+    CATCH_ALL,
+    Expect,
+    Failures,
+    Reasoning,
+    Scenario,
+    Select,
+    SideEffects,
+    Step,
+)
+from scenarios_app.engine.shapes import Document, Finding, expected, quote_json, refuse, to_struct
 from scenarios_app.engine.shapes.fields import (
     EchoedHeader,
     Flag,
@@ -23,6 +32,7 @@ from scenarios_app.engine.shapes.fields import (
     Status,
     Text,
     one_of,
+    sent_headers,
 )
 
 VERSION: Literal[1] = 1
@@ -94,10 +104,11 @@ class EquivalentChangesDocument(Document):
     """Why another language is as good."""
 
 
-# Shared by all steps without these sections; documents are immutable.
+# Shared by all steps without these sections, as documents and as the engine has them.
 _NO_EXPECT = ExpectDocument()
 _NO_SIDE_EFFECTS = SideEffectsDocument()
 _NO_CHANGES = EquivalentChangesDocument()
+_EXPECT_NOTHING, _NO_EFFECTS = Expect(), SideEffects()
 
 
 class StepDocument(Document):
@@ -130,6 +141,28 @@ class StepDocument(Document):
                 ("failures", "fault", "kind"),
                 f"{fault.kind} strikes inside an answer, and this step has none",
             )
+
+    def compiled(self, *, key: str, number: int, by_turn: bool) -> Step:
+        """Return the step as the engine runs it; `number` is its place, from 1."""
+        failures, effects = self.failures, self.side_effects
+        return Step(
+            key=key,
+            label=self.name or str(number),
+            match=self.match.compiled(),
+            produce=self.produce.compiled(),
+            turn=self.turn,
+            consume=self.consume and not by_turn,
+            expect=to_struct(self.expect, _EXPECT_NOTHING, tools=tuple(self.expect.tools)),
+            failures=Failures(failures.times, failures.fault.compiled()) if failures else None,
+            side_effects=to_struct(
+                effects,
+                _NO_EFFECTS,
+                headers=sent_headers(effects.headers),
+                echo_headers=tuple(name.lower() for name in effects.echo_headers),
+                asserts=tuple(match.compiled() for match in effects.asserts),
+            ),
+            equivalent_changes={n: why for n, why in self.equivalent_changes if why is not None},
+        )
 
 
 class VersionedDocument(Document):
@@ -173,3 +206,27 @@ class ScenarioDocument(VersionedDocument):
     """The steps, tried from top to bottom."""
     user: UserDocument | None = None
     """A scripted user who talks to your agent, for `mockllm simulate`. Requests do not meet it."""
+
+
+def compile_scenario(
+    document: ScenarioDocument, *, step_keys: Sequence[str] | None = None
+) -> Scenario:
+    """Return the scenario as the engine runs it.
+
+    `step_keys` identify the steps in the state of sessions. Without them a step's key is its number
+    from 1, which is stable only while steps are added at the end.
+    """
+    keys = step_keys or [str(number) for number in range(1, len(document.steps) + 1)]
+    by_turn = document.select == "first_user_message"
+    return Scenario(
+        name=document.name,
+        steps=tuple(
+            step.compiled(key=key, number=number, by_turn=by_turn)
+            for number, (step, key) in enumerate(zip(document.steps, keys, strict=True), 1)
+        ),
+        priority=document.priority,
+        select=document.select,
+        variables=document.variables,
+        system_prompt_must_include=tuple(document.system_prompt_must_include),
+        catch_all=document.name == CATCH_ALL,
+    )

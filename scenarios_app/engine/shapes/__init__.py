@@ -9,8 +9,10 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NoReturn, Self, TypeAlias
+from typing import Any, NoReturn, Self, TypeAlias, TypeVar
 
+from msgspec import Struct
+from msgspec.structs import replace
 from pydantic import (
     BaseModel,
     BeforeValidator,
@@ -24,6 +26,8 @@ from pydantic import (
     model_validator,
 )
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
+
+S = TypeVar("S", bound=Struct)
 
 Loc: TypeAlias = tuple[str | int, ...]
 """The keys and indexes that lead to a value, from the outside in."""
@@ -135,6 +139,14 @@ class Document(BaseModel):
         if findings := tuple(document.findings()):
             refuse(findings)
         return document
+
+
+def to_struct(document: Document, default: S, **changed: object) -> S:
+    """Return the default with the document's values, or with those that `changed` has instead; the
+    default itself if nothing is given, so that many share it."""
+    if not document.model_fields_set:
+        return default
+    return replace(default, **{**dict(document), **changed})
 
 
 def refuse(findings: Iterable[Finding]) -> NoReturn:

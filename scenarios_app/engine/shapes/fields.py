@@ -1,7 +1,7 @@
 """The leaf fields of scenario documents, with their constraints and error texts."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, WrapValidator
@@ -141,5 +141,12 @@ EchoedHeader: TypeAlias = Annotated[
     AfterValidator(_check_echoed_header),
     expected("the name of a header, not one of the connection's own"),
 ]
+
+
+def sent_headers(headers: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Return validated headers as they are sent, with lower-case names."""
+    return tuple((name.lower(), value) for name, value in headers.items())
+
+
 header_names = AfterValidator(_check_header_names)
 """For other objects by header name."""
