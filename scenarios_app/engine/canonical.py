@@ -304,9 +304,7 @@ class ErrorAnswer(msgspec.Struct, frozen=True):
 
 
 def as_sent(request: CanonicalRequest, sent: SentRequest) -> CanonicalRequest:
-    """Attach the sent bytes to a request that was just parsed from them.
-
-    It changes the frozen request in place, since a copy would cost every request more.
-    """
+    """Attach the sent bytes to a request that was just parsed from them. It changes the frozen
+    request in place, since a copy would cost every request more."""
     force_setattr(request, "sent", sent)
     return request

@@ -107,11 +107,8 @@ class SaidTurn:
 
 
 class Simulation:
-    """One conversation of a scripted user.
-
-    Ask for `next_message` until it is None. After each message call `add_answer`, or `fail` if the
-    agent has none.
-    """
+    """One conversation of a scripted user. Ask for `next_message` until it is None. After each
+    message call `add_answer`, or `fail` if the agent has none."""
 
     def __init__(self, script: UserScript) -> None:
         self._script = script
@@ -170,10 +167,8 @@ class Simulation:
         self.checkpoints += self._judge(self._script.must)
 
     def _unfinished(self) -> Checkpoint | None:
-        """Return the failed checkpoint of a conversation that stopped before its end.
-
-        It has to stop at a turn with `end`, or, if there is none, after all turns.
-        """
+        """Return the failed checkpoint of a conversation that stopped before its end. It has to
+        stop at a turn with `end`, or, if there is none, after all turns."""
         turns, last = self._script.turns, self.turns[-1]
         said = {turn.number for turn in self.turns}
         left = [n for n, turn in enumerate(turns, 1) if n not in said and not turn.repeat]

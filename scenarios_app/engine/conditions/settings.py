@@ -1,7 +1,5 @@
-"""Conditions on settings of the request: its response format, token limit and number of tools.
-
-They tell side requests of agents, such as those for titles, from the others.
-"""
+"""Conditions on settings of the request: its response format, token limit and number of tools. They
+tell side requests of agents, such as those for titles, from the others."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -31,9 +31,7 @@ def regex_options(*, ignore_case: bool) -> re2.Options:
 @lru_cache(maxsize=10_000)
 def compile_regex(pattern: str, *, ignore_case: bool = False) -> Regex:
     """Compile an RE2 pattern of at most MAX_PATTERN_CHARS characters; raises RegexError.
-
-    `ignore_case` folds single letters over Unicode, like `(?i)` before the pattern.
-    """
+    `ignore_case` folds single letters over Unicode, like `(?i)` before the pattern."""
     if len(pattern) > MAX_PATTERN_CHARS:
         raise RegexError(f"the pattern is longer than {MAX_PATTERN_CHARS} characters")
     try:

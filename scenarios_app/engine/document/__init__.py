@@ -80,10 +80,8 @@ def load_fault(data: object, *, loc: Loc = ("fault",)) -> Fault:
 def merge_documents(
     documents: Sequence[ScenarioDocument], *, limits: DocumentLimits = LIMITS
 ) -> list[ScenarioDocument]:
-    """Return one document for each name: steps and lists are joined, variables combined.
-
-    Raises `DocumentError` if two documents contradict each other or the whole is invalid.
-    """
+    """Return one document for each name: steps and lists are joined, variables combined. Raises
+    `DocumentError` if two documents contradict each other or the whole is invalid."""
     reads = (LoadedDocument(document, loc=("scenarios", i)) for i, document in enumerate(documents))
     return merge_by_name(reads, limits)
 

@@ -43,10 +43,8 @@ def decode(data: bytes, *, source: str = "") -> Json:
 
 
 def plain(value: object, *, source: str = "", loc: Loc = ()) -> Json:
-    """Return a copy of `value` as plain JSON: finite numbers, valid text, at most 64 levels.
-
-    Raises `DocumentError`, with locations that start with `loc`.
-    """
+    """Return a copy of `value` as plain JSON: finite numbers, valid text, at most 64 levels. Raises
+    `DocumentError`, with locations that start with `loc`."""
     walk = _JsonCopier(source)
     copy = walk.copy(value, loc)
     if walk.problems:

@@ -1,6 +1,6 @@
 """The parts of a scripted answer, whole or as chunks of a stream."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, ClassVar, TypeAlias
 
 from msgspec.structs import replace
@@ -141,10 +141,8 @@ class ToolCallPieceDocument(Document):
 class ProseDocument(Document):
     """What parts and chunks have in common."""
 
-    kinds: ClassVar[Mapping[str, str]] = {
-        name: name for name in ("text", "reasoning", "tool_call", "refusal")
-    }
-    """The keys of which there is one, by attribute."""
+    kinds: ClassVar[tuple[str, ...]] = ("text", "reasoning", "tool_call", "refusal")
+    """The attributes of which there is one."""
 
     text: Text | None = None
     """Answer text."""
@@ -160,11 +158,12 @@ class ProseDocument(Document):
     """The text of a refusal."""
 
     def findings(self) -> Iterator[Finding]:
-        kinds = [kind for name, kind in self.kinds.items() if getattr(self, name) is not None]
+        kinds = [name for name in self.kinds if getattr(self, name) is not None]
         if self.redacted and "reasoning" not in kinds:
             kinds.append("reasoning")
         if len(kinds) != 1:
-            yield (), f"expected exactly one of {', '.join(self.kinds.values())}"
+            keys = (type(self).model_fields[name].alias or name for name in self.kinds)
+            yield (), f"expected exactly one of {', '.join(keys)}"
         elif kinds != ["reasoning"]:
             extra = [key for key in ("signature", "redacted") if getattr(self, key) is not None]
             yield from (((key,), "belongs to reasoning") for key in extra)
@@ -183,11 +182,7 @@ class ProseDocument(Document):
 class PartDocument(ProseDocument):
     """One part of an answer, of exactly one kind."""
 
-    kinds: ClassVar[Mapping[str, str]] = {
-        **ProseDocument.kinds,
-        "json_value": "json",
-        "hosted_tool": "hosted_tool",
-    }
+    kinds = (*ProseDocument.kinds, "json_value", "hosted_tool")
 
     tool_call: ToolCallDocument | None = None
     """A tool call."""
@@ -231,25 +226,19 @@ def check_chunks(chunks: Sequence[ChunkDocument]) -> Iterator[Finding]:
     calls: list[ToolCallPieceDocument] = []
     for number, chunk in enumerate(chunks):
         if chunk.tool_call is not None:
-            first = chunk.tool_call.name is not None
-            findings = (
-                _check_first_piece(chunk.tool_call, len(calls))
-                if first
-                else _check_later_piece(chunk.tool_call, calls)
-            )
+            findings = _check_piece(chunk.tool_call, calls)
             yield from (((number, "tool_call", key), text) for key, text in findings)
-            if first:
+            if chunk.tool_call.name is not None:
                 calls.append(chunk.tool_call)
 
 
-def _check_first_piece(piece: ToolCallPieceDocument, calls_begun: int) -> Iterator[tuple[str, str]]:
-    if piece.index not in (None, calls_begun):
-        yield "index", f"expected {calls_begun}: a piece with a name begins a call"
-
-
-def _check_later_piece(
+def _check_piece(
     piece: ToolCallPieceDocument, calls: Sequence[ToolCallPieceDocument]
 ) -> Iterator[tuple[str, str]]:
+    if piece.name is not None:
+        if piece.index not in (None, len(calls)):
+            yield "index", f"expected {len(calls)}: a piece with a name begins a call"
+        return
     key, other = "arguments", "input"
     if piece.index is None:
         yield "index", "missing: a piece without a name goes on with a call"

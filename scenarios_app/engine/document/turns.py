@@ -1,7 +1,5 @@
-"""Requirement 003's own form of a scenario: its turns, in camel case, as strict models.
-
-Where that requirement's types are open, so are these; an optional key may also be null.
-"""
+"""Requirement 003's own form of a scenario: its turns, in camel case, as strict models. Where that
+requirement's types are open, so are these; an optional key may also be null."""
 
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, TypeAlias

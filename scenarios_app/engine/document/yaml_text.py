@@ -56,10 +56,8 @@ def decode_yaml(data: bytes, *, source: str = "") -> Json:
 
 
 def find_positions(data: bytes) -> dict[str, tuple[int, int]]:
-    """Return the line and column of each place in valid YAML or JSON; empty for other formats.
-
-    The content of an anchor is located only where it is defined.
-    """
+    """Return the line and column of each place in valid YAML or JSON; empty for other formats. The
+    content of an anchor is located only where it is defined."""
     # JSON has tabs and halves of surrogate pairs where YAML has none; the columns stay.
     text = data.decode("utf-8-sig", "replace").replace("\t", " ").replace("\\u", "__")
     positions: dict[str, tuple[int, int]] = {}

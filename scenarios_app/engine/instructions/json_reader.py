@@ -15,10 +15,8 @@ class InstructionError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class JsonCursor:
-    """A JSON value and its location, such as `messages[0].text_message`.
-
-    A missing key and an explicit null are treated the same.
-    """
+    """A JSON value and its location, such as `messages[0].text_message`. A missing key and an
+    explicit null are treated the same."""
 
     value: Json
     place: str = ""

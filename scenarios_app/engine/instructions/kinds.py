@@ -1,7 +1,5 @@
-"""The kinds of message in an instruction block, with a reader for each.
-
-Besides those of requirement 000, R9, these are the kinds that its project's test clients send.
-"""
+"""The kinds of message in an instruction block, with a reader for each. Besides those of
+requirement 000, R9, these are the kinds that its project's test clients send."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -51,11 +51,8 @@ _KEYWORDS_BY_TYPE: Mapping[str, tuple[str, ...]] = {
 
 
 def make_instance(schema: Schema, key: str, *beside: Schema) -> Json:
-    """Return a value that meets a schema and those beside it.
-
-    Raises SchemaError if there is none, if none is found within the budget, or if the schema is
-    invalid.
-    """
+    """Return a value that meets a schema and those beside it. Raises SchemaError if there is none,
+    if none is found within the budget, or if the schema is invalid."""
     references = References(schema)
     references.check()
     fit = SchemaValidator(references, StepBudget())

@@ -4,6 +4,7 @@ within the document. Nothing is fetched."""
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import cached_property
 from random import Random
 from typing import TypeAlias, TypeVar
 from urllib.parse import unquote
@@ -17,7 +18,8 @@ Parts: TypeAlias = Sequence[Mapping[str, Json]]
 TYPES = ("object", "array", "string", "integer", "number", "boolean", "null")
 _TYPE_NAMES = {list: "array", str: "string", int: "integer", bool: "boolean", type(None): "null"}
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
-_ANCHORS = ("$anchor", "$dynamicAnchor", "$id", "id")
+# Keywords that name a schema, with what stands before the name in references.
+_ANCHORS = {"$anchor": "#", "$dynamicAnchor": "#", "$id": "", "id": ""}
 # Keywords that hold values instead of schemas.
 _VALUES = frozenset({"enum", "const", "default", "examples", "example"})
 
@@ -140,7 +142,6 @@ class References:
     def __init__(self, root: Schema) -> None:
         self._root = root
         self._known: dict[str, Schema] = {}
-        self._named: dict[str, Schema] | None = None
 
     def resolve(self, reference: Json) -> Schema:
         """Return the schema that a reference names; raises SchemaError if there is none."""
@@ -178,16 +179,18 @@ class References:
         raise _unresolved_error(reference)
 
     def _named_schema(self, name: str, reference: str = "") -> Schema:
-        if self._named is None:
-            self._named = {}
-            for schema in _schemas_in(self._root):
-                for key in _ANCHORS:
-                    if isinstance(anchor := schema.get(key), str):
-                        mark = "" if key in ("$id", "id") else "#"
-                        self._named.setdefault(mark + anchor, schema)
         if name in self._named:
             return self._named[name]
         raise _unresolved_error(reference or name)
+
+    @cached_property
+    def _named(self) -> dict[str, Schema]:
+        named: dict[str, Schema] = {}
+        for schema in _schemas_in(self._root):
+            for key, mark in _ANCHORS.items():
+                if isinstance(anchor := schema.get(key), str):
+                    named.setdefault(mark + anchor, schema)
+        return named
 
 
 def _unresolved_error(reference: str) -> SchemaError:
