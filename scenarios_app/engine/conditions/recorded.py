@@ -20,23 +20,22 @@ from scenarios_app.engine.recorded.requests import (
     to_compared_request,
 )
 from scenarios_app.engine.recorded.rules import RULE_NAMES, RuleName
-from scenarios_app.engine.shapes import Document, quote_json
-from scenarios_app.engine.shapes.fields import SomeText, Text, one_of
+from scenarios_app.engine.shapes import Document, fields, quote_json
 
 # A condition that fails has more than distance 0, however alike the requests are.
 _MIN_UNMET_DISTANCE = 0.02
 _MAX_DIFFERENCES = 10
 
-RuleKey: TypeAlias = Annotated[RuleName, one_of(RuleName)]
+RuleKey: TypeAlias = Annotated[RuleName, fields.one_of(RuleName)]
 
 
 class RecordedRequestDocument(Document):
     """A request as it was recorded. Another one is the same if its conversation is: what is new in
     every run is not compared, by rules that each have a name."""
 
-    method: SomeText = "POST"
+    method: fields.SomeText = "POST"
     """The HTTP method."""
-    query: dict[str, Text] = Field(default_factory=dict)
+    query: dict[str, fields.Text] = Field(default_factory=dict)
     """The query, compared if there is no body."""
     body: JsonValue = None
     """The body: JSON, or text."""

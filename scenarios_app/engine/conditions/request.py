@@ -20,7 +20,7 @@ from scenarios_app.engine.conditions.text_shapes import (
 )
 from scenarios_app.engine.conditions.texts import quote
 from scenarios_app.engine.secrets import is_secret
-from scenarios_app.engine.shapes.fields import Flag, header_names
+from scenarios_app.engine.shapes import fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class StreamCondition(SubjectTextCondition):
     """The request asks for a stream, or does not."""
 
     key = "stream"
-    shape = Flag | None
+    shape = fields.Flag | None
     meaning = "Whether the request asks for a stream."
     keyword = "with_stream"
     plain = True
@@ -204,7 +204,7 @@ class HeaderCondition(NamedTextCondition):
     """A condition on a header."""
 
     key = "headers"
-    shape = Annotated[dict[str, TextShape], header_names]
+    shape = Annotated[dict[str, TextShape], fields.header_names]
     meaning = "Request headers by name, in any case."
     keyword = "with_header"
     needs_body = False

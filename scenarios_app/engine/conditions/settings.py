@@ -12,14 +12,13 @@ from scenarios_app.engine.conditions.base import Condition, SubjectTextCondition
 from scenarios_app.engine.conditions.phrases import get_short_text
 from scenarios_app.engine.conditions.subjects import RequestReader, Subject
 from scenarios_app.engine.conditions.texts import quote
-from scenarios_app.engine.shapes import Document, Finding, expected
-from scenarios_app.engine.shapes.fields import SomeText, Whole
+from scenarios_app.engine.shapes import Document, Finding, expected, fields
 
 
 class NamedSchemaDocument(Document):
     """A JSON schema by its name."""
 
-    schema_name: SomeText = Field(alias="schema")
+    schema_name: fields.SomeText = Field(alias="schema")
     """The name that the request gives the schema, else the schema's title."""
 
 
@@ -76,9 +75,9 @@ class ResponseFormatCondition(SubjectTextCondition):
 class RangeDocument(Document):
     """A range of whole numbers, with one bound or both."""
 
-    min: Whole | None = None
+    min: fields.Whole | None = None
     """The lowest number."""
-    max: Whole | None = None
+    max: fields.Whole | None = None
     """The highest number."""
 
     def findings(self) -> Iterator[Finding]:

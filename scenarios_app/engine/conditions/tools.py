@@ -31,8 +31,7 @@ from scenarios_app.engine.conditions.subjects import (
 from scenarios_app.engine.conditions.text_shapes import TextConditionDocument, TextShape
 from scenarios_app.engine.conditions.texts import TextCondition, quote, shorten
 from scenarios_app.engine.parts import INPUT, ToolCallPart, ToolResultPart
-from scenarios_app.engine.shapes import Document, Finding, dump_as_string, parse_from_string
-from scenarios_app.engine.shapes.fields import Flag, SomeText
+from scenarios_app.engine.shapes import Document, Finding, dump_as_string, fields, parse_from_string
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +39,7 @@ class OfferedToolCondition(SubjectTextCondition):
     """The request offers a tool."""
 
     key = "tools"
-    shape = list[SomeText]
+    shape = list[fields.SomeText]
     empty = list
     meaning = "Names of tools that must all be offered."
     keyword = "with_tools"
@@ -70,13 +69,13 @@ class OfferedToolCondition(SubjectTextCondition):
 class ToolCallConditionDocument(Document):
     """A tool call in an earlier assistant message."""
 
-    name: SomeText | None = None
+    name: fields.SomeText | None = None
     """The tool's name."""
     arguments: dict[str, JsonValue] | None = None
     """A subset of its arguments."""
     input: TextShape | None = None
     """The input of a custom tool, or a function's argument `input`."""
-    namespace: SomeText | None = None
+    namespace: fields.SomeText | None = None
     """The namespace of the tool, where the call names it."""
 
     def compiled(self, field: str) -> "ToolCallCondition":
@@ -188,11 +187,11 @@ class ToolCallCondition(Condition):
 class ToolResultSelector(Document):
     """Selects a tool result by tool, call and outcome."""
 
-    name: SomeText | None = None
+    name: fields.SomeText | None = None
     """The name of the tool that was called."""
-    tool_call_id: SomeText | None = None
+    tool_call_id: fields.SomeText | None = None
     """The id of the call that it belongs to."""
-    is_error: Flag | None = None
+    is_error: fields.Flag | None = None
     """True for a failed tool, on APIs that report it."""
 
 

@@ -32,20 +32,7 @@ from scenarios_app.engine.scenario import (
     ScriptedUsage,
     Unoffered,
 )
-from scenarios_app.engine.shapes import Document, Finding, to_struct
-from scenarios_app.engine.shapes.fields import (
-    FinishReason,
-    Headers,
-    Pace,
-    Positive,
-    Share,
-    SomeText,
-    Status,
-    Text,
-    Whole,
-    one_of,
-    sent_headers,
-)
+from scenarios_app.engine.shapes import Document, Finding, fields, to_struct
 
 _CONTENT_KEYS = ("reasoning", "text", "json", "tool_calls", "final_report", "refusal")
 _ANSWER_FORMS = ("parts", "chunks", "choices", "raw", "generate")
@@ -69,11 +56,11 @@ class FinalReportDocument(Document):
     """What an agent's last answer reports. It is sent as a call of the tool agent__final_report,
     with these keys as its arguments, in this order; what is not given is left out."""
 
-    status: Text = "success"
+    status: fields.Text = "success"
     """How the run ended: success, failure or another word."""
-    report_format: Text | None = None
+    report_format: fields.Text | None = None
     """The format of the report, such as markdown."""
-    report_content: Text
+    report_content: fields.Text
     """The text of the report."""
     content_json: JsonValue = None
     """The report as data, for formats with data."""
@@ -87,7 +74,7 @@ class ChoiceDocument(Document):
 
     reasoning: Reasoning | None = None
     """The model's thinking. A string is one block without a signature."""
-    text: Text | None = None
+    text: fields.Text | None = None
     """The answer's text."""
     json_value: JsonAnswer = None
     """A JSON value other than null, sent as compact text instead of `text`."""
@@ -95,13 +82,13 @@ class ChoiceDocument(Document):
     """Tool calls, in parallel."""
     final_report: FinalReportDocument | None = None
     """The report that ends an agent's run."""
-    refusal: Text | None = None
+    refusal: fields.Text | None = None
     """The text of a refusal, sent in the provider's own form."""
     parts: Annotated[list[PartDocument], Field(min_length=1)] | None = None
     """Parts in an explicit order."""
-    finish_reason: FinishReason | None = None
+    finish_reason: fields.FinishReason | None = None
     """Why the answer ends. By default derived from the content."""
-    stop_sequence: SomeText | None = None
+    stop_sequence: fields.SomeText | None = None
     """The sequence that ended the answer, for finish_reason stop_sequence."""
 
     def has_value(self, key: str) -> bool:
@@ -162,19 +149,19 @@ class ChoiceDocument(Document):
 class UsageDocument(Document):
     """Token counts; what is not given is counted from the text."""
 
-    input_tokens: Whole | None = None
+    input_tokens: fields.Whole | None = None
     """Tokens in the request."""
-    output_tokens: Whole | None = None
+    output_tokens: fields.Whole | None = None
     """Tokens in the answer."""
-    reasoning_tokens: Whole | None = None
+    reasoning_tokens: fields.Whole | None = None
     """Output tokens that were thinking."""
-    cached_tokens: Whole | None = None
+    cached_tokens: fields.Whole | None = None
     """Input tokens that were read from a cache."""
-    cache_read_tokens: Whole | None = None
+    cache_read_tokens: fields.Whole | None = None
     """Tokens read from a cache, in addition to the input tokens, as Anthropic counts them."""
-    cache_write_tokens: Whole | None = None
+    cache_write_tokens: fields.Whole | None = None
     """Tokens written to a cache, in addition to the input tokens, as Anthropic counts them."""
-    total_tokens: Whole | None = None
+    total_tokens: fields.Whole | None = None
     """The total, for providers that send one. By default input plus output tokens."""
 
 
@@ -184,9 +171,9 @@ _DEFAULT_USAGE = UsageDocument()
 class RawDocument(Document):
     """An HTTP response sent unchanged, for every provider."""
 
-    status: Status = 200
+    status: fields.Status = 200
     """The HTTP status; 204 and 304 have no body."""
-    headers: Headers = Field(default_factory=dict)
+    headers: fields.Headers = Field(default_factory=dict)
     """The headers. Content-Type is application/json by default."""
     body: JsonValue = None
     """The body: text is sent unchanged, other JSON is encoded."""
@@ -197,13 +184,13 @@ class RawDocument(Document):
 
     def compiled(self) -> RawAnswer:
         body = b"" if self.body is None else text_or_json(self.body).encode()
-        return RawAnswer(self.status, sent_headers(self.headers), body)
+        return RawAnswer(self.status, fields.sent_headers(self.headers), body)
 
 
 class GenerateDocument(Document):
     """An answer made from the request."""
 
-    kind: Annotated[GeneratedKind, one_of(GeneratedKind)]
+    kind: Annotated[GeneratedKind, fields.one_of(GeneratedKind)]
     """`lorem`: 5 to 500 words, chosen by the hash of the last user message, then that message.
     Text after "\\nReason:" in it is sent as reasoning first. `auto`: what the request asks for: a
     call of the best-named tool until it has a result, JSON that fits the requested schema, or else
@@ -256,15 +243,15 @@ class AnswerDocument(ChoiceDocument):
 class PacingDocument(Document):
     """When chunks are sent. All zero: as fast as the client reads."""
 
-    first_ms: Whole = 0
+    first_ms: fields.Whole = 0
     """Milliseconds before the first chunk."""
-    words_per_second: Pace = 0.0
+    words_per_second: fields.Pace = 0.0
     """The pace of the stream. 0: as fast as the client reads."""
-    chunk_ms: Whole = 0
+    chunk_ms: fields.Whole = 0
     """Milliseconds between chunks, instead of words_per_second."""
-    words_per_chunk: Positive = 5
+    words_per_chunk: fields.Positive = 5
     """Words per chunk."""
-    jitter: Share = 0.0
+    jitter: fields.Share = 0.0
     """The share of each gap that varies, equally for equal requests."""
 
     def findings(self) -> Iterator[Finding]:
@@ -295,11 +282,11 @@ class ProduceDocument(AnswerDocument):
     """The answer for other requests. Streams get it too if streaming is missing."""
     fault: FaultDocument | None = None
     """A scripted failure, alone or inside the answer."""
-    latency_ms: Whole = 0
+    latency_ms: fields.Whole = 0
     """Milliseconds before anything is sent, whole or streamed."""
     pacing: PacingDocument = Field(default_factory=lambda: _DEFAULT_PACING)
     """When the chunks of a stream are sent."""
-    unoffered: Annotated[Unoffered, one_of(Unoffered)] | None = None
+    unoffered: Annotated[Unoffered, fields.one_of(Unoffered)] | None = None
     """`allow`: calls of tools that the request does not offer are no finding of the verdict."""
     recorded: RecordedAnswerDocument | None = None
     """The recorded response, which is replayed until the parsed fields next to it are edited."""

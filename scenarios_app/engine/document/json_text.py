@@ -23,22 +23,22 @@ class _RepeatedKeyObject(dict[str, Json]):
 def decode(data: bytes, *, source: str = "") -> Json:
     """Return the plain JSON of a file's bytes; raises `DocumentError`."""
     if data.startswith(_UTF16):
-        raise _unreadable_error("expected UTF-8 text, this is UTF-16", source)
+        raise DocumentError("", "expected UTF-8 text, this is UTF-16", source)
     if data.startswith(BOM_UTF8):
         message = "begins with a byte order mark: save it as UTF-8 without one"
-        raise _unreadable_error(message, source)
+        raise DocumentError("", message, source)
     try:
         value = json.loads(data.decode("utf-8"), object_pairs_hook=_build_object)
     except UnicodeDecodeError as error:
         message = f"expected UTF-8 text, byte {error.start + 1} is not"
-        raise _unreadable_error(message, source) from None
+        raise DocumentError("", message, source) from None
     except json.JSONDecodeError as error:
         problem = Problem("", f"not valid JSON: {error.msg}", source, error.lineno, error.colno)
         raise DocumentError.of([problem]) from None
     except RecursionError:
-        raise _unreadable_error(f"nested deeper than {MAX_DEPTH} levels", source) from None
+        raise DocumentError("", f"nested deeper than {MAX_DEPTH} levels", source) from None
     except ValueError:
-        raise _unreadable_error("holds a number too large to read", source) from None
+        raise DocumentError("", "holds a number too large to read", source) from None
     return plain(value, source=source)
 
 
@@ -114,7 +114,3 @@ def _is_encodable(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _unreadable_error(message: str, source: str) -> DocumentError:
-    return DocumentError.of([Problem("", message, source)])

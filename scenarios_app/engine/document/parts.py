@@ -29,10 +29,10 @@ from scenarios_app.engine.shapes import (
     Finding,
     dump_as_string,
     expected,
+    fields,
     parse_from_string,
     refuse,
 )
-from scenarios_app.engine.shapes.fields import Flag, SomeText, Text, ToolFault, Whole
 
 Redacted: TypeAlias = Annotated[
     bool | Annotated[str, Field(min_length=1)],
@@ -47,9 +47,9 @@ _INPUT_AND_ARGUMENTS = (
 class ReasoningDocument(Document):
     """A block of thinking."""
 
-    text: Text | None = None
+    text: fields.Text | None = None
     """The text of the reasoning."""
-    signature: Text | None = None
+    signature: fields.Text | None = None
     """The signature, sent unchanged, which the client sends back."""
     redacted: Redacted | None = None
     """The encrypted form of hidden reasoning; `true` if `text` is that form."""
@@ -64,13 +64,13 @@ class ReasoningDocument(Document):
 class ToolResultDocument(Document):
     """The result of a tool call, or a failure. A plain string means `text`."""
 
-    text: Text = ""
+    text: fields.Text = ""
     """The result's text."""
-    is_error: Flag = False
+    is_error: fields.Flag = False
     """True if the result is an error."""
-    fault: ToolFault | None = None
+    fault: fields.ToolFault | None = None
     """Instead of a result: `timeout` (no response) or `disconnect` (the connection ends)."""
-    ms: Whole = 0
+    ms: fields.Whole = 0
     """Duration of the call in milliseconds."""
 
     def findings(self) -> Iterator[Finding]:
@@ -87,16 +87,16 @@ ToolResult: TypeAlias = Annotated[
 class ToolCallDocument(Document):
     """A call of a tool."""
 
-    id: SomeText | None = None
+    id: fields.SomeText | None = None
     """The call's id. By default generated, the same for the same requests."""
-    name: SomeText
+    name: fields.SomeText
     """The tool's name."""
     arguments: JsonValue = Field(default_factory=dict)
     """Any JSON. A string is sent unchanged, so that you can script broken arguments."""
-    input: Text | None = None
+    input: fields.Text | None = None
     """Instead of arguments: the text for a custom tool. Where the request offers the tool as a
     function, or the API has no custom tools, it is sent as the argument `input`."""
-    namespace: SomeText | None = None
+    namespace: fields.SomeText | None = None
     """The namespace of the tool. By default the one that the request declares for its name."""
     result: ToolResult | None = None
     """The result with which `mockllm mcp` answers the call. It is not part of the answer."""
@@ -114,17 +114,17 @@ class ToolCallDocument(Document):
 class ToolCallPieceDocument(Document):
     """A piece of a streamed tool call: the first names the tool, later ones have its index."""
 
-    index: Whole | None = None
+    index: fields.Whole | None = None
     """The index of the call in the answer, from 0."""
-    id: SomeText | None = None
+    id: fields.SomeText | None = None
     """The call's id, in its first piece. By default generated."""
-    name: SomeText | None = None
+    name: fields.SomeText | None = None
     """The tool's name, in the call's first piece."""
     arguments: JsonValue = None
     """The next piece of the arguments' text."""
-    input: Text | None = None
+    input: fields.Text | None = None
     """Instead of arguments: the next piece of a custom tool's input."""
-    namespace: SomeText | None = None
+    namespace: fields.SomeText | None = None
     """The namespace of the tool, in the call's first piece."""
 
     @property
@@ -144,17 +144,17 @@ class ProseDocument(Document):
     kinds: ClassVar[tuple[str, ...]] = ("text", "reasoning", "tool_call", "refusal")
     """The attributes of which there is one."""
 
-    text: Text | None = None
+    text: fields.Text | None = None
     """Answer text."""
-    reasoning: Text | None = None
+    reasoning: fields.Text | None = None
     """The text of the reasoning."""
-    signature: Text | None = None
+    signature: fields.Text | None = None
     """The signature of the reasoning, sent unchanged, which the client sends back."""
     redacted: Redacted | None = None
     """The encrypted form of hidden reasoning; `true` if `reasoning` is that form."""
     tool_call: ToolCallDocument | ToolCallPieceDocument | None = None
     """A tool call."""
-    refusal: Text | None = None
+    refusal: fields.Text | None = None
     """The text of a refusal."""
 
     def findings(self) -> Iterator[Finding]:

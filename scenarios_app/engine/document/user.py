@@ -9,8 +9,7 @@ from scenarios_app.engine.conditions.subjects import Subject, Which
 from scenarios_app.engine.conditions.text_shapes import TextConditionDocument, TextShape
 from scenarios_app.engine.conditions.tools import ToolCallConditionDocument
 from scenarios_app.engine.scripted_user import AgentCheck, UserScript, UserTurn
-from scenarios_app.engine.shapes import Document, Finding
-from scenarios_app.engine.shapes.fields import Flag, Positive, SomeText
+from scenarios_app.engine.shapes import Document, Finding, fields
 
 DEFAULT_MAX_TURNS = 20
 
@@ -50,15 +49,15 @@ def _says(text: TextConditionDocument, which: Which) -> MessageCondition:
 class UserTurnDocument(Document):
     """One message of the user."""
 
-    say: SomeText
+    say: fields.SomeText
     """What the user says."""
     when: AgentDocument | None = None
     """Say it only after such an answer. Without it the turn always fits."""
     must: list[AgentDocument] = Field(default_factory=list)
     """Checkpoints of the agent's answer to it."""
-    end: Flag = False
+    end: fields.Flag = False
     """Whether the conversation ends with the answer to it."""
-    repeat: Flag = False
+    repeat: fields.Flag = False
     """Whether the user may say it again; other turns come once."""
 
     def findings(self) -> Iterable[Finding]:
@@ -83,7 +82,7 @@ class UserDocument(Document):
     The conversation ends when none fits."""
     must: list[AgentDocument] = Field(default_factory=list)
     """Checkpoints of the whole conversation."""
-    max_turns: Positive = DEFAULT_MAX_TURNS
+    max_turns: fields.Positive = DEFAULT_MAX_TURNS
     """The conversation fails if the user has more to say after this many messages."""
 
     def findings(self) -> Iterable[Finding]:

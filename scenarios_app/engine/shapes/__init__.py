@@ -64,8 +64,10 @@ class DocumentError(Exception):
     """A document that cannot be used. `problems` holds all problems; `place` and `message` are
     those of the first. As text it has one line per problem."""
 
-    def __init__(self, place: str, message: str, *, problems: Iterable[Problem] = ()) -> None:
-        self.problems = tuple(problems) or (Problem(place, message),)
+    def __init__(
+        self, place: str, message: str, source: str = "", *, problems: Iterable[Problem] = ()
+    ) -> None:
+        self.problems = tuple(problems) or (Problem(place, message, source),)
         self.place = place
         self.message = message
         super().__init__(place, message)
