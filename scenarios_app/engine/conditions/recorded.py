@@ -43,12 +43,6 @@ class RecordedRequestDocument(Document):
     """Rules to switch off in this step."""
 
 
-def _read_digest(request: CanonicalRequest, subject: Subject) -> Iterable[str]:
-    if request.sent is None:
-        return ()
-    return (to_compared_request(request.sent, frozenset(subject.name.split())).digest,)
-
-
 @dataclass(frozen=True, slots=True)
 class RecordedCondition(SubjectTextCondition):
     """The request equals the recorded one after the rules for volatile values."""
@@ -68,7 +62,7 @@ class RecordedCondition(SubjectTextCondition):
             body = decode_body(value.body) if isinstance(value.body, str) else value.body
             exact = frozenset(value.exact)
             recorded = ComparedRequest(value.method, value.query, body, exact)
-            subject = Subject(_read_digest, " ".join(sorted(exact)))
+            subject = Subject(cls.read, " ".join(sorted(exact)))
             yield cls(field, subject, (TextCondition(equals=recorded.digest),), recorded)
 
     @classmethod
@@ -76,6 +70,12 @@ class RecordedCondition(SubjectTextCondition):
         if isinstance(value, dict):
             text = shorten_line(last_text(value.get("body")))
             yield f"the recorded conversation{f' “{text}”' if text else ''}"
+
+    @staticmethod
+    def read(request: CanonicalRequest, subject: Subject) -> Iterable[str]:
+        if request.sent is None:
+            return ()
+        return (to_compared_request(request.sent, frozenset(subject.name.split())).digest,)
 
     @property
     def expected(self) -> str:

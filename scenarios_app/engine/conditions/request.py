@@ -43,11 +43,6 @@ class AnyTextCondition(SubjectTextCondition):
         if phrase := phrase_alternatives(value):
             yield f"{cls.phrase_prefix}{phrase}"
 
-    @staticmethod
-    def read(request: CanonicalRequest, _: Subject) -> Iterable[str]:
-        """Return the texts of which one must meet an alternative."""
-        raise NotImplementedError
-
 
 @dataclass(frozen=True, slots=True)
 class ProviderCondition(AnyTextCondition):
@@ -188,11 +183,6 @@ class NamedTextCondition(SubjectTextCondition):
     def phrases(cls, value: Json) -> Iterator[str]:
         if phrase := list_first_names(list(value if isinstance(value, dict) else ())):
             yield f"{cls.phrase_noun} {phrase}"
-
-    @staticmethod
-    def read(request: CanonicalRequest, subject: Subject) -> Iterable[str]:
-        """Return the text under the name, or nothing."""
-        raise NotImplementedError
 
     @property
     def absence(self) -> str:

@@ -4,17 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from scenarios_app.engine.canonical import Json, compact_json
+from scenarios_app.engine.document import turns
 from scenarios_app.engine.document.json_text import MAX_DEPTH, plain
 from scenarios_app.engine.document.scenario import ScenarioDocument
-from scenarios_app.engine.document.turns import (
-    CallDocument,
-    ResponseDocument,
-    SegmentDocument,
-    ThrownDocument,
-    TokenUsageDocument,
-    TurnDocument,
-    TurnsDocument,
-)
 from scenarios_app.engine.producing.produce import INPUT_TOKENS, OUTPUT_TOKENS
 from scenarios_app.engine.producing.templates import BRACES, OPENING, escape_templates
 from scenarios_app.engine.scenario import ANY_PROVIDER
@@ -36,7 +28,7 @@ _GATEWAY_TIMEOUT, _SERVER_ERROR = 504, 500
 
 def read_turns(data: object) -> ScenarioDocument:
     """Return the scenario of a document in turns; raises ValidationError with locations in it."""
-    script = TurnsDocument.model_validate(data)
+    script = turns.TurnsDocument.model_validate(data)
     steps: list[Json] = [_convert_turn(turn) for turn in script.turns]
     for number, step in enumerate(steps):
         try:
@@ -72,7 +64,7 @@ def to_turns_location(loc: Loc) -> Loc:
             return ()
 
 
-def _convert_turn(turn: TurnDocument) -> dict[str, Json]:
+def _convert_turn(turn: turns.TurnDocument) -> dict[str, Json]:
     response = turn.response
     expect = _without_none(
         tools=turn.expected_tools,
@@ -84,7 +76,7 @@ def _convert_turn(turn: TurnDocument) -> dict[str, Json]:
     produce = _without_none(
         **_convert_answer(response),
         finish_reason=_FINISH_REASONS.get(response.finish_reason or ""),
-        usage=_convert_usage(response.token_usage or TokenUsageDocument()),
+        usage=_convert_usage(response.token_usage or turns.TokenUsageDocument()),
         provider_metadata=_convert_metadata(response.provider_metadata or {}),
     )
     return _without_none(
@@ -92,7 +84,7 @@ def _convert_turn(turn: TurnDocument) -> dict[str, Json]:
     )
 
 
-def _convert_answer(response: ResponseDocument) -> dict[str, Any]:
+def _convert_answer(response: turns.ResponseDocument) -> dict[str, Any]:
     """Return reasoning, text and calls in this order, each call after its own text."""
     segments = (*(response.reasoning or ()), *(response.reasoning_content or ()))
     reasoning = [block for segment in segments if (block := _convert_reasoning(segment))]
@@ -111,14 +103,14 @@ def _convert_answer(response: ResponseDocument) -> dict[str, Any]:
     return {key: value for key, value in answer.items() if value} or {"text": ""}
 
 
-def _convert_calls(calls: list[CallDocument]) -> Iterator[dict[str, Json]]:
+def _convert_calls(calls: list[turns.CallDocument]) -> Iterator[dict[str, Json]]:
     for number, call in enumerate(calls, 1):
         if call.assistant_text:
             yield {"text": escape_templates(call.assistant_text)}
         yield {"tool_call": _convert_call(call, number)}
 
 
-def _convert_call(call: CallDocument, number: int) -> dict[str, Json]:
+def _convert_call(call: turns.CallDocument, number: int) -> dict[str, Json]:
     # A plain string would be sent without quotes.
     is_text = isinstance(call.arguments, str)
     return {
@@ -128,7 +120,7 @@ def _convert_call(call: CallDocument, number: int) -> dict[str, Json]:
     }
 
 
-def _convert_report(response: ResponseDocument) -> Json:
+def _convert_report(response: turns.ResponseDocument) -> Json:
     if response.report_content is None:
         return None
     return _escape_json(
@@ -142,7 +134,7 @@ def _convert_report(response: ResponseDocument) -> Json:
     )
 
 
-def _convert_reasoning(segment: SegmentDocument) -> dict[str, Json]:
+def _convert_reasoning(segment: turns.SegmentDocument) -> dict[str, Json]:
     """Return a block of reasoning; empty if the segment has no content."""
     anthropic = (segment.provider_metadata or {}).get("anthropic")
     metadata = anthropic if isinstance(anthropic, dict) else {}
@@ -153,7 +145,7 @@ def _convert_reasoning(segment: SegmentDocument) -> dict[str, Json]:
     return {"text": escape_templates(segment.text), **marks} if segment.text or marks else {}
 
 
-def _convert_usage(usage: TokenUsageDocument) -> dict[str, Json]:
+def _convert_usage(usage: turns.TokenUsageDocument) -> dict[str, Json]:
     """Return token counts with defaults; a total is kept only if it differs from the sum."""
     input_tokens = INPUT_TOKENS if usage.input_tokens is None else usage.input_tokens
     output_tokens = OUTPUT_TOKENS if usage.output_tokens is None else usage.output_tokens
@@ -177,14 +169,14 @@ def _convert_metadata(metadata: Mapping[str, Json]) -> dict[str, Json]:
     return {ANY_PROVIDER: common, **by_provider} if common else by_provider
 
 
-def _convert_failures(turn: TurnDocument) -> dict[str, Json] | None:
+def _convert_failures(turn: turns.TurnDocument) -> dict[str, Json] | None:
     if not turn.failures_before_success:
         return None
     fault = _thrown_fault(turn, turn.failure_error) if turn.failure_throws else _status_fault(turn)
     return {"times": turn.failures_before_success, "fault": fault}
 
 
-def _status_fault(turn: TurnDocument) -> dict[str, Json]:
+def _status_fault(turn: turns.TurnDocument) -> dict[str, Json]:
     status = turn.failure_status
     if status in _KINDS_WITHOUT_ANSWER:
         return _without_none(kind=status, message=turn.failure_message)
@@ -192,10 +184,10 @@ def _status_fault(turn: TurnDocument) -> dict[str, Json]:
     return {"kind": kind, "message": turn.failure_message or FAILURE_MESSAGE, **_retry_keys(turn)}
 
 
-def _thrown_fault(turn: TurnDocument, error: ThrownDocument | None) -> dict[str, Json]:
+def _thrown_fault(turn: turns.TurnDocument, error: turns.ThrownDocument | None) -> dict[str, Json]:
     """Return the fault for a thrown client error: an HTTP answer if it has a status, else the kind
     that its name and code suggest."""
-    error = error or ThrownDocument()
+    error = error or turns.ThrownDocument()
     message = turn.failure_message or _text_or_empty(error.message) or FAILURE_MESSAGE
     name, code = _text_or_empty(error.name), _text_or_empty(error.code)
     if error.status is None and any("Network" in s or "ECONN" in s for s in (name, code)):
@@ -213,7 +205,7 @@ def _thrown_fault(turn: TurnDocument, error: ThrownDocument | None) -> dict[str,
     )
 
 
-def _retry_keys(turn: TurnDocument) -> dict[str, Json]:
+def _retry_keys(turn: turns.TurnDocument) -> dict[str, Json]:
     refused = turn.failure_retryable is False
     return _without_none(
         retry_after_ms=turn.failure_retry_after_ms, retryable=False if refused else None

@@ -6,24 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from scenarios_app.engine.canonical import CanonicalRequest, ErrorAnswer
+from scenarios_app.engine.instructions import kinds
 from scenarios_app.engine.instructions.json_reader import InstructionError, JsonCursor
-from scenarios_app.engine.instructions.kinds import (
-    Block,
-    BlockMessage,
-    Calls,
-    Content,
-    Lorem,
-    Probe,
-    Verbatim,
-    read_chain,
-)
 from scenarios_app.engine.instructions.probes import Received, probe_text
 from scenarios_app.engine.parts import AnswerPart, Chunk, ReasoningPart, TextPart, produced_text
 from scenarios_app.engine.producing.lorem import hash_message, make_lorem, split_pieces
 from scenarios_app.engine.scenario import ScriptedAnswer, ScriptedChoice
 
 START, END = "<|instruction_start|>", "<|instruction_end|>"
-_COMPLETE_BLOCK = Block("complete", (BlockMessage("", Verbatim("Chain complete.")),))
+_COMPLETION = kinds.BlockMessage("", kinds.Verbatim("Chain complete."))
+_COMPLETE_BLOCK = kinds.Block("complete", (_COMPLETION,))
 _SPACE = re.compile(r"[ \t\n\r]*+")
 # Editors and models put JSON into a Markdown fence: "```json".
 _FENCE = re.compile(r"(`{3,}+|~{3,}+)[ \t]*+(?:json)?[ \t]*+\r?\n", re.IGNORECASE)
@@ -49,7 +41,7 @@ def build_instructed_answer(
     if root is None:
         return None
     try:
-        chain = read_chain(root)
+        chain = kinds.read_chain(root)
         # Each block of the chain answers once, however long the conversation is.
         block = chain[answer_count] if answer_count < len(chain) else _COMPLETE_BLOCK
         writer = _AnswerWriter(
@@ -108,9 +100,9 @@ def _last_user_text(request: CanonicalRequest) -> tuple[str, int]:
 class _AnswerWriter:
     """Writes the answer of one block and counts its bytes."""
 
-    block: Block
+    block: kinds.Block
     key: str
-    probe: Callable[[Probe], str]
+    probe: Callable[[kinds.Probe], str]
     limit: int
     size: int = 0
 
@@ -120,11 +112,11 @@ class _AnswerWriter:
         choices = (self._choice(i, message) for i, message in enumerate(messages))
         return ScriptedAnswer(tuple(choices), per_choice=True, consecutive=True)
 
-    def _choice(self, number: int, message: BlockMessage | None) -> ScriptedChoice:
+    def _choice(self, number: int, message: kinds.BlockMessage | None) -> ScriptedChoice:
         key = f"{self.key}/{number}"
         parts: list[AnswerPart] = []
         content = message.content if message else None
-        has_reasoning = isinstance(content, Lorem) and content.has_reasoning
+        has_reasoning = isinstance(content, kinds.Lorem) and content.has_reasoning
         if self.block.reasoning is not None and (number == 0 or has_reasoning):
             text = self._wrap_text(make_lorem(f"{key}/reasoning", self.block.reasoning))
             place = JsonCursor(None, self.block.place).at("reasoning.length").place
@@ -140,13 +132,13 @@ class _AnswerWriter:
         )
         return ScriptedChoice(tuple(parts), chunks or None)
 
-    def _content_parts(self, content: Content, key: str) -> Sequence[AnswerPart]:
+    def _content_parts(self, content: kinds.Content, key: str) -> Sequence[AnswerPart]:
         match content:
-            case Calls(parts=parts):
+            case kinds.Calls(parts=parts):
                 return parts
-            case Lorem(words=words, citations=citations):
+            case kinds.Lorem(words=words, citations=citations):
                 return (TextPart(self._wrap_text(make_lorem(f"{key}/text", words)), citations),)
-            case Verbatim(text=text, citations=citations):
+            case kinds.Verbatim(text=text, citations=citations):
                 return (TextPart(self._wrap_text(text), citations),)
             case probe:
                 return (TextPart(self._wrap_text(self.probe(probe))),)
