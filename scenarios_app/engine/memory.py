@@ -96,7 +96,12 @@ class MemoryState:
             return state.ordinal
 
     async def consume(self, session: str, step: StepRef) -> bool:
-        return await self.consume_first(session, (step,)) is not None
+        with self._lock:
+            consumed = self._state(session).consumed
+            free = (step.scenario, step.key) not in consumed
+            if free:
+                consumed[step.scenario, step.key] = step
+            return free
 
     async def consume_first(self, session: str, steps: Sequence[StepRef]) -> int | None:
         with self._lock:
