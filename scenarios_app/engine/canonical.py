@@ -44,6 +44,7 @@ class lazy_property(Generic[Of, T]):
 
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+_MAX_COUNTED_DEPTH = 201
 _COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
@@ -55,6 +56,16 @@ def compact_json(value: object) -> str:
 def text_or_json(value: Json) -> str:
     """Return JSON as compact text in key order; a string is returned unchanged."""
     return value if isinstance(value, str) else compact_json(value)
+
+
+def depth_of(value: Json) -> int:
+    """Return the nesting depth of a value, counted up to a few hundred."""
+    depth, level = 0, [value]
+    while level and depth < _MAX_COUNTED_DEPTH:
+        depth += 1
+        containers = [item for item in level if isinstance(item, dict | list)]
+        level = [v for c in containers for v in (c.values() if isinstance(c, dict) else c)]
+    return depth
 
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
@@ -293,9 +304,7 @@ class ErrorAnswer(msgspec.Struct, frozen=True):
 
 
 def as_sent(request: CanonicalRequest, sent: SentRequest) -> CanonicalRequest:
-    """Attach the sent bytes to a request that was just parsed from them.
-
-    It changes the frozen request in place, since a copy would cost every request more.
-    """
+    """Attach the sent bytes to a request that was just parsed from them. It changes the frozen
+    request in place, since a copy would cost every request more."""
     force_setattr(request, "sent", sent)
     return request

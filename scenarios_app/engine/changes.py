@@ -11,7 +11,7 @@ A step that is changed is consumed as usual: its script says something else.
 
 from collections.abc import Mapping, Sequence
 from threading import Lock
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -142,18 +142,13 @@ class AnswerChanges:
             self._forget(session)
 
     def _forget(self, session: str | None) -> None:
-        if session is None:
-            self.answers = []
-            self.by_session.clear()
-            self._numbers.clear()
-            self._open.clear()
-            self._passed.clear()
-            return
-        self.answers = [answer for answer in self.answers if answer.session != session]
-        self.by_session.pop(session, None)
-        self._numbers.pop(session, None)
-        self._open.pop(session, None)
-        self._passed.pop(session, None)
+        self.answers = [one for one in self.answers if session not in (None, one.session)]
+        stores: list[dict[Any, Any]] = [self.by_session, self._numbers, self._open, self._passed]
+        for store in stores:
+            if session is None:
+                store.clear()
+            else:
+                store.pop(session, None)
 
     def left_open(self, session: str, request: CanonicalRequest) -> StepRef | None:
         """Return, once, the step of a changed answer if this request is another than its own."""

@@ -43,6 +43,8 @@ class _SessionScenarios:
     names: set[str] = field(default_factory=set)
 
 
+# What sessions without state and scenarios have; nothing changes it.
+_NO_STATE = _State()
 _NO_SCENARIOS = _SessionScenarios("", 0, MappingProxyType({}))
 
 
@@ -76,10 +78,8 @@ class MemoryState:
     def peek(self, session: str) -> Arrival:
         """Return what a request of this session would find, without counting it."""
         with self._lock:
-            state = self._states.get(session)
+            state = self._states.get(session, _NO_STATE)
             own = self._scenarios_for(session) if self._scenarios else _NO_SCENARIOS
-            if state is None:
-                return Arrival(0, (), own.revision, own.documents)
             return Arrival(state.ordinal, state.consumed.keys(), own.revision, own.documents)
 
     def arrive_and_consume(self, session: str, step: StepRef | None) -> int | None:
@@ -134,7 +134,7 @@ class MemoryState:
 
     async def read(self, session: str) -> SessionState:
         with self._lock:
-            state = self._states.get(session, _State())
+            state = self._states.get(session, _NO_STATE)
             return SessionState(
                 session=session,
                 ordinal=state.ordinal,
@@ -146,12 +146,9 @@ class MemoryState:
 
     async def sessions(self) -> tuple[str, ...]:
         with self._lock:
-            empty = _State()
-            names = {name for name, state in self._states.items() if state != empty}
+            names = {name for name, state in self._states.items() if state != _NO_STATE}
             with_state = {alias(name) for name in names} if self._scenarios else ()
-            names.update(
-                own.session for key, own in self._scenarios.items() if key not in with_state
-            )
+            names |= {own.session for key, own in self._scenarios.items() if key not in with_state}
             return tuple(sorted(names))
 
     async def reset(self, session: str | None, *, scenarios: bool = False) -> None:
@@ -193,13 +190,11 @@ class MemoryState:
 
     async def recall_response(self, session: str, name: str) -> bytes | None:
         with self._lock:
-            state = self._states.get(session)
-            return state.responses.get(name) if state else None
+            return self._states.get(session, _NO_STATE).responses.get(name)
 
     async def recall_responses(self, session: str, prefix: str) -> dict[str, bytes]:
         with self._lock:
-            state = self._states.get(session)
-            responses = state.responses if state else {}
+            responses = self._states.get(session, _NO_STATE).responses
             return {name: data for name, data in responses.items() if name.startswith(prefix)}
 
     async def forget_response(self, session: str, name: str) -> None:

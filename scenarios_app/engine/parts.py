@@ -1,8 +1,5 @@
-"""The parts of messages and answers, and the events as which an answer streams.
-
-These are pure values. A wire converts between a provider's JSON and parts; nothing else knows the
-provider.
-"""
+"""The parts of messages and answers, and the events as which an answer streams. These are pure
+values. A wire converts between a provider's JSON and parts; nothing else knows the provider."""
 
 from typing import Literal, TypeAlias
 
@@ -14,7 +11,6 @@ FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "content_filte
 INPUT = "input"
 # The name of the use that lists the tools of an MCP server.
 LIST_MCP_TOOLS = "mcp_list_tools"
-
 
 SourceUnit: TypeAlias = Literal["chars", "pages", "blocks"]
 

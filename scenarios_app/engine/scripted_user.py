@@ -107,11 +107,8 @@ class SaidTurn:
 
 
 class Simulation:
-    """One conversation of a scripted user.
-
-    Ask for `next_message` until it is None. After each message call `add_answer`, or `fail` if the
-    agent has none.
-    """
+    """One conversation of a scripted user. Ask for `next_message` until it is None. After each
+    message call `add_answer`, or `fail` if the agent has none."""
 
     def __init__(self, script: UserScript) -> None:
         self._script = script
@@ -133,15 +130,9 @@ class Simulation:
             self._end()
             return None
         if len(self.turns) >= self._script.max_turns:
-            say = self._script.turns[number - 1].say
-            self._end(
-                Checkpoint(
-                    "max_turns",
-                    f"at most {self._script.max_turns}",
-                    f"the user has more to say: {quote(say)}",
-                    ok=False,
-                )
-            )
+            more = f"the user has more to say: {quote(self._script.turns[number - 1].say)}"
+            limit = f"at most {self._script.max_turns}"
+            self._end(Checkpoint("max_turns", limit, more, ok=False))
             return None
         self.turns.append(SaidTurn(number, self._script.turns[number - 1].say))
         return self.turns[-1].say
@@ -171,15 +162,13 @@ class Simulation:
 
     def _end(self, failure: Checkpoint | None = None) -> None:
         self._ended = True
-        failure = failure or self._unfinished()
-        self.checkpoints += [failure] if failure else []
+        if failure := failure or self._unfinished():
+            self.checkpoints.append(failure)
         self.checkpoints += self._judge(self._script.must)
 
     def _unfinished(self) -> Checkpoint | None:
-        """Return the failed checkpoint of a conversation that stopped before its end.
-
-        It has to stop at a turn with `end`, or, if there is none, after all turns.
-        """
+        """Return the failed checkpoint of a conversation that stopped before its end. It has to
+        stop at a turn with `end`, or, if there is none, after all turns."""
         turns, last = self._script.turns, self.turns[-1]
         said = {turn.number for turn in self.turns}
         left = [n for n, turn in enumerate(turns, 1) if n not in said and not turn.repeat]
@@ -192,13 +181,8 @@ class Simulation:
     def _judge(self, checks: Sequence[AgentCheck]) -> list[Checkpoint]:
         reader = self._reader()
         return [
-            Checkpoint(
-                check.name,
-                check.expected,
-                check.condition.actual(reader),
-                check.holds(reader),
-            )
-            for check in checks
+            Checkpoint(one.name, one.expected, one.condition.actual(reader), one.holds(reader))
+            for one in checks
         ]
 
     def _reader(self) -> RequestReader:

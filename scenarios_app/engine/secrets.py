@@ -68,7 +68,7 @@ def is_secret(name: str) -> bool:
 def secret_names(names: tuple[str, ...]) -> tuple[str, ...]:
     """Return those of some names that are secret. It is cached, since requests repeat few sets of
     names."""
-    return tuple(name for name in names if is_secret(name))
+    return tuple(filter(is_secret, names))
 
 
 def mask(secret: str) -> str:

@@ -135,7 +135,7 @@ def _tool_result(step: Step) -> tuple[str, str]:
     """Return tool and text of the result that a step needs."""
     text = _message_text(step, "tool") or _DEFAULT_RESULT
     for condition in step.match.of(ToolResultCondition):
-        tool = _text_for(condition.name) if condition.name else ""
+        tool = condition.name or ""
         return tool or _DEFAULT_TOOL, _text_for(condition.text) or text
     return _DEFAULT_TOOL, text
 

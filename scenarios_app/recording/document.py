@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.canonical import Json, depth_of
 from scenarios_app.engine.document.answer import PacingDocument, ProduceDocument
 from scenarios_app.engine.document.load import validate
 from scenarios_app.engine.document.recorded import chunk_document, digest_of_answer
 from scenarios_app.engine.producing.templates import BRACES, OPENING, escape_templates
-from scenarios_app.engine.recorded.requests import decode_body, depth_of
+from scenarios_app.engine.recorded.requests import decode_body
 from scenarios_app.engine.secrets import is_secret
 from scenarios_app.engine.shapes import DocumentError
 from scenarios_app.recording import Interaction, RecordedResponse

@@ -74,7 +74,9 @@ def faults_table() -> str:
 
 def recording_rules_table() -> str:
     """What two requests may differ in and still be the same conversation."""
-    return table(("rule", "what may differ"), [(f"`{one.name}`", one.meaning) for one in RULES])
+    return table(
+        ("rule", "what may differ"), [(f"`{name}`", meaning) for name, meaning in RULES.items()]
+    )
 
 
 def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:

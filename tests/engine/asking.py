@@ -69,7 +69,7 @@ def message(
 
 
 def tool_call(name: str | None = None, arguments: Json = None) -> ToolCallCondition:
-    return ToolCallCondition("", name if name is None else equals(name), arguments)
+    return ToolCallCondition("", name, arguments)
 
 
 def tool_result(
@@ -78,11 +78,7 @@ def tool_result(
     name: str | None = None,
     is_error: bool | None = None,
 ) -> ToolResultCondition:
-    exact = [
-        text_or_none if text_or_none is None else equals(text_or_none)
-        for text_or_none in (tool_call_id, name)
-    ]
-    return ToolResultCondition("", text, *exact, is_error)
+    return ToolResultCondition("", text, tool_call_id, name, is_error)
 
 
 def when(

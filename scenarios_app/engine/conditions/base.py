@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
-from scenarios_app.engine.canonical import Json
+from scenarios_app.engine.canonical import CanonicalRequest, Json
 from scenarios_app.engine.conditions.subjects import RequestReader, Subject, text_distance
 from scenarios_app.engine.conditions.texts import TextCondition, quote
 
@@ -157,6 +157,11 @@ class SubjectTextCondition(Condition):
     def for_exact_text(cls, field: str, subject: Subject, text: str) -> Self:
         """Return the condition that some text at `subject` equals `text`."""
         return cls(field, subject, (TextCondition(equals=text),))
+
+    @staticmethod
+    def read(request: CanonicalRequest, subject: Subject) -> Iterable[str]:
+        """Return the texts of which one must meet an alternative."""
+        raise NotImplementedError
 
     @property
     def expected(self) -> str:

@@ -7,30 +7,10 @@ from typing import Annotated, Any, ClassVar, TypeAlias, TypeVar
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, create_model
 from pydantic_core import CoreSchema, core_schema
 
+from scenarios_app.engine.conditions import messages, recorded, request, settings, tools
 from scenarios_app.engine.conditions.base import Condition
-from scenarios_app.engine.conditions.messages import MessageCondition
-from scenarios_app.engine.conditions.recorded import RecordedCondition
-from scenarios_app.engine.conditions.request import (
-    HeaderCondition,
-    MetadataCondition,
-    ModelCondition,
-    PathCondition,
-    ProviderCondition,
-    StreamCondition,
-    TurnCondition,
-)
-from scenarios_app.engine.conditions.settings import (
-    MaxTokensCondition,
-    ResponseFormatCondition,
-    ToolCountCondition,
-)
 from scenarios_app.engine.conditions.subjects import RequestReader
 from scenarios_app.engine.conditions.texts import TextCondition
-from scenarios_app.engine.conditions.tools import (
-    OfferedToolCondition,
-    ToolCallCondition,
-    ToolResultCondition,
-)
 from scenarios_app.engine.shapes import Document
 
 C = TypeVar("C", bound=Condition)
@@ -38,41 +18,35 @@ ConditionKinds: TypeAlias = tuple[type[Condition], ...]
 
 # In the order in which mismatches list them.
 BUILT_IN_CONDITIONS: ConditionKinds = (
-    ProviderCondition,
-    PathCondition,
-    ModelCondition,
-    StreamCondition,
-    MessageCondition,
-    OfferedToolCondition,
-    ToolCountCondition,
-    ToolCallCondition,
-    ToolResultCondition,
-    ResponseFormatCondition,
-    MaxTokensCondition,
-    HeaderCondition,
-    MetadataCondition,
-    RecordedCondition,
+    request.ProviderCondition,
+    request.PathCondition,
+    request.ModelCondition,
+    request.StreamCondition,
+    messages.MessageCondition,
+    tools.OfferedToolCondition,
+    settings.ToolCountCondition,
+    tools.ToolCallCondition,
+    tools.ToolResultCondition,
+    settings.ResponseFormatCondition,
+    settings.MaxTokensCondition,
+    request.HeaderCondition,
+    request.MetadataCondition,
+    recorded.RecordedCondition,
 )
 # Conditions listed before the turn, which is a key of the step.
-_DESCRIBED_BEFORE_TURN = (ProviderCondition, PathCondition, ModelCondition, StreamCondition)
+_DESCRIBED_BEFORE_TURN = BUILT_IN_CONDITIONS[:4]
 
-
-@dataclass(slots=True)
-class _Registry:
-    kinds: ConditionKinds
-
-
-_registry = _Registry(BUILT_IN_CONDITIONS)
+_kinds = list(BUILT_IN_CONDITIONS)
 
 
 def set_condition_kinds(*kinds: type[Condition]) -> None:
     """Replace the registered conditions."""
-    _registry.kinds = kinds
+    _kinds[:] = kinds
 
 
 def condition_kinds() -> ConditionKinds:
     """Return the registered conditions in the order in which mismatches list them."""
-    return _registry.kinds
+    return tuple(_kinds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,24 +87,26 @@ class Match:
     @property
     def path(self) -> tuple[TextCondition, ...]:
         """Alternatives for the path; empty means any."""
-        return tuple(text for one in self.of(PathCondition) for text in one.alternatives)
+        return tuple(text for one in self.of(request.PathCondition) for text in one.alternatives)
 
     @property
     def provider(self) -> tuple[TextCondition, ...]:
         """Alternatives for the provider; empty means any."""
-        return tuple(text for one in self.of(ProviderCondition) for text in one.alternatives)
+        return tuple(
+            text for one in self.of(request.ProviderCondition) for text in one.alternatives
+        )
 
     @property
     def model(self) -> tuple[TextCondition, ...]:
         """Alternatives for the model; empty means any."""
-        return tuple(text for one in self.of(ModelCondition) for text in one.alternatives)
+        return tuple(text for one in self.of(request.ModelCondition) for text in one.alternatives)
 
     def with_turn(self, turn: int | None) -> "Match":
         """Return this match with a condition on the turn, unless `turn` is None."""
         if turn is None:
             return self
         before = sum(isinstance(one, _DESCRIBED_BEFORE_TURN) for one in self.conditions)
-        added = TurnCondition.compiled(turn, "turn")
+        added = request.TurnCondition.compiled(turn, "turn")
         return Match((*self.conditions[:before], *added, *self.conditions[before:]))
 
     def holds(self, reader: RequestReader) -> bool:
@@ -190,12 +166,9 @@ class BaseMatchDocument(Document):
 
     def compiled(self) -> Match:
         """Return the conditions in the form that tests requests."""
+        values = ((kind, getattr(self, _field_name(kind))) for kind in self.kinds)
         return Match(
-            tuple(
-                one
-                for kind in self.kinds
-                for one in kind.compiled(getattr(self, _field_name(kind)), f"match.{kind.key}")
-            )
+            tuple(one for kind, v in values for one in kind.compiled(v, f"match.{kind.key}"))
         )
 
 

@@ -20,8 +20,7 @@ from scenarios_app.engine.conditions.phrases import (
 from scenarios_app.engine.conditions.subjects import Subject
 from scenarios_app.engine.conditions.text_shapes import TextConditionDocument
 from scenarios_app.engine.conditions.texts import TextCondition, quote
-from scenarios_app.engine.shapes import Document, Finding, dump_as_string, parse_from_string
-from scenarios_app.engine.shapes.fields import Role, Which
+from scenarios_app.engine.shapes import Document, Finding, dump_as_string, fields, parse_from_string
 
 _ROLE_NAMES = {
     "tool": "tool result",
@@ -34,10 +33,10 @@ _ROLE_NAMES = {
 class MessageSelector(Document):
     """Selects a message by role and position."""
 
-    role: Role | None = None
+    role: fields.Role | None = None
     """The role of the message; by default any. Developer messages and instructions are `system`,
     tool results are `tool`."""
-    which: Which = "last"
+    which: fields.Which = "last"
     """`last`, `first` or `any` message of that role, any since the model's last answer (`new`), or
     the one at an index."""
 

@@ -1,7 +1,7 @@
 """The condition of a recorded step: the request is the same conversation as the recorded one."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, TypeAlias
 
 from pydantic import Field, JsonValue
@@ -20,36 +20,27 @@ from scenarios_app.engine.recorded.requests import (
     to_compared_request,
 )
 from scenarios_app.engine.recorded.rules import RULE_NAMES, RuleName
-from scenarios_app.engine.shapes import Document, quote_json
-from scenarios_app.engine.shapes.fields import SomeText, Text, one_of
+from scenarios_app.engine.shapes import Document, fields, quote_json
 
-_SAME_CONVERSATION = "the same conversation as was recorded"
-_NOTHING = "nothing"
 # A condition that fails has more than distance 0, however alike the requests are.
 _MIN_UNMET_DISTANCE = 0.02
 _MAX_DIFFERENCES = 10
 
-RuleKey: TypeAlias = Annotated[RuleName, one_of(RuleName)]
+RuleKey: TypeAlias = Annotated[RuleName, fields.one_of(RuleName)]
 
 
 class RecordedRequestDocument(Document):
     """A request as it was recorded. Another one is the same if its conversation is: what is new in
     every run is not compared, by rules that each have a name."""
 
-    method: SomeText = "POST"
+    method: fields.SomeText = "POST"
     """The HTTP method."""
-    query: dict[str, Text] = Field(default_factory=dict)
+    query: dict[str, fields.Text] = Field(default_factory=dict)
     """The query, compared if there is no body."""
     body: JsonValue = None
     """The body: JSON, or text."""
     exact: list[RuleKey] = Field(default_factory=list)
     """Rules to switch off in this step."""
-
-
-def _read_digest(request: CanonicalRequest, subject: Subject) -> Iterable[str]:
-    if request.sent is None:
-        return ()
-    return (to_compared_request(request.sent, frozenset(subject.name.split())).digest,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +62,7 @@ class RecordedCondition(SubjectTextCondition):
             body = decode_body(value.body) if isinstance(value.body, str) else value.body
             exact = frozenset(value.exact)
             recorded = ComparedRequest(value.method, value.query, body, exact)
-            subject = Subject(_read_digest, " ".join(sorted(exact)))
+            subject = Subject(cls.read, " ".join(sorted(exact)))
             yield cls(field, subject, (TextCondition(equals=recorded.digest),), recorded)
 
     @classmethod
@@ -80,9 +71,15 @@ class RecordedCondition(SubjectTextCondition):
             text = shorten_line(last_text(value.get("body")))
             yield f"the recorded conversation{f' “{text}”' if text else ''}"
 
+    @staticmethod
+    def read(request: CanonicalRequest, subject: Subject) -> Iterable[str]:
+        if request.sent is None:
+            return ()
+        return (to_compared_request(request.sent, frozenset(subject.name.split())).digest,)
+
     @property
     def expected(self) -> str:
-        return _SAME_CONVERSATION
+        return "the same conversation as was recorded"
 
     def actual(self, reader: RequestReader) -> str:
         received = self._compared_form(reader)
@@ -97,19 +94,16 @@ class RecordedCondition(SubjectTextCondition):
         differences = self.differences(reader)
         if not differences:
             yield from SubjectTextCondition.mismatches(self, reader)
-        for difference in differences:
-            yield (
-                f"{self.field}.{difference.place}",
-                _format_value(difference.recorded),
-                _format_value(difference.received),
-            )
+        for one in differences:
+            was, now = _format_value(one.recorded), _format_value(one.received)
+            yield f"{self.field}.{one.place}", was, now
 
     def differences(self, reader: RequestReader) -> tuple[Difference, ...]:
         """Return the differences between the recorded request and this one."""
         received = self._compared_form(reader)
-        return (
-            () if received is None else differences(self.recorded, received, most=_MAX_DIFFERENCES)
-        )
+        if received is None:
+            return ()
+        return differences(self.recorded, received, most=_MAX_DIFFERENCES)
 
     def distance(self, reader: RequestReader) -> float:
         received = self._compared_form(reader)
@@ -122,9 +116,7 @@ class RecordedCondition(SubjectTextCondition):
     def holds_exactly(self, reader: RequestReader) -> bool:
         """Return True if the request equals the recorded one with all rules switched off."""
         sent = reader.request.sent
-        exact = ComparedRequest(
-            self.recorded.method, self.recorded.query, self.recorded.body, RULE_NAMES
-        )
+        exact = replace(self.recorded, exact=RULE_NAMES)
         return sent is not None and to_compared_request(sent, RULE_NAMES).digest == exact.digest
 
     def _compared_form(self, reader: RequestReader) -> ComparedRequest | None:
@@ -134,13 +126,13 @@ class RecordedCondition(SubjectTextCondition):
 
 def describe_difference(difference: Difference) -> str:
     """Return a difference as one line for people."""
+    was, now = _format_value(difference.recorded), _format_value(difference.received)
     match difference.kind:
         case "new":
-            return f"{difference.place} is new: {_format_value(difference.received)}"
+            return f"{difference.place} is new: {now}"
         case "removed":
-            return f"{difference.place} is gone: {_format_value(difference.recorded)}"
+            return f"{difference.place} is gone: {was}"
         case _:
-            was, now = map(_format_value, (difference.recorded, difference.received))
             return f"{difference.place} changed from {was} to {now}"
 
 
@@ -169,5 +161,5 @@ def _texts(message: Json) -> Iterator[str]:
 
 def _format_value(value: Json) -> str:
     if value is None:
-        return _NOTHING
+        return "nothing"
     return quote(value) if isinstance(value, str) else quote_json(value)

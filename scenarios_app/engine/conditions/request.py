@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json
 from scenarios_app.engine.conditions.base import (
@@ -20,7 +20,7 @@ from scenarios_app.engine.conditions.text_shapes import (
 )
 from scenarios_app.engine.conditions.texts import quote
 from scenarios_app.engine.secrets import is_secret
-from scenarios_app.engine.shapes.fields import Flag, header_names
+from scenarios_app.engine.shapes import fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +42,6 @@ class AnyTextCondition(SubjectTextCondition):
     def phrases(cls, value: Json) -> Iterator[str]:
         if phrase := phrase_alternatives(value):
             yield f"{cls.phrase_prefix}{phrase}"
-
-    @staticmethod
-    def read(request: CanonicalRequest, _: Subject) -> Iterable[str]:
-        """Return the texts of which one must meet an alternative."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +99,7 @@ class StreamCondition(SubjectTextCondition):
     """The request asks for a stream, or does not."""
 
     key = "stream"
-    shape = Flag | None
+    shape = fields.Flag | None
     meaning = "Whether the request asks for a stream."
     keyword = "with_stream"
     plain = True
@@ -175,21 +170,19 @@ class NamedTextCondition(SubjectTextCondition):
 
     empty = dict
     phrase_noun: ClassVar[str]
+    ignores_case: ClassVar[bool] = False
+    """True if names that differ only in case are the same."""
 
     @classmethod
     def compiled(cls, value: dict[str, TextConditionDocument], field: str) -> Iterator[Condition]:
-        for name, text in value.items():
+        for key, text in value.items():
+            name = key.lower() if cls.ignores_case else key
             yield cls(f"{field}.{name}", Subject(cls.read, name), (text.compiled(),))
 
     @classmethod
     def phrases(cls, value: Json) -> Iterator[str]:
         if phrase := list_first_names(list(value if isinstance(value, dict) else ())):
             yield f"{cls.phrase_noun} {phrase}"
-
-    @staticmethod
-    def read(request: CanonicalRequest, subject: Subject) -> Iterable[str]:
-        """Return the text under the name, or nothing."""
-        raise NotImplementedError
 
     @property
     def absence(self) -> str:
@@ -201,17 +194,12 @@ class HeaderCondition(NamedTextCondition):
     """A condition on a header."""
 
     key = "headers"
-    shape = Annotated[dict[str, TextShape], header_names]
+    shape = Annotated[dict[str, TextShape], fields.header_names]
     meaning = "Request headers by name, in any case."
     keyword = "with_header"
     needs_body = False
     phrase_noun = "header"
-
-    @classmethod
-    def compiled(cls, value: dict[str, Any], field: str) -> Iterator[Condition]:
-        for name, text in value.items():
-            header = name.lower()
-            yield cls(f"{field}.{header}", Subject(cls.read, header), (text.compiled(),))
+    ignores_case = True
 
     @staticmethod
     def read(request: CanonicalRequest, subject: Subject) -> Iterable[str]:

@@ -1,7 +1,5 @@
-"""Conditions on settings of the request: its response format, token limit and number of tools.
-
-They tell side requests of agents, such as those for titles, from the others.
-"""
+"""Conditions on settings of the request: its response format, token limit and number of tools. They
+tell side requests of agents, such as those for titles, from the others."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -14,14 +12,13 @@ from scenarios_app.engine.conditions.base import Condition, SubjectTextCondition
 from scenarios_app.engine.conditions.phrases import get_short_text
 from scenarios_app.engine.conditions.subjects import RequestReader, Subject
 from scenarios_app.engine.conditions.texts import quote
-from scenarios_app.engine.shapes import Document, Finding, expected
-from scenarios_app.engine.shapes.fields import SomeText, Whole
+from scenarios_app.engine.shapes import Document, Finding, expected, fields
 
 
 class NamedSchemaDocument(Document):
     """A JSON schema by its name."""
 
-    schema_name: SomeText = Field(alias="schema")
+    schema_name: fields.SomeText = Field(alias="schema")
     """The name that the request gives the schema, else the schema's title."""
 
 
@@ -78,9 +75,9 @@ class ResponseFormatCondition(SubjectTextCondition):
 class RangeDocument(Document):
     """A range of whole numbers, with one bound or both."""
 
-    min: Whole | None = None
+    min: fields.Whole | None = None
     """The lowest number."""
-    max: Whole | None = None
+    max: fields.Whole | None = None
     """The highest number."""
 
     def findings(self) -> Iterator[Finding]:
@@ -134,8 +131,7 @@ class RangeCondition(Condition):
 
     def implies(self, wide: Condition) -> bool:
         return (
-            type(wide) is type(self)
-            and isinstance(wide, RangeCondition)
+            isinstance(wide, type(self))
             and (wide.low is None or (self.low is not None and self.low >= wide.low))
             and (wide.high is None or (self.high is not None and self.high <= wide.high))
         )

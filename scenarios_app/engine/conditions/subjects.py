@@ -89,10 +89,10 @@ def sanitise_tool_name(name: str) -> str:
 
 def _decode(arguments: str) -> Json:
     try:
-        decode_body: Json = json.loads(arguments)
+        value: Json = json.loads(arguments)
     except (ValueError, RecursionError):
         return arguments
-    return decode_body
+    return value
 
 
 _MAX_LITERAL_CHARS = 200
@@ -113,22 +113,15 @@ def text_distance(text: ComparedText, condition: TextCondition) -> float:
         return 0.0
     parts = []
     if condition.exact is not None:
-        parts.append(
-            _pair_distance(letter_pairs(_fold_beginning(condition.exact)), text.pairs, whole=True)
-        )
+        parts.append(_literal_distance(condition.exact, text.pairs, whole=True))
     if condition.part is not None:
-        parts.append(
-            _pair_distance(letter_pairs(_fold_beginning(condition.part)), text.pairs, whole=False)
-        )
+        parts.append(_literal_distance(condition.part, text.pairs, whole=False))
     if condition.start is not None:
-        beginning = _fold_beginning(condition.start)
-        start = letter_pairs(text.folded[: len(beginning)])
-        parts.append(_pair_distance(letter_pairs(beginning), start, whole=True))
+        beginning = letter_pairs(text.folded[: len(_fold_beginning(condition.start))])
+        parts.append(_literal_distance(condition.start, beginning, whole=True))
     if condition.regex is not None:
-        beginning = _fold_beginning(" ".join(condition.words))
-        parts.append(
-            _pair_distance(letter_pairs(beginning), text.pairs, whole=False) if beginning else 1.0
-        )
+        words = " ".join(condition.words)
+        parts.append(_literal_distance(words, text.pairs, whole=False) if words else 1.0)
     return max(_MIN_UNMET_DISTANCE, sum(parts) / len(parts)) if parts else 0.0
 
 
@@ -136,7 +129,7 @@ def _fold_beginning(literal: str) -> str:
     return _SPACE.sub(" ", literal[:_MAX_LITERAL_CHARS].casefold())
 
 
-def _pair_distance(wanted: frozenset[str], there: frozenset[str], *, whole: bool) -> float:
-    shared = len(wanted & there)
+def _literal_distance(literal: str, there: frozenset[str], *, whole: bool) -> float:
+    wanted = letter_pairs(_fold_beginning(literal))
     most = (len(wanted) + len(there)) / 2 if whole else len(wanted)
-    return 1.0 - shared / most
+    return 1.0 - len(wanted & there) / most

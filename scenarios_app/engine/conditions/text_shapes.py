@@ -17,11 +17,11 @@ from scenarios_app.engine.shapes import (
     Finding,
     dump_as_string,
     expected,
+    fields,
     parse_from_string,
     refuse,
     wrap_in_list,
 )
-from scenarios_app.engine.shapes.fields import Flag, SomeText, Text
 
 
 def _check_pattern(text: str) -> str:
@@ -38,17 +38,17 @@ Pattern: TypeAlias = Annotated[
 class TextConditionDocument(Document):
     """A condition on a text: everything given must hold. A plain string means `equals`."""
 
-    equals: Text | None = None
+    equals: fields.Text | None = None
     """The text equals this."""
-    contains: SomeText | None = None
+    contains: fields.SomeText | None = None
     """The text contains this."""
-    startswith: SomeText | None = None
+    startswith: fields.SomeText | None = None
     """The text starts with this."""
     regex: Pattern | None = None
     """An RE2 pattern found anywhere in the text; `^` and `$` match its ends. Named groups
     `(?P<name>...)` can be used in the answer as `{{ match.name }}`. `\\w`, `\\b`, `\\d` and
     `\\s` match ASCII only; `[\\pL\\pN_]` matches letters and digits of every script."""
-    ignore_case: Flag = False
+    ignore_case: fields.Flag = False
     """Ignore upper and lower case."""
 
     @property

@@ -2,10 +2,9 @@
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Protocol
+from typing import TypeAlias
 
 import re2
 
@@ -13,16 +12,8 @@ MAX_PATTERN_CHARS = 500
 _MAX_QUOTED_CHARS = 80
 
 
-class RegexMatch(Protocol):
-    def groupdict(self, default: str) -> dict[str, str]: ...
-
-
-class Regex(Protocol):
-    """The interface of a compiled RE2 pattern. It is stateless, so threads may share it."""
-
-    @property
-    def groupindex(self) -> Mapping[str, int]: ...
-    def search(self, text: str) -> RegexMatch | None: ...
+# A compiled RE2 pattern, which has the interface of one of `re`. Threads may share it.
+Regex: TypeAlias = re.Pattern[str]
 
 
 class RegexError(ValueError):
@@ -40,9 +31,7 @@ def regex_options(*, ignore_case: bool) -> re2.Options:
 @lru_cache(maxsize=10_000)
 def compile_regex(pattern: str, *, ignore_case: bool = False) -> Regex:
     """Compile an RE2 pattern of at most MAX_PATTERN_CHARS characters; raises RegexError.
-
-    `ignore_case` folds single letters over Unicode, like `(?i)` before the pattern.
-    """
+    `ignore_case` folds single letters over Unicode, like `(?i)` before the pattern."""
     if len(pattern) > MAX_PATTERN_CHARS:
         raise RegexError(f"the pattern is longer than {MAX_PATTERN_CHARS} characters")
     try:
@@ -166,12 +155,16 @@ class TextCondition:
     def implies(self, wide: "TextCondition") -> bool:
         """Return True if every text that meets this one certainly meets `wide`; False can mean
         unknown."""
+        exact, part, start = (
+            self._fold_for(wide, text) for text in (self.exact, self.part, self.start)
+        )
+        # The empty text is in every text.
+        parts = [text for text in (exact, part, start, "") if text is not None]
+        starts = [text for text in (exact, start, "") if text is not None]
         return (
-            (wide.exact is None or self._implies_equals(wide, wide.exact))
-            and (
-                wide.part is None or any(wide.part in text for text in self._sure_substrings(wide))
-            )
-            and (wide.start is None or self._implies_start(wide, wide.start))
+            (wide.exact is None or exact == wide.exact)
+            and (wide.part is None or any(wide.part in text for text in parts))
+            and (wide.start is None or any(text.startswith(wide.start) for text in starts))
             and (wide.search is None or self._implies_search(wide, wide.search))
         )
 
@@ -179,24 +172,9 @@ class TextCondition:
         """Return True if one fixes the whole text and the other rejects that text."""
         return _is_denied_by(self, other) or _is_denied_by(other, self)
 
-    def _implies_equals(self, wide: "TextCondition", literal: str) -> bool:
-        return self.exact is not None and self._fold_for(wide, self.exact) == literal
-
-    def _sure_substrings(self, wide: "TextCondition") -> list[str]:
-        """Return substrings of every text that meets this one, folded as `wide` compares."""
-        texts = (self.exact, self.part, self.start)
-        seen = (self._fold_for(wide, text) for text in texts if text is not None)
-        # The empty text is in every text.
-        return ["", *(text for text in seen if text is not None)]
-
-    def _implies_start(self, wide: "TextCondition", start: str) -> bool:
-        texts = (self.exact, self.start, "")
-        seen = (self._fold_for(wide, text) for text in texts if text is not None)
-        return any(text is not None and text.startswith(start) for text in seen)
-
-    def _fold_for(self, wide: "TextCondition", text: str) -> str | None:
+    def _fold_for(self, wide: "TextCondition", text: str | None) -> str | None:
         """Return a literal as `wide` compares it; None if only this one ignores case."""
-        if wide.ignore_case:
+        if text is not None and wide.ignore_case:
             return text.casefold()
         return None if self.ignore_case and text else text
 

@@ -31,8 +31,7 @@ from scenarios_app.engine.conditions.subjects import (
 from scenarios_app.engine.conditions.text_shapes import TextConditionDocument, TextShape
 from scenarios_app.engine.conditions.texts import TextCondition, quote, shorten
 from scenarios_app.engine.parts import INPUT, ToolCallPart, ToolResultPart
-from scenarios_app.engine.shapes import Document, Finding, dump_as_string, parse_from_string
-from scenarios_app.engine.shapes.fields import Flag, SomeText
+from scenarios_app.engine.shapes import Document, Finding, dump_as_string, fields, parse_from_string
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +39,7 @@ class OfferedToolCondition(SubjectTextCondition):
     """The request offers a tool."""
 
     key = "tools"
-    shape = list[SomeText]
+    shape = list[fields.SomeText]
     empty = list
     meaning = "Names of tools that must all be offered."
     keyword = "with_tools"
@@ -70,14 +69,19 @@ class OfferedToolCondition(SubjectTextCondition):
 class ToolCallConditionDocument(Document):
     """A tool call in an earlier assistant message."""
 
-    name: SomeText | None = None
+    name: fields.SomeText | None = None
     """The tool's name."""
     arguments: dict[str, JsonValue] | None = None
     """A subset of its arguments."""
     input: TextShape | None = None
     """The input of a custom tool, or a function's argument `input`."""
-    namespace: SomeText | None = None
+    namespace: fields.SomeText | None = None
     """The namespace of the tool, where the call names it."""
+
+    def compiled(self, field: str) -> "ToolCallCondition":
+        """Return the condition in the form that tests requests."""
+        text = self.input.compiled() if self.input else None
+        return ToolCallCondition(field, self.name, self.arguments, text, self.namespace)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,21 +97,14 @@ class ToolCallCondition(Condition):
     requires_tool_result = True
     may_be_masked = True
 
-    name: TextCondition | None
+    name: str | None
     arguments: Json = None
     input: TextCondition | None = None
-    namespace: TextCondition | None = None
+    namespace: str | None = None
 
     @classmethod
     def compiled(cls, value: list[ToolCallConditionDocument], field: str) -> Iterator[Condition]:
-        for number, condition in enumerate(value):
-            yield cls(
-                f"{field}[{number}]",
-                _exact_or_none(condition.name),
-                condition.arguments,
-                condition.input.compiled() if condition.input else None,
-                _exact_or_none(condition.namespace),
-            )
+        return (one.compiled(f"{field}[{number}]") for number, one in enumerate(value))
 
     @classmethod
     def phrases(cls, value: Json) -> Iterator[str]:
@@ -120,18 +117,18 @@ class ToolCallCondition(Condition):
 
     @property
     def expected(self) -> str:
-        text = "a tool call" if self.name is None else f"call of {quote(self.name.equals or '')}"
+        text = "a tool call" if self.name is None else f"call of {quote(self.name)}"
         if self.arguments is not None:
             text += f" with {shorten(json.dumps(self.arguments, ensure_ascii=False))}"
         if self.input is not None:
             text += f" with input that {self.input.describe()}"
         if self.namespace is not None:
-            text += f", in namespace {quote(self.namespace.equals or '')}"
+            text += f", in namespace {quote(self.namespace)}"
         return text
 
     @property
     def needs(self) -> tuple[Need, ...]:
-        return () if self.name is None else (Need(Subject(self.read), (self.name,)),)
+        return () if self.name is None else (_exact_need(Subject(self.read), self.name),)
 
     @property
     def group_names(self) -> tuple[str, ...]:
@@ -161,9 +158,9 @@ class ToolCallCondition(Condition):
     def implies(self, wide: Condition) -> bool:
         return (
             isinstance(wide, ToolCallCondition)
-            and _implies_optional(self.name, wide.name)
-            and _implies_optional(self.input, wide.input)
-            and _implies_optional(self.namespace, wide.namespace)
+            and wide.name in (None, self.name)
+            and wide.namespace in (None, self.namespace)
+            and (wide.input is None or (self.input is not None and self.input.implies(wide.input)))
             and (
                 wide.arguments is None
                 or (self.arguments is not None and is_subset(wide.arguments, self.arguments))
@@ -177,9 +174,7 @@ class ToolCallCondition(Condition):
         return None
 
     def _has_name(self, call: ToolCallPart) -> bool:
-        return (self.name is None or self.name.test(call.name)) and (
-            self.namespace is None or self.namespace.test(call.namespace)
-        )
+        return self.name in (None, call.name) and self.namespace in (None, call.namespace)
 
     def _has_arguments(self, call: ToolCallPart, got: Json) -> bool:
         return (
@@ -192,11 +187,11 @@ class ToolCallCondition(Condition):
 class ToolResultSelector(Document):
     """Selects a tool result by tool, call and outcome."""
 
-    name: SomeText | None = None
+    name: fields.SomeText | None = None
     """The name of the tool that was called."""
-    tool_call_id: SomeText | None = None
+    tool_call_id: fields.SomeText | None = None
     """The id of the call that it belongs to."""
-    is_error: Flag | None = None
+    is_error: fields.Flag | None = None
     """True for a failed tool, on APIs that report it."""
 
 
@@ -226,20 +221,15 @@ class ToolResultCondition(Condition):
     requires_tool_result = True
 
     text: TextCondition
-    tool_call_id: TextCondition | None = None
-    name: TextCondition | None = None
+    tool_call_id: str | None = None
+    name: str | None = None
     is_error: bool | None = None
 
     @classmethod
     def compiled(cls, value: list[ToolResultConditionDocument], field: str) -> Iterator[Condition]:
-        for number, condition in enumerate(value):
-            yield cls(
-                f"{field}[{number}]",
-                condition.compiled(),
-                _exact_or_none(condition.tool_call_id),
-                _exact_or_none(condition.name),
-                condition.is_error,
-            )
+        for number, one in enumerate(value):
+            text, place = one.compiled(), f"{field}[{number}]"
+            yield cls(place, text, one.tool_call_id, one.name, one.is_error)
 
     @classmethod
     def phrases(cls, value: Json) -> Iterator[str]:
@@ -256,9 +246,9 @@ class ToolResultCondition(Condition):
     def expected(self) -> str:
         text = f"tool result that {self.text.describe()}"
         if self.name is not None:
-            text += f", of tool {quote(self.name.equals or '')}"
+            text += f", of tool {quote(self.name)}"
         if self.tool_call_id is not None:
-            text += f", for call {quote(self.tool_call_id.equals or '')}"
+            text += f", for call {quote(self.tool_call_id)}"
         if self.is_error is not None:
             text += ", an error" if self.is_error else ", no error"
         return text
@@ -266,8 +256,10 @@ class ToolResultCondition(Condition):
     @property
     def needs(self) -> tuple[Need, ...]:
         named = ("tool_call_id", self.tool_call_id), ("name", self.name)
-        wanted = (*named, ("content", self.text))
-        return tuple(Need(Subject(self.read, at), (c,)) for at, c in wanted if c is not None)
+        needs = [
+            _exact_need(Subject(self.read, at), text) for at, text in named if text is not None
+        ]
+        return (*needs, Need(Subject(self.read, "content"), (self.text,)))
 
     @property
     def group_names(self) -> tuple[str, ...]:
@@ -291,8 +283,8 @@ class ToolResultCondition(Condition):
         return (
             isinstance(wide, ToolResultCondition)
             and self.text.implies(wide.text)
-            and _implies_optional(self.tool_call_id, wide.tool_call_id)
-            and _implies_optional(self.name, wide.name)
+            and wide.tool_call_id in (None, self.tool_call_id)
+            and wide.name in (None, self.name)
             and wide.is_error in (None, self.is_error)
         )
 
@@ -304,16 +296,14 @@ class ToolResultCondition(Condition):
 
     def _count_wrong_fields(self, result: ToolResultPart) -> int:
         return (
-            (self.tool_call_id is not None and not self.tool_call_id.test(result.tool_call_id))
-            + (self.name is not None and not self.name.test(result.name))
-            + (self.is_error is not None and self.is_error != result.is_error)
+            (self.tool_call_id not in (None, result.tool_call_id))
+            + (self.name not in (None, result.name))
+            + (self.is_error not in (None, result.is_error))
         )
 
     def _distance(self, result: ToolResultPart) -> float:
-        return (
-            self._count_wrong_fields(result)
-            + text_distance(ComparedText(result.content), self.text)
-        ) / 4
+        text_part = text_distance(ComparedText(result.content), self.text)
+        return (self._count_wrong_fields(result) + text_part) / 4
 
 
 def input_of(call: ToolCallPart, got: Json) -> str:
@@ -334,12 +324,8 @@ def is_subset(wanted: Json, got: Json) -> bool:
             return wanted == got and isinstance(wanted, bool) == isinstance(got, bool)
 
 
-def _exact_or_none(text: str | None) -> TextCondition | None:
-    return None if text is None else TextCondition(equals=text)
-
-
-def _implies_optional(narrow: TextCondition | None, wide: TextCondition | None) -> bool:
-    return wide is None or (narrow is not None and narrow.implies(wide))
+def _exact_need(subject: Subject, text: str) -> Need:
+    return Need(subject, (TextCondition(equals=text),))
 
 
 def _describe_result(result: ToolResultPart) -> str:

@@ -9,7 +9,6 @@ from typing import Any
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.conditions.match import Match, match_model
 from scenarios_app.engine.document.checks import LIMITS, DocumentLimits
-from scenarios_app.engine.document.compile import compile_fault, compile_scenario
 from scenarios_app.engine.document.fault import FaultDocument
 from scenarios_app.engine.document.json_text import plain
 from scenarios_app.engine.document.load import (
@@ -18,7 +17,11 @@ from scenarios_app.engine.document.load import (
     read_documents,
     validate,
 )
-from scenarios_app.engine.document.scenario import ScenarioDocument, StepDocument
+from scenarios_app.engine.document.scenario import (
+    ScenarioDocument,
+    StepDocument,
+    compile_scenario,
+)
 from scenarios_app.engine.document.source_text import decode_text, located
 from scenarios_app.engine.scenario import Fault
 from scenarios_app.engine.shapes import DocumentError, Loc, Problem
@@ -71,16 +74,14 @@ def load_match(data: object, *, place: str = "match") -> Match:
 
 def load_fault(data: object, *, loc: Loc = ("fault",)) -> Fault:
     """Return a compiled fault that belongs to no step; `loc` begins the locations in errors."""
-    return compile_fault(validate(FaultDocument, plain(data, loc=loc), loc=loc))
+    return validate(FaultDocument, plain(data, loc=loc), loc=loc).compiled()
 
 
 def merge_documents(
     documents: Sequence[ScenarioDocument], *, limits: DocumentLimits = LIMITS
 ) -> list[ScenarioDocument]:
-    """Return one document for each name: steps and lists are joined, variables combined.
-
-    Raises `DocumentError` if two documents contradict each other or the whole is invalid.
-    """
+    """Return one document for each name: steps and lists are joined, variables combined. Raises
+    `DocumentError` if two documents contradict each other or the whole is invalid."""
     reads = (LoadedDocument(document, loc=("scenarios", i)) for i, document in enumerate(documents))
     return merge_by_name(reads, limits)
 

@@ -3,32 +3,36 @@
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Final
 
+from msgspec.structs import replace
 from pydantic import Field, JsonValue
 
+from scenarios_app.engine.canonical import compact_json, text_or_json
 from scenarios_app.engine.document.fault import STATUSES_WITHOUT_BODY, FaultDocument
 from scenarios_app.engine.document.parts import (
-    Chunk,
+    ChunkShape,
     JsonAnswer,
     PartDocument,
     Reasoning,
     ToolCallDocument,
     check_chunks,
+    join_chunks,
 )
 from scenarios_app.engine.document.recorded import RecordedAnswerDocument, digest_of_answer
-from scenarios_app.engine.scenario import GeneratedKind, Unoffered
-from scenarios_app.engine.shapes import Document, Finding
-from scenarios_app.engine.shapes.fields import (
-    FinishReason,
-    Headers,
-    Pace,
-    Positive,
-    Share,
-    SomeText,
-    Status,
-    Text,
-    Whole,
-    one_of,
+from scenarios_app.engine.parts import AnswerPart, RefusalPart, TextPart
+from scenarios_app.engine.producing.produce import final_report
+from scenarios_app.engine.scenario import (
+    Answer,
+    GeneratedAnswer,
+    GeneratedKind,
+    Pacing,
+    Produce,
+    RawAnswer,
+    ScriptedAnswer,
+    ScriptedChoice,
+    ScriptedUsage,
+    Unoffered,
 )
+from scenarios_app.engine.shapes import Document, Finding, fields, to_struct
 
 _CONTENT_KEYS = ("reasoning", "text", "json", "tool_calls", "final_report", "refusal")
 _ANSWER_FORMS = ("parts", "chunks", "choices", "raw", "generate")
@@ -43,6 +47,8 @@ _EXCLUDED_KEYS: Mapping[str, tuple[str, ...]] = {
     "streaming": _END_KEYS + _EXTRA_KEYS,
     "non_streaming": _END_KEYS + _EXTRA_KEYS,
 }
+# Shared by all steps without these sections.
+_NO_USAGE, _NO_PACING = ScriptedUsage(), Pacing()
 _EMPTY_ANSWER = 'says nothing: give it an answer (text "" for an empty one)'
 
 
@@ -50,11 +56,11 @@ class FinalReportDocument(Document):
     """What an agent's last answer reports. It is sent as a call of the tool agent__final_report,
     with these keys as its arguments, in this order; what is not given is left out."""
 
-    status: Text = "success"
+    status: fields.Text = "success"
     """How the run ended: success, failure or another word."""
-    report_format: Text | None = None
+    report_format: fields.Text | None = None
     """The format of the report, such as markdown."""
-    report_content: Text
+    report_content: fields.Text
     """The text of the report."""
     content_json: JsonValue = None
     """The report as data, for formats with data."""
@@ -68,7 +74,7 @@ class ChoiceDocument(Document):
 
     reasoning: Reasoning | None = None
     """The model's thinking. A string is one block without a signature."""
-    text: Text | None = None
+    text: fields.Text | None = None
     """The answer's text."""
     json_value: JsonAnswer = None
     """A JSON value other than null, sent as compact text instead of `text`."""
@@ -76,13 +82,13 @@ class ChoiceDocument(Document):
     """Tool calls, in parallel."""
     final_report: FinalReportDocument | None = None
     """The report that ends an agent's run."""
-    refusal: Text | None = None
+    refusal: fields.Text | None = None
     """The text of a refusal, sent in the provider's own form."""
     parts: Annotated[list[PartDocument], Field(min_length=1)] | None = None
     """Parts in an explicit order."""
-    finish_reason: FinishReason | None = None
+    finish_reason: fields.FinishReason | None = None
     """Why the answer ends. By default derived from the content."""
-    stop_sequence: SomeText | None = None
+    stop_sequence: fields.SomeText | None = None
     """The sequence that ended the answer, for finish_reason stop_sequence."""
 
     def has_value(self, key: str) -> bool:
@@ -114,23 +120,48 @@ class ChoiceDocument(Document):
         if self.stop_sequence is not None and self.finish_reason != "stop_sequence":
             yield ("stop_sequence",), "expected beside finish_reason stop_sequence alone"
 
+    def compiled_choice(self) -> ScriptedChoice:
+        return ScriptedChoice(
+            parts=tuple(self._compiled_parts()),
+            finish_reason=self.finish_reason,
+            stop_sequence=self.stop_sequence,
+        )
+
+    def _compiled_parts(self) -> Iterator[AnswerPart]:
+        """Yield reasoning, text or JSON, tool calls, final report and refusal, or the parts."""
+        for part in self.parts or ():
+            yield from part.compiled()
+        for block in self.reasoning or ():
+            yield block.compiled()
+        if self.text is not None:
+            yield TextPart(self.text)
+        if self.json_value is not None:
+            yield TextPart(compact_json(self.json_value), is_json=True)
+        for call in self.tool_calls:
+            yield call.compiled()
+        if self.final_report is not None:
+            report = self.final_report.model_dump()
+            yield final_report({key: value for key, value in report.items() if value is not None})
+        if self.refusal is not None:
+            yield RefusalPart(self.refusal)
+
 
 class UsageDocument(Document):
     """Token counts; what is not given is counted from the text."""
 
-    input_tokens: Whole | None = None
+    input_tokens: fields.Whole | None = None
     """Tokens in the request."""
-    output_tokens: Whole | None = None
+    output_tokens: fields.Whole | None = None
     """Tokens in the answer."""
-    reasoning_tokens: Whole | None = None
+    reasoning_tokens: fields.Whole | None = None
     """Output tokens that were thinking."""
-    cached_tokens: Whole | None = None
+    cached_tokens: fields.Whole | None = None
     """Input tokens that were read from a cache."""
-    cache_read_tokens: Whole | None = None
+    cache_read_tokens: fields.Whole | None = None
     """Tokens read from a cache, in addition to the input tokens, as Anthropic counts them."""
-    cache_write_tokens: Whole | None = None
+    cache_write_tokens: fields.Whole | None = None
     """Tokens written to a cache, in addition to the input tokens, as Anthropic counts them."""
-    total_tokens: Whole | None = None
+    total_tokens: fields.Whole | None = None
     """The total, for providers that send one. By default input plus output tokens."""
 
 
@@ -140,9 +171,9 @@ _DEFAULT_USAGE = UsageDocument()
 class RawDocument(Document):
     """An HTTP response sent unchanged, for every provider."""
 
-    status: Status = 200
+    status: fields.Status = 200
     """The HTTP status; 204 and 304 have no body."""
-    headers: Headers = Field(default_factory=dict)
+    headers: fields.Headers = Field(default_factory=dict)
     """The headers. Content-Type is application/json by default."""
     body: JsonValue = None
     """The body: text is sent unchanged, other JSON is encoded."""
@@ -151,11 +182,15 @@ class RawDocument(Document):
         if self.status in STATUSES_WITHOUT_BODY and self.body not in (None, ""):
             yield ("body",), f"an answer of status {self.status} has no body"
 
+    def compiled(self) -> RawAnswer:
+        body = b"" if self.body is None else text_or_json(self.body).encode()
+        return RawAnswer(self.status, fields.sent_headers(self.headers), body)
+
 
 class GenerateDocument(Document):
     """An answer made from the request."""
 
-    kind: Annotated[GeneratedKind, one_of(GeneratedKind)]
+    kind: Annotated[GeneratedKind, fields.one_of(GeneratedKind)]
     """`lorem`: 5 to 500 words, chosen by the hash of the last user message, then that message.
     Text after "\\nReason:" in it is sent as reasoning first. `auto`: what the request asks for: a
     call of the best-named tool until it has a result, JSON that fits the requested schema, or else
@@ -168,7 +203,7 @@ class AnswerDocument(ChoiceDocument):
 
     choices: Annotated[list[ChoiceDocument], Field(min_length=1)] | None = None
     """One answer per choice of the provider's API."""
-    chunks: Annotated[list[Chunk], Field(min_length=1)] | None = None
+    chunks: Annotated[list[ChunkShape], Field(min_length=1)] | None = None
     """The exact deltas of a stream. A whole answer is all of them joined."""
     raw: RawDocument | None = None
     """An HTTP response sent unchanged, for every provider."""
@@ -186,19 +221,37 @@ class AnswerDocument(ChoiceDocument):
         yield from super().findings()
         yield from ((("chunks", *loc), text) for loc, text in check_chunks(self.chunks or ()))
 
+    def compiled_answer(self) -> Answer:
+        if self.raw is not None:
+            return self.raw.compiled()
+        usage = to_struct(self.usage, _NO_USAGE)
+        if self.generate is not None:
+            return GeneratedAnswer(self.generate.kind, usage, self.provider_metadata)
+        choice = self.compiled_choice()
+        if self.chunks is not None:
+            parts, chunks = join_chunks(self.chunks)
+            choice = replace(choice, parts=parts, chunks=chunks)
+        choices = [choice] if self.choices is None else [c.compiled_choice() for c in self.choices]
+        return ScriptedAnswer(
+            choices=tuple(choices),
+            per_choice=self.choices is not None,
+            usage=usage,
+            provider_metadata=self.provider_metadata,
+        )
+
 
 class PacingDocument(Document):
     """When chunks are sent. All zero: as fast as the client reads."""
 
-    first_ms: Whole = 0
+    first_ms: fields.Whole = 0
     """Milliseconds before the first chunk."""
-    words_per_second: Pace = 0.0
+    words_per_second: fields.Pace = 0.0
     """The pace of the stream. 0: as fast as the client reads."""
-    chunk_ms: Whole = 0
+    chunk_ms: fields.Whole = 0
     """Milliseconds between chunks, instead of words_per_second."""
-    words_per_chunk: Positive = 5
+    words_per_chunk: fields.Positive = 5
     """Words per chunk."""
-    jitter: Share = 0.0
+    jitter: fields.Share = 0.0
     """The share of each gap that varies, equally for equal requests."""
 
     def findings(self) -> Iterator[Finding]:
@@ -229,11 +282,11 @@ class ProduceDocument(AnswerDocument):
     """The answer for other requests. Streams get it too if streaming is missing."""
     fault: FaultDocument | None = None
     """A scripted failure, alone or inside the answer."""
-    latency_ms: Whole = 0
+    latency_ms: fields.Whole = 0
     """Milliseconds before anything is sent, whole or streamed."""
     pacing: PacingDocument = Field(default_factory=lambda: _DEFAULT_PACING)
     """When the chunks of a stream are sent."""
-    unoffered: Annotated[Unoffered, one_of(Unoffered)] | None = None
+    unoffered: Annotated[Unoffered, fields.one_of(Unoffered)] | None = None
     """`allow`: calls of tools that the request does not offer are no finding of the verdict."""
     recorded: RecordedAnswerDocument | None = None
     """The recorded response, which is replayed until the parsed fields next to it are edited."""
@@ -260,3 +313,20 @@ class ProduceDocument(AnswerDocument):
             )
         else:
             yield from super().findings()
+
+    def compiled(self) -> Produce:
+        """Return the answer as steps hold it; an answer for one mode serves both."""
+        first = self.streaming or self.non_streaming or self
+        streaming = non_streaming = first.compiled_answer() if first.forms else None
+        if self.streaming and self.non_streaming:
+            non_streaming = self.non_streaming.compiled_answer()
+        recorded = self.recorded if self.is_unedited_recording else None
+        return Produce(
+            streaming=streaming,
+            non_streaming=non_streaming,
+            fault=None if self.fault is None else self.fault.compiled(),
+            latency_ms=self.latency_ms,
+            pacing=to_struct(self.pacing, _NO_PACING),
+            unoffered=self.unoffered,
+            recorded=recorded.compiled() if recorded else None,
+        )

@@ -6,9 +6,8 @@ from typing import Any
 
 from scenarios_app.engine.canonical import text_or_json
 from scenarios_app.engine.conditions.match import match_model
-from scenarios_app.engine.document.answer import AnswerDocument, ProduceDocument
-from scenarios_app.engine.document.compile import compile_produce, join_chunks
-from scenarios_app.engine.document.parts import ChunkDocument
+from scenarios_app.engine.document.answer import ProduceDocument
+from scenarios_app.engine.document.parts import ChunkDocument, join_chunks
 from scenarios_app.engine.document.scenario import ScenarioDocument, StepDocument
 from scenarios_app.engine.parts import streamed_text
 from scenarios_app.engine.producing.templates import template_names, unknown_names
@@ -20,21 +19,8 @@ _RESERVED_NAMES = ("request", "match")
 # Upper bound of the bytes that default values add to an answer.
 _DEFAULTS_BYTES = 1_000
 _TEMPLATED = frozenset(
-    {
-        "choices",
-        "chunks",
-        "input",
-        "name",
-        "non_streaming",
-        "parts",
-        "reasoning",
-        "refusal",
-        "result",
-        "streaming",
-        "text",
-        "tool_call",
-        "tool_calls",
-    }
+    {"choices", "chunks", "input", "name", "non_streaming", "parts", "reasoning", "refusal"}
+    | {"result", "streaming", "text", "tool_call", "tool_calls"}
 )
 
 
@@ -67,7 +53,7 @@ def _check_step(
     dumped = step.produce.model_dump_json(exclude_defaults=True)
     if "{{" in dumped:
         yield from _check_templates(document, step)
-    yield from _check_chunks(step)
+    yield from _check_chunks(step.produce)
     yield from _check_durations(step, limits)
     # The dumped step has at least half of the bytes that are sent, apart from defaults.
     if 2 * len(dumped.encode()) + _DEFAULTS_BYTES > limits.text_bytes:
@@ -97,10 +83,13 @@ def _check_templates(document: ScenarioDocument, step: StepDocument) -> Iterator
             yield loc, f"unknown name in {{{{ {name} }}}}"
 
 
-def _check_chunks(step: StepDocument) -> Iterator[Finding]:
-    for loc, answer in _iter_answers(step.produce):
-        for name in _find_torn_names(answer.chunks) if answer.chunks else ():
-            yield (*loc, "chunks"), f"{{{{ {name} }}}} is torn apart by the end of a chunk"
+def _check_chunks(produce: ProduceDocument) -> Iterator[Finding]:
+    modes = ("streaming", produce.streaming), ("non_streaming", produce.non_streaming)
+    answers = ((), produce), *(((mode,), answer) for mode, answer in modes)
+    for loc, answer in answers:
+        for name in _find_torn_names(answer.chunks) if answer and answer.chunks else ():
+            text = f"{{{{ {name} }}}} is torn apart by the end of a chunk"
+            yield ("produce", *loc, "chunks"), text
 
 
 def _find_templates(dumped: Any, loc: Loc) -> Iterator[tuple[Loc, str]]:
@@ -119,14 +108,6 @@ def _find_templates(dumped: Any, loc: Loc) -> Iterator[tuple[Loc, str]]:
                     yield from _find_templates(item, (*loc, key))
 
 
-def _iter_answers(produce: ProduceDocument) -> Iterator[tuple[Loc, AnswerDocument]]:
-    yield ("produce",), produce
-    if produce.streaming is not None:
-        yield ("produce", "streaming"), produce.streaming
-    if produce.non_streaming is not None:
-        yield ("produce", "non_streaming"), produce.non_streaming
-
-
 def _find_torn_names(documents: Sequence[ChunkDocument]) -> Iterator[str]:
     """Yield the names that only the joined chunks contain, since chunks are filled one by one."""
     parts, chunks = join_chunks(documents)
@@ -139,27 +120,26 @@ def _find_torn_names(documents: Sequence[ChunkDocument]) -> Iterator[str]:
 
 
 def _check_durations(step: StepDocument, limits: DocumentLimits) -> Iterator[Finding]:
-    for loc, milliseconds in _iter_durations(step):
+    produce = step.produce
+    durations: list[tuple[Loc, int]] = [
+        (("produce", "latency_ms"), produce.latency_ms),
+        (("produce", "pacing", "first_ms"), produce.pacing.first_ms),
+        (("produce", "pacing", "chunk_ms"), produce.pacing.chunk_ms),
+    ]
+    if produce.fault is not None:
+        durations.append((("produce", "fault", "hold_ms"), produce.fault.hold_ms))
+    if step.failures is not None:
+        durations.append((("failures", "fault", "hold_ms"), step.failures.fault.hold_ms))
+    for loc, milliseconds in durations:
         if milliseconds > limits.latency_ms:
             yield loc, f"expected at most {limits.latency_ms} milliseconds"
 
 
 def _check_size(step: StepDocument, limits: DocumentLimits) -> Iterator[Finding]:
-    produce = compile_produce(step.produce)
+    produce = step.produce.compiled()
     size = max(_text_bytes(produce.streaming), _text_bytes(produce.non_streaming))
     if size > limits.text_bytes:
         yield ("produce",), f"holds {size} bytes of text, expected at most {limits.text_bytes}"
-
-
-def _iter_durations(step: StepDocument) -> Iterator[tuple[Loc, int]]:
-    produce = step.produce
-    yield ("produce", "latency_ms"), produce.latency_ms
-    yield ("produce", "pacing", "first_ms"), produce.pacing.first_ms
-    yield ("produce", "pacing", "chunk_ms"), produce.pacing.chunk_ms
-    if produce.fault is not None:
-        yield ("produce", "fault", "hold_ms"), produce.fault.hold_ms
-    if step.failures is not None:
-        yield ("failures", "fault", "hold_ms"), step.failures.fault.hold_ms
 
 
 def _text_bytes(answer: Answer | None) -> int:

@@ -6,11 +6,10 @@ from typing import Annotated, TypeAlias
 from pydantic import Field
 
 from scenarios_app.engine.parts import Citation, SourceUnit
-from scenarios_app.engine.shapes import Document, Finding, expected
-from scenarios_app.engine.shapes.fields import SomeText, Text, Whole
+from scenarios_app.engine.shapes import Document, Finding, expected, fields
 
 Range: TypeAlias = Annotated[
-    list[Whole], Field(min_length=2, max_length=2), expected("two whole numbers")
+    list[fields.Whole], Field(min_length=2, max_length=2), expected("two whole numbers")
 ]
 _UNITS: tuple[SourceUnit, ...] = ("chars", "pages", "blocks")
 _DOCUMENT_KEYS = ("document_index", "file_id", *_UNITS)
@@ -19,22 +18,22 @@ _DOCUMENT_KEYS = ("document_index", "file_id", *_UNITS)
 class CitationDocument(Document):
     """A source of a text: a web page or a document."""
 
-    url: SomeText | None = None
+    url: fields.SomeText | None = None
     """The address of a web page."""
-    document: SomeText | None = None
+    document: fields.SomeText | None = None
     """Instead of a page: the name of a document or file."""
-    title: Text | None = None
+    title: fields.Text | None = None
     """The title. That of a document is its name by default."""
-    quote: Text = ""
+    quote: fields.Text = ""
     """What the source says, word for word."""
-    start: Whole | None = None
+    start: fields.Whole | None = None
     """The first character of the text that the source supports. By default the quote's place in the
     text, or the whole text."""
-    end: Whole | None = None
+    end: fields.Whole | None = None
     """The character after the last one."""
-    document_index: Whole = 0
+    document_index: fields.Whole = 0
     """The document's number in the request, from 0."""
-    file_id: SomeText | None = None
+    file_id: fields.SomeText | None = None
     """The id of the file. By default generated."""
     chars: Range | None = None
     """The quote's place in the document: first character, and the one after the last. By default

@@ -6,8 +6,8 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, Field, JsonValue
 
 from scenarios_app.engine.producing.faults import fault_kinds
-from scenarios_app.engine.shapes import Document, Finding, refuse
-from scenarios_app.engine.shapes.fields import Flag, Headers, Positive, Status, Text, Whole
+from scenarios_app.engine.scenario import Fault
+from scenarios_app.engine.shapes import Document, Finding, fields, refuse
 
 STATUSES_WITHOUT_BODY = (204, 304)
 
@@ -40,7 +40,7 @@ def _check_close_code(code: int) -> int:
 _CLOSE_CODES = (1000, 1001, 1002, 1003, 1006, 1007, 1008, 1009, 1010, 1011, 1012, 1013, 1014)
 MIN_OWN_CLOSE_CODE = 3_000
 CloseCode: TypeAlias = Annotated[
-    Whole,
+    fields.Whole,
     AfterValidator(_check_close_code),
     Field(json_schema_extra={"minimum": 1_000, "maximum": 4_999}),
 ]
@@ -53,39 +53,42 @@ class FaultDocument(Document):
     """A scripted failure, alone or inside an answer."""
 
     kind: KindName
-    after_chunks: Whole = 1
+    after_chunks: fields.Whole = 1
     """Content chunks sent before a fault inside an answer strikes."""
-    hold_ms: Whole = 30_000
+    hold_ms: fields.Whole = 30_000
     """Milliseconds of silence of timeout and stall."""
-    status: Status | None = None
+    status: fields.Status | None = None
     """The HTTP status of kind http."""
-    message: Text | None = None
+    message: fields.Text | None = None
     """The error's message, if the fault has one."""
-    type: Text | None = None
+    type: fields.Text | None = None
     """The error's type in the provider's envelope."""
-    code: Text | None = None
+    code: fields.Text | None = None
     """The error's code in the provider's envelope."""
-    param: Text | None = None
+    param: fields.Text | None = None
     """The parameter that the error is about, in the provider's envelope."""
     body: JsonValue = None
     """Replaces the provider's envelope: text is sent unchanged, other JSON is encoded."""
-    headers: Headers = Field(default_factory=dict)
+    headers: fields.Headers = Field(default_factory=dict)
     """Additional response headers."""
-    retry_after_ms: Whole | None = None
+    retry_after_ms: fields.Whole | None = None
     """The retry delay in milliseconds, sent in the provider's own headers."""
-    retryable: Flag | None = None
+    retryable: fields.Flag | None = None
     """The value of the header x-should-retry."""
     close_code: CloseCode = 1011
     """The code of the close frame of kind close_socket; with 1006 there is no such frame."""
-    after_frames: Whole | None = None
+    after_frames: fields.Whole | None = None
     """Messages sent before close_socket strikes; without it, all of the answer."""
-    half_frame: Flag = False
+    half_frame: fields.Flag = False
     """Whether close_socket ends the connection inside the next frame."""
 
     @property
     def inside(self) -> bool:
         """True if the fault strikes inside an answer; False if it replaces the answer."""
         return fault_kinds()[self.kind].inside
+
+    def compiled(self) -> Fault:
+        return Fault(**{**dict(self), "headers": fields.sent_headers(self.headers)})
 
     def findings(self) -> Iterator[Finding]:
         kind = fault_kinds()[self.kind]
@@ -107,7 +110,7 @@ class FaultDocument(Document):
 class FailuresDocument(Document):
     """The first attempts fail; all later ones get the answer."""
 
-    times: Positive
+    times: fields.Positive
     """Number of attempts that fail, per session and provider."""
     fault: FaultDocument = Field(default_factory=lambda: FaultDocument(kind="model_error"))
     """How they fail."""

@@ -208,10 +208,10 @@ def _decode_file(file: Path, data: bytes) -> Json:
     except DocumentError:
         if file.suffix.lower() not in OTHER_FORMS - YAML:
             raise
-        raise DocumentError.of([Problem("", NOT_JSON, str(file))]) from None
+        raise DocumentError("", NOT_JSON, str(file)) from None
     match value:
         case [{"model": str(), "fields": {}}, *_]:
-            raise DocumentError.of([Problem("", IS_FIXTURE, str(file))])
+            raise DocumentError("", IS_FIXTURE, str(file))
     return value
 
 

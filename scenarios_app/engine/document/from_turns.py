@@ -4,17 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from scenarios_app.engine.canonical import Json, compact_json
+from scenarios_app.engine.document import turns
 from scenarios_app.engine.document.json_text import MAX_DEPTH, plain
 from scenarios_app.engine.document.scenario import ScenarioDocument
-from scenarios_app.engine.document.turns import (
-    CallDocument,
-    ResponseDocument,
-    SegmentDocument,
-    ThrownDocument,
-    TokenUsageDocument,
-    TurnDocument,
-    TurnsDocument,
-)
 from scenarios_app.engine.producing.produce import INPUT_TOKENS, OUTPUT_TOKENS
 from scenarios_app.engine.producing.templates import BRACES, OPENING, escape_templates
 from scenarios_app.engine.scenario import ANY_PROVIDER
@@ -36,7 +28,7 @@ _GATEWAY_TIMEOUT, _SERVER_ERROR = 504, 500
 
 def read_turns(data: object) -> ScenarioDocument:
     """Return the scenario of a document in turns; raises ValidationError with locations in it."""
-    script = TurnsDocument.model_validate(data)
+    script = turns.TurnsDocument.model_validate(data)
     steps: list[Json] = [_convert_turn(turn) for turn in script.turns]
     for number, step in enumerate(steps):
         try:
@@ -72,7 +64,7 @@ def to_turns_location(loc: Loc) -> Loc:
             return ()
 
 
-def _convert_turn(turn: TurnDocument) -> dict[str, Json]:
+def _convert_turn(turn: turns.TurnDocument) -> dict[str, Json]:
     response = turn.response
     expect = _without_none(
         tools=turn.expected_tools,
@@ -84,7 +76,7 @@ def _convert_turn(turn: TurnDocument) -> dict[str, Json]:
     produce = _without_none(
         **_convert_answer(response),
         finish_reason=_FINISH_REASONS.get(response.finish_reason or ""),
-        usage=_convert_usage(response.token_usage or TokenUsageDocument()),
+        usage=_convert_usage(response.token_usage or turns.TokenUsageDocument()),
         provider_metadata=_convert_metadata(response.provider_metadata or {}),
     )
     return _without_none(
@@ -92,7 +84,7 @@ def _convert_turn(turn: TurnDocument) -> dict[str, Json]:
     )
 
 
-def _convert_answer(response: ResponseDocument) -> dict[str, Any]:
+def _convert_answer(response: turns.ResponseDocument) -> dict[str, Any]:
     """Return reasoning, text and calls in this order, each call after its own text."""
     segments = (*(response.reasoning or ()), *(response.reasoning_content or ()))
     reasoning = [block for segment in segments if (block := _convert_reasoning(segment))]
@@ -108,77 +100,64 @@ def _convert_answer(response: ResponseDocument) -> dict[str, Any]:
         "tool_calls": [_convert_call(call, number) for number, call in enumerate(calls, 1)],
         "final_report": _convert_report(response),
     }
-    present = {key: value for key, value in answer.items() if value}
-    return present or {"text": ""}
+    return {key: value for key, value in answer.items() if value} or {"text": ""}
 
 
-def _convert_calls(calls: list[CallDocument]) -> Iterator[dict[str, Json]]:
+def _convert_calls(calls: list[turns.CallDocument]) -> Iterator[dict[str, Json]]:
     for number, call in enumerate(calls, 1):
         if call.assistant_text:
             yield {"text": escape_templates(call.assistant_text)}
         yield {"tool_call": _convert_call(call, number)}
 
 
-def _convert_call(call: CallDocument, number: int) -> dict[str, Json]:
-    arguments = call.arguments
+def _convert_call(call: turns.CallDocument, number: int) -> dict[str, Json]:
+    # A plain string would be sent without quotes.
+    is_text = isinstance(call.arguments, str)
     return {
         "id": call.call_id or f"call-{number}",
         "name": escape_templates(call.tool_name),
-        # A plain string would be sent without quotes.
-        "arguments": escape_templates(_encode_string(arguments))
-        if isinstance(arguments, str)
-        else _escape_json(arguments),
+        "arguments": _escape_json(compact_json(call.arguments) if is_text else call.arguments),
     }
 
 
-def _convert_report(response: ResponseDocument) -> dict[str, Json] | None:
+def _convert_report(response: turns.ResponseDocument) -> Json:
     if response.report_content is None:
         return None
-    return {
-        key: _escape_json(value)
-        for key, value in _without_none(
+    return _escape_json(
+        _without_none(
             status=response.status,
             report_format=response.report_format,
             report_content=response.report_content,
             content_json=response.report_content_json,
             messages=response.report_messages,
-        ).items()
-    }
-
-
-def _convert_reasoning(segment: SegmentDocument) -> dict[str, Json]:
-    """Return a block of reasoning; empty if the segment has no content."""
-    anthropic = (segment.provider_metadata or {}).get("anthropic")
-    anthropic_data = anthropic if isinstance(anthropic, dict) else {}
-    marks = {
-        "signature": _text_or_empty(anthropic_data.get("signature")),
-        "redacted": _text_or_empty(anthropic_data.get("redactedData")),
-    }
-    marks_present = {key: mark for key, mark in marks.items() if mark}
-    return (
-        {"text": escape_templates(segment.text), **marks_present}
-        if segment.text or marks_present
-        else {}
+        )
     )
 
 
-def _convert_usage(usage: TokenUsageDocument) -> dict[str, Json]:
+def _convert_reasoning(segment: turns.SegmentDocument) -> dict[str, Json]:
+    """Return a block of reasoning; empty if the segment has no content."""
+    anthropic = (segment.provider_metadata or {}).get("anthropic")
+    metadata = anthropic if isinstance(anthropic, dict) else {}
+    marks: dict[str, Json] = _without_none(
+        signature=_text_or_empty(metadata.get("signature")) or None,
+        redacted=_text_or_empty(metadata.get("redactedData")) or None,
+    )
+    return {"text": escape_templates(segment.text), **marks} if segment.text or marks else {}
+
+
+def _convert_usage(usage: turns.TokenUsageDocument) -> dict[str, Json]:
     """Return token counts with defaults; a total is kept only if it differs from the sum."""
-    input_tokens = _either(usage.input_tokens, INPUT_TOKENS)
-    output_tokens = _either(usage.output_tokens, OUTPUT_TOKENS)
-    cached = usage.cached_tokens
-    if cached is None:
-        cached = usage.cached_input_tokens
+    input_tokens = INPUT_TOKENS if usage.input_tokens is None else usage.input_tokens
+    output_tokens = OUTPUT_TOKENS if usage.output_tokens is None else usage.output_tokens
+    cached, total = usage.cached_tokens, usage.total_tokens
     return _without_none(
         input_tokens=input_tokens,
         output_tokens=output_tokens,
         reasoning_tokens=usage.reasoning_tokens,
-        cached_tokens=cached,
+        cached_tokens=usage.cached_input_tokens if cached is None else cached,
         cache_read_tokens=usage.cache_read_input_tokens,
         cache_write_tokens=usage.cache_write_input_tokens,
-        total_tokens=None
-        if usage.total_tokens == input_tokens + output_tokens
-        else usage.total_tokens,
+        total_tokens=None if total == input_tokens + output_tokens else total,
     )
 
 
@@ -190,14 +169,14 @@ def _convert_metadata(metadata: Mapping[str, Json]) -> dict[str, Json]:
     return {ANY_PROVIDER: common, **by_provider} if common else by_provider
 
 
-def _convert_failures(turn: TurnDocument) -> dict[str, Json] | None:
+def _convert_failures(turn: turns.TurnDocument) -> dict[str, Json] | None:
     if not turn.failures_before_success:
         return None
     fault = _thrown_fault(turn, turn.failure_error) if turn.failure_throws else _status_fault(turn)
     return {"times": turn.failures_before_success, "fault": fault}
 
 
-def _status_fault(turn: TurnDocument) -> dict[str, Json]:
+def _status_fault(turn: turns.TurnDocument) -> dict[str, Json]:
     status = turn.failure_status
     if status in _KINDS_WITHOUT_ANSWER:
         return _without_none(kind=status, message=turn.failure_message)
@@ -205,29 +184,28 @@ def _status_fault(turn: TurnDocument) -> dict[str, Json]:
     return {"kind": kind, "message": turn.failure_message or FAILURE_MESSAGE, **_retry_keys(turn)}
 
 
-def _thrown_fault(turn: TurnDocument, error: ThrownDocument | None) -> dict[str, Json]:
+def _thrown_fault(turn: turns.TurnDocument, error: turns.ThrownDocument | None) -> dict[str, Json]:
     """Return the fault for a thrown client error: an HTTP answer if it has a status, else the kind
     that its name and code suggest."""
-    error = error or ThrownDocument()
+    error = error or turns.ThrownDocument()
     message = turn.failure_message or _text_or_empty(error.message) or FAILURE_MESSAGE
     name, code = _text_or_empty(error.name), _text_or_empty(error.code)
     if error.status is None and any("Network" in s or "ECONN" in s for s in (name, code)):
         return {"kind": "network_error", "message": message}
     status = error.status or (_GATEWAY_TIMEOUT if "Timeout" in name else _SERVER_ERROR)
-    body: dict[str, Json] = {"body": error.response_body}
-    if error.response_body is None:
-        body = {
-            "message": message,
-            "type": _text_or_empty(error.type) or None,
-            "code": code or None,
-            "param": _text_or_empty(error.param) or None,
-        }
+    envelope = {
+        "message": message,
+        "type": _text_or_empty(error.type) or None,
+        "code": code or None,
+        "param": _text_or_empty(error.param) or None,
+    }
+    body = envelope if error.response_body is None else {"body": error.response_body}
     return _without_none(
         kind="http", status=status, headers=error.headers, **body, **_retry_keys(turn)
     )
 
 
-def _retry_keys(turn: TurnDocument) -> dict[str, Json]:
+def _retry_keys(turn: turns.TurnDocument) -> dict[str, Json]:
     refused = turn.failure_retryable is False
     return _without_none(
         retry_after_ms=turn.failure_retry_after_ms, retryable=False if refused else None
@@ -245,14 +223,6 @@ def _escape_json(value: Json) -> Json:
             return {escape_templates(key): _escape_json(item) for key, item in value.items()}
         case _:
             return value
-
-
-def _encode_string(text: str) -> str:
-    return compact_json([text])[1:-1]
-
-
-def _either(value: int | None, default: int) -> int:
-    return default if value is None else value
 
 
 def _text_or_empty(value: Json) -> str:

@@ -7,8 +7,7 @@ from pydantic import Field, JsonValue
 
 from scenarios_app.engine.canonical import compact_json
 from scenarios_app.engine.parts import ServerToolResultPart, ServerToolUsePart
-from scenarios_app.engine.shapes import Document, Finding
-from scenarios_app.engine.shapes.fields import SomeText, one_of
+from scenarios_app.engine.shapes import Document, Finding, fields
 
 HostedTool: TypeAlias = Literal[
     "web_search",
@@ -30,19 +29,19 @@ class HostedToolDocument(Document):
     """A tool that the provider runs itself, and its result. An API without this tool leaves it
     out."""
 
-    tool: Annotated[HostedTool, one_of(HostedTool)]
+    tool: Annotated[HostedTool, fields.one_of(HostedTool)]
     """Which tool."""
-    server: SomeText | None = None
+    server: fields.SomeText | None = None
     """The label of the MCP server, for `mcp` and `mcp_list_tools`."""
-    name: SomeText | None = None
+    name: fields.SomeText | None = None
     """The name of the MCP server's tool, for `mcp`."""
-    id: SomeText | None = None
+    id: fields.SomeText | None = None
     """The id of the use. By default generated."""
     input: dict[str, JsonValue] = Field(default_factory=dict)
     """What the tool gets, such as `query`, `code` or `prompt`; the arguments of an MCP tool."""
     result: JsonValue = None
     """What it returns. Without result and error the use is sent alone."""
-    error: SomeText | None = None
+    error: fields.SomeText | None = None
     """Instead of a result: the code or text of the failure."""
 
     def findings(self) -> Iterator[Finding]:

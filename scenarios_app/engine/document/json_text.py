@@ -2,6 +2,7 @@
 
 import json
 import math
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -10,7 +11,7 @@ from scenarios_app.engine.shapes import DocumentError, Loc, Problem, format_loca
 
 MAX_DEPTH = 64
 _MAX_INTEGER_BITS = 1024
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_UTF16 = (BOM_UTF16_LE, BOM_UTF16_BE)
 
 
 class _RepeatedKeyObject(dict[str, Json]):
@@ -22,31 +23,28 @@ class _RepeatedKeyObject(dict[str, Json]):
 def decode(data: bytes, *, source: str = "") -> Json:
     """Return the plain JSON of a file's bytes; raises `DocumentError`."""
     if data.startswith(_UTF16):
-        raise _unreadable_error("expected UTF-8 text, this is UTF-16", source)
-    if data.startswith(b"\xef\xbb\xbf"):
-        raise _unreadable_error(
-            "begins with a byte order mark: save it as UTF-8 without one", source
-        )
+        raise DocumentError("", "expected UTF-8 text, this is UTF-16", source)
+    if data.startswith(BOM_UTF8):
+        message = "begins with a byte order mark: save it as UTF-8 without one"
+        raise DocumentError("", message, source)
     try:
         value = json.loads(data.decode("utf-8"), object_pairs_hook=_build_object)
     except UnicodeDecodeError as error:
         message = f"expected UTF-8 text, byte {error.start + 1} is not"
-        raise _unreadable_error(message, source) from None
+        raise DocumentError("", message, source) from None
     except json.JSONDecodeError as error:
         problem = Problem("", f"not valid JSON: {error.msg}", source, error.lineno, error.colno)
         raise DocumentError.of([problem]) from None
     except RecursionError:
-        raise _unreadable_error(f"nested deeper than {MAX_DEPTH} levels", source) from None
+        raise DocumentError("", f"nested deeper than {MAX_DEPTH} levels", source) from None
     except ValueError:
-        raise _unreadable_error("holds a number too large to read", source) from None
+        raise DocumentError("", "holds a number too large to read", source) from None
     return plain(value, source=source)
 
 
 def plain(value: object, *, source: str = "", loc: Loc = ()) -> Json:
-    """Return a copy of `value` as plain JSON: finite numbers, valid text, at most 64 levels.
-
-    Raises `DocumentError`, with locations that start with `loc`.
-    """
+    """Return a copy of `value` as plain JSON: finite numbers, valid text, at most 64 levels. Raises
+    `DocumentError`, with locations that start with `loc`."""
     walk = _JsonCopier(source)
     copy = walk.copy(value, loc)
     if walk.problems:
@@ -116,7 +114,3 @@ def _is_encodable(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _unreadable_error(message: str, source: str) -> DocumentError:
-    return DocumentError.of([Problem("", message, source)])

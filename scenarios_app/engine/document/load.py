@@ -94,16 +94,6 @@ def _parser(form: Any) -> Callable[[Any], Any]:
     return TypeAdapter(form).validate_python
 
 
-def parse_scenario(value: Any) -> ScenarioDocument:
-    scenario: ScenarioDocument = _parser(AnyScenario)(value)
-    return scenario
-
-
-def parse_scenarios(value: Any) -> list[ScenarioDocument]:
-    scenarios: list[ScenarioDocument] = _parser(list[AnyScenario])(value)
-    return scenarios
-
-
 @dataclass(frozen=True, slots=True)
 class LoadedDocument:
     """A parsed document and its origin: `loc` in the JSON of `source`, possibly in turns."""
@@ -128,9 +118,10 @@ def read_documents(value: Json, *, source: str = "") -> list[LoadedDocument]:
             documents = validate(ScenariosDocument, value, source=source).scenarios
             loc: Loc = ("scenarios",)
         case [_, *_] as items:
-            documents, loc = _run_validation(parse_scenarios, value, source=source), ()
+            documents = _run_validation(_parser(list[AnyScenario]), value, source=source)
+            loc = ()
         case _:
-            document = _run_validation(parse_scenario, value, source=source)
+            document = _run_validation(_parser(AnyScenario), value, source=source)
             return [LoadedDocument(document, source, turns=is_in_turns(value))]
     assert isinstance(items, list)
     return [
@@ -174,9 +165,7 @@ def merge_groups(
         groups.setdefault(read.document.name, []).append(read)
     for group in groups.values():
         document, problems = _merge(group)
-        problems += (
-            _locate_problem(group, problem) for problem in check_scenario(document, limits)
-        )
+        problems += (_locate_problem(group, one) for one in check_scenario(document, limits))
         yield document, problems
 
 

@@ -1,8 +1,9 @@
 """The parts of a scripted answer, whole or as chunks of a stream."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, ClassVar, TypeAlias
 
+from msgspec.structs import replace
 from pydantic import (
     BeforeValidator,
     Field,
@@ -11,18 +12,27 @@ from pydantic import (
     WrapSerializer,
 )
 
-from scenarios_app.engine.canonical import text_or_json
+from scenarios_app.engine.canonical import compact_json, text_or_json
 from scenarios_app.engine.document.citations import CitationDocument, check_citations
 from scenarios_app.engine.document.hosted import HostedToolDocument
+from scenarios_app.engine.parts import (
+    AnswerPart,
+    Chunk,
+    ReasoningPart,
+    RefusalPart,
+    ScriptedPart,
+    TextPart,
+    ToolCallPart,
+)
 from scenarios_app.engine.shapes import (
     Document,
     Finding,
     dump_as_string,
     expected,
+    fields,
     parse_from_string,
     refuse,
 )
-from scenarios_app.engine.shapes.fields import Flag, SomeText, Text, ToolFault, Whole
 
 Redacted: TypeAlias = Annotated[
     bool | Annotated[str, Field(min_length=1)],
@@ -37,9 +47,9 @@ _INPUT_AND_ARGUMENTS = (
 class ReasoningDocument(Document):
     """A block of thinking."""
 
-    text: Text | None = None
+    text: fields.Text | None = None
     """The text of the reasoning."""
-    signature: Text | None = None
+    signature: fields.Text | None = None
     """The signature, sent unchanged, which the client sends back."""
     redacted: Redacted | None = None
     """The encrypted form of hidden reasoning; `true` if `text` is that form."""
@@ -47,17 +57,20 @@ class ReasoningDocument(Document):
     def findings(self) -> Iterator[Finding]:
         return _check_redacted(self.redacted, self.text, "text")
 
+    def compiled(self) -> ReasoningPart:
+        return _reasoning_part(self.text, self.signature, self.redacted)
+
 
 class ToolResultDocument(Document):
     """The result of a tool call, or a failure. A plain string means `text`."""
 
-    text: Text = ""
+    text: fields.Text = ""
     """The result's text."""
-    is_error: Flag = False
+    is_error: fields.Flag = False
     """True if the result is an error."""
-    fault: ToolFault | None = None
+    fault: fields.ToolFault | None = None
     """Instead of a result: `timeout` (no response) or `disconnect` (the connection ends)."""
-    ms: Whole = 0
+    ms: fields.Whole = 0
     """Duration of the call in milliseconds."""
 
     def findings(self) -> Iterator[Finding]:
@@ -74,16 +87,16 @@ ToolResult: TypeAlias = Annotated[
 class ToolCallDocument(Document):
     """A call of a tool."""
 
-    id: SomeText | None = None
+    id: fields.SomeText | None = None
     """The call's id. By default generated, the same for the same requests."""
-    name: SomeText
+    name: fields.SomeText
     """The tool's name."""
     arguments: JsonValue = Field(default_factory=dict)
     """Any JSON. A string is sent unchanged, so that you can script broken arguments."""
-    input: Text | None = None
+    input: fields.Text | None = None
     """Instead of arguments: the text for a custom tool. Where the request offers the tool as a
     function, or the API has no custom tools, it is sent as the argument `input`."""
-    namespace: SomeText | None = None
+    namespace: fields.SomeText | None = None
     """The namespace of the tool. By default the one that the request declares for its name."""
     result: ToolResult | None = None
     """The result with which `mockllm mcp` answers the call. It is not part of the answer."""
@@ -92,21 +105,26 @@ class ToolCallDocument(Document):
         if self.input is not None and "arguments" in self.model_fields_set:
             yield ("input",), _INPUT_AND_ARGUMENTS
 
+    def compiled(self) -> ToolCallPart:
+        custom = self.input is not None
+        text = text_or_json(self.arguments if self.input is None else self.input)
+        return ToolCallPart(self.id or "", self.name, text, custom, self.namespace or "")
+
 
 class ToolCallPieceDocument(Document):
     """A piece of a streamed tool call: the first names the tool, later ones have its index."""
 
-    index: Whole | None = None
+    index: fields.Whole | None = None
     """The index of the call in the answer, from 0."""
-    id: SomeText | None = None
+    id: fields.SomeText | None = None
     """The call's id, in its first piece. By default generated."""
-    name: SomeText | None = None
+    name: fields.SomeText | None = None
     """The tool's name, in the call's first piece."""
     arguments: JsonValue = None
     """The next piece of the arguments' text."""
-    input: Text | None = None
+    input: fields.Text | None = None
     """Instead of arguments: the next piece of a custom tool's input."""
-    namespace: SomeText | None = None
+    namespace: fields.SomeText | None = None
     """The namespace of the tool, in the call's first piece."""
 
     @property
@@ -123,45 +141,48 @@ class ToolCallPieceDocument(Document):
 class ProseDocument(Document):
     """What parts and chunks have in common."""
 
-    kinds: ClassVar[Mapping[str, str]] = {
-        name: name for name in ("text", "reasoning", "tool_call", "refusal")
-    }
-    """The keys of which there is one, by attribute."""
+    kinds: ClassVar[tuple[str, ...]] = ("text", "reasoning", "tool_call", "refusal")
+    """The attributes of which there is one."""
 
-    text: Text | None = None
+    text: fields.Text | None = None
     """Answer text."""
-    reasoning: Text | None = None
+    reasoning: fields.Text | None = None
     """The text of the reasoning."""
-    signature: Text | None = None
+    signature: fields.Text | None = None
     """The signature of the reasoning, sent unchanged, which the client sends back."""
     redacted: Redacted | None = None
     """The encrypted form of hidden reasoning; `true` if `reasoning` is that form."""
     tool_call: ToolCallDocument | ToolCallPieceDocument | None = None
     """A tool call."""
-    refusal: Text | None = None
+    refusal: fields.Text | None = None
     """The text of a refusal."""
 
     def findings(self) -> Iterator[Finding]:
-        kinds = [kind for name, kind in self.kinds.items() if getattr(self, name) is not None]
+        kinds = [name for name in self.kinds if getattr(self, name) is not None]
         if self.redacted and "reasoning" not in kinds:
             kinds.append("reasoning")
         if len(kinds) != 1:
-            yield (), f"expected exactly one of {', '.join(self.kinds.values())}"
+            keys = (type(self).model_fields[name].alias or name for name in self.kinds)
+            yield (), f"expected exactly one of {', '.join(keys)}"
         elif kinds != ["reasoning"]:
             extra = [key for key in ("signature", "redacted") if getattr(self, key) is not None]
             yield from (((key,), "belongs to reasoning") for key in extra)
         else:
             yield from _check_redacted(self.redacted, self.reasoning, "reasoning")
 
+    def compiled_prose(self) -> TextPart | ReasoningPart | RefusalPart:
+        """Return the part of a document without a tool call."""
+        if self.text is not None:
+            return TextPart(self.text)
+        if self.refusal is not None:
+            return RefusalPart(self.refusal)
+        return _reasoning_part(self.reasoning, self.signature, self.redacted)
+
 
 class PartDocument(ProseDocument):
     """One part of an answer, of exactly one kind."""
 
-    kinds: ClassVar[Mapping[str, str]] = {
-        **ProseDocument.kinds,
-        "json_value": "json",
-        "hosted_tool": "hosted_tool",
-    }
+    kinds = (*ProseDocument.kinds, "json_value", "hosted_tool")
 
     tool_call: ToolCallDocument | None = None
     """A tool call."""
@@ -179,6 +200,19 @@ class PartDocument(ProseDocument):
         elif self.citations:
             yield ("citations",), "belongs to text"
 
+    def compiled(self) -> Iterator[AnswerPart]:
+        """Yield the part; a hosted tool is two, its use and its result."""
+        if self.hosted_tool is not None:
+            yield from self.hosted_tool.compiled()
+        elif self.tool_call is not None:
+            yield self.tool_call.compiled()
+        elif self.json_value is not None:
+            yield TextPart(compact_json(self.json_value), is_json=True)
+        elif self.citations:
+            yield TextPart(self.text or "", tuple(one.compiled() for one in self.citations))
+        else:
+            yield self.compiled_prose()
+
 
 class ChunkDocument(ProseDocument):
     """One delta of a stream, of exactly one kind. A plain string means `text`."""
@@ -192,25 +226,19 @@ def check_chunks(chunks: Sequence[ChunkDocument]) -> Iterator[Finding]:
     calls: list[ToolCallPieceDocument] = []
     for number, chunk in enumerate(chunks):
         if chunk.tool_call is not None:
-            first = chunk.tool_call.name is not None
-            findings = (
-                _check_first_piece(chunk.tool_call, len(calls))
-                if first
-                else _check_later_piece(chunk.tool_call, calls)
-            )
+            findings = _check_piece(chunk.tool_call, calls)
             yield from (((number, "tool_call", key), text) for key, text in findings)
-            if first:
+            if chunk.tool_call.name is not None:
                 calls.append(chunk.tool_call)
 
 
-def _check_first_piece(piece: ToolCallPieceDocument, calls_begun: int) -> Iterator[tuple[str, str]]:
-    if piece.index not in (None, calls_begun):
-        yield "index", f"expected {calls_begun}: a piece with a name begins a call"
-
-
-def _check_later_piece(
+def _check_piece(
     piece: ToolCallPieceDocument, calls: Sequence[ToolCallPieceDocument]
 ) -> Iterator[tuple[str, str]]:
+    if piece.name is not None:
+        if piece.index not in (None, len(calls)):
+            yield "index", f"expected {len(calls)}: a piece with a name begins a call"
+        return
     key, other = "arguments", "input"
     if piece.index is None:
         yield "index", "missing: a piece without a name goes on with a call"
@@ -226,6 +254,71 @@ def _check_later_piece(
     elif not isinstance(getattr(piece, key), str):
         what = "input" if key == "input" else "arguments' text"
         yield key, f"expected a string: a piece of the {what}"
+
+
+def join_chunks(
+    documents: Sequence[ChunkDocument],
+) -> tuple[tuple[ScriptedPart, ...], tuple[Chunk, ...]]:
+    """Return the parts that stream deltas form, and the deltas as pieces of those parts.
+
+    Prose continues the previous part of its kind; pieces of a call belong to the call of their
+    index. A call without arguments in any piece needs no delta.
+    """
+    parts: list[ScriptedPart] = []
+    calls: list[int] = []
+    calls_without_arguments: set[int] = set()
+    chunks: list[Chunk] = []
+    for document in documents:
+        match document.tool_call:
+            case None:
+                part = document.compiled_prose()
+                if parts and _can_join(parts[-1], part):
+                    parts.pop()
+                parts.append(part)
+                chunks.append(Chunk(len(parts) - 1, part.text))
+            case ToolCallPieceDocument(index=int(index), name=None):
+                calls_without_arguments.discard(calls[index])
+                chunks.append(Chunk(calls[index], document.tool_call.text))
+            case first:
+                calls.append(len(parts))
+                custom = first.input is not None
+                names = first.id or "", first.name or ""
+                parts.append(ToolCallPart(*names, "", custom, first.namespace or ""))
+                if first.arguments is None and not custom:
+                    calls_without_arguments.add(calls[-1])
+                chunks.append(Chunk(calls[-1], first.text))
+    pieces: list[list[str]] = [[] for _ in parts]
+    for chunk in chunks:
+        pieces[chunk.part].append(chunk.text)
+    for call in calls_without_arguments:
+        pieces[call] = ["{}"]
+    whole = (_with_text(part, "".join(texts)) for part, texts in zip(parts, pieces, strict=True))
+    return tuple(whole), tuple(c for c in chunks if c.part not in calls_without_arguments)
+
+
+def _can_join(part: ScriptedPart, more: ScriptedPart) -> bool:
+    """Return True if `more` continues a part. A signature ends a block of reasoning, and redacted
+    reasoning is a block by itself."""
+    match part, more:
+        case ReasoningPart(signature=None, redacted=None), ReasoningPart(redacted=None):
+            return True
+        case ReasoningPart(), _:
+            return False
+        case _:
+            return type(part) is type(more)
+
+
+def _with_text(part: ScriptedPart, text: str) -> ScriptedPart:
+    key = "arguments" if isinstance(part, ToolCallPart) else "text"
+    return replace(part, **{key: text})
+
+
+def _reasoning_part(
+    text: str | None, signature: str | None, redacted: bool | str | None
+) -> ReasoningPart:
+    if redacted is True:
+        return ReasoningPart("", signature, text)
+    return ReasoningPart(text or "", signature, redacted or None)
 
 
 def _check_redacted(redacted: bool | str | None, text: str | None, key: str) -> Iterator[Finding]:
@@ -251,7 +344,7 @@ def _dump_reasoning(blocks: Any, handler: SerializerFunctionWrapHandler) -> Any:
             return dumped
 
 
-Chunk: TypeAlias = Annotated[
+ChunkShape: TypeAlias = Annotated[
     ChunkDocument, parse_from_string(ChunkDocument, "text"), dump_as_string("text")
 ]
 Reasoning: TypeAlias = Annotated[

@@ -12,8 +12,7 @@ from scenarios_app.engine.document.fault import STATUSES_WITHOUT_BODY
 from scenarios_app.engine.recorded import RecordedAnswer
 from scenarios_app.engine.recorded.requests import digest_of
 from scenarios_app.engine.recorded.rules import RULE_NAMES, normalize_body
-from scenarios_app.engine.shapes import Document, Finding, dump_as_string, parse_from_string
-from scenarios_app.engine.shapes.fields import Flag, Headers, Pace, Status, Text
+from scenarios_app.engine.shapes import Document, Finding, dump_as_string, fields, parse_from_string
 
 MAX_BODY_BYTES: Final = 10_000_000
 # Keys that can be edited without ending the replay of the recorded answer.
@@ -23,11 +22,11 @@ _NOT_DIGESTED: Final = ("recorded", "latency_ms", "unoffered")
 class RecordedChunkDocument(Document):
     """A chunk of a recorded response. A plain string is a chunk at 0 ms."""
 
-    at: Pace = 0.0
+    at: fields.Pace = 0.0
     """Milliseconds from the end of the request to this chunk."""
-    text: Text | None = None
+    text: fields.Text | None = None
     """The chunk, if it is text."""
-    base64: Text | None = None
+    base64: fields.Text | None = None
     """The chunk in Base64, if it is not text."""
 
     def findings(self) -> Iterator[Finding]:
@@ -52,21 +51,21 @@ class RecordedAnswerDocument(Document):
     """An answer as it was recorded. As long as what stands beside it is what was recorded too, it
     is sent again byte for byte; once that is edited, the answer is made of that."""
 
-    status: Status = 200
+    status: fields.Status = 200
     """The HTTP status."""
-    headers: Headers = Field(default_factory=dict)
+    headers: fields.Headers = Field(default_factory=dict)
     """The headers to replay."""
     chunks: list[Chunk] = Field(default_factory=list)
     """The body in chunks."""
-    cut: Flag = False
+    cut: fields.Flag = False
     """True if the connection ended before the answer. The replay ends it too."""
-    path: Text = ""
+    path: fields.Text = ""
     """The recorded endpoint. Requests at others get the answer built from its parts."""
-    stream: Flag | None = None
+    stream: fields.Flag | None = None
     """True if a stream was requested. Other requests get the answer built from its parts."""
-    pace: Flag = False
+    pace: fields.Flag = False
     """Send the chunks at their recorded times. By default without delay."""
-    of: Text
+    of: fields.Text
     """The digest of the recorded answer's parts, which detects edits."""
 
     def findings(self) -> Iterator[Finding]:
@@ -79,7 +78,7 @@ class RecordedAnswerDocument(Document):
     def compiled(self) -> RecordedAnswer:
         return RecordedAnswer(
             status=self.status,
-            headers=tuple((name.lower(), value) for name, value in self.headers.items()),
+            headers=fields.sent_headers(self.headers),
             chunks=tuple((chunk.at, chunk.data) for chunk in self.chunks),
             cut=self.cut,
             path=self.path,

@@ -1,6 +1,6 @@
 """Pydantic models of scenarios and steps: all keys of the contract with their meaning."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, JsonValue, model_validator
@@ -9,38 +9,42 @@ from scenarios_app.engine.conditions.match import DEFAULT_MATCH, MatchDocument
 from scenarios_app.engine.document.answer import ProduceDocument
 from scenarios_app.engine.document.fault import STATUSES_WITHOUT_BODY, FailuresDocument
 from scenarios_app.engine.document.user import UserDocument
-from scenarios_app.engine.scenario import Reasoning, Select
-from scenarios_app.engine.shapes import Document, Finding, expected, quote_json, refuse
-from scenarios_app.engine.shapes.fields import (
-    EchoedHeader,
-    Flag,
-    Headers,
-    Name,
-    Number,
-    Positive,
-    Priority,
-    SomeText,
-    Status,
-    Text,
-    one_of,
+from scenarios_app.engine.scenario import (
+    CATCH_ALL,
+    Expect,
+    Failures,
+    Reasoning,
+    Scenario,
+    Select,
+    SideEffects,
+    Step,
+)
+from scenarios_app.engine.shapes import (
+    Document,
+    Finding,
+    expected,
+    fields,
+    quote_json,
+    refuse,
+    to_struct,
 )
 
 VERSION: Literal[1] = 1
 
-SelectKey: TypeAlias = Annotated[Select, one_of(Select)]
-Thinking: TypeAlias = Annotated[Reasoning, one_of(Reasoning)]
+SelectKey: TypeAlias = Annotated[Select, fields.one_of(Select)]
+Thinking: TypeAlias = Annotated[Reasoning, fields.one_of(Reasoning)]
 
 
 class ExpectDocument(Document):
     """Requirements for a matched request. A request that violates one is rejected."""
 
-    tools: list[SomeText] = Field(default_factory=list)
+    tools: list[fields.SomeText] = Field(default_factory=list)
     """Tools that the request must offer."""
-    allow_missing_tools: Flag = False
+    allow_missing_tools: fields.Flag = False
     """Allow missing tools."""
-    temperature: Number | None = None
+    temperature: fields.Number | None = None
     """The required temperature, within 0.000001."""
-    top_p: Number | None = None
+    top_p: fields.Number | None = None
     """The required top_p, within 0.000001."""
     reasoning: Thinking | None = None
     """Whether the request must enable thinking."""
@@ -49,13 +53,13 @@ class ExpectDocument(Document):
 class SideEffectsDocument(Document):
     """Further effects of an answer."""
 
-    counter: Name | None = None
+    counter: fields.Name | None = None
     """A counter of the session, increased by one with each answer."""
-    status: Status | None = None
+    status: fields.Status | None = None
     """The HTTP status of the answer, instead of 200."""
-    headers: Headers = Field(default_factory=dict)
+    headers: fields.Headers = Field(default_factory=dict)
     """Additional response headers."""
-    echo_headers: list[EchoedHeader] = Field(default_factory=list)
+    echo_headers: list[fields.EchoedHeader] = Field(default_factory=list)
     """Request headers to repeat in the response."""
     asserts: list[MatchDocument] = Field(default_factory=list, alias="assert")
     """Further requirements. The answer is still sent, but a failed one is a violation."""
@@ -68,46 +72,47 @@ class SideEffectsDocument(Document):
 class EquivalentChangesDocument(Document):
     """Changes of the answer that no test needs to notice, each with the reason."""
 
-    empty_answer: SomeText | None = None
+    empty_answer: fields.SomeText | None = None
     """Why an empty answer is as good."""
-    refusal: SomeText | None = None
+    refusal: fields.SomeText | None = None
     """Why a refusal is as good."""
-    call_twice: SomeText | None = None
+    call_twice: fields.SomeText | None = None
     """Why the same tool call twice is as good."""
-    result: SomeText | None = None
+    result: fields.SomeText | None = None
     """Why a contradiction to a tool's result is as good."""
-    number: SomeText | None = None
+    number: fields.SomeText | None = None
     """Why another number is as good."""
-    name: SomeText | None = None
+    name: fields.SomeText | None = None
     """Why another name is as good."""
-    field: SomeText | None = None
+    field: fields.SomeText | None = None
     """Why another field is as good."""
-    argument: SomeText | None = None
+    argument: fields.SomeText | None = None
     """Why another argument is as good."""
-    no_argument: SomeText | None = None
+    no_argument: fields.SomeText | None = None
     """Why one argument less is as good."""
-    call_order: SomeText | None = None
+    call_order: fields.SomeText | None = None
     """Why calls in another order are as good."""
-    no_call: SomeText | None = None
+    no_call: fields.SomeText | None = None
     """Why one call less is as good."""
-    language: SomeText | None = None
+    language: fields.SomeText | None = None
     """Why another language is as good."""
 
 
-# Shared by all steps without these sections; documents are immutable.
+# Shared by all steps without these sections, as documents and as the engine has them.
 _NO_EXPECT = ExpectDocument()
 _NO_SIDE_EFFECTS = SideEffectsDocument()
 _NO_CHANGES = EquivalentChangesDocument()
+_EXPECT_NOTHING, _NO_EFFECTS = Expect(), SideEffects()
 
 
 class StepDocument(Document):
     """One step: when this arrives, answer with that."""
 
-    name: Name | None = None
+    name: fields.Name | None = None
     """The step's name in the journal and in headers. Default: its number from 1."""
-    turn: Positive | None = None
+    turn: fields.Positive | None = None
     """The number of the answer in the conversation: assistant messages so far, plus one."""
-    consume: Flag = True
+    consume: fields.Flag = True
     """True: the step answers once per session and is then used up. False: it answers every
     time."""
     match: MatchDocument = DEFAULT_MATCH
@@ -131,11 +136,33 @@ class StepDocument(Document):
                 f"{fault.kind} strikes inside an answer, and this step has none",
             )
 
+    def compiled(self, *, key: str, number: int, by_turn: bool) -> Step:
+        """Return the step as the engine runs it; `number` is its place, from 1."""
+        failures, effects = self.failures, self.side_effects
+        return Step(
+            key=key,
+            label=self.name or str(number),
+            match=self.match.compiled(),
+            produce=self.produce.compiled(),
+            turn=self.turn,
+            consume=self.consume and not by_turn,
+            expect=to_struct(self.expect, _EXPECT_NOTHING, tools=tuple(self.expect.tools)),
+            failures=Failures(failures.times, failures.fault.compiled()) if failures else None,
+            side_effects=to_struct(
+                effects,
+                _NO_EFFECTS,
+                headers=fields.sent_headers(effects.headers),
+                echo_headers=tuple(name.lower() for name in effects.echo_headers),
+                asserts=tuple(match.compiled() for match in effects.asserts),
+            ),
+            equivalent_changes={n: why for n, why in self.equivalent_changes if why is not None},
+        )
+
 
 class VersionedDocument(Document):
     """A document that says which version of the form it is written in."""
 
-    json_schema: Text | None = Field(default=None, alias="$schema", exclude=True)
+    json_schema: fields.Text | None = Field(default=None, alias="$schema", exclude=True)
     """The address of this JSON Schema, for editors. It is ignored."""
     version: Annotated[Literal[1], expected(str(VERSION))] = VERSION
     """The version of the document format."""
@@ -152,24 +179,48 @@ class VersionedDocument(Document):
 class ScenarioDocument(VersionedDocument):
     """A named list of steps and how requests get to them."""
 
-    name: Name
+    name: fields.Name
     """The scenario's name in the journal, in headers, and for selection by name."""
-    description: Text = ""
+    description: fields.Text = ""
     """A description for people."""
-    priority: Priority = 0
+    priority: fields.Priority = 0
     """Scenarios with a higher number are tried first."""
-    enabled: Flag = True
+    enabled: fields.Flag = True
     """Whether the scenario is served."""
     select: SelectKey = "match"
     """`match`: the steps' conditions select. `first_user_message`: a first user message equal to
     the scenario's name selects it, and the turn its step."""
-    tags: list[Name] = Field(default_factory=list)
+    tags: list[fields.Name] = Field(default_factory=list)
     """Labels for the admin; the first is the group."""
     variables: dict[str, JsonValue] = Field(default_factory=dict)
     """Values for `{{ name }}` in answers; the keys of an object are `{{ name.key }}`."""
-    system_prompt_must_include: list[SomeText] = Field(default_factory=list)
+    system_prompt_must_include: list[fields.SomeText] = Field(default_factory=list)
     """Texts that the system prompt must contain; a missing one is a violation."""
     steps: list[StepDocument] = Field(default_factory=list)
     """The steps, tried from top to bottom."""
     user: UserDocument | None = None
     """A scripted user who talks to your agent, for `mockllm simulate`. Requests do not meet it."""
+
+
+def compile_scenario(
+    document: ScenarioDocument, *, step_keys: Sequence[str] | None = None
+) -> Scenario:
+    """Return the scenario as the engine runs it.
+
+    `step_keys` identify the steps in the state of sessions. Without them a step's key is its number
+    from 1, which is stable only while steps are added at the end.
+    """
+    keys = step_keys or [str(number) for number in range(1, len(document.steps) + 1)]
+    by_turn = document.select == "first_user_message"
+    return Scenario(
+        name=document.name,
+        steps=tuple(
+            step.compiled(key=key, number=number, by_turn=by_turn)
+            for number, (step, key) in enumerate(zip(document.steps, keys, strict=True), 1)
+        ),
+        priority=document.priority,
+        select=document.select,
+        variables=document.variables,
+        system_prompt_must_include=tuple(document.system_prompt_must_include),
+        catch_all=document.name == CATCH_ALL,
+    )

@@ -1,7 +1,5 @@
 """Makes the JSON Schema of documents from their models, for the file that the package holds.
-
-Servers read the file. Nothing else imports this module, which is slow to import.
-"""
+Servers read the file. Nothing else imports this module, which is slow to import."""
 
 import ast
 import inspect
@@ -19,14 +17,9 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of a document, for editors.
-
-    The loader rejects everything the schema rejects, and also checks combinations of keys.
-    """
-    _, schema = models_json_schema(
-        [(ScenariosDocument, "validation")],
-        schema_generator=_Untitled,
-    )
+    """Return the JSON Schema (draft 2020-12) of a document, for editors. The loader rejects
+    everything the schema rejects, and also checks combinations of keys."""
+    _, schema = models_json_schema([(ScenariosDocument, "validation")], schema_generator=_Untitled)
     _describe(schema["$defs"])
     scenario = schema["$defs"]["ScenariosDocument"]["properties"]["scenarios"]["items"]
     return {

@@ -1,7 +1,5 @@
-"""Requirement 003's own form of a scenario: its turns, in camel case, as strict models.
-
-Where that requirement's types are open, so are these; an optional key may also be null.
-"""
+"""Requirement 003's own form of a scenario: its turns, in camel case, as strict models. Where that
+requirement's types are open, so are these; an optional key may also be null."""
 
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, TypeAlias
@@ -11,19 +9,7 @@ from pydantic.alias_generators import to_camel
 
 from scenarios_app.engine.document.fault import STATUSES_WITHOUT_BODY
 from scenarios_app.engine.document.scenario import Thinking
-from scenarios_app.engine.shapes import Document, Finding, parse_from_string, wrap_in_list
-from scenarios_app.engine.shapes.fields import (
-    Flag,
-    Headers,
-    Name,
-    Number,
-    Positive,
-    ResponseKind,
-    SomeText,
-    Status,
-    Text,
-    Whole,
-)
+from scenarios_app.engine.shapes import Document, Finding, fields, parse_from_string, wrap_in_list
 
 OpenObject: TypeAlias = dict[str, JsonValue]
 
@@ -31,11 +17,8 @@ OpenObject: TypeAlias = dict[str, JsonValue]
 _KEYS_BY_KIND: Mapping[str, tuple[str, ...]] = {
     "tool-call": ("tool_calls",),
     "final-report": (
-        "report_content",
-        "report_format",
-        "status",
-        "report_content_json",
-        "report_messages",
+        *("report_content", "report_format", "status"),
+        *("report_content_json", "report_messages"),
     ),
     "text": (),
 }
@@ -50,9 +33,9 @@ class CamelDocument(Document):
 class SegmentDocument(CamelDocument):
     """A block of thinking. A plain string means `text`."""
 
-    type: Text | None = None
+    type: fields.Text | None = None
     """Read and ignored."""
-    text: Text
+    text: fields.Text
     """What is thought."""
     provider_metadata: OpenObject | None = None
     """`anthropic.signature` or `anthropic.redactedData` is given to the client, to send back."""
@@ -67,11 +50,11 @@ Segments: TypeAlias = Annotated[
 class CallDocument(CamelDocument):
     """A call of a tool, and what is said before it."""
 
-    tool_name: SomeText
+    tool_name: fields.SomeText
     """The tool's name."""
-    call_id: SomeText | None = None
+    call_id: fields.SomeText | None = None
     """Without it `call-1`, `call-2` and so on."""
-    assistant_text: Text | None = None
+    assistant_text: fields.Text | None = None
     """What is said before the call."""
     arguments: JsonValue = Field(default_factory=dict)
     """Any JSON; a string too is sent JSON-encoded."""
@@ -80,38 +63,38 @@ class CallDocument(CamelDocument):
 class TokenUsageDocument(CamelDocument):
     """Token counts; 64 of input and 32 of output where they are not given."""
 
-    input_tokens: Whole | None = None
+    input_tokens: fields.Whole | None = None
     """Tokens of the request; without it 64."""
-    output_tokens: Whole | None = None
+    output_tokens: fields.Whole | None = None
     """Tokens of the answer; without it 32."""
-    total_tokens: Whole | None = None
+    total_tokens: fields.Whole | None = None
     """The total, where it is not the sum of the two."""
-    reasoning_tokens: Whole | None = None
+    reasoning_tokens: fields.Whole | None = None
     """Those of the output tokens that were thinking."""
-    cached_tokens: Whole | None = None
+    cached_tokens: fields.Whole | None = None
     """Those of the input tokens that came from a cache."""
-    cached_input_tokens: Whole | None = None
+    cached_input_tokens: fields.Whole | None = None
     """The same under another name."""
-    cache_read_input_tokens: Whole | None = None
+    cache_read_input_tokens: fields.Whole | None = None
     """Read from a cache beside the input tokens, as Anthropic counts them."""
-    cache_write_input_tokens: Whole | None = None
+    cache_write_input_tokens: fields.Whole | None = None
     """Written to a cache beside the input tokens, as Anthropic counts them."""
 
 
 class ResponseDocument(CamelDocument):
     """What a turn answers: tool calls, a final report or a text, thinking before each of them."""
 
-    kind: ResponseKind
+    kind: fields.ResponseKind
     """What is answered: tool-call, final-report or text."""
-    assistant_text: Text | None = None
+    assistant_text: fields.Text | None = None
     """What is said, before any calls."""
     tool_calls: list[CallDocument] | None = None
     """The tools that kind tool-call calls."""
-    report_content: Text | None = None
+    report_content: fields.Text | None = None
     """The report of kind final-report."""
-    report_format: Text | None = None
+    report_format: fields.Text | None = None
     """What the report is written in, such as markdown."""
-    status: Text | None = None
+    status: fields.Text | None = None
     """How the run ended, in the report: success, failure or another word."""
     report_content_json: JsonValue = None
     """The report as data, for formats that have such a thing."""
@@ -121,7 +104,7 @@ class ResponseDocument(CamelDocument):
     """What is thought first."""
     reasoning_content: Segments | None = None
     """More thinking, in any form that it comes in."""
-    finish_reason: Text | None = None
+    finish_reason: fields.Text | None = None
     """tool-calls, content-filter, max_tokens, length or stop; anything else means what fits
     the content."""
     token_usage: TokenUsageDocument | None = None
@@ -148,7 +131,7 @@ def _numbers_to_text(headers: Any) -> Any:
 
 
 ThrownHeaders: TypeAlias = Annotated[
-    Headers,
+    fields.Headers,
     BeforeValidator(_numbers_to_text, json_schema_input_type=dict[str, str | int | float]),
 ]
 
@@ -168,7 +151,7 @@ class ThrownDocument(CamelDocument):
     """The error's type in the provider's envelope."""
     param: JsonValue = None
     """The parameter that the error is about, in the provider's envelope."""
-    status: Status | None = None
+    status: fields.Status | None = None
     """An HTTP error of this status, of any name and code."""
     headers: ThrownHeaders | None = None
     """The headers of that error."""
@@ -183,31 +166,31 @@ class ThrownDocument(CamelDocument):
 class TurnDocument(CamelDocument):
     """One turn: what is expected of the request, how often it fails first, what it answers."""
 
-    turn: Positive
+    turn: fields.Positive
     """Which answer of the conversation this is: assistant messages so far, plus one."""
     response: ResponseDocument
     """What is answered."""
-    expected_tools: list[SomeText] | None = None
+    expected_tools: list[fields.SomeText] | None = None
     """Names of tools that should all be offered."""
-    allow_missing_tools: Flag | None = None
+    allow_missing_tools: fields.Flag | None = None
     """Whether tools may be missing after all."""
-    expected_temperature: Number | None = None
+    expected_temperature: fields.Number | None = None
     """The temperature that the request should ask for, within 0.000001."""
-    expected_top_p: Number | None = None
+    expected_top_p: fields.Number | None = None
     """The top_p that the request should ask for, within 0.000001."""
     expected_reasoning: Thinking | None = None
     """Whether the request should switch thinking on."""
-    failures_before_success: Whole | None = None
+    failures_before_success: fields.Whole | None = None
     """How many attempts fail, per session and provider."""
-    failure_throws: Flag | None = None
+    failure_throws: fields.Flag | None = None
     """Whether a failing attempt throws `failureError` instead of giving `failureStatus`."""
-    failure_status: Text | None = None
+    failure_status: fields.Text | None = None
     """timeout, invalid_response, network_error or rate_limit; anything else is model_error."""
-    failure_message: Text | None = None
+    failure_message: fields.Text | None = None
     """The message of the failure."""
-    failure_retryable: Flag | None = None
+    failure_retryable: fields.Flag | None = None
     """False: the client is told not to try again."""
-    failure_retry_after_ms: Whole | None = None
+    failure_retry_after_ms: fields.Whole | None = None
     """When the client may come again, in milliseconds."""
     failure_error: ThrownDocument | None = None
     """What a failing attempt throws."""
@@ -216,13 +199,13 @@ class TurnDocument(CamelDocument):
 class TurnsDocument(CamelDocument):
     """A scenario in turns, chosen by a first user message that is its id."""
 
-    json_schema: Text | None = Field(default=None, alias="$schema", exclude=True)
+    json_schema: fields.Text | None = Field(default=None, alias="$schema", exclude=True)
     """The address of this JSON Schema, for editors. It is ignored."""
-    id: Name
+    id: fields.Name
     """The scenario's name."""
-    description: Text = ""
+    description: fields.Text = ""
     """What it is for, for people."""
-    system_prompt_must_include: list[Text] | None = None
+    system_prompt_must_include: list[fields.Text] | None = None
     """Texts that the system prompt should hold; a missing one is a violation."""
     turns: list[TurnDocument]
     """What is answered, one turn after another."""

@@ -1,17 +1,15 @@
 """Pydantic models of a scripted user: what it says, when, and what the agent must answer."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from pydantic import Field
 
 from scenarios_app.engine.conditions.messages import MessageCondition
 from scenarios_app.engine.conditions.subjects import Subject, Which
 from scenarios_app.engine.conditions.text_shapes import TextConditionDocument, TextShape
-from scenarios_app.engine.conditions.tools import ToolCallCondition, ToolCallConditionDocument
+from scenarios_app.engine.conditions.tools import ToolCallConditionDocument
 from scenarios_app.engine.scripted_user import AgentCheck, UserScript, UserTurn
-from scenarios_app.engine.shapes import Document, Finding
-from scenarios_app.engine.shapes.fields import Flag, Positive, SomeText
+from scenarios_app.engine.shapes import Document, Finding, fields
 
 DEFAULT_MAX_TURNS = 20
 
@@ -40,7 +38,7 @@ class AgentDocument(Document):
                 yield AgentCheck(_says(text, which), negated)
         for call, negated in ((self.call, False), (self.not_call, True)):
             if call is not None:
-                yield AgentCheck(_calls(call), negated)
+                yield AgentCheck(call.compiled("call"), negated)
 
 
 def _says(text: TextConditionDocument, which: Which) -> MessageCondition:
@@ -48,24 +46,18 @@ def _says(text: TextConditionDocument, which: Which) -> MessageCondition:
     return MessageCondition("say", subject, (text.compiled(),))
 
 
-def _calls(call: ToolCallConditionDocument) -> ToolCallCondition:
-    (condition,) = ToolCallCondition.compiled([call], "call")
-    assert isinstance(condition, ToolCallCondition)
-    return replace(condition, field="call")
-
-
 class UserTurnDocument(Document):
     """One message of the user."""
 
-    say: SomeText
+    say: fields.SomeText
     """What the user says."""
     when: AgentDocument | None = None
     """Say it only after such an answer. Without it the turn always fits."""
     must: list[AgentDocument] = Field(default_factory=list)
     """Checkpoints of the agent's answer to it."""
-    end: Flag = False
+    end: fields.Flag = False
     """Whether the conversation ends with the answer to it."""
-    repeat: Flag = False
+    repeat: fields.Flag = False
     """Whether the user may say it again; other turns come once."""
 
     def findings(self) -> Iterable[Finding]:
@@ -90,7 +82,7 @@ class UserDocument(Document):
     The conversation ends when none fits."""
     must: list[AgentDocument] = Field(default_factory=list)
     """Checkpoints of the whole conversation."""
-    max_turns: Positive = DEFAULT_MAX_TURNS
+    max_turns: fields.Positive = DEFAULT_MAX_TURNS
     """The conversation fails if the user has more to say after this many messages."""
 
     def findings(self) -> Iterable[Finding]:

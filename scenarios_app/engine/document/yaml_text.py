@@ -56,10 +56,8 @@ def decode_yaml(data: bytes, *, source: str = "") -> Json:
 
 
 def find_positions(data: bytes) -> dict[str, tuple[int, int]]:
-    """Return the line and column of each place in valid YAML or JSON; empty for other formats.
-
-    The content of an anchor is located only where it is defined.
-    """
+    """Return the line and column of each place in valid YAML or JSON; empty for other formats. The
+    content of an anchor is located only where it is defined."""
     # JSON has tabs and halves of surrogate pairs where YAML has none; the columns stay.
     text = data.decode("utf-8-sig", "replace").replace("\t", " ").replace("\\u", "__")
     positions: dict[str, tuple[int, int]] = {}
@@ -92,20 +90,17 @@ def read_yaml(data: bytes, *, source: str = "", loader: Any = _PlainLoader) -> A
         _check_events(text, source)
         value = yaml.load(text, Loader=loader)
     except UnicodeDecodeError as error:
-        raise _error(source, f"expected UTF-8 text, byte {error.start + 1} is not") from None
+        message = f"expected UTF-8 text, byte {error.start + 1} is not"
+        raise DocumentError("", message, source) from None
     except yaml.MarkedYAMLError as error:
         mark, message = error.problem_mark, str(error.problem or error.context)[:200]
         line, column = (mark.line + 1, mark.column + 1) if mark else (0, 0)
         problem = Problem("", f"not valid YAML: {message}", source, line, column)
         raise DocumentError.of([problem]) from None
     except (yaml.YAMLError, ValueError, OverflowError) as error:
-        raise _error(source, f"not valid YAML: {str(error)[:200]}") from None
+        raise DocumentError("", f"not valid YAML: {str(error)[:200]}", source) from None
     _check_size(value, source)
     return value
-
-
-def _error(source: str, message: str) -> DocumentError:
-    return DocumentError.of([Problem("", message, source)])
 
 
 def _check_events(text: str, source: str) -> None:
@@ -116,12 +111,12 @@ def _check_events(text: str, source: str) -> None:
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > MAX_DEPTH:
-                raise _error(source, f"nested deeper than {MAX_DEPTH} levels")
+                raise DocumentError("", f"nested deeper than {MAX_DEPTH} levels", source)
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         nodes += isinstance(event, yaml.NodeEvent)
         if nodes > MAX_NODES:
-            raise _error(source, f"holds more than {MAX_NODES} values")
+            raise DocumentError("", f"holds more than {MAX_NODES} values", source)
 
 
 def _check_size(value: Any, source: str) -> None:
@@ -130,11 +125,11 @@ def _check_size(value: Any, source: str) -> None:
 
     def size(value: Any) -> int:
         if isinstance(value, float) and not math.isfinite(value):
-            raise _error(source, "holds a number that is not finite")
+            raise DocumentError("", "holds a number that is not finite", source)
         if not isinstance(value, dict | list):
             if isinstance(value, str | bytes | bool | int | float | date | None):
                 return 1
-            raise _error(source, f"holds a value of type {type(value).__name__}")
+            raise DocumentError("", f"holds a value of type {type(value).__name__}", source)
         cached = sizes.get(id(value))
         if cached is None:
             # A value that is met again while it is counted contains itself.
@@ -142,7 +137,7 @@ def _check_size(value: Any, source: str) -> None:
             items = [*value, *value.values()] if isinstance(value, dict) else value
             cached = sizes[id(value)] = 1 + sum(map(size, items))
         if cached > MAX_NODES:
-            raise _error(source, f"unfolds to more than {MAX_NODES} values")
+            raise DocumentError("", f"unfolds to more than {MAX_NODES} values", source)
         return cached
 
     size(value)

@@ -2,34 +2,20 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from scenarios_app.engine.canonical import CanonicalRequest, ErrorAnswer
+from scenarios_app.engine.instructions import kinds
 from scenarios_app.engine.instructions.json_reader import InstructionError, JsonCursor
-from scenarios_app.engine.instructions.kinds import (
-    Block,
-    BlockMessage,
-    Calls,
-    Lorem,
-    Probe,
-    Verbatim,
-    read_chain,
-)
 from scenarios_app.engine.instructions.probes import Received, probe_text
 from scenarios_app.engine.parts import AnswerPart, Chunk, ReasoningPart, TextPart, produced_text
 from scenarios_app.engine.producing.lorem import hash_message, make_lorem, split_pieces
 from scenarios_app.engine.scenario import ScriptedAnswer, ScriptedChoice
 
 START, END = "<|instruction_start|>", "<|instruction_end|>"
-_COMPLETE_BLOCK = Block(
-    place="",
-    label="complete",
-    wrap="",
-    reasoning=None,
-    messages=(BlockMessage("", Verbatim("Chain complete.")),),
-    cancel_after_chunks=None,
-)
+_COMPLETION = kinds.BlockMessage("", kinds.Verbatim("Chain complete."))
+_COMPLETE_BLOCK = kinds.Block("complete", (_COMPLETION,))
 _SPACE = re.compile(r"[ \t\n\r]*+")
 # Editors and models put JSON into a Markdown fence: "```json".
 _FENCE = re.compile(r"(`{3,}+|~{3,}+)[ \t]*+(?:json)?[ \t]*+\r?\n", re.IGNORECASE)
@@ -55,7 +41,7 @@ def build_instructed_answer(
     if root is None:
         return None
     try:
-        chain = read_chain(root)
+        chain = kinds.read_chain(root)
         # Each block of the chain answers once, however long the conversation is.
         block = chain[answer_count] if answer_count < len(chain) else _COMPLETE_BLOCK
         writer = _AnswerWriter(
@@ -114,9 +100,9 @@ def _last_user_text(request: CanonicalRequest) -> tuple[str, int]:
 class _AnswerWriter:
     """Writes the answer of one block and counts its bytes."""
 
-    block: Block
+    block: kinds.Block
     key: str
-    probe: Callable[[Probe], str]
+    probe: Callable[[kinds.Probe], str]
     limit: int
     size: int = 0
 
@@ -126,45 +112,36 @@ class _AnswerWriter:
         choices = (self._choice(i, message) for i, message in enumerate(messages))
         return ScriptedAnswer(tuple(choices), per_choice=True, consecutive=True)
 
-    def _choice(self, number: int, message: BlockMessage | None) -> ScriptedChoice:
+    def _choice(self, number: int, message: kinds.BlockMessage | None) -> ScriptedChoice:
         key = f"{self.key}/{number}"
-        parts = (
-            *self._reasoning_parts(number, message, key),
-            *(self._content_parts(message, key) if message else ()),
-        )
+        parts: list[AnswerPart] = []
+        content = message.content if message else None
+        has_reasoning = isinstance(content, kinds.Lorem) and content.has_reasoning
+        if self.block.reasoning is not None and (number == 0 or has_reasoning):
+            text = self._wrap_text(make_lorem(f"{key}/reasoning", self.block.reasoning))
+            place = JsonCursor(None, self.block.place).at("reasoning.length").place
+            parts.append(self._count_bytes(ReasoningPart(text), place))
+        if message:
+            content_parts = self._content_parts(message.content, key)
+            parts += [self._count_bytes(part, message.place) for part in content_parts]
         chunks = tuple(
             Chunk(index, piece)
             for index, part in enumerate(parts)
             if isinstance(part, TextPart | ReasoningPart)
             for piece in split_pieces(f"{key}/{index}", part.text)
         )
-        return ScriptedChoice(parts, chunks or None)
+        return ScriptedChoice(tuple(parts), chunks or None)
 
-    def _reasoning_parts(
-        self, number: int, message: BlockMessage | None, key: str
-    ) -> Iterator[AnswerPart]:
-        has_reasoning = (
-            message is not None
-            and isinstance(message.content, Lorem)
-            and message.content.has_reasoning
-        )
-        if self.block.reasoning is not None and (number == 0 or has_reasoning):
-            text = self._wrap_text(make_lorem(f"{key}/reasoning", self.block.reasoning))
-            place = JsonCursor(None, self.block.place).at("reasoning.length").place
-            yield self._count_bytes(ReasoningPart(text), place)
-
-    def _content_parts(self, message: BlockMessage, key: str) -> Iterator[AnswerPart]:
-        match message.content:
-            case Calls(parts=parts):
-                for part in parts:
-                    yield self._count_bytes(part, message.place)
-            case Lorem(words=words, citations=citations):
-                text = self._wrap_text(make_lorem(f"{key}/text", words))
-                yield self._count_bytes(TextPart(text, citations), message.place)
-            case Verbatim(text=text, citations=citations):
-                yield self._count_bytes(TextPart(self._wrap_text(text), citations), message.place)
+    def _content_parts(self, content: kinds.Content, key: str) -> Sequence[AnswerPart]:
+        match content:
+            case kinds.Calls(parts=parts):
+                return parts
+            case kinds.Lorem(words=words, citations=citations):
+                return (TextPart(self._wrap_text(make_lorem(f"{key}/text", words)), citations),)
+            case kinds.Verbatim(text=text, citations=citations):
+                return (TextPart(self._wrap_text(text), citations),)
             case probe:
-                yield self._count_bytes(TextPart(self._wrap_text(self.probe(probe))), message.place)
+                return (TextPart(self._wrap_text(self.probe(probe))),)
 
     def _wrap_text(self, text: str) -> str:
         """Return a text between the block's marks, which do not count as its words."""

@@ -15,10 +15,8 @@ class InstructionError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class JsonCursor:
-    """A JSON value and its location, such as `messages[0].text_message`.
-
-    A missing key and an explicit null are treated the same.
-    """
+    """A JSON value and its location, such as `messages[0].text_message`. A missing key and an
+    explicit null are treated the same."""
 
     value: Json
     place: str = ""
@@ -27,6 +25,16 @@ class JsonCursor:
         """Return the value at a key of this object, or None if it is missing or null."""
         value = self.object().get(key)
         return None if value is None else self.at(key, value)
+
+    def text_at(self, key: str) -> str:
+        """Return the text at a key, empty if it is missing or null."""
+        item = self.get(key)
+        return "" if item is None else item.text()
+
+    def number_at(self, key: str, max_value: int) -> int | None:
+        """Return the whole number at a key, or None if it is missing or null."""
+        item = self.get(key)
+        return None if item is None else item.whole_number(max_value)
 
     def require(self, key: str) -> "JsonCursor":
         item = self.get(key)
@@ -66,7 +74,7 @@ class JsonCursor:
         raise self.error("expected a string of at least one character")
 
     def whole_number(self, max_value: int) -> int:
-        """Return a whole number from 0 to `most`; accepts 3.0, which some clients send."""
+        """Return a whole number from 0 up; accepts 3.0, which some clients send."""
         value = self.value
         if isinstance(value, float) and value.is_integer():
             value = int(value)

@@ -41,26 +41,20 @@ def probe_text(probe: Probe, request: CanonicalRequest, received: Callable[[], R
             return compact_json(headers) if headers else NO_HEADERS
         case _:
             body = received().body
+            if not probe.fields:
+                return compact_json(dict(body))
             # Some APIs name the model in the path.
-            return _describe_params(
-                {"model": request.model, **body} if probe.fields else body, probe.fields
-            )
+            return _describe_params({"model": request.model, **body}, probe.fields)
 
 
 def _describe_schema(request: CanonicalRequest, name: str) -> str:
-    for tool in request.tools:
-        if tool.name == name:
-            return (
-                f"Tool without a schema: {name}"
-                if tool.schema is None
-                else compact_json(tool.schema)
-            )
-    return f"Tool not found: {name}"
+    tool = next((tool for tool in request.tools if tool.name == name), None)
+    if tool is None:
+        return f"Tool not found: {name}"
+    return f"Tool without a schema: {name}" if tool.schema is None else compact_json(tool.schema)
 
 
 def _describe_params(body: Mapping[str, Json], fields: Sequence[str]) -> str:
-    if not fields:
-        return compact_json(dict(body))
     present = {name: body[name] for name in fields if name in body}
     absent = [name for name in fields if name not in body]
     lines = [compact_json(present)] if present else []

@@ -233,9 +233,7 @@ def _find_loops(entries: Sequence[Entry]) -> Iterator[Suspicion]:
 def _awaited_tools(entry: Entry) -> set[str]:
     """Return the tools whose calls or results a step requires; empty for any tool."""
     conditions = entry.match.of(ToolCallCondition), entry.match.of(ToolResultCondition)
-    return {
-        condition.name.equals or "" for group in conditions for condition in group if condition.name
-    }
+    return {condition.name for group in conditions for condition in group if condition.name}
 
 
 def _find_broad(entry: Entry, context: LintContext) -> Iterator[Suspicion]:

@@ -10,7 +10,7 @@ from hashlib import sha256
 from itertools import islice
 from typing import Final, Literal, TypeAlias
 
-from scenarios_app.engine.canonical import Json, SentRequest
+from scenarios_app.engine.canonical import Json, SentRequest, depth_of
 from scenarios_app.engine.recorded.rules import RULES, normalize_body, normalize_text
 from scenarios_app.engine.redaction import redact_body
 from scenarios_app.engine.secrets import is_secret
@@ -90,10 +90,10 @@ def _decode_redacted(body: bytes) -> Json:
 def rules_between(one: ComparedRequest, other: ComparedRequest) -> tuple[str, ...]:
     """Return the rules without which two requests would differ."""
     return tuple(
-        rule.name
+        rule
         for rule in RULES
-        for exact in (one.exact | {rule.name},)
-        if rule.name not in one.exact
+        for exact in (one.exact | {rule},)
+        if rule not in one.exact
         and replace(one, exact=exact).digest != replace(other, exact=exact).digest
     )
 
@@ -128,20 +128,6 @@ def digest_of(value: Json) -> str:
     """Return a short digest of JSON, independent of the order of keys."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return sha256(text.encode()).hexdigest()[:16]
-
-
-def depth_of(value: Json) -> int:
-    """Return the nesting depth of a value, counted up to a few hundred."""
-    depth, level = 0, [value]
-    while level and depth <= _MAX_DEPTH:
-        depth += 1
-        level = [
-            item
-            for one in level
-            if isinstance(one, dict | list)
-            for item in (one.values() if isinstance(one, dict) else one)
-        ]
-    return depth
 
 
 def _leaves(value: Json, place: str) -> list[tuple[str, str]]:

@@ -3,8 +3,7 @@ be switched off."""
 
 import json
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias
 
 from scenarios_app.engine.canonical import Json
@@ -31,6 +30,12 @@ _UUID: Final = re.compile(
 )
 # Only measured times: those that people write are rarely fractions.
 _DURATION: Final = re.compile(r"(?<![\d.])\d{1,9}\.\d{1,9}(?= ?(?:s|ms|seconds|milliseconds)\b)")
+# What stands for values inside texts, by rule.
+_MARKS: Final = (
+    ("uuids", _UUID, "<uuid>"),
+    ("dates", _DATE, "<date>"),
+    ("durations", _DURATION, "<duration>"),
+)
 _BOUNDARY: Final = re.compile(r"\A--([^\r\n]{1,70})\r?\n")
 # The names of text parts.
 _TEXT_PARTS: Final = frozenset({"text", "input_text", "output_text"})
@@ -52,33 +57,23 @@ RuleName: TypeAlias = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """One allowed difference. `meaning` is a sentence for people."""
-
-    name: RuleName
-    meaning: str
-
-
-RULES: Final[tuple[Rule, ...]] = (
-    Rule("secrets", "Values under the name of a secret (api_key, token) are not compared."),
-    Rule(
-        "ids",
-        "Ids of calls, messages and answers are numbered in order of appearance; their references "
-        "must still fit.",
-    ),
-    Rule("uuids", "UUIDs inside texts are not compared."),
-    Rule("dates", "Dates and times inside texts (2026-05-01, 2026-05-01T09:30:00Z) are ignored."),
-    Rule("durations", "Fractions of seconds inside texts (0.31s, 1.2 seconds) are not compared."),
-    Rule("labels", "user, safety_identifier, metadata and client_metadata are not compared."),
-    Rule("caches", "cache_control, prompt_cache_key and prompt_cache_retention are not compared."),
-    Rule("defaults", "Null, an empty list or object, stream false and n 1 count as missing."),
-    Rule("texts", "A text as content equals content of one part with that text."),
-    Rule("arguments", "A call's arguments are compared as JSON, not letter by letter."),
-    Rule("boundaries", "The boundary of multipart forms is not compared."),
-    Rule("query", "The query of a request with a body is not compared."),
-)
-RULE_NAMES: Final[frozenset[str]] = frozenset(rule.name for rule in RULES)
+# The rules with their meanings for people.
+RULES: Final[Mapping[RuleName, str]] = {
+    "secrets": "Values under the name of a secret (api_key, token) are not compared.",
+    "ids": "Ids of calls, messages and answers are numbered in order of appearance; their "
+    "references must still fit.",
+    "uuids": "UUIDs inside texts are not compared.",
+    "dates": "Dates and times inside texts (2026-05-01, 2026-05-01T09:30:00Z) are ignored.",
+    "durations": "Fractions of seconds inside texts (0.31s, 1.2 seconds) are not compared.",
+    "labels": "user, safety_identifier, metadata and client_metadata are not compared.",
+    "caches": "cache_control, prompt_cache_key and prompt_cache_retention are not compared.",
+    "defaults": "Null, an empty list or object, stream false and n 1 count as missing.",
+    "texts": "A text as content equals content of one part with that text.",
+    "arguments": "A call's arguments are compared as JSON, not letter by letter.",
+    "boundaries": "The boundary of multipart forms is not compared.",
+    "query": "The query of a request with a body is not compared.",
+}
+RULE_NAMES: Final[frozenset[str]] = frozenset(RULES)
 
 
 def normalize_body(value: Json, *, exact: frozenset[str] = frozenset()) -> Json:
@@ -100,13 +95,7 @@ class _BodyNormalizer:
     def __init__(self, on: frozenset[str]) -> None:
         self._on = on
         self._numbers: dict[str, int] = {}
-        self._texts: list[Callable[[str], str]] = []
-        if "uuids" in on:
-            self._texts.append(lambda text: _UUID.sub("<uuid>", text))
-        if "dates" in on:
-            self._texts.append(lambda text: _DATE.sub("<date>", text))
-        if "durations" in on:
-            self._texts.append(lambda text: _DURATION.sub("<duration>", text))
+        self._marks = [(regex, mark) for rule, regex, mark in _MARKS if rule in on]
 
     def value(self, value: Json) -> Json:
         match value:
@@ -123,8 +112,8 @@ class _BodyNormalizer:
                 return value
 
     def text(self, text: str) -> str:
-        for change in self._texts:
-            text = change(text)
+        for regex, mark in self._marks:
+            text = regex.sub(mark, text)
         return text
 
     def _normalize_object(self, value: dict[str, Json]) -> dict[str, Json]:

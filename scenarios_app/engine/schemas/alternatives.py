@@ -2,7 +2,7 @@
 `oneOf` and `if` give one branch for each choice."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from scenarios_app.engine.canonical import Json
@@ -27,9 +27,6 @@ class Branch:
 
     parts: tuple[Mapping[str, Json], ...] = ()
     references: tuple[str, ...] = ()
-    pending: tuple[Schema, ...] = ()
-    choices: tuple[tuple[Schema, ...], ...] = ()
-    branches: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,33 +36,26 @@ class BranchExpander:
     references: References
     budget: StepBudget
 
-    def of(self, schemas: tuple[Schema, ...], order: Order) -> Iterator[Branch]:
+    def of(self, schemas: Sequence[Schema], order: Order) -> Iterator[Branch]:
         """Yield all branches in order."""
-        return self._expand(Branch(pending=schemas), order)
+        return self._expand(Branch(), schemas, (), order, 0)
 
-    def _expand(self, branch_so_far: Branch, order: Order) -> Iterator[Branch]:
-        resolved = self._resolve_pending(branch_so_far)
-        if resolved is None:
-            return
-        if not resolved.choices:
-            yield resolved
-            return
-        if resolved.branches == _MAX_BRANCHES:
-            raise SchemaError("it branches too often.")
-        (first, *rest), branches = resolved.choices, resolved.branches + 1
-        for branch in order(first):
-            further = replace(resolved, pending=(branch,), choices=tuple(rest), branches=branches)
-            yield from self._expand(further, order)
-
-    def _resolve_pending(self, branch: Branch) -> Branch | None:
-        """Return the branch with nothing pending, or None if some part allows no value."""
-        pending, parts = list(branch.pending), list(branch.parts)
-        references, choices = list(branch.references), list(branch.choices)
+    def _expand(
+        self,
+        branch: Branch,
+        schemas: Sequence[Schema],
+        open_choices: Sequence[Sequence[Schema]],
+        order: Order,
+        depth: int,
+    ) -> Iterator[Branch]:
+        """Yield the branches that also meet these schemas and one of each choice."""
+        pending, choices = list(schemas), list(open_choices)
+        parts, references = list(branch.parts), list(branch.references)
         while pending:
             self.budget.spend()
             schema = pending.pop(0)
             if schema is False:
-                return None
+                return
             if schema is True:
                 continue
             if not isinstance(schema, dict):
@@ -80,10 +70,15 @@ class BranchExpander:
                     references.append(name)
                     pending.append(target)
             pending.extend(get_list(schema, "allOf"))
-            for key in ("anyOf", "oneOf"):
-                if key in schema:
-                    choices.append(tuple(get_list(schema, key)))
+            choices += [get_list(schema, key) for key in ("anyOf", "oneOf") if key in schema]
             if "if" in schema:
                 then: Schema = {"allOf": [schema["if"], schema.get("then", True)]}
-                choices.append((then, schema.get("else", True)))
-        return Branch(tuple(parts), tuple(references), (), tuple(choices), branch.branches)
+                choices.append([then, schema.get("else", True)])
+        resolved = Branch(tuple(parts), tuple(references))
+        if not choices:
+            yield resolved
+            return
+        if depth == _MAX_BRANCHES:
+            raise SchemaError("it branches too often.")
+        for choice in order(choices[0]):
+            yield from self._expand(resolved, [choice], choices[1:], order, depth + 1)

@@ -1,6 +1,6 @@
 """Validates values against JSON Schemas, with a budget of steps. Formats are not checked."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from scenarios_app.engine.canonical import Json
@@ -63,14 +63,7 @@ class SchemaValidator:
                     self._has_allowed_value(value, schema)
                     and self._is_valid_scalar(value, schema)
                     and self._is_valid_combination(value, schema, depth + 1)
-                    and (
-                        not isinstance(value, dict)
-                        or self._is_valid_object(value, schema, depth + 1)
-                    )
-                    and (
-                        not isinstance(value, list)
-                        or self._is_valid_array(value, schema, depth + 1)
-                    )
+                    and self._is_valid_inside(value, schema, depth + 1)
                 )
         raise SchemaError("a schema must be an object.")
 
@@ -92,29 +85,29 @@ class SchemaValidator:
                 return _is_within(len(value), schema, "minLength", "maxLength") and (
                     pattern is None or matches_pattern(pattern, value)
                 )
-            case bool():
-                return True
-            case int() | float():
+            case int() | float() if not isinstance(value, bool):
                 return _is_in_bounds(value, schema)
-            case _:
-                return True
+        return True
+
+    def _is_valid_inside(self, value: Json, schema: dict[str, Json], depth: int) -> bool:
+        match value:
+            case dict():
+                return self._is_valid_object(value, schema, depth)
+            case list():
+                return self._is_valid_array(value, schema, depth)
+        return True
 
     def _is_valid_combination(self, value: Json, schema: Mapping[str, Json], depth: int) -> bool:
-        for key in REFERENCES:
-            if key in schema and not self.is_valid(
-                value, self.references.resolve(schema[key]), depth
-            ):
-                return False
-        if not all(self.is_valid(value, each, depth) for each in get_list(schema, "allOf")):
+        def fits(schemas: Iterable[Schema]) -> Iterator[bool]:
+            return (self.is_valid(value, each, depth) for each in schemas)
+
+        targets = (self.references.resolve(schema[key]) for key in REFERENCES if key in schema)
+        if not all(fits(targets)) or not all(fits(get_list(schema, "allOf"))):
             return False
-        if "anyOf" in schema and not any(
-            self.is_valid(value, each, depth) for each in get_list(schema, "anyOf")
-        ):
+        if "anyOf" in schema and not any(fits(get_list(schema, "anyOf"))):
             return False
-        if "oneOf" in schema:
-            fitting = sum(self.is_valid(value, each, depth) for each in get_list(schema, "oneOf"))
-            if fitting != 1:
-                return False
+        if "oneOf" in schema and sum(fits(get_list(schema, "oneOf"))) != 1:
+            return False
         if "not" in schema and self.is_valid(value, schema["not"], depth):
             return False
         if "if" in schema:
@@ -139,9 +132,7 @@ class SchemaValidator:
         if "unevaluatedProperties" in schema:
             evaluated = self._evaluated_names(value, schema, depth)
             rest = schema["unevaluatedProperties"]
-            if not all(
-                self.is_valid(value[name], rest, depth) for name in value.keys() - evaluated
-            ):
+            if not all(self.is_valid(value[n], rest, depth) for n in value.keys() - evaluated):
                 return False
         name_schema = schema.get("propertyNames", True)
         return all(
@@ -177,17 +168,12 @@ class SchemaValidator:
             if len(set(map(canonical_json, value))) < len(value):
                 return False
         if "contains" in schema:
-            least = get_count(schema, "minContains")
-            most = get_count(schema, "maxContains")
+            least, most = get_count(schema, "minContains"), get_count(schema, "maxContains")
+            least = 1 if least is None else least
             contained = sum(self.is_valid(item, schema["contains"], depth) for item in value)
-            if contained < (1 if least is None else least) or (
-                most is not None and contained > most
-            ):
+            if contained < least or (most is not None and contained > most):
                 return False
-        return all(
-            self.is_valid(item, item_schema(index, schema), depth)
-            for index, item in enumerate(value)
-        )
+        return all(self.is_valid(v, item_schema(i, schema), depth) for i, v in enumerate(value))
 
 
 def declared_schemas(name: str, schema: Mapping[str, Json]) -> list[Schema]:

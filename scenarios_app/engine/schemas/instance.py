@@ -51,17 +51,12 @@ _KEYWORDS_BY_TYPE: Mapping[str, tuple[str, ...]] = {
 
 
 def make_instance(schema: Schema, key: str, *beside: Schema) -> Json:
-    """Return a value that meets a schema and those beside it.
-
-    Raises SchemaError if there is none, if none is found within the budget, or if the schema is
-    invalid.
-    """
+    """Return a value that meets a schema and those beside it. Raises SchemaError if there is none,
+    if none is found within the budget, or if the schema is invalid."""
     references = References(schema)
     references.check()
-    budget = StepBudget()
-    maker = _InstanceMaker(
-        Random(key), SchemaValidator(references, budget), BranchExpander(references, budget), budget
-    )
+    fit = SchemaValidator(references, StepBudget())
+    maker = _InstanceMaker(Random(key), fit, BranchExpander(references, fit.budget))
     for value in maker.values((schema, *beside), _Location()):
         return value
     raise SchemaError(maker.error_message or "no value fits it.", maker.error_path)
@@ -85,7 +80,6 @@ class _InstanceMaker:
     rng: Random
     fit: SchemaValidator
     alternatives: BranchExpander
-    budget: StepBudget
     made: int = 0
     error_path: tuple[str, ...] = ()
     error_message: str = ""
@@ -96,15 +90,13 @@ class _InstanceMaker:
             raise SchemaError(f"it nests deeper than {_MAX_DEPTH} levels.", location.path)
         lean = len(location.path) > _MAX_FULL_DEPTH or self.made > _MAX_FULL_VALUES
         is_found = False
-        for branch in self.alternatives.of(
-            schemas, lambda branches: self._order_branches(branches, lean)
-        ):
+        for branch in self.alternatives.of(schemas, lambda each: self._order_branches(each, lean)):
             if any(location.references.count(name) > 1 for name in branch.references):
                 self._blame(location, "it nests without end.")
                 continue
             within = lean or any(name in location.references for name in branch.references)
             for value in self._branch_values(branch, location, lean=within):
-                self.budget.spend()
+                self.fit.budget.spend()
                 if all(self.fit.is_valid(value, schema) for schema in schemas):
                     is_found = True
                     self.made += 1
@@ -119,9 +111,11 @@ class _InstanceMaker:
         """Rotate the branches, with null last; if the value is to be small, simplest first."""
         if not branches:
             raise SchemaError("'anyOf' and 'oneOf' must not be empty.")
-        start = int(self.rng.random() * len(branches))
-        turned = [*branches[start:], *branches[:start]]
-        return sorted(turned, key=_branch_weight if lean else _is_nothing)
+        return sorted(self._rotate(branches), key=_branch_weight if lean else _is_nothing)
+
+    def _rotate(self, values: Sequence[Json]) -> list[Json]:
+        start = int(self.rng.random() * len(values))
+        return [*values[start:], *values[:start]]
 
     def _branch_values(self, branch: Branch, location: _Location, *, lean: bool) -> Iterator[Json]:
         """Yield values for one branch, most of which are valid."""
@@ -148,10 +142,7 @@ class _InstanceMaker:
 
     def _enumerated_values(self, parts: Parts) -> Iterator[Json]:
         lists = [[p["const"]] if "const" in p else get_list(p, "enum") for p in parts]
-        values = min(lists, key=len)
-        start = int(self.rng.random() * len(values))
-        turned = [*values[start:], *values[:start]]
-        yield from sorted(turned, key=lambda value: value is None)
+        yield from sorted(self._rotate(min(lists, key=len)), key=lambda value: value is None)
 
     def _example_values(self, parts: Parts) -> Iterator[Json]:
         """Yield a schema's examples and defaults that are not empty."""
@@ -166,7 +157,7 @@ class _InstanceMaker:
         required = list(dict.fromkeys(name for p in parts for name in get_names(p, "required")))
         declared = list(dict.fromkeys(name for p in parts for name in get_mapping(p, "properties")))
         least = max((get_count(p, "minProperties") or 0 for p in parts), default=0)
-        self.budget.check(least)
+        self.fit.budget.check(least)
         bounds = [n for p in parts if (n := get_count(p, "maxProperties")) is not None]
         most = min(bounds, default=max(least, len(declared) + len(required)))
         if len(required) > most:
@@ -180,8 +171,8 @@ class _InstanceMaker:
             if len(added := self._with_dependents(parts, chosen)) <= most:
                 chosen = added
             ordered = [name for name in declared if name in chosen]
-            ordered += [name for name in (*required, *sorted(chosen)) if name not in ordered]
-            instance = self._object(branch, location, dict.fromkeys(ordered), least, set(required))
+            names = dict.fromkeys((*ordered, *required, *sorted(chosen)))
+            instance = self._object(branch, location, names, least, set(required))
             if instance is None or len(instance) < least:
                 return
             yield instance
@@ -211,35 +202,28 @@ class _InstanceMaker:
         parts = [*branch.parts]
         for part in branch.parts:
             for key in ("dependentSchemas", "dependencies"):
-                parts += [
-                    s
-                    for n, s in get_mapping(part, key).items()
-                    if n in chosen and isinstance(s, dict)
-                ]
+                dependents = get_mapping(part, key).items()
+                parts += [s for n, s in dependents if n in chosen and isinstance(s, dict)]
         instance: dict[str, Json] = {}
+
+        def add(name: str) -> bool:
+            schemas = _combined_property_schemas(name, parts)
+            for value in self.values(schemas, location.at(name, branch)):
+                instance[name] = value
+                return True
+            return False
+
         for name in chosen:
-            value = self._first_value(
-                _combined_property_schemas(name, parts), location.at(name, branch)
-            )
-            if value:
-                instance[name] = value[0]
-            elif name in required:
+            if not add(name) and name in required:
                 return None
-        for name in (
-            islice(self._candidate_names(parts), least + _MAX_INVENTED_NAMES)
-            if len(instance) < least
-            else ()
-        ):
-            self.budget.spend()
-            if name in instance or not self._is_allowed_name(name, parts):
-                continue
-            value = self._first_value(
-                _combined_property_schemas(name, parts), location.at(name, branch)
-            )
-            if value:
-                instance[name] = value[0]
-            if len(instance) >= least:
-                break
+        if len(instance) < least:
+            for name in islice(self._candidate_names(parts), least + _MAX_INVENTED_NAMES):
+                self.fit.budget.spend()
+                if name in instance or not self._is_allowed_name(name, parts):
+                    continue
+                add(name)
+                if len(instance) >= least:
+                    break
         return instance
 
     def _candidate_names(self, parts: Parts) -> Iterator[str]:
@@ -250,8 +234,7 @@ class _InstanceMaker:
             for part in parts:
                 for pattern in get_mapping(part, "patternProperties"):
                     yield make_sample(pattern, self.rng, attempt % 9)
-        wanted = [p["propertyNames"] for p in parts if "propertyNames" in p]
-        for schema in wanted:
+        for schema in [p["propertyNames"] for p in parts if "propertyNames" in p]:
             for branch in self.alternatives.of((schema, {"type": "string"}), list):
                 names = self._branch_values(branch, _Location(), lean=True)
                 yield from (name for name in names if isinstance(name, str))
@@ -260,16 +243,13 @@ class _InstanceMaker:
     def _is_allowed_name(self, name: str, parts: Parts) -> bool:
         return all(self.fit.is_valid(name, part.get("propertyNames", True)) for part in parts)
 
-    def _first_value(self, schemas: tuple[Schema, ...], location: _Location) -> list[Json]:
-        return list(islice(self.values(schemas, location), 1))
-
     def _arrays(self, branch: Branch, location: _Location, *, lean: bool) -> Iterator[Json]:
         parts = branch.parts
         least = max((get_count(p, "minItems") or 0 for p in parts), default=0)
         bounds = [n for p in parts if (n := get_count(p, "maxItems")) is not None]
         inside = [self._required_items(p) for p in parts if "contains" in p]
         least = max(least, *map(len, inside), 0)
-        self.budget.check(least)
+        self.fit.budget.check(least)
         first = max((len(get_list(p, "prefixItems")) for p in parts), default=0)
         # Required items may differ from the first ones.
         wanted = first + sum(map(len, inside)) if inside else 0
@@ -290,7 +270,7 @@ class _InstanceMaker:
     def _required_items(self, part: Mapping[str, Json]) -> list[Schema]:
         """Return the schemas of items that an array must contain, repeated as often as required."""
         least = get_count(part, "minContains")
-        self.budget.check(least or 0)
+        self.fit.budget.check(least or 0)
         return [part["contains"]] * (1 if least is None else least)
 
     def _array(
@@ -306,8 +286,7 @@ class _InstanceMaker:
         items: list[Json] = []
         used: set[str] = set()
         for index in range(size):
-            schemas = tuple(item_schema(index, part) for part in branch.parts)
-            schemas = (*schemas, *placed.get(index, ()))
+            schemas = (*(item_schema(index, p) for p in branch.parts), *placed.get(index, ()))
             for value in self.values(schemas, location.at(str(index), branch)):
                 if not unique or canonical_json(value) not in used:
                     break
@@ -339,12 +318,9 @@ def _combined_property_schemas(name: str, parts: Parts) -> tuple[Schema, ...]:
     is_declared = any(name in get_mapping(part, "properties") for part in parts)
     for part in parts:
         # Without branches, only the schema itself can name properties.
-        if "unevaluatedProperties" in part and not (
-            is_declared and any(key in part for key in IN_PLACE_KEYWORDS)
-        ):
-            schemas += (
-                [] if property_schemas(name, part) != [True] else [part["unevaluatedProperties"]]
-            )
+        is_named_inside = is_declared and any(key in part for key in IN_PLACE_KEYWORDS)
+        if not is_named_inside and property_schemas(name, part) == [True]:
+            schemas.append(part.get("unevaluatedProperties", True))
     return tuple(schema for schema in schemas if schema is not True)
 
 
@@ -353,17 +329,13 @@ def _ordered_types(parts: Parts) -> list[str]:
     allowed = set(TYPES)
     for part in parts:
         allowed &= types_of(part) or set(TYPES)
-    is_typed = any("type" in part for part in parts)
-    implied = [
-        name
-        for name, words in _KEYWORDS_BY_TYPE.items()
-        if any(w in p for p in parts for w in words)
-    ]
+    keywords = {key for part in parts for key in part}
+    implied = [n for n, words in _KEYWORDS_BY_TYPE.items() if not keywords.isdisjoint(words)]
+    if "type" not in keywords and not implied:
+        implied = ["string"]
     # If any number is allowed, integers need no attempt of their own.
     allowed -= {"integer"} if "number" in allowed else set()
     order = [name for name in TYPES if name in allowed]
-    if not is_typed and not implied:
-        implied = ["string"]
     return sorted(order, key=lambda name: (name not in implied, name == "null"))
 
 
@@ -373,10 +345,9 @@ def _is_nothing(schema: Schema) -> bool:
 
 def _branch_weight(schema: Schema) -> int:
     """Return how large the values of a branch can get."""
-    if not isinstance(schema, dict):
-        return 1
-    if any(key in schema for key in REFERENCES):
-        return 4
-    if "properties" in schema or "items" in schema or "allOf" in schema:
+    keywords = schema.keys() if isinstance(schema, dict) else frozenset()
+    if not keywords.isdisjoint(REFERENCES):
         return 3
-    return 0 if _is_nothing(schema) or "const" in schema or "enum" in schema else 1
+    if not keywords.isdisjoint(("properties", "items", "allOf")):
+        return 2
+    return 0 if _is_nothing(schema) or not keywords.isdisjoint(("const", "enum")) else 1

@@ -4,17 +4,22 @@ within the document. Nothing is fetched."""
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import TypeAlias
+from functools import cached_property
+from random import Random
+from typing import TypeAlias, TypeVar
 from urllib.parse import unquote
 
 from scenarios_app.engine.canonical import Json
 
+T = TypeVar("T")
 Schema: TypeAlias = "Json"
 Parts: TypeAlias = Sequence[Mapping[str, Json]]
 
 TYPES = ("object", "array", "string", "integer", "number", "boolean", "null")
+_TYPE_NAMES = {list: "array", str: "string", int: "integer", bool: "boolean", type(None): "null"}
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
-_ANCHORS = ("$anchor", "$dynamicAnchor", "$id", "id")
+# Keywords that name a schema, with what stands before the name in references.
+_ANCHORS = {"$anchor": "#", "$dynamicAnchor": "#", "$id": "", "id": ""}
 # Keywords that hold values instead of schemas.
 _VALUES = frozenset({"enum", "const", "default", "examples", "example"})
 
@@ -51,12 +56,7 @@ def get_number(part: Mapping[str, Json], key: str) -> Fraction | None:
 
 
 def get_text(part: Mapping[str, Json], key: str) -> str | None:
-    match part.get(key):
-        case None:
-            return None
-        case str() as value:
-            return value
-    raise SchemaError(f"'{key}' must be a string.")
+    return _get(part, key, str, "a string")
 
 
 def get_names(part: Mapping[str, Json], key: str) -> list[str]:
@@ -64,29 +64,31 @@ def get_names(part: Mapping[str, Json], key: str) -> list[str]:
     match part.get(key):
         case None | bool():
             return []
-        case list() as get_list if all(isinstance(name, str) for name in get_list):
-            return [str(name) for name in get_list]
+        case list() as names if all(isinstance(name, str) for name in names):
+            return [str(name) for name in names]
     raise SchemaError(f"'{key}' must be an array of strings.")
 
 
 def get_list(part: Mapping[str, Json], key: str) -> list[Json]:
     """Return a list of schemas or values."""
-    match part.get(key):
-        case None:
-            return []
-        case list() as found:
-            return found
-    raise SchemaError(f"'{key}' must be an array.")
+    return _get(part, key, list, "an array") or []
 
 
 def get_mapping(part: Mapping[str, Json], key: str) -> dict[str, Json]:
     """Return schemas by name."""
-    match part.get(key):
-        case None:
-            return {}
-        case dict() as found:
-            return found
-    raise SchemaError(f"'{key}' must be an object.")
+    return _get(part, key, dict, "an object") or {}
+
+
+def _get(part: Mapping[str, Json], key: str, kind: type[T], wanted: str) -> T | None:
+    value = part.get(key)
+    if value is None or isinstance(value, kind):
+        return value
+    raise SchemaError(f"'{key}' must be {wanted}.")
+
+
+def pick(choices: Sequence[T], rng: Random) -> T:
+    """Return one of the choices, by one number of the generator."""
+    return choices[int(rng.random() * len(choices))]
 
 
 def types_of(part: Mapping[str, Json]) -> frozenset[str] | None:
@@ -107,21 +109,9 @@ def types_of(part: Mapping[str, Json]) -> frozenset[str] | None:
 
 def type_of(value: Json) -> str:
     """Return the narrowest type of a value: 1.0 is an integer."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case int():
-            return "integer"
-        case float():
-            return "integer" if value.is_integer() else "number"
-        case str():
-            return "string"
-        case list():
-            return "array"
-        case _:
-            return "object"
+    if isinstance(value, float):
+        return "integer" if value.is_integer() else "number"
+    return _TYPE_NAMES.get(type(value), "object")
 
 
 def to_fraction(value: int | float) -> Fraction:
@@ -152,7 +142,6 @@ class References:
     def __init__(self, root: Schema) -> None:
         self._root = root
         self._known: dict[str, Schema] = {}
-        self._named: dict[str, Schema] | None = None
 
     def resolve(self, reference: Json) -> Schema:
         """Return the schema that a reference names; raises SchemaError if there is none."""
@@ -190,16 +179,18 @@ class References:
         raise _unresolved_error(reference)
 
     def _named_schema(self, name: str, reference: str = "") -> Schema:
-        if self._named is None:
-            self._named = {}
-            for schema in _schemas_in(self._root):
-                for key in _ANCHORS:
-                    if isinstance(anchor := schema.get(key), str):
-                        mark = "" if key in ("$id", "id") else "#"
-                        self._named.setdefault(mark + anchor, schema)
         if name in self._named:
             return self._named[name]
         raise _unresolved_error(reference or name)
+
+    @cached_property
+    def _named(self) -> dict[str, Schema]:
+        named: dict[str, Schema] = {}
+        for schema in _schemas_in(self._root):
+            for key, mark in _ANCHORS.items():
+                if isinstance(anchor := schema.get(key), str):
+                    named.setdefault(mark + anchor, schema)
+        return named
 
 
 def _unresolved_error(reference: str) -> SchemaError:

@@ -2,14 +2,14 @@
 
 import re
 import string
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from random import Random
 from typing import TypeAlias
 
 from scenarios_app.engine.conditions.texts import RegexError, compile_regex
-from scenarios_app.engine.schemas.keywords import SchemaError
+from scenarios_app.engine.schemas.keywords import SchemaError, pick
 
 MAX_SAMPLE_CHARS = 10_000
 MAX_PATTERN_CHARS, _MAX_DEPTH = 4_000, 50
@@ -41,78 +41,15 @@ def _compile_search(pattern: str) -> Callable[[str], bool] | None:
     return lambda text: regex.search(text) is not None
 
 
-@dataclass(frozen=True, slots=True)
-class CharacterSet:
-    """One of these characters."""
-
-    characters: str
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """One of these sequences. `number` is the group's number for back-references, or 0."""
-
-    choices: "tuple[tuple[PatternItem, ...], ...]"
-    number: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Repeat:
-    item: "PatternItem"
-    least: int
-    most: int
-
-
-@dataclass(frozen=True, slots=True)
-class BackReference:
-    """The text of group `number` again."""
-
-    number: int
-
-
-PatternItem: TypeAlias = CharacterSet | Group | Repeat | BackReference
-
-
-def make_sample(pattern: str, rng: Random, grow: int) -> str:
-    """Return a text made from a pattern, with up to `grow` repetitions more than required.
-
-    Anchors and word boundaries are ignored, so the caller tests the text with `matches_pattern`.
-    Raises SchemaError for an unsupported pattern.
-    """
-    sampling = _Sampler(rng, grow)
-    sampling.group(parse_pattern(pattern))
-    return "".join(sampling.texts)
-
-
 @dataclass(slots=True)
-class _Sampler:
+class _Sample:
+    """A text that is made from a pattern, with the texts of its groups so far."""
+
     rng: Random
     grow: int
     texts: list[str] = field(default_factory=list)
     length: int = 0
     groups: dict[int, str] = field(default_factory=dict)
-
-    def item(self, item: PatternItem) -> None:
-        match item:
-            case CharacterSet(characters):
-                self.say(characters[int(self.rng.random() * len(characters))])
-            case Group():
-                self.group(item)
-            case BackReference(number):
-                self.say(self.groups.get(number, ""))
-            case _:
-                more = min(item.most - item.least, self.grow)
-                for _ in range(item.least + int(self.rng.random() * (more + 1))):
-                    # Empty repetitions count against the limit too.
-                    self.say("")
-                    self.item(item.item)
-
-    def group(self, group: Group) -> None:
-        start = len(self.texts)
-        for item in group.choices[int(self.rng.random() * len(group.choices))]:
-            self.item(item)
-        if group.number:
-            self.groups[group.number] = "".join(self.texts[start:])
 
     def say(self, text: str) -> None:
         self.texts.append(text)
@@ -121,19 +58,62 @@ class _Sampler:
             raise SchemaError(f"'pattern' asks for more than {MAX_SAMPLE_CHARS} characters.")
 
 
+# Adds the text of one item of a pattern to a sample.
+_Item: TypeAlias = Callable[[_Sample], None]
+
+
+def _one_of(characters: str) -> _Item:
+    return lambda sample: sample.say(pick(characters, sample.rng))
+
+
+def _group(sequences: Sequence[Sequence[_Item]], number: int) -> _Item:
+    """Return the item for one of these sequences. `number` is the group's for back-references, or
+    0."""
+
+    def add(sample: _Sample) -> None:
+        start = len(sample.texts)
+        for item in pick(sequences, sample.rng):
+            item(sample)
+        if number:
+            sample.groups[number] = "".join(sample.texts[start:])
+
+    return add
+
+
+def _repeat(item: _Item, least: int, most: int) -> _Item:
+    def add(sample: _Sample) -> None:
+        more = min(most - least, sample.grow)
+        for _ in range(least + int(sample.rng.random() * (more + 1))):
+            # Empty repetitions count against the limit too.
+            sample.say("")
+            item(sample)
+
+    return add
+
+
+def make_sample(pattern: str, rng: Random, grow: int) -> str:
+    """Return a text made from a pattern, with up to `grow` repetitions more than required.
+
+    Anchors and word boundaries are ignored, so the caller tests the text with `matches_pattern`.
+    Raises SchemaError for an unsupported pattern.
+    """
+    sample = _Sample(rng, grow)
+    _parse_pattern(pattern)(sample)
+    return "".join(sample.texts)
+
+
 @lru_cache(maxsize=256)
-def parse_pattern(pattern: str) -> Group:
-    """Parse a pattern; raises SchemaError."""
+def _parse_pattern(pattern: str) -> _Item:
     if len(pattern) > MAX_PATTERN_CHARS:
         raise SchemaError(f"'pattern' is longer than {MAX_PATTERN_CHARS} characters.")
     try:
-        reader = _PatternParser(pattern)
-        group = reader.choices()
-        if reader.at < len(pattern):
-            raise reader.error_for("it has a ')' too many")
-    except (IndexError, ValueError) as error:
-        if isinstance(error, SchemaError):
-            raise
+        parser = _PatternParser(pattern)
+        group = parser.choices()
+        if parser.at < len(pattern):
+            raise parser.error_for("it has a ')' too many")
+    except SchemaError:
+        raise
+    except (IndexError, ValueError):
         raise SchemaError(f"'pattern' {pattern[:80]!r} cannot be read.") from None
     return group
 
@@ -156,53 +136,49 @@ class _PatternParser:
             return True
         return False
 
+    def read(self) -> str:
+        self.at += 1
+        return self.pattern[self.at - 1]
+
     def read_until(self, end: str) -> str:
         start, self.at = self.at, self.pattern.index(end, self.at) + len(end)
         return self.pattern[start : self.at - len(end)]
 
-    def choices(self, number: int = 0) -> Group:
-        sequences: list[tuple[PatternItem, ...]] = []
-        items: list[PatternItem] = []
+    def choices(self, number: int = 0) -> _Item:
+        sequences: list[list[_Item]] = [[]]
         while self.at < len(self.pattern) and self.pattern[self.at] != ")":
             if self.accept("|"):
-                sequences.append(tuple(items))
-                items = []
+                sequences.append([])
             elif (item := self.parse_atom()) is not None:
-                items.append(self.parse_repeats(item))
-        return Group((*sequences, tuple(items)), number)
+                sequences[-1].append(self.parse_repeats(item))
+        return _group(sequences, number)
 
-    def parse_atom(self) -> PatternItem | None:
-        character = self.pattern[self.at]
-        self.at += 1
-        match character:
+    def parse_atom(self) -> _Item | None:
+        match self.read():
             case "(":
                 return self.parse_group()
             case "[":
-                return CharacterSet(self.characters())
+                return _one_of(self.characters())
             case "\\":
                 return self.parse_escaped_item()
             case ".":
-                return CharacterSet(_LETTERS + _DIGITS)
+                return _one_of(_LETTERS + _DIGITS)
             case "^" | "$":
                 return None
-            case _:
-                return CharacterSet(character)
+            case character:
+                return _one_of(character)
 
-    def parse_group(self) -> PatternItem:
+    def parse_group(self) -> _Item:
+        is_numbered = True
         if self.accept("?"):
             if self.pattern[self.at] in "=!" or self.pattern[self.at : self.at + 2] in ("<=", "<!"):
                 raise self.error_for("it looks around")
-            if self.accept("P<") or self.accept("<"):
+            if is_numbered := self.accept("P<") or self.accept("<"):
                 self.read_until(">")
-                self.groups += 1
-                number = self.groups
-            else:
-                flags, number = self.read_until(":"), 0
-                if set(flags) - set("imsu-"):
-                    raise self.error_for("its group has unknown flags")
-        else:
-            self.groups += 1
-            number = self.groups
+            elif set(self.read_until(":")) - set("imsu-"):
+                raise self.error_for("its group has unknown flags")
+        self.groups += is_numbered
+        number = self.groups if is_numbered else 0
         self.open += 1
         if self.open > _MAX_DEPTH:
             raise self.error_for("its groups nest too deep")
@@ -212,24 +188,22 @@ class _PatternParser:
             raise self.error_for("a ')' is missing")
         return group
 
-    def parse_escaped_item(self) -> PatternItem | None:
+    def parse_escaped_item(self) -> _Item | None:
         character = self.pattern[self.at]
         if character in "bBAzZG":
             self.at += 1
             return None
         if character in "123456789":
             self.at += 1
-            return BackReference(int(character))
-        return CharacterSet(self.parse_escape())
+            return lambda sample: sample.say(sample.groups.get(int(character), ""))
+        return _one_of(self.parse_escape())
 
     def parse_escape(self) -> str:
         """Return the characters that the escape sequence at the position stands for."""
-        character = self.pattern[self.at]
-        self.at += 1
+        character = self.read()
         if character in "pP":
-            named = _PROPERTIES.get(
-                self.read_until("}") if self.accept("{") else self.parse_character(), _LETTERS
-            )
+            name = self.read_until("}") if self.accept("{") else self.parse_character()
+            named = _PROPERTIES.get(name, _LETTERS)
             return _other_characters(named) if character == "P" else named
         if character in "xu":
             if self.accept("{"):
@@ -268,17 +242,14 @@ class _PatternParser:
         return members
 
     def parse_character(self) -> str:
-        character = self.pattern[self.at]
-        self.at += 1
+        character = self.read()
         if character != "\\":
             return character
-        if self.accept("b"):
-            return "\b"
-        return self.parse_escape()
+        return "\b" if self.accept("b") else self.parse_escape()
 
-    def parse_repeats(self, item: PatternItem) -> PatternItem:
+    def parse_repeats(self, item: _Item) -> _Item:
         while (bounds := self.parse_quantifier()) is not None:
-            item = Repeat(item, *bounds)
+            item = _repeat(item, *bounds)
             if not self.accept("?"):
                 self.accept("+")
         return item

@@ -1,10 +1,11 @@
 """Draws numbers and strings that a JSON Schema allows: within bounds and multiples, or by length,
 pattern and format."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from math import ceil, floor, gcd, lcm
 from random import Random
+from string import ascii_lowercase, digits
 
 from scenarios_app.engine.schemas.keywords import (
     Parts,
@@ -12,15 +13,14 @@ from scenarios_app.engine.schemas.keywords import (
     get_count,
     get_number,
     get_text,
+    pick,
 )
 from scenarios_app.engine.schemas.patterns import make_sample
 
 MAX_STRING_CHARS = 100_000
 _TRIES = 40
-_HEX = "0123456789abcdef"
 
-# Templates of formats. %w is a word, %d a digit, %n a digit from 1, %s a digit up to 5, %h a
-# hexadecimal digit and %l a letter.
+# Templates of formats, with the names of _SYMBOLS.
 _FORMATS: Mapping[str, tuple[str, ...]] = {
     "date": ("2025-0%n-1%d",),
     "time": ("0%d:%s%d:%s%dZ",),
@@ -59,6 +59,15 @@ _LATIN = (
     "officia deserunt mollit anim id est laborum"
 )
 WORDS = _LATIN.split()
+# What stands for %w and the others in formats.
+_SYMBOLS: Mapping[str, Sequence[str]] = {
+    "w": WORDS,
+    "d": digits,
+    "n": digits[1:],
+    "s": digits[:6],
+    "h": digits + "abcdef",
+    "l": ascii_lowercase,
+}
 
 
 def draw_strings(parts: Parts, rng: Random) -> Iterator[str]:
@@ -104,24 +113,7 @@ def _draw_format_strings(name: str, least: int, most: int, rng: Random) -> Itera
 
 def _fill_format(form: str, rng: Random) -> str:
     start, *rest = form.split("%")
-    return start + "".join(_draw_symbol(piece[0], rng) + piece[1:] for piece in rest)
-
-
-def _draw_symbol(kind: str, rng: Random) -> str:
-    draw = rng.random()
-    match kind:
-        case "w":
-            return WORDS[int(draw * len(WORDS))]
-        case "n":
-            return str(1 + int(draw * 9))
-        case "s":
-            return str(int(draw * 6))
-        case "h":
-            return _HEX[int(draw * 16)]
-        case "l":
-            return chr(ord("a") + int(draw * 26))
-        case _:
-            return str(int(draw * 10))
+    return start + "".join(pick(_SYMBOLS[piece[0]], rng) + piece[1:] for piece in rest)
 
 
 def _draw_words(least: int, most: int, rng: Random) -> str:
@@ -129,7 +121,7 @@ def _draw_words(least: int, most: int, rng: Random) -> str:
     words: list[str] = []
     size, wanted = -1, 2 + int(rng.random() * 4)
     while len(words) < wanted or size < least:
-        words.append(WORDS[int(rng.random() * len(WORDS))])
+        words.append(pick(WORDS, rng))
         size += 1 + len(words[-1])
     drawn = " ".join(words)[:most]
     # Many clients would drop a space at the end.
@@ -160,32 +152,24 @@ def _narrowest_bound(
     parts: Parts, key: str, exclusive: str, *, sign: int
 ) -> tuple[Fraction | None, bool]:
     """Return the narrowest bound of a side and whether it is exclusive (a flag in draft 4)."""
-    bounds: list[tuple[Fraction, bool]] = []
-    for part in parts:
-        if (value := get_number(part, key)) is not None:
-            bounds.append((sign * value, part.get(exclusive) is True))
-        if (value := get_number(part, exclusive)) is not None:
-            bounds.append((sign * value, True))
-    if not bounds:
-        return None, False
-    value, outside = max(bounds)
-    return sign * value, outside
+    bounds = [
+        (sign * value, part.get(exclusive) is True or name == exclusive)
+        for part in parts
+        for name in (key, exclusive)
+        if (value := get_number(part, name)) is not None
+    ]
+    value, outside = max(bounds, default=(None, False))
+    return None if value is None else sign * value, outside
 
 
 def _common_multiple(parts: Parts, *, integer: bool) -> Fraction | None:
     """Return the number of which every value must be a multiple, or None."""
-    steps = [Fraction(1)] if integer else []
-    for part in parts:
-        if (step := get_number(part, "multipleOf")) is not None:
-            if step <= 0:
-                raise SchemaError("'multipleOf' must be above 0.")
-            steps.append(step)
-    if not steps:
-        return None
-    top, bottom = steps[0].numerator, steps[0].denominator
-    for step in steps[1:]:
-        top, bottom = lcm(top, step.numerator), gcd(bottom, step.denominator)
-    return Fraction(top, bottom)
+    steps = [step for p in parts if (step := get_number(p, "multipleOf")) is not None]
+    if any(step <= 0 for step in steps):
+        raise SchemaError("'multipleOf' must be above 0.")
+    steps += [Fraction(1)] if integer else []
+    tops, bottoms = [step.numerator for step in steps], [step.denominator for step in steps]
+    return Fraction(lcm(*tops), gcd(*bottoms)) if steps else None
 
 
 def _draw_integers(first: int, last: int, rng: Random) -> Iterator[int]:
@@ -204,10 +188,10 @@ def _draw_integers(first: int, last: int, rng: Random) -> Iterator[int]:
 
 def _draw_fractions(low: Fraction, high: Fraction, rng: Random) -> Iterator[int | float]:
     """Yield numbers with as few decimals as the range allows."""
-    span, digits = high - low, 1
-    while span * 10**digits < 10 and digits < 30:
-        digits += 1
-    unit = Fraction(1, 10**digits)
+    span, decimals = high - low, 1
+    while span * 10**decimals < 10 and decimals < 30:
+        decimals += 1
+    unit = Fraction(1, 10**decimals)
     for _ in range(_DRAWS):
         yield _to_json_number((low + span * Fraction(rng.random())) // unit * unit + unit)
 

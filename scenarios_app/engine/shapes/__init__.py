@@ -9,8 +9,10 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NoReturn, Self, TypeAlias
+from typing import Any, NoReturn, Self, TypeAlias, TypeVar
 
+from msgspec import Struct
+from msgspec.structs import replace
 from pydantic import (
     BaseModel,
     BeforeValidator,
@@ -24,6 +26,8 @@ from pydantic import (
     model_validator,
 )
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
+
+S = TypeVar("S", bound=Struct)
 
 Loc: TypeAlias = tuple[str | int, ...]
 """The keys and indexes that lead to a value, from the outside in."""
@@ -57,14 +61,13 @@ class Problem:
 
 
 class DocumentError(Exception):
-    """A document that cannot be used.
+    """A document that cannot be used. `problems` holds all problems; `place` and `message` are
+    those of the first. As text it has one line per problem."""
 
-    `problems` holds all problems; `place` and `message` are those of the first. As text it has one
-    line per problem.
-    """
-
-    def __init__(self, place: str, message: str, *, problems: Iterable[Problem] = ()) -> None:
-        self.problems = tuple(problems) or (Problem(place, message),)
+    def __init__(
+        self, place: str, message: str, source: str = "", *, problems: Iterable[Problem] = ()
+    ) -> None:
+        self.problems = tuple(problems) or (Problem(place, message, source),)
         self.place = place
         self.message = message
         super().__init__(place, message)
@@ -135,6 +138,14 @@ class Document(BaseModel):
         if findings := tuple(document.findings()):
             refuse(findings)
         return document
+
+
+def to_struct(document: Document, default: S, **changed: object) -> S:
+    """Return the default with the document's values, or with those that `changed` has instead; the
+    default itself if nothing is given, so that many share it."""
+    if not document.model_fields_set:
+        return default
+    return replace(default, **{**dict(document), **changed})
 
 
 def refuse(findings: Iterable[Finding]) -> NoReturn:

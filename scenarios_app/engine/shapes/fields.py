@@ -1,7 +1,7 @@
 """The leaf fields of scenario documents, with their constraints and error texts."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, WrapValidator
@@ -22,45 +22,42 @@ _CONNECTION_HEADERS = frozenset(
 )
 
 
-def _check_printable(text: str) -> str:
-    if not text.isprintable():
-        raise ValueError
-    return text
+def _require(holds: Callable[[str], bool]) -> AfterValidator:
+    """Return a validator for texts of which this holds."""
+
+    def check(text: str) -> str:
+        if not holds(text):
+            raise ValueError
+        return text
+
+    return AfterValidator(check)
 
 
-def _check_trimmed(text: str) -> str:
-    if text != text.strip():
-        raise ValueError
-    return text
+_TRIMMED = _require(lambda text: text == text.strip())
 
 
-def _check_echoed_header(name: str) -> str:
-    if not _HEADER_NAME.fullmatch(name) or name.lower() in _CONNECTION_HEADERS:
-        raise ValueError
-    return name
+def _can_be_echoed(name: str) -> bool:
+    return bool(_HEADER_NAME.fullmatch(name)) and name.lower() not in _CONNECTION_HEADERS
 
 
 def _check_header_names(headers: dict[str, V]) -> dict[str, V]:
-    if findings := list(_find_bad_header_names(headers)):
+    seen: set[str] = set()
+    findings: list[Finding] = []
+    for name in headers:
+        if not _HEADER_NAME.fullmatch(name):
+            findings.append(((name,), "this is not the name of a header"))
+        elif name.lower() in seen:
+            findings.append(((name,), "this header is given twice"))
+        seen.add(name.lower())
+    if findings:
         refuse(findings)
     return headers
 
 
 def _check_sent_headers(headers: dict[str, V]) -> dict[str, V]:
-    connection_headers = [name for name in headers if name.lower() in _CONNECTION_HEADERS]
-    if connection_headers:
-        refuse(((name,), "this header is the connection's own") for name in connection_headers)
+    if reserved := [name for name in headers if name.lower() in _CONNECTION_HEADERS]:
+        refuse(((name,), "this header is the connection's own") for name in reserved)
     return headers
-
-
-def _find_bad_header_names(headers: dict[str, V]) -> Iterator[Finding]:
-    seen: set[str] = set()
-    for name in headers:
-        if not _HEADER_NAME.fullmatch(name):
-            yield (name,), "this is not the name of a header"
-        elif name.lower() in seen:
-            yield (name,), "this header is given twice"
-        seen.add(name.lower())
 
 
 def _to_int(value: Any) -> Any:
@@ -81,8 +78,8 @@ SomeText: TypeAlias = Annotated[
 Name: TypeAlias = Annotated[
     str,
     Field(min_length=1, max_length=_MAX_NAME_CHARS),
-    AfterValidator(_check_printable),
-    AfterValidator(_check_trimmed),
+    _require(str.isprintable),
+    _TRIMMED,
     expected(f"1 to {_MAX_NAME_CHARS} printable characters without spaces around them"),
 ]
 
@@ -109,10 +106,7 @@ Priority: TypeAlias = Annotated[
     expected(f"a whole number from -{_MAX_INT} to {_MAX_INT}"),
 ]
 Status: TypeAlias = Annotated[
-    int,
-    Field(ge=200, le=599),
-    BeforeValidator(_to_int),
-    expected("an HTTP status from 200 to 599"),
+    int, Field(ge=200, le=599), BeforeValidator(_to_int), expected("an HTTP status from 200 to 599")
 ]
 
 Role: TypeAlias = Annotated[AnyRole, one_of(AnyRole)]
@@ -130,7 +124,7 @@ ToolFault: TypeAlias = Annotated[_ToolFault, one_of(_ToolFault)]
 HeaderValue: TypeAlias = Annotated[
     str,
     Field(pattern=_PRINTABLE_LATIN),
-    AfterValidator(_check_trimmed),
+    _TRIMMED,
     expected("printable latin-1 without spaces around it"),
 ]
 Headers: TypeAlias = Annotated[
@@ -138,8 +132,15 @@ Headers: TypeAlias = Annotated[
 ]
 EchoedHeader: TypeAlias = Annotated[
     str,
-    AfterValidator(_check_echoed_header),
+    _require(_can_be_echoed),
     expected("the name of a header, not one of the connection's own"),
 ]
+
+
+def sent_headers(headers: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Return validated headers as they are sent, with lower-case names."""
+    return tuple((name.lower(), value) for name, value in headers.items())
+
+
 header_names = AfterValidator(_check_header_names)
 """For other objects by header name."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Final
 
+from scenarios_app.engine.canonical import depth_of
 from scenarios_app.engine.document.source_text import YAML
-from scenarios_app.engine.recorded.requests import depth_of
 from scenarios_app.engine.shapes import DocumentError, Problem
 from scenarios_app.recording import Interaction
 from scenarios_app.recording.document import Conversion, to_document

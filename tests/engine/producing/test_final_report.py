@@ -7,7 +7,6 @@ import pytest
 from scenarios_app.engine.canonical import CanonicalResponse
 from scenarios_app.engine.document import DocumentError, compile_scenario, dump, load_documents
 from scenarios_app.engine.document.answer import ProduceDocument
-from scenarios_app.engine.document.compile import compile_produce
 from scenarios_app.engine.parts import (
     AnswerPart,
     ReasoningPart,
@@ -29,7 +28,7 @@ def call(arguments: str = SENT) -> ToolCallPart:
 
 
 def parts(**answer: Any) -> tuple[AnswerPart, ...]:
-    compiled = compile_produce(ProduceDocument.model_validate(answer)).streaming
+    compiled = ProduceDocument.model_validate(answer).compiled().streaming
     assert isinstance(compiled, ScriptedAnswer)
     return compiled.choices[0].parts
 
@@ -60,7 +59,7 @@ def test_every_key_is_sent_in_its_order_and_an_absent_one_is_not() -> None:
 
 def test_one_of_several_choices_may_be_a_report() -> None:
     choices = [{"text": "a"}, {"final_report": REPORT}]
-    compiled = compile_produce(ProduceDocument.model_validate({"choices": choices})).streaming
+    compiled = ProduceDocument.model_validate({"choices": choices}).compiled().streaming
     assert isinstance(compiled, ScriptedAnswer)
     assert [choice.parts for choice in compiled.choices] == [(TextPart("a"),), (call(),)]
 

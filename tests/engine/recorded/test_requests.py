@@ -4,12 +4,11 @@ import json
 
 import pytest
 
-from scenarios_app.engine.canonical import SentRequest
+from scenarios_app.engine.canonical import SentRequest, depth_of
 from scenarios_app.engine.recorded.requests import (
     ComparedRequest,
     compared_request,
     decode_body,
-    depth_of,
     digest_of,
     rules_between,
     to_compared_request,

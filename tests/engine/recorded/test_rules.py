@@ -46,7 +46,7 @@ CASES: dict[str, tuple[Any, Any]] = {
 
 
 def test_every_rule_is_named_once() -> None:
-    assert [rule.name for rule in RULES] == list(get_args(RuleName))
+    assert list(RULES) == list(get_args(RuleName))
     assert len(RULE_NAMES) == len(RULES)
 
 
