@@ -14,7 +14,7 @@ from django.http import HttpRequest
 
 from chat_app.comparisons import BRANCHES
 from chat_app.models import ABComparison, Message, Preference, Sender
-from mockllm_site.kit.read_only_admin import HIDDEN, RecordAdmin, chips, row_link
+from mockllm_site.kit.read_only_admin import HIDDEN, RecordAdmin, chips, column, row_link
 from traces_app.models import Trace
 
 _OPEN = "open"
@@ -53,6 +53,15 @@ class ComparisonAdmin(RecordAdmin):
     ordering = ("-created_at",)
     change_form_before_template = "chat_app/admin/comparison.html"
     fields = (*editable, "conversation_link", ("created_at", "preference_at"), "id")
+    ranking = column(
+        "Ranking", lambda row: chips(["excluded"] if row.excluded else []), ordering="excluded"
+    )
+    voted = column(
+        "Preference", lambda row: row.get_preference_display() or "–", ordering="preference"
+    )
+    answer_a = column("A", lambda row: row.profile_a_name if row.preference else HIDDEN)
+    answer_b = column("B", lambda row: row.profile_b_name if row.preference else HIDDEN)
+    conversation_link = column("Conversation", lambda row: row_link(row.conversation))
 
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kw: Any) -> Any:
         if (comparison := kw.get("obj")) is not None:
@@ -68,26 +77,6 @@ class ComparisonAdmin(RecordAdmin):
     @admin.action(description="Include in the ranking", permissions=["change"])
     def include_in_ranking(self, request: HttpRequest, comparisons: QuerySet[ABComparison]) -> None:
         self.update_rows(request, comparisons, excluded=False, label="Included in the ranking")
-
-    @admin.display(description="Ranking", ordering="excluded")
-    def ranking(self, comparison: ABComparison) -> str:
-        return chips(["excluded"] if comparison.excluded else [])
-
-    @admin.display(description="Preference", ordering="preference")
-    def voted(self, comparison: ABComparison) -> str:
-        return comparison.get_preference_display() or "–"
-
-    @admin.display(description="A")
-    def answer_a(self, comparison: ABComparison) -> str:
-        return comparison.profile_a_name if comparison.preference else HIDDEN
-
-    @admin.display(description="B")
-    def answer_b(self, comparison: ABComparison) -> str:
-        return comparison.profile_b_name if comparison.preference else HIDDEN
-
-    @admin.display(description="Conversation")
-    def conversation_link(self, comparison: ABComparison) -> str:
-        return row_link(comparison.conversation)
 
 
 @dataclass(frozen=True, slots=True)
