@@ -156,9 +156,7 @@ class EventField(serializers.JSONField):
 
 class TraceQuery(Shape):
     client_id = Text(
-        required=False,
-        max_length=200,
-        help_text="If given, it has to be the owner's.",
+        required=False, max_length=200, help_text="If given, it has to be the owner's."
     )
 
 
