@@ -86,10 +86,7 @@ def assign_branches(first: Profile, second: Profile, seed: int) -> dict[str, Pro
 
 
 def open_pair(
-    incoming: IncomingMessage,
-    *,
-    profiles: tuple[Profile, Profile],
-    seed: int | None = None,
+    incoming: IncomingMessage, *, profiles: tuple[Profile, Profile], seed: int | None = None
 ) -> StoredPair:
     """Store a message, its two runs and their comparison in one transaction; starts no run.
 
@@ -218,10 +215,7 @@ def _to_vote(preference: str, a: str, b: str) -> Vote:
 
 
 async def start_pair(
-    incoming: IncomingMessage,
-    *,
-    profiles: tuple[Profile, Profile],
-    seed: int | None = None,
+    incoming: IncomingMessage, *, profiles: tuple[Profile, Profile], seed: int | None = None
 ) -> StoredPair:
     """Store a message and start both answers. Raises ChatError if nothing was stored."""
     return await on_loop(_start(partial(open_pair, incoming, profiles=profiles, seed=seed)))

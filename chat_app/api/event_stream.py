@@ -152,9 +152,7 @@ def event_stream(
     `trace_id` is None for the events of several runs.
     """
     pieces = encode_stream(
-        events,
-        heartbeat_seconds=HEARTBEAT_SECONDS,
-        max_seconds=settings.MOCKLLM_MAX_STREAM_SECONDS,
+        events, heartbeat_seconds=HEARTBEAT_SECONDS, max_seconds=settings.MOCKLLM_MAX_STREAM_SECONDS
     )
     body = _StreamBody(pieces, resources)
     close_if_lost(body)

@@ -196,10 +196,7 @@ class FeedbackBody(ClientBody):
         Feedback.choices,
         allow_null=True,
         help_text="null removes it.",
-        error_messages={
-            "required": "missing",
-            "invalid_choice": "expected like, dislike or null",
-        },
+        error_messages={"required": "missing", "invalid_choice": "expected like, dislike or null"},
     )
     comment = Text(required=False, allow_blank=True, default="", max_length=10_000)
 

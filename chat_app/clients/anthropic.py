@@ -5,37 +5,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, assert_never
 
+from chat_app.clients import sdk
 from chat_app.clients.failures import unreadable_response
 from chat_app.clients.providers import ANTHROPIC
-from chat_app.clients.sdk import (
-    EventReader,
-    SdkClient,
-    optional_text,
-    required_text,
-    to_object,
-    token_count,
-)
 from chat_app.clients.transports import MAX_SDK_CLIENTS, NO_KEY, http_client
+from chat_app.values import model_call as llm
 from chat_app.values.events import ToolCall
-from chat_app.values.model_call import (
-    AssistantPart,
-    AssistantTurn,
-    CallArguments,
-    CallStarted,
-    Finished,
-    ModelRequest,
-    ProviderEvent,
-    TextPart,
-    TextPiece,
-    ThinkingPart,
-    ThinkingPiece,
-    Tool,
-    ToolOutput,
-    ToolResults,
-    Turn,
-    Usage,
-    UserTurn,
-)
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic, AsyncStream
@@ -65,7 +40,7 @@ class _OpenBlock:
     signature: str = ""
 
 
-class AnthropicEventReader(EventReader):
+class AnthropicEventReader(sdk.EventReader):
     """Converts the events of one answer, which is complete at `message_stop`.
 
     Blocks of other kinds, such as those of tools that run at the provider, are ignored.
@@ -78,60 +53,62 @@ class AnthropicEventReader(EventReader):
         self._input = 0
         self._output = 0
 
-    def read(self, event: "RawMessageStreamEvent") -> Iterator[ProviderEvent]:
+    def read(self, event: "RawMessageStreamEvent") -> Iterator[llm.ProviderEvent]:
         match event.type:
             case "message_start":
                 if event.message.usage:
                     self._store_counts(event.message.usage)
-                    yield Usage(self._input, self._output)
+                    yield llm.Usage(self._input, self._output)
             case "content_block_start":
                 yield from self._start_block(event)
             case "content_block_delta":
                 yield from self._read_delta(self._blocks[event.index], event.delta)
             case "content_block_stop":
                 if signature := self._blocks[event.index].signature:
-                    yield ThinkingPiece(signature=signature)
+                    yield llm.ThinkingPiece(signature=signature)
             case "message_delta":
-                self._reason = optional_text(event.delta.stop_reason) or self._reason
+                self._reason = sdk.optional_text(event.delta.stop_reason) or self._reason
                 if event.usage:
                     self._store_counts(event.usage)
             case "message_stop":
                 self.ended = True
 
-    def end(self) -> Iterator[ProviderEvent]:
+    def end(self) -> Iterator[llm.ProviderEvent]:
         if not self.ended:
             raise unreadable_response()
-        yield Finished(FINISH_REASONS.get(self._reason, self._reason), self._input, self._output)
+        yield llm.Finished(
+            FINISH_REASONS.get(self._reason, self._reason), self._input, self._output
+        )
 
-    def _start_block(self, event: "RawContentBlockStartEvent") -> Iterator[ProviderEvent]:
+    def _start_block(self, event: "RawContentBlockStartEvent") -> Iterator[llm.ProviderEvent]:
         block = self._blocks[event.index] = _OpenBlock()
         match event.content_block.type:
             case "text":
                 yield from _text_pieces(event.content_block.text)
             case "thinking":
-                block.signature = optional_text(event.content_block.signature)
+                block.signature = sdk.optional_text(event.content_block.signature)
                 yield from _thinking_pieces(event.content_block.thinking)
             case "redacted_thinking":
-                yield ThinkingPiece(redacted=optional_text(event.content_block.data))
+                yield llm.ThinkingPiece(redacted=sdk.optional_text(event.content_block.data))
             case "tool_use":
-                call_id = optional_text(event.content_block.id)
+                call_id = sdk.optional_text(event.content_block.id)
                 block.call_id = call_id or f"{self._prefix}_{event.index}"
-                yield CallStarted(block.call_id, required_text(event.content_block.name))
+                yield llm.CallStarted(block.call_id, sdk.required_text(event.content_block.name))
 
     def _read_delta(
         self, block: _OpenBlock, delta: "RawContentBlockDelta"
-    ) -> Iterator[ProviderEvent]:
+    ) -> Iterator[llm.ProviderEvent]:
         match delta.type:
             case "text_delta":
                 yield from _text_pieces(delta.text)
             case "thinking_delta":
                 yield from _thinking_pieces(delta.thinking)
             case "signature_delta":
-                block.signature = optional_text(delta.signature)
+                block.signature = sdk.optional_text(delta.signature)
             case "input_json_delta":
                 # Tools that run at the provider have arguments too, but no id here.
-                if block.call_id and (piece := optional_text(delta.partial_json)):
-                    yield CallArguments(block.call_id, piece)
+                if block.call_id and (piece := sdk.optional_text(delta.partial_json)):
+                    yield llm.CallArguments(block.call_id, piece)
 
     def _store_counts(self, usage: "MessageUsage | MessageDeltaUsage") -> None:
         """Store the counts of the answer so far; cached tokens are input as well."""
@@ -140,25 +117,25 @@ class AnthropicEventReader(EventReader):
             usage.cache_creation_input_tokens,
             usage.cache_read_input_tokens,
         )
-        self._input = sum(map(token_count, read)) or self._input
-        self._output = token_count(usage.output_tokens) or self._output
+        self._input = sum(map(sdk.token_count, read)) or self._input
+        self._output = sdk.token_count(usage.output_tokens) or self._output
 
 
-def _text_pieces(piece: object) -> Iterator[ProviderEvent]:
-    if content := optional_text(piece):
-        yield TextPiece(content)
+def _text_pieces(piece: object) -> Iterator[llm.ProviderEvent]:
+    if content := sdk.optional_text(piece):
+        yield llm.TextPiece(content)
 
 
-def _thinking_pieces(piece: object) -> Iterator[ProviderEvent]:
-    if content := optional_text(piece):
-        yield ThinkingPiece(content)
+def _thinking_pieces(piece: object) -> Iterator[llm.ProviderEvent]:
+    if content := sdk.optional_text(piece):
+        yield llm.ThinkingPiece(content)
 
 
 # The API requires a limit. Thinking counts towards it, so the budget is added.
 MAX_TOKENS = 4_096
 
 
-def request_body(request: ModelRequest) -> dict[str, Any]:
+def request_body(request: llm.ModelRequest) -> dict[str, Any]:
     """Return the JSON body of a request."""
     budget = request.thinking_budget
     fields: dict[str, Any] = {
@@ -183,38 +160,43 @@ def request_body(request: ModelRequest) -> dict[str, Any]:
     return fields
 
 
-def _to_messages(turn: Turn) -> Iterator[tuple[str, str | list[dict[str, Any]]]]:
+def _to_messages(turn: llm.Turn) -> Iterator[tuple[str, str | list[dict[str, Any]]]]:
     match turn:
-        case UserTurn(text):
+        case llm.UserTurn(text):
             yield "user", text
-        case AssistantTurn(parts):
+        case llm.AssistantTurn(parts):
             # The API refuses empty content, but accepts two user messages in a row.
             if blocks := [block for part in parts for block in _to_blocks(part)]:
                 yield "assistant", blocks
-        case ToolResults(results):
+        case llm.ToolResults(results):
             yield "user", [_to_tool_result(result) for result in results]
         case _:
             assert_never(turn)
 
 
-def _to_blocks(part: AssistantPart) -> Iterator[dict[str, Any]]:
+def _to_blocks(part: llm.AssistantPart) -> Iterator[dict[str, Any]]:
     match part:
-        case ThinkingPart(text, signature, redacted):
+        case llm.ThinkingPart(text, signature, redacted):
             # The API refuses thinking without its signature.
             if signature:
                 yield {"type": "thinking", "thinking": text, "signature": signature}
             if redacted:
                 yield {"type": "redacted_thinking", "data": redacted}
-        case TextPart(text):
+        case llm.TextPart(text):
             if text.strip():
                 yield {"type": "text", "text": text}
         case ToolCall(id=call_id, name=name, arguments=arguments):
-            yield {"type": "tool_use", "id": call_id, "name": name, "input": to_object(arguments)}
+            yield {
+                "type": "tool_use",
+                "id": call_id,
+                "name": name,
+                "input": sdk.to_object(arguments),
+            }
         case _:
             assert_never(part)
 
 
-def _to_tool_result(result: ToolOutput) -> dict[str, Any]:
+def _to_tool_result(result: llm.ToolOutput) -> dict[str, Any]:
     return {
         "type": "tool_result",
         "tool_use_id": result.tool_call_id,
@@ -223,7 +205,7 @@ def _to_tool_result(result: ToolOutput) -> dict[str, Any]:
     }
 
 
-def _to_tool(tool: Tool) -> dict[str, Any]:
+def _to_tool(tool: llm.Tool) -> dict[str, Any]:
     return {
         "name": tool.name,
         "description": tool.description,
@@ -231,13 +213,13 @@ def _to_tool(tool: Tool) -> dict[str, Any]:
     }
 
 
-class AnthropicClient(SdkClient):
+class AnthropicClient(sdk.SdkClient):
     """A client for Anthropic's API."""
 
     family = ANTHROPIC
     reader = AnthropicEventReader
 
-    async def _open(self, request: ModelRequest) -> "AsyncStream[RawMessageStreamEvent]":
+    async def _open(self, request: llm.ModelRequest) -> "AsyncStream[RawMessageStreamEvent]":
         from anthropic import AsyncStream
         from anthropic.types import Message, RawMessageStreamEvent
 

@@ -8,13 +8,8 @@ from enum import Enum, auto
 
 import httpx2
 
-from chat_app.errors import (
-    NETWORK_ERROR,
-    RATE_LIMITED,
-    SERVICE_UNAVAILABLE,
-    UNAUTHORIZED,
-    ChatError,
-)
+from chat_app import errors
+from chat_app.errors import ChatError
 from chat_app.values.text import clean
 
 CONNECTION_FAILED = "Connection failed"
@@ -57,7 +52,7 @@ KINDS: Mapping[str, _FailureKind] = {
 
 def unreadable_response() -> ChatError:
     """Return the error of a response that cannot be parsed."""
-    return ChatError(SERVICE_UNAVAILABLE, UNREADABLE)
+    return ChatError(errors.SERVICE_UNAVAILABLE, UNREADABLE)
 
 
 def to_chat_error(error: Exception, *, key: str = "") -> ChatError:
@@ -71,29 +66,29 @@ def to_chat_error(error: Exception, *, key: str = "") -> ChatError:
             return _to_chat_error(kind, cause, key)
     trace = "".join(traceback.format_exception(error))
     logger.error("a model call failed: %s", _redact(key, trace))
-    return ChatError(SERVICE_UNAVAILABLE, _for_display(_text(error), key))
+    return ChatError(errors.SERVICE_UNAVAILABLE, _for_display(_text(error), key))
 
 
 def _to_chat_error(kind: _FailureKind, error: BaseException, key: str) -> ChatError:
     match kind:
         case _FailureKind.NETWORK:
             _log(CONNECTION_FAILED, error, key)
-            return ChatError(NETWORK_ERROR, CONNECTION_FAILED)
+            return ChatError(errors.NETWORK_ERROR, CONNECTION_FAILED)
         case _FailureKind.UNREADABLE:
             _log(UNREADABLE, error, key)
             return unreadable_response()
         case _FailureKind.ERROR_EVENT:
-            return ChatError(SERVICE_UNAVAILABLE, _for_display(_message(error), key))
+            return ChatError(errors.SERVICE_UNAVAILABLE, _for_display(_message(error), key))
         case _FailureKind.HTTP_STATUS:
             message = _message(error)
             match _status(error):
                 case 401:
-                    return ChatError(UNAUTHORIZED, INVALID_KEY)
+                    return ChatError(errors.UNAUTHORIZED, INVALID_KEY)
                 case 400 | 403 if _is_google(error) and _GOOGLE_KEY.search(message):
-                    return ChatError(UNAUTHORIZED, INVALID_KEY)
+                    return ChatError(errors.UNAUTHORIZED, INVALID_KEY)
                 case 429:
-                    return ChatError(RATE_LIMITED, RATE_LIMIT)
-            return ChatError(SERVICE_UNAVAILABLE, _for_display(message, key))
+                    return ChatError(errors.RATE_LIMITED, RATE_LIMIT)
+            return ChatError(errors.SERVICE_UNAVAILABLE, _for_display(message, key))
 
 
 def _log(summary: str, error: BaseException, key: str) -> None:

@@ -11,37 +11,12 @@ from typing import TYPE_CHECKING, Any, assert_never, cast
 
 import httpx2
 
+from chat_app.clients import sdk
 from chat_app.clients.providers import GOOGLE
-from chat_app.clients.sdk import (
-    ChoiceMerger,
-    EventReader,
-    SdkClient,
-    optional_text,
-    required_text,
-    to_object,
-    token_count,
-)
 from chat_app.clients.transports import MAX_SDK_CLIENTS, NO_KEY, http_client
 from chat_app.errors import SERVICE_UNAVAILABLE, ChatError
+from chat_app.values import model_call as llm
 from chat_app.values.events import ToolCall
-from chat_app.values.model_call import (
-    AssistantTurn,
-    CallArguments,
-    CallStarted,
-    Finished,
-    ModelRequest,
-    ProviderEvent,
-    TextPart,
-    TextPiece,
-    ThinkingPart,
-    ThinkingPiece,
-    Tool,
-    ToolOutput,
-    ToolResults,
-    Turn,
-    Usage,
-    UserTurn,
-)
 
 if TYPE_CHECKING:
     from google.genai import Client
@@ -64,21 +39,21 @@ FINISH_REASONS: Mapping[str, str] = {
 }
 
 
-class GoogleEventReader(EventReader):
+class GoogleEventReader(sdk.EventReader):
     """Converts the chunks of one answer, which is complete when all candidates have finished."""
 
     def __init__(self, *, call_prefix: str) -> None:
         self._prefix = call_prefix
-        self._merger = ChoiceMerger()
+        self._merger = sdk.ChoiceMerger()
         self._ids: set[str] = set()
         self._choices_with_calls: set[int] = set()
         self._signature = b""
         self._tokens = (0, 0)
 
-    def read(self, response: "GenerateContentResponse") -> Iterator[ProviderEvent]:
+    def read(self, response: "GenerateContentResponse") -> Iterator[llm.ProviderEvent]:
         if response.usage_metadata:
             self._tokens = _tokens(response.usage_metadata)
-            yield Usage(*self._tokens)
+            yield llm.Usage(*self._tokens)
         feedback = response.prompt_feedback
         if feedback and feedback.block_reason:
             why = feedback.block_reason_message or feedback.block_reason.value
@@ -86,12 +61,12 @@ class GoogleEventReader(EventReader):
         for candidate in response.candidates or ():
             yield from self._candidate(candidate)
 
-    def end(self) -> Iterator[ProviderEvent]:
+    def end(self) -> Iterator[llm.ProviderEvent]:
         rest, reason = self._merger.end()
         yield from rest
-        yield Finished(reason, *self._tokens)
+        yield llm.Finished(reason, *self._tokens)
 
-    def _candidate(self, candidate: "Candidate") -> Iterator[ProviderEvent]:
+    def _candidate(self, candidate: "Candidate") -> Iterator[llm.ProviderEvent]:
         index = candidate.index or 0
         parts = (candidate.content and candidate.content.parts) or ()
         events = [event for part in parts for event in self._part(index, part)]
@@ -103,43 +78,43 @@ class GoogleEventReader(EventReader):
                 reason = "tool_calls"
             yield from self._merger.finish_choice(index, reason)
 
-    def _part(self, candidate: int, part: "Part") -> Iterator[ProviderEvent]:
-        text = optional_text(part.text)
+    def _part(self, candidate: int, part: "Part") -> Iterator[llm.ProviderEvent]:
+        text = sdk.optional_text(part.text)
         if part.thought:
             if text:
-                yield ThinkingPiece(text)
+                yield llm.ThinkingPiece(text)
             yield from self._signature_pieces(part)
             return
         # On a call or a text, it is the signature of the thinking before.
         yield from self._signature_pieces(part)
         if text:
-            yield TextPiece(text)
+            yield llm.TextPiece(text)
         if part.function_call:
             self._choices_with_calls.add(candidate)
             yield from self._call(part.function_call)
 
-    def _signature_pieces(self, part: "Part") -> Iterator[ProviderEvent]:
+    def _signature_pieces(self, part: "Part") -> Iterator[llm.ProviderEvent]:
         """Yield a part's signature, unless it repeats the one before."""
         signature = part.thought_signature or b""
         if signature and signature != self._signature:
             self._signature = signature
-            yield ThinkingPiece(signature=b64encode(signature).decode())
+            yield llm.ThinkingPiece(signature=b64encode(signature).decode())
 
-    def _call(self, call: "FunctionCall") -> Iterator[ProviderEvent]:
-        call_id = optional_text(call.id) or f"{self._prefix}_{len(self._ids)}"
+    def _call(self, call: "FunctionCall") -> Iterator[llm.ProviderEvent]:
+        call_id = sdk.optional_text(call.id) or f"{self._prefix}_{len(self._ids)}"
         self._ids.add(call_id)
-        yield CallStarted(call_id, required_text(call.name))
-        yield CallArguments(call_id, json.dumps(call.args or {}, ensure_ascii=False))
+        yield llm.CallStarted(call_id, sdk.required_text(call.name))
+        yield llm.CallArguments(call_id, json.dumps(call.args or {}, ensure_ascii=False))
 
 
 def _tokens(usage: "GenerateContentResponseUsageMetadata") -> tuple[int, int]:
     """Return input and output tokens; Google counts thinking apart from text."""
-    text_tokens = token_count(usage.candidates_token_count)
-    thinking_tokens = token_count(usage.thoughts_token_count)
-    return token_count(usage.prompt_token_count), text_tokens + thinking_tokens
+    text_tokens = sdk.token_count(usage.candidates_token_count)
+    thinking_tokens = sdk.token_count(usage.thoughts_token_count)
+    return sdk.token_count(usage.prompt_token_count), text_tokens + thinking_tokens
 
 
-def _config(request: ModelRequest) -> dict[str, Any]:
+def _config(request: llm.ModelRequest) -> dict[str, Any]:
     """All that is not the conversation. The SDK may neither run functions nor go on by itself."""
     fields: dict[str, Any] = {
         "automatic_function_calling": {"disable": True},
@@ -163,7 +138,7 @@ def _config(request: ModelRequest) -> dict[str, Any]:
     return fields
 
 
-def _to_contents(request: ModelRequest) -> list[dict[str, Any]]:
+def _to_contents(request: llm.ModelRequest) -> list[dict[str, Any]]:
     return [
         {"role": role, "parts": parts}
         for role, parts in map(_to_content, request.turns)
@@ -171,36 +146,36 @@ def _to_contents(request: ModelRequest) -> list[dict[str, Any]]:
     ]
 
 
-def _to_content(turn: Turn) -> tuple[str, list[dict[str, Any]]]:
+def _to_content(turn: llm.Turn) -> tuple[str, list[dict[str, Any]]]:
     match turn:
-        case UserTurn(text):
+        case llm.UserTurn(text):
             return "user", [{"text": text}]
-        case AssistantTurn():
+        case llm.AssistantTurn():
             return "model", list(_to_parts(turn))
-        case ToolResults(results):
+        case llm.ToolResults(results):
             return "user", [_to_function_response(result) for result in results]
         case _:
             assert_never(turn)
 
 
-def _to_parts(turn: AssistantTurn) -> Iterator[dict[str, Any]]:
+def _to_parts(turn: llm.AssistantTurn) -> Iterator[dict[str, Any]]:
     """Yield a turn's parts. A signature goes with the call or text after its thinking, else with
     an empty text. Thinking without a signature is left out."""
     signature: dict[str, bytes] = {}
     for part in turn.parts:
         match part:
-            case ThinkingPart(text, signature_text):
+            case llm.ThinkingPart(text, signature_text):
                 if signature_text and (data := _decode_signature(signature_text)):
                     yield from _empty_text(signature)
                     signature = {"thought_signature": data}
                     if text:
                         yield {"text": text, "thought": True}
-            case TextPart(text):
+            case llm.TextPart(text):
                 if text:
                     yield {"text": text, **signature}
                     signature = {}
             case ToolCall(id=call_id, name=name, arguments=arguments):
-                function = {"id": call_id, "name": name, "args": to_object(arguments)}
+                function = {"id": call_id, "name": name, "args": sdk.to_object(arguments)}
                 yield {"function_call": function, **signature}
                 signature = {}
             case _:
@@ -220,19 +195,15 @@ def _decode_signature(signature_text: str) -> bytes:
         return b""
 
 
-def _to_function_response(result: ToolOutput) -> dict[str, Any]:
+def _to_function_response(result: llm.ToolOutput) -> dict[str, Any]:
     key = "error" if result.is_error else "output"
     response = {key: result.content}
     return {
-        "function_response": {
-            "id": result.tool_call_id,
-            "name": result.name,
-            "response": response,
-        }
+        "function_response": {"id": result.tool_call_id, "name": result.name, "response": response}
     }
 
 
-def _to_function(tool: Tool) -> dict[str, Any]:
+def _to_function(tool: llm.Tool) -> dict[str, Any]:
     return {
         "name": tool.name,
         "description": tool.description,
@@ -243,14 +214,14 @@ def _to_function(tool: Tool) -> dict[str, Any]:
 VERSION = "v1beta"
 
 
-class GoogleClient(SdkClient):
+class GoogleClient(sdk.SdkClient):
     """A client for Google's Gemini API."""
 
     family = GOOGLE
     reader = GoogleEventReader
 
     async def _open(
-        self, request: ModelRequest
+        self, request: llm.ModelRequest
     ) -> "aclosing[AsyncGenerator[GenerateContentResponse, None]]":
         from google.genai.types import GenerateContentConfig
 

@@ -16,13 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from chat_app.prompt.length import (
-    cut_middle,
-    cut_results,
-    estimate,
-    shorten_results,
-    texts_of,
-)
+from chat_app.prompt.length import cut_middle, cut_results, estimate, shorten_results, texts_of
 from chat_app.prompt.messages import PromptMessage, turns_of
 from chat_app.prompt.summaries import SummaryTask, transcript
 from chat_app.values.model_call import Tool, ToolResults, Turn, UserTurn

@@ -8,16 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
+from chat_app.values import model_call as llm
 from chat_app.values.events import ToolCall
-from chat_app.values.model_call import (
-    AssistantTurn,
-    TextPart,
-    ThinkingPart,
-    Tool,
-    ToolResults,
-    Turn,
-    UserTurn,
-)
 
 CUT_MARK: Final = "[… {:,} characters left out …]"
 CHARACTERS_PER_TOKEN: Final = 4
@@ -27,7 +19,9 @@ def estimate(texts: Iterable[str]) -> int:
     return -(-sum(map(len, texts)) // CHARACTERS_PER_TOKEN)
 
 
-def texts_of(system_prompt: str, tools: Iterable[Tool], turns: Iterable[Turn]) -> Iterator[str]:
+def texts_of(
+    system_prompt: str, tools: Iterable[llm.Tool], turns: Iterable[llm.Turn]
+) -> Iterator[str]:
     """Yield all texts of a prompt that count as tokens."""
     yield system_prompt
     for tool in tools:
@@ -38,16 +32,16 @@ def texts_of(system_prompt: str, tools: Iterable[Tool], turns: Iterable[Turn]) -
         yield from _texts_of_turn(turn)
 
 
-def _texts_of_turn(turn: Turn) -> Iterator[str]:
+def _texts_of_turn(turn: llm.Turn) -> Iterator[str]:
     match turn:
-        case UserTurn(text):
+        case llm.UserTurn(text):
             yield text
-        case ToolResults(results):
+        case llm.ToolResults(results):
             yield from (result.content for result in results)
-        case AssistantTurn(parts):
+        case llm.AssistantTurn(parts):
             for part in parts:
                 match part:
-                    case TextPart(text) | ThinkingPart(text):
+                    case llm.TextPart(text) | llm.ThinkingPart(text):
                         yield text
                     case ToolCall(name=name, arguments=arguments):
                         yield name
@@ -57,19 +51,19 @@ def _texts_of_turn(turn: Turn) -> Iterator[str]:
 class PromptMeasure(Protocol):
     """Measures a prompt with these turns."""
 
-    def tokens(self, turns: Sequence[Turn]) -> int: ...
+    def tokens(self, turns: Sequence[llm.Turn]) -> int: ...
 
-    def characters(self, turns: Sequence[Turn]) -> int: ...
+    def characters(self, turns: Sequence[llm.Turn]) -> int: ...
 
 
 def shorten_results(
-    turns: Sequence[Turn],
+    turns: Sequence[llm.Turn],
     measure: PromptMeasure,
     *,
     max_tokens: int,
     min_characters: int,
     among: slice = slice(None),
-) -> tuple[Turn, ...]:
+) -> tuple[llm.Turn, ...]:
     """Return the turns with the longest results cut until the prompt has at most `max_tokens`.
 
     No result is cut below `min_characters`; only results in the slice `among` are cut.
@@ -78,7 +72,7 @@ def shorten_results(
     lengths = [
         len(result.content)
         for turn in turns[among]
-        if isinstance(turn, ToolResults)
+        if isinstance(turn, llm.ToolResults)
         for result in turn.results
     ]
     room, length = sum(lengths), max(lengths, default=0)
@@ -93,8 +87,8 @@ def shorten_results(
 
 
 def cut_results(
-    turns: Sequence[Turn], length: int, *, among: slice = slice(None)
-) -> tuple[Turn, ...]:
+    turns: Sequence[llm.Turn], length: int, *, among: slice = slice(None)
+) -> tuple[llm.Turn, ...]:
     """Return the turns with results in the slice `among` cut to `length` characters."""
     shortened = list(turns)
     shortened[among] = [_cut_results(turn, length) for turn in shortened[among]]
@@ -119,12 +113,12 @@ def cut_middle(text: str, length: int, mark: str) -> str:
     return _replace_middle(mark, text, room=length - len(mark))
 
 
-def _cut_results(turn: Turn, length: int) -> Turn:
-    if not isinstance(turn, ToolResults):
+def _cut_results(turn: llm.Turn, length: int) -> llm.Turn:
+    if not isinstance(turn, llm.ToolResults):
         return turn
     if all(len(result.content) <= length for result in turn.results):
         return turn
-    return ToolResults(
+    return llm.ToolResults(
         tuple(
             replace(result, content=_cut_with_mark(result.content, length))
             for result in turn.results

@@ -16,16 +16,8 @@ from chat_app.runs.prompt import RunPrompt, prompt_events
 from chat_app.runs.tool_calls import ToolCalls, find_final_report, is_report, replace_report_calls
 from chat_app.stream import StreamPipeline
 from chat_app.tools.toolbox import toolbox
+from chat_app.values import model_call as llm
 from chat_app.values.events import RunEvent, StreamEvent
-from chat_app.values.model_call import (
-    AssistantTurn,
-    Finished,
-    LlmClient,
-    TextPiece,
-    Tool,
-    ToolResults,
-    Turn,
-)
 from traces_app.models import ModelCall
 from traces_app.reports import REPORT_TOOL, FinalReport
 
@@ -63,7 +55,7 @@ class AnswerGenerator:
         yield from self.calls.unrecorded_rows()
         yield from self.tools.remaining_events()
 
-    async def _events(self, client: LlmClient) -> AsyncGenerator[AnswerEvent, None]:
+    async def _events(self, client: llm.LlmClient) -> AsyncGenerator[AnswerEvent, None]:
         tools = await toolbox().available(self._profile.mcp_servers)
         async with aclosing(
             prompt_events(self._opened, tools=tools, calls=self.calls)
@@ -79,9 +71,9 @@ class AnswerGenerator:
                 yield event
 
     async def _rounds(
-        self, client: LlmClient, plan: ContextPlan, *, tools: Sequence[Tool]
+        self, client: llm.LlmClient, plan: ContextPlan, *, tools: Sequence[llm.Tool]
     ) -> AsyncGenerator[AnswerEvent, None]:
-        new_turns: tuple[Turn, ...] = ()
+        new_turns: tuple[llm.Turn, ...] = ()
         for rounds_left in reversed(range(settings.CHAT_MAX_ROUNDS)):
             request = build_request(self._profile, plan.turns_with(new_turns), tools=tools)
             call = self.calls.begin(request, pipeline=self.pipeline)
@@ -106,7 +98,7 @@ class AnswerGenerator:
             self.rounds.append(to_stored_round(parts, results))
             if report is not None or not call.round.calls:
                 return
-            new_turns = (*new_turns, AssistantTurn(parts), ToolResults(results))
+            new_turns = (*new_turns, llm.AssistantTurn(parts), llm.ToolResults(results))
         raise ChatError(
             SERVICE_UNAVAILABLE,
             f"The model did not finish within {settings.CHAT_MAX_ROUNDS} rounds (CHAT_MAX_ROUNDS)",
@@ -114,5 +106,5 @@ class AnswerGenerator:
 
     def _report_events(self, report: FinalReport) -> Iterator[StreamEvent]:
         """Yield a report as if the model had written its text in one more round."""
-        for event in (TextPiece(report.report_content), Finished("stop")):
+        for event in (llm.TextPiece(report.report_content), llm.Finished("stop")):
             yield from self.pipeline.feed(event)

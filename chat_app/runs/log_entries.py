@@ -7,15 +7,7 @@ from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from chat_app.errors import STATUSES
-from chat_app.values.events import (
-    Error,
-    RunEvent,
-    TextDelta,
-    ThinkingDelta,
-    ToolEnded,
-    ToolResult,
-    ToolStarted,
-)
+from chat_app.values import events as run_events
 from chat_app.values.text import join_surrogates
 
 MAX_OUTPUT_CHARS: Final = 16_384
@@ -25,24 +17,24 @@ _MAX_DEPTH: Final = 64
 Entry: TypeAlias = tuple[str, dict[str, Any]]
 
 
-def entry_of(event: RunEvent, conversation_id: UUID) -> Entry | None:
+def entry_of(event: run_events.RunEvent, conversation_id: UUID) -> Entry | None:
     """Return the log entry of an event, or None if it is not logged.
 
     Pieces of a tool call are not logged, only its start once it is complete.
     """
     match event:
-        case TextDelta(content):
+        case run_events.TextDelta(content):
             return "chunk", {"content": content, "conversation_id": str(conversation_id)}
-        case ThinkingDelta(content):
+        case run_events.ThinkingDelta(content):
             return "thinking", {"content": content, "conversation_id": str(conversation_id)}
-        case ToolStarted(call, at):
+        case run_events.ToolStarted(call, at):
             return "tool_start", {
                 "tool_call_id": call.id,
                 "tool_name": call.name,
                 "tool_args": display_arguments(call.arguments),
                 "timestamp": timestamp(at),
             }
-        case ToolResult(call_id, result, is_error, code):
+        case run_events.ToolResult(call_id, result, is_error, code):
             return "tool_output", {
                 "tool_call_id": call_id,
                 "output": result[:MAX_OUTPUT_CHARS],
@@ -51,7 +43,7 @@ def entry_of(event: RunEvent, conversation_id: UUID) -> Entry | None:
                 "is_error": is_error,
                 "code": code,
             }
-        case ToolEnded(call_id, status, duration_ms):
+        case run_events.ToolEnded(call_id, status, duration_ms):
             return "tool_end", {
                 "tool_call_id": call_id,
                 "status": status,
@@ -69,12 +61,8 @@ def started(conversation_id: UUID, trace_id: UUID, *, message_id: UUID) -> Entry
     }
 
 
-def error(event: Error) -> Entry:
-    return "error", {
-        "status": STATUSES[event.code],
-        "message": event.message,
-        "code": event.code,
-    }
+def error(event: run_events.Error) -> Entry:
+    return "error", {"status": STATUSES[event.code], "message": event.message, "code": event.code}
 
 
 def done(

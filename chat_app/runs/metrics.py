@@ -11,16 +11,10 @@ from chat_app.clients.providers import PROVIDERS
 CUSTOM = "custom"
 
 _started = Counter(
-    "mockllm_chat_runs_started",
-    "Answers that were begun.",
-    ("provider",),
-    registry=None,
+    "mockllm_chat_runs_started", "Answers that were begun.", ("provider",), registry=None
 )
 _ended = Counter(
-    "mockllm_chat_runs_ended",
-    "Answers that have ended.",
-    ("provider", "status"),
-    registry=None,
+    "mockllm_chat_runs_ended", "Answers that have ended.", ("provider", "status"), registry=None
 )
 _live = Gauge("mockllm_chat_runs_live", "Answers that are being given.", registry=None)
 _first_token = Histogram(
@@ -37,14 +31,7 @@ _tool_calls = Counter(
 STREAMS_OPEN = Gauge(
     "mockllm_chat_streams_open", "Event streams that clients of the chat follow.", registry=None
 )
-METRICS: Sequence[Collector] = (
-    _started,
-    _ended,
-    _live,
-    _first_token,
-    _tool_calls,
-    STREAMS_OPEN,
-)
+METRICS: Sequence[Collector] = (_started, _ended, _live, _first_token, _tool_calls, STREAMS_OPEN)
 
 
 def run_started(provider_id: str) -> None:

@@ -10,19 +10,9 @@ from uuid import UUID, uuid4
 
 from django.conf import settings
 
-from chat_app.runs import log_entries
+from chat_app.runs import endings, log_entries
 from chat_app.runs.accept import OpenedRun
 from chat_app.runs.answer import AnswerEvent, AnswerGenerator
-from chat_app.runs.endings import (
-    DELETED,
-    ENDED_BY_PROCESS,
-    UNRECORDED,
-    RunEnd,
-    StopReason,
-    choose_end,
-    failed_end,
-    trace_columns,
-)
 from chat_app.runs.prompt import store_summary
 from chat_app.runs.store import StoredAnswer, store_answer
 from chat_app.values.events import RunEvent
@@ -68,7 +58,7 @@ class ChatRun:
         self._opened = opened
         self._recorder = recorder
         self._wait_for_turn = wait_for_turn
-        self._stop_reason: StopReason | None = None
+        self._stop_reason: endings.StopReason | None = None
         self._stop_requested = asyncio.Event()
         self._closed = False
         self._pending: PendingRecords | None = None
@@ -77,10 +67,10 @@ class ChatRun:
         self._task = asyncio.create_task(self._read_answer())
         call_later = call_later or asyncio.get_running_loop().call_later
         self._time_limit = call_later(
-            settings.CHAT_RUN_SECONDS, partial(self.stop, StopReason.OUT_OF_TIME)
+            settings.CHAT_RUN_SECONDS, partial(self.stop, endings.StopReason.OUT_OF_TIME)
         )
 
-    def stop(self, reason: StopReason) -> None:
+    def stop(self, reason: endings.StopReason) -> None:
         """Stop the answer, unless it is being stored; the first reason counts."""
         if self._stop_reason is None and self._pending is None:
             self._stop_reason = reason
@@ -97,9 +87,9 @@ class ChatRun:
             self._record(event)
         self._closed = True
         self._pending = await self._recorder.take_pending(self.id)
-        if self._stop_reason is StopReason.LOST:
+        if self._stop_reason is endings.StopReason.LOST:
             return await self._publish_stored_end()
-        return await self._end(choose_end(self._stop_reason, self._task_error()))
+        return await self._end(endings.choose_end(self._stop_reason, self._task_error()))
 
     def abandon(self) -> None:
         """End the log if the run broke, so that no follower waits forever."""
@@ -107,7 +97,9 @@ class ChatRun:
         self._time_limit.cancel()
         self._task.cancel()
         if not self.log.ended:
-            self._publish(ENDED_BY_PROCESS, self._terminal_event(ENDED_BY_PROCESS, None))
+            self._publish(
+                endings.ENDED_BY_PROCESS, self._terminal_event(endings.ENDED_BY_PROCESS, None)
+            )
 
     async def _wait_for_answer(self) -> None:
         stop_requested = asyncio.create_task(self._stop_requested.wait())
@@ -144,7 +136,7 @@ class ChatRun:
         self.log.publish(logged, event)
         self._recorder.record(self.id, logged)
 
-    async def _end(self, end: RunEnd) -> Status:
+    async def _end(self, end: endings.RunEnd) -> Status:
         """Store the end, with retries; a completed run that cannot be stored becomes a failed one.
 
         If nothing can be stored, the process that finds the lease expired ends the run.
@@ -156,21 +148,23 @@ class ChatRun:
             except Exception:
                 log.exception("the end of run %s could not be stored", self.id)
             if end.status == Status.COMPLETED:
-                end = UNRECORDED
+                end = endings.UNRECORDED
         try:
             # Without the answer, in case the database refuses that.
-            return await self._store_end(UNRECORDED, with_answer=False)
+            return await self._store_end(endings.UNRECORDED, with_answer=False)
         except Exception:
             log.exception("run %s: its end is not stored", self.id)
-        return self._publish(ENDED_BY_PROCESS, self._terminal_event(ENDED_BY_PROCESS, None))
+        return self._publish(
+            endings.ENDED_BY_PROCESS, self._terminal_event(endings.ENDED_BY_PROCESS, None)
+        )
 
-    async def _store_end(self, end: RunEnd, *, with_answer: bool = True) -> Status:
+    async def _store_end(self, end: endings.RunEnd, *, with_answer: bool = True) -> Status:
         answer = self._stored_answer(end)
         stores_answer = with_answer and not (end.error and answer.is_empty)
         message_id = uuid4() if stores_answer else None
         calls = self._generator.calls.rows
         ending = RunEnding(
-            trace_columns(end, calls, tool_calls=len(self._generator.tools.rows))
+            endings.trace_columns(end, calls, tool_calls=len(self._generator.tools.rows))
             | {"message_id": message_id},
             self._terminal_event(end, message_id),
             partial(self._store_related_rows, end, answer, message_id=message_id),
@@ -180,7 +174,7 @@ class ChatRun:
         return await self._publish_stored_end()
 
     def _store_related_rows(
-        self, end: RunEnd, answer: StoredAnswer, *, message_id: UUID | None
+        self, end: endings.RunEnd, answer: StoredAnswer, *, message_id: UUID | None
     ) -> None:
         """Store the answer and the summary; called in the database thread."""
         if message_id is not None:
@@ -191,18 +185,22 @@ class ChatRun:
 
     async def _publish_stored_end(self) -> Status:
         """Publish the end that another process stored."""
-        end = DELETED
+        end = endings.DELETED
         try:
             trace = await in_database(Trace.objects.filter(pk=self.id).first)
         except Exception:
             log.exception("run %s: its end could not be read", self.id)
-            end = ENDED_BY_PROCESS
+            end = endings.ENDED_BY_PROCESS
         else:
             if trace is not None:
-                end = failed_end(trace.code, trace.error) if trace.code else ENDED_BY_PROCESS
+                end = (
+                    endings.failed_end(trace.code, trace.error)
+                    if trace.code
+                    else endings.ENDED_BY_PROCESS
+                )
         return self._publish(end, self._terminal_event(end, None))
 
-    def _terminal_event(self, end: RunEnd, message_id: UUID | None) -> LoggedEvent:
+    def _terminal_event(self, end: endings.RunEnd, message_id: UUID | None) -> LoggedEvent:
         if end.error is not None:
             return self.log.next_event(*log_entries.error(end.error))
         assert message_id is not None
@@ -215,13 +213,13 @@ class ChatRun:
             )
         )
 
-    def _publish(self, end: RunEnd, event: LoggedEvent) -> Status:
+    def _publish(self, end: endings.RunEnd, event: LoggedEvent) -> Status:
         # The end is stored: followers read the rows from now on.
         unregister_log(self.id)
         self.log.publish(event, end.error or self._generator.pipeline.complete())
         return end.status
 
-    def _stored_answer(self, end: RunEnd) -> StoredAnswer:
+    def _stored_answer(self, end: endings.RunEnd) -> StoredAnswer:
         complete = self._generator.pipeline.complete()
         return StoredAnswer(
             conversation_id=self._opened.conversation_id,
