@@ -46,10 +46,8 @@ class StreamHandle:
     _log: RunLog[run_events.RunEvent] | None = field(default=None, repr=False, compare=False)
 
     def events(self) -> AsyncIterator[run_events.StreamEvent]:
-        """Yield the run's events from the first to the last, which is Complete or Error.
-
-        If another call started the run, results of tools may be cut, as in the log.
-        """
+        """Yield the run's events from the first to the last, which is Complete or Error. If another
+        call started the run, results of tools may be cut, as in the log."""
         return _stream_events(self.logged()) if self._log is None else _public_events(self._log)
 
     def logged(self) -> AsyncGenerator[LoggedEvent, None]:

@@ -72,10 +72,8 @@ class Trace(models.Model):
 
 
 class TraceEvent(models.Model):
-    """One event of a run, as its stream sends it; `seq` counts from 1.
-
-    `payload` is requirement 004's event without its `type`.
-    """
+    """One event of a run, as its stream sends it; `seq` counts from 1. `payload` is requirement
+    004's event without its `type`."""
 
     trace = models.ForeignKey(Trace, on_delete=models.CASCADE, related_name="events")
     seq = models.PositiveIntegerField()

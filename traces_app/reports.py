@@ -17,10 +17,8 @@ _DEPTH: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class FinalReport:
-    """A final report; its fields are the arguments of the call.
-
-    `report_content` is its text: the argument, or else `content_json` or `messages` as JSON.
-    """
+    """A final report; its fields are the arguments of the call. `report_content` is its text: the
+    argument, or else `content_json` or `messages` as JSON."""
 
     status: str
     report_format: str | None
@@ -72,10 +70,8 @@ def _content(fields: Mapping[str, Any]) -> str | None:
 
 
 def _load_storable(text: str) -> Any:
-    """Parse JSON and drop lone surrogates, which UTF-8 cannot encode.
-
-    Raises ValueError for NaN and for data deeper than _DEPTH.
-    """
+    """Parse JSON and drop lone surrogates, which UTF-8 cannot encode. Raises ValueError for NaN and
+    for data deeper than _DEPTH."""
     value = json.loads(text)
     _check_depth(value, _DEPTH)
     written = json.dumps(value, ensure_ascii=False, allow_nan=False)

@@ -30,10 +30,8 @@ class CannotReplay(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RecordedRun:
-    """One recorded run and the model calls that answered its message, in order.
-
-    `results` are the tools' results by call id: `{"text", "is_error", "code", "status", "ms"}`.
-    """
+    """One recorded run and the model calls that answered its message, in order. `results` are the
+    tools' results by call id: `{"text", "is_error", "code", "status", "ms"}`."""
 
     trace: Trace
     calls: Sequence[ModelCall]

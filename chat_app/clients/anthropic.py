@@ -41,10 +41,8 @@ class _OpenBlock:
 
 
 class AnthropicEventReader(sdk.EventReader):
-    """Converts the events of one answer, which is complete at `message_stop`.
-
-    Blocks of other kinds, such as those of tools that run at the provider, are ignored.
-    """
+    """Converts the events of one answer, which is complete at `message_stop`. Blocks of other
+    kinds, such as those of tools that run at the provider, are ignored."""
 
     def __init__(self, *, call_prefix: str) -> None:
         self._prefix = call_prefix
@@ -65,7 +63,7 @@ class AnthropicEventReader(sdk.EventReader):
                 yield from self._read_delta(self._blocks[event.index], event.delta)
             case "content_block_stop":
                 if signature := self._blocks[event.index].signature:
-                    yield llm.ThinkingPiece(signature=signature)
+                    yield llm.ThinkingPart(signature=signature)
             case "message_delta":
                 self._reason = sdk.optional_text(event.delta.stop_reason) or self._reason
                 if event.usage:
@@ -84,12 +82,12 @@ class AnthropicEventReader(sdk.EventReader):
         block = self._blocks[event.index] = _OpenBlock()
         match event.content_block.type:
             case "text":
-                yield from _text_pieces(event.content_block.text)
+                yield from _pieces(llm.TextPart, event.content_block.text)
             case "thinking":
                 block.signature = sdk.optional_text(event.content_block.signature)
-                yield from _thinking_pieces(event.content_block.thinking)
+                yield from _pieces(llm.ThinkingPart, event.content_block.thinking)
             case "redacted_thinking":
-                yield llm.ThinkingPiece(redacted=sdk.optional_text(event.content_block.data))
+                yield llm.ThinkingPart(redacted=sdk.optional_text(event.content_block.data))
             case "tool_use":
                 call_id = sdk.optional_text(event.content_block.id)
                 block.call_id = call_id or f"{self._prefix}_{event.index}"
@@ -100,9 +98,9 @@ class AnthropicEventReader(sdk.EventReader):
     ) -> Iterator[llm.ProviderEvent]:
         match delta.type:
             case "text_delta":
-                yield from _text_pieces(delta.text)
+                yield from _pieces(llm.TextPart, delta.text)
             case "thinking_delta":
-                yield from _thinking_pieces(delta.thinking)
+                yield from _pieces(llm.ThinkingPart, delta.thinking)
             case "signature_delta":
                 block.signature = sdk.optional_text(delta.signature)
             case "input_json_delta":
@@ -121,14 +119,11 @@ class AnthropicEventReader(sdk.EventReader):
         self._output = sdk.token_count(usage.output_tokens) or self._output
 
 
-def _text_pieces(piece: object) -> Iterator[llm.ProviderEvent]:
-    if content := sdk.optional_text(piece):
-        yield llm.TextPiece(content)
-
-
-def _thinking_pieces(piece: object) -> Iterator[llm.ProviderEvent]:
-    if content := sdk.optional_text(piece):
-        yield llm.ThinkingPiece(content)
+def _pieces(
+    kind: type[llm.TextPart | llm.ThinkingPart], text: object
+) -> Iterator[llm.ProviderEvent]:
+    if content := sdk.optional_text(text):
+        yield kind(content)
 
 
 # The API requires a limit. Thinking counts towards it, so the budget is added.
@@ -138,26 +133,21 @@ MAX_TOKENS = 4_096
 def request_body(request: llm.ModelRequest) -> dict[str, Any]:
     """Return the JSON body of a request."""
     budget = request.thinking_budget
-    fields: dict[str, Any] = {
-        "model": request.model,
-        "max_tokens": request.max_tokens or MAX_TOKENS + (budget or 0),
-        "messages": [
-            {"role": role, "content": content}
-            for turn in request.turns
-            for role, content in _to_messages(turn)
-        ],
-        "stream": True,
-    }
-    if request.system_prompt:
-        fields["system"] = request.system_prompt
-    if budget is not None:
-        fields["thinking"] = {"type": "enabled", "budget_tokens": budget}
-    elif request.temperature is not None:
-        # With thinking, the API accepts its default temperature only.
-        fields["temperature"] = request.temperature
-    if request.tools:
-        fields["tools"] = [_to_tool(tool) for tool in request.tools]
-    return fields
+    messages = [message for turn in request.turns for message in _to_messages(turn)]
+    thinking = {"type": "enabled", "budget_tokens": budget}
+    return sdk.without_unset(
+        {
+            "model": request.model,
+            "max_tokens": request.max_tokens or MAX_TOKENS + (budget or 0),
+            "messages": [{"role": role, "content": content} for role, content in messages],
+            "stream": True,
+            "system": request.system_prompt or None,
+            "thinking": None if budget is None else thinking,
+            # With thinking, the API accepts its default temperature only.
+            "temperature": request.temperature if budget is None else None,
+            "tools": [_to_tool(tool) for tool in request.tools] or None,
+        }
+    )
 
 
 def _to_messages(turn: llm.Turn) -> Iterator[tuple[str, str | list[dict[str, Any]]]]:

@@ -82,13 +82,13 @@ class GoogleEventReader(sdk.EventReader):
         text = sdk.optional_text(part.text)
         if part.thought:
             if text:
-                yield llm.ThinkingPiece(text)
+                yield llm.ThinkingPart(text)
             yield from self._signature_pieces(part)
             return
         # On a call or a text, it is the signature of the thinking before.
         yield from self._signature_pieces(part)
         if text:
-            yield llm.TextPiece(text)
+            yield llm.TextPart(text)
         if part.function_call:
             self._choices_with_calls.add(candidate)
             yield from self._call(part.function_call)
@@ -98,7 +98,7 @@ class GoogleEventReader(sdk.EventReader):
         signature = part.thought_signature or b""
         if signature and signature != self._signature:
             self._signature = signature
-            yield llm.ThinkingPiece(signature=b64encode(signature).decode())
+            yield llm.ThinkingPart(signature=b64encode(signature).decode())
 
     def _call(self, call: "FunctionCall") -> Iterator[llm.ProviderEvent]:
         call_id = sdk.optional_text(call.id) or f"{self._prefix}_{len(self._ids)}"
@@ -116,26 +116,19 @@ def _tokens(usage: "GenerateContentResponseUsageMetadata") -> tuple[int, int]:
 
 def _config(request: llm.ModelRequest) -> dict[str, Any]:
     """All that is not the conversation. The SDK may neither run functions nor go on by itself."""
-    fields: dict[str, Any] = {
-        "automatic_function_calling": {"disable": True},
-        "automatic_continuation": False,
-    }
-    if request.system_prompt:
-        fields["system_instruction"] = request.system_prompt
-    if request.temperature is not None:
-        fields["temperature"] = request.temperature
-    if request.max_tokens is not None:
-        fields["max_output_tokens"] = request.max_tokens
-    if request.thinking_budget is not None:
-        fields["thinking_config"] = {
-            "thinking_budget": request.thinking_budget,
-            "include_thoughts": True,
+    budget, functions = request.thinking_budget, [_to_function(tool) for tool in request.tools]
+    thinking = {"thinking_budget": budget, "include_thoughts": True}
+    return sdk.without_unset(
+        {
+            "automatic_function_calling": {"disable": True},
+            "automatic_continuation": False,
+            "system_instruction": request.system_prompt or None,
+            "temperature": request.temperature,
+            "max_output_tokens": request.max_tokens,
+            "thinking_config": None if budget is None else thinking,
+            "tools": [{"function_declarations": functions}] if functions else None,
         }
-    if request.tools:
-        fields["tools"] = [
-            {"function_declarations": [_to_function(tool) for tool in request.tools]}
-        ]
-    return fields
+    )
 
 
 def _to_contents(request: llm.ModelRequest) -> list[dict[str, Any]]:

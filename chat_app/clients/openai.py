@@ -38,9 +38,7 @@ class _OpenCall:
 
 class OpenAIEventReader(sdk.EventReader):
     """Converts the chunks of one answer, which is complete when all choices have finish reasons.
-
-    `[DONE]` adds nothing to that, and the SDK does not show it.
-    """
+    `[DONE]` adds nothing to that, and the SDK does not show it."""
 
     def __init__(self, *, call_prefix: str) -> None:
         self._prefix = call_prefix
@@ -78,10 +76,10 @@ class OpenAIEventReader(sdk.EventReader):
         if thinking := next(
             (value for key in _THINKING if (value := sdk.optional_text(extra.get(key)))), ""
         ):
-            yield llm.ThinkingPiece(thinking)
+            yield llm.ThinkingPart(thinking)
         for content in (sdk.optional_text(delta.content), sdk.optional_text(delta.refusal)):
             if content:
-                yield llm.TextPiece(content)
+                yield llm.TextPart(content)
         for piece in delta.tool_calls or ():
             if piece.function:
                 yield from self._piece(self._call(choice, piece), piece.function)
@@ -120,22 +118,20 @@ _MAX_EFFORT = "high"
 
 def request_body(request: llm.ModelRequest, *, is_openai: bool) -> dict[str, Any]:
     """Return the body of a request, with the provider's defaults left out."""
-    fields: dict[str, Any] = {
-        "model": request.model,
-        "messages": list(_to_messages(request)),
-        "stream": True,
-        "stream_options": {"include_usage": True},
-    }
-    if request.temperature is not None:
-        fields["temperature"] = request.temperature
-    if request.max_tokens is not None:
-        # Reasoning models refuse the older name; other servers may not know the newer one.
-        fields["max_completion_tokens" if is_openai else "max_tokens"] = request.max_tokens
-    if request.thinking_budget is not None:
-        fields["reasoning_effort"] = reasoning_effort(request.thinking_budget)
-    if request.tools:
-        fields["tools"] = [_to_tool(tool) for tool in request.tools]
-    return fields
+    budget = request.thinking_budget
+    return sdk.without_unset(
+        {
+            "model": request.model,
+            "messages": list(_to_messages(request)),
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            "temperature": request.temperature,
+            # Reasoning models refuse the older name; other servers may not know the newer one.
+            "max_completion_tokens" if is_openai else "max_tokens": request.max_tokens,
+            "reasoning_effort": None if budget is None else reasoning_effort(budget),
+            "tools": [_to_tool(tool) for tool in request.tools] or None,
+        }
+    )
 
 
 def reasoning_effort(budget: int) -> str:

@@ -25,11 +25,8 @@ _KEY = re.compile(r"[!-~]+")
 
 
 def get_client(profile: ModelProfile, *, session: str) -> LlmClient:
-    """Return the client for the profile's provider. Does no I/O.
-
-    `session` is that of calls to the mock. Raises ChatError if the endpoint, the key or the SDK is
-    missing.
-    """
+    """Return the client for the profile's provider. Does no I/O. `session` is that of calls to the
+    mock. Raises ChatError if the endpoint, the key or the SDK is missing."""
     provider_id, base_url = profile.provider_id.strip(), profile.base_url.strip()
     if not provider_id:
         raise ChatError(VALIDATION_ERROR, "Provider is required", field="provider_id")

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing, contextmanager, suppress
 from typing import Any, ClassVar, NoReturn
 
@@ -12,6 +12,11 @@ from chat_app.clients.providers import ApiFamily
 from chat_app.clients.transports import Route
 from chat_app.values.model_call import ModelRequest, ProviderEvent
 from mockllm_site.kit.imports import import_in_thread
+
+
+def without_unset(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a request without those that are None."""
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def to_object(text: str) -> dict[str, Any]:
@@ -97,9 +102,7 @@ class ChoiceMerger:
 
     def end(self) -> tuple[list[ProviderEvent], str]:
         """Return the waiting events and the finish reason: `tool_calls` if any choice has some.
-
-        Raises ChatError if a choice has no finish reason, or if there was no choice.
-        """
+        Raises ChatError if a choice has no finish reason, or if there was no choice."""
         if not self._reasons or self._waiting.keys() - self._reasons.keys():
             raise unreadable_response()
         rest = [event for index in sorted(self._waiting) for event in self._release(index)]
@@ -121,9 +124,7 @@ _CLOSING_SECONDS = 0.5
 
 class EventReader(ABC):
     """Converts the provider's events of one answer; `ended` is true after its terminal event.
-
-    `call_prefix` begins the ids of tool calls for which the provider sends none.
-    """
+    `call_prefix` begins the ids of tool calls for which the provider sends none."""
 
     ended = False
 

@@ -131,10 +131,8 @@ def is_listed(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The way of a profile's calls to its provider.
-
-    `headers` are sent with each call; `key` is the secret among them, to be redacted from errors.
-    """
+    """The way of a profile's calls to its provider. `headers` are sent with each call; `key` is the
+    secret among them, to be redacted from errors."""
 
     base_url: str
     transport: httpx2.AsyncBaseTransport
@@ -207,9 +205,7 @@ class _RoutingTransport(httpx2.AsyncBaseTransport):
 @cache
 def http_client() -> httpx2.AsyncClient:
     """Return the HTTP client of all calls, without connections or cookies; routes have those.
-
-    Clients of SDKs are cached with it, because creating one costs a third of a call.
-    """
+    Clients of SDKs are cached with it, because creating one costs a third of a call."""
     cookies = CookieJar(DefaultCookiePolicy(allowed_domains=()))
     return httpx2.AsyncClient(
         transport=_RoutingTransport(), trust_env=False, follow_redirects=False, cookies=cookies

@@ -6,7 +6,7 @@ Results lose their middles, no more than necessary; stored results stay whole.
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Final, Protocol
+from typing import Final
 
 from chat_app.values import model_call as llm
 from chat_app.values.events import ToolCall
@@ -46,44 +46,6 @@ def _texts_of_turn(turn: llm.Turn) -> Iterator[str]:
                     case ToolCall(name=name, arguments=arguments):
                         yield name
                         yield arguments
-
-
-class PromptMeasure(Protocol):
-    """Measures a prompt with these turns."""
-
-    def tokens(self, turns: Sequence[llm.Turn]) -> int: ...
-
-    def characters(self, turns: Sequence[llm.Turn]) -> int: ...
-
-
-def shorten_results(
-    turns: Sequence[llm.Turn],
-    measure: PromptMeasure,
-    *,
-    max_tokens: int,
-    min_characters: int,
-    among: slice = slice(None),
-) -> tuple[llm.Turn, ...]:
-    """Return the turns with the longest results cut until the prompt has at most `max_tokens`.
-
-    No result is cut below `min_characters`; only results in the slice `among` are cut.
-    """
-    turns = tuple(turns)
-    lengths = [
-        len(result.content)
-        for turn in turns[among]
-        if isinstance(turn, llm.ToolResults)
-        for result in turn.results
-    ]
-    room, length = sum(lengths), max(lengths, default=0)
-    shortened, tokens = turns, measure.tokens(turns)
-    while tokens > max_tokens and length > min_characters:
-        # Marks have characters too, so one pass may not be enough.
-        room -= max(-(-(tokens - max_tokens) * measure.characters(shortened) // tokens), 1)
-        length = max(even_length(lengths, room), min_characters)
-        shortened = cut_results(turns, length, among=among)
-        tokens = measure.tokens(shortened)
-    return shortened
 
 
 def cut_results(

@@ -9,15 +9,14 @@ from chat_app.values import model_call as llm
 from chat_app.values.events import ToolCall
 
 
-def to_stored_parts(parts: Iterable[llm.AssistantPart]) -> list[dict[str, Any]]:
-    return [_to_stored_part(part) for part in parts]
-
-
 def to_stored_round(
     parts: Iterable[llm.AssistantPart], results: Iterable[llm.ToolOutput]
 ) -> dict[str, Any]:
     """Return the JSON of one model call's parts and of the results of its tools."""
-    return {"parts": to_stored_parts(parts), "results": [asdict(result) for result in results]}
+    return {
+        "parts": [to_stored_part(part) for part in parts],
+        "results": [asdict(result) for result in results],
+    }
 
 
 def turns_of_rounds(
@@ -41,7 +40,8 @@ def turns_of_rounds(
     return tuple(turns)
 
 
-def _to_stored_part(part: llm.AssistantPart) -> dict[str, Any]:
+def to_stored_part(part: llm.AssistantPart) -> dict[str, Any]:
+    """Return the JSON of one part of an answer."""
     match part:
         case llm.TextPart(text):
             return {"text": text}

@@ -26,10 +26,8 @@ _LEFT_OUT: Final = "[…]"
 
 @dataclass(frozen=True, slots=True)
 class SummaryTask:
-    """A summary to be made of the messages numbered `first` to `last`.
-
-    `transcript` is their text, with the summary so far, if there is one.
-    """
+    """A summary to be made of the messages numbered `first` to `last`. `transcript` is their text,
+    with the summary so far, if there is one."""
 
     first: int
     last: int

@@ -18,10 +18,8 @@ Entry: TypeAlias = tuple[str, dict[str, Any]]
 
 
 def entry_of(event: run_events.RunEvent, conversation_id: UUID) -> Entry | None:
-    """Return the log entry of an event, or None if it is not logged.
-
-    Pieces of a tool call are not logged, only its start once it is complete.
-    """
+    """Return the log entry of an event, or None if it is not logged. Pieces of a tool call are not
+    logged, only its start once it is complete."""
     match event:
         case run_events.TextDelta(content):
             return "chunk", {"content": content, "conversation_id": str(conversation_id)}

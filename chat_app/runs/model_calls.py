@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Final, cast
+from typing import Final
 from uuid import UUID
 
 from django.conf import settings
@@ -13,7 +13,7 @@ from chat_app.clients.transports import on_answered
 from chat_app.errors import SERVICE_UNAVAILABLE, ChatError
 from chat_app.models import ModelProfile
 from chat_app.prompt.length import estimate, texts_of
-from chat_app.prompt.messages import to_stored_parts
+from chat_app.prompt.messages import to_stored_part
 from chat_app.runs import metrics
 from chat_app.stream import StreamPipeline
 from chat_app.stream.rounds import Round
@@ -37,9 +37,7 @@ class RunBudget:
 
     def take(self, event: llm.ProviderEvent) -> llm.ProviderEvent:
         """Return the event with its text cut to the remaining bytes; `check` raises after a cut.
-
-        Arguments of calls count as text. Raises ChatError for a tool call beyond the limit.
-        """
+        Arguments of calls count as text. Raises ChatError for a tool call beyond the limit."""
         if isinstance(event, llm.CallStarted) and event.name != REPORT_TOOL:
             self._calls += 1
             if self._calls > self._max_calls:
@@ -48,7 +46,7 @@ class RunBudget:
                 )
         left = max(self._max_bytes - self._bytes, 0)
         self._bytes += (size := _size(event))
-        if size > left and isinstance(event, llm.TextPiece | llm.ThinkingPiece | llm.CallArguments):
+        if size > left and isinstance(event, llm.TextPart | llm.ThinkingPart | llm.CallArguments):
             return replace(event, text=_cut_to_bytes(event.text, left))
         return event
 
@@ -71,9 +69,9 @@ def _limit_error(what: str, setting: str) -> ChatError:
 
 def _size(event: llm.ProviderEvent) -> int:
     match event:
-        case llm.TextPiece(text) | llm.CallArguments(text=text):
+        case llm.TextPart(text) | llm.CallArguments(text=text):
             return _bytes(text)
-        case llm.ThinkingPiece(text, signature, redacted):
+        case llm.ThinkingPart(text, signature, redacted):
             return _bytes(text) + _bytes(signature) + _bytes(redacted)
         case llm.CallStarted(id=call_id, name=name):
             return _bytes(call_id) + _bytes(name)
@@ -96,11 +94,8 @@ _MAX_ANSWERED_BY_CHARS: Final = 520
 
 
 class StreamedCall:
-    """One request to a model.
-
-    `row` is its row as of now; `recorded` is true once its end was yielded; `round` is its result,
-    once its events have ended.
-    """
+    """One request to a model. `row` is its row as of now; `recorded` is true once its end was
+    yielded; `round` is its result, once its events have ended."""
 
     def __init__(
         self,
@@ -120,10 +115,8 @@ class StreamedCall:
         self._reported = False
 
     async def events(self, client: llm.LlmClient) -> AsyncGenerator[StreamEvent | ModelCall, None]:
-        """Yield the row, then the pipeline's events, then the row again; raises ChatError.
-
-        A cancelled call does not yield its row at the end.
-        """
+        """Yield the row, then the pipeline's events, then the row again; raises ChatError. A
+        cancelled call does not yield its row at the end."""
         yield self.row
         try:
             async with aclosing(self._stream(client)) as stream_event:
@@ -131,19 +124,19 @@ class StreamedCall:
                     yield event
         except ChatError as error:
             self.row.code = error.code
-            yield self._end_and_return_row()
+            self._end()
+            yield self.row
             raise
         except BaseException:
             self._end(cancelled=True)
             raise
-        yield self._end_and_return_row()
+        self._end()
+        yield self.row
 
     async def _stream(self, client: llm.LlmClient) -> AsyncGenerator[StreamEvent, None]:
         finished = False
-        # Clients stream with generators: closing one closes the provider's socket.
-        stream = cast(AsyncGenerator[llm.ProviderEvent], client.stream(self._request))
         on_answered.set(self._set_answered_by)
-        async with aclosing(stream) as events:
+        async with aclosing(client.stream(self._request)) as events:
             async for event in events:
                 _update_row(self.row, event)
                 finished = self._reported = isinstance(event, llm.Finished)
@@ -160,25 +153,18 @@ class StreamedCall:
         """Store the mock's scenario and step."""
         self.row.answered_by = clean(what)[:_MAX_ANSWERED_BY_CHARS]
 
-    def _end_and_return_row(self) -> ModelCall:
-        self._end()
-        self.recorded = True
-        return self.row
-
     def _end(self, *, cancelled: bool = False) -> None:
+        self.recorded = not cancelled
         self.round = self._pipeline.end_round()
-        self.row.parts = to_stored_parts(self.round.parts)
+        self.row.parts = [to_stored_part(part) for part in self.round.parts]
         self.row.finished_at = timezone.now()
         # A request that failed before its first token used no tokens.
         if not self._reported and (cancelled or self.row.first_token_at is not None):
-            self._estimate_tokens()
-
-    def _estimate_tokens(self) -> None:
-        """Count the tokens of a call that was cut off before its provider reported them."""
-        received = estimate(texts_of("", (), [llm.AssistantTurn(self.round.parts)]))
-        self.row.input_tokens = self.row.input_tokens or self.row.request["estimated_tokens"]
-        self.row.output_tokens = max(self.row.output_tokens, received)
-        self.row.tokens_estimated = True
+            # It was cut off before its provider reported them.
+            received = estimate(texts_of("", (), [llm.AssistantTurn(self.round.parts)]))
+            self.row.input_tokens = self.row.input_tokens or self.row.request["estimated_tokens"]
+            self.row.output_tokens = max(self.row.output_tokens, received)
+            self.row.tokens_estimated = True
 
 
 class ModelCalls:

@@ -5,21 +5,22 @@ import logging
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from functools import partial
-from typing import Final, Protocol, TypeAlias
+from typing import Any, Final
 from uuid import UUID, uuid4
 
 from django.conf import settings
 
+from chat_app.models import Conversation
 from chat_app.runs import endings, log_entries
 from chat_app.runs.accept import OpenedRun
 from chat_app.runs.answer import AnswerEvent, AnswerGenerator
 from chat_app.runs.prompt import store_summary
-from chat_app.runs.store import StoredAnswer, store_answer
+from chat_app.runs.store import is_empty, store_answer
 from chat_app.values.events import RunEvent
 from mockllm_site.kit.database_thread import in_database
 from traces_app.log import LoggedEvent, RunLog, unregister_log
 from traces_app.models import ModelCall, Status, Trace
-from traces_app.recorder import PendingRecords, Recorder, RunEnding, finish_run
+from traces_app.recorder import PendingRecords, Recorder, finish_run
 
 log = logging.getLogger(__name__)
 
@@ -29,20 +30,11 @@ RELEASE_SECONDS: Final = 5.0
 RETRY_SECONDS: Final = (0.0, 0.2, 1.0)
 
 
-class TimerHandle(Protocol):
-    def cancel(self) -> None: ...
-
-
-# Like the `call_later` of an event loop.
-CallLater: TypeAlias = Callable[[float, Callable[[], None]], TimerHandle]
-# Waits until the answer may start.
-WaitForTurn: TypeAlias = Callable[[], Awaitable[None]]
-
-
 class ChatRun:
     """One run, from its first event, which is stored already, to its terminal one.
 
-    `call_later` is the clock of its time limit, by default the event loop's.
+    `wait_for_turn` ends when the answer may start. `call_later` is the clock of its time limit, by
+    default the event loop's.
     """
 
     def __init__(
@@ -50,10 +42,10 @@ class ChatRun:
         opened: OpenedRun,
         recorder: Recorder,
         *,
-        wait_for_turn: WaitForTurn = lambda: asyncio.sleep(0),
-        call_later: CallLater | None = None,
+        wait_for_turn: Callable[[], Awaitable[None]] = lambda: asyncio.sleep(0),
+        call_later: Callable[..., Any] | None = None,
     ) -> None:
-        self.id = opened.trace_id
+        self.id = opened.trace.pk
         self.log: RunLog[RunEvent] = RunLog()
         self._opened = opened
         self._recorder = recorder
@@ -97,9 +89,7 @@ class ChatRun:
         self._time_limit.cancel()
         self._task.cancel()
         if not self.log.ended:
-            self._publish(
-                endings.ENDED_BY_PROCESS, self._terminal_event(endings.ENDED_BY_PROCESS, None)
-            )
+            self._publish(endings.ENDED_BY_PROCESS)
 
     async def _wait_for_answer(self) -> None:
         stop_requested = asyncio.create_task(self._stop_requested.wait())
@@ -128,7 +118,7 @@ class ChatRun:
         if isinstance(event, ModelCall):
             self._recorder.record_call(self.id, event)
             return
-        entry = log_entries.entry_of(event, self._opened.conversation_id)
+        entry = log_entries.entry_of(event, self._opened.trace.conversation_id)
         if entry is None:
             self.log.publish_source(event)
             return
@@ -138,9 +128,7 @@ class ChatRun:
 
     async def _end(self, end: endings.RunEnd) -> Status:
         """Store the end, with retries; a completed run that cannot be stored becomes a failed one.
-
-        If nothing can be stored, the process that finds the lease expired ends the run.
-        """
+        If nothing can be stored, the process that finds the lease expired ends the run."""
         for pause in RETRY_SECONDS:
             await asyncio.sleep(pause)
             try:
@@ -154,34 +142,30 @@ class ChatRun:
             return await self._store_end(endings.UNRECORDED, with_answer=False)
         except Exception:
             log.exception("run %s: its end is not stored", self.id)
-        return self._publish(
-            endings.ENDED_BY_PROCESS, self._terminal_event(endings.ENDED_BY_PROCESS, None)
-        )
+        return self._publish(endings.ENDED_BY_PROCESS)
 
     async def _store_end(self, end: endings.RunEnd, *, with_answer: bool = True) -> Status:
-        answer = self._stored_answer(end)
-        stores_answer = with_answer and not (end.error and answer.is_empty)
+        answer = self._answer_columns(end)
+        stores_answer = with_answer and not (end.error and is_empty(answer))
         message_id = uuid4() if stores_answer else None
-        calls = self._generator.calls.rows
-        ending = RunEnding(
-            endings.trace_columns(end, calls, tool_calls=len(self._generator.tools.rows))
-            | {"message_id": message_id},
-            self._terminal_event(end, message_id),
-            partial(self._store_related_rows, end, answer, message_id=message_id),
-        )
-        if await finish_run(self.id, self._pending or PendingRecords(), ending=ending):
-            return self._publish(end, ending.event)
-        return await self._publish_stored_end()
+        calls, tools = self._generator.calls.rows, self._generator.tools.rows
+        columns = endings.trace_columns(end, calls, tool_calls=len(tools))
+        event = self._terminal_event(end, message_id)
 
-    def _store_related_rows(
-        self, end: endings.RunEnd, answer: StoredAnswer, *, message_id: UUID | None
-    ) -> None:
-        """Store the answer and the summary; called in the database thread."""
-        if message_id is not None:
-            store_answer(answer, message_id=message_id)
-        prompt = self._generator.prompt
-        if end.status == Status.COMPLETED and prompt is not None and prompt.changed:
-            store_summary(answer.conversation_id, prompt.plan.state)
+        def store() -> None:
+            message, prompt = self._opened.message, self._generator.prompt
+            conversation_id, client_id = message.conversation_id, message.client_id
+            if message_id is not None:
+                conversation = Conversation(pk=conversation_id, client_id=client_id)
+                store_answer(conversation, {**answer, "id": message_id})
+            if end.status == Status.COMPLETED and prompt is not None and prompt.changed:
+                store_summary(conversation_id, prompt.plan.state)
+
+        pending = self._pending or PendingRecords()
+        columns["message_id"] = message_id
+        if await finish_run(self.id, pending, columns=columns, event=event, store=store):
+            return self._publish(end, event)
+        return await self._publish_stored_end()
 
     async def _publish_stored_end(self) -> Status:
         """Publish the end that another process stored."""
@@ -193,12 +177,13 @@ class ChatRun:
             end = endings.ENDED_BY_PROCESS
         else:
             if trace is not None:
+                has_failed = trace.code != ""
                 end = (
                     endings.failed_end(trace.code, trace.error)
-                    if trace.code
+                    if has_failed
                     else endings.ENDED_BY_PROCESS
                 )
-        return self._publish(end, self._terminal_event(end, None))
+        return self._publish(end)
 
     def _terminal_event(self, end: endings.RunEnd, message_id: UUID | None) -> LoggedEvent:
         if end.error is not None:
@@ -206,30 +191,30 @@ class ChatRun:
         assert message_id is not None
         return self.log.next_event(
             *log_entries.done(
-                self._opened.conversation_id,
+                self._opened.trace.conversation_id,
                 self.id,
                 message_id=message_id,
                 cancelled=end.status == Status.CANCELLED,
             )
         )
 
-    def _publish(self, end: endings.RunEnd, event: LoggedEvent) -> Status:
+    def _publish(self, end: endings.RunEnd, event: LoggedEvent | None = None) -> Status:
+        """Publish the terminal event of the end; by default, that of a failed run."""
+        event = event or self._terminal_event(end, None)
         # The end is stored: followers read the rows from now on.
         unregister_log(self.id)
         self.log.publish(event, end.error or self._generator.pipeline.complete())
         return end.status
 
-    def _stored_answer(self, end: endings.RunEnd) -> StoredAnswer:
-        complete = self._generator.pipeline.complete()
-        return StoredAnswer(
-            conversation_id=self._opened.conversation_id,
-            client_id=self._opened.client_id,
-            status=end.message_status,
-            text=complete.text,
-            thinking=complete.thinking or "",
-            provider_id=self._opened.profile.provider_id,
-            model_id=self._opened.profile.model_id,
-            branch=self._opened.branch,
-            rounds=self._generator.rounds,
-            tool_calls=list(self._generator.tools.rows.values()),
-        )
+    def _answer_columns(self, end: endings.RunEnd) -> dict[str, Any]:
+        complete, profile = self._generator.pipeline.complete(), self._opened.profile
+        return {
+            "content": complete.text,
+            "thinking": complete.thinking or "",
+            "rounds": self._generator.rounds,
+            "tool_calls": list(self._generator.tools.rows.values()),
+            "status": end.message_status,
+            "provider_id": profile.provider_id,
+            "model_id": profile.model_id,
+            "branch": self._opened.trace.branch,
+        }

@@ -16,7 +16,8 @@ from chat_app.runs import metrics
 from chat_app.runs.log_entries import display_arguments
 from chat_app.runs.store import tool_call_row
 from chat_app.stream import StreamPipeline
-from chat_app.tools import Toolbox, ToolOutcome, failed_outcome
+from chat_app.tools import ToolOutcome, failed_outcome
+from chat_app.tools.toolbox import McpToolbox
 from chat_app.values import events as run_events
 from chat_app.values.model_call import AssistantPart, TextPart, ToolOutput
 from chat_app.values.text import BLANK_LINE
@@ -26,11 +27,8 @@ INVALID_REPORT: Final = "the report has no report_content, which is a text"
 
 
 class ToolCalls:
-    """The tool calls of one answer.
-
-    `rows` are the started ones by id, as a message stores them; `servers` are the names of the
-    profile's MCP servers.
-    """
+    """The tool calls of one answer. `rows` are the started ones by id, as a message stores them;
+    `servers` are the names of the profile's MCP servers."""
 
     def __init__(self, pipeline: StreamPipeline, servers: Sequence[str]) -> None:
         self.rows: dict[str, dict[str, Any]] = {}
@@ -43,7 +41,7 @@ class ToolCalls:
         self._wakeup = asyncio.Event()
 
     async def events(
-        self, calls: Sequence[run_events.ToolCall], toolbox: Toolbox
+        self, calls: Sequence[run_events.ToolCall], toolbox: McpToolbox
     ) -> AsyncGenerator[run_events.RunEvent, None]:
         """Run the calls of one round concurrently and yield their events in the order of time."""
         async with asyncio.TaskGroup() as group:
@@ -80,7 +78,7 @@ class ToolCalls:
         self._queued.append(event)
         self._wakeup.set()
 
-    async def _run(self, call: run_events.ToolCall, toolbox: Toolbox) -> None:
+    async def _run(self, call: run_events.ToolCall, toolbox: McpToolbox) -> None:
         arguments = display_arguments(call.arguments)
         self.rows[call.id] = tool_call_row(call.id, call.name, arguments)
         self._running[call.id] = time.monotonic()
@@ -93,7 +91,7 @@ class ToolCalls:
         self.rows[call.id] |= {"result": result.result, "is_error": is_error}
         self._end(call.id, outcome.status)
 
-    async def _outcome(self, call: run_events.ToolCall, toolbox: Toolbox) -> ToolOutcome:
+    async def _outcome(self, call: run_events.ToolCall, toolbox: McpToolbox) -> ToolOutcome:
         if is_report(call):
             for event in self._pipeline.announce_call(call):
                 self._queue(event)
@@ -117,10 +115,8 @@ def is_report(call: run_events.ToolCall) -> bool:
 
 
 def find_final_report(calls: Iterable[run_events.ToolCall]) -> FinalReport | None:
-    """Return the first valid report among the calls, which ends the answer, or None.
-
-    An invalid one is a failed tool call, so that the model can try again.
-    """
+    """Return the first valid report among the calls, which ends the answer, or None. An invalid one
+    is a failed tool call, so that the model can try again."""
     reports = (parse_report(call.name, call.arguments) for call in calls)
     return next((report for report in reports if report is not None), None)
 
@@ -128,10 +124,8 @@ def find_final_report(calls: Iterable[run_events.ToolCall]) -> FinalReport | Non
 def replace_report_calls(
     parts: Sequence[AssistantPart], report_parts: Sequence[AssistantPart]
 ) -> tuple[AssistantPart, ...]:
-    """Return an answer's parts with the report's text in place of its call.
-
-    Later prompts cannot contain the call, because the tool is never offered.
-    """
+    """Return an answer's parts with the report's text in place of its call. Later prompts cannot
+    contain the call, because the tool is never offered."""
     merged: list[AssistantPart] = []
     for part in _without_report_calls(parts, report_parts):
         match part, merged[-1] if merged else None:

@@ -46,22 +46,20 @@ class StreamPipeline:
     @property
     def ended(self) -> bool:
         """True if ␄ was in this round's text: it ends the call like the provider's terminal marker.
-
-        Tool calls before it are still run.
-        """
+        Tool calls before it are still run."""
         return self._parser.ended
 
     def feed(self, event: llm.ProviderEvent) -> list[run_events.StreamEvent]:
         if self.ended:
             return []
         match event:
-            case llm.TextPiece(text):
+            case llm.TextPart(text):
                 if text:
                     self._thinking_characters.drop()
                 return self._to_events(
                     self._parser.feed(without_controls(self._text_characters.feed(text)))
                 )
-            case llm.ThinkingPiece():
+            case llm.ThinkingPart():
                 return self._native_thinking(event)
             case llm.CallStarted():
                 return [*self._flush(), *self._start_call(event)]
@@ -135,8 +133,8 @@ class StreamPipeline:
         self._thinking.append(solid)
         return [run_events.ThinkingDelta(solid)]
 
-    def _native_thinking(self, piece: llm.ThinkingPiece) -> list[run_events.StreamEvent]:
-        if piece == llm.ThinkingPiece():
+    def _native_thinking(self, piece: llm.ThinkingPart) -> list[run_events.StreamEvent]:
+        if piece == llm.ThinkingPart():
             return []
         self._text_characters.drop()
         events = self._to_events(self._parser.flush())

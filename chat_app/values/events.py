@@ -59,9 +59,7 @@ class ToolResult:
 @dataclass(frozen=True, slots=True)
 class Complete:
     """The end of an answer: `text` is the TextDeltas joined, `thinking` the ThinkingDeltas or None.
-
-    A cancelled run ends with one too, of its partial answer.
-    """
+    A cancelled run ends with one too, of its partial answer."""
 
     text: str
     thinking: str | None = None

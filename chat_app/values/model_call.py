@@ -1,6 +1,6 @@
 """A model call, independent of providers: the request, its events, and the interface of clients."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
@@ -9,8 +9,8 @@ from chat_app.values.events import ToolCall
 
 @dataclass(frozen=True, slots=True)
 class ThinkingPart:
-    """A model's thinking. `signature` goes back to its provider unchanged; `redacted` is encrypted
-    thinking in place of a text."""
+    """A model's thinking, or a streamed piece of it. `signature` closes it, and goes back to its
+    provider unchanged; `redacted` is encrypted thinking in place of a text."""
 
     text: str = ""
     signature: str = ""
@@ -19,7 +19,7 @@ class ThinkingPart:
 
 @dataclass(frozen=True, slots=True)
 class TextPart:
-    """Text in an answer."""
+    """Text in an answer, or a streamed piece of it."""
 
     text: str
 
@@ -85,22 +85,6 @@ class ModelRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class TextPiece:
-    """A piece of text in a streamed answer."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class ThinkingPiece:
-    """A piece of native thinking. `signature` and `redacted` close the block that they come in."""
-
-    text: str = ""
-    signature: str = ""
-    redacted: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class CallStarted:
     """A tool call has started. `id` is unique in the answer; the client makes one if the provider
     sends none."""
@@ -135,27 +119,13 @@ class Usage:
     output_tokens: int = 0
 
 
-ProviderEvent: TypeAlias = (
-    TextPiece | ThinkingPiece | CallStarted | CallArguments | Usage | Finished
-)
-
-
-__all__ = [
-    "CallArguments",
-    "CallStarted",
-    "Finished",
-    "LlmClient",
-    "ProviderEvent",
-    "TextPiece",
-    "ThinkingPiece",
-    "Usage",
-]
+ProviderEvent: TypeAlias = TextPart | ThinkingPart | CallStarted | CallArguments | Usage | Finished
 
 
 class LlmClient(Protocol):
     """A client for one provider, with the address and key of one profile."""
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[ProviderEvent]:
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         """Yield the events of one model call in order; `Finished` comes once, last.
 
         Raises ChatError for errors of the provider or the network, and for a stream that ends

@@ -21,8 +21,7 @@ from chat_app.values.model_call import (
     ModelRequest,
     ProviderEvent,
     TextPart,
-    TextPiece,
-    ThinkingPiece,
+    ThinkingPart,
     Turn,
     UserTurn,
 )
@@ -54,11 +53,11 @@ class ReceivedAnswer:
 
     @property
     def text(self) -> str:
-        return "".join(event.text for event in self.events if isinstance(event, TextPiece))
+        return "".join(event.text for event in self.events if isinstance(event, TextPart))
 
     @property
-    def thinking(self) -> list[ThinkingPiece]:
-        return [event for event in self.events if isinstance(event, ThinkingPiece)]
+    def thinking(self) -> list[ThinkingPart]:
+        return [event for event in self.events if isinstance(event, ThinkingPart)]
 
     @property
     def calls(self) -> dict[str, tuple[str, str]]:

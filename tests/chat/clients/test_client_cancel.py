@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from chat_app.values.model_call import LlmClient, ProviderEvent, TextPiece, Usage
+from chat_app.values.model_call import LlmClient, ProviderEvent, TextPart, Usage
 from tests.chat.clients.test_client_sockets import left
 from tests.chat.ways import FAMILIES, Way, receive, request
 from tests.serving.pipelines import scenario
@@ -31,7 +31,7 @@ async def close(client: LlmClient) -> None:
     first = await anext(stream)
     if isinstance(first, Usage):
         first = await anext(stream)
-    assert isinstance(first, TextPiece) and first.text.strip() == "one"
+    assert isinstance(first, TextPart) and first.text.strip() == "one"
     await stream.aclose()
 
 
