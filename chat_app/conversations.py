@@ -1,7 +1,5 @@
-"""Reads and changes conversations, each change in one transaction.
-
-Clients see only their own conversations; others are not found.
-"""
+"""Reads and changes conversations, each change in one transaction. Clients see only their own
+conversations; others are not found."""
 
 from collections import defaultdict
 from typing import Any, TypeVar

@@ -1,10 +1,7 @@
-"""Comparisons in the admin: comment on them, exclude them from the ranking.
-
-Votes are read-only; profiles are hidden until the vote, as everywhere.
-"""
+"""Comparisons in the admin: comment on them, exclude them from the ranking. Votes are read-only;
+profiles are hidden until the vote, as everywhere."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
@@ -12,10 +9,9 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from chat_app.comparisons import BRANCHES
+from chat_app.comparisons import BRANCHES, profile_names
 from chat_app.models import ABComparison, Message, Preference, Sender
 from mockllm_site.kit.read_only_admin import HIDDEN, RecordAdmin, chips, column, row_link
-from traces_app.models import Trace
 
 _OPEN = "open"
 
@@ -79,20 +75,9 @@ class ComparisonAdmin(RecordAdmin):
         self.update_rows(request, comparisons, excluded=False, label="Included in the ranking")
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
-    """One of the two answers; `profile` is empty until the vote. The trace may be deleted, and a
-    failed run may have no message."""
-
-    branch: str
-    preferred: bool
-    profile: str
-    trace: Trace | None
-    message: Message | None
-
-
-def _sides(comparison: ABComparison) -> Iterator[Side]:
-    """Yield both answers, `a` first."""
+def _sides(comparison: ABComparison) -> Iterator[dict[str, Any]]:
+    """Yield both answers, `a` first; `profile` is empty until the vote. The trace may be deleted,
+    and a failed run may have no message."""
     question = comparison.user_message
     later = Message.objects.filter(
         conversation=comparison.conversation_id, number__gt=question.number
@@ -100,11 +85,12 @@ def _sides(comparison: ABComparison) -> Iterator[Side]:
     # Two at most: the next message of the user ends the comparison.
     answers = takewhile(lambda message: message.sender == Sender.ASSISTANT, later[: len(BRANCHES)])
     messages = {message.branch: message for message in answers}
+    names = profile_names(comparison)
     for branch in BRANCHES:
-        yield Side(
-            branch=branch,
-            preferred=comparison.preference == branch,
-            profile=getattr(comparison, f"profile_{branch}_name") if comparison.preference else "",
-            trace=getattr(comparison, f"trace_{branch}"),
-            message=messages.get(branch),
-        )
+        yield {
+            "branch": branch,
+            "preferred": comparison.preference == branch,
+            "profile": names[branch] if comparison.preference else "",
+            "trace": getattr(comparison, f"trace_{branch}"),
+            "message": messages.get(branch),
+        }

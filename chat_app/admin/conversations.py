@@ -1,7 +1,5 @@
 """Conversations in the admin: rename, tag, archive and delete them; give feedback on messages.
-
-Texts of messages are read-only.
-"""
+Texts of messages are read-only."""
 
 from collections.abc import Sequence
 from operator import attrgetter

@@ -34,26 +34,22 @@ class ListView(ChatView):
         return Response({"conversations": [_conversation_record(row) for row in rows]})
 
 
+_LOADED: dict[str, Any] = {
+    "answers": {200: (shapes.LoadedBody, "All messages in order.")},
+    "errors": (404,),
+}
+
+
 class LoadView(ChatView):
     # The POST reads, too.
     reads = True
 
-    @documented(
-        "load_conversation",
-        query=shapes.ConversationIdBody,
-        answers={200: (shapes.LoadedBody, "All messages in order.")},
-        errors=(404,),
-    )
+    @documented("load_conversation", query=shapes.ConversationIdBody, **_LOADED)
     def get(self, request: Request) -> Response:
         """Return a conversation with its messages."""
         return _load_response(**self.query(shapes.ConversationIdBody))
 
-    @documented(
-        "load_conversation_by_post",
-        body=shapes.ConversationIdBody,
-        answers={200: (shapes.LoadedBody, "All messages in order.")},
-        errors=(404,),
-    )
+    @documented("load_conversation_by_post", body=shapes.ConversationIdBody, **_LOADED)
     def post(self, request: Request) -> Response:
         """The same, for clients that send everything as JSON."""
         return _load_response(**self.read_body(shapes.ConversationIdBody))

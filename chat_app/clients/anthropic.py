@@ -13,14 +13,7 @@ from chat_app.values import model_call as llm
 from chat_app.values.events import ToolCall
 
 if TYPE_CHECKING:
-    from anthropic import AsyncAnthropic, AsyncStream
-    from anthropic.types import (
-        MessageDeltaUsage,
-        RawContentBlockDelta,
-        RawContentBlockStartEvent,
-        RawMessageStreamEvent,
-    )
-    from anthropic.types import Usage as MessageUsage
+    from anthropic import AsyncAnthropic, AsyncStream, types
 
 FINISH_REASONS: Mapping[str, str] = {
     "end_turn": "stop",
@@ -45,18 +38,16 @@ class AnthropicEventReader(sdk.EventReader):
     kinds, such as those of tools that run at the provider, are ignored."""
 
     def __init__(self, *, call_prefix: str) -> None:
-        self._prefix = call_prefix
+        super().__init__(call_prefix=call_prefix)
         self._blocks: dict[int, _OpenBlock] = {}
         self._reason = ""
-        self._input = 0
-        self._output = 0
 
-    def read(self, event: "RawMessageStreamEvent") -> Iterator[llm.ProviderEvent]:
+    def read(self, event: "types.RawMessageStreamEvent") -> llm.ProviderEvents:
         match event.type:
             case "message_start":
                 if event.message.usage:
                     self._store_counts(event.message.usage)
-                    yield llm.Usage(self._input, self._output)
+                    yield llm.Usage(*self._tokens)
             case "content_block_start":
                 yield from self._start_block(event)
             case "content_block_delta":
@@ -71,14 +62,12 @@ class AnthropicEventReader(sdk.EventReader):
             case "message_stop":
                 self.ended = True
 
-    def end(self) -> Iterator[llm.ProviderEvent]:
+    def end(self) -> llm.ProviderEvents:
         if not self.ended:
             raise unreadable_response()
-        yield llm.Finished(
-            FINISH_REASONS.get(self._reason, self._reason), self._input, self._output
-        )
+        yield llm.Finished(FINISH_REASONS.get(self._reason, self._reason), *self._tokens)
 
-    def _start_block(self, event: "RawContentBlockStartEvent") -> Iterator[llm.ProviderEvent]:
+    def _start_block(self, event: "types.RawContentBlockStartEvent") -> llm.ProviderEvents:
         block = self._blocks[event.index] = _OpenBlock()
         match event.content_block.type:
             case "text":
@@ -94,8 +83,8 @@ class AnthropicEventReader(sdk.EventReader):
                 yield llm.CallStarted(block.call_id, sdk.required_text(event.content_block.name))
 
     def _read_delta(
-        self, block: _OpenBlock, delta: "RawContentBlockDelta"
-    ) -> Iterator[llm.ProviderEvent]:
+        self, block: _OpenBlock, delta: "types.RawContentBlockDelta"
+    ) -> llm.ProviderEvents:
         match delta.type:
             case "text_delta":
                 yield from _pieces(llm.TextPart, delta.text)
@@ -108,20 +97,18 @@ class AnthropicEventReader(sdk.EventReader):
                 if block.call_id and (piece := sdk.optional_text(delta.partial_json)):
                     yield llm.CallArguments(block.call_id, piece)
 
-    def _store_counts(self, usage: "MessageUsage | MessageDeltaUsage") -> None:
+    def _store_counts(self, usage: "types.Usage | types.MessageDeltaUsage") -> None:
         """Store the counts of the answer so far; cached tokens are input as well."""
         read = (
             usage.input_tokens,
             usage.cache_creation_input_tokens,
             usage.cache_read_input_tokens,
         )
-        self._input = sum(map(sdk.token_count, read)) or self._input
-        self._output = sdk.token_count(usage.output_tokens) or self._output
+        now = sum(map(sdk.token_count, read)), sdk.token_count(usage.output_tokens)
+        self._tokens = (now[0] or self._tokens[0], now[1] or self._tokens[1])
 
 
-def _pieces(
-    kind: type[llm.TextPart | llm.ThinkingPart], text: object
-) -> Iterator[llm.ProviderEvent]:
+def _pieces(kind: type[llm.TextPart | llm.ThinkingPart], text: object) -> llm.ProviderEvents:
     if content := sdk.optional_text(text):
         yield kind(content)
 
@@ -145,7 +132,7 @@ def request_body(request: llm.ModelRequest) -> dict[str, Any]:
             "thinking": None if budget is None else thinking,
             # With thinking, the API accepts its default temperature only.
             "temperature": request.temperature if budget is None else None,
-            "tools": [_to_tool(tool) for tool in request.tools] or None,
+            "tools": [sdk.to_tool(tool, "input_schema") for tool in request.tools] or None,
         }
     )
 
@@ -195,21 +182,13 @@ def _to_tool_result(result: llm.ToolOutput) -> dict[str, Any]:
     }
 
 
-def _to_tool(tool: llm.Tool) -> dict[str, Any]:
-    return {
-        "name": tool.name,
-        "description": tool.description,
-        "input_schema": dict(tool.input_schema),
-    }
-
-
 class AnthropicClient(sdk.SdkClient):
     """A client for Anthropic's API."""
 
     family = ANTHROPIC
     reader = AnthropicEventReader
 
-    async def _open(self, request: llm.ModelRequest) -> "AsyncStream[RawMessageStreamEvent]":
+    async def _open(self, request: llm.ModelRequest) -> "AsyncStream[types.RawMessageStreamEvent]":
         from anthropic import AsyncStream
         from anthropic.types import Message, RawMessageStreamEvent
 

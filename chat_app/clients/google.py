@@ -19,14 +19,7 @@ from chat_app.values import model_call as llm
 from chat_app.values.events import ToolCall
 
 if TYPE_CHECKING:
-    from google.genai import Client
-    from google.genai.types import (
-        Candidate,
-        FunctionCall,
-        GenerateContentResponse,
-        GenerateContentResponseUsageMetadata,
-        Part,
-    )
+    from google.genai import Client, types
 
 _FILTERED = (
     *("SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"),
@@ -39,18 +32,16 @@ FINISH_REASONS: Mapping[str, str] = {
 }
 
 
-class GoogleEventReader(sdk.EventReader):
+class GoogleEventReader(sdk.ChoiceReader):
     """Converts the chunks of one answer, which is complete when all candidates have finished."""
 
     def __init__(self, *, call_prefix: str) -> None:
-        self._prefix = call_prefix
-        self._merger = sdk.ChoiceMerger()
+        super().__init__(call_prefix=call_prefix)
         self._ids: set[str] = set()
         self._choices_with_calls: set[int] = set()
         self._signature = b""
-        self._tokens = (0, 0)
 
-    def read(self, response: "GenerateContentResponse") -> Iterator[llm.ProviderEvent]:
+    def read(self, response: "types.GenerateContentResponse") -> llm.ProviderEvents:
         if response.usage_metadata:
             self._tokens = _tokens(response.usage_metadata)
             yield llm.Usage(*self._tokens)
@@ -61,24 +52,19 @@ class GoogleEventReader(sdk.EventReader):
         for candidate in response.candidates or ():
             yield from self._candidate(candidate)
 
-    def end(self) -> Iterator[llm.ProviderEvent]:
-        rest, reason = self._merger.end()
-        yield from rest
-        yield llm.Finished(reason, *self._tokens)
-
-    def _candidate(self, candidate: "Candidate") -> Iterator[llm.ProviderEvent]:
+    def _candidate(self, candidate: "types.Candidate") -> llm.ProviderEvents:
         index = candidate.index or 0
         parts = (candidate.content and candidate.content.parts) or ()
         events = [event for part in parts for event in self._part(index, part)]
-        yield from self._merger.add(index, events)
+        yield from self._add(index, events)
         if candidate.finish_reason:
             google_reason = candidate.finish_reason.value
             reason = FINISH_REASONS.get(google_reason, google_reason.lower())
             if reason == "stop" and index in self._choices_with_calls:
                 reason = "tool_calls"
-            yield from self._merger.finish_choice(index, reason)
+            yield from self._finish_choice(index, reason)
 
-    def _part(self, candidate: int, part: "Part") -> Iterator[llm.ProviderEvent]:
+    def _part(self, candidate: int, part: "types.Part") -> llm.ProviderEvents:
         text = sdk.optional_text(part.text)
         if part.thought:
             if text:
@@ -93,21 +79,21 @@ class GoogleEventReader(sdk.EventReader):
             self._choices_with_calls.add(candidate)
             yield from self._call(part.function_call)
 
-    def _signature_pieces(self, part: "Part") -> Iterator[llm.ProviderEvent]:
+    def _signature_pieces(self, part: "types.Part") -> llm.ProviderEvents:
         """Yield a part's signature, unless it repeats the one before."""
         signature = part.thought_signature or b""
         if signature and signature != self._signature:
             self._signature = signature
             yield llm.ThinkingPart(signature=b64encode(signature).decode())
 
-    def _call(self, call: "FunctionCall") -> Iterator[llm.ProviderEvent]:
+    def _call(self, call: "types.FunctionCall") -> llm.ProviderEvents:
         call_id = sdk.optional_text(call.id) or f"{self._prefix}_{len(self._ids)}"
         self._ids.add(call_id)
         yield llm.CallStarted(call_id, sdk.required_text(call.name))
         yield llm.CallArguments(call_id, json.dumps(call.args or {}, ensure_ascii=False))
 
 
-def _tokens(usage: "GenerateContentResponseUsageMetadata") -> tuple[int, int]:
+def _tokens(usage: "types.GenerateContentResponseUsageMetadata") -> tuple[int, int]:
     """Return input and output tokens; Google counts thinking apart from text."""
     text_tokens = sdk.token_count(usage.candidates_token_count)
     thinking_tokens = sdk.token_count(usage.thoughts_token_count)
@@ -116,7 +102,8 @@ def _tokens(usage: "GenerateContentResponseUsageMetadata") -> tuple[int, int]:
 
 def _config(request: llm.ModelRequest) -> dict[str, Any]:
     """All that is not the conversation. The SDK may neither run functions nor go on by itself."""
-    budget, functions = request.thinking_budget, [_to_function(tool) for tool in request.tools]
+    budget = request.thinking_budget
+    functions = [sdk.to_tool(tool, "parameters_json_schema") for tool in request.tools]
     thinking = {"thinking_budget": budget, "include_thoughts": True}
     return sdk.without_unset(
         {
@@ -189,18 +176,9 @@ def _decode_signature(signature_text: str) -> bytes:
 
 
 def _to_function_response(result: llm.ToolOutput) -> dict[str, Any]:
-    key = "error" if result.is_error else "output"
-    response = {key: result.content}
+    response = {"error" if result.is_error else "output": result.content}
     return {
         "function_response": {"id": result.tool_call_id, "name": result.name, "response": response}
-    }
-
-
-def _to_function(tool: llm.Tool) -> dict[str, Any]:
-    return {
-        "name": tool.name,
-        "description": tool.description,
-        "parameters_json_schema": dict(tool.input_schema),
     }
 
 
@@ -215,7 +193,7 @@ class GoogleClient(sdk.SdkClient):
 
     async def _open(
         self, request: llm.ModelRequest
-    ) -> "aclosing[AsyncGenerator[GenerateContentResponse, None]]":
+    ) -> "aclosing[AsyncGenerator[types.GenerateContentResponse, None]]":
         from google.genai.types import GenerateContentConfig
 
         models = _sdk_client(self.route.base_url).aio.models
@@ -224,7 +202,7 @@ class GoogleClient(sdk.SdkClient):
             contents=_to_contents(request),
             config=GenerateContentConfig.model_validate(_config(request)),
         )
-        return aclosing(cast("AsyncGenerator[GenerateContentResponse, None]", stream))
+        return aclosing(cast("AsyncGenerator[types.GenerateContentResponse, None]", stream))
 
 
 @lru_cache(MAX_SDK_CLIENTS)

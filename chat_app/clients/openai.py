@@ -1,9 +1,11 @@
 """Client for OpenAI's chat completions and for compatible servers, through OpenAI's SDK."""
 
 from collections.abc import AsyncGenerator, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, assert_never
+
+from msgspec.structs import replace
 
 from chat_app.clients import sdk
 from chat_app.clients.failures import unreadable_response
@@ -14,13 +16,7 @@ from chat_app.values.events import ToolCall
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, AsyncStream
-    from openai.types.chat.chat_completion_chunk import (
-        ChatCompletionChunk,
-        Choice,
-        ChoiceDelta,
-        ChoiceDeltaToolCall,
-        ChoiceDeltaToolCallFunction,
-    )
+    from openai.types.chat import chat_completion_chunk as chunks
 
 # Names of thinking in compatible APIs; OpenAI has none. A server that sends both means one.
 _THINKING = ("reasoning_content", "reasoning")
@@ -36,19 +32,17 @@ class _OpenCall:
     pending: list[str] = field(default_factory=list)
 
 
-class OpenAIEventReader(sdk.EventReader):
+class OpenAIEventReader(sdk.ChoiceReader):
     """Converts the chunks of one answer, which is complete when all choices have finish reasons.
     `[DONE]` adds nothing to that, and the SDK does not show it."""
 
     def __init__(self, *, call_prefix: str) -> None:
-        self._prefix = call_prefix
-        self._merger = sdk.ChoiceMerger()
+        super().__init__(call_prefix=call_prefix)
         self._calls: list[_OpenCall] = []
         # By their choice, and the index that its deltas name.
         self._by_index: dict[tuple[int, int], _OpenCall] = {}
-        self._tokens = (0, 0)
 
-    def read(self, chunk: "ChatCompletionChunk") -> Iterator[llm.ProviderEvent]:
+    def read(self, chunk: "chunks.ChatCompletionChunk") -> llm.ProviderEvents:
         if chunk.usage:
             self._tokens = (
                 sdk.token_count(chunk.usage.prompt_tokens),
@@ -57,21 +51,19 @@ class OpenAIEventReader(sdk.EventReader):
         for choice in chunk.choices or ():
             yield from self._choice(choice)
 
-    def end(self) -> Iterator[llm.ProviderEvent]:
-        rest, reason = self._merger.end()
+    def end(self) -> llm.ProviderEvents:
         if not all(call.is_started for call in self._calls):
             raise unreadable_response()
-        yield from rest
-        yield llm.Finished(reason, *self._tokens)
+        return super().end()
 
-    def _choice(self, choice: "Choice") -> Iterator[llm.ProviderEvent]:
+    def _choice(self, choice: "chunks.Choice") -> llm.ProviderEvents:
         index = sdk.optional_index(choice.index)
         if choice.delta:
-            yield from self._merger.add(index, [*self._delta(index, choice.delta)])
+            yield from self._add(index, [*self._delta(index, choice.delta)])
         if reason := sdk.optional_text(choice.finish_reason):
-            yield from self._merger.finish_choice(index, reason)
+            yield from self._finish_choice(index, reason)
 
-    def _delta(self, choice: int, delta: "ChoiceDelta") -> Iterator[llm.ProviderEvent]:
+    def _delta(self, choice: int, delta: "chunks.ChoiceDelta") -> llm.ProviderEvents:
         extra = delta.model_extra or {}
         if thinking := next(
             (value for key in _THINKING if (value := sdk.optional_text(extra.get(key)))), ""
@@ -85,8 +77,8 @@ class OpenAIEventReader(sdk.EventReader):
                 yield from self._piece(self._call(choice, piece), piece.function)
 
     def _piece(
-        self, call: _OpenCall, function: "ChoiceDeltaToolCallFunction"
-    ) -> Iterator[llm.ProviderEvent]:
+        self, call: _OpenCall, function: "chunks.ChoiceDeltaToolCallFunction"
+    ) -> llm.ProviderEvents:
         if arguments := sdk.optional_text(function.arguments):
             call.pending.append(arguments)
         if not call.is_started and (name := sdk.optional_text(function.name)):
@@ -96,7 +88,7 @@ class OpenAIEventReader(sdk.EventReader):
             yield from (llm.CallArguments(call.id, pending) for pending in call.pending)
             call.pending.clear()
 
-    def _call(self, choice: int, piece: "ChoiceDeltaToolCall") -> _OpenCall:
+    def _call(self, choice: int, piece: "chunks.ChoiceDeltaToolCall") -> _OpenCall:
         """Return the call that a delta belongs to. Some servers do not number calls, or number all
         alike, so another id is another call."""
         provider_id, key = sdk.optional_text(piece.id), (choice, sdk.optional_index(piece.index))
@@ -119,6 +111,8 @@ _MAX_EFFORT = "high"
 def request_body(request: llm.ModelRequest, *, is_openai: bool) -> dict[str, Any]:
     """Return the body of a request, with the provider's defaults left out."""
     budget = request.thinking_budget
+    functions = (sdk.to_tool(tool, "parameters") for tool in request.tools)
+    tools = [{"type": "function", "function": function} for function in functions]
     return sdk.without_unset(
         {
             "model": request.model,
@@ -129,7 +123,7 @@ def request_body(request: llm.ModelRequest, *, is_openai: bool) -> dict[str, Any
             # Reasoning models refuse the older name; other servers may not know the newer one.
             "max_completion_tokens" if is_openai else "max_tokens": request.max_tokens,
             "reasoning_effort": None if budget is None else reasoning_effort(budget),
-            "tools": [_to_tool(tool) for tool in request.tools] or None,
+            "tools": tools or None,
         }
     )
 
@@ -181,17 +175,6 @@ def _to_tool_call(call: ToolCall) -> dict[str, Any]:
     }
 
 
-def _to_tool(tool: llm.Tool) -> dict[str, Any]:
-    return {
-        "type": "function",
-        "function": {
-            "name": tool.name,
-            "description": tool.description,
-            "parameters": dict(tool.input_schema),
-        },
-    }
-
-
 class OpenAIClient(sdk.SdkClient):
     """`is_openai` is false for compatible servers, which may not know `max_completion_tokens`."""
 
@@ -202,7 +185,7 @@ class OpenAIClient(sdk.SdkClient):
         super().__init__(route)
         self._is_openai = is_openai
 
-    async def _open(self, request: llm.ModelRequest) -> "AsyncStream[ChatCompletionChunk]":
+    async def _open(self, request: llm.ModelRequest) -> "AsyncStream[chunks.ChatCompletionChunk]":
         from openai import AsyncStream
         from openai.types.chat import ChatCompletion, ChatCompletionChunk
 

@@ -1,12 +1,11 @@
 """Estimates the length of a prompt, at four characters a token, and cuts long results of tools.
-
-Results lose their middles, no more than necessary; stored results stay whole.
-"""
+Results lose their middles, no more than necessary; stored results stay whole."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from chat_app.values import model_call as llm
 from chat_app.values.events import ToolCall

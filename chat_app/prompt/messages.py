@@ -1,9 +1,11 @@
 """Selects the messages of a prompt, converts stored rounds to turns and back, builds requests."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final, Protocol
+
+from msgspec.structs import asdict
 
 from chat_app.values import model_call as llm
 from chat_app.values.events import ToolCall
@@ -94,18 +96,12 @@ class PromptMessage:
 class ProfileValues(Protocol):
     """The fields of a profile that a request needs."""
 
-    @property
-    def model_id(self) -> str: ...
-    @property
-    def system_prompt(self) -> str: ...
-    @property
-    def temperature(self) -> float | None: ...
-    @property
-    def max_tokens(self) -> int | None: ...
-    @property
-    def enable_thinking(self) -> bool: ...
-    @property
-    def thinking_budget(self) -> int | None: ...
+    model_id: str
+    system_prompt: str
+    temperature: float | None
+    max_tokens: int | None
+    enable_thinking: bool
+    thinking_budget: int | None
 
 
 def prompt_messages(

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 from django.conf import settings
 
 from chat_app.clients.registry import get_client
+from chat_app.clients.sdk import SdkClient
 from chat_app.errors import SERVICE_UNAVAILABLE, ChatError
 from chat_app.prompt.context import ContextPlan
 from chat_app.prompt.messages import build_request, to_stored_round
@@ -63,7 +64,7 @@ class AnswerGenerator:
         yield from self.tools.remaining_events()
 
     async def _rounds(
-        self, client: llm.LlmClient, plan: ContextPlan, *, tools: Sequence[llm.Tool]
+        self, client: SdkClient, plan: ContextPlan, *, tools: Sequence[llm.Tool]
     ) -> AsyncGenerator[AnswerEvent, None]:
         new_turns: tuple[llm.Turn, ...] = ()
         for rounds_left in reversed(range(settings.CHAT_MAX_ROUNDS)):

@@ -1,7 +1,6 @@
 """Converts a run's events to requirement 004's events, each as a type and its fields."""
 
 import json
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 from uuid import UUID
@@ -83,36 +82,20 @@ def timestamp(at: datetime) -> str:
 def display_arguments(arguments: str) -> dict[str, Any] | str:
     """Return the arguments as an object, or as their text if they are no storable object."""
     try:
-        value = json.loads(arguments, parse_constant=_reject_constant, parse_float=_parse_finite)
-        return _without_surrogates(value, _MAX_DEPTH) if isinstance(value, dict) else arguments
+        value = json.loads(arguments)
+        _check_depth(value, _MAX_DEPTH)
+        # Refuses infinite numbers. UTF-8 cannot encode lone surrogates.
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        value = json.loads(join_surrogates(text))
     except (ValueError, RecursionError):
         return arguments
+    return value if isinstance(value, dict) else arguments
 
 
-def _reject_constant(constant: str) -> Any:
-    raise ValueError(constant)
-
-
-def _parse_finite(text: str) -> float:
-    """Parse a float; raises ValueError for an infinite one."""
-    number = float(text)
-    if number in (float("inf"), float("-inf")):
-        raise ValueError(text)
-    return number
-
-
-def _without_surrogates(value: Any, depth: int) -> Any:
-    """Return the value without lone surrogates, which UTF-8 cannot encode."""
-    if depth == 0:
+def _check_depth(value: Any, left: int) -> None:
+    """Raise ValueError if a parsed value is deeper than `left`."""
+    if not left:
         raise ValueError("too deep")
-    match value:
-        case str():
-            return join_surrogates(value)
-        case Mapping():
-            return {
-                join_surrogates(key): _without_surrogates(inner, depth - 1)
-                for key, inner in value.items()
-            }
-        case list():
-            return [_without_surrogates(inner, depth - 1) for inner in value]
-    return value
+    if isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            _check_depth(inner, left - 1)

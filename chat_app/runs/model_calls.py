@@ -2,13 +2,14 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import replace
 from typing import Final
 from uuid import UUID
 
 from django.conf import settings
 from django.utils import timezone
+from msgspec.structs import replace
 
+from chat_app.clients.sdk import SdkClient
 from chat_app.clients.transports import on_answered
 from chat_app.errors import SERVICE_UNAVAILABLE, ChatError
 from chat_app.models import ModelProfile
@@ -114,7 +115,7 @@ class StreamedCall:
         # True once the provider has finished the call and reported its tokens.
         self._reported = False
 
-    async def events(self, client: llm.LlmClient) -> AsyncGenerator[StreamEvent | ModelCall, None]:
+    async def events(self, client: SdkClient) -> AsyncGenerator[StreamEvent | ModelCall, None]:
         """Yield the row, then the pipeline's events, then the row again; raises ChatError. A
         cancelled call does not yield its row at the end."""
         yield self.row
@@ -133,7 +134,7 @@ class StreamedCall:
         self._end()
         yield self.row
 
-    async def _stream(self, client: llm.LlmClient) -> AsyncGenerator[StreamEvent, None]:
+    async def _stream(self, client: SdkClient) -> AsyncGenerator[StreamEvent, None]:
         finished = False
         on_answered.set(self._set_answered_by)
         async with aclosing(client.stream(self._request)) as events:

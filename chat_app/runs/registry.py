@@ -1,7 +1,5 @@
 """The live runs of this process, and a gate that delays answers while messages are being stored.
-
-Everything here runs on the chat's event loop.
-"""
+Everything here runs on the chat's event loop."""
 
 import asyncio
 import logging

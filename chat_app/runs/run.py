@@ -169,20 +169,16 @@ class ChatRun:
 
     async def _publish_stored_end(self) -> Status:
         """Publish the end that another process stored."""
-        end = endings.DELETED
+        end = endings.ENDED_BY_PROCESS
         try:
             trace = await in_database(Trace.objects.filter(pk=self.id).first)
         except Exception:
             log.exception("run %s: its end could not be read", self.id)
-            end = endings.ENDED_BY_PROCESS
         else:
-            if trace is not None:
-                has_failed = trace.code != ""
-                end = (
-                    endings.failed_end(trace.code, trace.error)
-                    if has_failed
-                    else endings.ENDED_BY_PROCESS
-                )
+            if trace is None:
+                end = endings.DELETED
+            elif trace.code:
+                end = endings.failed_end(trace.code, trace.error)
         return self._publish(end)
 
     def _terminal_event(self, end: endings.RunEnd, message_id: UUID | None) -> LoggedEvent:

@@ -5,8 +5,6 @@ import asyncio
 import logging
 from typing import Any, Final
 
-from django.db.models import QuerySet
-
 from chat_app import loop
 from chat_app.clients.providers import provider_of
 from chat_app.models import ModelProfile
@@ -26,7 +24,8 @@ async def end_dead_runs_at_start() -> None:
     """End the runs of dead processes, and again after the time of a lease. Only then can the leases
     of processes on other machines be known to have expired."""
     await in_database(end_dead_runs)
-    if await in_database(_runs_of_others().exists):
+    others = Trace.objects.filter(status=Status.RUNNING).exclude(owner=current_owner())
+    if await in_database(others.exists):
         loop.submit(_end_dead_runs_later())
 
 
@@ -36,10 +35,6 @@ async def _end_dead_runs_later() -> None:
         await in_database(end_dead_runs)
     except Exception:
         log.exception("dead runs could not be ended")
-
-
-def _runs_of_others() -> QuerySet[Trace]:
-    return Trace.objects.filter(status=Status.RUNNING).exclude(owner=current_owner())
 
 
 _tasks: set["asyncio.Task[Any]"] = set()

@@ -1,7 +1,5 @@
-"""Runs the tool calls of an answer, those of one round concurrently, and finds the final report.
-
-A final report ends the answer; later prompts have its text in place of the call.
-"""
+"""Runs the tool calls of an answer, those of one round concurrently, and finds the final report. A
+final report ends the answer; later prompts have its text in place of the call."""
 
 import asyncio
 import time
@@ -20,7 +18,7 @@ from chat_app.tools import ToolOutcome, failed_outcome
 from chat_app.tools.toolbox import McpToolbox
 from chat_app.values import events as run_events
 from chat_app.values.model_call import AssistantPart, TextPart, ToolOutput
-from chat_app.values.text import BLANK_LINE
+from chat_app.values.text import BLANK_LINE, clean
 from traces_app.reports import REPORT_TOOL, FinalReport, parse_report
 
 INVALID_REPORT: Final = "the report has no report_content, which is a text"
@@ -85,10 +83,9 @@ class ToolCalls:
         self._queue(run_events.ToolStarted(call, timezone.now()))
         outcome = await self._outcome(call, toolbox)
         is_error = outcome.status != "success"
-        result = run_events.ToolResult(call.id, outcome.text, is_error=is_error, code=outcome.code)
-        result = self._pipeline.tool_result(result)
-        self._queue(result)
-        self.rows[call.id] |= {"result": result.result, "is_error": is_error}
+        text = clean(outcome.text)
+        self._queue(run_events.ToolResult(call.id, text, is_error=is_error, code=outcome.code))
+        self.rows[call.id] |= {"result": text, "is_error": is_error}
         self._end(call.id, outcome.status)
 
     async def _outcome(self, call: run_events.ToolCall, toolbox: McpToolbox) -> ToolOutcome:

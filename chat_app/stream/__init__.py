@@ -1,7 +1,6 @@
 """Converts a provider's events to those of a run: cleaned, split, assembled, in order. No I/O."""
 
 from collections.abc import Collection
-from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
 from typing import assert_never
@@ -85,10 +84,6 @@ class StreamPipeline:
             run_events.ToolCallStart(call.id, call.name),
             run_events.ToolCallDelta(call.id, call.arguments),
         ]
-
-    def tool_result(self, result: run_events.ToolResult) -> run_events.ToolResult:
-        """Return the result cleaned for display and storage."""
-        return replace(result, result=clean(result.result))
 
     def complete(self) -> run_events.Complete:
         return run_events.Complete(

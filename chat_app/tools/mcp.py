@@ -1,8 +1,5 @@
-"""Connections to MCP servers through the SDK.
-
-This module takes a second to import and needs the extra `chat`, so it is imported when the first
-server is opened.
-"""
+"""Connections to MCP servers through the SDK. This module takes a second to import and needs the
+extra `chat`, so it is imported when the first server is opened."""
 
 import asyncio
 import logging

@@ -12,7 +12,7 @@ import math
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 import anyio
 from anyio.abc import TaskGroup
@@ -52,13 +52,8 @@ class Connection(Protocol):
     async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolOutcome: ...
 
 
-class Connect(Protocol):
-    """Opens a server and closes it at the end. `ended` is called with the reason once no more calls
-    are possible; `changed` when the list of tools has changed."""
-
-    def __call__(
-        self, server: Server, *, ended: Callable[[str], None], changed: Callable[[], None]
-    ) -> AbstractAsyncContextManager[Connection]: ...
+# Opens a server and closes it at the end, as `mcp.open_connection` does.
+Connect: TypeAlias = Callable[..., AbstractAsyncContextManager[Connection]]
 
 
 class Session:

@@ -11,13 +11,14 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Container, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from itertools import count
 from types import ModuleType
 from typing import Any, Final, TypeAlias
 
 from django.conf import settings
+from msgspec.structs import replace
 
 from chat_app import loop
 from chat_app.errors import NOT_FOUND, SERVICE_UNAVAILABLE, VALIDATION_ERROR

@@ -10,7 +10,6 @@ from chat_app.values.events import (
     ToolCall,
     ToolCallDelta,
     ToolCallStart,
-    ToolResult,
 )
 from chat_app.values.model_call import (
     CallArguments,
@@ -225,13 +224,6 @@ def test_half_a_tag_is_told_before_the_call_that_follows_it() -> None:
         TextDelta(" <thi"),
         ToolCallStart("a", "f"),
     ]
-
-
-def test_a_result_is_told_clean() -> None:
-    pipeline = StreamPipeline()
-    assert pipeline.tool_result(
-        ToolResult("a", "Error: \x1b[1m no\ud83d ␄\r\n\x00", is_error=True, code="NOT_FOUND")
-    ) == ToolResult("a", "Error: [1m no \n", is_error=True, code="NOT_FOUND")
 
 
 def test_all_events_after_end_of_text_are_dropped() -> None:
