@@ -25,7 +25,7 @@ from chat_app.runs.registry import accepting_registry
 from mockllm_site.kit.database_thread import in_database
 from traces_app.follow import follow
 from traces_app.log import LoggedEvent
-from traces_app.models import Status, Trace
+from traces_app.models import Status
 
 BRANCHES = ("a", "b")
 _SEEDS = 2**53
@@ -41,10 +41,8 @@ class StoredPair:
     accepted: AcceptedMessage
 
     async def events(self) -> AsyncGenerator[LoggedEvent, None]:
-        """Yield the events of both runs as they come, each with its `branch`.
-
-        The last one, without a branch, ends the comparison. They are numbered together, from 1.
-        """
+        """Yield the events of both runs as they come, each with its `branch`. The last one, without
+        a branch, ends the comparison. They are numbered together, from 1."""
         queue: asyncio.Queue[LoggedEvent | Exception | None] = asyncio.Queue()
         pumps = [
             asyncio.create_task(_forward_events(trace_id, branch, queue))
@@ -69,7 +67,7 @@ class StoredPair:
 
     def _end(self, number: int) -> LoggedEvent:
         comparison = comparison_of(None, self.comparison_id)
-        message_ids = {branch: _message_id(comparison, branch) for branch in BRANCHES}
+        message_ids = {branch: _of_trace(comparison, branch, "message_id") for branch in BRANCHES}
         payload = {
             "conversation_id": str(self.accepted.conversation_id),
             "comparison_id": str(self.comparison_id),
@@ -86,15 +84,10 @@ def assign_branches(first: Profile, second: Profile, seed: int) -> dict[str, Pro
 
 
 def open_pair(
-    incoming: IncomingMessage,
-    *,
-    profiles: tuple[Profile, Profile],
-    seed: int | None = None,
+    incoming: IncomingMessage, *, profiles: tuple[Profile, Profile], seed: int | None = None
 ) -> StoredPair:
-    """Store a message, its two runs and their comparison in one transaction; starts no run.
-
-    Raises ChatError. A message that was sent before returns its comparison.
-    """
+    """Store a message, its two runs and their comparison in one transaction; starts no run. Raises
+    ChatError. A message that was sent before returns its comparison."""
     seed = secrets.randbelow(_SEEDS) if seed is None else seed
     accepted_message = accept_message(
         replace(incoming, profiles=assign_branches(*profiles, seed)),
@@ -105,10 +98,8 @@ def open_pair(
 
 
 def vote(client_id: str, comparison_id: Any, preference: str) -> ABComparison:
-    """Store a client's preference; the same one again changes nothing.
-
-    Raises CONFLICT for another one, and for a vote on a failed or running answer.
-    """
+    """Store a client's preference; the same one again changes nothing. Raises CONFLICT for another
+    one, and for a vote on a failed or running answer."""
     with transaction.atomic():
         comparison = comparison_of(client_id, comparison_id, lock=True)
         if comparison.preference == preference:
@@ -117,7 +108,7 @@ def vote(client_id: str, comparison_id: Any, preference: str) -> ABComparison:
             raise ChatError(CONFLICT, "This comparison has been voted on", field="preference")
         chosen = BRANCHES if preference == Preference.TIE else (preference,)
         for branch in BRANCHES:
-            status = _status(comparison, branch)
+            status = _of_trace(comparison, branch, "status")
             if status == Status.RUNNING:
                 raise ChatError(CONFLICT, "Its answers are not complete yet", field="comparison_id")
             if branch in chosen and status != Status.COMPLETED:
@@ -170,8 +161,11 @@ def comparison_record(comparison: ABComparison) -> dict[str, Any]:
         "created_at": comparison.created_at,
         "preference_at": comparison.preference_at,
         **{f"trace_id_{branch}": getattr(comparison, f"trace_{branch}_id") for branch in BRANCHES},
-        **{f"message_id_{branch}": _message_id(comparison, branch) for branch in BRANCHES},
-        **{f"status_{branch}": _status(comparison, branch) for branch in BRANCHES},
+        **{
+            f"message_id_{branch}": _of_trace(comparison, branch, "message_id")
+            for branch in BRANCHES
+        },
+        **{f"status_{branch}": _of_trace(comparison, branch, "status") for branch in BRANCHES},
         "profiles": profile_names(comparison) if voted else None,
     }
 
@@ -191,24 +185,14 @@ def _store_comparison(accepted: AcceptedMessage, seed: int) -> None:
         profile_b_id=b.profile.pk,
         profile_a_name=a.profile.name,
         profile_b_name=b.profile.name,
-        trace_a_id=a.trace_id,
-        trace_b_id=b.trace_id,
+        trace_a=a.trace,
+        trace_b=b.trace,
     )
 
 
-def _trace(comparison: ABComparison, branch: str) -> Trace | None:
-    trace: Trace | None = getattr(comparison, f"trace_{branch}")
-    return trace
-
-
-def _status(comparison: ABComparison, branch: str) -> str | None:
-    trace = _trace(comparison, branch)
-    return None if trace is None else trace.status
-
-
-def _message_id(comparison: ABComparison, branch: str) -> Any:
-    trace = _trace(comparison, branch)
-    return None if trace is None else trace.message_id
+def _of_trace(comparison: ABComparison, branch: str, column: str) -> Any:
+    """Return a column of the trace of a branch, or None if the trace is deleted."""
+    return getattr(getattr(comparison, f"trace_{branch}"), column, None)
 
 
 def _to_vote(preference: str, a: str, b: str) -> Vote:
@@ -218,10 +202,7 @@ def _to_vote(preference: str, a: str, b: str) -> Vote:
 
 
 async def start_pair(
-    incoming: IncomingMessage,
-    *,
-    profiles: tuple[Profile, Profile],
-    seed: int | None = None,
+    incoming: IncomingMessage, *, profiles: tuple[Profile, Profile], seed: int | None = None
 ) -> StoredPair:
     """Store a message and start both answers. Raises ChatError if nothing was stored."""
     return await on_loop(_start(partial(open_pair, incoming, profiles=profiles, seed=seed)))

@@ -1,7 +1,5 @@
-"""Reads and changes conversations, each change in one transaction.
-
-Clients see only their own conversations; others are not found.
-"""
+"""Reads and changes conversations, each change in one transaction. Clients see only their own
+conversations; others are not found."""
 
 from collections import defaultdict
 from typing import Any, TypeVar
@@ -69,11 +67,8 @@ def _add_message(conversation: Conversation, number: int, **columns: Any) -> Mes
 def append_message(
     conversation: Conversation, sender: Sender, *, content: str, **columns: Any
 ) -> Message:
-    """Add a message at the end; `columns` are more columns of it.
-
-    A user's message unarchives the conversation, and gives an untitled one its title. Raises
-    Conversation.DoesNotExist.
-    """
+    """Add a message at the end; `columns` are more columns of it. A user's message unarchives the
+    conversation, and gives an untitled one its title. Raises Conversation.DoesNotExist."""
     key = {"id": conversation.pk}
     changed: dict[str, Any] = {"last_message_at": timezone.now()}
     if sender == Sender.USER:
@@ -161,10 +156,8 @@ def trace_ids_of(conversation: Conversation) -> dict[UUID, UUID]:
 
 
 def answered_by_of(conversation: Conversation) -> dict[UUID, list[str]]:
-    """Return the mock's steps that answered the model calls, by trace.
-
-    Comparisons without a vote are left out, because a step's name could reveal the profile.
-    """
+    """Return the mock's steps that answered the model calls, by trace. Comparisons without a vote
+    are left out, because a step's name could reveal the profile."""
     calls = ModelCall.objects.filter(trace__conversation=conversation, purpose="answer")
     voted = Q(trace__branch="") | Q(trace__user_message__comparison__preference__gt="")
     steps: defaultdict[UUID, list[str]] = defaultdict(list)
@@ -176,10 +169,8 @@ def answered_by_of(conversation: Conversation) -> dict[UUID, list[str]]:
 
 @transaction.atomic
 def rewind(conversation: Conversation, message: Message) -> None:
-    """Delete a user's message and all later ones, so that it can be sent again; traces stay.
-
-    Raises CONFLICT if an answer still runs, or if one of the answers is part of a comparison.
-    """
+    """Delete a user's message and all later ones, so that it can be sent again; traces stay. Raises
+    CONFLICT if an answer still runs, or if one of the answers is part of a comparison."""
     _lock_rows(Conversation.objects.filter(pk=conversation.pk))
     rows = Message.objects.filter(conversation=conversation, number__gte=message.number)
     if message.sender != Sender.USER:

@@ -1,7 +1,5 @@
-"""The chat's event loop: one thread in each process, so that runs outlive their requests.
-
-It works under any server, command or test.
-"""
+"""The chat's event loop: one thread in each process, so that runs outlive their requests. It works
+under any server, command or test."""
 
 import asyncio
 import contextlib
@@ -31,14 +29,9 @@ class _LoopThread:
         self.thread.start()
 
     def _run(self) -> None:
-        asyncio.set_event_loop(self.loop)
-        try:
+        # At its end, the runner cancels the tasks that are left and closes the loop.
+        with asyncio.Runner(loop_factory=lambda: self.loop):
             self.loop.run_forever()
-            self.loop.run_until_complete(_end_tasks())
-            self.loop.run_until_complete(self.loop.shutdown_asyncgens())
-            self.loop.run_until_complete(self.loop.shutdown_default_executor())
-        finally:
-            self.loop.close()
 
 
 _lock = threading.Lock()
@@ -115,13 +108,6 @@ async def _close(seconds: float) -> None:
         await drain(seconds)
     for closer in reversed(_closers):
         await closer()
-
-
-async def _end_tasks() -> None:
-    tasks = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _reset_after_fork() -> None:

@@ -1,7 +1,5 @@
 """The chat's tables: profiles, conversations with their messages and summaries, and comparisons.
-
-API keys are never stored, only the names of their environment variables.
-"""
+API keys are never stored, only the names of their environment variables."""
 
 import re
 import uuid
@@ -9,6 +7,7 @@ from typing import Any, Final
 
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
+from django.db.models import CASCADE, SET_NULL
 from django.db.models.signals import pre_save
 from django.dispatch import receiver
 from django.utils import timezone
@@ -48,6 +47,9 @@ DEFAULT_PROFILE = "demo"
 MOCK_URL = "mock:"
 
 
+_FROM_ONE: Final = [MinValueValidator(1)]
+
+
 class ContextStrategy(models.TextChoices):
     SANDWICH = "sandwich", "Sandwich: the first five, a summary, the last five"
     FULL = "full", "Full: every message, always"
@@ -71,15 +73,11 @@ class ModelProfile(models.Model):
     temperature = models.FloatField(
         null=True, blank=True, validators=[MinValueValidator(0.0), MaxValueValidator(2.0)]
     )
-    max_tokens = models.PositiveIntegerField(
-        null=True, blank=True, validators=[MinValueValidator(1)]
-    )
+    max_tokens = models.PositiveIntegerField(null=True, blank=True, validators=_FROM_ONE)
     enable_thinking = models.BooleanField(default=False)
-    thinking_budget = models.PositiveIntegerField(
-        null=True, blank=True, validators=[MinValueValidator(1)]
-    )
+    thinking_budget = models.PositiveIntegerField(null=True, blank=True, validators=_FROM_ONE)
     context_limit = models.PositiveIntegerField(
-        default=128_000, validators=[MinValueValidator(1)], help_text="in tokens"
+        default=128_000, validators=_FROM_ONE, help_text="in tokens"
     )
     context_strategy = models.CharField(
         max_length=16, choices=ContextStrategy, default=ContextStrategy.SANDWICH
@@ -160,9 +158,7 @@ class Message(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    conversation = models.ForeignKey(
-        Conversation, on_delete=models.CASCADE, related_name="messages"
-    )
+    conversation = models.ForeignKey(Conversation, CASCADE, related_name="messages")
     # The position in the conversation, from 1; both answers of a comparison have one each.
     number = models.PositiveIntegerField()
     sender = models.CharField(max_length=16, choices=Sender)
@@ -203,9 +199,7 @@ class ContextState(models.Model):
     deleted if that changes.
     """
 
-    conversation = models.OneToOneField(
-        Conversation, on_delete=models.CASCADE, related_name="context_state"
-    )
+    conversation = models.OneToOneField(Conversation, CASCADE, related_name="context_state")
     strategy = models.CharField(max_length=16)
     summary = models.TextField()
     first = models.PositiveIntegerField()
@@ -234,26 +228,18 @@ class ABComparison(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    conversation = models.ForeignKey(
-        Conversation, on_delete=models.CASCADE, related_name="comparisons"
-    )
-    user_message = models.OneToOneField(
-        Message, on_delete=models.CASCADE, related_name="comparison"
-    )
+    conversation = models.ForeignKey(Conversation, CASCADE, related_name="comparisons")
+    user_message = models.OneToOneField(Message, CASCADE, related_name="comparison")
     seed = models.BigIntegerField()
-    profile_a = models.ForeignKey(
-        ModelProfile, on_delete=models.SET_NULL, null=True, related_name="+"
-    )
-    profile_b = models.ForeignKey(
-        ModelProfile, on_delete=models.SET_NULL, null=True, related_name="+"
-    )
+    profile_a = models.ForeignKey(ModelProfile, SET_NULL, null=True, related_name="+")
+    profile_b = models.ForeignKey(ModelProfile, SET_NULL, null=True, related_name="+")
     profile_a_name = models.CharField(max_length=100)
     profile_b_name = models.CharField(max_length=100)
     trace_a = models.OneToOneField(
-        "traces_app.Trace", on_delete=models.SET_NULL, null=True, related_name="comparison_as_a"
+        "traces_app.Trace", SET_NULL, null=True, related_name="comparison_as_a"
     )
     trace_b = models.OneToOneField(
-        "traces_app.Trace", on_delete=models.SET_NULL, null=True, related_name="comparison_as_b"
+        "traces_app.Trace", SET_NULL, null=True, related_name="comparison_as_b"
     )
     preference = models.CharField(max_length=3, choices=Preference, blank=True)
     created_at = models.DateTimeField(default=timezone.now)

@@ -6,13 +6,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from statistics import quantiles
 from typing import TypeAlias
 
 # 1,000 is the average score; 400 points more mean ten wins for each loss, as in Elo's scale.
 MEAN_SCORE = 1_000.0
 POINTS = 400.0
 RESAMPLES = 200
-LOW_QUANTILE, HIGH_QUANTILE = 0.025, 0.975
 _SEED = 20_250_101
 _MAX_STEPS = 1_000
 # Steps of the logarithms below this change no first decimal of a score; resampled scores need to
@@ -61,18 +61,16 @@ def _rank_counts(vote_counts: tuple[tuple[Vote, int], ...]) -> tuple[ProfileRank
     strength = _strengths(names, counts, start=dict.fromkeys(names, 1.0), tolerance=_CONVERGENCE)
     scores = _to_scores(strength)
     drawn = _bootstrap_scores(names, counts, start=strength)
-    ranks = [
-        ProfileRank(
-            profile=name,
-            wins=_count_votes(counts, winner=name),
-            losses=_count_votes(counts, loser=name),
-            ties=_count_ties(counts, name),
-            score=round(scores[name], 1),
-            low=round(_quantile(drawn[name], LOW_QUANTILE), 1),
-            high=round(_quantile(drawn[name], HIGH_QUANTILE), 1),
-        )
-        for name in names
-    ]
+    wins, ties, losses = Counter[str](), Counter[str](), Counter[str]()
+    for vote, count in counts.items():
+        (ties if vote.tie else wins)[vote.winner] += count
+        (ties if vote.tie else losses)[vote.loser] += count
+    ranks = []
+    for name in names:
+        # Fortieths, of which the first and the last bound the 95 % interval.
+        low, *_, high = quantiles(drawn[name], n=40, method="inclusive")
+        score, low, high = (round(value, 1) for value in (scores[name], low, high))
+        ranks.append(ProfileRank(name, wins[name], ties[name], losses[name], score, low, high))
     return tuple(sorted(ranks, key=lambda row: (-row.score, row.profile)))
 
 
@@ -80,20 +78,6 @@ def _ordered(vote: Vote) -> Vote:
     if vote.tie and vote.loser < vote.winner:
         return Vote(vote.loser, vote.winner, tie=True)
     return vote
-
-
-def _count_votes(counts: VoteCounts, *, winner: str = "", loser: str = "") -> int:
-    """Return the number of votes with this winner or loser, without ties."""
-    return sum(
-        count
-        for vote, count in counts.items()
-        if not vote.tie and (vote.winner == winner or vote.loser == loser)
-    )
-
-
-def _count_ties(counts: VoteCounts, name: str) -> int:
-    """Return the number of a profile's ties."""
-    return sum(n for vote, n in counts.items() if vote.tie and name in (vote.winner, vote.loser))
 
 
 def _strengths(
@@ -151,12 +135,3 @@ def _bootstrap_scores(
         for name, score in _to_scores(strength).items():
             drawn[name].append(score)
     return drawn
-
-
-def _quantile(values: Sequence[float], share: float) -> float:
-    """Return a quantile of the values by linear interpolation."""
-    ordered = sorted(values)
-    place = share * (len(ordered) - 1)
-    below = math.floor(place)
-    above = math.ceil(place)
-    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)

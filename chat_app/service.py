@@ -22,20 +22,7 @@ from chat_app.runs.accept import AcceptedMessage, IncomingMessage, accept_messag
 from chat_app.runs.cancel_channel import end_notification, request_cancel
 from chat_app.runs.endings import DATABASE_UNAVAILABLE, StopReason
 from chat_app.runs.registry import accepting_registry, run_registry
-from chat_app.values.events import (
-    Complete,
-    Error,
-    RunEvent,
-    StreamEvent,
-    TextDelta,
-    ThinkingDelta,
-    ToolCall,
-    ToolCallDelta,
-    ToolCallStart,
-    ToolEnded,
-    ToolResult,
-    ToolStarted,
-)
+from chat_app.values import events as run_events
 from mockllm_site.kit.database_thread import in_database
 from mockllm_site.kit.testcase import OpenTestTransaction
 from traces_app.follow import follow
@@ -56,13 +43,11 @@ class StreamHandle:
     user_message_id: UUID
     conversation_id: UUID
     replayed: bool = False
-    _log: RunLog[RunEvent] | None = field(default=None, repr=False, compare=False)
+    _log: RunLog[run_events.RunEvent] | None = field(default=None, repr=False, compare=False)
 
-    def events(self) -> AsyncIterator[StreamEvent]:
-        """Yield the run's events from the first to the last, which is Complete or Error.
-
-        If another call started the run, results of tools may be cut, as in the log.
-        """
+    def events(self) -> AsyncIterator[run_events.StreamEvent]:
+        """Yield the run's events from the first to the last, which is Complete or Error. If another
+        call started the run, results of tools may be cut, as in the log."""
         return _stream_events(self.logged()) if self._log is None else _public_events(self._log)
 
     def logged(self) -> AsyncGenerator[LoggedEvent, None]:
@@ -125,47 +110,47 @@ async def _send(incoming: IncomingMessage) -> StreamHandle:
     )
 
 
-async def _public_events(log: RunLog[RunEvent]) -> AsyncIterator[StreamEvent]:
+async def _public_events(log: RunLog[run_events.RunEvent]) -> AsyncIterator[run_events.StreamEvent]:
     async for event in log.sources():
-        if not isinstance(event, ToolStarted | ToolEnded):
+        if not isinstance(event, run_events.ToolStarted | run_events.ToolEnded):
             yield event
 
 
-async def _stream_events(log: AsyncIterator[LoggedEvent]) -> AsyncIterator[StreamEvent]:
+async def _stream_events(log: AsyncIterator[LoggedEvent]) -> AsyncIterator[run_events.StreamEvent]:
     """Yield the service's events for a run's logged events."""
     text: list[str] = []
     thinking: list[str] = []
-    calls: list[ToolCall] = []
+    calls: list[run_events.ToolCall] = []
     async for logged in log:
         payload = logged.payload
         match logged.type:
             case "chunk":
                 text.append(payload["content"])
-                yield TextDelta(payload["content"])
+                yield run_events.TextDelta(payload["content"])
             case "thinking":
                 thinking.append(payload["content"])
-                yield ThinkingDelta(payload["content"])
+                yield run_events.ThinkingDelta(payload["content"])
             case "tool_start":
                 calls.append(call := _to_tool_call(logged))
-                yield ToolCallStart(call.id, call.name)
-                yield ToolCallDelta(call.id, call.arguments)
+                yield run_events.ToolCallStart(call.id, call.name)
+                yield run_events.ToolCallDelta(call.id, call.arguments)
             case "tool_output":
-                yield ToolResult(
+                yield run_events.ToolResult(
                     payload["tool_call_id"],
                     payload["output"],
                     is_error=payload["is_error"],
                     code=payload["code"],
                 )
             case "done":
-                yield Complete("".join(text), "".join(thinking) or None, tuple(calls))
+                yield run_events.Complete("".join(text), "".join(thinking) or None, tuple(calls))
             case "error":
-                yield Error(payload["message"], payload["code"])
+                yield run_events.Error(payload["message"], payload["code"])
 
 
-def _to_tool_call(start: LoggedEvent) -> ToolCall:
+def _to_tool_call(start: LoggedEvent) -> run_events.ToolCall:
     arguments = start.payload["tool_args"]
     text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-    return ToolCall(start.payload["tool_call_id"], start.payload["tool_name"], text)
+    return run_events.ToolCall(start.payload["tool_call_id"], start.payload["tool_name"], text)
 
 
 # While another process cancels its run, the database is polled after the first interval, which then

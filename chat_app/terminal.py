@@ -113,10 +113,8 @@ MAX_ASIDE_CHARS = 200
 
 
 class Screen:
-    """Prints a run. `answers` gets the answer's text; `asides` gets thinking, tools and errors.
-
-    On a terminal both are the same console.
-    """
+    """Prints a run. `answers` gets the answer's text; `asides` gets thinking, tools and errors. On
+    a terminal both are the same console."""
 
     def __init__(self, answers: Console, asides: Console) -> None:
         self._answers = answers

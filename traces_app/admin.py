@@ -9,43 +9,39 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from mockllm_site.kit.read_only_admin import (
-    HIDDEN,
-    ReadOnlyInline,
-    RecordAdmin,
-    TagFilter,
-    as_json,
-    chips,
-    excerpt,
-    link,
-    moment,
-    row_link,
-)
+from mockllm_site.kit import read_only_admin as kit
 from traces_app.leases import end_dead_runs
 from traces_app.models import ModelCall, Status, Trace, TraceEvent
 from traces_app.selectors import duration_ms, is_blind
 from traces_app.to_scenario import CannotReplay, scenario_of_trace
 
 
-class EventInline(ReadOnlyInline):
+class EventInline(kit.ReadOnlyInline):
     """The events of a run, in order."""
 
     model = TraceEvent
     fields = ("seq", "type", "payload_json", "when")
     readonly_fields = ("payload_json", "when")
     ordering = ("seq",)
+    when = kit.column("At", lambda event: kit.moment(event.at))
 
     @admin.display(description="Payload")
     def payload_json(self, event: TraceEvent) -> str:
         payload = {key: value for key, value in event.payload.items() if key != "conversation_id"}
-        return as_json(payload, indent=None)
-
-    @admin.display(description="At")
-    def when(self, event: TraceEvent) -> str:
-        return moment(event.at)
+        return kit.as_json(payload, indent=None)
 
 
-class ModelCallInline(ReadOnlyInline):
+def _tokens(row: Trace | ModelCall) -> str:
+    mark = " (estimated)" if row.tokens_estimated else ""
+    return f"{row.input_tokens:,} / {row.output_tokens:,}{mark}"
+
+
+def _duration(row: Trace | ModelCall) -> str:
+    count = duration_ms(row.started_at, row.finished_at)
+    return "–" if count is None else f"{count:,} ms"
+
+
+class ModelCallInline(kit.ReadOnlyInline):
     """The model calls of a run, in order."""
 
     model = ModelCall
@@ -56,33 +52,24 @@ class ModelCallInline(ReadOnlyInline):
     )  # fmt: skip
     readonly_fields = ("model_name", "tokens", "duration", "response_json")
     ordering = ("number",)
+    tokens = kit.column("Input / output tokens", _tokens)
+    duration = kit.column("Duration", _duration)
+    response_json = kit.column("Response", lambda call: kit.as_json(call.parts))
 
     @admin.display(description="Model")
     def model_name(self, call: ModelCall) -> str:
-        return HIDDEN if is_blind(call.trace) else f"{call.provider_id} {call.model_id}".strip()
-
-    @admin.display(description="Input / output tokens")
-    def tokens(self, call: ModelCall) -> str:
-        return _tokens(call)
-
-    @admin.display(description="Duration")
-    def duration(self, call: ModelCall) -> str:
-        return _with_unit(duration_ms(call.started_at, call.finished_at))
-
-    @admin.display(description="Response")
-    def response_json(self, call: ModelCall) -> str:
-        return as_json(call.parts)
+        return kit.HIDDEN if is_blind(call.trace) else f"{call.provider_id} {call.model_id}".strip()
 
 
 @admin.register(Trace)
-class TraceAdmin(RecordAdmin):
+class TraceAdmin(kit.RecordAdmin):
     editable = ("note", "tags")
     deletable = True
     list_display: Sequence[str] = (
         "start", "question", "status", "tag_list", "profile", "calls", "tokens", "duration",
     )  # fmt: skip
     # No filter by profile or model: it would reveal the sides of a comparison before the vote.
-    list_filter = ("status", TagFilter, "branch", "code")
+    list_filter = ("status", kit.TagFilter, "branch", "code")
     unfilterable = ("profile_name", "provider_id", "model_id")
     list_select_related = (
         "conversation", "user_message", "comparison_as_a", "comparison_as_b",
@@ -93,19 +80,19 @@ class TraceAdmin(RecordAdmin):
     ordering = ("-started_at",)
     actions = ("make_scenarios",)
     fields = (
-        *editable,
-        "question",
-        "conversation_link",
-        "waterfall",
-        ("status", "branch"),
-        ("code", "error"),
-        "profile_and_model",
-        ("started", "finished"),
-        ("first_token", "duration"),
-        ("calls", "tokens"),
-        "id",
-    )
+        *editable, "question", "conversation_link", "waterfall", ("status", "branch"),
+        ("code", "error"), "profile_and_model", ("started", "finished"),
+        ("first_token", "duration"), ("calls", "tokens"), "id",
+    )  # fmt: skip
     inlines = (ModelCallInline, EventInline)
+    tag_list = kit.column("Tags", lambda trace: kit.chips(trace.tags))
+    started = kit.column("Started", lambda trace: kit.moment(trace.started_at))
+    first_token = kit.column("First token", lambda trace: kit.moment(trace.first_token_at))
+    finished = kit.column("Finished", lambda trace: kit.moment(trace.finished_at))
+    calls = kit.column("Model / tool calls", lambda run: f"{run.model_calls} / {run.tool_calls}")
+    tokens = kit.column("Input / output tokens", _tokens)
+    duration = kit.column("Duration", _duration)
+    conversation_link = kit.column("Conversation", lambda trace: kit.row_link(trace.conversation))
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
         """Allow the link from a conversation's page to its traces."""
@@ -137,75 +124,34 @@ class TraceAdmin(RecordAdmin):
         response["Content-Disposition"] = 'attachment; filename="traces.json"'
         return response
 
-    @admin.display(description="Tags")
-    def tag_list(self, trace: Trace) -> str:
-        return chips(trace.tags)
-
     @admin.display(description="Started", ordering="started_at")
     def start(self, trace: Trace) -> SafeString:
         """Return the date and the time of the start as two short lines, as HTML."""
-        date, _, time = moment(trace.started_at).partition(" ")
+        date, _, time = kit.moment(trace.started_at).partition(" ")
         return _unbroken(date) + format_html('<span class="sc-under">{}</span>', time)
-
-    @admin.display(description="Started")
-    def started(self, trace: Trace) -> str:
-        return moment(trace.started_at)
 
     @admin.display(description="Question", ordering="user_message__content")
     def question(self, trace: Trace) -> str:
         """Return the beginning of the user's message; it is deleted if the user edits it."""
-        text = excerpt(trace.user_message.content if trace.user_message else "")
+        text = kit.excerpt(trace.user_message.content if trace.user_message else "")
         return format_html('<span class="sc-question">{}</span>', text or "–")
-
-    @admin.display(description="First token")
-    def first_token(self, trace: Trace) -> str:
-        return moment(trace.first_token_at)
-
-    @admin.display(description="Finished")
-    def finished(self, trace: Trace) -> str:
-        return moment(trace.finished_at)
 
     @admin.display(description="Waterfall")
     def waterfall(self, trace: Trace) -> str:
         path = f"/traces/{trace.pk}/"
-        return link(path, path)
+        return kit.link(path, path)
 
     @admin.display(description="Profile")
     def profile(self, trace: Trace) -> str:
-        return _unbroken(HIDDEN) if is_blind(trace) else trace.profile_name
+        return _unbroken(kit.HIDDEN) if is_blind(trace) else trace.profile_name
 
     @admin.display(description="Profile")
     def profile_and_model(self, trace: Trace) -> str:
         if is_blind(trace):
-            return HIDDEN
+            return kit.HIDDEN
         return f"{trace.profile_name}: {trace.provider_id} {trace.model_id}"
-
-    @admin.display(description="Model / tool calls")
-    def calls(self, trace: Trace) -> str:
-        return f"{trace.model_calls} / {trace.tool_calls}"
-
-    @admin.display(description="Input / output tokens")
-    def tokens(self, trace: Trace) -> str:
-        return _tokens(trace)
-
-    @admin.display(description="Duration")
-    def duration(self, trace: Trace) -> str:
-        return _with_unit(duration_ms(trace.started_at, trace.finished_at))
-
-    @admin.display(description="Conversation")
-    def conversation_link(self, trace: Trace) -> str:
-        return row_link(trace.conversation)
 
 
 def _unbroken(text: str) -> SafeString:
     """Return a text that stays on one line, as HTML."""
     return format_html('<span class="sc-unbroken">{}</span>', text)
-
-
-def _tokens(row: Trace | ModelCall) -> str:
-    mark = " (estimated)" if row.tokens_estimated else ""
-    return f"{row.input_tokens:,} / {row.output_tokens:,}{mark}"
-
-
-def _with_unit(count: int | None) -> str:
-    return "–" if count is None else f"{count:,} ms"

@@ -156,9 +156,7 @@ class EventField(serializers.JSONField):
 
 class TraceQuery(Shape):
     client_id = Text(
-        required=False,
-        max_length=200,
-        help_text="If given, it has to be the owner's.",
+        required=False, max_length=200, help_text="If given, it has to be the owner's."
     )
 
 
@@ -239,12 +237,13 @@ class TraceView(ClientView):
     reads = True
     http_method_names: Sequence[str] = ("get", "head")
 
-    def get_trace(self, trace_id: str, client_id: str | None) -> Trace:
-        """Return the trace with this id; a 404 if it is unknown or another client's."""
+    def get_trace(self, row_id: str, client_id: str | None, *, field: str = "trace_id") -> Trace:
+        """Return the trace of a run or message; a 404 if it is unknown or another client's."""
+        find = trace_of if field == "trace_id" else trace_of_message
         try:
-            return trace_of(trace_id, client_id)
+            return find(row_id, client_id)
         except Trace.DoesNotExist:
-            raise ApiError(404, "Trace not found", field="trace_id") from None
+            raise ApiError(404, "Trace not found", field=field) from None
 
 
 class TraceByIdView(TraceView):
@@ -272,10 +271,7 @@ class TraceOfMessageView(TraceView):
     def get(self, request: Request, message_id: str) -> Response:
         """The run behind a message."""
         client_id = self.query(TraceQuery).get("client_id")
-        try:
-            return Response(trace_record(trace_of_message(message_id, client_id)))
-        except Trace.DoesNotExist:
-            raise ApiError(404, "Trace not found", field="message_id") from None
+        return Response(trace_record(self.get_trace(message_id, client_id, field="message_id")))
 
 
 class ScenarioOfTraceView(TraceView):

@@ -52,11 +52,8 @@ def terminal_number(trace_id: UUID) -> int | None:
 def _read_events(
     trace_id: UUID, after: int, *, seen_running: bool
 ) -> tuple[list[LoggedEvent], bool]:
-    """Return the stored events after that number, and true if there will be no more.
-
-    A follower that has seen the run running always gets the terminal event, as from a live
-    log.
-    """
+    """Return the stored events after that number, and true if there will be no more. A follower
+    that has seen the run running always gets the terminal event, as from a live log."""
     # Read first: after the end, all events are stored.
     ended = _has_ended(trace_id)
     rows = Trace(pk=trace_id).events.order_by("seq")

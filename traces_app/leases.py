@@ -10,7 +10,6 @@ import os
 import time
 import uuid
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
 from hashlib import sha256
@@ -40,21 +39,12 @@ MAX_UNSTORED_EVENTS: Final = 10_000_000
 # The error of a run whose process died.
 INTERRUPTED: Final = "interrupted"
 INTERRUPTED_CODE: Final = "SERVICE_UNAVAILABLE"
-INTERRUPTED_STATUS: Final = 503
 
 # Sent with `trace` and `events` in the transaction that ends a dead run, so that a receiver can
 # store its partial answer.
 run_died = Signal()
 
 _owners: dict[int, str] = {}
-
-
-@dataclass(frozen=True, slots=True)
-class Renewal:
-    """The result of renewing leases: runs that this process has lost, and runs to be cancelled."""
-
-    lost: frozenset[UUID]
-    cancelled: frozenset[UUID]
 
 
 def current_owner() -> str:
@@ -80,10 +70,8 @@ def has_process_died(owner: str) -> bool:
 
 
 class LeaseWatch:
-    """Remembers since when each watched lease has been unchanged, by a monotonic clock.
-
-    A lease that stays unchanged for `seconds` has expired.
-    """
+    """Remembers since when each watched lease has been unchanged, by a monotonic clock. A lease
+    that stays unchanged for `seconds` has expired."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self.seconds = LEASE.total_seconds()
@@ -111,15 +99,12 @@ def lease_end(now: datetime) -> datetime:
     return now + LEASE
 
 
-def renew_leases(trace_ids: Collection[UUID], *, now: datetime) -> Renewal:
-    """Renew the leases of these runs of this process with one UPDATE."""
+def renew_leases(trace_ids: Collection[UUID], *, now: datetime) -> dict[UUID, bool]:
+    """Renew the leases of these runs of this process with one UPDATE. Return those that it still
+    owns, each with true if it is to be cancelled."""
     mine = Trace.objects.filter(pk__in=trace_ids, owner=current_owner(), status=Status.RUNNING)
     mine.update(lease_until=lease_end(now))
-    cancel_flags = dict(mine.values_list("pk", "cancel_requested"))
-    return Renewal(
-        lost=frozenset(set(trace_ids) - set(cancel_flags)),
-        cancelled=frozenset(key for key, cancelled in cancel_flags.items() if cancelled),
-    )
+    return dict(mine.values_list("pk", "cancel_requested"))
 
 
 def current_status(trace_id: UUID) -> str | None:
@@ -136,10 +121,8 @@ def current_status(trace_id: UUID) -> str | None:
 
 
 def end_dead_runs(traces: QuerySet[Trace] | None = None, *, now: datetime | None = None) -> int:
-    """End the runs whose process died, among `traces` or all; return how many this call ended.
-
-    Each run is ended once, even if several processes try at the same time.
-    """
+    """End the runs whose process died, among `traces` or all; return how many this call ended. Each
+    run is ended once, even if several processes try at the same time."""
     rows = Trace.objects.all() if traces is None else traces
     running = rows.filter(status=Status.RUNNING).order_by()
     dead = [
@@ -160,7 +143,7 @@ def _end_dead_run(trace_id: UUID, lease: datetime | None, now: datetime) -> bool
             return False
         trace = Trace.objects.get(pk=trace_id)
         events = list(trace.events.order_by("seq"))
-        _fill_totals(trace, events)
+        _store_totals(trace, events)
         try:
             with transaction.atomic():
                 run_died.send(Trace, trace=trace, events=events)
@@ -171,27 +154,20 @@ def _end_dead_run(trace_id: UUID, lease: datetime | None, now: datetime) -> bool
             trace=trace,
             seq=(events[-1].seq if events else 0) + MAX_UNSTORED_EVENTS,
             type="error",
-            payload={
-                "status": INTERRUPTED_STATUS,
-                "message": INTERRUPTED,
-                "code": INTERRUPTED_CODE,
-            },
+            payload={"status": 503, "message": INTERRUPTED, "code": INTERRUPTED_CODE},
             at=now,
         )
     return True
 
 
-def _fill_totals(trace: Trace, events: Iterable[TraceEvent]) -> None:
+def _store_totals(trace: Trace, events: Iterable[TraceEvent]) -> None:
     """Store the totals that the run's process would have stored."""
-    calls = trace.calls.aggregate(input=Sum("input_tokens"), output=Sum("output_tokens"))
+    tokens = trace.calls.aggregate(input=Sum("input_tokens"), output=Sum("output_tokens"))
     token_times = (event.at for event in events if event.type in ("chunk", "thinking"))
-    trace.model_calls = trace.calls.count()
-    trace.tool_calls = sum(event.type == "tool_start" for event in events)
-    trace.input_tokens = calls["input"] or 0
-    trace.output_tokens = calls["output"] or 0
-    trace.first_token_at = next(token_times, None)
-    trace.save(
-        update_fields=[
-            "model_calls", "tool_calls", "input_tokens", "output_tokens", "first_token_at"
-        ]
-    )  # fmt: skip
+    Trace.objects.filter(pk=trace.pk).update(
+        model_calls=trace.calls.count(),
+        tool_calls=sum(event.type == "tool_start" for event in events),
+        input_tokens=tokens["input"] or 0,
+        output_tokens=tokens["output"] or 0,
+        first_token_at=next(token_times, None),
+    )

@@ -3,6 +3,7 @@
 import uuid
 
 from django.db import models
+from django.db.models import CASCADE, SET_NULL
 from django.utils import timezone
 
 from mockllm_site.kit.fields import NamesField
@@ -24,16 +25,10 @@ class Trace(models.Model):
     `tags` are written by staff."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    conversation = models.ForeignKey(
-        "chat_app.Conversation", on_delete=models.CASCADE, related_name="traces"
-    )
-    user_message = models.ForeignKey(
-        "chat_app.Message", on_delete=models.SET_NULL, null=True, related_name="traces"
-    )
+    conversation = models.ForeignKey("chat_app.Conversation", CASCADE, related_name="traces")
+    user_message = models.ForeignKey("chat_app.Message", SET_NULL, null=True, related_name="traces")
     # The answer; null until it is stored.
-    message = models.OneToOneField(
-        "chat_app.Message", on_delete=models.SET_NULL, null=True, related_name="trace"
-    )
+    message = models.OneToOneField("chat_app.Message", SET_NULL, null=True, related_name="trace")
     branch = models.CharField(max_length=1, blank=True)
     profile_name = models.CharField("profile", max_length=100, blank=True)
     provider_id = models.CharField("provider", max_length=50, blank=True)
@@ -72,12 +67,10 @@ class Trace(models.Model):
 
 
 class TraceEvent(models.Model):
-    """One event of a run, as its stream sends it; `seq` counts from 1.
+    """One event of a run, as its stream sends it; `seq` counts from 1. `payload` is requirement
+    004's event without its `type`."""
 
-    `payload` is requirement 004's event without its `type`.
-    """
-
-    trace = models.ForeignKey(Trace, on_delete=models.CASCADE, related_name="events")
+    trace = models.ForeignKey(Trace, CASCADE, related_name="events")
     seq = models.PositiveIntegerField()
     type = models.CharField(max_length=16)
     payload = TextJsonField(default=dict)
@@ -98,7 +91,7 @@ class ModelCall(models.Model):
     `purpose` is `answer` or `summary`; `request` is `{"turns", "estimated_tokens"}`.
     """
 
-    trace = models.ForeignKey(Trace, on_delete=models.CASCADE, related_name="calls")
+    trace = models.ForeignKey(Trace, CASCADE, related_name="calls")
     number = models.PositiveIntegerField()
     purpose = models.CharField(max_length=16, default="answer")
     provider_id = models.CharField("provider", max_length=50, blank=True)

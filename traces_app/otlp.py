@@ -5,15 +5,14 @@ One span for the run (`invoke_agent`), one for each model call (`chat`) and one 
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
-from uuid import UUID
 
 import httpx2
 
-from traces_app.models import ModelCall, Status, Trace, TraceEvent
+from traces_app.models import ModelCall, Trace, TraceEvent
 from traces_app.reports import FAILURE
 from traces_app.selectors import final_report
 
@@ -27,22 +26,7 @@ INTERNAL_KIND, CLIENT_KIND = 1, 3
 OK_STATUS, ERROR_STATUS = 1, 2
 # `error.type` of a run whose final report has the status `failure`.
 REPORTED_FAILURE = "reported_failure"
-
-
-@dataclass(frozen=True, slots=True)
-class CallSpan:
-    """One request to a model."""
-
-    number: int
-    provider: str
-    model: str
-    started: datetime
-    ended: datetime
-    finish_reason: str = ""
-    input_tokens: int = 0
-    output_tokens: int = 0
-    tokens_estimated: bool = False
-    code: str = ""
+_ROOT = "run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,24 +42,19 @@ class ToolSpan:
 
 @dataclass(frozen=True, slots=True)
 class RunSpan:
-    """One run. `status` is completed, cancelled or failed; `code` says why it failed; `report` is
-    the status of its final report, if it has one."""
+    """One run with its model calls and tool calls; `report` is the status of its final report, if
+    it has one. A run that has not ended yet ends at its last event here."""
 
-    trace: UUID
-    conversation: UUID
-    provider: str
-    model: str
-    started: datetime
+    trace: Trace
     ended: datetime
-    status: str
-    code: str = ""
-    error: str = ""
-    input_tokens: int = 0
-    output_tokens: int = 0
-    tokens_estimated: bool = False
     report: str = ""
-    calls: tuple[CallSpan, ...] = ()
-    tools: tuple[ToolSpan, ...] = ()
+    calls: Sequence[ModelCall] = ()
+    tools: Sequence[ToolSpan] = ()
+
+
+def call_end(call: ModelCall) -> datetime:
+    """Return the end of a model call, which is its start if none was stored."""
+    return call.finished_at or call.started_at
 
 
 def to_otlp(runs: Iterable[RunSpan], *, version: str) -> dict[str, Any]:
@@ -100,79 +79,88 @@ def to_otlp(runs: Iterable[RunSpan], *, version: str) -> dict[str, Any]:
 
 
 def _encode_run(run: RunSpan) -> Iterator[dict[str, Any]]:
-    root = _span_id(run, "run")
-    error = run.code or (REPORTED_FAILURE if run.report == FAILURE else "")
-    yield {
-        **_span_fields(run, "run", started=run.started, ended=run.ended),
-        "name": "invoke_agent mockllm",
-        "kind": INTERNAL_KIND,
-        "attributes": _encode_attributes(
-            {
-                "gen_ai.operation.name": "invoke_agent",
-                "gen_ai.agent.name": "mockllm",
-                "gen_ai.provider.name": _provider(run.provider),
-                "gen_ai.request.model": run.model,
-                "gen_ai.conversation.id": str(run.conversation),
-                **_usage(run),
-                "mockllm.run.status": run.status,
-                "mockllm.report.status": run.report,
-                "error.type": error,
-            }
-        ),
-        "status": _status(error, run.error),
-    }
+    trace, conversation = run.trace, str(run.trace.conversation_id)
+    yield _encode_span(
+        run,
+        _ROOT,
+        name="invoke_agent mockllm",
+        times=(trace.started_at, run.ended),
+        attributes={
+            "gen_ai.operation.name": "invoke_agent",
+            "gen_ai.agent.name": "mockllm",
+            "gen_ai.provider.name": _provider(trace.provider_id),
+            "gen_ai.request.model": trace.model_id,
+            "gen_ai.conversation.id": conversation,
+            **_usage(trace),
+            "mockllm.run.status": trace.status,
+            "mockllm.report.status": run.report,
+        },
+        error=trace.code or (REPORTED_FAILURE if run.report == FAILURE else ""),
+        message=trace.error,
+    )
     for call in run.calls:
-        yield {
-            **_span_fields(run, f"call {call.number}", started=call.started, ended=call.ended),
-            "parentSpanId": root,
-            "name": f"chat {call.model}",
-            "kind": CLIENT_KIND,
-            "attributes": _encode_attributes(
-                {
-                    "gen_ai.operation.name": "chat",
-                    "gen_ai.provider.name": _provider(call.provider),
-                    "gen_ai.request.model": call.model,
-                    "gen_ai.conversation.id": str(run.conversation),
-                    "gen_ai.response.finish_reasons": [call.finish_reason]
-                    if call.finish_reason
-                    else [],
-                    **_usage(call),
-                    "error.type": call.code,
-                }
-            ),
-            "status": _status(call.code, call.code),
-        }
+        yield _encode_span(
+            run,
+            f"call {call.number}",
+            name=f"chat {call.model_id}",
+            kind=CLIENT_KIND,
+            times=(call.started_at, call_end(call)),
+            attributes={
+                "gen_ai.operation.name": "chat",
+                "gen_ai.provider.name": _provider(call.provider_id),
+                "gen_ai.request.model": call.model_id,
+                "gen_ai.conversation.id": conversation,
+                "gen_ai.response.finish_reasons": list(filter(None, [call.finish_reason])),
+                **_usage(call),
+            },
+            error=call.code,
+        )
     for tool in run.tools:
-        failed = "" if tool.status == "success" else tool.status
-        yield {
-            **_span_fields(run, f"tool {tool.id}", started=tool.started, ended=tool.ended),
-            "parentSpanId": root,
-            "name": f"execute_tool {tool.name}",
-            "kind": INTERNAL_KIND,
-            "attributes": _encode_attributes(
-                {
-                    "gen_ai.operation.name": "execute_tool",
-                    "gen_ai.tool.name": tool.name,
-                    "gen_ai.tool.call.id": tool.id,
-                    "gen_ai.tool.type": "function",
-                    "error.type": failed,
-                }
-            ),
-            "status": _status(failed, failed),
-        }
+        yield _encode_span(
+            run,
+            f"tool {tool.id}",
+            name=f"execute_tool {tool.name}",
+            times=(tool.started, tool.ended),
+            attributes={
+                "gen_ai.operation.name": "execute_tool",
+                "gen_ai.tool.name": tool.name,
+                "gen_ai.tool.call.id": tool.id,
+                "gen_ai.tool.type": "function",
+            },
+            error="" if tool.status == "success" else tool.status,
+        )
 
 
-def _span_fields(run: RunSpan, name: str, *, started: datetime, ended: datetime) -> dict[str, Any]:
+def _encode_span(
+    run: RunSpan,
+    key: str,
+    *,
+    name: str,
+    times: tuple[datetime, datetime],
+    attributes: Mapping[str, Attribute],
+    error: str,
+    message: str = "",
+    kind: int = INTERNAL_KIND,
+) -> dict[str, Any]:
+    """Return one span of a run; `key` is unique in the run, `_ROOT` that of its root."""
+    start, end = times
+    parent = {} if key == _ROOT else {"parentSpanId": _span_id(run, _ROOT)}
+    failed = {"code": ERROR_STATUS, "message": message or error}
     return {
-        "traceId": run.trace.hex,
-        "spanId": _span_id(run, name),
-        "startTimeUnixNano": _nanoseconds(started),
-        "endTimeUnixNano": _nanoseconds(max(started, ended)),
+        "traceId": run.trace.id.hex,
+        "spanId": _span_id(run, key),
+        "startTimeUnixNano": _nanoseconds(start),
+        "endTimeUnixNano": _nanoseconds(max(start, end)),
+        **parent,
+        "name": name,
+        "kind": kind,
+        "attributes": _encode_attributes({**attributes, "error.type": error}),
+        "status": failed if error else {"code": OK_STATUS},
     }
 
 
-def _span_id(run: RunSpan, name: str) -> str:
-    return hashlib.sha256(f"{run.trace.hex} {name}".encode()).hexdigest()[:16]
+def _span_id(run: RunSpan, key: str) -> str:
+    return hashlib.sha256(f"{run.trace.id.hex} {key}".encode()).hexdigest()[:16]
 
 
 def _nanoseconds(moment: datetime) -> str:
@@ -185,16 +173,12 @@ def _provider(name: str) -> str:
     return OTEL_PROVIDER_NAMES.get(name, name)
 
 
-def _usage(span: RunSpan | CallSpan) -> dict[str, Attribute]:
+def _usage(row: Trace | ModelCall) -> dict[str, Attribute]:
     return {
-        "gen_ai.usage.input_tokens": span.input_tokens,
-        "gen_ai.usage.output_tokens": span.output_tokens,
-        "mockllm.usage.estimated": "true" if span.tokens_estimated else "",
+        "gen_ai.usage.input_tokens": row.input_tokens,
+        "gen_ai.usage.output_tokens": row.output_tokens,
+        "mockllm.usage.estimated": "true" if row.tokens_estimated else "",
     }
-
-
-def _status(code: str, message: str) -> dict[str, Any]:
-    return {"code": ERROR_STATUS, "message": message or code} if code else {"code": OK_STATUS}
 
 
 def _encode_attributes(attributes: Mapping[str, Attribute]) -> list[dict[str, Any]]:
@@ -228,23 +212,12 @@ def run_span(trace: Trace) -> RunSpan:
     events = list(trace.events.order_by("seq"))
     calls = list(trace.calls.order_by("number"))
     report = final_report(trace, calls)
-    ended = trace.finished_at or (events[-1].at if events else trace.started_at)
     return RunSpan(
-        trace=trace.id,
-        conversation=trace.conversation_id,
-        provider=trace.provider_id,
-        model=trace.model_id,
-        started=trace.started_at,
-        ended=ended,
-        status=trace.status,
-        code=trace.code if trace.status == Status.FAILED else "",
-        error=trace.error,
-        input_tokens=trace.input_tokens,
-        output_tokens=trace.output_tokens,
-        tokens_estimated=trace.tokens_estimated,
+        trace,
+        trace.finished_at or (events[-1].at if events else trace.started_at),
         report=report.status if report else "",
-        calls=tuple(_call_span(call) for call in calls),
-        tools=tuple(_tool_spans(events)),
+        calls=calls,
+        tools=list(_tool_spans(events)),
     )
 
 
@@ -257,21 +230,6 @@ def push_spans(body: dict[str, Any], url: str) -> None:
         raise CannotExport(f"{url}: {error}") from None
     if not answer.is_success:
         raise CannotExport(f"{url}: {answer.status_code} {answer.text[:200]}".strip())
-
-
-def _call_span(call: ModelCall) -> CallSpan:
-    return CallSpan(
-        number=call.number,
-        provider=call.provider_id,
-        model=call.model_id,
-        started=call.started_at,
-        ended=call.finished_at or call.started_at,
-        finish_reason=call.finish_reason,
-        input_tokens=call.input_tokens,
-        output_tokens=call.output_tokens,
-        tokens_estimated=call.tokens_estimated,
-        code=call.code,
-    )
 
 
 def _tool_spans(events: Iterable[TraceEvent]) -> Iterable[ToolSpan]:

@@ -20,27 +20,12 @@ log = logging.getLogger(__name__)
 
 BATCH_SECONDS = 0.05
 EVENT_COLUMNS = ("trace_id", "seq", "type", "payload", "at")
-CALL_COLUMNS = (
-    "trace_id", "number", "purpose", "provider_id", "model_id", "request", "tools", "parts",
-    "answered_by", "finish_reason", "input_tokens", "output_tokens", "tokens_estimated", "code",
-    "started_at", "first_token_at", "finished_at",
-)  # fmt: skip
+# All but the table's own key.
+CALL_COLUMNS = tuple(field.attname for field in ModelCall._meta.concrete_fields[1:])
 
 # Called with a run that cannot be recorded any more, and the error; None if the run was ended or
 # taken over by another process, or deleted.
 OnRunLost: TypeAlias = Callable[[UUID, Exception | None], None]
-
-
-@dataclass(frozen=True, slots=True)
-class RunEnding:
-    """The end of a run: the trace's columns and its terminal event.
-
-    `store` writes other rows in the same transaction.
-    """
-
-    columns: Mapping[str, Any]
-    event: LoggedEvent
-    store: Callable[[], None] = field(default=lambda: None)
 
 
 @dataclass(slots=True)
@@ -121,23 +106,30 @@ def _write(batch: Mapping[UUID, PendingRecords]) -> set[UUID]:
     return mine
 
 
-async def finish_run(trace_id: UUID, pending: PendingRecords, *, ending: RunEnding) -> bool:
-    """Store a run's end and its pending records in one transaction.
+async def finish_run(
+    trace_id: UUID,
+    pending: PendingRecords,
+    *,
+    columns: Mapping[str, Any],
+    event: LoggedEvent,
+    store: Callable[[], None] = lambda: None,
+) -> bool:
+    """Store a run's end in one transaction: columns of its trace, its pending records and its
+    terminal event. `store` writes other rows.
 
     Returns False, and writes nothing, if the run has ended already.
     """
-    return await in_database(partial(_finish, trace_id, pending, ending=ending))
 
+    def finish() -> bool:
+        with transaction.atomic():
+            mine = {"id": trace_id, "owner": current_owner(), "status": Status.RUNNING}
+            if not change(Trace, mine, columns):
+                return False
+            store()
+            _insert({trace_id: PendingRecords([*pending.events, event], pending.calls)})
+        return True
 
-def _finish(trace_id: UUID, pending: PendingRecords, *, ending: RunEnding) -> bool:
-    with transaction.atomic():
-        mine = {"id": trace_id, "owner": current_owner(), "status": Status.RUNNING}
-        if not change(Trace, mine, ending.columns):
-            return False
-        ending.store()
-        records = PendingRecords([*pending.events, ending.event], pending.calls)
-        _insert({trace_id: records})
-    return True
+    return await in_database(finish)
 
 
 def _insert(batch: Mapping[UUID, PendingRecords]) -> None:

@@ -1,7 +1,5 @@
-"""Final reports: requirement 003's tool call by which an agent hands in its last answer.
-
-The tool is never run.
-"""
+"""Final reports: requirement 003's tool call by which an agent hands in its last answer. The tool
+is never run."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -17,10 +15,8 @@ _DEPTH: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class FinalReport:
-    """A final report; its fields are the arguments of the call.
-
-    `report_content` is its text: the argument, or else `content_json` or `messages` as JSON.
-    """
+    """A final report; its fields are the arguments of the call. `report_content` is its text: the
+    argument, or else `content_json` or `messages` as JSON."""
 
     status: str
     report_format: str | None
@@ -66,16 +62,14 @@ def _content(fields: Mapping[str, Any]) -> str | None:
         return content
     data = (fields.get(key) for key in ("content_json", "messages"))
     other_content = next((value for value in data if value is not None), None)
-    return (
-        None if other_content is None else json.dumps(other_content, ensure_ascii=False, indent=2)
-    )
+    if other_content is None:
+        return None
+    return json.dumps(other_content, ensure_ascii=False, indent=2)
 
 
 def _load_storable(text: str) -> Any:
-    """Parse JSON and drop lone surrogates, which UTF-8 cannot encode.
-
-    Raises ValueError for NaN and for data deeper than _DEPTH.
-    """
+    """Parse JSON and drop lone surrogates, which UTF-8 cannot encode. Raises ValueError for NaN and
+    for data deeper than _DEPTH."""
     value = json.loads(text)
     _check_depth(value, _DEPTH)
     written = json.dumps(value, ensure_ascii=False, allow_nan=False)
@@ -85,10 +79,6 @@ def _load_storable(text: str) -> Any:
 def _check_depth(value: Any, left: int) -> None:
     if not left:
         raise ValueError("too deep")
-    match value:
-        case dict():
-            for inner in value.values():
-                _check_depth(inner, left - 1)
-        case list():
-            for inner in value:
-                _check_depth(inner, left - 1)
+    if isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            _check_depth(inner, left - 1)

@@ -14,10 +14,8 @@ from traces_app.reports import FinalReport, find_report
 
 
 def trace_of(trace_id: Any, client_id: str | None = None) -> Trace:
-    """Return a trace by its id (text or UUID); with a client, only if it is that client's.
-
-    Raises Trace.DoesNotExist. A dead run is ended first.
-    """
+    """Return a trace by its id (text or UUID); with a client, only if it is that client's. Raises
+    Trace.DoesNotExist. A dead run is ended first."""
     return _find_trace(Q(pk=_to_uuid(trace_id)), client_id)
 
 

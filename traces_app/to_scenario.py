@@ -29,38 +29,17 @@ class CannotReplay(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class CallRecord:
-    """One recorded model call: `parts` as in a message's rounds, `tools` the offered names.
+class RecordedRun:
+    """One recorded run and the model calls that answered its message, in order. `results` are the
+    tools' results by call id: `{"text", "is_error", "code", "status", "ms"}`."""
 
-    `code` is empty if it succeeded; else `error` is the provider's message.
-    """
-
-    parts: Sequence[Json]
-    finish_reason: str = ""
-    input_tokens: int = 0
-    output_tokens: int = 0
-    code: str = ""
-    error: str = ""
-    tools: Sequence[str] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class RunRecord:
-    """One recorded run: the user's message and the model calls that answered it.
-
-    `results` are the tools' results by call id: `{"text", "is_error", "code", "status", "ms"}`.
-    """
-
-    text: str
-    status: str
-    calls: Sequence[CallRecord]
-    code: str = ""
-    error: str = ""
+    trace: Trace
+    calls: Sequence[ModelCall]
     results: Mapping[str, Json] = field(default_factory=dict)
 
 
-def scenario_document(name: str, runs: Sequence[RunRecord], *, description: str) -> dict[str, Any]:
-    """Return the scenario document; raises CannotReplay.
+def scenario_document(kind: str, recorded_id: UUID, runs: Sequence[RecordedRun]) -> dict[str, Any]:
+    """Return the scenario document of a `kind`, trace or conversation; raises CannotReplay.
 
     Steps match by turn and last user message. If two steps would be alike (a failed answer is no
     turn of the next prompt), all steps are consumable, so that they are served in order.
@@ -73,8 +52,8 @@ def scenario_document(name: str, runs: Sequence[RunRecord], *, description: str)
     for step in steps:
         step["consume"] = in_order
     document: dict[str, Any] = {
-        "name": name,
-        "description": description,
+        "name": f"{kind}-{str(recorded_id)[:8]}",
+        "description": f"Recorded from the {kind} {recorded_id}.",
         "tags": ["trace"],
         "steps": steps,
     }
@@ -83,14 +62,14 @@ def scenario_document(name: str, runs: Sequence[RunRecord], *, description: str)
     return document
 
 
-def _script_steps(runs: Sequence[RunRecord]) -> Iterator[dict[str, Any]]:
+def _script_steps(runs: Sequence[RecordedRun]) -> Iterator[dict[str, Any]]:
     turn = 1
     for number, run in enumerate(runs, start=1):
-        _check_replayable(run, number if len(runs) > 1 else 0)
+        text = _check_replayable(run, f"Run {number}" if len(runs) > 1 else "The run")
         for call in run.calls:
             step: dict[str, Any] = {
                 "turn": turn,
-                "match": {"messages": [{"role": "user", "which": "last", "equals": run.text}]},
+                "match": {"messages": [{"role": "user", "which": "last", "equals": text}]},
                 "produce": _script_produce(call, run),
             }
             if call.tools and run.results:
@@ -98,73 +77,68 @@ def _script_steps(runs: Sequence[RunRecord]) -> Iterator[dict[str, Any]]:
                 step["expect"] = {"tools": list(call.tools), "allow_missing_tools": True}
             yield step
             turn += 1
-        if run.status == "failed":
+        if run.trace.status == Status.FAILED:
             # Later prompts do not contain its answer.
             turn -= len(run.calls)
 
 
-def _check_replayable(run: RunRecord, number: int) -> None:
-    which = f"Run {number}" if number else "The run"
-    if run.status == "running":
+def _check_replayable(run: RecordedRun, which: str) -> str:
+    """Return the text of the user's message; raises CannotReplay."""
+    trace = run.trace
+    if trace.user_message is None:
+        raise CannotReplay("The message that the run answered is gone.")
+    if trace.status == Status.RUNNING:
         raise CannotReplay(f"{which} is still going on.")
-    if run.status == "cancelled":
+    if trace.status == Status.CANCELLED:
         raise CannotReplay(f"{which} was cancelled, which no scenario can do by itself.")
     if not run.calls:
         raise CannotReplay(f"{which} ended before it asked a model.")
-    if run.status == "failed" and run.calls[-1].code != run.code:
-        raise CannotReplay(f"{which} failed for a reason that is not the model's: {run.error}")
+    if trace.status == Status.FAILED and run.calls[-1].code != trace.code:
+        raise CannotReplay(f"{which} failed for a reason that is not the model's: {trace.error}")
+    return trace.user_message.content
 
 
-def _script_produce(call: CallRecord, run: RunRecord) -> dict[str, Any]:
+def _script_produce(call: ModelCall, run: RecordedRun) -> dict[str, Any]:
     if call.code:
-        return _failed_produce(call)
+        return _failed_produce(call, run.trace.error)
     parts = [_script_part(part, run.results) for part in call.parts]
     produce: dict[str, Any] = {"parts": parts or [{"text": ""}]}
     if call.finish_reason in _FINISH_REASONS:
         produce["finish_reason"] = call.finish_reason
     if call.input_tokens or call.output_tokens:
-        produce["usage"] = {
-            "input_tokens": call.input_tokens,
-            "output_tokens": call.output_tokens,
-        }
+        produce["usage"] = {"input_tokens": call.input_tokens, "output_tokens": call.output_tokens}
     return produce
 
 
-def _failed_produce(call: CallRecord) -> dict[str, Any]:
+def _failed_produce(call: ModelCall, error: str) -> dict[str, Any]:
     """Return the `produce` of a failed call: the chunks before the failure, then the fault."""
     if any("tool_call" in part for part in call.parts):
         raise CannotReplay("A call that failed in the middle of a tool call cannot be replayed.")
     parts = [_script_part(part) for part in call.parts]
-    if parts:
-        fault = {**_stream_fault(call), "after_chunks": len(parts)}
-        return {"chunks": parts, "fault": fault}
-    return {"fault": _request_fault(call)}
+    fault = _fault(call.code, error, in_stream=bool(parts))
+    return (
+        {"chunks": parts, "fault": {**fault, "after_chunks": len(parts)}}
+        if parts
+        else {"fault": fault}
+    )
 
 
-def _stream_fault(call: CallRecord) -> dict[str, Any]:
-    match call.code:
+def _fault(code: str, error: str, *, in_stream: bool) -> dict[str, Any]:
+    match code:
         case "NETWORK_ERROR":
-            return {"kind": "disconnect"}
-        case "SERVICE_UNAVAILABLE" if call.error == "Failed to parse response":
-            return {"kind": "truncate"}
+            return {"kind": "disconnect" if in_stream else "network_error"}
+        case "SERVICE_UNAVAILABLE" if error == "Failed to parse response":
+            return {"kind": "truncate" if in_stream else "invalid_response"}
+        case "SERVICE_UNAVAILABLE" if in_stream:
+            return {"kind": "error_event", "message": error}
         case "SERVICE_UNAVAILABLE":
-            return {"kind": "error_event", "message": call.error}
-    raise CannotReplay(f"A stream that broke with {call.code} cannot be replayed.")
-
-
-def _request_fault(call: CallRecord) -> dict[str, Any]:
-    match call.code:
-        case "UNAUTHORIZED":
-            return {"kind": "http", "status": 401, "message": call.error}
-        case "RATE_LIMITED":
+            return {"kind": "http", "status": 500, "message": error}
+        case "UNAUTHORIZED" if not in_stream:
+            return {"kind": "http", "status": 401, "message": error}
+        case "RATE_LIMITED" if not in_stream:
             return {"kind": "rate_limit"}
-        case "NETWORK_ERROR":
-            return {"kind": "network_error"}
-        case "SERVICE_UNAVAILABLE" if call.error == "Failed to parse response":
-            return {"kind": "invalid_response"}
-        case "SERVICE_UNAVAILABLE":
-            return {"kind": "http", "status": 500, "message": call.error}
-    raise CannotReplay(f"A call that failed with {call.code} cannot be replayed.")
+    failed = "A stream that broke" if in_stream else "A call that failed"
+    raise CannotReplay(f"{failed} with {code} cannot be replayed.")
 
 
 def _script_part(part: Json, results: Mapping[str, Json] = MappingProxyType({})) -> dict[str, Any]:
@@ -233,51 +207,23 @@ ANSWER = "answer"
 
 def scenario_of_trace(trace: Trace) -> dict[str, Any]:
     """Return the document that replays this run; raises CannotReplay."""
-    name = f"trace-{str(trace.id)[:8]}"
-    description = f"Recorded from the trace {trace.id}."
-    return scenario_document(name, [_run_record(trace)], description=description)
+    return scenario_document("trace", trace.id, [_recorded_run(trace)])
 
 
 def scenario_of_conversation(conversation_id: UUID) -> dict[str, Any]:
     """Return the document that replays a conversation's runs in order; raises CannotReplay."""
-    traces = list(
-        Trace.objects.filter(conversation=conversation_id)
-        .select_related("user_message")
-        .order_by("started_at")
-    )
+    rows = Trace.objects.filter(conversation=conversation_id).select_related("user_message")
+    traces = list(rows.order_by("started_at"))
     if any(trace.branch for trace in traces):
         raise CannotReplay("A conversation with comparisons cannot be replayed: take one trace.")
     if ModelCall.objects.filter(trace__in=traces).exclude(purpose=ANSWER).exists():
         raise CannotReplay("A conversation that was summarised cannot be replayed: take one trace.")
-    name = f"conversation-{str(conversation_id)[:8]}"
-    description = f"Recorded from the conversation {conversation_id}."
-    return scenario_document(
-        name, [_run_record(trace) for trace in traces], description=description
-    )
+    return scenario_document("conversation", conversation_id, list(map(_recorded_run, traces)))
 
 
-def _run_record(trace: Trace) -> RunRecord:
-    if trace.user_message is None:
-        raise CannotReplay("The message that the run answered is gone.")
-    return RunRecord(
-        text=trace.user_message.content,
-        status=trace.status,
-        calls=[
-            CallRecord(
-                parts=call.parts,
-                finish_reason=call.finish_reason,
-                input_tokens=call.input_tokens,
-                output_tokens=call.output_tokens,
-                code=call.code,
-                error=trace.error if call.code else "",
-                tools=call.tools,
-            )
-            for call in trace.calls.filter(purpose=ANSWER).order_by("number")
-        ],
-        code=trace.code if trace.status == Status.FAILED else "",
-        error=trace.error,
-        results=_tool_results(trace),
-    )
+def _recorded_run(trace: Trace) -> RecordedRun:
+    calls = trace.calls.filter(purpose=ANSWER).order_by("number")
+    return RecordedRun(trace, list(calls), _tool_results(trace))
 
 
 def _tool_results(trace: Trace) -> dict[str, Json]:

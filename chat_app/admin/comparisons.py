@@ -1,10 +1,7 @@
-"""Comparisons in the admin: comment on them, exclude them from the ranking.
-
-Votes are read-only; profiles are hidden until the vote, as everywhere.
-"""
+"""Comparisons in the admin: comment on them, exclude them from the ranking. Votes are read-only;
+profiles are hidden until the vote, as everywhere."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
@@ -12,10 +9,9 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from chat_app.comparisons import BRANCHES
+from chat_app.comparisons import BRANCHES, profile_names
 from chat_app.models import ABComparison, Message, Preference, Sender
-from mockllm_site.kit.read_only_admin import HIDDEN, RecordAdmin, chips, row_link
-from traces_app.models import Trace
+from mockllm_site.kit.read_only_admin import HIDDEN, RecordAdmin, chips, column, row_link
 
 _OPEN = "open"
 
@@ -53,6 +49,15 @@ class ComparisonAdmin(RecordAdmin):
     ordering = ("-created_at",)
     change_form_before_template = "chat_app/admin/comparison.html"
     fields = (*editable, "conversation_link", ("created_at", "preference_at"), "id")
+    ranking = column(
+        "Ranking", lambda row: chips(["excluded"] if row.excluded else []), ordering="excluded"
+    )
+    voted = column(
+        "Preference", lambda row: row.get_preference_display() or "–", ordering="preference"
+    )
+    answer_a = column("A", lambda row: row.profile_a_name if row.preference else HIDDEN)
+    answer_b = column("B", lambda row: row.profile_b_name if row.preference else HIDDEN)
+    conversation_link = column("Conversation", lambda row: row_link(row.conversation))
 
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kw: Any) -> Any:
         if (comparison := kw.get("obj")) is not None:
@@ -69,41 +74,10 @@ class ComparisonAdmin(RecordAdmin):
     def include_in_ranking(self, request: HttpRequest, comparisons: QuerySet[ABComparison]) -> None:
         self.update_rows(request, comparisons, excluded=False, label="Included in the ranking")
 
-    @admin.display(description="Ranking", ordering="excluded")
-    def ranking(self, comparison: ABComparison) -> str:
-        return chips(["excluded"] if comparison.excluded else [])
 
-    @admin.display(description="Preference", ordering="preference")
-    def voted(self, comparison: ABComparison) -> str:
-        return comparison.get_preference_display() or "–"
-
-    @admin.display(description="A")
-    def answer_a(self, comparison: ABComparison) -> str:
-        return comparison.profile_a_name if comparison.preference else HIDDEN
-
-    @admin.display(description="B")
-    def answer_b(self, comparison: ABComparison) -> str:
-        return comparison.profile_b_name if comparison.preference else HIDDEN
-
-    @admin.display(description="Conversation")
-    def conversation_link(self, comparison: ABComparison) -> str:
-        return row_link(comparison.conversation)
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """One of the two answers; `profile` is empty until the vote. The trace may be deleted, and a
-    failed run may have no message."""
-
-    branch: str
-    preferred: bool
-    profile: str
-    trace: Trace | None
-    message: Message | None
-
-
-def _sides(comparison: ABComparison) -> Iterator[Side]:
-    """Yield both answers, `a` first."""
+def _sides(comparison: ABComparison) -> Iterator[dict[str, Any]]:
+    """Yield both answers, `a` first; `profile` is empty until the vote. The trace may be deleted,
+    and a failed run may have no message."""
     question = comparison.user_message
     later = Message.objects.filter(
         conversation=comparison.conversation_id, number__gt=question.number
@@ -111,11 +85,12 @@ def _sides(comparison: ABComparison) -> Iterator[Side]:
     # Two at most: the next message of the user ends the comparison.
     answers = takewhile(lambda message: message.sender == Sender.ASSISTANT, later[: len(BRANCHES)])
     messages = {message.branch: message for message in answers}
+    names = profile_names(comparison)
     for branch in BRANCHES:
-        yield Side(
-            branch=branch,
-            preferred=comparison.preference == branch,
-            profile=getattr(comparison, f"profile_{branch}_name") if comparison.preference else "",
-            trace=getattr(comparison, f"trace_{branch}"),
-            message=messages.get(branch),
-        )
+        yield {
+            "branch": branch,
+            "preferred": comparison.preference == branch,
+            "profile": names[branch] if comparison.preference else "",
+            "trace": getattr(comparison, f"trace_{branch}"),
+            "message": messages.get(branch),
+        }

@@ -1,9 +1,8 @@
 """Conversations in the admin: rename, tag, archive and delete them; give feedback on messages.
-
-Texts of messages are read-only.
-"""
+Texts of messages are read-only."""
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 from django import forms
@@ -15,18 +14,7 @@ from django.utils.html import format_html
 
 from chat_app import conversations as conversation_rows
 from chat_app.models import ABComparison, ContextState, Conversation, Feedback, Message
-from mockllm_site.kit.read_only_admin import (
-    HIDDEN,
-    ReadOnlyInline,
-    RecordAdmin,
-    TagFilter,
-    as_json,
-    chips,
-    excerpt,
-    link,
-    preformatted,
-    row_link,
-)
+from mockllm_site.kit import read_only_admin as kit
 from traces_app.models import Trace
 from traces_app.selectors import is_blind
 
@@ -34,36 +22,37 @@ from traces_app.selectors import is_blind
 ANY_FEEDBACK, _NONE = "given", "none"
 
 
-class MessageInline(ReadOnlyInline):
+class MessageInline(kit.ReadOnlyInline):
     model = Message
     fields = ("number", "sender", "content_link", "status", "branch", "feedback_text", "created_at")
     readonly_fields = ("content_link", "feedback_text")
     ordering = ("number",)
-
-    @admin.display(description="Content")
-    def content_link(self, message: Message) -> str:
-        return row_link(message, excerpt(message.content) or "(empty)")
+    content_link = kit.column(
+        "Content", lambda message: kit.row_link(message, kit.excerpt(message.content) or "(empty)")
+    )
 
     @admin.display(description="Feedback")
     def feedback_text(self, message: Message) -> str:
         if not message.feedback:
             return "–"
-        return ": ".join(filter(None, [message.feedback, excerpt(message.feedback_comment)]))
+        return ": ".join(filter(None, [message.feedback, kit.excerpt(message.feedback_comment)]))
 
 
 @admin.register(Conversation)
-class ConversationAdmin(RecordAdmin):
+class ConversationAdmin(kit.RecordAdmin):
     editable = ("title", "tags", "archived")
     deletable = True
     list_display: Sequence[str] = (
         "title_chip", "tag_list", "client_id", "messages_count", "created_at", "last_message_at",
     )  # fmt: skip
-    list_filter = ("archived", TagFilter)
+    list_filter = ("archived", kit.TagFilter)
     search_fields = ("id", "title", "client_id", "tags")
     ordering = ("-last_message_at",)
     actions = ("archive", "unarchive")
     fields = (*editable, "client_id", "id", "created_at", "last_message_at", "traces_link")
     inlines = (MessageInline,)
+    tag_list = kit.column("Tags", lambda conversation: kit.chips(conversation.tags))
+    messages_count = kit.column("Messages", attrgetter("count"), ordering="count")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Conversation]:
         return super().get_queryset(request).annotate(count=Count("messages"))
@@ -90,23 +79,14 @@ class ConversationAdmin(RecordAdmin):
 
     @admin.display(description="Conversation", ordering="title")
     def title_chip(self, conversation: Conversation) -> str:
-        mark = chips(["archived"] if conversation.archived else [])
+        mark = kit.chips(["archived"] if conversation.archived else [])
         return format_html("{} {}", conversation, mark)
-
-    @admin.display(description="Tags")
-    def tag_list(self, conversation: Conversation) -> str:
-        return chips(conversation.tags)
-
-    @admin.display(description="Messages", ordering="count")
-    def messages_count(self, conversation: Any) -> int:
-        count: int = conversation.count
-        return count
 
     @admin.display(description="Traces")
     def traces_link(self, conversation: Conversation) -> str:
         url = reverse("admin:traces_app_trace_changelist")
         count = conversation.traces.count()
-        return link(f"{url}?conversation__id__exact={conversation.pk}", count)
+        return kit.link(f"{url}?conversation__id__exact={conversation.pk}", count)
 
 
 class FeedbackFilter(admin.SimpleListFilter):
@@ -142,7 +122,7 @@ class FeedbackForm(forms.ModelForm):
 
 
 @admin.register(Message)
-class MessageAdmin(RecordAdmin):
+class MessageAdmin(kit.RecordAdmin):
     form = FeedbackForm
     editable = ("feedback", "feedback_comment")
     list_display = (
@@ -155,83 +135,50 @@ class MessageAdmin(RecordAdmin):
     search_fields = ("id", "content", "feedback_comment", "conversation__id")
     ordering = ("-created_at",)
     fields = (
-        "conversation_link",
-        ("number", "sender"),
-        ("status", "branch"),
-        "text",
-        *editable,
-        "thinking_text",
-        "tools",
-        "answered_by",
-        "rounds_json",
-        "trace_link",
-        "id",
-        "client_id",
-        "client_message_id",
-        "created_at",
+        "conversation_link", ("number", "sender"), ("status", "branch"), "text", *editable,
+        "thinking_text", "tools", "answered_by", "rounds_json", "trace_link", "id", "client_id",
+        "client_message_id", "created_at",
+    )  # fmt: skip
+    excerpt = kit.column(
+        "Content", lambda message: kit.excerpt(message.content) or "–", ordering="content"
     )
-
-    @admin.display(description="Content", ordering="content")
-    def excerpt(self, message: Message) -> str:
-        return excerpt(message.content) or "–"
-
-    @admin.display(description="Comment", ordering="feedback_comment")
-    def comment(self, message: Message) -> str:
-        return excerpt(message.feedback_comment) or "–"
-
-    @admin.display(description="Conversation")
-    def conversation_link(self, message: Message) -> str:
-        return row_link(message.conversation)
-
-    @admin.display(description="Content")
-    def text(self, message: Message) -> str:
-        return preformatted(message.content)
-
-    @admin.display(description="Thinking")
-    def thinking_text(self, message: Message) -> str:
-        return preformatted(message.thinking)
-
-    @admin.display(description="Tool calls")
-    def tools(self, message: Message) -> str:
-        return as_json(message.tool_calls)
-
-    @admin.display(description="Rounds")
-    def rounds_json(self, message: Message) -> str:
-        return as_json(message.rounds)
+    comment = kit.column(
+        "Comment",
+        lambda message: kit.excerpt(message.feedback_comment) or "–",
+        ordering="feedback_comment",
+    )
+    conversation_link = kit.column("Conversation", lambda row: kit.row_link(row.conversation))
+    text = kit.column("Content", lambda message: kit.preformatted(message.content))
+    thinking_text = kit.column("Thinking", lambda message: kit.preformatted(message.thinking))
+    tools = kit.column("Tool calls", lambda message: kit.as_json(message.tool_calls))
+    rounds_json = kit.column("Rounds", lambda message: kit.as_json(message.rounds))
 
     @admin.display(description="Model")
     def answered_by(self, message: Message) -> str:
         if message.branch and _is_hidden(message):
-            return HIDDEN
+            return kit.HIDDEN
         return f"{message.provider_id} {message.model_id}".strip() or "–"
 
     @admin.display(description="Trace")
     def trace_short(self, message: Message) -> str:
         trace = getattr(message, "trace", None)
-        return "–" if trace is None else link(f"/traces/{trace.pk}/", "Trace")
+        return "–" if trace is None else kit.link(f"/traces/{trace.pk}/", "Trace")
 
     @admin.display(description="Trace")
     def trace_link(self, message: Message) -> str:
         trace = _trace_of(message)
-        return "–" if trace is None else row_link(trace, trace.pk)
+        return "–" if trace is None else kit.row_link(trace, trace.pk)
 
 
 @admin.register(ContextState)
-class ContextStateAdmin(RecordAdmin):
+class ContextStateAdmin(kit.RecordAdmin):
     list_display = ("conversation", "strategy", "first", "last", "message_count", "created_at")
     search_fields = ("conversation__id", "conversation__title")
     fields = (
-        "conversation",
-        "strategy",
-        ("first", "last"),
-        "message_count",
-        "summary_text",
+        "conversation", "strategy", ("first", "last"), "message_count", "summary_text",
         "created_at",
-    )
-
-    @admin.display(description="Summary")
-    def summary_text(self, state: ContextState) -> str:
-        return preformatted(state.summary)
+    )  # fmt: skip
+    summary_text = kit.column("Summary", lambda state: kit.preformatted(state.summary))
 
 
 def _trace_of(message: Message) -> Trace | None:

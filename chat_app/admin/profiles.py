@@ -15,6 +15,7 @@ from chat_app.clients.transports import check_base_url, check_key_host, is_liste
 from chat_app.errors import ChatError
 from chat_app.models import MOCK_URL, ModelProfile, NotAKeyName, check_key_name
 from chat_app.tools.servers import NAME, ServersError, named_servers
+from mockllm_site.kit.fields import NamesFormField
 
 _MISSING: Final = {
     "provider_id": {"required": "Provider is required"},
@@ -33,26 +34,18 @@ _HELP: Final = {
 }
 
 
-class ServerNamesField(forms.CharField):
-    """A list of names, edited with commas between them."""
+class ServerNamesField(NamesFormField):
+    """A list of names of servers, each once, edited with commas between them."""
 
     widget = UnfoldAdminTextInputWidget
 
-    def prepare_value(self, value: Any) -> Any:
-        return ", ".join(map(str, value)) if isinstance(value, list) else value
-
     def to_python(self, value: Any) -> Any:
-        text = super().to_python(value) or ""
-        return list(dict.fromkeys(name for part in text.split(",") if (name := part.strip())))
+        return list(dict.fromkeys(super().to_python(value)))
 
     def validate(self, value: Any) -> None:
         super().validate(value)
-        wrong = [name for name in value if not NAME.fullmatch(name)]
-        if wrong:
+        if not all(map(NAME.fullmatch, value)):
             raise forms.ValidationError("expected names of MCP servers, with commas between them")
-
-    def has_changed(self, initial: Any, data: Any) -> bool:
-        return super().has_changed(self.prepare_value(initial), data)
 
 
 class ProfileForm(forms.ModelForm):
@@ -69,11 +62,9 @@ class ProfileForm(forms.ModelForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        if "mcp_servers" in self.fields:
+        if (servers := self.fields.get("mcp_servers")) is not None:
             names = ", ".join(known_servers()) or "none"
-            self.fields[
-                "mcp_servers"
-            ].help_text = f"Names with commas between them. Known: {names}."
+            servers.help_text = f"Names with commas between them. Known: {names}."
 
     def clean_api_key_env(self) -> str:
         name: str = self.cleaned_data["api_key_env"]

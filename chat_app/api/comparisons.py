@@ -8,28 +8,11 @@ from django.http.response import HttpResponseBase
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from chat_app import comparisons
+from chat_app.api import shapes
 from chat_app.api.event_stream import event_stream, stream_slot
 from chat_app.api.kit import AsyncChatView, ChatView, documented
 from chat_app.api.runs import EVENTS, IDS, STREAM
-from chat_app.api.shapes import (
-    ClientQuery,
-    ComparisonBody,
-    LeaderboardBody,
-    LimitQuery,
-    PairBody,
-    PendingBody,
-    VoteBody,
-    VotedBody,
-)
-from chat_app.comparisons import (
-    comparison_of,
-    comparison_record,
-    leaderboard,
-    pending_of,
-    profile_names,
-    start_pair,
-    vote,
-)
 from chat_app.errors import FORBIDDEN, ChatError
 from chat_app.profiles import ProfileName
 from chat_app.runs.accept import IncomingMessage
@@ -39,7 +22,7 @@ class PairView(AsyncChatView):
     @documented(
         "compare",
         tag="comparisons",
-        body=PairBody,
+        body=shapes.PairBody,
         headers=IDS[:1],
         answers={
             200: (EVENTS, "Both runs' events, each with its branch, then a done without one.")
@@ -51,10 +34,10 @@ class PairView(AsyncChatView):
         """Stream the answers of two profiles to one message, under blind labels."""
         if not settings.AB_TESTING_ENABLED:
             raise ChatError(FORBIDDEN, "Comparisons are switched off (AB_TESTING_ENABLED)")
-        data = self.read_body(PairBody)
+        data = self.read_body(shapes.PairBody)
         with ExitStack() as resources:
             resources.enter_context(stream_slot())
-            pair = await start_pair(
+            pair = await comparisons.start_pair(
                 IncomingMessage(
                     data["conversation_id"],
                     data["message"],
@@ -76,16 +59,17 @@ class VoteView(ChatView):
     @documented(
         "vote",
         tag="comparisons",
-        body=VoteBody,
-        answers={200: (VotedBody, "The vote is stored; the profiles are revealed.")},
+        body=shapes.VoteBody,
+        answers={200: (shapes.VotedBody, "The vote is stored; the profiles are revealed.")},
         errors=(404, 409),
     )
     def post(self, request: Request) -> Response:
         """Vote for an answer, or a tie. A vote is final; the same one again changes nothing."""
-        data = self.read_body(VoteBody)
-        voted = vote(data["client_id"], data["comparison_id"], data["preference"])
+        data = self.read_body(shapes.VoteBody)
+        voted = comparisons.vote(data["client_id"], data["comparison_id"], data["preference"])
+        profiles = comparisons.profile_names(voted)
         return Response(
-            {"status": "recorded", "preference": voted.preference, "profiles": profile_names(voted)}
+            {"status": "recorded", "preference": voted.preference, "profiles": profiles}
         )
 
 
@@ -95,38 +79,37 @@ class ComparisonView(ChatView):
     @documented(
         "read_comparison",
         tag="comparisons",
-        query=ClientQuery,
-        answers={200: (ComparisonBody, "`profiles` is null before the vote.")},
+        query=shapes.ClientQuery,
+        answers={200: (shapes.ComparisonBody, "`profiles` is null before the vote.")},
         errors=(404,),
     )
     def get(self, request: Request, comparison_id: str) -> Response:
         """Return a comparison."""
-        client_id = self.query(ClientQuery).get("client_id")
-        return Response(comparison_record(comparison_of(client_id, comparison_id)))
+        client_id = self.query(shapes.ClientQuery).get("client_id")
+        comparison = comparisons.comparison_of(client_id, comparison_id)
+        return Response(comparisons.comparison_record(comparison))
 
 
 class PendingView(ChatView):
     @documented(
         "list_pending_comparisons",
         tag="comparisons",
-        query=LimitQuery,
-        answers={200: (PendingBody, "The latest comes first.")},
+        query=shapes.LimitQuery,
+        answers={200: (shapes.PendingBody, "The latest comes first.")},
     )
     def get(self, request: Request) -> Response:
         """List a client's comparisons without a vote."""
-        data = self.query(LimitQuery)
-        comparisons = pending_of(data["client_id"])[: data["limit"]]
-        return Response(
-            {"comparisons": [comparison_record(comparison) for comparison in comparisons]}
-        )
+        data = self.query(shapes.LimitQuery)
+        pending = comparisons.pending_of(data["client_id"])[: data["limit"]]
+        return Response({"comparisons": [comparisons.comparison_record(row) for row in pending]})
 
 
 class LeaderboardView(ChatView):
     @documented(
         "leaderboard",
         tag="comparisons",
-        answers={200: (LeaderboardBody, "The best comes first.")},
+        answers={200: (shapes.LeaderboardBody, "The best comes first.")},
     )
     def get(self, request: Request) -> Response:
         """Rank all profiles with votes."""
-        return Response({"profiles": [asdict(rank) for rank in leaderboard()]})
+        return Response({"profiles": [asdict(rank) for rank in comparisons.leaderboard()]})

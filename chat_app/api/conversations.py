@@ -9,32 +9,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat_app import conversations
-from chat_app.api import kit
+from chat_app.api import kit, shapes
 from chat_app.api.kit import ChatView
-from chat_app.api.shapes import (
-    ConversationBody,
-    ConversationIdBody,
-    ConversationsBody,
-    DeletedBody,
-    FeedbackBody,
-    FeedbackGivenBody,
-    ListQuery,
-    LoadedBody,
-    NewBody,
-    NewConversationBody,
-    RenameBody,
-    RewindBody,
-    RewoundBody,
-)
-from chat_app.conversations import (
-    answered_by_of,
-    conversation_of,
-    conversations_of,
-    message_of,
-    messages_of,
-    set_feedback,
-    trace_ids_of,
-)
 from chat_app.errors import NOT_FOUND, ChatError
 from chat_app.models import Conversation, Message, Sender
 
@@ -44,50 +20,50 @@ documented = partial(kit.documented, tag="conversations")
 class ListView(ChatView):
     @documented(
         "list_conversations",
-        query=ListQuery,
-        answers={200: (ConversationsBody, "The conversation with the newest message comes first.")},
+        query=shapes.ListQuery,
+        answers={
+            200: (shapes.ConversationsBody, "The conversation with the newest message comes first.")
+        },
     )
     def get(self, request: Request) -> Response:
         """List a client's conversations, without archived ones."""
-        data = self.query(ListQuery)
-        rows = conversations_of(data["client_id"], data["limit"], containing=data["q"].strip())
+        data = self.query(shapes.ListQuery)
+        rows = conversations.conversations_of(
+            data["client_id"], data["limit"], containing=data["q"].strip()
+        )
         return Response({"conversations": [_conversation_record(row) for row in rows]})
+
+
+_LOADED: dict[str, Any] = {
+    "answers": {200: (shapes.LoadedBody, "All messages in order.")},
+    "errors": (404,),
+}
 
 
 class LoadView(ChatView):
     # The POST reads, too.
     reads = True
 
-    @documented(
-        "load_conversation",
-        query=ConversationIdBody,
-        answers={200: (LoadedBody, "All messages in order.")},
-        errors=(404,),
-    )
+    @documented("load_conversation", query=shapes.ConversationIdBody, **_LOADED)
     def get(self, request: Request) -> Response:
         """Return a conversation with its messages."""
-        return _load_response(**self.query(ConversationIdBody))
+        return _load_response(**self.query(shapes.ConversationIdBody))
 
-    @documented(
-        "load_conversation_by_post",
-        body=ConversationIdBody,
-        answers={200: (LoadedBody, "All messages in order.")},
-        errors=(404,),
-    )
+    @documented("load_conversation_by_post", body=shapes.ConversationIdBody, **_LOADED)
     def post(self, request: Request) -> Response:
         """The same, for clients that send everything as JSON."""
-        return _load_response(**self.read_body(ConversationIdBody))
+        return _load_response(**self.read_body(shapes.ConversationIdBody))
 
 
 class NewView(ChatView):
     @documented(
         "new_conversation",
-        body=NewBody,
-        answers={200: (NewConversationBody, "The conversation is created.")},
+        body=shapes.NewBody,
+        answers={200: (shapes.NewConversationBody, "The conversation is created.")},
     )
     def post(self, request: Request) -> Response:
         """Create an empty conversation; a message without one creates one, too."""
-        data = self.read_body(NewBody)
+        data = self.read_body(shapes.NewBody)
         conversation = conversations.create(data["client_id"], data["title"].strip())
         return Response({"conversation_id": str(conversation.pk)})
 
@@ -95,42 +71,43 @@ class NewView(ChatView):
 class RenameView(ChatView):
     @documented(
         "rename_conversation",
-        body=RenameBody,
-        answers={200: (ConversationBody, "The conversation is renamed.")},
+        body=shapes.RenameBody,
+        answers={200: (shapes.ConversationBody, "The conversation is renamed.")},
         errors=(404,),
     )
     def post(self, request: Request) -> Response:
         """Rename a conversation."""
-        data = self.read_body(RenameBody)
-        conversation = conversation_of(data["client_id"], data["conversation_id"])
+        data = self.read_body(shapes.RenameBody)
+        conversation = conversations.conversation_of(data["client_id"], data["conversation_id"])
         return Response(_conversation_record(conversations.rename(conversation, data["title"])))
 
 
 class DeleteView(ChatView):
     @documented(
         "delete_conversation",
-        body=ConversationIdBody,
-        answers={200: (DeletedBody, "The conversation is deleted.")},
+        body=shapes.ConversationIdBody,
+        answers={200: (shapes.DeletedBody, "The conversation is deleted.")},
         errors=(404,),
     )
     def post(self, request: Request) -> Response:
         """Delete a conversation with its messages and traces; its runs end."""
-        conversations.delete(conversation_of(**self.read_body(ConversationIdBody)))
+        data = self.read_body(shapes.ConversationIdBody)
+        conversations.delete(conversations.conversation_of(**data))
         return Response({"status": "deleted"})
 
 
 class RewindView(ChatView):
     @documented(
         "rewind_conversation",
-        body=RewindBody,
-        answers={200: (RewoundBody, "The message and all later ones are deleted.")},
+        body=shapes.RewindBody,
+        answers={200: (shapes.RewoundBody, "The message and all later ones are deleted.")},
         errors=(404, 409),
     )
     def post(self, request: Request) -> Response:
         """Delete a user's message and all later ones, to send it again; traces stay."""
-        data = self.read_body(RewindBody)
-        conversation = conversation_of(data["client_id"], data["conversation_id"])
-        message = message_of(data["client_id"], data["message_id"])
+        data = self.read_body(shapes.RewindBody)
+        conversation = conversations.conversation_of(data["client_id"], data["conversation_id"])
+        message = conversations.message_of(data["client_id"], data["message_id"])
         if message.conversation_id != conversation.pk:
             raise ChatError(NOT_FOUND, "Message not found", field="message_id")
         conversations.rewind(conversation, message)
@@ -138,16 +115,16 @@ class RewindView(ChatView):
 
 
 def _load_response(client_id: str, conversation_id: str) -> Response:
-    conversation = conversation_of(client_id, conversation_id)
-    traces = trace_ids_of(conversation)
-    steps = answered_by_of(conversation)
+    conversation = conversations.conversation_of(client_id, conversation_id)
+    traces = conversations.trace_ids_of(conversation)
+    steps = conversations.answered_by_of(conversation)
     return Response(
         {
             "conversation_id": str(conversation.pk),
             "title": conversation.title,
             "messages": [
                 _message_record(message, traces.get(message.pk), steps)
-                for message in messages_of(conversation)
+                for message in conversations.messages_of(conversation)
             ],
         }
     )
@@ -197,13 +174,13 @@ def _message_parts(message: Message) -> Iterator[dict[str, Any]]:
 class FeedbackView(ChatView):
     @documented(
         "give_feedback",
-        body=FeedbackBody,
-        answers={200: (FeedbackGivenBody, "The feedback is stored.")},
+        body=shapes.FeedbackBody,
+        answers={200: (shapes.FeedbackGivenBody, "The feedback is stored.")},
         errors=(404,),
     )
     def post(self, request: Request) -> Response:
         """Like or dislike a message, or remove the feedback."""
-        data = self.read_body(FeedbackBody)
-        message = message_of(data["client_id"], data["message_id"])
-        set_feedback(message, data["feedback"], comment=data["comment"])
+        data = self.read_body(shapes.FeedbackBody)
+        message = conversations.message_of(data["client_id"], data["message_id"])
+        conversations.set_feedback(message, data["feedback"], comment=data["comment"])
         return Response({"message_id": str(message.pk), "feedback": message.feedback or None})

@@ -33,10 +33,8 @@ def encode_event(event: LoggedEvent) -> bytes:
 async def encode_stream(
     events: AsyncGenerator[LoggedEvent, None], *, heartbeat_seconds: float, max_seconds: float
 ) -> AsyncGenerator[bytes, None]:
-    """Yield the events as bytes, all available ones in one piece; a comment after a silence.
-
-    After `max_seconds` the stream ends between two events; the client can resume it.
-    """
+    """Yield the events as bytes, all available ones in one piece; a comment after a silence. After
+    `max_seconds` the stream ends between two events; the client can resume it."""
     queue: asyncio.Queue[bytes | None] = asyncio.Queue(_MAX_QUEUED_EVENTS)
     pump = asyncio.create_task(_encode_events(events, queue))
     now = asyncio.get_running_loop().time
@@ -92,10 +90,8 @@ STREAMS_OPEN.set_function(lambda: len(_open))
 
 @contextmanager
 def stream_slot() -> Iterator[None]:
-    """Hold one of the process's MOCKLLM_MAX_STREAMS slots; raises a 503 if all are used.
-
-    It is taken before a run starts, so that no run starts without a reader.
-    """
+    """Hold one of the process's MOCKLLM_MAX_STREAMS slots; raises a 503 if all are used. It is
+    taken before a run starts, so that no run starts without a reader."""
     slot = object()
     with _opening:
         if len(_open) >= settings.MOCKLLM_MAX_STREAMS:
@@ -147,14 +143,10 @@ def event_stream(
     resources: ExitStack,
     trace_id: UUID | None = None,
 ) -> StreamingHttpResponse:
-    """Return the response that streams `events`; `resources` are closed at its end.
-
-    `trace_id` is None for the events of several runs.
-    """
+    """Return the response that streams `events`; `resources` are closed at its end. `trace_id` is
+    None for the events of several runs."""
     pieces = encode_stream(
-        events,
-        heartbeat_seconds=HEARTBEAT_SECONDS,
-        max_seconds=settings.MOCKLLM_MAX_STREAM_SECONDS,
+        events, heartbeat_seconds=HEARTBEAT_SECONDS, max_seconds=settings.MOCKLLM_MAX_STREAM_SECONDS
     )
     body = _StreamBody(pieces, resources)
     close_if_lost(body)

@@ -11,16 +11,12 @@ from mockllm_site.kit.api import errors
 from mockllm_site.kit.api import openapi as described
 from mockllm_site.kit.api.access import ClientView
 from mockllm_site.kit.api.views import AsyncJsonView
+from traces_app.api import STATUS_MEANINGS
 
 MEANINGS: Mapping[int, str] = {
-    400: "Something is wrong with the request; `field` says where.",
-    401: "Neither a login nor the chat token.",
-    403: "The CSRF token of a login is missing or wrong.",
+    **STATUS_MEANINGS,
     404: "The id or name is unknown, or belongs to another client.",
     409: "The current state does not allow this.",
-    413: "The body is too large.",
-    415: "The body is not JSON.",
-    500: "The server failed; its log says why.",
     503: "The database does not answer, or too many streams are open.",
 }
 

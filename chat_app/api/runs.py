@@ -1,7 +1,5 @@
-"""Runs over HTTP: send a message, follow a run from any event on, cancel it.
-
-A run goes on if its client disconnects.
-"""
+"""Runs over HTTP: send a message, follow a run from any event on, cancel it. A run goes on if its
+client disconnects."""
 
 from contextlib import ExitStack
 from functools import partial

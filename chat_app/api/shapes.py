@@ -21,6 +21,7 @@ NOT_BLANK: Mapping[str, Any] = {
     "help_text": "Not of white space alone.",
 }
 OPTIONAL: Mapping[str, Any] = {"required": False, "allow_null": True, "default": None}
+OPTIONAL_TEXT: Mapping[str, Any] = {"required": False, "allow_blank": True, "default": ""}
 CONVERSATION: Mapping[str, Any] = {**OPTIONAL, "help_text": "null begins a conversation."}
 PROFILE: Mapping[str, Any] = {**OPTIONAL, "help_text": "A name; null is the default."}
 
@@ -93,9 +94,7 @@ class LimitQuery(ClientBody):
 
 class ListQuery(LimitQuery):
     q = Text(
-        required=False,
-        allow_blank=True,
-        default="",
+        **OPTIONAL_TEXT,
         max_length=MAX_CHARS,
         help_text="Text that the title or a message contains; upper and lower case are equal.",
     )
@@ -157,11 +156,7 @@ class LoadedBody(Shape):
 
 class NewBody(ClientBody):
     title = Text(
-        required=False,
-        allow_blank=True,
-        default="",
-        max_length=MAX_CHARS,
-        help_text="Default: taken from the first message.",
+        **OPTIONAL_TEXT, max_length=MAX_CHARS, help_text="Default: taken from the first message."
     )
 
 
@@ -196,12 +191,9 @@ class FeedbackBody(ClientBody):
         Feedback.choices,
         allow_null=True,
         help_text="null removes it.",
-        error_messages={
-            "required": "missing",
-            "invalid_choice": "expected like, dislike or null",
-        },
+        error_messages={"required": "missing", "invalid_choice": "expected like, dislike or null"},
     )
-    comment = Text(required=False, allow_blank=True, default="", max_length=10_000)
+    comment = Text(**OPTIONAL_TEXT, max_length=10_000)
 
 
 class FeedbackGivenBody(Shape):

@@ -8,22 +8,7 @@ from django.urls import include, path, re_path, reverse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from chat_app.api.comparisons import (
-    ComparisonView,
-    LeaderboardView,
-    PairView,
-    PendingView,
-    VoteView,
-)
-from chat_app.api.conversations import (
-    DeleteView,
-    FeedbackView,
-    ListView,
-    LoadView,
-    NewView,
-    RenameView,
-    RewindView,
-)
+from chat_app.api import comparisons, conversations
 from chat_app.api.kit import ChatView, documented
 from chat_app.api.runs import CancelView, SendView, StreamView
 from mockllm_site.kit.api.docs_page import docs_page
@@ -86,18 +71,18 @@ urlpatterns = [
     *with_optional_slash("get_chat_response_stream", SendView),
     *with_optional_slash("stream/<str:trace_id>", StreamView),
     *with_optional_slash("cancel_stream", CancelView),
-    *with_optional_slash("list_conversations", ListView),
-    *with_optional_slash("load_conversation", LoadView),
-    *with_optional_slash("new_conversation", NewView),
-    *with_optional_slash("rename_conversation", RenameView),
-    *with_optional_slash("delete_conversation", DeleteView),
-    *with_optional_slash("rewind_conversation", RewindView),
-    *with_optional_slash("feedback", FeedbackView),
-    *with_optional_slash("ab/stream", PairView),
-    *with_optional_slash("ab/vote", VoteView),
-    *with_optional_slash("ab/pending", PendingView),
-    *with_optional_slash("ab/leaderboard", LeaderboardView),
-    *with_optional_slash("ab/<str:comparison_id>", ComparisonView),
+    *with_optional_slash("list_conversations", conversations.ListView),
+    *with_optional_slash("load_conversation", conversations.LoadView),
+    *with_optional_slash("new_conversation", conversations.NewView),
+    *with_optional_slash("rename_conversation", conversations.RenameView),
+    *with_optional_slash("delete_conversation", conversations.DeleteView),
+    *with_optional_slash("rewind_conversation", conversations.RewindView),
+    *with_optional_slash("feedback", conversations.FeedbackView),
+    *with_optional_slash("ab/stream", comparisons.PairView),
+    *with_optional_slash("ab/vote", comparisons.VoteView),
+    *with_optional_slash("ab/pending", comparisons.PendingView),
+    *with_optional_slash("ab/leaderboard", comparisons.LeaderboardView),
+    *with_optional_slash("ab/<str:comparison_id>", comparisons.ComparisonView),
     *with_optional_slash("trace/by_message/<str:message_id>", TraceOfMessageView),
     *with_optional_slash("trace/<str:trace_id>", TraceByIdView),
     *with_optional_slash("trace/<str:trace_id>/scenario", ScenarioOfTraceView),

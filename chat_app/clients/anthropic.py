@@ -5,47 +5,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, assert_never
 
+from chat_app.clients import sdk
 from chat_app.clients.failures import unreadable_response
 from chat_app.clients.providers import ANTHROPIC
-from chat_app.clients.sdk import (
-    EventReader,
-    SdkClient,
-    optional_text,
-    required_text,
-    to_object,
-    token_count,
-)
 from chat_app.clients.transports import MAX_SDK_CLIENTS, NO_KEY, http_client
+from chat_app.values import model_call as llm
 from chat_app.values.events import ToolCall
-from chat_app.values.model_call import (
-    AssistantPart,
-    AssistantTurn,
-    CallArguments,
-    CallStarted,
-    Finished,
-    ModelRequest,
-    ProviderEvent,
-    TextPart,
-    TextPiece,
-    ThinkingPart,
-    ThinkingPiece,
-    Tool,
-    ToolOutput,
-    ToolResults,
-    Turn,
-    Usage,
-    UserTurn,
-)
 
 if TYPE_CHECKING:
-    from anthropic import AsyncAnthropic, AsyncStream
-    from anthropic.types import (
-        MessageDeltaUsage,
-        RawContentBlockDelta,
-        RawContentBlockStartEvent,
-        RawMessageStreamEvent,
-    )
-    from anthropic.types import Usage as MessageUsage
+    from anthropic import AsyncAnthropic, AsyncStream, types
 
 FINISH_REASONS: Mapping[str, str] = {
     "end_turn": "stop",
@@ -65,156 +33,147 @@ class _OpenBlock:
     signature: str = ""
 
 
-class AnthropicEventReader(EventReader):
-    """Converts the events of one answer, which is complete at `message_stop`.
-
-    Blocks of other kinds, such as those of tools that run at the provider, are ignored.
-    """
+class AnthropicEventReader(sdk.EventReader):
+    """Converts the events of one answer, which is complete at `message_stop`. Blocks of other
+    kinds, such as those of tools that run at the provider, are ignored."""
 
     def __init__(self, *, call_prefix: str) -> None:
-        self._prefix = call_prefix
+        super().__init__(call_prefix=call_prefix)
         self._blocks: dict[int, _OpenBlock] = {}
         self._reason = ""
-        self._input = 0
-        self._output = 0
 
-    def read(self, event: "RawMessageStreamEvent") -> Iterator[ProviderEvent]:
+    def read(self, event: "types.RawMessageStreamEvent") -> llm.ProviderEvents:
         match event.type:
             case "message_start":
                 if event.message.usage:
                     self._store_counts(event.message.usage)
-                    yield Usage(self._input, self._output)
+                    yield llm.Usage(*self._tokens)
             case "content_block_start":
                 yield from self._start_block(event)
             case "content_block_delta":
                 yield from self._read_delta(self._blocks[event.index], event.delta)
             case "content_block_stop":
                 if signature := self._blocks[event.index].signature:
-                    yield ThinkingPiece(signature=signature)
+                    yield llm.ThinkingPart(signature=signature)
             case "message_delta":
-                self._reason = optional_text(event.delta.stop_reason) or self._reason
+                self._reason = sdk.optional_text(event.delta.stop_reason) or self._reason
                 if event.usage:
                     self._store_counts(event.usage)
             case "message_stop":
                 self.ended = True
 
-    def end(self) -> Iterator[ProviderEvent]:
+    def end(self) -> llm.ProviderEvents:
         if not self.ended:
             raise unreadable_response()
-        yield Finished(FINISH_REASONS.get(self._reason, self._reason), self._input, self._output)
+        yield llm.Finished(FINISH_REASONS.get(self._reason, self._reason), *self._tokens)
 
-    def _start_block(self, event: "RawContentBlockStartEvent") -> Iterator[ProviderEvent]:
+    def _start_block(self, event: "types.RawContentBlockStartEvent") -> llm.ProviderEvents:
         block = self._blocks[event.index] = _OpenBlock()
         match event.content_block.type:
             case "text":
-                yield from _text_pieces(event.content_block.text)
+                yield from _pieces(llm.TextPart, event.content_block.text)
             case "thinking":
-                block.signature = optional_text(event.content_block.signature)
-                yield from _thinking_pieces(event.content_block.thinking)
+                block.signature = sdk.optional_text(event.content_block.signature)
+                yield from _pieces(llm.ThinkingPart, event.content_block.thinking)
             case "redacted_thinking":
-                yield ThinkingPiece(redacted=optional_text(event.content_block.data))
+                yield llm.ThinkingPart(redacted=sdk.optional_text(event.content_block.data))
             case "tool_use":
-                call_id = optional_text(event.content_block.id)
+                call_id = sdk.optional_text(event.content_block.id)
                 block.call_id = call_id or f"{self._prefix}_{event.index}"
-                yield CallStarted(block.call_id, required_text(event.content_block.name))
+                yield llm.CallStarted(block.call_id, sdk.required_text(event.content_block.name))
 
     def _read_delta(
-        self, block: _OpenBlock, delta: "RawContentBlockDelta"
-    ) -> Iterator[ProviderEvent]:
+        self, block: _OpenBlock, delta: "types.RawContentBlockDelta"
+    ) -> llm.ProviderEvents:
         match delta.type:
             case "text_delta":
-                yield from _text_pieces(delta.text)
+                yield from _pieces(llm.TextPart, delta.text)
             case "thinking_delta":
-                yield from _thinking_pieces(delta.thinking)
+                yield from _pieces(llm.ThinkingPart, delta.thinking)
             case "signature_delta":
-                block.signature = optional_text(delta.signature)
+                block.signature = sdk.optional_text(delta.signature)
             case "input_json_delta":
                 # Tools that run at the provider have arguments too, but no id here.
-                if block.call_id and (piece := optional_text(delta.partial_json)):
-                    yield CallArguments(block.call_id, piece)
+                if block.call_id and (piece := sdk.optional_text(delta.partial_json)):
+                    yield llm.CallArguments(block.call_id, piece)
 
-    def _store_counts(self, usage: "MessageUsage | MessageDeltaUsage") -> None:
+    def _store_counts(self, usage: "types.Usage | types.MessageDeltaUsage") -> None:
         """Store the counts of the answer so far; cached tokens are input as well."""
         read = (
             usage.input_tokens,
             usage.cache_creation_input_tokens,
             usage.cache_read_input_tokens,
         )
-        self._input = sum(map(token_count, read)) or self._input
-        self._output = token_count(usage.output_tokens) or self._output
+        now = sum(map(sdk.token_count, read)), sdk.token_count(usage.output_tokens)
+        self._tokens = (now[0] or self._tokens[0], now[1] or self._tokens[1])
 
 
-def _text_pieces(piece: object) -> Iterator[ProviderEvent]:
-    if content := optional_text(piece):
-        yield TextPiece(content)
-
-
-def _thinking_pieces(piece: object) -> Iterator[ProviderEvent]:
-    if content := optional_text(piece):
-        yield ThinkingPiece(content)
+def _pieces(kind: type[llm.TextPart | llm.ThinkingPart], text: object) -> llm.ProviderEvents:
+    if content := sdk.optional_text(text):
+        yield kind(content)
 
 
 # The API requires a limit. Thinking counts towards it, so the budget is added.
 MAX_TOKENS = 4_096
 
 
-def request_body(request: ModelRequest) -> dict[str, Any]:
+def request_body(request: llm.ModelRequest) -> dict[str, Any]:
     """Return the JSON body of a request."""
     budget = request.thinking_budget
-    fields: dict[str, Any] = {
-        "model": request.model,
-        "max_tokens": request.max_tokens or MAX_TOKENS + (budget or 0),
-        "messages": [
-            {"role": role, "content": content}
-            for turn in request.turns
-            for role, content in _to_messages(turn)
-        ],
-        "stream": True,
-    }
-    if request.system_prompt:
-        fields["system"] = request.system_prompt
-    if budget is not None:
-        fields["thinking"] = {"type": "enabled", "budget_tokens": budget}
-    elif request.temperature is not None:
-        # With thinking, the API accepts its default temperature only.
-        fields["temperature"] = request.temperature
-    if request.tools:
-        fields["tools"] = [_to_tool(tool) for tool in request.tools]
-    return fields
+    messages = [message for turn in request.turns for message in _to_messages(turn)]
+    thinking = {"type": "enabled", "budget_tokens": budget}
+    return sdk.without_unset(
+        {
+            "model": request.model,
+            "max_tokens": request.max_tokens or MAX_TOKENS + (budget or 0),
+            "messages": [{"role": role, "content": content} for role, content in messages],
+            "stream": True,
+            "system": request.system_prompt or None,
+            "thinking": None if budget is None else thinking,
+            # With thinking, the API accepts its default temperature only.
+            "temperature": request.temperature if budget is None else None,
+            "tools": [sdk.to_tool(tool, "input_schema") for tool in request.tools] or None,
+        }
+    )
 
 
-def _to_messages(turn: Turn) -> Iterator[tuple[str, str | list[dict[str, Any]]]]:
+def _to_messages(turn: llm.Turn) -> Iterator[tuple[str, str | list[dict[str, Any]]]]:
     match turn:
-        case UserTurn(text):
+        case llm.UserTurn(text):
             yield "user", text
-        case AssistantTurn(parts):
+        case llm.AssistantTurn(parts):
             # The API refuses empty content, but accepts two user messages in a row.
             if blocks := [block for part in parts for block in _to_blocks(part)]:
                 yield "assistant", blocks
-        case ToolResults(results):
+        case llm.ToolResults(results):
             yield "user", [_to_tool_result(result) for result in results]
         case _:
             assert_never(turn)
 
 
-def _to_blocks(part: AssistantPart) -> Iterator[dict[str, Any]]:
+def _to_blocks(part: llm.AssistantPart) -> Iterator[dict[str, Any]]:
     match part:
-        case ThinkingPart(text, signature, redacted):
+        case llm.ThinkingPart(text, signature, redacted):
             # The API refuses thinking without its signature.
             if signature:
                 yield {"type": "thinking", "thinking": text, "signature": signature}
             if redacted:
                 yield {"type": "redacted_thinking", "data": redacted}
-        case TextPart(text):
+        case llm.TextPart(text):
             if text.strip():
                 yield {"type": "text", "text": text}
         case ToolCall(id=call_id, name=name, arguments=arguments):
-            yield {"type": "tool_use", "id": call_id, "name": name, "input": to_object(arguments)}
+            yield {
+                "type": "tool_use",
+                "id": call_id,
+                "name": name,
+                "input": sdk.to_object(arguments),
+            }
         case _:
             assert_never(part)
 
 
-def _to_tool_result(result: ToolOutput) -> dict[str, Any]:
+def _to_tool_result(result: llm.ToolOutput) -> dict[str, Any]:
     return {
         "type": "tool_result",
         "tool_use_id": result.tool_call_id,
@@ -223,21 +182,13 @@ def _to_tool_result(result: ToolOutput) -> dict[str, Any]:
     }
 
 
-def _to_tool(tool: Tool) -> dict[str, Any]:
-    return {
-        "name": tool.name,
-        "description": tool.description,
-        "input_schema": dict(tool.input_schema),
-    }
-
-
-class AnthropicClient(SdkClient):
+class AnthropicClient(sdk.SdkClient):
     """A client for Anthropic's API."""
 
     family = ANTHROPIC
     reader = AnthropicEventReader
 
-    async def _open(self, request: ModelRequest) -> "AsyncStream[RawMessageStreamEvent]":
+    async def _open(self, request: llm.ModelRequest) -> "AsyncStream[types.RawMessageStreamEvent]":
         from anthropic import AsyncStream
         from anthropic.types import Message, RawMessageStreamEvent
 

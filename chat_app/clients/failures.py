@@ -3,18 +3,13 @@
 import logging
 import re
 import traceback
-from collections.abc import Iterator, Mapping
-from enum import Enum, auto
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
 
 import httpx2
 
-from chat_app.errors import (
-    NETWORK_ERROR,
-    RATE_LIMITED,
-    SERVICE_UNAVAILABLE,
-    UNAUTHORIZED,
-    ChatError,
-)
+from chat_app import errors
+from chat_app.errors import ChatError
 from chat_app.values.text import clean
 
 CONNECTION_FAILED = "Connection failed"
@@ -32,32 +27,25 @@ _GOOGLE_KEY = re.compile(r"api[ _]?key|unregistered callers", re.IGNORECASE)
 logger = logging.getLogger(__name__)
 
 
-class _FailureKind(Enum):
-    """How an error of a provider arrived."""
-
-    NETWORK = auto()
-    UNREADABLE = auto()
-    HTTP_STATUS = auto()
-    ERROR_EVENT = auto()  # inside a stream
-
-
+# How an error of a provider arrived; an error event is inside a stream.
+_FailureKind: TypeAlias = Literal["network", "unreadable", "http status", "error event"]
 # By name, because an SDK is imported when it is first used. Subclasses are found by their bases.
 KINDS: Mapping[str, _FailureKind] = {
-    "httpx2.TransportError": _FailureKind.NETWORK,
-    "httpx2.DecodingError": _FailureKind.UNREADABLE,
-    "openai.APIConnectionError": _FailureKind.NETWORK,
-    "openai.APIStatusError": _FailureKind.HTTP_STATUS,
-    "openai.APIError": _FailureKind.ERROR_EVENT,
-    "anthropic.APIConnectionError": _FailureKind.NETWORK,
-    "anthropic.APIStatusError": _FailureKind.HTTP_STATUS,
-    "anthropic.APIError": _FailureKind.ERROR_EVENT,
-    "google.genai.errors.APIError": _FailureKind.HTTP_STATUS,
+    "httpx2.TransportError": "network",
+    "httpx2.DecodingError": "unreadable",
+    "openai.APIConnectionError": "network",
+    "openai.APIStatusError": "http status",
+    "openai.APIError": "error event",
+    "anthropic.APIConnectionError": "network",
+    "anthropic.APIStatusError": "http status",
+    "anthropic.APIError": "error event",
+    "google.genai.errors.APIError": "http status",
 }
 
 
 def unreadable_response() -> ChatError:
     """Return the error of a response that cannot be parsed."""
-    return ChatError(SERVICE_UNAVAILABLE, UNREADABLE)
+    return ChatError(errors.SERVICE_UNAVAILABLE, UNREADABLE)
 
 
 def to_chat_error(error: Exception, *, key: str = "") -> ChatError:
@@ -67,33 +55,33 @@ def to_chat_error(error: Exception, *, key: str = "") -> ChatError:
             if cause.__cause__ is not None:
                 _log(cause.message, cause.__cause__, key)
             return cause
-        if kind := next(_kinds(cause), None):
+        if kind := _kind(cause):
             return _to_chat_error(kind, cause, key)
     trace = "".join(traceback.format_exception(error))
     logger.error("a model call failed: %s", _redact(key, trace))
-    return ChatError(SERVICE_UNAVAILABLE, _for_display(_text(error), key))
+    return ChatError(errors.SERVICE_UNAVAILABLE, _for_display(_text(error), key))
 
 
 def _to_chat_error(kind: _FailureKind, error: BaseException, key: str) -> ChatError:
     match kind:
-        case _FailureKind.NETWORK:
+        case "network":
             _log(CONNECTION_FAILED, error, key)
-            return ChatError(NETWORK_ERROR, CONNECTION_FAILED)
-        case _FailureKind.UNREADABLE:
+            return ChatError(errors.NETWORK_ERROR, CONNECTION_FAILED)
+        case "unreadable":
             _log(UNREADABLE, error, key)
             return unreadable_response()
-        case _FailureKind.ERROR_EVENT:
-            return ChatError(SERVICE_UNAVAILABLE, _for_display(_message(error), key))
-        case _FailureKind.HTTP_STATUS:
+        case "error event":
+            return ChatError(errors.SERVICE_UNAVAILABLE, _for_display(_message(error), key))
+        case "http status":
             message = _message(error)
             match _status(error):
                 case 401:
-                    return ChatError(UNAUTHORIZED, INVALID_KEY)
+                    return ChatError(errors.UNAUTHORIZED, INVALID_KEY)
                 case 400 | 403 if _is_google(error) and _GOOGLE_KEY.search(message):
-                    return ChatError(UNAUTHORIZED, INVALID_KEY)
+                    return ChatError(errors.UNAUTHORIZED, INVALID_KEY)
                 case 429:
-                    return ChatError(RATE_LIMITED, RATE_LIMIT)
-            return ChatError(SERVICE_UNAVAILABLE, _for_display(message, key))
+                    return ChatError(errors.RATE_LIMITED, RATE_LIMIT)
+            return ChatError(errors.SERVICE_UNAVAILABLE, _for_display(message, key))
 
 
 def _log(summary: str, error: BaseException, key: str) -> None:
@@ -110,10 +98,9 @@ def _causes(error: BaseException) -> list[BaseException]:
     return chain[::-1]
 
 
-def _kinds(error: BaseException) -> Iterator[_FailureKind]:
-    for base in type(error).__mro__:
-        if kind := KINDS.get(f"{base.__module__}.{base.__qualname__}"):
-            yield kind
+def _kind(error: BaseException) -> _FailureKind | None:
+    names = (f"{base.__module__}.{base.__qualname__}" for base in type(error).__mro__)
+    return next((KINDS[name] for name in names if name in KINDS), None)
 
 
 def _status(error: BaseException) -> object:

@@ -11,47 +11,15 @@ from typing import TYPE_CHECKING, Any, assert_never, cast
 
 import httpx2
 
+from chat_app.clients import sdk
 from chat_app.clients.providers import GOOGLE
-from chat_app.clients.sdk import (
-    ChoiceMerger,
-    EventReader,
-    SdkClient,
-    optional_text,
-    required_text,
-    to_object,
-    token_count,
-)
 from chat_app.clients.transports import MAX_SDK_CLIENTS, NO_KEY, http_client
 from chat_app.errors import SERVICE_UNAVAILABLE, ChatError
+from chat_app.values import model_call as llm
 from chat_app.values.events import ToolCall
-from chat_app.values.model_call import (
-    AssistantTurn,
-    CallArguments,
-    CallStarted,
-    Finished,
-    ModelRequest,
-    ProviderEvent,
-    TextPart,
-    TextPiece,
-    ThinkingPart,
-    ThinkingPiece,
-    Tool,
-    ToolOutput,
-    ToolResults,
-    Turn,
-    Usage,
-    UserTurn,
-)
 
 if TYPE_CHECKING:
-    from google.genai import Client
-    from google.genai.types import (
-        Candidate,
-        FunctionCall,
-        GenerateContentResponse,
-        GenerateContentResponseUsageMetadata,
-        Part,
-    )
+    from google.genai import Client, types
 
 _FILTERED = (
     *("SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"),
@@ -64,21 +32,19 @@ FINISH_REASONS: Mapping[str, str] = {
 }
 
 
-class GoogleEventReader(EventReader):
+class GoogleEventReader(sdk.ChoiceReader):
     """Converts the chunks of one answer, which is complete when all candidates have finished."""
 
     def __init__(self, *, call_prefix: str) -> None:
-        self._prefix = call_prefix
-        self._merger = ChoiceMerger()
+        super().__init__(call_prefix=call_prefix)
         self._ids: set[str] = set()
         self._choices_with_calls: set[int] = set()
         self._signature = b""
-        self._tokens = (0, 0)
 
-    def read(self, response: "GenerateContentResponse") -> Iterator[ProviderEvent]:
+    def read(self, response: "types.GenerateContentResponse") -> llm.ProviderEvents:
         if response.usage_metadata:
             self._tokens = _tokens(response.usage_metadata)
-            yield Usage(*self._tokens)
+            yield llm.Usage(*self._tokens)
         feedback = response.prompt_feedback
         if feedback and feedback.block_reason:
             why = feedback.block_reason_message or feedback.block_reason.value
@@ -86,84 +52,73 @@ class GoogleEventReader(EventReader):
         for candidate in response.candidates or ():
             yield from self._candidate(candidate)
 
-    def end(self) -> Iterator[ProviderEvent]:
-        rest, reason = self._merger.end()
-        yield from rest
-        yield Finished(reason, *self._tokens)
-
-    def _candidate(self, candidate: "Candidate") -> Iterator[ProviderEvent]:
+    def _candidate(self, candidate: "types.Candidate") -> llm.ProviderEvents:
         index = candidate.index or 0
         parts = (candidate.content and candidate.content.parts) or ()
         events = [event for part in parts for event in self._part(index, part)]
-        yield from self._merger.add(index, events)
+        yield from self._add(index, events)
         if candidate.finish_reason:
             google_reason = candidate.finish_reason.value
             reason = FINISH_REASONS.get(google_reason, google_reason.lower())
             if reason == "stop" and index in self._choices_with_calls:
                 reason = "tool_calls"
-            yield from self._merger.finish_choice(index, reason)
+            yield from self._finish_choice(index, reason)
 
-    def _part(self, candidate: int, part: "Part") -> Iterator[ProviderEvent]:
-        text = optional_text(part.text)
+    def _part(self, candidate: int, part: "types.Part") -> llm.ProviderEvents:
+        text = sdk.optional_text(part.text)
         if part.thought:
             if text:
-                yield ThinkingPiece(text)
+                yield llm.ThinkingPart(text)
             yield from self._signature_pieces(part)
             return
         # On a call or a text, it is the signature of the thinking before.
         yield from self._signature_pieces(part)
         if text:
-            yield TextPiece(text)
+            yield llm.TextPart(text)
         if part.function_call:
             self._choices_with_calls.add(candidate)
             yield from self._call(part.function_call)
 
-    def _signature_pieces(self, part: "Part") -> Iterator[ProviderEvent]:
+    def _signature_pieces(self, part: "types.Part") -> llm.ProviderEvents:
         """Yield a part's signature, unless it repeats the one before."""
         signature = part.thought_signature or b""
         if signature and signature != self._signature:
             self._signature = signature
-            yield ThinkingPiece(signature=b64encode(signature).decode())
+            yield llm.ThinkingPart(signature=b64encode(signature).decode())
 
-    def _call(self, call: "FunctionCall") -> Iterator[ProviderEvent]:
-        call_id = optional_text(call.id) or f"{self._prefix}_{len(self._ids)}"
+    def _call(self, call: "types.FunctionCall") -> llm.ProviderEvents:
+        call_id = sdk.optional_text(call.id) or f"{self._prefix}_{len(self._ids)}"
         self._ids.add(call_id)
-        yield CallStarted(call_id, required_text(call.name))
-        yield CallArguments(call_id, json.dumps(call.args or {}, ensure_ascii=False))
+        yield llm.CallStarted(call_id, sdk.required_text(call.name))
+        yield llm.CallArguments(call_id, json.dumps(call.args or {}, ensure_ascii=False))
 
 
-def _tokens(usage: "GenerateContentResponseUsageMetadata") -> tuple[int, int]:
+def _tokens(usage: "types.GenerateContentResponseUsageMetadata") -> tuple[int, int]:
     """Return input and output tokens; Google counts thinking apart from text."""
-    text_tokens = token_count(usage.candidates_token_count)
-    thinking_tokens = token_count(usage.thoughts_token_count)
-    return token_count(usage.prompt_token_count), text_tokens + thinking_tokens
+    text_tokens = sdk.token_count(usage.candidates_token_count)
+    thinking_tokens = sdk.token_count(usage.thoughts_token_count)
+    return sdk.token_count(usage.prompt_token_count), text_tokens + thinking_tokens
 
 
-def _config(request: ModelRequest) -> dict[str, Any]:
+def _config(request: llm.ModelRequest) -> dict[str, Any]:
     """All that is not the conversation. The SDK may neither run functions nor go on by itself."""
-    fields: dict[str, Any] = {
-        "automatic_function_calling": {"disable": True},
-        "automatic_continuation": False,
-    }
-    if request.system_prompt:
-        fields["system_instruction"] = request.system_prompt
-    if request.temperature is not None:
-        fields["temperature"] = request.temperature
-    if request.max_tokens is not None:
-        fields["max_output_tokens"] = request.max_tokens
-    if request.thinking_budget is not None:
-        fields["thinking_config"] = {
-            "thinking_budget": request.thinking_budget,
-            "include_thoughts": True,
+    budget = request.thinking_budget
+    functions = [sdk.to_tool(tool, "parameters_json_schema") for tool in request.tools]
+    thinking = {"thinking_budget": budget, "include_thoughts": True}
+    return sdk.without_unset(
+        {
+            "automatic_function_calling": {"disable": True},
+            "automatic_continuation": False,
+            "system_instruction": request.system_prompt or None,
+            "temperature": request.temperature,
+            "max_output_tokens": request.max_tokens,
+            "thinking_config": None if budget is None else thinking,
+            "tools": [{"function_declarations": functions}] if functions else None,
         }
-    if request.tools:
-        fields["tools"] = [
-            {"function_declarations": [_to_function(tool) for tool in request.tools]}
-        ]
-    return fields
+    )
 
 
-def _to_contents(request: ModelRequest) -> list[dict[str, Any]]:
+def _to_contents(request: llm.ModelRequest) -> list[dict[str, Any]]:
     return [
         {"role": role, "parts": parts}
         for role, parts in map(_to_content, request.turns)
@@ -171,36 +126,36 @@ def _to_contents(request: ModelRequest) -> list[dict[str, Any]]:
     ]
 
 
-def _to_content(turn: Turn) -> tuple[str, list[dict[str, Any]]]:
+def _to_content(turn: llm.Turn) -> tuple[str, list[dict[str, Any]]]:
     match turn:
-        case UserTurn(text):
+        case llm.UserTurn(text):
             return "user", [{"text": text}]
-        case AssistantTurn():
+        case llm.AssistantTurn():
             return "model", list(_to_parts(turn))
-        case ToolResults(results):
+        case llm.ToolResults(results):
             return "user", [_to_function_response(result) for result in results]
         case _:
             assert_never(turn)
 
 
-def _to_parts(turn: AssistantTurn) -> Iterator[dict[str, Any]]:
+def _to_parts(turn: llm.AssistantTurn) -> Iterator[dict[str, Any]]:
     """Yield a turn's parts. A signature goes with the call or text after its thinking, else with
     an empty text. Thinking without a signature is left out."""
     signature: dict[str, bytes] = {}
     for part in turn.parts:
         match part:
-            case ThinkingPart(text, signature_text):
+            case llm.ThinkingPart(text, signature_text):
                 if signature_text and (data := _decode_signature(signature_text)):
                     yield from _empty_text(signature)
                     signature = {"thought_signature": data}
                     if text:
                         yield {"text": text, "thought": True}
-            case TextPart(text):
+            case llm.TextPart(text):
                 if text:
                     yield {"text": text, **signature}
                     signature = {}
             case ToolCall(id=call_id, name=name, arguments=arguments):
-                function = {"id": call_id, "name": name, "args": to_object(arguments)}
+                function = {"id": call_id, "name": name, "args": sdk.to_object(arguments)}
                 yield {"function_call": function, **signature}
                 signature = {}
             case _:
@@ -220,38 +175,25 @@ def _decode_signature(signature_text: str) -> bytes:
         return b""
 
 
-def _to_function_response(result: ToolOutput) -> dict[str, Any]:
-    key = "error" if result.is_error else "output"
-    response = {key: result.content}
+def _to_function_response(result: llm.ToolOutput) -> dict[str, Any]:
+    response = {"error" if result.is_error else "output": result.content}
     return {
-        "function_response": {
-            "id": result.tool_call_id,
-            "name": result.name,
-            "response": response,
-        }
-    }
-
-
-def _to_function(tool: Tool) -> dict[str, Any]:
-    return {
-        "name": tool.name,
-        "description": tool.description,
-        "parameters_json_schema": dict(tool.input_schema),
+        "function_response": {"id": result.tool_call_id, "name": result.name, "response": response}
     }
 
 
 VERSION = "v1beta"
 
 
-class GoogleClient(SdkClient):
+class GoogleClient(sdk.SdkClient):
     """A client for Google's Gemini API."""
 
     family = GOOGLE
     reader = GoogleEventReader
 
     async def _open(
-        self, request: ModelRequest
-    ) -> "aclosing[AsyncGenerator[GenerateContentResponse, None]]":
+        self, request: llm.ModelRequest
+    ) -> "aclosing[AsyncGenerator[types.GenerateContentResponse, None]]":
         from google.genai.types import GenerateContentConfig
 
         models = _sdk_client(self.route.base_url).aio.models
@@ -260,7 +202,7 @@ class GoogleClient(SdkClient):
             contents=_to_contents(request),
             config=GenerateContentConfig.model_validate(_config(request)),
         )
-        return aclosing(cast("AsyncGenerator[GenerateContentResponse, None]", stream))
+        return aclosing(cast("AsyncGenerator[types.GenerateContentResponse, None]", stream))
 
 
 @lru_cache(MAX_SDK_CLIENTS)

@@ -1,47 +1,22 @@
 """Client for OpenAI's chat completions and for compatible servers, through OpenAI's SDK."""
 
 from collections.abc import AsyncGenerator, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, assert_never
 
+from msgspec.structs import replace
+
+from chat_app.clients import sdk
 from chat_app.clients.failures import unreadable_response
 from chat_app.clients.providers import OPENAI, TEST_LLM
-from chat_app.clients.sdk import (
-    ChoiceMerger,
-    EventReader,
-    SdkClient,
-    optional_index,
-    optional_text,
-    token_count,
-)
 from chat_app.clients.transports import MAX_SDK_CLIENTS, NO_KEY, Route, http_client
+from chat_app.values import model_call as llm
 from chat_app.values.events import ToolCall
-from chat_app.values.model_call import (
-    AssistantTurn,
-    CallArguments,
-    CallStarted,
-    Finished,
-    ModelRequest,
-    ProviderEvent,
-    TextPart,
-    TextPiece,
-    ThinkingPiece,
-    Tool,
-    ToolResults,
-    Turn,
-    UserTurn,
-)
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, AsyncStream
-    from openai.types.chat.chat_completion_chunk import (
-        ChatCompletionChunk,
-        Choice,
-        ChoiceDelta,
-        ChoiceDeltaToolCall,
-        ChoiceDeltaToolCallFunction,
-    )
+    from openai.types.chat import chat_completion_chunk as chunks
 
 # Names of thinking in compatible APIs; OpenAI has none. A server that sends both means one.
 _THINKING = ("reasoning_content", "reasoning")
@@ -57,72 +32,66 @@ class _OpenCall:
     pending: list[str] = field(default_factory=list)
 
 
-class OpenAIEventReader(EventReader):
+class OpenAIEventReader(sdk.ChoiceReader):
     """Converts the chunks of one answer, which is complete when all choices have finish reasons.
-
-    `[DONE]` adds nothing to that, and the SDK does not show it.
-    """
+    `[DONE]` adds nothing to that, and the SDK does not show it."""
 
     def __init__(self, *, call_prefix: str) -> None:
-        self._prefix = call_prefix
-        self._merger = ChoiceMerger()
+        super().__init__(call_prefix=call_prefix)
         self._calls: list[_OpenCall] = []
         # By their choice, and the index that its deltas name.
         self._by_index: dict[tuple[int, int], _OpenCall] = {}
-        self._tokens = (0, 0)
 
-    def read(self, chunk: "ChatCompletionChunk") -> Iterator[ProviderEvent]:
+    def read(self, chunk: "chunks.ChatCompletionChunk") -> llm.ProviderEvents:
         if chunk.usage:
             self._tokens = (
-                token_count(chunk.usage.prompt_tokens),
-                token_count(chunk.usage.completion_tokens),
+                sdk.token_count(chunk.usage.prompt_tokens),
+                sdk.token_count(chunk.usage.completion_tokens),
             )
         for choice in chunk.choices or ():
             yield from self._choice(choice)
 
-    def end(self) -> Iterator[ProviderEvent]:
-        rest, reason = self._merger.end()
+    def end(self) -> llm.ProviderEvents:
         if not all(call.is_started for call in self._calls):
             raise unreadable_response()
-        yield from rest
-        yield Finished(reason, *self._tokens)
+        return super().end()
 
-    def _choice(self, choice: "Choice") -> Iterator[ProviderEvent]:
-        index = optional_index(choice.index)
+    def _choice(self, choice: "chunks.Choice") -> llm.ProviderEvents:
+        index = sdk.optional_index(choice.index)
         if choice.delta:
-            yield from self._merger.add(index, [*self._delta(index, choice.delta)])
-        if reason := optional_text(choice.finish_reason):
-            yield from self._merger.finish_choice(index, reason)
+            yield from self._add(index, [*self._delta(index, choice.delta)])
+        if reason := sdk.optional_text(choice.finish_reason):
+            yield from self._finish_choice(index, reason)
 
-    def _delta(self, choice: int, delta: "ChoiceDelta") -> Iterator[ProviderEvent]:
+    def _delta(self, choice: int, delta: "chunks.ChoiceDelta") -> llm.ProviderEvents:
         extra = delta.model_extra or {}
         if thinking := next(
-            (value for key in _THINKING if (value := optional_text(extra.get(key)))), ""
+            (value for key in _THINKING if (value := sdk.optional_text(extra.get(key)))), ""
         ):
-            yield ThinkingPiece(thinking)
-        for content in (optional_text(delta.content), optional_text(delta.refusal)):
+            yield llm.ThinkingPart(thinking)
+        for content in (sdk.optional_text(delta.content), sdk.optional_text(delta.refusal)):
             if content:
-                yield TextPiece(content)
+                yield llm.TextPart(content)
         for piece in delta.tool_calls or ():
             if piece.function:
                 yield from self._piece(self._call(choice, piece), piece.function)
 
     def _piece(
-        self, call: _OpenCall, function: "ChoiceDeltaToolCallFunction"
-    ) -> Iterator[ProviderEvent]:
-        if arguments := optional_text(function.arguments):
+        self, call: _OpenCall, function: "chunks.ChoiceDeltaToolCallFunction"
+    ) -> llm.ProviderEvents:
+        if arguments := sdk.optional_text(function.arguments):
             call.pending.append(arguments)
-        if not call.is_started and (name := optional_text(function.name)):
+        if not call.is_started and (name := sdk.optional_text(function.name)):
             call.is_started = True
-            yield CallStarted(call.id, name)
+            yield llm.CallStarted(call.id, name)
         if call.is_started:
-            yield from (CallArguments(call.id, pending) for pending in call.pending)
+            yield from (llm.CallArguments(call.id, pending) for pending in call.pending)
             call.pending.clear()
 
-    def _call(self, choice: int, piece: "ChoiceDeltaToolCall") -> _OpenCall:
+    def _call(self, choice: int, piece: "chunks.ChoiceDeltaToolCall") -> _OpenCall:
         """Return the call that a delta belongs to. Some servers do not number calls, or number all
         alike, so another id is another call."""
-        provider_id, key = optional_text(piece.id), (choice, optional_index(piece.index))
+        provider_id, key = sdk.optional_text(piece.id), (choice, sdk.optional_index(piece.index))
         call = self._by_index.get(key)
         if call is None or (provider_id and call.provider_id and provider_id != call.provider_id):
             call = _OpenCall(provider_id, provider_id or f"{self._prefix}_{len(self._calls)}")
@@ -139,24 +108,24 @@ _EFFORTS = ((4_096, "low"), (16_384, "medium"))
 _MAX_EFFORT = "high"
 
 
-def request_body(request: ModelRequest, *, is_openai: bool) -> dict[str, Any]:
+def request_body(request: llm.ModelRequest, *, is_openai: bool) -> dict[str, Any]:
     """Return the body of a request, with the provider's defaults left out."""
-    fields: dict[str, Any] = {
-        "model": request.model,
-        "messages": list(_to_messages(request)),
-        "stream": True,
-        "stream_options": {"include_usage": True},
-    }
-    if request.temperature is not None:
-        fields["temperature"] = request.temperature
-    if request.max_tokens is not None:
-        # Reasoning models refuse the older name; other servers may not know the newer one.
-        fields["max_completion_tokens" if is_openai else "max_tokens"] = request.max_tokens
-    if request.thinking_budget is not None:
-        fields["reasoning_effort"] = reasoning_effort(request.thinking_budget)
-    if request.tools:
-        fields["tools"] = [_to_tool(tool) for tool in request.tools]
-    return fields
+    budget = request.thinking_budget
+    functions = (sdk.to_tool(tool, "parameters") for tool in request.tools)
+    tools = [{"type": "function", "function": function} for function in functions]
+    return sdk.without_unset(
+        {
+            "model": request.model,
+            "messages": list(_to_messages(request)),
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            "temperature": request.temperature,
+            # Reasoning models refuse the older name; other servers may not know the newer one.
+            "max_completion_tokens" if is_openai else "max_tokens": request.max_tokens,
+            "reasoning_effort": None if budget is None else reasoning_effort(budget),
+            "tools": tools or None,
+        }
+    )
 
 
 def reasoning_effort(budget: int) -> str:
@@ -164,20 +133,20 @@ def reasoning_effort(budget: int) -> str:
     return next((name for max_tokens, name in _EFFORTS if budget <= max_tokens), _MAX_EFFORT)
 
 
-def _to_messages(request: ModelRequest) -> Iterator[dict[str, Any]]:
+def _to_messages(request: llm.ModelRequest) -> Iterator[dict[str, Any]]:
     if request.system_prompt:
         yield {"role": "system", "content": request.system_prompt}
     for turn in request.turns:
         yield from _to_turn_messages(turn)
 
 
-def _to_turn_messages(turn: Turn) -> Iterator[dict[str, Any]]:
+def _to_turn_messages(turn: llm.Turn) -> Iterator[dict[str, Any]]:
     match turn:
-        case UserTurn(text):
+        case llm.UserTurn(text):
             yield {"role": "user", "content": text}
-        case AssistantTurn():
+        case llm.AssistantTurn():
             yield _to_assistant_message(turn)
-        case ToolResults(results):
+        case llm.ToolResults(results):
             for result in results:
                 yield {
                     "role": "tool",
@@ -188,9 +157,9 @@ def _to_turn_messages(turn: Turn) -> Iterator[dict[str, Any]]:
             assert_never(turn)
 
 
-def _to_assistant_message(turn: AssistantTurn) -> dict[str, Any]:
+def _to_assistant_message(turn: llm.AssistantTurn) -> dict[str, Any]:
     """Return an answer without its thinking, which this API does not accept."""
-    text = "".join(part.text for part in turn.parts if isinstance(part, TextPart))
+    text = "".join(part.text for part in turn.parts if isinstance(part, llm.TextPart))
     calls = [_to_tool_call(part) for part in turn.parts if isinstance(part, ToolCall)]
     message: dict[str, Any] = {"role": "assistant", "content": text}
     if calls:
@@ -206,18 +175,7 @@ def _to_tool_call(call: ToolCall) -> dict[str, Any]:
     }
 
 
-def _to_tool(tool: Tool) -> dict[str, Any]:
-    return {
-        "type": "function",
-        "function": {
-            "name": tool.name,
-            "description": tool.description,
-            "parameters": dict(tool.input_schema),
-        },
-    }
-
-
-class OpenAIClient(SdkClient):
+class OpenAIClient(sdk.SdkClient):
     """`is_openai` is false for compatible servers, which may not know `max_completion_tokens`."""
 
     family = OPENAI
@@ -227,7 +185,7 @@ class OpenAIClient(SdkClient):
         super().__init__(route)
         self._is_openai = is_openai
 
-    async def _open(self, request: ModelRequest) -> "AsyncStream[ChatCompletionChunk]":
+    async def _open(self, request: llm.ModelRequest) -> "AsyncStream[chunks.ChatCompletionChunk]":
         from openai import AsyncStream
         from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
@@ -251,6 +209,6 @@ def _sdk_client(base_url: str) -> "AsyncOpenAI":
 class HarnessClient(OpenAIClient):
     """A client for the provider `test-llm`, which is the mock in process."""
 
-    def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
+    def stream(self, request: llm.ModelRequest) -> AsyncGenerator[llm.ProviderEvent, None]:
         """Send the model as `test-llm/MODEL_ID`, by which the mock knows its test harness."""
         return super().stream(replace(request, model=f"{TEST_LLM}/{request.model}"))

@@ -1,7 +1,5 @@
-"""The named providers: their API, base URL, and whether they need a key.
-
-Any other provider is a custom one: OpenAI's API at the profile's own base URL.
-"""
+"""The named providers: their API, base URL, and whether they need a key. Any other provider is a
+custom one: OpenAI's API at the profile's own base URL."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

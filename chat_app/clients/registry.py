@@ -12,10 +12,10 @@ from chat_app.clients.failures import INVALID_KEY
 from chat_app.clients.google import GoogleClient
 from chat_app.clients.openai import HarnessClient, OpenAIClient
 from chat_app.clients.providers import TEST_LLM, ApiFamily, Provider, provider_of
+from chat_app.clients.sdk import SdkClient
 from chat_app.clients.transports import EndpointTransport, Route, check_base_url, check_key_host
 from chat_app.errors import SERVICE_UNAVAILABLE, UNAUTHORIZED, VALIDATION_ERROR, ChatError
 from chat_app.models import MOCK_URL, ModelProfile
-from chat_app.values.model_call import LlmClient
 from mockllm_site.kit import env
 
 SESSION_HEADER = "X-MockLLM-Session"
@@ -24,12 +24,9 @@ MOCK_KEY = "mock"
 _KEY = re.compile(r"[!-~]+")
 
 
-def get_client(profile: ModelProfile, *, session: str) -> LlmClient:
-    """Return the client for the profile's provider. Does no I/O.
-
-    `session` is that of calls to the mock. Raises ChatError if the endpoint, the key or the SDK is
-    missing.
-    """
+def get_client(profile: ModelProfile, *, session: str) -> SdkClient:
+    """Return the client for the profile's provider. Does no I/O. `session` is that of calls to the
+    mock. Raises ChatError if the endpoint, the key or the SDK is missing."""
     provider_id, base_url = profile.provider_id.strip(), profile.base_url.strip()
     if not provider_id:
         raise ChatError(VALIDATION_ERROR, "Provider is required", field="provider_id")

@@ -3,31 +3,38 @@
 import asyncio
 import json
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing, contextmanager, suppress
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
 from chat_app.clients.failures import to_chat_error, unreadable_response
 from chat_app.clients.providers import ApiFamily
 from chat_app.clients.transports import Route
-from chat_app.values.model_call import ModelRequest, ProviderEvent
+from chat_app.values.model_call import Finished, ModelRequest, ProviderEvent, ProviderEvents, Tool
 from mockllm_site.kit.imports import import_in_thread
+
+
+def without_unset(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a request without those that are None."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def to_tool(tool: Tool, schema_key: str) -> dict[str, Any]:
+    """Return a tool for a request, with the schema of its arguments under this key."""
+    schema = dict(tool.input_schema)
+    return {"name": tool.name, "description": tool.description, schema_key: schema}
 
 
 def to_object(text: str) -> dict[str, Any]:
     """Return the JSON object in a text, or else `{"arguments": text}`, so that the model sees what
     it wrote."""
     try:
-        value = json.loads(text, parse_constant=_refuse)
-        # Numbers such as 1e999 are parsed as infinite, which JSON cannot express.
+        value = json.loads(text)
+        # NaN, and numbers such as 1e999, which are parsed as infinite, are not JSON.
         json.dumps(value, allow_nan=False)
     except (ValueError, RecursionError):
         return {"arguments": text}
     return value if isinstance(value, dict) else {"arguments": text}
-
-
-def _refuse(name: str) -> NoReturn:
-    raise ValueError(name)
 
 
 @contextmanager
@@ -69,50 +76,6 @@ def token_count(value: object) -> int:
     return value if isinstance(value, int) and value > 0 else 0
 
 
-class ChoiceMerger:
-    """Merges choices into one answer: each waits until those before it have finished."""
-
-    def __init__(self) -> None:
-        self._current = 0
-        self._waiting: dict[int, list[ProviderEvent]] = {}
-        self._reasons: dict[int, str] = {}
-
-    def add(self, index: int, events: Iterable[ProviderEvent]) -> list[ProviderEvent]:
-        """Add events of a choice; return those to be yielded now."""
-        waiting = self._waiting.setdefault(index, [])
-        if index > self._current:
-            waiting.extend(events)
-            return []
-        return list(events)
-
-    def finish_choice(self, index: int, reason: str) -> list[ProviderEvent]:
-        """End a choice; return the events that waited for it."""
-        self._waiting.setdefault(index, [])
-        self._reasons[index] = reason
-        released: list[ProviderEvent] = []
-        while self._current in self._reasons:
-            self._current += 1
-            released += self._release(self._current)
-        return released
-
-    def end(self) -> tuple[list[ProviderEvent], str]:
-        """Return the waiting events and the finish reason: `tool_calls` if any choice has some.
-
-        Raises ChatError if a choice has no finish reason, or if there was no choice.
-        """
-        if not self._reasons or self._waiting.keys() - self._reasons.keys():
-            raise unreadable_response()
-        rest = [event for index in sorted(self._waiting) for event in self._release(index)]
-        reasons = [self._reasons[index] for index in sorted(self._reasons)]
-        return rest, "tool_calls" if "tool_calls" in reasons else reasons[-1]
-
-    def _release(self, index: int) -> list[ProviderEvent]:
-        waiting = self._waiting.get(index, [])
-        events = waiting[:]
-        waiting.clear()
-        return events
-
-
 # The loop is released after this many events, since an in-process answer never waits.
 _EVENTS_AT_ONCE = 20
 # The time that a provider has to close a finished stream.
@@ -121,26 +84,69 @@ _CLOSING_SECONDS = 0.5
 
 class EventReader(ABC):
     """Converts the provider's events of one answer; `ended` is true after its terminal event.
-
-    `call_prefix` begins the ids of tool calls for which the provider sends none.
-    """
+    `call_prefix` begins the ids of tool calls for which the provider sends none."""
 
     ended = False
 
-    @abstractmethod
-    def __init__(self, *, call_prefix: str) -> None: ...
+    def __init__(self, *, call_prefix: str) -> None:
+        self._prefix = call_prefix
+        # Input and output so far.
+        self._tokens = (0, 0)
 
     @abstractmethod
-    def read(self, event: Any) -> Iterator[ProviderEvent]:
+    def read(self, event: Any) -> ProviderEvents:
         """Yield the chat's events for one event of the provider."""
 
     @abstractmethod
-    def end(self) -> Iterator[ProviderEvent]:
+    def end(self) -> ProviderEvents:
         """Yield the last events after the stream; raises ChatError if it is incomplete."""
 
 
+class ChoiceReader(EventReader):
+    """Merges the choices of an answer into one: each waits until those before it have finished."""
+
+    def __init__(self, *, call_prefix: str) -> None:
+        super().__init__(call_prefix=call_prefix)
+        self._current = 0
+        self._waiting: dict[int, list[ProviderEvent]] = {}
+        self._reasons: dict[int, str] = {}
+
+    def end(self) -> ProviderEvents:
+        """Yield what waits, and the end; its reason is `tool_calls` if any choice has some. Raises
+        ChatError if a choice has no finish reason, or if there was no choice."""
+        if not self._reasons or self._waiting.keys() - self._reasons.keys():
+            raise unreadable_response()
+        for index in sorted(self._waiting):
+            yield from self._release(index)
+        reasons = [self._reasons[index] for index in sorted(self._reasons)]
+        reason = "tool_calls" if "tool_calls" in reasons else reasons[-1]
+        yield Finished(reason, *self._tokens)
+
+    def _add(self, index: int, events: list[ProviderEvent]) -> list[ProviderEvent]:
+        """Add events of a choice; return those to be yielded now."""
+        waiting = self._waiting.setdefault(index, [])
+        if index <= self._current:
+            return events
+        waiting += events
+        return []
+
+    def _finish_choice(self, index: int, reason: str) -> ProviderEvents:
+        """End a choice; yield the events that waited for it."""
+        self._waiting.setdefault(index, [])
+        self._reasons[index] = reason
+        while self._current in self._reasons:
+            self._current += 1
+            yield from self._release(self._current)
+
+    def _release(self, index: int) -> list[ProviderEvent]:
+        waiting = self._waiting.get(index, [])
+        events = waiting[:]
+        waiting.clear()
+        return events
+
+
 class SdkClient(ABC):
-    """A client that calls its provider through an SDK."""
+    """A client that calls its provider through an SDK, with the address and key of one profile."""
 
     family: ClassVar[ApiFamily]
     reader: ClassVar[type[EventReader]]
@@ -153,7 +159,11 @@ class SdkClient(ABC):
         """Send a request and return the stream of the provider's events."""
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
-        """Yield the events of a call; all errors become ChatError."""
+        """Yield the events of one model call in order; `Finished` comes once, last.
+
+        All errors become ChatError, and so does a stream that ends without the provider's terminal
+        marker. Closing the iterator, or cancelling its task, closes the provider's socket.
+        """
         try:
             async with aclosing(self._events(request)) as events:
                 count = 0
@@ -166,6 +176,7 @@ class SdkClient(ABC):
             raise to_chat_error(error, key=self.route.key) from error
 
     async def aclose(self) -> None:
+        """Close connections."""
         await self.route.aclose()
 
     async def _events(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:

@@ -20,14 +20,7 @@ from django.conf import settings
 from chat_app.clients.providers import provider_of
 from chat_app.errors import VALIDATION_ERROR, ChatError
 from chat_app.models import MOCK_URL
-from mockllm_site.kit.addresses import (
-    AddressRefused,
-    Endpoint,
-    check_literal,
-    endpoint_at,
-    is_plain_tls,
-    read_base_url,
-)
+from mockllm_site.kit import addresses
 from mockllm_site.kit.dial import Dial
 
 # SDKs get this instead of the key, which the route adds.
@@ -66,14 +59,14 @@ def check_base_url(provider_id: str, base_url: str) -> None:
         endpoint_of(base_url)
 
 
-def endpoint_of(base_url: str) -> Endpoint:
+def endpoint_of(base_url: str) -> addresses.Endpoint:
     """Return the endpoint of an allowed base URL; raises VALIDATION_ERROR. Resolves no names."""
     try:
-        endpoint = endpoint_at(read_base_url(base_url))
+        endpoint = addresses.endpoint_at(addresses.read_base_url(base_url))
         if not any(entry_allows(entry, endpoint) for entry in allowed_hosts()):
-            raise AddressRefused(f"{endpoint} is not in CHAT_ALLOWED_HOSTS")
-        check_literal(endpoint.host)
-    except AddressRefused as error:
+            raise addresses.AddressRefused(f"{endpoint} is not in CHAT_ALLOWED_HOSTS")
+        addresses.check_literal(endpoint.host)
+    except addresses.AddressRefused as error:
         raise base_url_error(str(error)) from None
     return endpoint
 
@@ -83,7 +76,7 @@ def allowed_hosts() -> tuple[str, ...]:
     return tuple(settings.CHAT_ALLOWED_HOSTS) or DEFAULT_HOSTS
 
 
-def entry_allows(entry: str, endpoint: Endpoint) -> bool:
+def entry_allows(entry: str, endpoint: addresses.Endpoint) -> bool:
     """True if an entry of CHAT_ALLOWED_HOSTS allows an endpoint; without a port, it allows TLS on
     port 443 only."""
     try:
@@ -93,7 +86,7 @@ def entry_allows(entry: str, endpoint: Endpoint) -> bool:
     if url.raw_host.decode("ascii") != endpoint.host:
         return False
     if url.port is None:
-        return is_plain_tls(endpoint)
+        return addresses.is_plain_tls(endpoint)
     return url.port == endpoint.port
 
 
@@ -138,10 +131,8 @@ def is_listed(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The way of a profile's calls to its provider.
-
-    `headers` are sent with each call; `key` is the secret among them, to be redacted from errors.
-    """
+    """The way of a profile's calls to its provider. `headers` are sent with each call; `key` is the
+    secret among them, to be redacted from errors."""
 
     base_url: str
     transport: httpx2.AsyncBaseTransport
@@ -214,9 +205,7 @@ class _RoutingTransport(httpx2.AsyncBaseTransport):
 @cache
 def http_client() -> httpx2.AsyncClient:
     """Return the HTTP client of all calls, without connections or cookies; routes have those.
-
-    Clients of SDKs are cached with it, because creating one costs a third of a call.
-    """
+    Clients of SDKs are cached with it, because creating one costs a third of a call."""
     cookies = CookieJar(DefaultCookiePolicy(allowed_domains=()))
     return httpx2.AsyncClient(
         transport=_RoutingTransport(), trust_env=False, follow_redirects=False, cookies=cookies
@@ -250,5 +239,5 @@ class EndpointTransport(Dial):
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         try:
             return await super().handle_async_request(request)
-        except AddressRefused as error:
+        except addresses.AddressRefused as error:
             raise base_url_error(str(error)) from None

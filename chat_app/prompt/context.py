@@ -12,17 +12,11 @@ conversation and used again. Later messages are sent as they are until the promp
 again; then a new summary is made of the old one and of the messages that are in the middle now.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from chat_app.prompt.length import (
-    cut_middle,
-    cut_results,
-    estimate,
-    shorten_results,
-    texts_of,
-)
+from chat_app.prompt.length import cut_middle, cut_results, estimate, even_length, texts_of
 from chat_app.prompt.messages import PromptMessage, turns_of
 from chat_app.prompt.summaries import SummaryTask, transcript
 from chat_app.values.model_call import Tool, ToolResults, Turn, UserTurn
@@ -52,10 +46,10 @@ class PromptInputs:
     strategy: str
 
     def tokens(self, turns: Sequence[Turn]) -> int:
-        return estimate(texts_of(self.system_prompt, self.tools, turns))
+        return estimate(self._texts(turns))
 
-    def characters(self, turns: Sequence[Turn]) -> int:
-        return sum(map(len, texts_of(self.system_prompt, self.tools, turns)))
+    def _texts(self, turns: Sequence[Turn]) -> Iterator[str]:
+        return texts_of(self.system_prompt, self.tools, turns)
 
     def tokens_of_limit(self, percent: int) -> int:
         """Return a percentage of the limit, in tokens."""
@@ -64,9 +58,28 @@ class PromptInputs:
     def is_too_long(self, turns: Sequence[Turn]) -> bool:
         return self.tokens(turns) > self.tokens_of_limit(TRIGGER_PERCENT)
 
-    def with_short_results(self, turns: Sequence[Turn]) -> tuple[Turn, ...]:
-        max_tokens = self.tokens_of_limit(TRIGGER_PERCENT)
-        return shorten_results(turns, self, max_tokens=max_tokens, min_characters=MIN_RESULT_CHARS)
+    def shortened(
+        self,
+        turns: Sequence[Turn],
+        percent: int = TRIGGER_PERCENT,
+        *,
+        min_characters: int = MIN_RESULT_CHARS,
+        among: slice = slice(None),
+    ) -> tuple[Turn, ...]:
+        """Return the turns with the longest results cut until the prompt has at most `percent` of
+        the limit. No result is cut below `min_characters`, and none outside the slice `among`."""
+        cut_turns = [turn for turn in turns[among] if isinstance(turn, ToolResults)]
+        lengths = [len(result.content) for turn in cut_turns for result in turn.results]
+        room, length = sum(lengths), max(lengths, default=0)
+        shortened, tokens = tuple(turns), self.tokens(turns)
+        while (excess := tokens - self.tokens_of_limit(percent)) > 0 and length > min_characters:
+            # Marks have characters too, so one pass may not be enough.
+            characters = sum(map(len, self._texts(shortened)))
+            room -= max(-(-excess * characters // tokens), 1)
+            length = max(even_length(lengths, room), min_characters)
+            shortened = cut_results(turns, length, among=among)
+            tokens = self.tokens(shortened)
+        return shortened
 
     def positions(self, first: int, last: int) -> range:
         """Return the range from one message number to another; empty if one of them is missing."""
@@ -116,10 +129,10 @@ class PromptInputs:
     def _end_lengths(self) -> tuple[int, int]:
         """Return the number of messages before and after the middle."""
         count = len(self.messages)
-        if count > 2 * MAX_END_MESSAGES and self._ends_fit(
-            MAX_END_MESSAGES, MAX_END_MESSAGES, TRIGGER_PERCENT - SUMMARY_PERCENT
-        ):
-            return MAX_END_MESSAGES, MAX_END_MESSAGES
+        longest = MAX_END_MESSAGES
+        percent = TRIGGER_PERCENT - SUMMARY_PERCENT
+        if count > 2 * longest and self._ends_fit(longest, longest, percent):
+            return longest, longest
         ends, growing = [0, min(count, 1)], [0, 1]
         while growing:
             for side in tuple(growing):
@@ -192,26 +205,15 @@ class ContextPlan:
         """
         if not new_turns:
             return self.turns
-        turns = (*self.whole, *new_turns)
+        turns: tuple[Turn, ...] = (*self.whole, *new_turns)
         inputs, before = self.inputs, len(self.whole)
         if inputs.strategy != SANDWICH:
             return turns
-        turns = shorten_results(
-            turns,
-            inputs,
-            max_tokens=inputs.tokens_of_limit(TRIGGER_PERCENT),
-            min_characters=MIN_RESULT_CHARS,
-            among=slice(before),
-        )
-        latest = max(
-            (position for position, turn in enumerate(turns) if isinstance(turn, ToolResults)),
-            default=before,
-        )
-        for among in (slice(before, latest), slice(max(before, latest), None)):
-            max_tokens = inputs.tokens_of_limit(ANSWER_PERCENT)
-            turns = shorten_results(
-                turns, inputs, max_tokens=max_tokens, min_characters=0, among=among
-            )
+        turns = inputs.shortened(turns, among=slice(before))
+        results = (place for place, turn in enumerate(turns) if isinstance(turn, ToolResults))
+        latest = max([before, *results])
+        for among in (slice(before, latest), slice(latest, None)):
+            turns = inputs.shortened(turns, ANSWER_PERCENT, min_characters=0, among=among)
         return turns
 
 
@@ -224,11 +226,8 @@ def plan_context(
     strategy: str,
     state: Summary | None,
 ) -> ContextPlan:
-    """Plan the prompt for a model with a limit of `limit` tokens.
-
-    Strategies other than `sandwich` send all messages. A prompt that is still too long is sent,
-    and the provider decides.
-    """
+    """Plan the prompt for a model with a limit of `limit` tokens. Strategies other than `sandwich`
+    send all messages. A prompt that is still too long is sent, and the provider decides."""
     return _plan(PromptInputs(tuple(messages), system_prompt, tuple(tools), limit, strategy), state)
 
 
@@ -239,17 +238,17 @@ def _plan(inputs: PromptInputs, state: Summary | None) -> ContextPlan:
     covered = _summary_range(inputs, state)
     if not covered:
         state = None
-    turns = inputs.with_short_results(whole)
+    turns = inputs.shortened(whole)
     if state and inputs.is_too_long(turns):
         whole = inputs.sandwich(covered, _SUMMARY + state.summary)
-        turns = inputs.with_short_results(whole)
+        turns = inputs.shortened(whole)
     task = None
     if inputs.is_too_long(turns) and (middle := inputs.middle(covered)) != covered:
         task = _summary_task(inputs, middle, covered, state.summary if state else "")
         if inputs.tokens(turns) > inputs.limit:
             parts = [_SUMMARY + state.summary] if state else []
             whole = inputs.sandwich(middle, "\n\n".join((*parts, _LEFT_OUT)))
-            turns = inputs.with_short_results(whole)
+            turns = inputs.shortened(whole)
     return ContextPlan(turns, whole, inputs.tokens(turns), state, task, inputs)
 
 

@@ -1,23 +1,14 @@
 """Estimates the length of a prompt, at four characters a token, and cuts long results of tools.
-
-Results lose their middles, no more than necessary; stored results stay whole.
-"""
+Results lose their middles, no more than necessary; stored results stay whole."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from typing import Final, Protocol
+from typing import Final
 
+from msgspec.structs import replace
+
+from chat_app.values import model_call as llm
 from chat_app.values.events import ToolCall
-from chat_app.values.model_call import (
-    AssistantTurn,
-    TextPart,
-    ThinkingPart,
-    Tool,
-    ToolResults,
-    Turn,
-    UserTurn,
-)
 
 CUT_MARK: Final = "[… {:,} characters left out …]"
 CHARACTERS_PER_TOKEN: Final = 4
@@ -27,7 +18,9 @@ def estimate(texts: Iterable[str]) -> int:
     return -(-sum(map(len, texts)) // CHARACTERS_PER_TOKEN)
 
 
-def texts_of(system_prompt: str, tools: Iterable[Tool], turns: Iterable[Turn]) -> Iterator[str]:
+def texts_of(
+    system_prompt: str, tools: Iterable[llm.Tool], turns: Iterable[llm.Turn]
+) -> Iterator[str]:
     """Yield all texts of a prompt that count as tokens."""
     yield system_prompt
     for tool in tools:
@@ -38,63 +31,25 @@ def texts_of(system_prompt: str, tools: Iterable[Tool], turns: Iterable[Turn]) -
         yield from _texts_of_turn(turn)
 
 
-def _texts_of_turn(turn: Turn) -> Iterator[str]:
+def _texts_of_turn(turn: llm.Turn) -> Iterator[str]:
     match turn:
-        case UserTurn(text):
+        case llm.UserTurn(text):
             yield text
-        case ToolResults(results):
+        case llm.ToolResults(results):
             yield from (result.content for result in results)
-        case AssistantTurn(parts):
+        case llm.AssistantTurn(parts):
             for part in parts:
                 match part:
-                    case TextPart(text) | ThinkingPart(text):
+                    case llm.TextPart(text) | llm.ThinkingPart(text):
                         yield text
                     case ToolCall(name=name, arguments=arguments):
                         yield name
                         yield arguments
 
 
-class PromptMeasure(Protocol):
-    """Measures a prompt with these turns."""
-
-    def tokens(self, turns: Sequence[Turn]) -> int: ...
-
-    def characters(self, turns: Sequence[Turn]) -> int: ...
-
-
-def shorten_results(
-    turns: Sequence[Turn],
-    measure: PromptMeasure,
-    *,
-    max_tokens: int,
-    min_characters: int,
-    among: slice = slice(None),
-) -> tuple[Turn, ...]:
-    """Return the turns with the longest results cut until the prompt has at most `max_tokens`.
-
-    No result is cut below `min_characters`; only results in the slice `among` are cut.
-    """
-    turns = tuple(turns)
-    lengths = [
-        len(result.content)
-        for turn in turns[among]
-        if isinstance(turn, ToolResults)
-        for result in turn.results
-    ]
-    room, length = sum(lengths), max(lengths, default=0)
-    shortened, tokens = turns, measure.tokens(turns)
-    while tokens > max_tokens and length > min_characters:
-        # Marks have characters too, so one pass may not be enough.
-        room -= max(-(-(tokens - max_tokens) * measure.characters(shortened) // tokens), 1)
-        length = max(even_length(lengths, room), min_characters)
-        shortened = cut_results(turns, length, among=among)
-        tokens = measure.tokens(shortened)
-    return shortened
-
-
 def cut_results(
-    turns: Sequence[Turn], length: int, *, among: slice = slice(None)
-) -> tuple[Turn, ...]:
+    turns: Sequence[llm.Turn], length: int, *, among: slice = slice(None)
+) -> tuple[llm.Turn, ...]:
     """Return the turns with results in the slice `among` cut to `length` characters."""
     shortened = list(turns)
     shortened[among] = [_cut_results(turn, length) for turn in shortened[among]]
@@ -119,12 +74,12 @@ def cut_middle(text: str, length: int, mark: str) -> str:
     return _replace_middle(mark, text, room=length - len(mark))
 
 
-def _cut_results(turn: Turn, length: int) -> Turn:
-    if not isinstance(turn, ToolResults):
+def _cut_results(turn: llm.Turn, length: int) -> llm.Turn:
+    if not isinstance(turn, llm.ToolResults):
         return turn
     if all(len(result.content) <= length for result in turn.results):
         return turn
-    return ToolResults(
+    return llm.ToolResults(
         tuple(
             replace(result, content=_cut_with_mark(result.content, length))
             for result in turn.results

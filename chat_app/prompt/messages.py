@@ -1,82 +1,70 @@
 """Selects the messages of a prompt, converts stored rounds to turns and back, builds requests."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final, Protocol
 
+from msgspec.structs import asdict
+
+from chat_app.values import model_call as llm
 from chat_app.values.events import ToolCall
-from chat_app.values.model_call import (
-    AssistantPart,
-    AssistantTurn,
-    ModelRequest,
-    TextPart,
-    ThinkingPart,
-    Tool,
-    ToolOutput,
-    ToolResults,
-    Turn,
-    UserTurn,
-)
-
-
-def to_stored_parts(parts: Iterable[AssistantPart]) -> list[dict[str, Any]]:
-    return [_to_stored_part(part) for part in parts]
 
 
 def to_stored_round(
-    parts: Iterable[AssistantPart], results: Iterable[ToolOutput]
+    parts: Iterable[llm.AssistantPart], results: Iterable[llm.ToolOutput]
 ) -> dict[str, Any]:
     """Return the JSON of one model call's parts and of the results of its tools."""
     return {
-        "parts": to_stored_parts(parts),
+        "parts": [to_stored_part(part) for part in parts],
         "results": [asdict(result) for result in results],
     }
 
 
 def turns_of_rounds(
     rounds: Sequence[Mapping[str, Any]], *, with_thinking: bool
-) -> tuple[Turn, ...]:
+) -> tuple[llm.Turn, ...]:
     """Return the turns of an answer, without calls that have no result: providers refuse them."""
-    turns: list[Turn] = []
+    turns: list[llm.Turn] = []
     for stored in rounds:
         results = {row["tool_call_id"]: _to_tool_output(row) for row in stored.get("results", ())}
         parts = tuple(
             part
             for part in map(_to_part, stored["parts"])
-            if not (isinstance(part, ThinkingPart) and not with_thinking)
+            if not (isinstance(part, llm.ThinkingPart) and not with_thinking)
             and not (isinstance(part, ToolCall) and part.id not in results)
         )
         calls = [part.id for part in parts if isinstance(part, ToolCall)]
         if parts:
-            turns.append(AssistantTurn(parts))
+            turns.append(llm.AssistantTurn(parts))
         if calls:
-            turns.append(ToolResults(tuple(results[call] for call in calls)))
+            turns.append(llm.ToolResults(tuple(results[call] for call in calls)))
     return tuple(turns)
 
 
-def _to_stored_part(part: AssistantPart) -> dict[str, Any]:
+def to_stored_part(part: llm.AssistantPart) -> dict[str, Any]:
+    """Return the JSON of one part of an answer."""
     match part:
-        case TextPart(text):
+        case llm.TextPart(text):
             return {"text": text}
-        case ThinkingPart(text, signature, redacted):
+        case llm.ThinkingPart(text, signature, redacted):
             return {"thinking": text, "signature": signature, "redacted": redacted}
         case ToolCall(call_id, name, arguments):
             return {"tool_call": {"id": call_id, "name": name, "arguments": arguments}}
 
 
-def _to_part(stored: Mapping[str, Any]) -> AssistantPart:
+def _to_part(stored: Mapping[str, Any]) -> llm.AssistantPart:
     match stored:
         case {"tool_call": {"id": call_id, "name": name, "arguments": arguments}}:
             return ToolCall(call_id, name, arguments)
         case {"thinking": text}:
-            return ThinkingPart(text, stored.get("signature", ""), stored.get("redacted", ""))
+            return llm.ThinkingPart(text, stored.get("signature", ""), stored.get("redacted", ""))
         case _:
-            return TextPart(stored["text"])
+            return llm.TextPart(stored["text"])
 
 
-def _to_tool_output(stored: Mapping[str, Any]) -> ToolOutput:
-    return ToolOutput(
+def _to_tool_output(stored: Mapping[str, Any]) -> llm.ToolOutput:
+    return llm.ToolOutput(
         stored["tool_call_id"], stored["name"], stored["content"], stored.get("is_error", False)
     )
 
@@ -102,24 +90,18 @@ class PromptMessage:
     """A message of the prompt, with all its turns, so that a tool call stays with its result."""
 
     number: int
-    turns: tuple[Turn, ...]
+    turns: tuple[llm.Turn, ...]
 
 
 class ProfileValues(Protocol):
     """The fields of a profile that a request needs."""
 
-    @property
-    def model_id(self) -> str: ...
-    @property
-    def system_prompt(self) -> str: ...
-    @property
-    def temperature(self) -> float | None: ...
-    @property
-    def max_tokens(self) -> int | None: ...
-    @property
-    def enable_thinking(self) -> bool: ...
-    @property
-    def thinking_budget(self) -> int | None: ...
+    model_id: str
+    system_prompt: str
+    temperature: float | None
+    max_tokens: int | None
+    enable_thinking: bool
+    thinking_budget: int | None
 
 
 def prompt_messages(
@@ -138,16 +120,16 @@ def prompt_messages(
     return tuple(message for message in messages if message.turns)
 
 
-def turns_of(messages: Iterable[PromptMessage]) -> tuple[Turn, ...]:
+def turns_of(messages: Iterable[PromptMessage]) -> tuple[llm.Turn, ...]:
     return tuple(chain.from_iterable(message.turns for message in messages))
 
 
 def build_request(
-    profile: ProfileValues, turns: Sequence[Turn], *, tools: Sequence[Tool] = ()
-) -> ModelRequest:
+    profile: ProfileValues, turns: Sequence[llm.Turn], *, tools: Sequence[llm.Tool] = ()
+) -> llm.ModelRequest:
     """Return the request of a profile with these turns."""
     budget = THINKING_BUDGET if profile.thinking_budget is None else profile.thinking_budget
-    return ModelRequest(
+    return llm.ModelRequest(
         model=profile.model_id,
         turns=tuple(turns),
         # Providers refuse a blank one.
@@ -188,9 +170,9 @@ def _preferred_branch(
             return
 
 
-def _to_turns(message: PastMessage, provider_id: str) -> tuple[Turn, ...]:
+def _to_turns(message: PastMessage, provider_id: str) -> tuple[llm.Turn, ...]:
     if message.sender == "user":
-        return (UserTurn(message.content),)
+        return (llm.UserTurn(message.content),)
     if message.rounds:
         return turns_of_rounds(message.rounds, with_thinking=message.provider_id == provider_id)
-    return (AssistantTurn((TextPart(message.content),)),) if message.content else ()
+    return (llm.AssistantTurn((llm.TextPart(message.content),)),) if message.content else ()

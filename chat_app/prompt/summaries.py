@@ -10,15 +10,8 @@ from typing import Final
 
 from chat_app.prompt.length import CHARACTERS_PER_TOKEN, cut_middle, even_length
 from chat_app.prompt.messages import ProfileValues, PromptMessage
+from chat_app.values import model_call as llm
 from chat_app.values.events import ToolCall
-from chat_app.values.model_call import (
-    AssistantTurn,
-    ModelRequest,
-    TextPart,
-    ToolResults,
-    Turn,
-    UserTurn,
-)
 
 INSTRUCTIONS: Final = """\
 Summarise this part of a conversation for the assistant who goes on with it: names, numbers, \
@@ -33,21 +26,19 @@ _LEFT_OUT: Final = "[…]"
 
 @dataclass(frozen=True, slots=True)
 class SummaryTask:
-    """A summary to be made of the messages numbered `first` to `last`.
-
-    `transcript` is their text, with the summary so far, if there is one.
-    """
+    """A summary to be made of the messages numbered `first` to `last`. `transcript` is their text,
+    with the summary so far, if there is one."""
 
     first: int
     last: int
     transcript: str
 
 
-def summary_request(profile: ProfileValues, task: SummaryTask) -> ModelRequest:
+def summary_request(profile: ProfileValues, task: SummaryTask) -> llm.ModelRequest:
     """Return the request to the profile's model, without tools and thinking."""
-    return ModelRequest(
+    return llm.ModelRequest(
         model=profile.model_id,
-        turns=(UserTurn(task.transcript),),
+        turns=(llm.UserTurn(task.transcript),),
         system_prompt=INSTRUCTIONS,
         temperature=profile.temperature,
         max_tokens=profile.max_tokens,
@@ -80,17 +71,17 @@ def _transcript_lines(messages: Iterable[PromptMessage]) -> Iterator[str]:
     return (line for message in messages for turn in message.turns for line in _utterances(turn))
 
 
-def _utterances(turn: Turn) -> Iterator[str]:
+def _utterances(turn: llm.Turn) -> Iterator[str]:
     match turn:
-        case UserTurn(text):
+        case llm.UserTurn(text):
             yield f"User: {text}"
-        case ToolResults(results):
+        case llm.ToolResults(results):
             for result in results:
                 yield f"{result.name} {'failed' if result.is_error else 'gave'}: {result.content}"
-        case AssistantTurn(parts):
+        case llm.AssistantTurn(parts):
             for part in parts:
                 match part:
-                    case TextPart(text):
+                    case llm.TextPart(text):
                         yield f"Assistant: {text}"
                     case ToolCall(name=name, arguments=arguments):
                         yield f"Assistant called {name}: {arguments}"

@@ -44,31 +44,24 @@ class IncomingMessage:
 
 @dataclass(frozen=True, slots=True)
 class OpenedRun:
-    """A run that is stored but not started yet; `started` is its first event."""
+    """A run that is stored but not started yet: its row, the message to be answered, the profile
+    that answers, and its first event."""
 
-    trace_id: UUID
-    conversation_id: UUID
-    user_message_id: UUID
-    user_message_number: int
-    text: str
-    client_id: str
+    trace: Trace
+    message: Message
     profile: ModelProfile
-    branch: str
     started: LoggedEvent
 
     @property
     def session(self) -> str:
         """The session of its calls to the mock."""
-        suffix = f"-{self.branch}" if self.branch else ""
-        return f"chat-{self.conversation_id}{suffix}"
+        return "-".join(filter(None, ["chat", str(self.trace.conversation_id), self.trace.branch]))
 
 
 @dataclass(frozen=True, slots=True)
 class AcceptedMessage:
-    """A stored message and its runs, in the order of their branches.
-
-    `runs` are those to be started now; empty if the message was sent before.
-    """
+    """A stored message and its runs, in the order of their branches. `runs` are those to be started
+    now; empty if the message was sent before."""
 
     conversation_id: UUID
     user_message_id: UUID
@@ -79,11 +72,8 @@ class AcceptedMessage:
 def accept_message(
     incoming: IncomingMessage, *, store_more: Callable[[AcceptedMessage], None] = lambda _: None
 ) -> AcceptedMessage:
-    """Check a message and store it with its runs in one transaction.
-
-    `store_more` stores related rows in the same transaction. Raises ChatError; nothing is stored
-    then.
-    """
+    """Check a message and store it with its runs in one transaction. `store_more` stores related
+    rows in the same transaction. Raises ChatError; nothing is stored then."""
     _check_message_id(incoming.client_message_id)
     if key := to_uuid(incoming.conversation_id):
         end_dead_runs(Trace.objects.filter(conversation_id=key))
@@ -114,24 +104,19 @@ def _accept(
         )
     message = _store_user_message(incoming, conversation)
     runs = tuple(_open_run(message, profile, branch=branch) for branch, profile in profiles.items())
-    accepted = AcceptedMessage(
-        message.conversation_id, message.pk, tuple(run.trace_id for run in runs), runs
-    )
+    trace_ids = tuple(run.trace.pk for run in runs)
+    accepted = AcceptedMessage(message.conversation_id, message.pk, trace_ids, runs)
     store_more(accepted)
     return accepted
 
 
 def _store_user_message(incoming: IncomingMessage, conversation: Conversation | None) -> Message:
     """Store the user's message, in a new conversation if there is none."""
-    client_message_id = incoming.client_message_id
+    text, columns = incoming.text, {"client_message_id": incoming.client_message_id}
     if conversation is None:
         assert incoming.client_id is not None
-        return create_with_message(
-            incoming.client_id, incoming.text, client_message_id=client_message_id
-        )
-    return append_message(
-        conversation, Sender.USER, content=incoming.text, client_message_id=client_message_id
-    )
+        return create_with_message(incoming.client_id, text, **columns)
+    return append_message(conversation, Sender.USER, content=text, **columns)
 
 
 def _lock_conversation(incoming: IncomingMessage) -> Conversation | None:
@@ -182,18 +167,8 @@ def _open_run(message: Message, profile: ModelProfile, *, branch: str) -> Opened
         1, *log_entries.started(message.conversation_id, trace.pk, message_id=message.pk), now
     )
     insert_events({trace.pk: [started]})
-    return OpenedRun(
-        trace_id=trace.pk,
-        conversation_id=message.conversation_id,
-        user_message_id=message.pk,
-        user_message_number=message.number,
-        text=message.content,
-        client_id=message.client_id,
-        # A copy, because the caller may change the profile during the run.
-        profile=copy.copy(profile),
-        branch=branch,
-        started=started,
-    )
+    # A copy, because the caller may change the profile during the run.
+    return OpenedRun(trace, message, copy.copy(profile), started)
 
 
 def _check_text(text: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 from django.conf import settings
 
 from chat_app.clients.registry import get_client
+from chat_app.clients.sdk import SdkClient
 from chat_app.errors import SERVICE_UNAVAILABLE, ChatError
 from chat_app.prompt.context import ContextPlan
 from chat_app.prompt.messages import build_request, to_stored_round
@@ -16,18 +17,10 @@ from chat_app.runs.prompt import RunPrompt, prompt_events
 from chat_app.runs.tool_calls import ToolCalls, find_final_report, is_report, replace_report_calls
 from chat_app.stream import StreamPipeline
 from chat_app.tools.toolbox import toolbox
-from chat_app.values.events import RunEvent, StreamEvent
-from chat_app.values.model_call import (
-    AssistantTurn,
-    Finished,
-    LlmClient,
-    TextPiece,
-    Tool,
-    ToolResults,
-    Turn,
-)
+from chat_app.values import model_call as llm
+from chat_app.values.events import RunEvent
 from traces_app.models import ModelCall
-from traces_app.reports import REPORT_TOOL, FinalReport
+from traces_app.reports import REPORT_TOOL
 
 # A run's event, or the row of a model call, once when it starts and once when it ends.
 AnswerEvent: TypeAlias = RunEvent | ModelCall
@@ -38,7 +31,7 @@ class AnswerGenerator:
 
     def __init__(self, opened: OpenedRun) -> None:
         self.pipeline = StreamPipeline(hidden_tools=(REPORT_TOOL,))
-        self.calls = ModelCalls(opened.trace_id, opened.profile)
+        self.calls = ModelCalls(opened.trace.pk, opened.profile)
         self.tools = ToolCalls(self.pipeline, opened.profile.mcp_servers)
         self.prompt: RunPrompt | None = None
         self.rounds: list[dict[str, Any]] = []
@@ -46,13 +39,20 @@ class AnswerGenerator:
         self._profile = opened.profile
 
     async def events(self) -> AsyncGenerator[AnswerEvent, None]:
-        """Yield the answer as it comes; raises ChatError if it fails.
-
-        To stop it, cancel the task that reads it; `remaining_events` has the rest.
-        """
+        """Yield the answer as it comes; raises ChatError if it fails. To stop it, cancel the task
+        that reads it; `remaining_events` has the rest."""
         client = get_client(self._profile, session=self._opened.session)
         try:
-            async with aclosing(self._events(client)) as events:
+            tools = await toolbox().available(self._profile.mcp_servers)
+            prompt_parts = prompt_events(self._opened, tools=tools, calls=self.calls)
+            async with aclosing(prompt_parts):
+                async for part in prompt_parts:
+                    if isinstance(part, RunPrompt):
+                        self.prompt = part
+                    else:
+                        yield part
+            assert self.prompt is not None
+            async with aclosing(self._rounds(client, self.prompt.plan, tools=tools)) as events:
                 async for event in events:
                     yield event
         finally:
@@ -63,25 +63,10 @@ class AnswerGenerator:
         yield from self.calls.unrecorded_rows()
         yield from self.tools.remaining_events()
 
-    async def _events(self, client: LlmClient) -> AsyncGenerator[AnswerEvent, None]:
-        tools = await toolbox().available(self._profile.mcp_servers)
-        async with aclosing(
-            prompt_events(self._opened, tools=tools, calls=self.calls)
-        ) as prompt_parts:
-            async for one in prompt_parts:
-                if isinstance(one, RunPrompt):
-                    self.prompt = one
-                else:
-                    yield one
-        assert self.prompt is not None
-        async with aclosing(self._rounds(client, self.prompt.plan, tools=tools)) as events:
-            async for event in events:
-                yield event
-
     async def _rounds(
-        self, client: LlmClient, plan: ContextPlan, *, tools: Sequence[Tool]
+        self, client: SdkClient, plan: ContextPlan, *, tools: Sequence[llm.Tool]
     ) -> AsyncGenerator[AnswerEvent, None]:
-        new_turns: tuple[Turn, ...] = ()
+        new_turns: tuple[llm.Turn, ...] = ()
         for rounds_left in reversed(range(settings.CHAT_MAX_ROUNDS)):
             request = build_request(self._profile, plan.turns_with(new_turns), tools=tools)
             call = self.calls.begin(request, pipeline=self.pipeline)
@@ -100,19 +85,16 @@ class AnswerGenerator:
                     yield tool_event
             results = self.tools.results(called)
             if report is not None:
-                for reported in self._report_events(report):
-                    yield reported
+                # As if the model had written the report's text in one more round.
+                for written in (llm.TextPart(report.report_content), llm.Finished("stop")):
+                    for reported in self.pipeline.feed(written):
+                        yield reported
                 parts = replace_report_calls(parts, self.pipeline.end_round().parts)
             self.rounds.append(to_stored_round(parts, results))
             if report is not None or not call.round.calls:
                 return
-            new_turns = (*new_turns, AssistantTurn(parts), ToolResults(results))
+            new_turns = (*new_turns, llm.AssistantTurn(parts), llm.ToolResults(results))
         raise ChatError(
             SERVICE_UNAVAILABLE,
             f"The model did not finish within {settings.CHAT_MAX_ROUNDS} rounds (CHAT_MAX_ROUNDS)",
         )
-
-    def _report_events(self, report: FinalReport) -> Iterator[StreamEvent]:
-        """Yield a report as if the model had written its text in one more round."""
-        for event in (TextPiece(report.report_content), Finished("stop")):
-            yield from self.pipeline.feed(event)

@@ -1,21 +1,12 @@
 """Converts a run's events to requirement 004's events, each as a type and its fields."""
 
 import json
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from chat_app.errors import STATUSES
-from chat_app.values.events import (
-    Error,
-    RunEvent,
-    TextDelta,
-    ThinkingDelta,
-    ToolEnded,
-    ToolResult,
-    ToolStarted,
-)
+from chat_app.values import events as run_events
 from chat_app.values.text import join_surrogates
 
 MAX_OUTPUT_CHARS: Final = 16_384
@@ -25,24 +16,22 @@ _MAX_DEPTH: Final = 64
 Entry: TypeAlias = tuple[str, dict[str, Any]]
 
 
-def entry_of(event: RunEvent, conversation_id: UUID) -> Entry | None:
-    """Return the log entry of an event, or None if it is not logged.
-
-    Pieces of a tool call are not logged, only its start once it is complete.
-    """
+def entry_of(event: run_events.RunEvent, conversation_id: UUID) -> Entry | None:
+    """Return the log entry of an event, or None if it is not logged. Pieces of a tool call are not
+    logged, only its start once it is complete."""
     match event:
-        case TextDelta(content):
+        case run_events.TextDelta(content):
             return "chunk", {"content": content, "conversation_id": str(conversation_id)}
-        case ThinkingDelta(content):
+        case run_events.ThinkingDelta(content):
             return "thinking", {"content": content, "conversation_id": str(conversation_id)}
-        case ToolStarted(call, at):
+        case run_events.ToolStarted(call, at):
             return "tool_start", {
                 "tool_call_id": call.id,
                 "tool_name": call.name,
                 "tool_args": display_arguments(call.arguments),
                 "timestamp": timestamp(at),
             }
-        case ToolResult(call_id, result, is_error, code):
+        case run_events.ToolResult(call_id, result, is_error, code):
             return "tool_output", {
                 "tool_call_id": call_id,
                 "output": result[:MAX_OUTPUT_CHARS],
@@ -51,7 +40,7 @@ def entry_of(event: RunEvent, conversation_id: UUID) -> Entry | None:
                 "is_error": is_error,
                 "code": code,
             }
-        case ToolEnded(call_id, status, duration_ms):
+        case run_events.ToolEnded(call_id, status, duration_ms):
             return "tool_end", {
                 "tool_call_id": call_id,
                 "status": status,
@@ -69,12 +58,8 @@ def started(conversation_id: UUID, trace_id: UUID, *, message_id: UUID) -> Entry
     }
 
 
-def error(event: Error) -> Entry:
-    return "error", {
-        "status": STATUSES[event.code],
-        "message": event.message,
-        "code": event.code,
-    }
+def error(event: run_events.Error) -> Entry:
+    return "error", {"status": STATUSES[event.code], "message": event.message, "code": event.code}
 
 
 def done(
@@ -97,36 +82,20 @@ def timestamp(at: datetime) -> str:
 def display_arguments(arguments: str) -> dict[str, Any] | str:
     """Return the arguments as an object, or as their text if they are no storable object."""
     try:
-        value = json.loads(arguments, parse_constant=_reject_constant, parse_float=_parse_finite)
-        return _without_surrogates(value, _MAX_DEPTH) if isinstance(value, dict) else arguments
+        value = json.loads(arguments)
+        _check_depth(value, _MAX_DEPTH)
+        # Refuses infinite numbers. UTF-8 cannot encode lone surrogates.
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        value = json.loads(join_surrogates(text))
     except (ValueError, RecursionError):
         return arguments
+    return value if isinstance(value, dict) else arguments
 
 
-def _reject_constant(constant: str) -> Any:
-    raise ValueError(constant)
-
-
-def _parse_finite(text: str) -> float:
-    """Parse a float; raises ValueError for an infinite one."""
-    number = float(text)
-    if number in (float("inf"), float("-inf")):
-        raise ValueError(text)
-    return number
-
-
-def _without_surrogates(value: Any, depth: int) -> Any:
-    """Return the value without lone surrogates, which UTF-8 cannot encode."""
-    if depth == 0:
+def _check_depth(value: Any, left: int) -> None:
+    """Raise ValueError if a parsed value is deeper than `left`."""
+    if not left:
         raise ValueError("too deep")
-    match value:
-        case str():
-            return join_surrogates(value)
-        case Mapping():
-            return {
-                join_surrogates(key): _without_surrogates(inner, depth - 1)
-                for key, inner in value.items()
-            }
-        case list():
-            return [_without_surrogates(inner, depth - 1) for inner in value]
-    return value
+    if isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            _check_depth(inner, left - 1)

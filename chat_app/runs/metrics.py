@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
 
 from prometheus_client import Counter, Gauge, Histogram
 from prometheus_client.registry import Collector
@@ -9,20 +10,12 @@ from prometheus_client.registry import Collector
 from chat_app.clients.providers import PROVIDERS
 
 CUSTOM = "custom"
+# In no registry: /metrics collects METRICS.
+_counter, _gauge = partial(Counter, registry=None), partial(Gauge, registry=None)
 
-_started = Counter(
-    "mockllm_chat_runs_started",
-    "Answers that were begun.",
-    ("provider",),
-    registry=None,
-)
-_ended = Counter(
-    "mockllm_chat_runs_ended",
-    "Answers that have ended.",
-    ("provider", "status"),
-    registry=None,
-)
-_live = Gauge("mockllm_chat_runs_live", "Answers that are being given.", registry=None)
+_started = _counter("mockllm_chat_runs_started", "Answers that were begun.", ("provider",))
+_ended = _counter("mockllm_chat_runs_ended", "Answers that have ended.", ("provider", "status"))
+_live = _gauge("mockllm_chat_runs_live", "Answers that are being given.")
 _first_token = Histogram(
     "mockllm_chat_first_token_seconds",
     "From the start of a model call to its first token.",
@@ -30,21 +23,10 @@ _first_token = Histogram(
     buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0),
     registry=None,
 )
-_tool_calls = Counter(
-    "mockllm_chat_tool_calls", "Calls of tools that have ended.", ("status",), registry=None
-)
+_tool_calls = _counter("mockllm_chat_tool_calls", "Calls of tools that have ended.", ("status",))
 # Set by `api/event_stream`.
-STREAMS_OPEN = Gauge(
-    "mockllm_chat_streams_open", "Event streams that clients of the chat follow.", registry=None
-)
-METRICS: Sequence[Collector] = (
-    _started,
-    _ended,
-    _live,
-    _first_token,
-    _tool_calls,
-    STREAMS_OPEN,
-)
+STREAMS_OPEN = _gauge("mockllm_chat_streams_open", "Event streams that clients of the chat follow.")
+METRICS: Sequence[Collector] = (_started, _ended, _live, _first_token, _tool_calls, STREAMS_OPEN)
 
 
 def run_started(provider_id: str) -> None:

@@ -2,34 +2,24 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import replace
-from typing import Final, cast
+from typing import Final
 from uuid import UUID
 
 from django.conf import settings
 from django.utils import timezone
+from msgspec.structs import replace
 
+from chat_app.clients.sdk import SdkClient
 from chat_app.clients.transports import on_answered
 from chat_app.errors import SERVICE_UNAVAILABLE, ChatError
 from chat_app.models import ModelProfile
 from chat_app.prompt.length import estimate, texts_of
-from chat_app.prompt.messages import to_stored_parts
+from chat_app.prompt.messages import to_stored_part
 from chat_app.runs import metrics
 from chat_app.stream import StreamPipeline
 from chat_app.stream.rounds import Round
+from chat_app.values import model_call as llm
 from chat_app.values.events import StreamEvent
-from chat_app.values.model_call import (
-    AssistantTurn,
-    CallArguments,
-    CallStarted,
-    Finished,
-    LlmClient,
-    ModelRequest,
-    ProviderEvent,
-    TextPiece,
-    ThinkingPiece,
-    Usage,
-)
 from chat_app.values.text import clean
 from traces_app.models import ModelCall
 from traces_app.reports import REPORT_TOOL
@@ -46,12 +36,10 @@ class RunBudget:
         self._bytes = 0
         self._calls = 0
 
-    def take(self, event: ProviderEvent) -> ProviderEvent:
+    def take(self, event: llm.ProviderEvent) -> llm.ProviderEvent:
         """Return the event with its text cut to the remaining bytes; `check` raises after a cut.
-
-        Arguments of calls count as text. Raises ChatError for a tool call beyond the limit.
-        """
-        if isinstance(event, CallStarted) and event.name != REPORT_TOOL:
+        Arguments of calls count as text. Raises ChatError for a tool call beyond the limit."""
+        if isinstance(event, llm.CallStarted) and event.name != REPORT_TOOL:
             self._calls += 1
             if self._calls > self._max_calls:
                 raise _limit_error(
@@ -59,7 +47,7 @@ class RunBudget:
                 )
         left = max(self._max_bytes - self._bytes, 0)
         self._bytes += (size := _size(event))
-        if size > left and isinstance(event, TextPiece | ThinkingPiece | CallArguments):
+        if size > left and isinstance(event, llm.TextPart | llm.ThinkingPart | llm.CallArguments):
             return replace(event, text=_cut_to_bytes(event.text, left))
         return event
 
@@ -80,13 +68,13 @@ def _limit_error(what: str, setting: str) -> ChatError:
     return ChatError(SERVICE_UNAVAILABLE, f"The answer {what}, the limit of {setting}")
 
 
-def _size(event: ProviderEvent) -> int:
+def _size(event: llm.ProviderEvent) -> int:
     match event:
-        case TextPiece(text) | CallArguments(text=text):
+        case llm.TextPart(text) | llm.CallArguments(text=text):
             return _bytes(text)
-        case ThinkingPiece(text, signature, redacted):
+        case llm.ThinkingPart(text, signature, redacted):
             return _bytes(text) + _bytes(signature) + _bytes(redacted)
-        case CallStarted(id=call_id, name=name):
+        case llm.CallStarted(id=call_id, name=name):
             return _bytes(call_id) + _bytes(name)
     return 0
 
@@ -107,14 +95,16 @@ _MAX_ANSWERED_BY_CHARS: Final = 520
 
 
 class StreamedCall:
-    """One request to a model.
-
-    `row` is its row as of now; `recorded` is true once its end was yielded; `round` is its result,
-    once its events have ended.
-    """
+    """One request to a model. `row` is its row as of now; `recorded` is true once its end was
+    yielded; `round` is its result, once its events have ended."""
 
     def __init__(
-        self, row: ModelCall, request: ModelRequest, *, pipeline: StreamPipeline, budget: RunBudget
+        self,
+        row: ModelCall,
+        request: llm.ModelRequest,
+        *,
+        pipeline: StreamPipeline,
+        budget: RunBudget,
     ) -> None:
         self.row = row
         self.recorded = False
@@ -125,11 +115,9 @@ class StreamedCall:
         # True once the provider has finished the call and reported its tokens.
         self._reported = False
 
-    async def events(self, client: LlmClient) -> AsyncGenerator[StreamEvent | ModelCall, None]:
-        """Yield the row, then the pipeline's events, then the row again; raises ChatError.
-
-        A cancelled call does not yield its row at the end.
-        """
+    async def events(self, client: SdkClient) -> AsyncGenerator[StreamEvent | ModelCall, None]:
+        """Yield the row, then the pipeline's events, then the row again; raises ChatError. A
+        cancelled call does not yield its row at the end."""
         yield self.row
         try:
             async with aclosing(self._stream(client)) as stream_event:
@@ -137,22 +125,22 @@ class StreamedCall:
                     yield event
         except ChatError as error:
             self.row.code = error.code
-            yield self._end_and_return_row()
+            self._end()
+            yield self.row
             raise
         except BaseException:
             self._end(cancelled=True)
             raise
-        yield self._end_and_return_row()
+        self._end()
+        yield self.row
 
-    async def _stream(self, client: LlmClient) -> AsyncGenerator[StreamEvent, None]:
+    async def _stream(self, client: SdkClient) -> AsyncGenerator[StreamEvent, None]:
         finished = False
-        # Clients stream with generators: closing one closes the provider's socket.
-        stream = cast(AsyncGenerator[ProviderEvent], client.stream(self._request))
         on_answered.set(self._set_answered_by)
-        async with aclosing(stream) as events:
+        async with aclosing(client.stream(self._request)) as events:
             async for event in events:
                 _update_row(self.row, event)
-                finished = self._reported = isinstance(event, Finished)
+                finished = self._reported = isinstance(event, llm.Finished)
                 for stream_event in self._pipeline.feed(self._budget.take(event)):
                     yield stream_event
                 self._budget.check()
@@ -166,25 +154,18 @@ class StreamedCall:
         """Store the mock's scenario and step."""
         self.row.answered_by = clean(what)[:_MAX_ANSWERED_BY_CHARS]
 
-    def _end_and_return_row(self) -> ModelCall:
-        self._end()
-        self.recorded = True
-        return self.row
-
     def _end(self, *, cancelled: bool = False) -> None:
+        self.recorded = not cancelled
         self.round = self._pipeline.end_round()
-        self.row.parts = to_stored_parts(self.round.parts)
+        self.row.parts = [to_stored_part(part) for part in self.round.parts]
         self.row.finished_at = timezone.now()
         # A request that failed before its first token used no tokens.
         if not self._reported and (cancelled or self.row.first_token_at is not None):
-            self._estimate_tokens()
-
-    def _estimate_tokens(self) -> None:
-        """Count the tokens of a call that was cut off before its provider reported them."""
-        received = estimate(texts_of("", (), [AssistantTurn(self.round.parts)]))
-        self.row.input_tokens = self.row.input_tokens or self.row.request["estimated_tokens"]
-        self.row.output_tokens = max(self.row.output_tokens, received)
-        self.row.tokens_estimated = True
+            # It was cut off before its provider reported them.
+            received = estimate(texts_of("", (), [llm.AssistantTurn(self.round.parts)]))
+            self.row.input_tokens = self.row.input_tokens or self.row.request["estimated_tokens"]
+            self.row.output_tokens = max(self.row.output_tokens, received)
+            self.row.tokens_estimated = True
 
 
 class ModelCalls:
@@ -205,7 +186,7 @@ class ModelCalls:
         return [call.row for call in self._calls if not call.recorded]
 
     def begin(
-        self, request: ModelRequest, *, pipeline: StreamPipeline, purpose: str = ANSWER
+        self, request: llm.ModelRequest, *, pipeline: StreamPipeline, purpose: str = ANSWER
     ) -> StreamedCall:
         """Return the next call; reading its events sends it."""
         texts = texts_of(request.system_prompt, request.tools, request.turns)
@@ -215,10 +196,7 @@ class ModelCalls:
             purpose=purpose,
             provider_id=self._profile.provider_id,
             model_id=self._profile.model_id,
-            request={
-                "turns": len(request.turns),
-                "estimated_tokens": estimate(texts),
-            },
+            request={"turns": len(request.turns), "estimated_tokens": estimate(texts)},
             tools=[tool.name for tool in request.tools],
             started_at=timezone.now(),
         )
@@ -227,11 +205,11 @@ class ModelCalls:
         return call
 
 
-def _update_row(row: ModelCall, event: ProviderEvent) -> None:
-    if isinstance(event, Usage | Finished):
+def _update_row(row: ModelCall, event: llm.ProviderEvent) -> None:
+    if isinstance(event, llm.Usage | llm.Finished):
         row.input_tokens, row.output_tokens = event.input_tokens, event.output_tokens
-    if isinstance(event, Finished):
+    if isinstance(event, llm.Finished):
         row.finish_reason = clean(event.reason)[:_MAX_REASON_CHARS]
-    elif row.first_token_at is None and not isinstance(event, Usage):
+    elif row.first_token_at is None and not isinstance(event, llm.Usage):
         row.first_token_at = timezone.now()
         metrics.first_token_came(row.provider_id, row.first_token_at - row.started_at)

@@ -35,31 +35,20 @@ class History:
     state: Summary | None
 
 
-async def _load_history(opened: OpenedRun) -> History:
+async def _load_history(message: Message) -> History:
     """Load the conversation up to the message that is to be answered."""
-    if opened.user_message_number == 1:
+    if message.number == 1:
         # The first message has no history, no votes and no summary.
-        return History((PastMessage(1, Sender.USER, opened.text),), {}, None)
-    up_to = opened.user_message_number
-    return await in_database(partial(history_of, opened.conversation_id, up_to=up_to))
+        return History((PastMessage(1, Sender.USER, message.content),), {}, None)
+    return await in_database(partial(_history_of, message.conversation_id, up_to=message.number))
 
 
-def history_of(conversation_id: UUID, *, up_to: int) -> History:
+def _history_of(conversation_id: UUID, *, up_to: int) -> History:
     """Return a stored conversation up to the message of that number."""
     rows = Message.objects.filter(conversation=conversation_id, number__lte=up_to)
+    messages = rows.order_by("number").values(*_columns(PastMessage))
     return History(
-        messages=tuple(
-            PastMessage(
-                number=row.number,
-                sender=row.sender,
-                content=row.content,
-                rounds=row.rounds,
-                status=row.status,
-                provider_id=row.provider_id,
-                branch=row.branch,
-            )
-            for row in rows.order_by("number")
-        ),
+        tuple(PastMessage(**row) for row in messages),
         preferences=preferences_of(conversation_id),
         state=_stored_summary(conversation_id),
     )
@@ -77,9 +66,12 @@ def store_summary(conversation_id: UUID, state: Summary | None) -> None:
 
 
 def _stored_summary(conversation_id: UUID) -> Summary | None:
-    columns = [field.name for field in fields(Summary)]
     rows = ContextState.objects.filter(conversation=conversation_id)
-    return next((Summary(**row) for row in rows.values(*columns)), None)
+    return next((Summary(**row) for row in rows.values(*_columns(Summary))), None)
+
+
+def _columns(value: type[PastMessage | Summary]) -> list[str]:
+    return [field.name for field in fields(value)]
 
 
 def preferences_of(conversation_id: Any) -> dict[int, str]:
@@ -108,7 +100,7 @@ async def prompt_events(
     left out.
     """
     profile = opened.profile
-    history = await _load_history(opened)
+    history = await _load_history(opened.message)
     plan = plan_context(
         prompt_messages(history.messages, profile.provider_id, preferences=history.preferences),
         system_prompt=profile.system_prompt,
@@ -118,41 +110,38 @@ async def prompt_events(
         state=history.state,
     )
     if plan.task is not None:
-        summary = SummaryCall(opened, plan.task, calls)
-        async with aclosing(summary.rows()) as rows:
-            async for row in rows:
-                yield row
-        plan = plan.with_summary(summary.text)
+        async with aclosing(_summary_events(opened, plan.task, calls)) as events:
+            async for event in events:
+                if isinstance(event, ModelCall):
+                    yield event
+                else:
+                    plan = plan.with_summary(event)
     yield RunPrompt(plan, changed=plan.state != history.state)
 
 
-class SummaryCall:
-    """The model call that writes a summary; `text` is empty if it failed."""
-
-    def __init__(self, opened: OpenedRun, task: SummaryTask, calls: ModelCalls) -> None:
-        self.text = ""
-        self._opened = opened
-        self._task = task
-        self._calls = calls
-
-    async def rows(self) -> AsyncGenerator[ModelCall, None]:
-        """Run the call and yield its row only, because summaries are not streamed."""
-        client = get_client(self._opened.profile, session=f"{self._opened.session}-summary")
-        pipeline = StreamPipeline()
-        request = summary_request(self._opened.profile, self._task)
-        call = self._calls.begin(request, pipeline=pipeline, purpose=SUMMARY)
-        try:
-            async with aclosing(call.events(client)) as events:
-                async for event in events:
-                    if isinstance(event, ModelCall):
-                        yield event
-        except ChatError as error:
-            log.warning("conversation %s: no summary (%s)", self._opened.conversation_id, error)
-            return
-        finally:
-            await client.aclose()
+async def _summary_events(
+    opened: OpenedRun, task: SummaryTask, calls: ModelCalls
+) -> AsyncGenerator[ModelCall | str, None]:
+    """Let the model write a summary: yield the rows of its call, then the text, empty if it failed.
+    The text is not yielded as it comes, because summaries are not streamed."""
+    client = get_client(opened.profile, session=f"{opened.session}-summary")
+    pipeline = StreamPipeline()
+    request = summary_request(opened.profile, task)
+    call = calls.begin(request, pipeline=pipeline, purpose=SUMMARY)
+    text = ""
+    try:
+        async with aclosing(call.events(client)) as events:
+            async for event in events:
+                if isinstance(event, ModelCall):
+                    yield event
+    except ChatError as error:
+        log.warning("conversation %s: no summary (%s)", opened.trace.conversation_id, error)
+    else:
         report = find_final_report(call.round.calls)
         if report is None:
-            self.text = pipeline.complete().text
+            text = pipeline.complete().text
         elif not report.failed:
-            self.text = report.report_content
+            text = report.report_content
+    finally:
+        await client.aclose()
+    yield text

@@ -1,7 +1,5 @@
 """The live runs of this process, and a gate that delays answers while messages are being stored.
-
-Everything here runs on the chat's event loop.
-"""
+Everything here runs on the chat's event loop."""
 
 import asyncio
 import logging
@@ -23,7 +21,7 @@ from chat_app.runs.endings import StopReason
 from chat_app.runs.run import ChatRun
 from mockllm_site.kit.database_thread import in_database
 from traces_app import log as logs
-from traces_app.leases import RENEW_SECONDS, Renewal, renew_leases
+from traces_app.leases import RENEW_SECONDS, renew_leases
 from traces_app.models import Status
 from traces_app.recorder import Recorder
 
@@ -159,17 +157,15 @@ class RunRegistry:
             await asyncio.sleep(RENEW_SECONDS)
             trace_ids = tuple(self._runs)
             try:
-                renewal = await in_database(partial(renew_leases, trace_ids, now=timezone.now()))
+                owned = await in_database(partial(renew_leases, trace_ids, now=timezone.now()))
             except Exception:
                 log.exception("the leases of %d runs could not be renewed", len(trace_ids))
                 continue
-            self._apply_renewal(renewal)
-
-    def _apply_renewal(self, renewal: Renewal) -> None:
-        for trace_id in renewal.lost & self._runs.keys():
-            self._runs[trace_id].stop(StopReason.LOST)
-        for trace_id in renewal.cancelled & self._runs.keys():
-            self._runs[trace_id].stop(StopReason.CANCELLED)
+            for trace_id in self._runs.keys() & trace_ids:
+                if trace_id not in owned:
+                    self._runs[trace_id].stop(StopReason.LOST)
+                elif owned[trace_id]:
+                    self._runs[trace_id].stop(StopReason.CANCELLED)
 
 
 def end_runs_within(seconds: float) -> None:
@@ -203,8 +199,4 @@ async def end_runs() -> None:
     _runs = None
 
 
-async def _drain_registry(seconds: float) -> None:
-    await run_registry().drain(seconds)
-
-
-loop.register_drain(_drain_registry)
+loop.register_drain(lambda seconds: run_registry().drain(seconds))

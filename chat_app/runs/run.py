@@ -5,31 +5,22 @@ import logging
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from functools import partial
-from typing import Final, Protocol, TypeAlias
+from typing import Any, Final
 from uuid import UUID, uuid4
 
 from django.conf import settings
 
-from chat_app.runs import log_entries
+from chat_app.models import Conversation
+from chat_app.runs import endings, log_entries
 from chat_app.runs.accept import OpenedRun
 from chat_app.runs.answer import AnswerEvent, AnswerGenerator
-from chat_app.runs.endings import (
-    DELETED,
-    ENDED_BY_PROCESS,
-    UNRECORDED,
-    RunEnd,
-    StopReason,
-    choose_end,
-    failed_end,
-    trace_columns,
-)
 from chat_app.runs.prompt import store_summary
-from chat_app.runs.store import StoredAnswer, store_answer
+from chat_app.runs.store import is_empty, store_answer
 from chat_app.values.events import RunEvent
 from mockllm_site.kit.database_thread import in_database
 from traces_app.log import LoggedEvent, RunLog, unregister_log
 from traces_app.models import ModelCall, Status, Trace
-from traces_app.recorder import PendingRecords, Recorder, RunEnding, finish_run
+from traces_app.recorder import PendingRecords, Recorder, finish_run
 
 log = logging.getLogger(__name__)
 
@@ -39,20 +30,11 @@ RELEASE_SECONDS: Final = 5.0
 RETRY_SECONDS: Final = (0.0, 0.2, 1.0)
 
 
-class TimerHandle(Protocol):
-    def cancel(self) -> None: ...
-
-
-# Like the `call_later` of an event loop.
-CallLater: TypeAlias = Callable[[float, Callable[[], None]], TimerHandle]
-# Waits until the answer may start.
-WaitForTurn: TypeAlias = Callable[[], Awaitable[None]]
-
-
 class ChatRun:
     """One run, from its first event, which is stored already, to its terminal one.
 
-    `call_later` is the clock of its time limit, by default the event loop's.
+    `wait_for_turn` ends when the answer may start. `call_later` is the clock of its time limit, by
+    default the event loop's.
     """
 
     def __init__(
@@ -60,15 +42,15 @@ class ChatRun:
         opened: OpenedRun,
         recorder: Recorder,
         *,
-        wait_for_turn: WaitForTurn = lambda: asyncio.sleep(0),
-        call_later: CallLater | None = None,
+        wait_for_turn: Callable[[], Awaitable[None]] = lambda: asyncio.sleep(0),
+        call_later: Callable[..., Any] | None = None,
     ) -> None:
-        self.id = opened.trace_id
+        self.id = opened.trace.pk
         self.log: RunLog[RunEvent] = RunLog()
         self._opened = opened
         self._recorder = recorder
         self._wait_for_turn = wait_for_turn
-        self._stop_reason: StopReason | None = None
+        self._stop_reason: endings.StopReason | None = None
         self._stop_requested = asyncio.Event()
         self._closed = False
         self._pending: PendingRecords | None = None
@@ -77,10 +59,10 @@ class ChatRun:
         self._task = asyncio.create_task(self._read_answer())
         call_later = call_later or asyncio.get_running_loop().call_later
         self._time_limit = call_later(
-            settings.CHAT_RUN_SECONDS, partial(self.stop, StopReason.OUT_OF_TIME)
+            settings.CHAT_RUN_SECONDS, partial(self.stop, endings.StopReason.OUT_OF_TIME)
         )
 
-    def stop(self, reason: StopReason) -> None:
+    def stop(self, reason: endings.StopReason) -> None:
         """Stop the answer, unless it is being stored; the first reason counts."""
         if self._stop_reason is None and self._pending is None:
             self._stop_reason = reason
@@ -97,9 +79,9 @@ class ChatRun:
             self._record(event)
         self._closed = True
         self._pending = await self._recorder.take_pending(self.id)
-        if self._stop_reason is StopReason.LOST:
+        if self._stop_reason is endings.StopReason.LOST:
             return await self._publish_stored_end()
-        return await self._end(choose_end(self._stop_reason, self._task_error()))
+        return await self._end(endings.choose_end(self._stop_reason, self._task_error()))
 
     def abandon(self) -> None:
         """End the log if the run broke, so that no follower waits forever."""
@@ -107,7 +89,7 @@ class ChatRun:
         self._time_limit.cancel()
         self._task.cancel()
         if not self.log.ended:
-            self._publish(ENDED_BY_PROCESS, self._terminal_event(ENDED_BY_PROCESS, None))
+            self._publish(endings.ENDED_BY_PROCESS)
 
     async def _wait_for_answer(self) -> None:
         stop_requested = asyncio.create_task(self._stop_requested.wait())
@@ -136,7 +118,7 @@ class ChatRun:
         if isinstance(event, ModelCall):
             self._recorder.record_call(self.id, event)
             return
-        entry = log_entries.entry_of(event, self._opened.conversation_id)
+        entry = log_entries.entry_of(event, self._opened.trace.conversation_id)
         if entry is None:
             self.log.publish_source(event)
             return
@@ -144,11 +126,9 @@ class ChatRun:
         self.log.publish(logged, event)
         self._recorder.record(self.id, logged)
 
-    async def _end(self, end: RunEnd) -> Status:
+    async def _end(self, end: endings.RunEnd) -> Status:
         """Store the end, with retries; a completed run that cannot be stored becomes a failed one.
-
-        If nothing can be stored, the process that finds the lease expired ends the run.
-        """
+        If nothing can be stored, the process that finds the lease expired ends the run."""
         for pause in RETRY_SECONDS:
             await asyncio.sleep(pause)
             try:
@@ -156,82 +136,81 @@ class ChatRun:
             except Exception:
                 log.exception("the end of run %s could not be stored", self.id)
             if end.status == Status.COMPLETED:
-                end = UNRECORDED
+                end = endings.UNRECORDED
         try:
             # Without the answer, in case the database refuses that.
-            return await self._store_end(UNRECORDED, with_answer=False)
+            return await self._store_end(endings.UNRECORDED, with_answer=False)
         except Exception:
             log.exception("run %s: its end is not stored", self.id)
-        return self._publish(ENDED_BY_PROCESS, self._terminal_event(ENDED_BY_PROCESS, None))
+        return self._publish(endings.ENDED_BY_PROCESS)
 
-    async def _store_end(self, end: RunEnd, *, with_answer: bool = True) -> Status:
-        answer = self._stored_answer(end)
-        stores_answer = with_answer and not (end.error and answer.is_empty)
+    async def _store_end(self, end: endings.RunEnd, *, with_answer: bool = True) -> Status:
+        answer = self._answer_columns(end)
+        stores_answer = with_answer and not (end.error and is_empty(answer))
         message_id = uuid4() if stores_answer else None
-        calls = self._generator.calls.rows
-        ending = RunEnding(
-            trace_columns(end, calls, tool_calls=len(self._generator.tools.rows))
-            | {"message_id": message_id},
-            self._terminal_event(end, message_id),
-            partial(self._store_related_rows, end, answer, message_id=message_id),
-        )
-        if await finish_run(self.id, self._pending or PendingRecords(), ending=ending):
-            return self._publish(end, ending.event)
-        return await self._publish_stored_end()
+        calls, tools = self._generator.calls.rows, self._generator.tools.rows
+        columns = endings.trace_columns(end, calls, tool_calls=len(tools))
+        event = self._terminal_event(end, message_id)
 
-    def _store_related_rows(
-        self, end: RunEnd, answer: StoredAnswer, *, message_id: UUID | None
-    ) -> None:
-        """Store the answer and the summary; called in the database thread."""
-        if message_id is not None:
-            store_answer(answer, message_id=message_id)
-        prompt = self._generator.prompt
-        if end.status == Status.COMPLETED and prompt is not None and prompt.changed:
-            store_summary(answer.conversation_id, prompt.plan.state)
+        def store() -> None:
+            message, prompt = self._opened.message, self._generator.prompt
+            conversation_id, client_id = message.conversation_id, message.client_id
+            if message_id is not None:
+                conversation = Conversation(pk=conversation_id, client_id=client_id)
+                store_answer(conversation, {**answer, "id": message_id})
+            if end.status == Status.COMPLETED and prompt is not None and prompt.changed:
+                store_summary(conversation_id, prompt.plan.state)
+
+        pending = self._pending or PendingRecords()
+        columns["message_id"] = message_id
+        if await finish_run(self.id, pending, columns=columns, event=event, store=store):
+            return self._publish(end, event)
+        return await self._publish_stored_end()
 
     async def _publish_stored_end(self) -> Status:
         """Publish the end that another process stored."""
-        end = DELETED
+        end = endings.ENDED_BY_PROCESS
         try:
             trace = await in_database(Trace.objects.filter(pk=self.id).first)
         except Exception:
             log.exception("run %s: its end could not be read", self.id)
-            end = ENDED_BY_PROCESS
         else:
-            if trace is not None:
-                end = failed_end(trace.code, trace.error) if trace.code else ENDED_BY_PROCESS
-        return self._publish(end, self._terminal_event(end, None))
+            if trace is None:
+                end = endings.DELETED
+            elif trace.code:
+                end = endings.failed_end(trace.code, trace.error)
+        return self._publish(end)
 
-    def _terminal_event(self, end: RunEnd, message_id: UUID | None) -> LoggedEvent:
+    def _terminal_event(self, end: endings.RunEnd, message_id: UUID | None) -> LoggedEvent:
         if end.error is not None:
             return self.log.next_event(*log_entries.error(end.error))
         assert message_id is not None
         return self.log.next_event(
             *log_entries.done(
-                self._opened.conversation_id,
+                self._opened.trace.conversation_id,
                 self.id,
                 message_id=message_id,
                 cancelled=end.status == Status.CANCELLED,
             )
         )
 
-    def _publish(self, end: RunEnd, event: LoggedEvent) -> Status:
+    def _publish(self, end: endings.RunEnd, event: LoggedEvent | None = None) -> Status:
+        """Publish the terminal event of the end; by default, that of a failed run."""
+        event = event or self._terminal_event(end, None)
         # The end is stored: followers read the rows from now on.
         unregister_log(self.id)
         self.log.publish(event, end.error or self._generator.pipeline.complete())
         return end.status
 
-    def _stored_answer(self, end: RunEnd) -> StoredAnswer:
-        complete = self._generator.pipeline.complete()
-        return StoredAnswer(
-            conversation_id=self._opened.conversation_id,
-            client_id=self._opened.client_id,
-            status=end.message_status,
-            text=complete.text,
-            thinking=complete.thinking or "",
-            provider_id=self._opened.profile.provider_id,
-            model_id=self._opened.profile.model_id,
-            branch=self._opened.branch,
-            rounds=self._generator.rounds,
-            tool_calls=list(self._generator.tools.rows.values()),
-        )
+    def _answer_columns(self, end: endings.RunEnd) -> dict[str, Any]:
+        complete, profile = self._generator.pipeline.complete(), self._opened.profile
+        return {
+            "content": complete.text,
+            "thinking": complete.thinking or "",
+            "rounds": self._generator.rounds,
+            "tool_calls": list(self._generator.tools.rows.values()),
+            "status": end.message_status,
+            "provider_id": profile.provider_id,
+            "model_id": profile.model_id,
+            "branch": self._opened.trace.branch,
+        }

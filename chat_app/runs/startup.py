@@ -5,11 +5,8 @@ import asyncio
 import logging
 from typing import Any, Final
 
-from django.db.models import QuerySet
-
 from chat_app import loop
 from chat_app.clients.providers import provider_of
-from chat_app.loop import submit
 from chat_app.models import ModelProfile
 from chat_app.tools.toolbox import toolbox
 from mockllm_site.kit.database_thread import in_database
@@ -24,13 +21,12 @@ EXTRA_SECONDS: Final = 0.1
 
 
 async def end_dead_runs_at_start() -> None:
-    """End the runs of dead processes, and again after the time of a lease.
-
-    Only then can the leases of processes on other machines be known to have expired.
-    """
+    """End the runs of dead processes, and again after the time of a lease. Only then can the leases
+    of processes on other machines be known to have expired."""
     await in_database(end_dead_runs)
-    if await in_database(_runs_of_others().exists):
-        submit(_end_dead_runs_later())
+    others = Trace.objects.filter(status=Status.RUNNING).exclude(owner=current_owner())
+    if await in_database(others.exists):
+        loop.submit(_end_dead_runs_later())
 
 
 async def _end_dead_runs_later() -> None:
@@ -39,10 +35,6 @@ async def _end_dead_runs_later() -> None:
         await in_database(end_dead_runs)
     except Exception:
         log.exception("dead runs could not be ended")
-
-
-def _runs_of_others() -> QuerySet[Trace]:
-    return Trace.objects.filter(status=Status.RUNNING).exclude(owner=current_owner())
 
 
 _tasks: set["asyncio.Task[Any]"] = set()
@@ -61,19 +53,15 @@ async def _warm_up() -> None:
     try:
         modules, servers = await in_database(_needed_modules_and_servers)
         for module in modules:
-            await _import(module)
+            try:
+                await import_in_thread(module)
+            except ImportError as error:
+                log.info("%s cannot be imported: %s", module, error)
         await toolbox().available(servers)
     except Exception:
         log.exception("the chat could not be warmed up")
     finally:
         _tasks.discard(task)
-
-
-async def _import(module: str) -> None:
-    try:
-        await import_in_thread(module)
-    except ImportError as error:
-        log.info("%s cannot be imported: %s", module, error)
 
 
 def _needed_modules_and_servers() -> tuple[list[str], list[str]]:

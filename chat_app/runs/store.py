@@ -1,9 +1,7 @@
 """Stores answers: complete, cancelled, failed, or partial ones of dead processes."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
-from uuid import UUID
 
 from django.dispatch import receiver
 
@@ -13,43 +11,14 @@ from traces_app.leases import run_died
 from traces_app.models import Trace, TraceEvent
 
 
-@dataclass(frozen=True, slots=True)
-class StoredAnswer:
-    """An answer to store; `rounds` and `tool_calls` are a message's columns."""
-
-    conversation_id: UUID
-    client_id: str
-    status: MessageStatus
-    text: str
-    thinking: str
-    provider_id: str
-    model_id: str
-    branch: str = ""
-    rounds: Sequence[Any] = ()
-    tool_calls: Sequence[Any] = ()
-
-    @property
-    def is_empty(self) -> bool:
-        """True if it has no text, no thinking and no tool calls."""
-        return not (self.text or self.thinking or self.tool_calls)
-
-
-def store_answer(answer: StoredAnswer, *, message_id: UUID | None = None) -> Message:
+def store_answer(conversation: Conversation, columns: Mapping[str, Any]) -> Message:
     """Add an answer to its conversation, in the transaction that ends the run."""
-    columns = {} if message_id is None else {"id": message_id}
-    return append_message(
-        Conversation(pk=answer.conversation_id, client_id=answer.client_id),
-        Sender.ASSISTANT,
-        content=answer.text,
-        thinking=answer.thinking,
-        rounds=list(answer.rounds),
-        tool_calls=list(answer.tool_calls),
-        status=answer.status,
-        provider_id=answer.provider_id,
-        model_id=answer.model_id,
-        branch=answer.branch,
-        **columns,
-    )
+    return append_message(conversation, Sender.ASSISTANT, **columns)
+
+
+def is_empty(columns: Mapping[str, Any]) -> bool:
+    """True if an answer has no text, no thinking and no tool calls."""
+    return not (columns["content"] or columns["thinking"] or columns["tool_calls"])
 
 
 def tool_call_row(call_id: str, name: str, arguments: Any) -> dict[str, Any]:
@@ -78,17 +47,15 @@ def store_interrupted(
                     "result": payload["output"],
                     "is_error": payload["is_error"],
                 }
-    answer = StoredAnswer(
-        conversation_id=trace.conversation_id,
-        client_id=trace.conversation.client_id,
-        status=MessageStatus.FAILED,
-        text="".join(texts["chunk"]),
-        thinking="".join(texts["thinking"]),
-        provider_id=trace.provider_id,
-        model_id=trace.model_id,
-        branch=trace.branch,
-        tool_calls=list(calls.values()),
-    )
-    if not answer.is_empty:
-        trace.message_id = store_answer(answer).pk
+    answer = {
+        "content": "".join(texts["chunk"]),
+        "thinking": "".join(texts["thinking"]),
+        "tool_calls": list(calls.values()),
+        "status": MessageStatus.FAILED,
+        "provider_id": trace.provider_id,
+        "model_id": trace.model_id,
+        "branch": trace.branch,
+    }
+    if not is_empty(answer):
+        trace.message_id = store_answer(trace.conversation, answer).pk
         trace.save(update_fields=["message"])

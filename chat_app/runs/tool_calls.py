@@ -1,7 +1,5 @@
-"""Runs the tool calls of an answer, those of one round concurrently, and finds the final report.
-
-A final report ends the answer; later prompts have its text in place of the call.
-"""
+"""Runs the tool calls of an answer, those of one round concurrently, and finds the final report. A
+final report ends the answer; later prompts have its text in place of the call."""
 
 import asyncio
 import time
@@ -16,28 +14,19 @@ from chat_app.runs import metrics
 from chat_app.runs.log_entries import display_arguments
 from chat_app.runs.store import tool_call_row
 from chat_app.stream import StreamPipeline
-from chat_app.tools import Toolbox, ToolOutcome, failed_outcome
-from chat_app.values.events import (
-    RunEvent,
-    ToolCall,
-    ToolEnded,
-    ToolResult,
-    ToolStarted,
-    ToolStatus,
-)
+from chat_app.tools import ToolOutcome, failed_outcome
+from chat_app.tools.toolbox import McpToolbox
+from chat_app.values import events as run_events
 from chat_app.values.model_call import AssistantPart, TextPart, ToolOutput
-from chat_app.values.text import BLANK_LINE
+from chat_app.values.text import BLANK_LINE, clean
 from traces_app.reports import REPORT_TOOL, FinalReport, parse_report
 
 INVALID_REPORT: Final = "the report has no report_content, which is a text"
 
 
 class ToolCalls:
-    """The tool calls of one answer.
-
-    `rows` are the started ones by id, as a message stores them; `servers` are the names of the
-    profile's MCP servers.
-    """
+    """The tool calls of one answer. `rows` are the started ones by id, as a message stores them;
+    `servers` are the names of the profile's MCP servers."""
 
     def __init__(self, pipeline: StreamPipeline, servers: Sequence[str]) -> None:
         self.rows: dict[str, dict[str, Any]] = {}
@@ -46,12 +35,12 @@ class ToolCalls:
         # The start of each running call, in seconds of the monotonic clock.
         self._running: dict[str, float] = {}
         # Events that were not yielded yet; the asyncio.Event wakes their reader.
-        self._queued: deque[RunEvent] = deque()
+        self._queued: deque[run_events.RunEvent] = deque()
         self._wakeup = asyncio.Event()
 
     async def events(
-        self, calls: Sequence[ToolCall], toolbox: Toolbox
-    ) -> AsyncGenerator[RunEvent, None]:
+        self, calls: Sequence[run_events.ToolCall], toolbox: McpToolbox
+    ) -> AsyncGenerator[run_events.RunEvent, None]:
         """Run the calls of one round concurrently and yield their events in the order of time."""
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._run(call, toolbox)) for call in calls]
@@ -65,7 +54,7 @@ class ToolCalls:
         for event in self._drain():
             yield event
 
-    def results(self, calls: Sequence[ToolCall]) -> tuple[ToolOutput, ...]:
+    def results(self, calls: Sequence[run_events.ToolCall]) -> tuple[ToolOutput, ...]:
         """Return the results of finished calls, in the order of the calls."""
         rows = [(call, self.rows[call.id]) for call in calls]
         return tuple(
@@ -73,59 +62,58 @@ class ToolCalls:
             for call, row in rows
         )
 
-    def remaining_events(self) -> Iterator[RunEvent]:
+    def remaining_events(self) -> Iterator[run_events.RunEvent]:
         """Yield the queued events of a stopped answer, and the ends of its running calls."""
         for call_id in tuple(self._running):
             self._end(call_id, "cancelled")
         yield from self._drain()
 
-    def _drain(self) -> Iterator[RunEvent]:
+    def _drain(self) -> Iterator[run_events.RunEvent]:
         while self._queued:
             yield self._queued.popleft()
 
-    def _queue(self, event: RunEvent) -> None:
+    def _queue(self, event: run_events.RunEvent) -> None:
         self._queued.append(event)
         self._wakeup.set()
 
-    async def _run(self, call: ToolCall, toolbox: Toolbox) -> None:
+    async def _run(self, call: run_events.ToolCall, toolbox: McpToolbox) -> None:
         arguments = display_arguments(call.arguments)
         self.rows[call.id] = tool_call_row(call.id, call.name, arguments)
         self._running[call.id] = time.monotonic()
-        self._queue(ToolStarted(call, timezone.now()))
+        self._queue(run_events.ToolStarted(call, timezone.now()))
         outcome = await self._outcome(call, toolbox)
         is_error = outcome.status != "success"
-        result = ToolResult(call.id, outcome.text, is_error=is_error, code=outcome.code)
-        result = self._pipeline.tool_result(result)
-        self._queue(result)
-        self.rows[call.id] |= {"result": result.result, "is_error": is_error}
+        text = clean(outcome.text)
+        self._queue(run_events.ToolResult(call.id, text, is_error=is_error, code=outcome.code))
+        self.rows[call.id] |= {"result": text, "is_error": is_error}
         self._end(call.id, outcome.status)
 
-    async def _outcome(self, call: ToolCall, toolbox: Toolbox) -> ToolOutcome:
+    async def _outcome(self, call: run_events.ToolCall, toolbox: McpToolbox) -> ToolOutcome:
         if is_report(call):
             for event in self._pipeline.announce_call(call):
                 self._queue(event)
             return failed_outcome(INVALID_REPORT, VALIDATION_ERROR)
         return await toolbox.call(self._servers, call.name, arguments=call.arguments)
 
-    def _end(self, call_id: str, status: ToolStatus) -> None:
+    def _end(self, call_id: str, status: run_events.ToolStatus) -> None:
         started = self._running.pop(call_id, None)
         if started is None:
             # `remaining_events` has ended it as cancelled.
             return
         metrics.tool_call_ended(status)
-        self._queue(ToolEnded(call_id, status, round((time.monotonic() - started) * 1000)))
+        self._queue(
+            run_events.ToolEnded(call_id, status, round((time.monotonic() - started) * 1000))
+        )
 
 
-def is_report(call: ToolCall) -> bool:
+def is_report(call: run_events.ToolCall) -> bool:
     """True if the call hands in a final report."""
     return call.name == REPORT_TOOL
 
 
-def find_final_report(calls: Iterable[ToolCall]) -> FinalReport | None:
-    """Return the first valid report among the calls, which ends the answer, or None.
-
-    An invalid one is a failed tool call, so that the model can try again.
-    """
+def find_final_report(calls: Iterable[run_events.ToolCall]) -> FinalReport | None:
+    """Return the first valid report among the calls, which ends the answer, or None. An invalid one
+    is a failed tool call, so that the model can try again."""
     reports = (parse_report(call.name, call.arguments) for call in calls)
     return next((report for report in reports if report is not None), None)
 
@@ -133,10 +121,8 @@ def find_final_report(calls: Iterable[ToolCall]) -> FinalReport | None:
 def replace_report_calls(
     parts: Sequence[AssistantPart], report_parts: Sequence[AssistantPart]
 ) -> tuple[AssistantPart, ...]:
-    """Return an answer's parts with the report's text in place of its call.
-
-    Later prompts cannot contain the call, because the tool is never offered.
-    """
+    """Return an answer's parts with the report's text in place of its call. Later prompts cannot
+    contain the call, because the tool is never offered."""
     merged: list[AssistantPart] = []
     for part in _without_report_calls(parts, report_parts):
         match part, merged[-1] if merged else None:
@@ -152,7 +138,7 @@ def _without_report_calls(
 ) -> Iterator[AssistantPart]:
     is_replaced = False
     for part in parts:
-        if not isinstance(part, ToolCall) or not is_report(part):
+        if not isinstance(part, run_events.ToolCall) or not is_report(part):
             yield part
         elif not is_replaced and parse_report(part.name, part.arguments) is not None:
             is_replaced = True

@@ -1,32 +1,14 @@
 """Converts a provider's events to those of a run: cleaned, split, assembled, in order. No I/O."""
 
 from collections.abc import Collection
-from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
 from typing import assert_never
 
 from chat_app.stream.markers import MarkParser, Stretch, StretchKind
 from chat_app.stream.rounds import OpenCall, OpenRound, Round
-from chat_app.values.events import (
-    Complete,
-    StreamEvent,
-    TextDelta,
-    ThinkingDelta,
-    ToolCall,
-    ToolCallDelta,
-    ToolCallStart,
-    ToolResult,
-)
-from chat_app.values.model_call import (
-    CallArguments,
-    CallStarted,
-    Finished,
-    ProviderEvent,
-    TextPiece,
-    ThinkingPiece,
-    Usage,
-)
+from chat_app.values import events as run_events
+from chat_app.values import model_call as llm
 from chat_app.values.text import SurrogateJoiner, WhitespaceTrimmer, clean, without_controls
 
 
@@ -47,7 +29,7 @@ class StreamPipeline:
         self._text_edges = WhitespaceTrimmer()
         self._thinking_edges = WhitespaceTrimmer()
         # The calls that had events.
-        self._calls: list[OpenCall | ToolCall] = []
+        self._calls: list[OpenCall | run_events.ToolCall] = []
         # How often each id was used.
         self._ids: dict[str, int] = {}
         self._begin_round()
@@ -63,30 +45,28 @@ class StreamPipeline:
     @property
     def ended(self) -> bool:
         """True if ␄ was in this round's text: it ends the call like the provider's terminal marker.
-
-        Tool calls before it are still run.
-        """
+        Tool calls before it are still run."""
         return self._parser.ended
 
-    def feed(self, event: ProviderEvent) -> list[StreamEvent]:
+    def feed(self, event: llm.ProviderEvent) -> list[run_events.StreamEvent]:
         if self.ended:
             return []
         match event:
-            case TextPiece(text):
+            case llm.TextPart(text):
                 if text:
                     self._thinking_characters.drop()
                 return self._to_events(
                     self._parser.feed(without_controls(self._text_characters.feed(text)))
                 )
-            case ThinkingPiece():
+            case llm.ThinkingPart():
                 return self._native_thinking(event)
-            case CallStarted():
+            case llm.CallStarted():
                 return [*self._flush(), *self._start_call(event)]
-            case CallArguments():
+            case llm.CallArguments():
                 return [*self._flush(), *self._add_arguments(event)]
-            case Usage():
+            case llm.Usage():
                 return []
-            case Finished():
+            case llm.Finished():
                 return self._flush()
         assert_never(event)
 
@@ -97,17 +77,16 @@ class StreamPipeline:
         self._begin_round()
         return done
 
-    def announce_call(self, call: ToolCall) -> list[StreamEvent]:
+    def announce_call(self, call: run_events.ToolCall) -> list[run_events.StreamEvent]:
         """Return the events of a complete call of a hidden tool."""
         self._calls.append(call)
-        return [ToolCallStart(call.id, call.name), ToolCallDelta(call.id, call.arguments)]
+        return [
+            run_events.ToolCallStart(call.id, call.name),
+            run_events.ToolCallDelta(call.id, call.arguments),
+        ]
 
-    def tool_result(self, result: ToolResult) -> ToolResult:
-        """Return the result cleaned for display and storage."""
-        return replace(result, result=clean(result.result))
-
-    def complete(self) -> Complete:
-        return Complete(
+    def complete(self) -> run_events.Complete:
+        return run_events.Complete(
             text="".join(self._text),
             thinking="".join(self._thinking) or None,
             tool_calls=tuple(
@@ -115,7 +94,7 @@ class StreamPipeline:
             ),
         )
 
-    def _flush(self) -> list[StreamEvent]:
+    def _flush(self) -> list[run_events.StreamEvent]:
         """Return the events of held-back text, because an event of another kind follows."""
         self._text_characters.drop()
         self._thinking_characters.drop()
@@ -125,8 +104,8 @@ class StreamPipeline:
         self._text_edges.end_paragraph()
         self._thinking_edges.end_paragraph()
 
-    def _to_events(self, stretches: list[Stretch]) -> list[StreamEvent]:
-        events: list[StreamEvent] = []
+    def _to_events(self, stretches: list[Stretch]) -> list[run_events.StreamEvent]:
+        events: list[run_events.StreamEvent] = []
         for kind, group in groupby(stretches, itemgetter(0)):
             text = "".join(text for _, text in group)
             if kind is StretchKind.THINKING:
@@ -137,20 +116,20 @@ class StreamPipeline:
                 events += self._text_events(text)
         return events
 
-    def _text_events(self, text: str) -> list[StreamEvent]:
+    def _text_events(self, text: str) -> list[run_events.StreamEvent]:
         if not (solid := self._text_edges.feed(text)):
             return []
         self._text.append(solid)
-        return [TextDelta(solid)]
+        return [run_events.TextDelta(solid)]
 
-    def _thinking_events(self, text: str) -> list[StreamEvent]:
+    def _thinking_events(self, text: str) -> list[run_events.StreamEvent]:
         if not (solid := self._thinking_edges.feed(text)):
             return []
         self._thinking.append(solid)
-        return [ThinkingDelta(solid)]
+        return [run_events.ThinkingDelta(solid)]
 
-    def _native_thinking(self, piece: ThinkingPiece) -> list[StreamEvent]:
-        if piece == ThinkingPiece():
+    def _native_thinking(self, piece: llm.ThinkingPart) -> list[run_events.StreamEvent]:
+        if piece == llm.ThinkingPart():
             return []
         self._text_characters.drop()
         events = self._to_events(self._parser.flush())
@@ -163,7 +142,7 @@ class StreamPipeline:
         )
         return [*events, *self._thinking_events(clean(text))]
 
-    def _start_call(self, started: CallStarted) -> list[StreamEvent]:
+    def _start_call(self, started: llm.CallStarted) -> list[run_events.StreamEvent]:
         call = OpenCall(self._unique_id(clean(started.id) or "call"), clean(started.name))
         self._by_id[started.id] = call
         self._round.begin_call(call)
@@ -171,7 +150,7 @@ class StreamPipeline:
         if call.name in self._hidden_tools:
             return []
         self._calls.append(call)
-        return [ToolCallStart(call.id, call.name)]
+        return [run_events.ToolCallStart(call.id, call.name)]
 
     def _unique_id(self, call_id: str) -> str:
         """Return the id, with a number if it was used before: results refer to calls by id."""
@@ -182,9 +161,9 @@ class StreamPipeline:
         self._ids[unique] = 1
         return unique
 
-    def _add_arguments(self, piece: CallArguments) -> list[StreamEvent]:
+    def _add_arguments(self, piece: llm.CallArguments) -> list[run_events.StreamEvent]:
         """Return the events of arguments; those of an unknown call are dropped."""
         call = self._by_id.get(piece.id)
         if call is None or not (text := call.extend(piece.text)):
             return []
-        return [] if call.name in self._hidden_tools else [ToolCallDelta(call.id, text)]
+        return [] if call.name in self._hidden_tools else [run_events.ToolCallDelta(call.id, text)]

@@ -77,9 +77,7 @@ class MarkdownCode:
 
 class MarkParser:
     """Splits one model call's text, already without control characters, into text and thinking.
-
-    `ended` is true after ␄; all later text is dropped.
-    """
+    `ended` is true after ␄; all later text is dropped."""
 
     def __init__(self) -> None:
         self.ended = False
@@ -93,11 +91,8 @@ class MarkParser:
         self._held = ""
         stretches: list[Stretch] = []
         while at < len(text) and not self.ended:
-            at = (
-                self._read_thinking(text, at, stretches)
-                if self._thinking
-                else self._read_text(text, at, stretches)
-            )
+            read = self._read_thinking if self._thinking else self._read_text
+            at = read(text, at, stretches)
         return stretches
 
     def flush(self) -> list[Stretch]:

@@ -100,17 +100,13 @@ class OpenRound:
 
     def close(self) -> Round:
         """Return the round, without empty thinking, whose tags some models send."""
-        parts_kept: list[OpenText | OpenThinking | OpenCall] = []
-        for part in self._parts:
-            if isinstance(part, OpenThinking) and part.to_part() == ThinkingPart():
-                continue
-            if (
-                isinstance(part, OpenText)
-                and parts_kept
-                and isinstance(last := parts_kept[-1], OpenText)
-            ):
-                last.pieces += part.pieces
-            else:
-                parts_kept.append(part)
-        parts = tuple(part.to_part() for part in parts_kept)
-        return Round(parts, tuple(part for part in parts if isinstance(part, ToolCall)))
+        parts: list[AssistantPart] = []
+        for part in (opened.to_part() for opened in self._parts):
+            match part, parts[-1:]:
+                case ThinkingPart("", "", ""), _:
+                    continue
+                case TextPart(text), [TextPart(before)]:
+                    parts[-1] = TextPart(before + text)
+                case _:
+                    parts.append(part)
+        return Round(tuple(parts), tuple(part for part in parts if isinstance(part, ToolCall)))

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
-
-from chat_app.values.model_call import Tool
 
 # The SDK cannot serialize much deeper values, and its connection ends if it tries.
 MAX_DEPTH: Final = 64
@@ -89,31 +87,6 @@ class ToolOutcome:
     text: str
     status: OutcomeStatus = "success"
     code: str | None = None
-
-
-class Toolbox(Protocol):
-    """The tools of this process."""
-
-    async def available(self, servers: Sequence[str]) -> tuple[Tool, ...]:
-        """Return the tools of these servers (names in the operator's file), in stable order.
-
-        A tool whose name another server has too is called `SERVER__NAME`. Unknown and unreachable
-        servers are logged and have no tools; this never raises.
-        """
-        ...
-
-    async def call(
-        self, servers: Sequence[str], name: str, *, arguments: str | Mapping[str, Any]
-    ) -> ToolOutcome:
-        """Call a tool by its name from `available`.
-
-        Raises nothing but CancelledError, if the caller is cancelled; that cancels the call, too.
-        """
-        ...
-
-    async def close(self) -> None:
-        """End all servers of the running event loop and wait until they are gone."""
-        ...
 
 
 if TYPE_CHECKING:

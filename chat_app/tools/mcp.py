@@ -1,15 +1,11 @@
-"""Connections to MCP servers through the SDK.
-
-This module takes a second to import and needs the extra `chat`, so it is imported when the first
-server is opened.
-"""
+"""Connections to MCP servers through the SDK. This module takes a second to import and needs the
+extra `chat`, so it is imported when the first server is opened."""
 
 import asyncio
 import logging
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
-from types import TracebackType
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, Final, TextIO, TypeAlias, cast
 
 import anyio
@@ -24,7 +20,7 @@ from mcp.types import CONNECTION_CLOSED, Implementation, ToolListChangedNotifica
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from chat_app.tools import ToolOutcome, failed_outcome, to_outcome
-from chat_app.tools.servers import CommandServer, HttpServer, Server
+from chat_app.tools.servers import CommandServer, Server
 from chat_app.tools.session import SessionEnded, SessionForgotten
 from chat_app.values.model_call import Tool
 from mockllm_site import __version__
@@ -46,33 +42,24 @@ async def open_streams(
     `ended` is called with the reason as soon as no more messages can come; `forgotten` if the
     server does not know this client's session any more.
     """
-    match server:
-        case CommandServer():
-            async with stdio_client(_to_parameters(server), errlog=_error_stream()) as (
-                incoming,
-                outgoing,
-            ):
-                yield EndNotifyingStream(incoming, ended), outgoing
-        case HttpServer():
-            async with (
-                # In a thread, because it reads certificates for a tenth of a second.
-                await asyncio.to_thread(_http_client, forgotten) as client,
-                streamable_http_client(
-                    server.url, http_client=client, max_sse_event_size=MAX_EVENT_BYTES
-                ) as (incoming, outgoing),
-            ):
-                yield EndNotifyingStream(incoming, ended), outgoing
-
-
-def _to_parameters(server: CommandServer) -> StdioServerParameters:
-    # The SDK passes on PATH, HOME and a few more variables of this process.
-    program, *arguments = server.arguments
-    return StdioServerParameters(command=program, args=arguments, env=dict(server.environment))
-
-
-def _error_stream() -> TextIO:
-    """Return the process's standard error; not `sys.stderr`, which may be no file."""
-    return cast(TextIO, sys.__stderr__)
+    async with AsyncExitStack() as stack:
+        if isinstance(server, CommandServer):
+            # The SDK passes on PATH, HOME and a few more variables of this process.
+            program, *arguments = server.arguments
+            parameters = StdioServerParameters(
+                command=program, args=arguments, env=dict(server.environment)
+            )
+            # Not `sys.stderr`, which may be no file.
+            streams = stdio_client(parameters, errlog=cast(TextIO, sys.__stderr__))
+        else:
+            # In a thread, because it reads certificates for a tenth of a second.
+            client = await asyncio.to_thread(_http_client, forgotten)
+            await stack.enter_async_context(client)
+            streams = streamable_http_client(
+                server.url, http_client=client, max_sse_event_size=MAX_EVENT_BYTES
+            )
+        incoming, outgoing = await stack.enter_async_context(streams)
+        yield EndNotifyingStream(incoming, ended), outgoing
 
 
 def _http_client(forgotten: Callable[[], None]) -> httpx2.AsyncClient:
@@ -116,12 +103,7 @@ class EndNotifyingStream:
     async def __aenter__(self) -> "EndNotifyingStream":
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
 
@@ -183,11 +165,8 @@ class McpConnection:
 async def open_connection(
     server: Server, *, ended: OnEnded, changed: Callable[[], None]
 ) -> AsyncIterator[McpConnection]:
-    """Open a server and close it at the end.
-
-    `ended` is called with the reason once no more calls are possible; `changed` when the list of
-    tools has changed.
-    """
+    """Open a server and close it at the end. `ended` is called with the reason once no more calls
+    are possible; `changed` when the list of tools has changed."""
 
     async def handle(message: IncomingMessage) -> None:
         if isinstance(message, ToolListChangedNotification):

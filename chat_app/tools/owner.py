@@ -48,10 +48,8 @@ class SessionOwner:
             raise SessionEnded("it does not list its tools") from None
 
     async def call(self, tool: str, arguments: Mapping[str, Any], *, seconds: float) -> ToolOutcome:
-        """Call a tool; the seconds count from the opening of the server.
-
-        Raises TimeoutError, and SessionEnded if the server cannot be reached or ends.
-        """
+        """Call a tool; the seconds count from the opening of the server. Raises TimeoutError, and
+        SessionEnded if the server cannot be reached or ends."""
         session = await self._open_session()
         try:
             return await session.call(tool, arguments, seconds=seconds)
@@ -78,10 +76,8 @@ class SessionOwner:
         return session
 
     async def _let_end_arrive(self) -> None:
-        """Let an end that has arrived pass through the SDK's tasks.
-
-        A call that meets it would be lost, and might have reached the server.
-        """
+        """Let an end that has arrived pass through the SDK's tasks. A call that meets it would be
+        lost, and might have reached the server."""
         if self._latest is not None and self._latest.settled.is_set():
             for _ in range(EVENT_LOOP_TURNS):
                 await asyncio.sleep(0)

@@ -51,11 +51,6 @@ def named_servers() -> Mapping[str, Server]:
     return {} if settings.MOCKLLM_ENV == "prod" else {DEMO: BUNDLED}
 
 
-def check_servers_file() -> None:
-    """Raise ServersError if the file that MCP_SERVERS names cannot be used."""
-    named_servers()
-
-
 @lru_cache(maxsize=8)
 def read_servers(path: str, *, local_only: bool = False) -> Mapping[str, Server]:
     """Return the servers of a file; `local_only` refuses addresses of other machines."""

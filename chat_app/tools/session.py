@@ -12,7 +12,7 @@ import math
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 import anyio
 from anyio.abc import TaskGroup
@@ -52,23 +52,13 @@ class Connection(Protocol):
     async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolOutcome: ...
 
 
-class Connect(Protocol):
-    """Opens a server and closes it at the end.
-
-    `ended` is called with the reason once no more calls are possible; `changed` when the list of
-    tools has changed.
-    """
-
-    def __call__(
-        self, server: Server, *, ended: Callable[[str], None], changed: Callable[[], None]
-    ) -> AbstractAsyncContextManager[Connection]: ...
+# Opens a server and closes it at the end, as `mcp.open_connection` does.
+Connect: TypeAlias = Callable[..., AbstractAsyncContextManager[Connection]]
 
 
 class Session:
-    """A connection that is being opened, is open, or has ended; it never opens again.
-
-    `attempt` counts the failed openings in a row before this one.
-    """
+    """A connection that is being opened, is open, or has ended; it never opens again. `attempt`
+    counts the failed openings in a row before this one."""
 
     def __init__(
         self,
@@ -117,10 +107,8 @@ class Session:
         return self._tools
 
     async def call(self, tool: str, arguments: Mapping[str, Any], *, seconds: float) -> ToolOutcome:
-        """Call a tool; raises TimeoutError, and SessionEnded if the server ends first.
-
-        If the caller stops waiting, the call is cancelled at the server.
-        """
+        """Call a tool; raises TimeoutError, and SessionEnded if the server ends first. If the
+        caller stops waiting, the call is cancelled at the server."""
         return await self._run_as_child(lambda server: server.call(tool, arguments), seconds)
 
     def on_gone(self, callback: Callable[["Session"], None]) -> None:

@@ -11,17 +11,18 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Container, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from itertools import count
 from types import ModuleType
 from typing import Any, Final, TypeAlias
 
 from django.conf import settings
+from msgspec.structs import replace
 
 from chat_app import loop
 from chat_app.errors import NOT_FOUND, SERVICE_UNAVAILABLE, VALIDATION_ERROR
-from chat_app.tools import ArgumentsError, Toolbox, ToolOutcome, failed_outcome, read_arguments
+from chat_app.tools import ArgumentsError, ToolOutcome, failed_outcome, read_arguments
 from chat_app.tools.owner import SessionOwner
 from chat_app.tools.servers import BUNDLED, Server, ServersError, named_servers
 from chat_app.tools.session import Connect, Connection, SessionEnded
@@ -44,10 +45,8 @@ class OfferedTool:
 
 
 def name_tools(listings: Mapping[str, Sequence[Tool]]) -> dict[str, OfferedTool]:
-    """Return the tools of several servers by their offered names, in order.
-
-    A tool whose name another server has too is called SERVER__NAME.
-    """
+    """Return the tools of several servers by their offered names, in order. A tool whose name
+    another server has too is called SERVER__NAME."""
     holders = Counter(
         name
         for tools in listings.values()
@@ -103,7 +102,7 @@ class PackageMissing(ServersUnavailable):
 
 
 class McpToolbox:
-    """The Toolbox of MCP servers. Each event loop has separate sessions."""
+    """The tools of this process, which MCP servers run. Each event loop has separate sessions."""
 
     def __init__(
         self,
@@ -123,6 +122,8 @@ class McpToolbox:
         self._missing_is_logged = False
 
     async def available(self, servers: Sequence[str]) -> tuple[Tool, ...]:
+        """Return the tools of these servers (names in the operator's file), in stable order.
+        Unknown and unreachable servers are logged and have no tools; this never raises."""
         try:
             offers, _ = await self._list_offers(_unique_names(servers))
         except PackageMissing as error:
@@ -136,6 +137,8 @@ class McpToolbox:
     async def call(
         self, servers: Sequence[str], name: str, *, arguments: str | Mapping[str, Any]
     ) -> ToolOutcome:
+        """Call a tool by its name from `available`. Raises nothing but CancelledError, if the
+        caller is cancelled; that cancels the call, too."""
         try:
             parsed = read_arguments(arguments)
             offer = await self._find_offer(_unique_names(servers), name)
@@ -150,6 +153,7 @@ class McpToolbox:
         return await self._call(offer, parsed, owner=self._owner(offer.server, server))
 
     async def close(self) -> None:
+        """End all servers of the running event loop and wait until they are gone."""
         with self._lock:
             owners = self._owners.pop(asyncio.get_running_loop(), {})
         await asyncio.gather(*(owner.close() for owner in owners.values()))
@@ -174,10 +178,8 @@ class McpToolbox:
             return failed_outcome(f"the MCP server {offer.server} gave no valid answer")
 
     async def _find_offer(self, names: Names, name: str) -> OfferedTool | None:
-        """Return the tool that is or was offered by this name, or None.
-
-        Raises ServersUnavailable if no server can be reached.
-        """
+        """Return the tool that is or was offered by this name, or None. Raises ServersUnavailable
+        if no server can be reached."""
         cached = self._offers.get(names, {})
         if name in cached:
             return cached[name]
@@ -241,7 +243,7 @@ class McpToolbox:
 
 
 @cache
-def toolbox() -> Toolbox:
+def toolbox() -> McpToolbox:
     """Return the toolbox of this process. The chat's event loop closes its servers when it stops
     or the process exits; on other loops, call `close`."""
     tools = McpToolbox()

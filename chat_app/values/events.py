@@ -1,13 +1,13 @@
 """The events of a run, clean and ready to be shown: requirement 002's, and requirement 004's start
 and end of a tool call."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, TypeAlias
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
+
+class ToolCall(Struct, frozen=True):
     """A tool call of a model; `arguments` is its JSON text as the model sent it."""
 
     id: str
@@ -15,38 +15,33 @@ class ToolCall:
     arguments: str
 
 
-@dataclass(frozen=True, slots=True)
-class TextDelta:
+class TextDelta(Struct, frozen=True):
     """A piece of the answer: no ␄, no control characters, no thinking."""
 
     content: str
 
 
-@dataclass(frozen=True, slots=True)
-class ThinkingDelta:
+class ThinkingDelta(Struct, frozen=True):
     """A piece of the model's thinking, as clean as the text."""
 
     content: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCallStart:
+class ToolCallStart(Struct, frozen=True):
     """The model has started a tool call; its arguments follow."""
 
     id: str
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCallDelta:
+class ToolCallDelta(Struct, frozen=True):
     """A piece of a call's arguments."""
 
     id: str
     arguments: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResult:
+class ToolResult(Struct, frozen=True):
     """The uncut result of a tool. A failed call's text starts with `Error: `; `code` is its kind,
     such as SERVICE_UNAVAILABLE for a timeout or a dead server."""
 
@@ -56,20 +51,16 @@ class ToolResult:
     code: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Complete:
+class Complete(Struct, frozen=True):
     """The end of an answer: `text` is the TextDeltas joined, `thinking` the ThinkingDeltas or None.
-
-    A cancelled run ends with one too, of its partial answer.
-    """
+    A cancelled run ends with one too, of its partial answer."""
 
     text: str
     thinking: str | None = None
     tool_calls: tuple[ToolCall, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Error:
+class Error(Struct, frozen=True):
     """The end of a run that failed; `code` is one of the error contract's."""
 
     message: str
@@ -79,16 +70,14 @@ class Error:
 ToolStatus: TypeAlias = Literal["success", "error", "timeout", "cancelled"]
 
 
-@dataclass(frozen=True, slots=True)
-class ToolStarted:
+class ToolStarted(Struct, frozen=True):
     """A tool is called with complete arguments; `at` is an aware time."""
 
     call: ToolCall
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class ToolEnded:
+class ToolEnded(Struct, frozen=True):
     """A tool's call has ended, `duration_ms` milliseconds after its start."""
 
     id: str

@@ -1,25 +1,24 @@
-"""A model call, independent of providers: the request, its events, and the interface of clients."""
+"""A model call, independent of providers: the request and its events."""
 
-from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+from msgspec import Struct
 
 from chat_app.values.events import ToolCall
 
 
-@dataclass(frozen=True, slots=True)
-class ThinkingPart:
-    """A model's thinking. `signature` goes back to its provider unchanged; `redacted` is encrypted
-    thinking in place of a text."""
+class ThinkingPart(Struct, frozen=True):
+    """A model's thinking, or a streamed piece of it. `signature` closes it, and goes back to its
+    provider unchanged; `redacted` is encrypted thinking in place of a text."""
 
     text: str = ""
     signature: str = ""
     redacted: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TextPart:
-    """Text in an answer."""
+class TextPart(Struct, frozen=True):
+    """Text in an answer, or a streamed piece of it."""
 
     text: str
 
@@ -27,22 +26,19 @@ class TextPart:
 AssistantPart: TypeAlias = ThinkingPart | TextPart | ToolCall
 
 
-@dataclass(frozen=True, slots=True)
-class UserTurn:
+class UserTurn(Struct, frozen=True):
     """A message of the user."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class AssistantTurn:
+class AssistantTurn(Struct, frozen=True):
     """The answer of one model call. If it has tool calls, its ToolResults follow."""
 
     parts: tuple[AssistantPart, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ToolOutput:
+class ToolOutput(Struct, frozen=True):
     """The result of one tool call, for the next prompt."""
 
     tool_call_id: str
@@ -51,8 +47,7 @@ class ToolOutput:
     is_error: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResults:
+class ToolResults(Struct, frozen=True):
     """The results of all calls in the turn before, in their order."""
 
     results: tuple[ToolOutput, ...]
@@ -61,8 +56,7 @@ class ToolResults:
 Turn: TypeAlias = UserTurn | AssistantTurn | ToolResults
 
 
-@dataclass(frozen=True, slots=True)
-class Tool:
+class Tool(Struct, frozen=True):
     """A tool offered to a model; `input_schema` is the JSON Schema of its arguments."""
 
     name: str
@@ -70,8 +64,7 @@ class Tool:
     input_schema: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class ModelRequest:
+class ModelRequest(Struct, frozen=True):
     """One request to a model. `thinking_budget` is in tokens, None for no thinking; `max_tokens`
     None is the provider's limit (for Anthropic, 4,096 plus the budget)."""
 
@@ -84,24 +77,7 @@ class ModelRequest:
     tools: tuple[Tool, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TextPiece:
-    """A piece of text in a streamed answer."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class ThinkingPiece:
-    """A piece of native thinking. `signature` and `redacted` close the block that they come in."""
-
-    text: str = ""
-    signature: str = ""
-    redacted: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class CallStarted:
+class CallStarted(Struct, frozen=True):
     """A tool call has started. `id` is unique in the answer; the client makes one if the provider
     sends none."""
 
@@ -109,16 +85,14 @@ class CallStarted:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class CallArguments:
+class CallArguments(Struct, frozen=True):
     """A piece of the JSON text of a call's arguments."""
 
     id: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(Struct, frozen=True):
     """The provider has ended the answer. `reason`: stop, length, tool_calls, content_filter or
     another one of the provider. Tokens are 0 if it reported none."""
 
@@ -127,43 +101,12 @@ class Finished:
     output_tokens: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Struct, frozen=True):
     """Tokens counted so far, before the end; 0 if the provider reported none."""
 
     input_tokens: int = 0
     output_tokens: int = 0
 
 
-ProviderEvent: TypeAlias = (
-    TextPiece | ThinkingPiece | CallStarted | CallArguments | Usage | Finished
-)
-
-
-__all__ = [
-    "CallArguments",
-    "CallStarted",
-    "Finished",
-    "LlmClient",
-    "ProviderEvent",
-    "TextPiece",
-    "ThinkingPiece",
-    "Usage",
-]
-
-
-class LlmClient(Protocol):
-    """A client for one provider, with the address and key of one profile."""
-
-    def stream(self, request: ModelRequest) -> AsyncIterator[ProviderEvent]:
-        """Yield the events of one model call in order; `Finished` comes once, last.
-
-        Raises ChatError for errors of the provider or the network, and for a stream that ends
-        without the provider's terminal marker. Closing the iterator, or cancelling the task that
-        reads it, closes the provider's socket.
-        """
-        ...
-
-    async def aclose(self) -> None:
-        """Close connections."""
-        ...
+ProviderEvent: TypeAlias = TextPart | ThinkingPart | CallStarted | CallArguments | Usage | Finished
+ProviderEvents: TypeAlias = Iterator[ProviderEvent]

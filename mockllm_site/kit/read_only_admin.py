@@ -1,7 +1,7 @@
 """Admin pages of records that programs write: staff may edit notes and tags only."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any
@@ -81,8 +81,7 @@ class RecordAdmin(ModelAdmin):
 class ReadOnlyInline(TabularInline):
     """Read-only rows on the page of their parent."""
 
-    extra = 0
-    max_num = 0
+    extra = max_num = 0
     # Its columns say what the row is; a column links to the row's page where it has one.
     hide_title = True
     can_delete = False
@@ -91,11 +90,12 @@ class ReadOnlyInline(TabularInline):
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
+    has_change_permission = has_delete_permission = has_add_permission
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
+
+def column(label: str, show: Callable[[Any], object], *, ordering: str | None = None) -> Any:
+    """Return a method of an admin for the column `label`, which calls `show` with the row."""
+    return admin.display(description=label, ordering=ordering)(lambda _, row: show(row))
 
 
 def link(url: str, text: object) -> str:

@@ -12,10 +12,10 @@ def is_installed() -> bool:
 def servers_problem() -> str:
     """Return what is wrong with the file that names the MCP servers, or an empty string."""
     if is_installed():
-        from chat_app.tools.servers import ServersError, check_servers_file
+        from chat_app.tools.servers import ServersError, named_servers
 
         try:
-            check_servers_file()
+            named_servers()
         except ServersError as error:
             return str(error)
     return ""

@@ -11,7 +11,7 @@ from chat_app.conversations import create
 from chat_app.models import Conversation, Message, ModelProfile
 from chat_app.service import StreamHandle, send_message
 from chat_app.values.events import StreamEvent
-from chat_app.values.model_call import Finished, ModelRequest, ProviderEvent, TextPiece
+from chat_app.values.model_call import Finished, ModelRequest, ProviderEvent, TextPart
 from mockllm_site.kit.database_thread import in_database
 from scenarios_app.engine.document import load_documents
 from scenarios_app.store.documents import load
@@ -81,7 +81,7 @@ def scripted(
     One that is text alone says it and finishes."""
     script: list[ProviderEvent | Exception] = []
     for event in events:
-        script += [TextPiece(event), Finished("stop")] if isinstance(event, str) else [event]
+        script += [TextPart(event), Finished("stop")] if isinstance(event, str) else [event]
 
     async def nothing(_: ModelRequest) -> None:
         pass

@@ -4,14 +4,14 @@ from itertools import chain
 
 from chat_app.stream import StreamPipeline
 from chat_app.values.events import StreamEvent, TextDelta, ThinkingDelta
-from chat_app.values.model_call import Finished, ProviderEvent, TextPiece
+from chat_app.values.model_call import Finished, ProviderEvent, TextPart
 
 END = Finished("stop")
 
 
 def fed(pipeline: StreamPipeline, *events: ProviderEvent | str) -> list[StreamEvent]:
     """Strings are pieces of text."""
-    pieces = [TextPiece(event) if isinstance(event, str) else event for event in events]
+    pieces = [TextPart(event) if isinstance(event, str) else event for event in events]
     return list(chain.from_iterable(map(pipeline.feed, pieces)))
 
 

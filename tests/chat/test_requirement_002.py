@@ -8,17 +8,17 @@ import pytest
 from chat_app.conversations import delete
 from chat_app.models import ContextState
 from chat_app.values.events import Complete, TextDelta, ThinkingDelta
-from chat_app.values.model_call import Finished, ModelRequest, TextPiece, ThinkingPiece
+from chat_app.values.model_call import Finished, ModelRequest, TextPart, ThinkingPart
 from mockllm_site.kit.database_thread import in_database
 from tests.chat.chatting import Chat, events_of, messages_of, scripted
 
 END = "\N{SYMBOL FOR END OF TRANSMISSION}"
 PIECES = (
-    ThinkingPiece(f" Hm{END}m\x00"),
-    TextPiece("\n Hel"),
-    TextPiece("lo,\x07 "),
-    TextPiece(f"world {END} and what nobody hears"),
-    TextPiece(END),
+    ThinkingPart(f" Hm{END}m\x00"),
+    TextPart("\n Hel"),
+    TextPart("lo,\x07 "),
+    TextPart(f"world {END} and what nobody hears"),
+    TextPart(END),
     Finished("stop"),
 )
 

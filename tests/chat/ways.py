@@ -11,18 +11,17 @@ from uuid import uuid4
 import pytest
 
 from chat_app.clients.registry import get_client
+from chat_app.clients.sdk import SdkClient
 from chat_app.errors import ChatError
 from chat_app.models import ModelProfile
 from chat_app.values.model_call import (
     CallArguments,
     CallStarted,
     Finished,
-    LlmClient,
     ModelRequest,
     ProviderEvent,
     TextPart,
-    TextPiece,
-    ThinkingPiece,
+    ThinkingPart,
     Turn,
     UserTurn,
 )
@@ -54,11 +53,11 @@ class ReceivedAnswer:
 
     @property
     def text(self) -> str:
-        return "".join(event.text for event in self.events if isinstance(event, TextPiece))
+        return "".join(event.text for event in self.events if isinstance(event, TextPart))
 
     @property
-    def thinking(self) -> list[ThinkingPiece]:
-        return [event for event in self.events if isinstance(event, ThinkingPiece)]
+    def thinking(self) -> list[ThinkingPart]:
+        return [event for event in self.events if isinstance(event, ThinkingPart)]
 
     @property
     def calls(self) -> dict[str, tuple[str, str]]:
@@ -93,7 +92,7 @@ class ReceivedAnswer:
 
 
 async def receive(
-    client: LlmClient, model_request: ModelRequest, *, received: ReceivedAnswer | None = None
+    client: SdkClient, model_request: ModelRequest, *, received: ReceivedAnswer | None = None
 ) -> ReceivedAnswer:
     """Stream an answer into `received` and return it."""
     received = received or ReceivedAnswer()
@@ -105,7 +104,7 @@ async def receive(
     return received
 
 
-def ask(client: LlmClient, model_request: ModelRequest) -> ReceivedAnswer:
+def ask(client: SdkClient, model_request: ModelRequest) -> ReceivedAnswer:
     async def once() -> ReceivedAnswer:
         try:
             return await receive(client, model_request)
@@ -122,7 +121,7 @@ class Way:
     in_process: bool
     session: str = field(default_factory=lambda: f"chat-{uuid4()}")
 
-    def client(self, provider_id: str = "openai", **columns: Any) -> LlmClient:
+    def client(self, provider_id: str = "openai", **columns: Any) -> SdkClient:
         if not self.in_process:
             base = self.live.openai_base_url
             if provider_id in ("anthropic", "google"):

@@ -20,9 +20,7 @@ from chat_app.values.model_call import (
     Finished,
     ProviderEvent,
     TextPart,
-    TextPiece,
     ThinkingPart,
-    ThinkingPiece,
 )
 
 # Stands where thinking was cut out of a text. White space, and never in a cleaned text.
@@ -80,12 +78,12 @@ def said_in(events: list[ProviderEvent], ids: list[str]) -> tuple[list[ScriptedP
     thinking, before = False, ""
     for event in events:
         match event:
-            case TextPiece(text):
+            case TextPart(text):
                 stretches, thinking, before, ended = split(cleaned(text), thinking, before)
                 found += stretches
                 if ended:
                     return found, True
-            case ThinkingPiece(text, signature, redacted):
+            case ThinkingPart(text, signature, redacted):
                 found.append(ScriptedPart("native", paired(text), signature, redacted))
             case CallStarted(call_id, name):
                 unique, number = call_id, 2

@@ -10,7 +10,7 @@ from tests.traces.rows import standing_still
 from traces_app.leases import end_dead_runs
 from traces_app.log import LoggedEvent
 from traces_app.models import ModelCall, Status, Trace
-from traces_app.recorder import Recorder, RunEnding, finish_run
+from traces_app.recorder import Recorder, finish_run
 
 
 def say(trace: str, texts: list[str]) -> dict[str, Any]:
@@ -46,8 +46,9 @@ async def _say_on(trace: UUID) -> dict[str, Any]:
     recorder.record_call(trace, ModelCall(trace_id=trace, number=1, output_tokens=2))
     await writing
     pending = await recorder.take_pending(trace)
-    ending = RunEnding({"status": Status.COMPLETED}, _event(4, ".", "done"))
-    return {"problems": problems, "ended": await finish_run(trace, pending, ending=ending)}
+    columns, event = {"status": Status.COMPLETED}, _event(4, ".", "done")
+    ended = await finish_run(trace, pending, columns=columns, event=event)
+    return {"problems": problems, "ended": ended}
 
 
 def end_dead(trace: str) -> dict[str, Any]:

@@ -38,9 +38,8 @@ def log(trace: Trace, *said: tuple[str, dict[str, object]]) -> None:
 @pytest.mark.django_db
 def test_renewed_lease_lasts_from_now() -> None:
     trace = make_trace(now=NOW)
-    renewal = renew_leases([trace.pk], now=LATER)
+    assert renew_leases([trace.pk], now=LATER) == {trace.pk: False}
     assert fresh(trace).lease_until == lease_end(LATER)
-    assert (renewal.lost, renewal.cancelled) == (frozenset(), frozenset())
 
 
 @pytest.mark.django_db
@@ -56,7 +55,8 @@ def test_all_runs_of_a_process_are_renewed_with_one_update(
 @pytest.mark.django_db
 def test_renewal_reports_runs_to_be_cancelled() -> None:
     wanted, unwanted = make_trace(), make_trace(cancel_requested=True)
-    assert renew_leases([wanted.pk, unwanted.pk], now=NOW).cancelled == {unwanted.pk}
+    cancelled = {wanted.pk: False, unwanted.pk: True}
+    assert renew_leases([wanted.pk, unwanted.pk], now=NOW) == cancelled
 
 
 @pytest.mark.django_db
@@ -65,7 +65,7 @@ def test_renewal_reports_runs_to_be_cancelled() -> None:
 )
 def test_renewal_reports_lost_runs(columns: dict[str, str]) -> None:
     mine, lost = make_trace(now=NOW), make_trace(now=NOW, **columns)
-    assert renew_leases([mine.pk, lost.pk], now=LATER).lost == {lost.pk}
+    assert renew_leases([mine.pk, lost.pk], now=LATER) == {mine.pk: False}
     assert fresh(lost).lease_until == lease_end(NOW)
 
 

@@ -1,6 +1,7 @@
 """Traces in OpenTelemetry's own format, as its own schema reads them."""
 
 from base64 import b64encode
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -8,7 +9,8 @@ from uuid import UUID
 from google.protobuf.json_format import ParseDict
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from traces_app.otlp import CallSpan, RunSpan, ToolSpan, to_otlp
+from traces_app.models import ModelCall, Trace
+from traces_app.otlp import RunSpan, ToolSpan, to_otlp
 
 START = datetime(2026, 1, 2, 3, 4, 5, 678_901, tzinfo=UTC)
 TRACE = UUID("0123456789abcdef0123456789abcdef")
@@ -18,26 +20,41 @@ def at(ms: int) -> datetime:
     return START + timedelta(milliseconds=ms)
 
 
-def a_run(**others: Any) -> RunSpan:
-    return RunSpan(
-        **{
-            "trace": TRACE,
-            "conversation": UUID(int=7),
-            "provider": "google",
-            "model": "gemini-2.5-pro",
-            "started": START,
-            "ended": at(900),
-            "status": "completed",
-            "input_tokens": 30,
-            "output_tokens": 12,
-            "calls": (
-                CallSpan(1, "google", "gemini-2.5-pro", at(10), at(300), "tool_calls", 10, 5),
-                CallSpan(2, "google", "gemini-2.5-pro", at(500), at(890), "stop", 20, 7),
-            ),
-            "tools": (ToolSpan("call_1", "add", at(300), at(490)),),
-            **others,
-        }
-    )
+def a_call(number: int, started: int, ended: int, **others: Any) -> ModelCall:
+    """A model call between two times in milliseconds."""
+    columns = {"provider_id": "google", "model_id": "gemini-2.5-pro", **others}
+    return ModelCall(number=number, started_at=at(started), finished_at=at(ended), **columns)
+
+
+END = at(900)
+CALLS: list[dict[str, Any]] = [
+    {"finish_reason": "tool_calls", "input_tokens": 10, "output_tokens": 5},
+    {"finish_reason": "stop", "input_tokens": 20, "output_tokens": 7},
+]
+
+
+def a_run(
+    *,
+    ended: datetime = END,
+    report: str = "",
+    calls: Sequence[ModelCall] | None = None,
+    tools: Sequence[ToolSpan] = (ToolSpan("call_1", "add", at(300), at(490)),),
+    **others: Any,
+) -> RunSpan:
+    columns = {
+        "id": TRACE,
+        "conversation_id": UUID(int=7),
+        "provider_id": "google",
+        "model_id": "gemini-2.5-pro",
+        "started_at": START,
+        "status": "completed",
+        "input_tokens": 30,
+        "output_tokens": 12,
+        **others,
+    }
+    if calls is None:
+        calls = (a_call(1, 10, 300, **CALLS[0]), a_call(2, 500, 890, **CALLS[1]))
+    return RunSpan(Trace(**columns), ended, report, calls, tools)
 
 
 def read(*runs: RunSpan) -> list[Any]:
@@ -105,7 +122,7 @@ def test_failed_spans_have_the_error_status() -> None:
         status="failed",
         code="RATE_LIMITED",
         error="Rate limited, try again",
-        calls=(CallSpan(1, "openai", "gpt-4o", at(10), at(20), code="RATE_LIMITED"),),
+        calls=(a_call(1, 10, 20, provider_id="openai", model_id="gpt-4o", code="RATE_LIMITED"),),
         tools=(ToolSpan("call_1", "slow", at(1), at(2), status="timeout"),),
     )
     run, call, tool = read(failed)
@@ -135,7 +152,7 @@ def test_the_same_run_gives_the_same_spans() -> None:
 
 
 def test_spans_of_two_runs_have_no_id_in_common() -> None:
-    one, other = a_run(), a_run(trace=UUID("0123456789abcdef0123456789abcdee"))
+    one, other = a_run(), a_run(id=UUID("0123456789abcdef0123456789abcdee"))
     spans = read(one, other)
     assert len({span.trace_id for span in spans}) == 2
     assert len({span.span_id for span in spans}) == len(spans) == 8

@@ -14,7 +14,7 @@ from django.utils import timezone
 from tests.traces.rows import a_trace, event, rows, seqs
 from traces_app import recorder as recorder_module
 from traces_app.models import ModelCall, Status, Trace, TraceEvent
-from traces_app.recorder import PendingRecords, Recorder, RunEnding, finish_run
+from traces_app.recorder import PendingRecords, Recorder, finish_run
 
 pytestmark = pytest.mark.django_db(transaction=True)
 A_MINUTE = 60.0
@@ -30,17 +30,17 @@ class Losses:
         self.told.append((trace_id, problem))
 
 
-def ending(seq: int, *, store: Callable[[], None] = lambda: None, **columns: Any) -> RunEnding:
+def ending(seq: int, *, store: Callable[[], None] = lambda: None, **columns: Any) -> dict[str, Any]:
     columns = {"status": Status.COMPLETED, "finished_at": timezone.now(), **columns}
-    return RunEnding(columns, event(seq, "done", message_id="x"), store)
+    return {"columns": columns, "event": event(seq, "done", message_id="x"), "store": store}
 
 
 def call(trace: Trace, number: int = 1, **values: Any) -> ModelCall:
     return ModelCall(trace=trace, number=number, **values)
 
 
-async def end(recorder: Recorder, trace: Trace, last: RunEnding) -> bool:
-    return await finish_run(trace.pk, await recorder.take_pending(trace.pk), ending=last)
+async def end(recorder: Recorder, trace: Trace, last: dict[str, Any]) -> bool:
+    return await finish_run(trace.pk, await recorder.take_pending(trace.pk), **last)
 
 
 async def current_status(trace: Trace) -> str:
@@ -115,17 +115,17 @@ async def test_the_end_writes_what_is_pending_and_the_terminal_event_at_once() -
 
 async def test_the_second_end_of_a_run_writes_nothing() -> None:
     trace = await a_trace()
-    assert await finish_run(trace.pk, PendingRecords(), ending=ending(1))
+    assert await finish_run(trace.pk, PendingRecords(), **ending(1))
     stored: list[str] = []
     other = ending(2, status=Status.CANCELLED, store=lambda: stored.append("answer"))
-    assert not await finish_run(trace.pk, PendingRecords([event(1)]), ending=other)
+    assert not await finish_run(trace.pk, PendingRecords([event(1)]), **other)
     assert (await current_status(trace), stored) == (Status.COMPLETED, [])
     assert await rows(lambda: seqs(trace)) == [1]
 
 
 async def test_of_many_ends_at_the_same_time_one_is_stored() -> None:
     trace = await a_trace()
-    ends = [finish_run(trace.pk, PendingRecords(), ending=ending(1)) for _ in range(8)]
+    ends = [finish_run(trace.pk, PendingRecords(), **ending(1)) for _ in range(8)]
     assert sorted(await asyncio.gather(*ends)) == [False] * 7 + [True]
     assert await rows(lambda: seqs(trace)) == [1]
 
@@ -138,10 +138,10 @@ async def test_an_end_that_fails_half_way_leaves_no_trace_of_itself() -> None:
         raise OperationalError("the disk is full")
 
     with pytest.raises(OperationalError):
-        await finish_run(trace.pk, pending, ending=ending(2, store=refuse))
+        await finish_run(trace.pk, pending, **ending(2, store=refuse))
     assert (await current_status(trace), await rows(lambda: seqs(trace))) == (Status.RUNNING, [])
     # Nothing of it is lost: the next try has it all.
-    assert await finish_run(trace.pk, pending, ending=ending(2, status=Status.FAILED))
+    assert await finish_run(trace.pk, pending, **ending(2, status=Status.FAILED))
     assert await rows(lambda: seqs(trace)) == [1, 2]
 
 

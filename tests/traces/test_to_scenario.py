@@ -2,31 +2,41 @@
 
 import json
 from typing import Any
+from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chat_app.models import Message
 from scenarios_app.engine.document import compile_scenario, load_documents
 from scenarios_app.engine.producing.templates import render_template
 from tests.serving.pipelines import Playing, chat
 from tests.serving.reading import events_of
-from traces_app.to_scenario import CallRecord, CannotReplay, RunRecord, scenario_document
+from traces_app.models import ModelCall, Trace
+from traces_app.to_scenario import CannotReplay, RecordedRun, scenario_document
 
-HELLO = CallRecord([{"text": "Hi!"}], "stop", 9, 2)
 CALL = {"tool_call": {"id": "call_1", "name": "add", "arguments": '{"a":1,"b":2}'}}
 
 
-def document_of(*runs: RunRecord) -> dict[str, Any]:
+def call_of(parts: list[Any], finish_reason: str = "", **others: Any) -> ModelCall:
+    return ModelCall(parts=parts, finish_reason=finish_reason, **others)
+
+
+HELLO = call_of([{"text": "Hi!"}], "stop", input_tokens=9, output_tokens=2)
+
+
+def document_of(*runs: RecordedRun) -> dict[str, Any]:
     """The document, which must be one that can be loaded."""
-    document = scenario_document("trace-1", runs, description="Recorded.")
+    document = scenario_document("trace", UUID(int=1), runs)
     for loaded in load_documents(json.loads(json.dumps(document))):
         compile_scenario(loaded)
     return document
 
 
-def run_of(*calls: CallRecord, **others: Any) -> RunRecord:
-    return RunRecord(**{"text": "hello", "status": "completed", "calls": calls, **others})
+def run_of(*calls: ModelCall, text: str = "hello", **others: Any) -> RecordedRun:
+    message = Message(content=text)
+    return RecordedRun(Trace(**{"user_message": message, "status": "completed", **others}), calls)
 
 
 def test_a_run_of_one_call_is_one_step() -> None:
@@ -46,7 +56,7 @@ def test_a_run_of_one_call_is_one_step() -> None:
 
 
 def test_each_call_of_a_run_is_a_turn() -> None:
-    document = document_of(run_of(CallRecord([{"text": "Let me see."}, CALL], "tool_calls"), HELLO))
+    document = document_of(run_of(call_of([{"text": "Let me see."}, CALL], "tool_calls"), HELLO))
     assert [step["turn"] for step in document["steps"]] == [1, 2]
     assert document["steps"][0]["produce"]["parts"][1] == {
         "tool_call": {"id": "call_1", "name": "add", "arguments": {"a": 1, "b": 2}}
@@ -54,7 +64,7 @@ def test_each_call_of_a_run_is_a_turn() -> None:
 
 
 def test_turns_go_on_through_a_conversation() -> None:
-    first = run_of(CallRecord([CALL], "tool_calls"), HELLO)
+    first = run_of(call_of([CALL], "tool_calls"), HELLO)
     document = document_of(first, run_of(HELLO, text="and now?"))
     assert [step["turn"] for step in document["steps"]] == [1, 2, 3]
     assert not any(step["consume"] for step in document["steps"])
@@ -63,13 +73,13 @@ def test_turns_go_on_through_a_conversation() -> None:
 @pytest.mark.parametrize("arguments", ['{"a": 1}', "not json", "", "[1]", '{"a":1,"a":2}'])
 def test_arguments_that_are_written_otherwise_are_kept_as_their_text(arguments: str) -> None:
     call = {"tool_call": {"id": "c", "name": "add", "arguments": arguments}}
-    document = document_of(run_of(CallRecord([call]), HELLO))
+    document = document_of(run_of(call_of([call]), HELLO))
     assert document["steps"][0]["produce"]["parts"][0]["tool_call"]["arguments"] == arguments
 
 
 def test_thinking_keeps_its_signature_and_what_is_redacted() -> None:
     parts = [{"thinking": "Hm.", "signature": "sig"}, {"redacted": "xyz"}, {"text": "Yes."}]
-    document = document_of(run_of(CallRecord(parts)))
+    document = document_of(run_of(call_of(parts)))
     assert document["steps"][0]["produce"]["parts"] == [
         {"reasoning": "Hm.", "signature": "sig"},
         {"reasoning": "xyz", "redacted": True},
@@ -117,7 +127,7 @@ def test_nothing_is_refused() -> None:
 def test_a_failure_before_the_first_word_is_a_fault(
     code: str, error: str, fault: dict[str, Any]
 ) -> None:
-    failed = run_of(CallRecord([], code=code, error=error), status="failed", code=code, error=error)
+    failed = run_of(call_of([], code=code), status="failed", code=code, error=error)
     produce = document_of(failed)["steps"][0]["produce"]
     assert produce["fault"].items() >= fault.items()
 
@@ -134,9 +144,7 @@ def test_a_failure_in_the_middle_comes_after_what_was_said(
     code: str, error: str, kind: str
 ) -> None:
     said = [{"thinking": "Hm."}, {"text": "It is"}]
-    failed = run_of(
-        CallRecord(said, code=code, error=error), status="failed", code=code, error=error
-    )
+    failed = run_of(call_of(said, code=code), status="failed", code=code, error=error)
     produce = document_of(failed)["steps"][0]["produce"]
     assert produce["chunks"] == [{"reasoning": "Hm."}, {"text": "It is"}]
     assert (produce["fault"]["kind"], produce["fault"]["after_chunks"]) == (kind, 2)
@@ -144,7 +152,7 @@ def test_a_failure_in_the_middle_comes_after_what_was_said(
 
 def test_a_failure_and_its_retry_come_in_order() -> None:
     limited = {"code": "RATE_LIMITED", "error": "Rate limited, try again"}
-    failed = run_of(CallRecord([], **limited), status="failed", **limited)
+    failed = run_of(call_of([], code=limited["code"]), status="failed", **limited)
     steps = document_of(failed, run_of(HELLO))["steps"]
     assert [step["turn"] for step in steps] == [1, 1]
     assert all(step["consume"] for step in steps)
@@ -154,7 +162,7 @@ def test_a_failure_and_its_retry_come_in_order() -> None:
     st.lists(st.sampled_from(["{{", "}}", " ", "city", "a.b", "{", "7*7", "\n", "é"])).map("".join)
 )
 def test_braces_in_an_answer_are_said_and_not_filled(text: str) -> None:
-    document = document_of(run_of(CallRecord([{"text": text}])))
+    document = document_of(run_of(call_of([{"text": text}])))
     written = document["steps"][0]["produce"]["parts"][0]["text"]
     assert render_template(written, document.get("variables", {})) == text
 
@@ -168,7 +176,7 @@ async def test_braces_in_a_call_are_said_and_not_filled(braces: str, written: st
     arguments = written.format(braces)
     call = {"id": f"call_{braces}", "name": f"tool {braces}", "arguments": arguments}
     thought = {"thinking": f"Hm, {braces}."}
-    playing = Playing(document_of(run_of(CallRecord([thought, {"tool_call": call}]))))
+    playing = Playing(document_of(run_of(call_of([thought, {"tool_call": call}]))))
     status, _, body = await playing.ask(chat("hello"))
     assert status == 200
     message = json.loads(body)["choices"][0]["message"]
@@ -191,7 +199,7 @@ async def test_braces_in_an_error_are_said_as_they_were(
     braces: str, code: str, said: list[Any]
 ) -> None:
     failing = {"code": code, "error": f"overloaded: {braces}"}
-    failed = run_of(CallRecord(said, **failing), status="failed", **failing)
+    failed = run_of(call_of(said, code=code), status="failed", **failing)
     _, _, body = await Playing(document_of(failed)).ask(chat("hello", stream=bool(said)))
     told = events_of(body)[-1] if said else body
     assert json.loads(told)["error"]["message"] == failing["error"]

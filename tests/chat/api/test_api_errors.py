@@ -223,7 +223,7 @@ def test_internal_errors_are_logged_and_hidden_from_clients(
     def broken(*_: Any, **__: Any) -> None:
         raise raised
 
-    monkeypatch.setattr("chat_app.api.conversations.conversations_of", broken)
+    monkeypatch.setattr("chat_app.conversations.conversations_of", broken)
     response = client.get("/api/list_conversations?client_id=c")
     assert error_of(response) == expected
     assert str(raised) not in response.content.decode()

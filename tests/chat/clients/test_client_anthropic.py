@@ -8,8 +8,8 @@ from chat_app.values.model_call import (
     CallArguments,
     CallStarted,
     Finished,
-    TextPiece,
-    ThinkingPiece,
+    TextPart,
+    ThinkingPart,
     Usage,
 )
 from tests.chat.clients.claude_events import END, START, block, delta, ends, stop, text
@@ -23,7 +23,7 @@ def provider() -> str:
 
 def test_an_answer_is_its_blocks_and_its_tokens(receive: Any) -> None:
     received = receive(START, *text(0, "Hi"), *ends())
-    assert received.events == [Usage(325, 1), TextPiece("Hi"), Finished("stop", 325, 9)]
+    assert received.events == [Usage(325, 1), TextPart("Hi"), Finished("stop", 325, 9)]
 
 
 def test_nothing_but_message_stop_ends_an_answer(receive: Any) -> None:
@@ -36,7 +36,7 @@ def test_tokens_of_the_prompt_come_before_the_text_of_a_stream_that_breaks_off(
     receive: Any,
 ) -> None:
     received = receive(START, *text(0, "Hi"))
-    assert received.events == [Usage(325, 1), TextPiece("Hi")]
+    assert received.events == [Usage(325, 1), TextPart("Hi")]
     assert received.failed == UNREADABLE
 
 
@@ -59,17 +59,17 @@ def test_a_signature_closes_its_block(receive: Any) -> None:
         *ends(),
     )
     assert received.thinking == [
-        ThinkingPiece("Hm"),
-        ThinkingPiece("."),
-        ThinkingPiece(signature="sig-1"),
-        ThinkingPiece(redacted="opaque"),
+        ThinkingPart("Hm"),
+        ThinkingPart("."),
+        ThinkingPart(signature="sig-1"),
+        ThinkingPart(redacted="opaque"),
     ]
     assert received.text == "Hi"
 
 
 def test_thinking_may_have_no_signature(receive: Any) -> None:
     begun = block(0, type="thinking", thinking="Hm.", signature="")
-    assert receive(START, begun, stop(0), *ends()).thinking == [ThinkingPiece("Hm.")]
+    assert receive(START, begun, stop(0), *ends()).thinking == [ThinkingPart("Hm.")]
 
 
 def test_arguments_come_in_pieces(receive: Any) -> None:
@@ -114,7 +114,7 @@ def test_tools_that_run_at_the_provider_are_passed_over(receive: Any) -> None:
         {"type": "ping"},
         *ends(),
     )
-    assert received.events == [Usage(325, 1), TextPiece("Hi"), Finished("stop", 325, 9)]
+    assert received.events == [Usage(325, 1), TextPart("Hi"), Finished("stop", 325, 9)]
 
 
 def test_tokens_may_be_missing(receive: Any) -> None:

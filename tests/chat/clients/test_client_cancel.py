@@ -6,12 +6,13 @@ from typing import Any, cast
 
 import pytest
 
-from chat_app.values.model_call import LlmClient, ProviderEvent, TextPiece, Usage
+from chat_app.clients.sdk import SdkClient
+from chat_app.values.model_call import ProviderEvent, TextPart, Usage
 from tests.chat.clients.test_client_sockets import left
 from tests.chat.ways import FAMILIES, Way, receive, request
 from tests.serving.pipelines import scenario
 
-RunEnding = Callable[[LlmClient], Awaitable[None]]
+RunEnding = Callable[[SdkClient], Awaitable[None]]
 
 pytestmark = pytest.mark.parametrize("family", FAMILIES)
 
@@ -26,16 +27,16 @@ def load_slow(way: Way) -> None:
     way.live.load(scenario("slow", {"consume": False, "produce": produce}))
 
 
-async def close(client: LlmClient) -> None:
+async def close(client: SdkClient) -> None:
     stream = cast(AsyncGenerator[ProviderEvent, None], client.stream(request()))
     first = await anext(stream)
     if isinstance(first, Usage):
         first = await anext(stream)
-    assert isinstance(first, TextPiece) and first.text.strip() == "one"
+    assert isinstance(first, TextPart) and first.text.strip() == "one"
     await stream.aclose()
 
 
-async def cancel(client: LlmClient) -> None:
+async def cancel(client: SdkClient) -> None:
     received = asyncio.Event()
 
     async def read() -> None:
@@ -49,7 +50,7 @@ async def cancel(client: LlmClient) -> None:
         await reader
 
 
-async def forget(client: LlmClient) -> None:
+async def forget(client: SdkClient) -> None:
     """A reader that stops in the midst of a loop and closes nothing but the client."""
     async for _ in client.stream(request()):
         break

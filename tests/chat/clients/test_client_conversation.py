@@ -11,9 +11,7 @@ from chat_app.values.model_call import (
     CallStarted,
     Finished,
     TextPart,
-    TextPiece,
     ThinkingPart,
-    ThinkingPiece,
     Tool,
     ToolOutput,
     ToolResults,
@@ -64,7 +62,7 @@ def test_text_comes_in_pieces_and_ends_with_its_tokens(way: Way, family: str) ->
     )
     received = way.ask(family)
     assert received.text == "one two three"
-    assert sum(isinstance(event, TextPiece) for event in received.events) == 3
+    assert sum(isinstance(event, TextPart) for event in received.events) == 3
     assert received.finished == Finished("stop", 7, 3)
 
 
@@ -88,7 +86,7 @@ def test_a_tool_call_streams(way: Way, family: str) -> None:
     name, arguments = received.calls["call_1"]
     assert (name, json.loads(arguments)) == ("get_weather", {"city": "Paris"})
     kinds = [type(event) for event in received.events]
-    assert kinds.index(TextPiece) < kinds.index(CallStarted)
+    assert kinds.index(TextPart) < kinds.index(CallStarted)
     assert received.finished.reason == "tool_calls"
 
 
@@ -143,7 +141,7 @@ def test_thinking_is_asked_for_and_told_apart(way: Way, family: str) -> None:
     assert "".join(piece.text for piece in received.thinking) == "Hm, let me see."
     assert received.text == "Four."
     kinds = [type(event) for event in received.events]
-    assert kinds.index(TextPiece) > max(i for i, k in enumerate(kinds) if k is ThinkingPiece)
+    assert kinds.index(TextPart) > max(i for i, k in enumerate(kinds) if k is ThinkingPart)
 
 
 @each_family
@@ -209,7 +207,7 @@ def test_thinking_goes_back_with_its_signature(way: Way, family: str) -> None:
 def test_redacted_thinking_goes_back_as_it_came(way: Way) -> None:
     load(way, reasoning=[{"text": "", "redacted": "b3BhcXVl"}], text="Four.")
     first = way.ask("anthropic", thinking_budget=2_000)
-    assert first.thinking == [ThinkingPiece(redacted="b3BhcXVl")]
+    assert first.thinking == [ThinkingPart(redacted="b3BhcXVl")]
     turn = AssistantTurn((ThinkingPart(redacted="b3BhcXVl"), TextPart("Four.")))
     way.ask("anthropic", UserTurn("2+2?"), turn, UserTurn("Sure?"), thinking_budget=2_000)
     sent = way.rows()[1].request_body
@@ -228,10 +226,10 @@ def test_the_messages_of_a_block_are_one_answer_in_their_order(way: Way, family:
     ((name, arguments),) = received.calls.values()
     assert (name, json.loads(arguments)) == ("get_weather", {"city": "Paris"})
     kinds = [
-        type(event) for event in received.events if not isinstance(event, ThinkingPiece | Usage)
+        type(event) for event in received.events if not isinstance(event, ThinkingPart | Usage)
     ]
-    assert kinds.index(CallStarted) > kinds.index(TextPiece)
-    assert kinds[-2] is TextPiece
+    assert kinds.index(CallStarted) > kinds.index(TextPart)
+    assert kinds[-2] is TextPart
     assert received.finished.reason == "tool_calls"
 
 

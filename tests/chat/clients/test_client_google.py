@@ -9,8 +9,8 @@ from chat_app.values.model_call import (
     CallArguments,
     CallStarted,
     Finished,
-    TextPiece,
-    ThinkingPiece,
+    TextPart,
+    ThinkingPart,
     Usage,
 )
 from tests.chat.clients.conftest import UNREADABLE
@@ -25,7 +25,7 @@ def provider() -> str:
 def test_an_answer_is_its_parts_and_its_tokens(receive: Any) -> None:
     usage = {"promptTokenCount": 5, "candidatesTokenCount": 6, "thoughtsTokenCount": 7}
     received = receive(chunk_of({"text": "Hi"}), STOP | {"usageMetadata": usage})
-    assert received.events == [TextPiece("Hi"), Usage(5, 13), Finished("stop", 5, 13)]
+    assert received.events == [TextPart("Hi"), Usage(5, 13), Finished("stop", 5, 13)]
 
 
 def test_an_end_without_a_reason_is_none(receive: Any) -> None:
@@ -41,7 +41,7 @@ def test_tokens_may_come_after_the_reason(receive: Any) -> None:
 
 def test_thoughts_are_told_apart(receive: Any) -> None:
     received = receive(chunk_of({"text": "Hm.", "thought": True}, {"text": "Hi"}), STOP)
-    assert received.events[:2] == [ThinkingPiece("Hm."), TextPiece("Hi")]
+    assert received.events[:2] == [ThinkingPart("Hm."), TextPart("Hi")]
 
 
 def test_a_calls_signature_closes_the_thinking_before_it(receive: Any) -> None:
@@ -51,8 +51,8 @@ def test_a_calls_signature_closes_the_thinking_before_it(receive: Any) -> None:
         STOP,
     )
     assert received.events == [
-        ThinkingPiece("Hm."),
-        ThinkingPiece(signature=SEAL),
+        ThinkingPart("Hm."),
+        ThinkingPart(signature=SEAL),
         CallStarted("c1", "look"),
         CallArguments("c1", '{"a": 1}'),
         CallStarted("c2", "look"),
@@ -64,14 +64,14 @@ def test_a_calls_signature_closes_the_thinking_before_it(receive: Any) -> None:
 def test_a_signature_that_is_said_twice_is_one(receive: Any) -> None:
     thought = {"text": "Hm.", "thought": True, "thoughtSignature": SEAL}
     received = receive(chunk_of(thought, {**called(id="c1"), "thoughtSignature": SEAL}), STOP)
-    assert received.thinking == [ThinkingPiece("Hm."), ThinkingPiece(signature=SEAL)]
+    assert received.thinking == [ThinkingPart("Hm."), ThinkingPart(signature=SEAL)]
 
 
 def test_a_signature_may_come_with_an_empty_text_at_the_end(receive: Any) -> None:
     received = receive(
         chunk_of({"text": "Hi"}), chunk_of({"text": "", "thoughtSignature": SEAL}), STOP
     )
-    assert received.events[:2] == [TextPiece("Hi"), ThinkingPiece(signature=SEAL)]
+    assert received.events[:2] == [TextPart("Hi"), ThinkingPart(signature=SEAL)]
 
 
 def test_calls_without_ids_get_some(receive: Any) -> None:

@@ -8,8 +8,8 @@ from chat_app.values.model_call import (
     CallArguments,
     CallStarted,
     Finished,
-    TextPiece,
-    ThinkingPiece,
+    TextPart,
+    ThinkingPart,
 )
 from tests.chat.clients.conftest import UNREADABLE
 from tests.chat.clients.openai_chunks import CALLED, DONE, STOP, call, chunk
@@ -23,7 +23,7 @@ def provider() -> str:
 @pytest.mark.parametrize("end", [[DONE], []])
 def test_a_finish_reason_ends_an_answer_with_and_without_done(receive: Any, end: list[str]) -> None:
     received = receive(chunk(content="Hi"), STOP, *end)
-    assert received.events == [TextPiece("Hi"), Finished("stop")]
+    assert received.events == [TextPart("Hi"), Finished("stop")]
 
 
 def test_done_alone_ends_nothing(receive: Any) -> None:
@@ -60,7 +60,7 @@ def test_tokens_come_after_the_end_or_never(receive: Any, usage: Any) -> None:
 )
 def test_thinking_by_either_name_is_thought_once(receive: Any, delta: dict[str, Any]) -> None:
     received = receive(chunk(**delta), chunk(content="Hi"), STOP)
-    assert received.events[:2] == [ThinkingPiece("Hm."), TextPiece("Hi")]
+    assert received.events[:2] == [ThinkingPart("Hm."), TextPart("Hi")]
 
 
 def test_a_call_is_begun_once_and_its_arguments_follow(receive: Any) -> None:
@@ -129,7 +129,7 @@ def test_later_choices_wait_for_earlier_ones(receive: Any) -> None:
         chunk(1, finish="stop"),
         chunk(0, finish="stop"),
     )
-    assert [e.text for e in received.events if isinstance(e, TextPiece)] == [
+    assert [e.text for e in received.events if isinstance(e, TextPart)] == [
         *("one ", "two ", "three ", "four")
     ]
 

@@ -9,8 +9,9 @@ import pytest
 
 from chat_app.clients import transports as gate
 from chat_app.clients.registry import get_client
+from chat_app.clients.sdk import SdkClient
 from chat_app.errors import NETWORK_ERROR, SERVICE_UNAVAILABLE
-from chat_app.values.model_call import LlmClient, ProviderEvent, TextPiece
+from chat_app.values.model_call import ProviderEvent, TextPart
 from tests.chat.raw_provider import HEAD, RawProvider, raw_provider
 from tests.chat.ways import FAMILIES, KEY_VARIABLE, profile, receive, request
 
@@ -44,7 +45,7 @@ def outside_test_mode(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def client_of(
     provider: RawProvider, family: str, settings: Any, *, path: str = "", **columns: Any
-) -> LlmClient:
+) -> SdkClient:
     settings.CHAT_ALLOWED_HOSTS = [provider.place]
     return get_client(
         profile(
@@ -104,7 +105,7 @@ async def test_calls_share_an_sdk_and_nothing_else(
     async with raw_provider(head, SAYS[family], ENDS[family]) as provider:
         first = client_of(provider, family, settings)
         stream = first.stream(request())
-        assert await anext(stream) == TextPiece("one ")
+        assert await anext(stream) == TextPart("one ")
         monkeypatch.setenv(KEY_VARIABLE, "sk-of-another")
         second = client_of(provider, family, settings)
         assert (await receive(second, request())).text == "one "
@@ -148,7 +149,7 @@ async def test_closing_the_stream_closes_the_socket(family: str, settings: Any) 
     async with raw_provider(HEAD, SAYS[family], hold=True) as provider:
         client = client_of(provider, family, settings)
         stream = cast(AsyncGenerator[ProviderEvent, None], client.stream(request()))
-        assert await anext(stream) == TextPiece("one ")
+        assert await anext(stream) == TextPart("one ")
         await stream.aclose()
         await provider.gone.wait()
         await client.aclose()
@@ -159,7 +160,7 @@ async def test_closing_the_stream_closes_the_socket(family: str, settings: Any) 
 async def test_cancelling_the_reader_closes_the_socket(family: str, settings: Any) -> None:
     received = asyncio.Event()
 
-    async def read(client: LlmClient) -> None:
+    async def read(client: SdkClient) -> None:
         async for _ in client.stream(request()):
             received.set()
 

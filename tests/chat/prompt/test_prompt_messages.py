@@ -10,7 +10,7 @@ from chat_app.prompt.messages import (
     PastMessage,
     PromptMessage,
     prompt_messages,
-    to_stored_parts,
+    to_stored_part,
     to_stored_round,
     turns_of,
 )
@@ -189,7 +189,7 @@ def test_an_answer_that_was_stored_without_rounds_is_its_text() -> None:
 def test_parts_are_stored_as_the_column_has_them(
     part: AssistantPart, stored: dict[str, Any]
 ) -> None:
-    assert to_stored_parts([part]) == [stored]
+    assert to_stored_part(part) == stored
     assert to_stored_round([part], [FAILED]) == {
         "parts": [stored],
         "results": [

@@ -14,15 +14,15 @@ from chat_app.values.model_call import (
     CallStarted,
     Finished,
     ProviderEvent,
-    TextPiece,
-    ThinkingPiece,
+    TextPart,
+    ThinkingPart,
 )
 from tests.support.hypothesis_profiles import often
 from traces_app.reports import REPORT_TOOL
 
 PIECES: st.SearchStrategy[ProviderEvent] = st.one_of(
-    st.builds(TextPiece, st.text(max_size=9)),
-    st.builds(ThinkingPiece, st.text(max_size=9), st.just(""), st.just("")),
+    st.builds(TextPart, st.text(max_size=9)),
+    st.builds(ThinkingPart, st.text(max_size=9), st.just(""), st.just("")),
     st.builds(CallArguments, st.just("1"), st.text(max_size=9)),
 )
 

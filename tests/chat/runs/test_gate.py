@@ -7,11 +7,11 @@ import pytest
 
 from chat_app import loop
 from chat_app.clients.registry import get_client as client_of
+from chat_app.clients.sdk import SdkClient
 from chat_app.models import ModelProfile
 from chat_app.runs import answer as answers
 from chat_app.runs import registry as gate_module
 from chat_app.runs.registry import AnswerGate, run_registry
-from chat_app.values.model_call import LlmClient
 from tests.chat.chatting import Chat, log_of, scenario, text_of
 from traces_app.log import live_log
 
@@ -88,7 +88,7 @@ async def test_a_run_has_begun_and_asks_nobody_while_messages_come(
 ) -> None:
     model_calls: list[str] = []
 
-    def get_client(profile: ModelProfile, *, session: str) -> LlmClient:
+    def get_client(profile: ModelProfile, *, session: str) -> SdkClient:
         model_calls.append(session)
         return client_of(profile, session=session)
 

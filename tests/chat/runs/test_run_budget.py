@@ -17,8 +17,8 @@ from chat_app.values.events import Complete, Error
 from chat_app.values.model_call import (
     CallArguments,
     CallStarted,
-    TextPiece,
-    ThinkingPiece,
+    TextPart,
+    ThinkingPart,
 )
 from mockllm_site.kit.database_thread import in_database
 from tests.chat.chatting import (
@@ -101,7 +101,7 @@ async def assert_ended(
 async def test_text_beyond_the_limit_ends_the_run(
     chat: Chat, monkeypatch: pytest.MonkeyPatch, small: None
 ) -> None:
-    scripted(monkeypatch, TextPiece("a" * 15), TextPiece("b" * 15), "never said")
+    scripted(monkeypatch, TextPart("a" * 15), TextPart("b" * 15), "never said")
     handle = await chat.send()
     await assert_ended(handle, TEXT_SPENT, text="a" * 15 + "b" * 5)
 
@@ -109,7 +109,7 @@ async def test_text_beyond_the_limit_ends_the_run(
 async def test_thinking_beyond_the_limit_ends_the_run(
     chat: Chat, monkeypatch: pytest.MonkeyPatch, small: None
 ) -> None:
-    scripted(monkeypatch, *[ThinkingPiece("think")] * 5, "never said")
+    scripted(monkeypatch, *[ThinkingPart("think")] * 5, "never said")
     handle = await chat.send()
     await assert_ended(handle, TEXT_SPENT, text="", thinking="think" * 4)
 
@@ -133,7 +133,7 @@ async def test_the_arguments_of_calls_are_text_too(
     chat: Chat, monkeypatch: pytest.MonkeyPatch, small: None
 ) -> None:
     spaces = [CallArguments("1", " ")] * 12
-    scripted(monkeypatch, TextPiece("Wait."), CallStarted("1", "add"), *spaces)
+    scripted(monkeypatch, TextPart("Wait."), CallStarted("1", "add"), *spaces)
     handle = await chat.send()
     await assert_ended(handle, TEXT_SPENT, text="Wait.")
     assert (await trace_of(handle)).tool_calls == 0

@@ -96,3 +96,15 @@ async def test_cancelled_calls_get_their_remaining_events(read: int) -> None:
         ("cancelled", "s"),
     ]
     assert calls.rows["s"]["result"] is None
+
+
+async def test_a_result_is_told_clean() -> None:
+    class Dirty(Tools):
+        async def call(self, *_: Any, **__: Any) -> ToolOutcome:
+            return failed_outcome("\x1b[1m no\ud83d ␄\r\n\x00", "NOT_FOUND")
+
+    calls = ToolCalls(StreamPipeline(), ["demo"])
+    async with aclosing(calls.events([QUICK], Dirty())) as events:
+        results = [event async for event in events if isinstance(event, ToolResult)]
+    assert results == [ToolResult("q", "Error: [1m no \n", is_error=True, code="NOT_FOUND")]
+    assert calls.rows["q"]["result"] == "Error: [1m no \n"

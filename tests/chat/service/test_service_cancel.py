@@ -10,7 +10,7 @@ import pytest
 from chat_app.errors import ChatError
 from chat_app.service import StreamHandle, cancel
 from chat_app.values.events import Complete, Error, TextDelta
-from chat_app.values.model_call import TextPiece, Usage
+from chat_app.values.model_call import TextPart, Usage
 from mockllm_site.kit.database_thread import in_database
 from tests.chat.chatting import (
     Chat,
@@ -107,7 +107,7 @@ async def test_tokens_that_the_provider_reported_early_are_kept(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken = ChatError("NETWORK_ERROR", "Connection failed")
-    scripted(monkeypatch, Usage(325, 1), TextPiece("Hi there"), broken)
+    scripted(monkeypatch, Usage(325, 1), TextPart("Hi there"), broken)
     handle = await chat.send("Hello there")
     await events_of(handle)
     trace = await trace_of(handle)

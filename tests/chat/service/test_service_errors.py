@@ -13,7 +13,7 @@ from chat_app import loop
 from chat_app.errors import STATUSES, ChatError
 from chat_app.service import StreamHandle
 from chat_app.values.events import Error
-from chat_app.values.model_call import Finished, TextPiece
+from chat_app.values.model_call import Finished, TextPart
 from mockllm_site.kit.database_thread import in_database
 from tests.chat.chatting import (
     Chat,
@@ -214,14 +214,14 @@ async def test_of_a_stream_that_a_test_cuts_exactly_the_chunks_that_came_are_sto
 async def test_a_stream_that_ends_without_saying_so_is_no_answer(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scripted(monkeypatch, TextPiece("Half an"))
+    scripted(monkeypatch, TextPart("Half an"))
     await failed(chat, await chat.send("Hello"), UNREADABLE, "Half an")
 
 
 async def test_a_mistake_of_ours_is_an_internal_error(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scripted(monkeypatch, TextPiece("Half an"), ZeroDivisionError("oh"))
+    scripted(monkeypatch, TextPart("Half an"), ZeroDivisionError("oh"))
     handle = await chat.send("Hello")
     await failed(chat, handle, ("INTERNAL_ERROR", "Internal error"), "Half an")
 
@@ -239,7 +239,7 @@ async def test_provider_messages_are_cleaned_and_cut(
 async def test_a_reason_of_any_length_is_stored(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scripted(monkeypatch, TextPiece("Hi."), Finished("\0because " * 20))
+    scripted(monkeypatch, TextPart("Hi."), Finished("\0because " * 20))
     handle = await chat.send()
     await events_of(handle)
     row = await in_database((await trace_of(handle)).calls.get)

@@ -12,7 +12,7 @@ from chat_app.service import cancel
 from chat_app.values.events import Complete, Error
 from chat_app.values.model_call import (
     Finished,
-    TextPiece,
+    TextPart,
     UserTurn,
 )
 from mockllm_site.kit.database_thread import in_database
@@ -128,7 +128,7 @@ async def test_a_run_that_is_cancelled_while_it_summarises_says_nothing(chat: Ch
 async def test_a_summary_is_kept_by_answers_that_complete(
     chat: Chat, monkeypatch: pytest.MonkeyPatch, end: Any
 ) -> None:
-    record_requests(monkeypatch, TextPiece("Fine."), end)
+    record_requests(monkeypatch, TextPart("Fine."), end)
     await chat.script(scenario({"text": "They spoke of this."}))
     conversation = await talked(chat, 12)
     profile = await chat.profile(**SMALL)

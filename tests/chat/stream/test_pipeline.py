@@ -10,15 +10,13 @@ from chat_app.values.events import (
     ToolCall,
     ToolCallDelta,
     ToolCallStart,
-    ToolResult,
 )
 from chat_app.values.model_call import (
     CallArguments,
     CallStarted,
     ProviderEvent,
     TextPart,
-    TextPiece,
-    ThinkingPiece,
+    ThinkingPart,
 )
 from tests.chat.pipelines import END, fed, run_events, split
 
@@ -33,15 +31,15 @@ def test_ch_t1_text_deltas_have_no_markers(pieces: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     "events",
     [
-        (ThinkingPiece("hmm␄"), "Hello"),
-        (ThinkingPiece("h␄m"), ThinkingPiece("␄m"), "Hello"),
+        (ThinkingPart("hmm␄"), "Hello"),
+        (ThinkingPart("h␄m"), ThinkingPart("␄m"), "Hello"),
         ("<think>h␄mm</think>Hello",),
         ("<think>hmm␄", "</th", "ink>", "Hello"),
         ("<think>hmm</thi␄nk>Hello",),
         ("<think>hmm</thi", "␄", "nk>Hello"),
     ],
 )
-def test_ch_t2_thinking_deltas_have_no_markers(events: tuple[TextPiece | str, ...]) -> None:
+def test_ch_t2_thinking_deltas_have_no_markers(events: tuple[TextPart | str, ...]) -> None:
     assert split(*events) == ("Hello", "hmm")
 
 
@@ -54,7 +52,7 @@ def test_ch_t3_complete_has_the_clean_text() -> None:
 
 def test_ch_t4_complete_has_the_clean_thinking() -> None:
     pipeline = StreamPipeline()
-    fed(pipeline, ThinkingPiece("\n h␄m\x00m "), "Hello", END)
+    fed(pipeline, ThinkingPart("\n h␄m\x00m "), "Hello", END)
     assert pipeline.complete().thinking == "hmm"
 
 
@@ -68,7 +66,7 @@ def test_ch_t5_a_cancelled_answer_is_complete_with_what_was_shown() -> None:
     pipeline = StreamPipeline()
     deltas = fed(
         pipeline,
-        ThinkingPiece("because"),
+        ThinkingPart("because"),
         "Hello wor \n<thi",
         CallStarted("a", "f"),
         CallArguments("a", '{"x'),
@@ -102,35 +100,35 @@ def test_one_piece_may_be_told_in_several_kinds() -> None:
 def test_of_control_characters_only_newline_and_tab_are_let_through(control: str) -> None:
     expected = f"a{control}b" if control in "\n\t" else "ab"
     assert split(f"a{control}b") == (expected, "")
-    assert split(ThinkingPiece(f"a{control}b")) == ("", expected)
+    assert split(ThinkingPart(f"a{control}b")) == ("", expected)
 
 
 def test_lone_surrogates_are_dropped() -> None:
-    assert split("a\ud83db", "\ude00c\ud83d", ThinkingPiece("x\ude00y\ud83d")) == ("abc", "xy")
+    assert split("a\ud83db", "\ude00c\ud83d", ThinkingPart("x\ude00y\ud83d")) == ("abc", "xy")
 
 
 @pytest.mark.parametrize("end", [{"signature": "sig"}, {"redacted": "c2VjcmV0"}])
 def test_half_a_pair_of_surrogates_before_the_end_of_a_thinking_part_is_dropped(
     end: dict[str, str],
 ) -> None:
-    assert split(ThinkingPiece("\ud83d", **end), ThinkingPiece("\ude00")) == ("", "")
+    assert split(ThinkingPart("\ud83d", **end), ThinkingPart("\ude00")) == ("", "")
 
 
 def test_a_pair_of_surrogates_becomes_its_character_wherever_it_is_cut() -> None:
     assert run_events("a\ud83d", "\ude00b") == [TextDelta("a"), TextDelta("😀b")]
-    assert split(ThinkingPiece("\ud83d"), ThinkingPiece("\ude00")) == ("", "😀")
+    assert split(ThinkingPart("\ud83d"), ThinkingPart("\ude00")) == ("", "😀")
 
 
-@pytest.mark.parametrize("between", [ThinkingPiece("x"), CallStarted("a", "f")])
+@pytest.mark.parametrize("between", [ThinkingPart("x"), CallStarted("a", "f")])
 def test_half_a_character_does_not_wait_for_what_comes_after_something_else(
     between: ProviderEvent,
 ) -> None:
     assert split("\ud83d", between, "\ude00")[0] == ""
 
 
-@pytest.mark.parametrize("between", [TextPiece("x"), CallStarted("a", "f")])
+@pytest.mark.parametrize("between", [TextPart("x"), CallStarted("a", "f")])
 def test_half_a_character_of_thinking_is_dropped(between: ProviderEvent) -> None:
-    assert split(ThinkingPiece("\ud83d"), between, ThinkingPiece("\ude00"))[1] == ""
+    assert split(ThinkingPart("\ud83d"), between, ThinkingPart("\ude00"))[1] == ""
 
 
 @pytest.mark.parametrize("character", ["\U00010000", "\U0010ffff"])
@@ -165,7 +163,7 @@ def test_rounds_are_paragraphs() -> None:
 
 def test_thoughts_of_rounds_are_paragraphs() -> None:
     pipeline = StreamPipeline()
-    fed(pipeline, ThinkingPiece("Where?"), CallStarted("a", "f"), END)
+    fed(pipeline, ThinkingPart("Where?"), CallStarted("a", "f"), END)
     pipeline.end_round()
     assert fed(pipeline, "<think> Here.</think>", END) == [ThinkingDelta("\n\nHere.")]
     assert pipeline.complete().thinking == "Where?\n\nHere."
@@ -178,7 +176,7 @@ def test_text_after_a_tool_call_starts_a_new_paragraph() -> None:
     )
 
 
-@pytest.mark.parametrize("silent", [(), (" \n",), (ThinkingPiece("hm"),)])
+@pytest.mark.parametrize("silent", [(), (" \n",), (ThinkingPart("hm"),)])
 def test_a_round_without_a_text_leaves_no_blank_line(silent: tuple[ProviderEvent | str]) -> None:
     pipeline = StreamPipeline()
     for events in (silent, ("One.",), silent, silent, (" ", "Two."), silent):
@@ -196,7 +194,7 @@ def test_the_next_prompt_has_the_rounds_without_blank_lines() -> None:
 
 
 def test_thinking_has_edges_of_its_own() -> None:
-    assert run_events(ThinkingPiece(" a "), " b ", ThinkingPiece(" c "), " d ") == [
+    assert run_events(ThinkingPart(" a "), " b ", ThinkingPart(" c "), " d ") == [
         ThinkingDelta("a"),
         TextDelta("b"),
         ThinkingDelta("  c"),
@@ -228,16 +226,9 @@ def test_half_a_tag_is_told_before_the_call_that_follows_it() -> None:
     ]
 
 
-def test_a_result_is_told_clean() -> None:
-    pipeline = StreamPipeline()
-    assert pipeline.tool_result(
-        ToolResult("a", "Error: \x1b[1m no\ud83d ␄\r\n\x00", is_error=True, code="NOT_FOUND")
-    ) == ToolResult("a", "Error: [1m no \n", is_error=True, code="NOT_FOUND")
-
-
 def test_all_events_after_end_of_text_are_dropped() -> None:
     pipeline = StreamPipeline()
-    assert fed(pipeline, "bye ␄", "x", ThinkingPiece("y"), CallStarted("a", "f"), END) == [
+    assert fed(pipeline, "bye ␄", "x", ThinkingPart("y"), CallStarted("a", "f"), END) == [
         TextDelta("bye")
     ]
     assert pipeline.ended
@@ -251,7 +242,7 @@ def test_half_a_tag_before_the_end_of_text_is_text() -> None:
 
 def test_a_marker_in_thinking_does_not_end_the_answer() -> None:
     pipeline = StreamPipeline()
-    fed(pipeline, ThinkingPiece("a␄"), "<think>b␄")
+    fed(pipeline, ThinkingPart("a␄"), "<think>b␄")
     assert not pipeline.ended
 
 
@@ -270,7 +261,7 @@ def test_a_hundred_thousand_pieces_make_one_answer() -> None:
     told = 0
     for _ in range(20_000):
         for piece in ("wo", "rd <", "think", ">t", "</think> "):
-            told += len(feed(TextPiece(piece)))
+            told += len(feed(TextPart(piece)))
     assert told == 60_000
     feed(END)
     complete = pipeline.complete()

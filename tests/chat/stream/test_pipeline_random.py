@@ -14,8 +14,8 @@ from chat_app.values.model_call import (
     CallStarted,
     Finished,
     ProviderEvent,
-    TextPiece,
-    ThinkingPiece,
+    TextPart,
+    ThinkingPart,
 )
 from tests.chat.whole_answers import joined, whole
 from tests.support.hypothesis_profiles import often
@@ -52,16 +52,16 @@ def written(draw: random.Random) -> Rounds:
 def something(draw: random.Random) -> list[ProviderEvent]:
     match draw.randrange(8):
         case 0:
-            return [ThinkingPiece(text(draw), signature=draw.choice(["", "sig\x00␄ "]))]
+            return [ThinkingPart(text(draw), signature=draw.choice(["", "sig\x00␄ "]))]
         case 1:
-            return [ThinkingPiece(redacted="c2VjcmV0")]
+            return [ThinkingPart(redacted="c2VjcmV0")]
         case 2 | 3:
             call_id = draw.choice(["a", "b", "c", "a-2"])
             arguments = draw.choice(["", " ", '{"x": "␄\\n"}', '{"x": "\ud83d\ude00\x00é"}\n'])
             return [CallStarted(call_id, "f"), CallArguments(call_id, arguments)]
         case 4:
             return [CallArguments(draw.choice("abc"), "{}")]
-    return [TextPiece(text(draw))]
+    return [TextPart(text(draw))]
 
 
 def merged(events: list[ProviderEvent]) -> list[ProviderEvent]:
@@ -69,12 +69,12 @@ def merged(events: list[ProviderEvent]) -> list[ProviderEvent]:
     found: list[ProviderEvent] = []
     for event in events:
         match event, found[-1] if found else None:
-            case TextPiece("") | ThinkingPiece("", "", ""), _:
+            case TextPart("") | ThinkingPart("", "", ""), _:
                 pass
-            case TextPiece(new), TextPiece(old):
-                found[-1] = TextPiece(old + new)
-            case ThinkingPiece(new, signature, ""), ThinkingPiece(old, "", ""):
-                found[-1] = ThinkingPiece(old + new, signature)
+            case TextPart(new), TextPart(old):
+                found[-1] = TextPart(old + new)
+            case ThinkingPart(new, signature, ""), ThinkingPart(old, "", ""):
+                found[-1] = ThinkingPart(old + new, signature)
             case CallArguments(call_id, new), CallArguments(other, old) if call_id == other:
                 found[-1] = CallArguments(call_id, old + new)
             case _:
@@ -93,11 +93,11 @@ def chunked(draw: random.Random, events: list[ProviderEvent]) -> list[ProviderEv
     found: list[ProviderEvent] = []
     for event in events:
         match event:
-            case TextPiece(string):
-                found += map(TextPiece, cut(draw, string))
-            case ThinkingPiece(string, signature, ""):
+            case TextPart(string):
+                found += map(TextPart, cut(draw, string))
+            case ThinkingPart(string, signature, ""):
                 *pieces, last = cut(draw, string)
-                found += [*map(ThinkingPiece, pieces), ThinkingPiece(last, signature)]
+                found += [*map(ThinkingPart, pieces), ThinkingPart(last, signature)]
             case CallArguments(call_id, string):
                 found += [CallArguments(call_id, piece) for piece in cut(draw, string)]
             case _:
@@ -144,5 +144,5 @@ def test_any_chunking_comes_to_the_whole_text(draw: random.Random) -> None:
 @given(st.text(max_size=40), st.data())
 def test_any_text_cut_anywhere_comes_to_itself(string: str, data: st.DataObject) -> None:
     border = data.draw(st.integers(0, len(string)))
-    rounds: Rounds = [[TextPiece(string), Finished("stop")]]
-    check(rounds, [[TextPiece(string[:border]), TextPiece(string[border:]), Finished("stop")]])
+    rounds: Rounds = [[TextPart(string), Finished("stop")]]
+    check(rounds, [[TextPart(string[:border]), TextPart(string[border:]), Finished("stop")]])

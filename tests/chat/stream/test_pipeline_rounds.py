@@ -13,7 +13,6 @@ from chat_app.values.model_call import (
     ProviderEvent,
     TextPart,
     ThinkingPart,
-    ThinkingPiece,
 )
 from tests.chat.pipelines import END, fed
 
@@ -26,11 +25,11 @@ def parts(*events: ProviderEvent | str) -> tuple[AssistantPart, ...]:
 
 def test_parts_keep_their_order() -> None:
     assert parts(
-        ThinkingPiece("a"),
+        ThinkingPart("a"),
         "b",
         CallStarted("1", "f"),
         "c",
-        ThinkingPiece("d"),
+        ThinkingPart("d"),
         CallStarted("2", "g"),
     ) == (
         ThinkingPart("a"),
@@ -44,13 +43,13 @@ def test_parts_keep_their_order() -> None:
 
 def test_signed_thinking_is_kept_to_the_letter() -> None:
     raw = " h␄m\x00\r\n\ud83d"
-    assert parts(ThinkingPiece(raw), ThinkingPiece("\ude00 "), ThinkingPiece(signature="s=")) == (
+    assert parts(ThinkingPart(raw), ThinkingPart("\ude00 "), ThinkingPart(signature="s=")) == (
         ThinkingPart(" h␄m\x00\r\n😀 ", signature="s="),
     )
 
 
 def test_unsigned_thinking_is_kept_clean() -> None:
-    assert parts(ThinkingPiece(" h␄m\x00m "), "<think> x␄y\n</think>") == (
+    assert parts(ThinkingPart(" h␄m\x00m "), "<think> x␄y\n</think>") == (
         ThinkingPart("hmm"),
         ThinkingPart("xy"),
     )
@@ -58,12 +57,12 @@ def test_unsigned_thinking_is_kept_clean() -> None:
 
 def test_a_signature_closes_its_block() -> None:
     assert parts(
-        ThinkingPiece("a"), ThinkingPiece("b", signature="1"), ThinkingPiece("c", signature="2")
+        ThinkingPart("a"), ThinkingPart("b", signature="1"), ThinkingPart("c", signature="2")
     ) == (ThinkingPart("ab", "1"), ThinkingPart("c", "2"))
 
 
 def test_a_signature_may_come_without_a_text() -> None:
-    assert parts(ThinkingPiece(signature="s"), CallStarted("a", "f")) == (
+    assert parts(ThinkingPart(signature="s"), CallStarted("a", "f")) == (
         ThinkingPart(signature="s"),
         ToolCall("a", "f", "{}"),
     )
@@ -71,8 +70,8 @@ def test_a_signature_may_come_without_a_text() -> None:
 
 def test_redacted_thinking_is_a_block_of_its_own_and_is_never_told() -> None:
     pipeline = StreamPipeline()
-    events = (ThinkingPiece("a"), ThinkingPiece(redacted="x"), ThinkingPiece(redacted="y"))
-    fed(pipeline, *events, ThinkingPiece("b"), END)
+    events = (ThinkingPart("a"), ThinkingPart(redacted="x"), ThinkingPart(redacted="y"))
+    fed(pipeline, *events, ThinkingPart("b"), END)
     assert pipeline.end_round().parts == (
         ThinkingPart("a"),
         ThinkingPart(redacted="x"),
@@ -83,7 +82,7 @@ def test_redacted_thinking_is_a_block_of_its_own_and_is_never_told() -> None:
 
 
 def test_empty_thinking_is_no_part() -> None:
-    assert parts("<think>\n\n</think>\n\nHello", ThinkingPiece(" "), " you") == (
+    assert parts("<think>\n\n</think>\n\nHello", ThinkingPart(" "), " you") == (
         TextPart("Hello you"),
     )
 
@@ -97,7 +96,7 @@ def test_a_round_has_edges_of_its_own() -> None:
 
 
 def test_white_space_between_two_parts_of_text_is_kept() -> None:
-    assert parts("Hello ", ThinkingPiece("a"), " ", ThinkingPiece("b"), " you ") == (
+    assert parts("Hello ", ThinkingPart("a"), " ", ThinkingPart("b"), " you ") == (
         TextPart("Hello"),
         ThinkingPart("ab"),
         TextPart("   you"),

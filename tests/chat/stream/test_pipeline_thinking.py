@@ -4,7 +4,7 @@ import pytest
 
 from chat_app.stream import StreamPipeline
 from chat_app.values.events import TextDelta, ThinkingDelta
-from chat_app.values.model_call import ThinkingPiece
+from chat_app.values.model_call import ThinkingPart
 from tests.chat.pipelines import END, fed, split
 
 TAGGED = "<think>\nhmm\n</think>\n\nHello"
@@ -87,7 +87,7 @@ def test_thinking_is_closed_by_a_tag_in_code_as_well() -> None:
 
 
 def test_code_goes_on_behind_what_is_no_text() -> None:
-    assert split("```", ThinkingPiece("x"), "\n<think>a") == ("```\n<think>a", "x")
+    assert split("```", ThinkingPart("x"), "\n<think>a") == ("```\n<think>a", "x")
 
 
 def test_code_ends_with_its_round() -> None:

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from chat_app.tools import Toolbox, ToolOutcome
+from chat_app.tools import ToolOutcome
 from chat_app.tools.servers import HttpServer
+from chat_app.tools.toolbox import McpToolbox
 from tests.chat.tools.tool_servers import forked, http_server, in_process, refused, toolbox_of
 from tests.support.fake_clock import move_clock
 
@@ -19,7 +20,7 @@ SERVERS = ["demo"]
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module", params=["in process", "stdio", "http"])
-async def tools(request: pytest.FixtureRequest) -> AsyncIterator[Toolbox]:
+async def tools(request: pytest.FixtureRequest) -> AsyncIterator[McpToolbox]:
     async with AsyncExitStack() as stack:
         match request.param:
             case "in process":
@@ -32,23 +33,23 @@ async def tools(request: pytest.FixtureRequest) -> AsyncIterator[Toolbox]:
         yield await stack.enter_async_context(opened)
 
 
-async def test_a_call_gives_the_text_of_its_result(tools: Toolbox) -> None:
+async def test_a_call_gives_the_text_of_its_result(tools: McpToolbox) -> None:
     outcome = await tools.call(SERVERS, "add", arguments='{"a": 20, "b": 22}')
     assert outcome == ToolOutcome("42")
 
 
-async def test_a_tools_own_error_is_a_result_with_its_message(tools: Toolbox) -> None:
+async def test_a_tools_own_error_is_a_result_with_its_message(tools: McpToolbox) -> None:
     outcome = await tools.call(SERVERS, "fail", arguments={"message": "no such city"})
     assert outcome == ToolOutcome("Error: Error executing tool fail: no such city", "error")
 
 
-async def test_any_other_exception_of_a_tool_is_a_result_without_details(tools: Toolbox) -> None:
+async def test_any_other_exception_of_a_tool_is_a_result_without_details(tools: McpToolbox) -> None:
     outcome = await tools.call(SERVERS, "explode", arguments="{}")
     assert outcome == ToolOutcome("Error: Error executing tool explode", "error")
 
 
 async def test_a_call_that_takes_too_long_times_out_and_is_cancelled_at_the_server(
-    tools: Toolbox, settings: Any
+    tools: McpToolbox, settings: Any
 ) -> None:
     assert (await tools.call(SERVERS, "echo", arguments={"text": "open"})).status == "success"
     settings.MCP_CALL_SECONDS = 40
@@ -61,7 +62,7 @@ async def test_a_call_that_takes_too_long_times_out_and_is_cancelled_at_the_serv
     assert (await tools.call(SERVERS, "until", arguments={"what": "cancelled"})).text == "cancelled"
 
 
-async def test_a_cancelled_call_is_cancelled_at_the_server(tools: Toolbox) -> None:
+async def test_a_cancelled_call_is_cancelled_at_the_server(tools: McpToolbox) -> None:
     call = asyncio.create_task(tools.call(SERVERS, "hang", arguments="{}"))
     assert (await tools.call(SERVERS, "until", arguments={"what": "started"})).text == "started"
     call.cancel()
@@ -70,7 +71,7 @@ async def test_a_cancelled_call_is_cancelled_at_the_server(tools: Toolbox) -> No
     assert (await tools.call(SERVERS, "until", arguments={"what": "cancelled"})).text == "cancelled"
 
 
-async def test_ch_t6_after_each_error_the_next_call_is_answered(tools: Toolbox) -> None:
+async def test_ch_t6_after_each_error_the_next_call_is_answered(tools: McpToolbox) -> None:
     for name, arguments in [("fail", "{}"), ("explode", "{}"), ("add", "[1]"), ("nothing", "{}")]:
         outcome = await tools.call(SERVERS, name, arguments=arguments)
         assert outcome.status == "error"
@@ -78,14 +79,14 @@ async def test_ch_t6_after_each_error_the_next_call_is_answered(tools: Toolbox) 
         assert (await tools.call(SERVERS, "echo", arguments={"text": name})).text == name
 
 
-async def test_twenty_calls_at_once_each_get_their_own_result(tools: Toolbox) -> None:
+async def test_twenty_calls_at_once_each_get_their_own_result(tools: McpToolbox) -> None:
     outcomes = await asyncio.gather(
         *(tools.call(SERVERS, "add", arguments={"a": n, "b": 100}) for n in range(20))
     )
     assert [outcome.text for outcome in outcomes] == [str(n + 100) for n in range(20)]
 
 
-async def test_a_call_waits_for_no_other(tools: Toolbox) -> None:
+async def test_a_call_waits_for_no_other(tools: McpToolbox) -> None:
     hanging = [asyncio.create_task(tools.call(SERVERS, "hang", arguments="{}")) for _ in range(20)]
     assert (await tools.call(SERVERS, "until", arguments={"what": "started"})).text == "started"
     assert (await tools.call(SERVERS, "add", arguments={"a": 1, "b": 1})).text == "2"
@@ -96,25 +97,27 @@ async def test_a_call_waits_for_no_other(tools: Toolbox) -> None:
     assert (await tools.call(SERVERS, "until", arguments={"what": "cancelled"})).text == "cancelled"
 
 
-async def test_a_result_of_some_megabytes_comes_whole(tools: Toolbox) -> None:
+async def test_a_result_of_some_megabytes_comes_whole(tools: McpToolbox) -> None:
     outcome = await tools.call(SERVERS, "long", arguments={"length": 3_000_000})
     assert outcome.status == "success"
     assert outcome.text == "0123456789" * 300_000
 
 
-async def test_arguments_that_the_tool_refuses_are_a_result_that_names_them(tools: Toolbox) -> None:
+async def test_arguments_that_the_tool_refuses_are_a_result_that_names_them(
+    tools: McpToolbox,
+) -> None:
     outcome = await tools.call(SERVERS, "add", arguments={"a": "x", "b": 1})
     assert outcome.status == "error"
     assert "Input should be a valid integer" in outcome.text
 
 
-async def test_arguments_that_are_no_object_reach_no_server(tools: Toolbox) -> None:
+async def test_arguments_that_are_no_object_reach_no_server(tools: McpToolbox) -> None:
     for arguments in ["[]", "1", '"text"', "null", "{", '{"a": NaN}', '{"a": "\\ud800"}']:
         outcome = await tools.call(SERVERS, "add", arguments=arguments)
         assert (outcome.status, outcome.code) == ("error", "VALIDATION_ERROR"), arguments
 
 
-async def test_the_strangest_arguments_of_json_arrive(tools: Toolbox) -> None:
+async def test_the_strangest_arguments_of_json_arrive(tools: McpToolbox) -> None:
     text = 'a\n"b"\u2028\0 😀 ␄'
     assert (await tools.call(SERVERS, "echo", arguments={"text": text})).text == text
     large = 10**60
@@ -122,7 +125,7 @@ async def test_the_strangest_arguments_of_json_arrive(tools: Toolbox) -> None:
     assert outcome.text == str(large + 1)
 
 
-async def test_non_text_blocks_become_one_line_each(tools: Toolbox) -> None:
+async def test_non_text_blocks_become_one_line_each(tools: McpToolbox) -> None:
     outcome = await tools.call(SERVERS, "pieces", arguments="")
     assert outcome.text.split("\n") == [
         "first",
@@ -134,24 +137,24 @@ async def test_non_text_blocks_become_one_line_each(tools: Toolbox) -> None:
     ]
 
 
-async def test_structured_content_stands_in_for_text_that_is_not_there(tools: Toolbox) -> None:
+async def test_structured_content_stands_in_for_text_that_is_not_there(tools: McpToolbox) -> None:
     outcome = await tools.call(SERVERS, "structured", arguments="{}")
     assert outcome == ToolOutcome('{"city":"Zürich","degrees":[1,2]}')
 
 
-async def test_an_unknown_tool_is_not_found(tools: Toolbox) -> None:
+async def test_an_unknown_tool_is_not_found(tools: McpToolbox) -> None:
     outcome = await tools.call(SERVERS, "nothing", arguments="{}")
     assert outcome == ToolOutcome("Error: there is no tool nothing", "error", "NOT_FOUND")
 
 
-async def test_tools_are_described_in_the_servers_order(tools: Toolbox) -> None:
+async def test_tools_are_described_in_the_servers_order(tools: McpToolbox) -> None:
     found = await tools.available(SERVERS)
     assert [tool.name for tool in found[:6]] == ["add", "echo", "slow", "fail", "long", "crash"]
     assert found[0].description == "Adds two whole numbers."
     assert found[0].input_schema["required"] == ["a", "b"]
 
 
-async def test_a_tool_that_a_server_adds_is_there_at_once(tools: Toolbox) -> None:
+async def test_a_tool_that_a_server_adds_is_there_at_once(tools: McpToolbox) -> None:
     before = {tool.name for tool in await tools.available(SERVERS)}
     await tools.call(SERVERS, "grow", arguments={"name": "grown"})
     assert "grown" not in before

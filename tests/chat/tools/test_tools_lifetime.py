@@ -13,7 +13,7 @@ import mcp.client.stdio
 import pytest
 from mcp import Client
 
-from chat_app.tools import Toolbox, ToolOutcome
+from chat_app.tools import ToolOutcome
 from chat_app.tools import mcp as connection
 from chat_app.tools.servers import CommandServer, HttpServer, Server
 from chat_app.tools.toolbox import McpToolbox
@@ -66,11 +66,11 @@ async def nothing_left() -> AsyncIterator[None]:
     await eventually(lambda: open_files() <= files)
 
 
-async def added(tools: Toolbox) -> ToolOutcome:
+async def added(tools: McpToolbox) -> ToolOutcome:
     return await tools.call(SERVERS, "add", arguments={"a": 1, "b": 2})
 
 
-async def hanging(tools: Toolbox) -> "asyncio.Task[ToolOutcome]":
+async def hanging(tools: McpToolbox) -> "asyncio.Task[ToolOutcome]":
     """A call that is on at the server, and will be."""
     call = asyncio.create_task(tools.call(SERVERS, "hang", arguments="{}"))
     assert (await tools.call(SERVERS, "until", arguments={"what": "started"})).text == "started"

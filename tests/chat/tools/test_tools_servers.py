@@ -11,7 +11,6 @@ from chat_app.tools.servers import (
     CommandServer,
     HttpServer,
     ServersError,
-    check_servers_file,
     named_servers,
     read_servers,
 )
@@ -133,7 +132,7 @@ def test_without_a_file_prod_has_no_server(settings: Any) -> None:
 
 def test_a_file_takes_the_place_of_the_bundled_server(settings: Any, file: Path) -> None:
     settings.MCP_SERVERS = written(file, {"mine": {"command": ["x"]}})
-    check_servers_file()
+    named_servers()
     assert named_servers() == {"mine": CommandServer(("x",))}
 
 
@@ -149,9 +148,9 @@ def test_test_mode_asks_no_other_machine(settings: Any, file: Path, host: str) -
     settings.MCP_SERVERS = written(file, {"a": {"url": f"http://{host}/mcp"}})
     settings.MOCKLLM_ENV = "test"
     with pytest.raises(ServersError, match=r"a\.url: in test mode, only servers of this machine"):
-        check_servers_file()
+        named_servers()
     settings.MOCKLLM_ENV = "dev"
-    check_servers_file()
+    named_servers()
 
 
 def test_serve_does_not_start_with_a_wrong_file_and_says_why_in_one_line(tmp_path: Path) -> None:
