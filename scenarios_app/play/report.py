@@ -89,9 +89,4 @@ def _call_json(call: ToolCallPart) -> Json:
 
 
 def _check_json(check: Check) -> Json:
-    return {
-        "what": check.name,
-        "expected": check.expected,
-        "got": check.actual,
-        "ok": check.ok,
-    }
+    return {"what": check.name, "expected": check.expected, "got": check.actual, "ok": check.ok}

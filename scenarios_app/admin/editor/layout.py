@@ -142,12 +142,7 @@ STEP = (
             _step("match_model", 6, how="match_model_mode", example="any model"),
             _step("match_system", 6, how="match_system_mode", example="any"),
             _step("match_tools", 6, example="get_weather, get_time"),
-            _step(
-                "match_tool_result",
-                6,
-                how="match_tool_result_mode",
-                example="any or none",
-            ),
+            _step("match_tool_result", 6, how="match_tool_result_mode", example="any or none"),
             _step("match_tool_result_name", 6, example="get_weather"),
             _step("match_path", 6, example="/v1/chat/completions"),
             _step("turn", 6, "Only for this answer number in the conversation. Empty: any."),

@@ -24,11 +24,7 @@ from scenarios_app.admin.play_user import user_page
 from scenarios_app.admin.scenarios import actions
 from scenarios_app.admin.scenarios.import_page import import_page
 from scenarios_app.admin.scenarios.list import ScenarioList
-from scenarios_app.admin.scenarios.trash_page import (
-    deleted_history_page,
-    restore_view,
-    trash_page,
-)
+from scenarios_app.admin.scenarios.trash_page import deleted_history_page, restore_view, trash_page
 from scenarios_app.admin.site import may_import
 from scenarios_app.admin.try_it import try_page
 from scenarios_app.catalog import catalog
