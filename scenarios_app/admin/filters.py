@@ -1,10 +1,9 @@
 """Filters of the lists: by problems, by drafts, and by recent values of the journal."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from django.contrib import admin
-from django.contrib.admin import ModelAdmin
 from django.contrib.admin.views.main import ChangeList
 from django.db.models import Max, Q, QuerySet
 from django.http import HttpRequest
@@ -12,9 +11,7 @@ from django.urls import reverse
 
 from scenarios_app.catalog import catalog
 from scenarios_app.catalog.lint import stored_suspicions
-from scenarios_app.engine.matching.lint import Suspicion
 from scenarios_app.models import UNMATCHED_ROWS, Draft
-from scenarios_app.store import RowProblem
 
 _MAX_CHOICES = 20
 
@@ -23,21 +20,18 @@ class ProblemFilter(admin.SimpleListFilter):
     title = "problems"
     parameter_name = "problems"
 
-    def lookups(
-        self, request: HttpRequest, model_admin: "ModelAdmin[Any]"
-    ) -> list[tuple[str, str]]:
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         return [("yes", "not served: errors"), ("warnings", "with warnings")]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        findings: Iterable[RowProblem | Suspicion]
         match self.value():
             case "yes":
-                findings = catalog.problems
+                names = {problem.scenario for problem in catalog.problems}
             case "warnings":
-                findings = stored_suspicions()
+                names = {suspicion.scenario for suspicion in stored_suspicions()}
             case _:
                 return queryset
-        return queryset.filter(name__in={finding.scenario for finding in findings})
+        return queryset.filter(name__in=names)
 
 
 class DraftFilter(admin.SimpleListFilter):
@@ -46,15 +40,10 @@ class DraftFilter(admin.SimpleListFilter):
     title = "draft"
     parameter_name = "draft"
 
-    def lookups(
-        self, request: HttpRequest, model_admin: "ModelAdmin[Any]"
-    ) -> list[tuple[str, str]]:
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         self._of_drafts = model_admin.model is Draft
-        return [
-            ("no", "published, no draft"),
-            ("yes", "published, has a draft"),
-            ("only", "draft only"),
-        ]
+        published = [("no", "published, no draft"), ("yes", "published, has a draft")]
+        return [*published, ("only", "draft only")]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         match self.value():
@@ -92,9 +81,7 @@ class MatchFilter(admin.SimpleListFilter):
         "none": ("no scenario matched: error", UNMATCHED_ROWS & Q(fallback=False)),
     }
 
-    def lookups(
-        self, request: HttpRequest, model_admin: "ModelAdmin[Any]"
-    ) -> list[tuple[str, str]]:
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         return [(kind, label) for kind, (label, _) in self._kinds.items()]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
@@ -105,9 +92,7 @@ class MatchFilter(admin.SimpleListFilter):
 class LatestFilter(admin.SimpleListFilter):
     """Filters by the most recent values of a column; the selected one is always a choice."""
 
-    def lookups(
-        self, request: HttpRequest, model_admin: "ModelAdmin[Any]"
-    ) -> list[tuple[str, str]]:
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         column = self.parameter_name
         rows = model_admin.model._default_manager.order_by().exclude(**{str(column): ""})
         latest = rows.values_list(column).annotate(last=Max("pk")).order_by("-last")[:_MAX_CHOICES]
@@ -117,11 +102,8 @@ class LatestFilter(admin.SimpleListFilter):
         return [(value, value) for value in values]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        return (
-            queryset.filter(**{str(self.parameter_name): self.value()})
-            if self.value()
-            else queryset
-        )
+        value = self.value()
+        return queryset.filter(**{str(self.parameter_name): value}) if value else queryset
 
 
 class SessionFilter(LatestFilter):

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
 from threading import Lock
 
 from django.apps import AppConfig
@@ -29,14 +28,6 @@ log = logging.getLogger(__name__)
 MAX_SESSION_INDEXES = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class _InTest:
-    """The snapshot of a test case's connection at one position of its transaction."""
-
-    position: Position
-    snapshot: Snapshot
-
-
 class Catalog:
     """One per process. A request reads one attribute; the commit of a change swaps it.
 
@@ -49,7 +40,8 @@ class Catalog:
         self._lock = Lock()
         self._current: Snapshot | None = None
         self._committed: Snapshot | None = None
-        self._in_test: _InTest | None = None
+        # Of a test case's connection at one position of its transaction.
+        self._in_test: tuple[Position, Snapshot] | None = None
         # Of which as much is taken over as has not changed.
         self._last: Snapshot | None = None
         self._sessions = BoundedDict[int, tuple[Snapshot, Index]](MAX_SESSION_INDEXES)
@@ -138,9 +130,9 @@ class Catalog:
 
     def changed(self, using: str = DEFAULT_DB_ALIAS) -> None:
         """Rows have changed on this thread's connection: reload when they are committed."""
-        connection = connections[using]
         if using != DEFAULT_DB_ALIAS:
             return
+        connection = connections[using]
         if scope_of(connection):
             self._current = self._in_test = None
         elif all(self.reload not in waiting for waiting in connection.run_on_commit):
@@ -178,12 +170,11 @@ class Catalog:
         return take_snapshot(self._last)
 
     def _look_in_test(self, connection: BaseDatabaseWrapper) -> Snapshot:
-        seen = self._in_test
-        here = position(connection)
-        if seen is None or seen.position != here:
+        seen, here = self._in_test, position(connection)
+        if seen is None or seen[0] != here:
             self._last = through(connection, self._take)
-            seen = self._in_test = _InTest(here, self._last)
-        return seen.snapshot
+            seen = self._in_test = here, self._last
+        return seen[1]
 
 
 def _compiled(document: Json) -> Compiled:

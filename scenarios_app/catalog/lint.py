@@ -1,9 +1,8 @@
 """Lint of scenario documents, and what the journal knows of the tools that requests offer."""
 
 import json
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any
 
 from django.db.models import Q
 
@@ -23,8 +22,9 @@ def suspicions_of(
     documents: Iterable[ScenarioDocument], *, offered: Collection[str] = ()
 ) -> list[Suspicion]:
     """Return the suspicions about scenarios that compile; disabled ones are skipped."""
-    scenarios = [compile_scenario(document) for document in documents if document.enabled]
-    return lint(scenarios, providers=set(providers()), offered=offered, apis=_apis())
+    return _lint(
+        [compile_scenario(document) for document in documents if document.enabled], offered
+    )
 
 
 def stored_suspicions() -> tuple[Suspicion, ...]:
@@ -35,8 +35,7 @@ def stored_suspicions() -> tuple[Suspicion, ...]:
 def suspicions_in_place(scenario: Scenario, *, of: str) -> list[Suspicion]:
     """Return the suspicions about a scenario as if it replaced the stored one of the given name."""
     others = (one for name, one in catalog.snapshot().index.by_name.items() if name != of)
-    known: dict[str, Any] = {"providers": set(providers()), "offered": offered_tools()}
-    suspicions = lint([*others, scenario], **known, apis=_apis())
+    suspicions = _lint([*others, scenario], offered_tools())
     return [one for one in suspicions if one.scenario == scenario.name]
 
 
@@ -48,34 +47,30 @@ def suspicions_once_loaded(documents: Iterable[ScenarioDocument]) -> list[Suspic
     stored = catalog.snapshot().index.by_name
     others = [scenario for name, scenario in stored.items() if name not in names]
     served = [scenario for enabled, scenario in compiled if enabled]
-    known: dict[str, Any] = {"providers": set(providers()), "offered": offered_tools()}
-    known["apis"] = _apis()
-    suspicions = lint([*others, *served], **known)
-    for enabled, scenario in compiled:
-        if not enabled:
-            suspicions += lint([scenario], **known)
+    disabled = [[scenario] for enabled, scenario in compiled if not enabled]
+    offered = offered_tools()
+    suspicions = (one for group in ([*others, *served], *disabled) for one in _lint(group, offered))
     return [one for one in suspicions if one.scenario in names]
 
 
 @lru_cache(maxsize=2)
 def _of_snapshot(snapshot: Snapshot, offered: frozenset[str]) -> tuple[Suspicion, ...]:
-    scenarios = tuple(snapshot.index.by_name.values())
-    return tuple(lint(scenarios, providers=set(providers()), offered=offered, apis=_apis()))
+    return tuple(_lint(tuple(snapshot.index.by_name.values()), offered))
 
 
-def _apis() -> tuple[Api, ...]:
-    """Return the APIs that the engine answers."""
-    return tuple(
+def _lint(scenarios: Sequence[Scenario], offered: Collection[str]) -> list[Suspicion]:
+    """Lint scenarios for the providers and the APIs that this server answers."""
+    apis = [
         Api(wire.provider, endpoint.canonical, endpoint.sends)
         for wire in wires()
         for endpoint in wire.endpoints
         if endpoint.generates
-    )
+    ]
+    return lint(scenarios, providers=set(providers()), offered=offered, apis=apis)
 
 
 def offered_tools() -> set[str]:
-    """The names of the tools that the newest requests of the journal offered, as far as their
-    bodies are kept whole."""
+    """Return the names of the tools in the newest requests that the journal keeps whole."""
     with_tools = Q(request_text__contains='"tools"') | Q(parts__isnull=False)
     rows = ServedRequest.objects.filter(with_tools, request_cut=False).only("request_text", "parts")
     return {name for row in rows.order_by("-pk")[:LATEST] for name in _names(row.request_body)}
@@ -91,10 +86,8 @@ def _names(body: str) -> Iterator[str]:
     if not isinstance(request, dict):
         return
     waiting: list[object] = [{"tools": request.get("tools")}]
-    items = request.get("input")
-    for item in items if isinstance(items, list) else ():
-        if isinstance(item, dict) and "tools" in item:
-            waiting.append(item)
+    if isinstance(items := request.get("input"), list):
+        waiting += [item for item in items if isinstance(item, dict) and "tools" in item]
     while waiting:
         tool = waiting.pop()
         if not isinstance(tool, dict):

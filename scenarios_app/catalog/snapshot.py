@@ -18,12 +18,14 @@ from scenarios_app.engine.matching.index import Index, build_index
 from scenarios_app.engine.scenario import Scenario as Compiled
 from scenarios_app.engine.scenario import Step as CompiledStep
 from scenarios_app.models import CatalogVersion, Scenario, Step
-from scenarios_app.store import RowProblem, document_of, problems_of
+from scenarios_app.store import RowProblem, batches, document_of, problems_of
 
 log = logging.getLogger(__name__)
 
 _ATTEMPTS = 5
-_PART = 500
+SECONDS = 0.25
+# A look at the database that takes longer is a problem too.
+LOOK_SECONDS = 5.0
 
 
 class KnownStep(NamedTuple):
@@ -107,39 +109,29 @@ def catalog_number() -> int | None:
 def _compile(rows_before: Rows) -> dict[int, CompiledRow]:
     enabled = Scenario.objects.filter(enabled=True).order_by("name")
     versions = dict(enabled.values_list("pk", "version"))
-    rows = {
-        pk: rows_before[pk] for pk, version in versions.items() if _is(rows_before.get(pk), version)
-    }
-    missing = [pk for pk in versions if pk not in rows]
-    for pk in missing:
-        if (before := rows_before.get(pk)) and (edited := _edited(pk, before)):
-            rows[pk] = edited
-    whole = [pk for pk in missing if pk not in rows]
-    for part in _parts(whole):
+    rows: dict[int, CompiledRow] = {}
+    for pk, version in versions.items():
+        before = rows_before.get(pk)
+        if before and (row := before if before.version == version else _edited(pk, before)):
+            rows[pk] = row
+    for part in batches([pk for pk in versions if pk not in rows]):
         for scenario in Scenario.objects.filter(pk__in=part).prefetch_related("steps"):
             rows[scenario.pk] = _compiled(scenario)
     return {pk: rows[pk] for pk in versions if pk in rows}
 
 
-def _is(row: CompiledRow | KnownStep | None, version: str) -> bool:
-    return row is not None and row.version == version
-
-
-def _parts(keys: list[int]) -> Iterator[list[int]]:
-    return (keys[start : start + _PART] for start in range(0, len(keys), _PART))
-
-
 def _edited(pk: int, before: CompiledRow) -> CompiledRow | None:
-    """A scenario of which a few steps have changed: they alone are read. None where the whole has
-    to be looked at, above all to say what is wrong with it."""
+    """Compile a scenario of which a few steps have changed, reading only these. None if the whole
+    has to be read, above all to say what is wrong with it."""
     scenario = Scenario.objects.filter(pk=pk).first()
     if scenario is None or before.scenario is None:
         return None
     there = list(scenario.steps.values_list("pk", "key", "version"))
-    new = [pk for pk, _, version in there if not _is(before.steps.get(pk), version)]
+    known = {(pk, step.version) for pk, step in before.steps.items()}
+    new = [pk for pk, _, version in there if (pk, version) not in known]
     if len(new) > len(there) / 2:
         return None
-    read = {row.pk: row for part in _parts(new) for row in Step.objects.filter(pk__in=part)}
+    read = {row.pk: row for part in batches(new) for row in Step.objects.filter(pk__in=part)}
     try:
         document = document_of(scenario, read.values())
         compiled = compile_scenario(document, step_keys=[row.key for row in read.values()])
@@ -147,11 +139,9 @@ def _edited(pk: int, before: CompiledRow) -> CompiledRow | None:
         return None
     if _bearing(compiled) != _bearing(before.scenario) or len(read) != len(new):
         return None
-    known_steps = {**before.steps, **_known_steps(read.values(), document, compiled)}
-    steps = {
-        pk: known_steps[pk].placed(number, key)
-        for number, (pk, key, _) in enumerate(there, start=1)
-    }
+    steps_by_row = {**before.steps, **_known_steps(read.values(), document, compiled)}
+    places = enumerate(there, start=1)
+    steps = {pk: steps_by_row[pk].placed(number, key) for number, (pk, key, _) in places}
     turns = [step.compiled.turn for step in steps.values()]
     if compiled.select != "match" and len(set(turns)) < len(turns):
         return None
@@ -167,10 +157,9 @@ def _bearing(scenario: Compiled) -> tuple[object, ...]:
 def _known_steps(
     rows: Iterable[Step], document: ScenarioDocument, compiled: Compiled
 ) -> dict[int, KnownStep]:
-    every = zip(rows, document.steps, compiled.steps, strict=True)
+    steps = zip(rows, document.steps, compiled.steps, strict=True)
     return {
-        row.pk: KnownStep(row.version, step, row_data.name is not None)
-        for row, row_data, step in every
+        row.pk: KnownStep(row.version, step, data.name is not None) for row, data, step in steps
     }
 
 
@@ -185,19 +174,11 @@ def _compiled(scenario: Scenario) -> CompiledRow:
         log.exception("catalog: %s cannot be compiled", scenario.name)
         problems = (RowProblem(scenario.name, None, "", f"cannot be compiled: {error}"),)
     else:
-        return CompiledRow(
-            scenario.version, compiled, steps=_known_steps(steps, document, compiled)
-        )
+        known = _known_steps(steps, document, compiled)
+        return CompiledRow(scenario.version, compiled, steps=known)
     for problem in problems:
         log.warning("catalog: left out: %s", problem)
     return CompiledRow(scenario.version, None, problems)
-
-
-log = logging.getLogger(__name__)
-
-SECONDS = 0.25
-# A look at the database that takes longer is a problem too.
-LOOK_SECONDS = 5.0
 
 
 class Poller:

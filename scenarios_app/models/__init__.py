@@ -12,13 +12,7 @@ from scenarios_app.models.changes import (
 )
 from scenarios_app.models.columns import ScenarioColumns, StepColumns
 from scenarios_app.models.drafts import AnyScenario, AnyStep, Draft, DraftStep
-from scenarios_app.models.fields import (
-    FinishReason,
-    Outcome,
-    Reasoning,
-    Select,
-    TextMode,
-)
+from scenarios_app.models.fields import FinishReason, Outcome, Reasoning, Select, TextMode
 from scenarios_app.models.journal import (
     UNMATCHED_ROWS,
     FaultResult,

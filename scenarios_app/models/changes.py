@@ -33,8 +33,8 @@ class CatalogVersion(models.Model):
 
     @staticmethod
     def write(using: str) -> None:
-        """Write the row, and leave it as it is: whether the database takes anything, and nothing
-        else changes. There and back, since SQLite writes nothing for a row that stays the same."""
+        """Check that the database can be written: increase the number and set it back, since SQLite
+        writes nothing for a row that stays the same."""
         rows = CatalogVersion.objects.using(using).filter(pk=1)
         with transaction.atomic(using=using):
             CatalogVersion.bump(using)
@@ -52,9 +52,8 @@ class CatalogVersion(models.Model):
 
 def announce(scenarios: Collection[int | None], using: str) -> None:
     """Give changed scenarios a new version and tell this process's catalog."""
-    rows: models.QuerySet[Any] = models.QuerySet(
-        apps.get_model("scenarios_app", "Scenario"), using=using
-    )
+    scenario = apps.get_model("scenarios_app", "Scenario")
+    rows: models.QuerySet[Any] = models.QuerySet(scenario, using=using)
     keys = [pk for pk in scenarios if pk is not None]
     for start in range(0, len(keys), 500):
         part = rows.filter(pk__in=keys[start : start + 500])
@@ -81,7 +80,11 @@ class CatalogQuerySet(DiscardQuerySet[Row]):
             CatalogVersion.bump(self.db)
             touched = dict(self.order_by().values_list("pk", self.scenario_column))
             rows = super().update(**kwargs)
-            self._announce(touched, moved="scenario" in kwargs or "scenario_id" in kwargs)
+            scenarios = set(touched.values())
+            if kwargs.keys() & {"scenario", "scenario_id"}:
+                after = self.model._default_manager.using(self.db).filter(pk__in=touched)
+                scenarios.update(after.order_by().values_list(self.scenario_column, flat=True))
+            announce(scenarios, self.db)
         return rows
 
     def bulk_create(self, objs: Iterable[Row], *args: Any, **kwargs: Any) -> list[Row]:
@@ -108,13 +111,6 @@ class CatalogQuerySet(DiscardQuerySet[Row]):
             touched = set(self.order_by().values_list(self.scenario_column, flat=True))
             super().discard()
             announce(touched, self.db)
-
-    def _announce(self, touched: dict[int, int], *, moved: bool) -> None:
-        scenarios = set(touched.values())
-        if moved:
-            after = self.model._default_manager.using(self.db).filter(pk__in=touched)
-            scenarios.update(after.order_by().values_list(self.scenario_column, flat=True))
-        announce(scenarios, self.db)
 
 
 class CatalogRow(models.Model):

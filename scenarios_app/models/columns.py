@@ -1,5 +1,4 @@
-"""The columns that scenarios have whether they are published or drafts; what people think in is
-one.
+"""The columns that published scenarios and drafts have.
 
 An empty column (`""`, null, `[]`, `{}`) is a key that the document does not have. What a column
 cannot hold stays in the `…extra` column of its section, in the document's own form. A column is one
@@ -15,16 +14,9 @@ from django.db import models
 from django.utils import timezone
 from django.utils.text import capfirst
 
-from scenarios_app.models.fields import (
-    FinishReason,
-    JsonField,
-    LinesField,
-    NamesField,
-    Reasoning,
-    ScriptField,
-    Select,
-    TextMode,
-)
+from mockllm_site.kit.fields import JsonField, NamesField
+from scenarios_app.models import fields
+from scenarios_app.models.fields import LinesField, ScriptField, Select, TextMode
 
 Place: TypeAlias = tuple[str, ...]
 
@@ -32,15 +24,14 @@ Place: TypeAlias = tuple[str, ...]
 @dataclass(frozen=True, slots=True)
 class Column:
     """Describes a database column: the `place` of its value in the document (None: converted in
-    `store/`), its `label` on the page, and whether it holds the `rest` of its object in document
-    form."""
+    `store/`), its `label` on the page, and whether it holds the `rest` of its object."""
 
     place: Place | None = None
     label: str = ""
     rest: bool = False
 
 
-def at(path: str | None, field: Any, *, label: str = "", rest: bool = False) -> Any:
+def at(path: str | None, field: Any, label: str = "", *, rest: bool = False) -> Any:
     """A column with its path in the document; without a label it is called by its verbose name."""
     place = None if path is None else tuple(filter(None, path.split(".")))
     field.in_document = Column(place, label, rest)
@@ -60,50 +51,13 @@ def column_of(model: type[models.Model], name: str) -> Column:
 def places_of(model: type[models.Model], *, rest: bool = False) -> dict[str, Place]:
     """The columns that hold one value of the document as it stands, or those that hold the rest of
     a section, an inner section before the one around it."""
-    columns = {field.name: column_of(model, field.name) for field in model._meta.local_fields}
+    columns = ((field.name, column_of(model, field.name)) for field in model._meta.local_fields)
     places = {
-        name: one.place
-        for name, one in columns.items()
-        if one.place is not None and one.rest == rest
+        name: column.place
+        for name, column in columns
+        if column.place is not None and column.rest == rest
     }
     return dict(sorted(places.items(), key=lambda item: -len(item[1]))) if rest else places
-
-
-class ScenarioColumns(models.Model):
-    name = at("name", models.CharField(max_length=255))
-    description = at("description", ScriptField(blank=True, default=""))
-    enabled = at("enabled", models.BooleanField(default=True))
-    priority = at(
-        "priority", models.IntegerField(default=0, help_text="The highest is tried first.")
-    )
-    select = at(
-        "select",
-        models.CharField("selected by", max_length=32, choices=Select, default=Select.MATCH),
-        label="Selected by",
-    )
-    tags = at("tags", NamesField(blank=True, default=list))
-    variables = at("variables", JsonField(blank=True, default=dict))
-    system_prompt_must_include = at(
-        "system_prompt_must_include", LinesField(blank=True, default=list)
-    )
-    user = at(
-        "user", JsonField("scripted user", blank=True, default=dict), label="Scripted user (JSON)"
-    )
-    extra = at(
-        "",
-        JsonField("rest of the document", blank=True, default=dict),
-        label="Other settings (JSON)",
-        rest=True,
-    )
-    # Not `auto_now`: a fixture is loaded raw and would have to hold both.
-    created_at = models.DateTimeField(default=timezone.now, editable=False)
-    updated_at = models.DateTimeField(default=timezone.now, editable=False)
-
-    class Meta:
-        abstract = True
-
-    def __str__(self) -> str:
-        return self.name
 
 
 def _name(verbose: str | None = None, **options: Any) -> Any:
@@ -127,8 +81,20 @@ def _mode(default: TextMode) -> Any:
     return models.CharField("how", max_length=16, choices=TextMode, default=default)
 
 
+def _flag(verbose: str) -> Any:
+    return models.BooleanField(verbose, default=False)
+
+
+def _names(verbose: str) -> Any:
+    return NamesField(verbose, blank=True, default=list)
+
+
 def _json(verbose: str, default: type[list[Any] | dict[str, Any]] = dict) -> Any:
     return JsonField(verbose, blank=True, default=default)
+
+
+def _rest(path: str, verbose: str, label: str) -> Any:
+    return at(path, _json(verbose), label, rest=True)
 
 
 def _whole(verbose: str | None = None, *, least: int = 0, help_text: str = "") -> Any:
@@ -150,14 +116,44 @@ def _number(*, most: float | None = None) -> Any:
     return models.FloatField(null=True, blank=True, validators=checks)
 
 
+class ScenarioColumns(models.Model):
+    name = at("name", models.CharField(max_length=255))
+    description = at("description", ScriptField(blank=True, default=""))
+    enabled = at("enabled", models.BooleanField(default=True))
+    priority = at(
+        "priority", models.IntegerField(default=0, help_text="The highest is tried first.")
+    )
+    select = at(
+        "select",
+        models.CharField("selected by", max_length=32, choices=Select, default=Select.MATCH),
+        "Selected by",
+    )
+    tags = at("tags", NamesField(blank=True, default=list))
+    variables = at("variables", JsonField(blank=True, default=dict))
+    system_prompt_must_include = at(
+        "system_prompt_must_include", LinesField(blank=True, default=list)
+    )
+    user = at("user", _json("scripted user"), "Scripted user (JSON)")
+    extra = _rest("", "rest of the document", "Other settings (JSON)")
+    # Not `auto_now`: a fixture is loaded raw and would have to hold both.
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    updated_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class StepColumns(models.Model):
     order = models.PositiveIntegerField(default=0)
-    name = at("name", _name(), label="Step name")
+    name = at("name", _name(), "Step name")
     turn = at("turn", _whole(least=1, help_text="Which answer of the conversation; empty for any."))
     consume = at(
         "consume",
         models.BooleanField(default=True, help_text="Answers once in each session."),
-        label="Can answer",
+        "Can answer",
     )
 
     match_provider = at("match.provider", _name("provider"))
@@ -165,80 +161,63 @@ class StepColumns(models.Model):
     match_model = _name("model")
     match_model_mode = _mode(TextMode.EQUALS)
     match_stream = at(
-        "match.stream", models.BooleanField("stream", null=True, blank=True), label="Streaming"
+        "match.stream", models.BooleanField("stream", null=True, blank=True), "Streaming"
     )
     match_user = _script("last user message")
     match_user_mode = _mode(TextMode.CONTAINS)
-    match_user_ignore_case = at(
-        None, models.BooleanField("in any letter case", default=False), label="Ignore case"
-    )
+    match_user_ignore_case = at(None, _flag("in any letter case"), "Ignore case")
     match_system = _script("system prompt")
     match_system_mode = _mode(TextMode.CONTAINS)
     match_tool_result = _script("last tool result")
     match_tool_result_mode = _mode(TextMode.CONTAINS)
-    match_tool_result_name = at(None, _name("result of tool"), label="Tool result from")
-    match_tools = at(
-        "match.tools",
-        NamesField("offered tools", blank=True, default=list),
-        label="Tools in the request",
-    )
+    match_tool_result_name = at(None, _name("result of tool"), "Tool result from")
+    match_tools = at("match.tools", _names("offered tools"), "Tools in the request")
     match_recorded = at("match.recorded", _json("recorded request"))
-    match_extra = at("match", _json("other conditions"), label="Other conditions (JSON)", rest=True)
+    match_extra = _rest("match", "other conditions", "Other conditions (JSON)")
 
-    expect_tools = at(
-        "expect.tools", NamesField("tools", blank=True, default=list), label="Expected tools"
-    )
+    expect_tools = at("expect.tools", _names("tools"), "Expected tools")
     expect_allow_missing_tools = at(
-        "expect.allow_missing_tools",
-        models.BooleanField("tools may be missing", default=False),
-        label="Expected tools may be missing",
+        "expect.allow_missing_tools", _flag("tools may be missing"), "Expected tools may be missing"
     )
-    expect_temperature = at("expect.temperature", _number(), label="Expected temperature")
-    expect_top_p = at("expect.top_p", _number(), label="Expected top_p")
+    expect_temperature = at("expect.temperature", _number(), "Expected temperature")
+    expect_top_p = at("expect.top_p", _number(), "Expected top_p")
     expect_reasoning = at(
-        "expect.reasoning", _choice("reasoning", Reasoning), label="Expected reasoning"
+        "expect.reasoning", _choice("reasoning", fields.Reasoning), "Expected reasoning"
     )
 
     failures_times = at(
         "failures.times",
         _whole("attempts that fail", least=1),
-        label="Number of failing requests (per session)",
+        "Number of failing requests (per session)",
     )
-    failures_kind = at("failures.fault.kind", _kind("fail with"), label="Failure type")
-    failures_status = at("failures.fault.status", _status("status"), label="Failure status")
-    failures_message = at("failures.fault.message", _script("message"), label="Failure message")
+    failures_kind = at("failures.fault.kind", _kind("fail with"), "Failure type")
+    failures_status = at("failures.fault.status", _status("status"), "Failure status")
+    failures_message = at("failures.fault.message", _script("message"), "Failure message")
     failures_retry_after_ms = at(
-        "failures.fault.retry_after_ms",
-        _whole("retry after (ms)"),
-        label="Failure: retry after (ms)",
+        "failures.fault.retry_after_ms", _whole("retry after (ms)"), "Failure: retry after (ms)"
     )
-    failures_extra = at(
-        "failures.fault",
-        _json("rest of the failure"),
-        label="More of the failure (JSON)",
-        rest=True,
-    )
+    failures_extra = _rest("failures.fault", "rest of the failure", "More of the failure (JSON)")
 
     answer_reasoning = at("produce.reasoning", _script("reasoning"))
-    answer_text = at("produce.text", _script("text"), label="Answer text")
+    answer_text = at("produce.text", _script("text"), "Answer text")
     answer_tool_calls = at("produce.tool_calls", _json("tool calls", list))
     answer_refusal = at("produce.refusal", _script("refusal"))
     report_status = at(
         "produce.final_report.status",
         _name("status of the report", help_text="Empty: success."),
-        label="Report status",
+        "Report status",
     )
     report_format = at(
-        "produce.final_report.report_format", _name("format of the report"), label="Report format"
+        "produce.final_report.report_format", _name("format of the report"), "Report format"
     )
     report_content = at("produce.final_report.report_content", _script("final report"))
-    answer_finish_reason = at("produce.finish_reason", _choice("finish reason", FinishReason))
+    answer_finish_reason = at(
+        "produce.finish_reason", _choice("finish reason", fields.FinishReason)
+    )
     answer_input_tokens = at("produce.usage.input_tokens", _whole("input tokens"))
     answer_output_tokens = at("produce.usage.output_tokens", _whole("output tokens"))
     answer_recorded = at("produce.recorded", _json("recorded answer"))
-    answer_extra = at(
-        "produce", _json("rest of the answer"), label="Other reply settings (JSON)", rest=True
-    )
+    answer_extra = _rest("produce", "rest of the answer", "Other reply settings (JSON)")
 
     latency_ms = at(
         "produce.latency_ms", _whole("latency (ms)", help_text="Before anything is sent.")
@@ -249,32 +228,26 @@ class StepColumns(models.Model):
     words_per_chunk = at("produce.pacing.words_per_chunk", _whole(least=1))
     jitter = at("produce.pacing.jitter", _number(most=1.0))
 
-    fault_kind = at("produce.fault.kind", _kind("fault"), label="Always fail with")
+    fault_kind = at("produce.fault.kind", _kind("fault"), "Always fail with")
     fault_after_chunks = at(
-        "produce.fault.after_chunks", _whole("after chunks"), label="Fail after chunks"
+        "produce.fault.after_chunks", _whole("after chunks"), "Fail after chunks"
     )
-    fault_hold_ms = at("produce.fault.hold_ms", _whole("hold for (ms)"), label="Hold for (ms)")
-    fault_status = at("produce.fault.status", _status("status"), label="Always fail: status")
-    fault_message = at("produce.fault.message", _script("message"), label="Always fail: message")
+    fault_hold_ms = at("produce.fault.hold_ms", _whole("hold for (ms)"), "Hold for (ms)")
+    fault_status = at("produce.fault.status", _status("status"), "Always fail: status")
+    fault_message = at("produce.fault.message", _script("message"), "Always fail: message")
     fault_retry_after_ms = at(
-        "produce.fault.retry_after_ms",
-        _whole("retry after (ms)"),
-        label="Always fail: retry after (ms)",
+        "produce.fault.retry_after_ms", _whole("retry after (ms)"), "Always fail: retry after (ms)"
     )
-    fault_extra = at(
-        "produce.fault", _json("rest of the fault"), label="Always fail: more (JSON)", rest=True
-    )
+    fault_extra = _rest("produce.fault", "rest of the fault", "Always fail: more (JSON)")
 
     counter = at("side_effects.counter", _name(help_text="Counts the answers of this step."))
     response_status = at(
-        "side_effects.status", _status("status of the answer"), label="HTTP status of the answer"
+        "side_effects.status", _status("status of the answer"), "HTTP status of the answer"
     )
     response_headers = at("side_effects.headers", _json("headers of the answer"))
-    echo_headers = at(
-        "side_effects.echo_headers", NamesField("headers to echo", blank=True, default=list)
-    )
+    echo_headers = at("side_effects.echo_headers", _names("headers to echo"))
     asserts = at("side_effects.assert", _json("assertions", list))
-    extra = at("", _json("rest of the step"), label="Other step settings (JSON)", rest=True)
+    extra = _rest("", "rest of the step", "Other step settings (JSON)")
 
     class Meta:
         abstract = True

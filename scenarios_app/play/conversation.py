@@ -40,14 +40,7 @@ def sample_call(sent: SampleCall, *, session: str) -> Call:
     """Return the call of a provider's client, in this session unless it is empty."""
     path, _, query = sent.path.partition("?")
     headers = {**sent.headers, "content-type": "application/json"}
-    call = make_call(
-        "POST",
-        path,
-        query=query.encode(),
-        headers=[(name.encode(), value.encode()) for name, value in headers.items()],
-        body=json.dumps(sent.body).encode(),
-    )
-    return replace(call, session=session)
+    return _post(path, query, headers=headers, body=json.dumps(sent.body), session=session)
 
 
 def raw_call(path: str, body: str, *, headers: Mapping[str, str], session: str) -> Call:
@@ -60,13 +53,14 @@ def raw_call(path: str, body: str, *, headers: Mapping[str, str], session: str) 
         # The path decides the provider later, so add the headers of each.
         for wire in wires_by_name().values():
             all_headers = {**wire.sample(SampleRequest("")).headers, **all_headers}
-    call = make_call(
-        "POST",
-        quote(path, safe=SAFE_IN_PATH + "%"),
-        query=query.encode(),
-        headers=[(n.encode(), v.encode("utf-8", "replace")) for n, v in all_headers.items()],
-        body=body.encode("utf-8", "replace"),
-    )
+    path = quote(path, safe=SAFE_IN_PATH + "%")
+    return _post(path, query, headers=all_headers, body=body, session=session)
+
+
+def _post(path: str, query: str, *, headers: Mapping[str, str], body: str, session: str) -> Call:
+    pairs = [(n.encode(), v.encode("utf-8", "replace")) for n, v in headers.items()]
+    data = body.encode("utf-8", "replace")
+    call = make_call("POST", path, query=query.encode(), headers=pairs, body=data)
     return replace(call, session=session)
 
 
@@ -122,8 +116,7 @@ class RawRequestDocument(Document):
     """JSON; a string is sent unchanged."""
 
     def findings(self) -> Iterator[Finding]:
-        path = self.path.partition("?")[0]
-        if not is_provider_path(path):
+        if not is_provider_path(path := self.path.partition("?")[0]):
             yield ("path",), f"no provider answers {path}"
 
 
@@ -197,8 +190,7 @@ def read_play(data: bytes, *, source: str = "") -> PlayDocument:
         if isinstance(value, dict) and "turns" in value:
             outer = {k: value.pop(k) for k in list(value) if k in ("$schema", "scenarios")}
             conversation = validate(ConversationDocument, value, source=source)
-            play: Json = {**outer, "conversations": [dump_play(conversation)]}
-            return validate(PlayDocument, play, source=source)
+            value = {**outer, "conversations": [dump_play(conversation)]}
         return validate(PlayDocument, value, source=source)
 
 

@@ -3,7 +3,7 @@ ones. Stored and served data is not changed."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from scenarios_app.engine.canonical import CanonicalResponse, Json, Message
 from scenarios_app.engine.conditions.text_shapes import TextConditionDocument
@@ -151,67 +151,52 @@ class Player:
         self, conversation: ConversationDocument, *, catalog: Catalog, options: Options
     ) -> None:
         self._pipeline = Pipeline(catalog=catalog, state=MemoryState(), options=options)
-        self._client = _Client(conversation)
+        self._conversation = conversation
+        # Messages with complete responses, and later ones.
+        self._history: list[Message] = []
+        self._pending: list[Message] = []
+        self._last_call: Call | None = None
 
     async def respond(self, turn: PlayedTurnDocument) -> TurnResponse:
         """Return the response to the next turn."""
-        exchange = self._pipeline.exchange(self._client.next_call(turn))
+        if not turn.retry or self._last_call is None:
+            self._last_call = self._next_call(turn)
+        exchange = self._pipeline.exchange(self._last_call)
         reply = await self._pipeline.work(exchange)
         if exchange.streaming:
             self._pipeline.streams.free()
         response = _turn_response(exchange, reply)
-        self._client.add_response(response)
-        return response
-
-
-@dataclass(slots=True)
-class _Client:
-    """A client's messages with complete responses (`history`), later ones (`pending`), and its
-    last call."""
-
-    conversation: ConversationDocument
-    history: list[Message] = field(default_factory=list)
-    pending: list[Message] = field(default_factory=list)
-    last_call: Call | None = None
-
-    def next_call(self, turn: PlayedTurnDocument) -> Call:
-        if turn.retry and self.last_call is not None:
-            return self.last_call
-        if turn.request is not None:
-            request = turn.request
-            body = request.body if isinstance(request.body, str) else json.dumps(request.body)
-            self.pending = []
-            self.last_call = raw_call(request.path, body, headers=request.headers, session="play")
-            return self.last_call
-        if turn.tool_results is not None:
-            self.pending = [Message("tool", tuple(self._result_parts(turn.tool_results)))]
-        else:
-            self.pending = [Message("user", (TextPart(turn.user or ""),))]
-        document = self.conversation
-        sent = wires_by_name()[document.provider].sample(
-            SampleRequest(
-                "",
-                model=document.model,
-                system=document.system,
-                tools=tuple(document.tools),
-                stream=document.stream,
-                conversation=(*self.history, *self.pending),
-            )
-        )
-        self.last_call = sample_call(sent, session="play")
-        return self.last_call
-
-    def add_response(self, response: TurnResponse) -> None:
         if response.is_complete:
             texts: list[MessagePart] = [TextPart(response.text)] if response.text else []
             message = Message("assistant", (*texts, *response.tool_calls))
-            self.history += [*self.pending, message]
-            self.pending = []
+            self._history += [*self._pending, message]
+            self._pending = []
+        return response
+
+    def _next_call(self, turn: PlayedTurnDocument) -> Call:
+        if (request := turn.request) is not None:
+            body = request.body if isinstance(request.body, str) else json.dumps(request.body)
+            self._pending = []
+            return raw_call(request.path, body, headers=request.headers, session="play")
+        if turn.tool_results is not None:
+            self._pending = [Message("tool", tuple(self._result_parts(turn.tool_results)))]
+        else:
+            self._pending = [Message("user", (TextPart(turn.user or ""),))]
+        document = self._conversation
+        sample = SampleRequest(
+            "",
+            model=document.model,
+            system=document.system,
+            tools=tuple(document.tools),
+            stream=document.stream,
+            conversation=(*self._history, *self._pending),
+        )
+        return sample_call(wires_by_name()[document.provider].sample(sample), session="play")
 
     def _result_parts(
         self, results: Iterable[PlayedToolResultDocument]
     ) -> Iterator[ToolResultPart]:
-        last_parts = self.history[-1].parts if self.history else ()
+        last_parts = self._history[-1].parts if self._history else ()
         open_calls = [part for part in last_parts if isinstance(part, ToolCallPart)]
         for number, result in enumerate(results, 1):
             call = next((one for one in open_calls if one.name == result.name), None)
@@ -237,11 +222,11 @@ def _turn_response(exchange: Exchange, reply: Reply) -> TurnResponse:
     request = exchange.request
     if decision is None or decision.kind != "step" or request is None or reply.status >= 400:
         return response
-    produced_response = produced(exchange, decision, request)
-    if not isinstance(produced_response, CanonicalResponse):
+    answer = produced(exchange, decision, request)
+    if not isinstance(answer, CanonicalResponse):
         body = reply.body.decode("utf-8", "replace")
         return replace(response, text=body[:_MAX_TEXT_CHARS])
-    parts = [part for choice in produced_response.choices[:1] for part in choice.parts]
+    parts = [part for choice in answer.choices[:1] for part in choice.parts]
     texts = [part.text for part in parts if isinstance(part, TextPart | RefusalPart)]
     reasoning = [part.text for part in parts if isinstance(part, ReasoningPart)]
     return replace(
@@ -286,16 +271,10 @@ def check_response(
         yield _check_text("reasoning", expect.reasoning, response.reasoning)
     if expect.tool_calls is not None:
         calls = response.tool_calls
-        ok = len(expect.tool_calls) == len(calls) and all(
-            map(_is_expected_call, expect.tool_calls, calls)
-        )
-        expected_texts, actual_texts = (
-            map(_describe_expected_call, expect.tool_calls),
-            map(_describe_call, calls),
-        )
-        yield Check(
-            "tool calls", ", ".join(expected_texts) or "none", ", ".join(actual_texts) or "none", ok
-        )
+        is_same = len(expect.tool_calls) == len(calls)
+        ok = is_same and all(map(_is_expected_call, expect.tool_calls, calls))
+        wanted = ", ".join(map(_describe_expected_call, expect.tool_calls)) or "none"
+        yield Check("tool calls", wanted, ", ".join(map(_describe_call, calls)) or "none", ok)
     if expect.cut is not None:
         words = {True: "breaks off", False: "whole"}
         yield Check("end", words[expect.cut], words[response.cut], expect.cut == response.cut)

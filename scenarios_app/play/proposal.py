@@ -41,7 +41,7 @@ async def propose_conversation(
     """
     catalog = FixedCatalog(index)
 
-    async def play_candidate(candidate: dict[str, Json]) -> PlayedConversation:
+    async def play_candidate(candidate: dict[str, Any]) -> PlayedConversation:
         conversation = load_conversation(candidate)
         return await play(conversation, catalog=catalog, options=options, scenario=scenario.name)
 
@@ -53,9 +53,8 @@ async def propose_conversation(
             first_failure = first_failure or _failure(run, scenario)
             continue
         while calls := run.turns[-1].response.tool_calls:
-            results: Json = {"tool_results": _results(scenario, calls)}
-            turns = [*_turns(candidate), results]
-            longer: dict[str, Json] = {**candidate, "turns": turns}
+            turns = [*candidate["turns"], {"tool_results": _results(scenario, calls)}]
+            longer = {**candidate, "turns": turns}
             longer_run = await play_candidate(longer)
             if len(turns) > MAX_TURNS or not _is_answered(longer_run, scenario):
                 break
@@ -64,7 +63,7 @@ async def propose_conversation(
     return candidates[0], first_failure
 
 
-def _candidates(scenario: Scenario) -> Iterator[dict[str, Json]]:
+def _candidates(scenario: Scenario) -> Iterator[dict[str, Any]]:
     """Yield conversations of one turn: user messages first, then requests with tool results."""
     for step in scenario.steps:
         yield _candidate(scenario, step, {"user": _user_text(scenario, step)})
@@ -75,13 +74,15 @@ def _candidates(scenario: Scenario) -> Iterator[dict[str, Json]]:
         yield {"name": scenario.name, "turns": [{"user": _DEFAULT_USER}]}
 
 
-def _candidate(scenario: Scenario, step: Step, turn: Json) -> dict[str, Json]:
-    fields: dict[str, Json] = {"name": scenario.name, "turns": [turn]}
-    model, system = _first_text(step.match.model), _message_text(step, "system")
-    tools: list[Json] = [*_tools(scenario)]
-    provider = _provider(step)
-    optional: dict[str, Json] = {"model": model, "system": system, "tools": tools}
-    optional |= {"provider": provider, "stream": _stream(step)}
+def _candidate(scenario: Scenario, step: Step, turn: Json) -> dict[str, Any]:
+    optional = {
+        "model": _first_text(step.match.model),
+        "system": _message_text(step, "system"),
+        "tools": _tools(scenario),
+        "provider": _provider(step),
+        "stream": _stream(step),
+    }
+    fields = {"name": scenario.name, "turns": [turn]}
     return fields | {name: value for name, value in optional.items() if value}
 
 
@@ -108,17 +109,9 @@ def _is_answered(run: PlayedConversation, scenario: Scenario) -> bool:
 
 def _failure(run: PlayedConversation, scenario: Scenario) -> str:
     turn = run.turns[-1]
-    reason = ", ".join(failure_reasons(turn))
-    return (
-        reason[:1].upper() + reason[1:] + "."
-        if reason
-        else (f"The scenario {turn.response.scenario} answers before {scenario.name}.")
-    )
-
-
-def _turns(candidate: dict[str, Json]) -> list[Json]:
-    turns = candidate["turns"]
-    return turns if isinstance(turns, list) else []
+    if reason := ", ".join(failure_reasons(turn)):
+        return f"{reason[0].upper()}{reason[1:]}."
+    return f"The scenario {turn.response.scenario} answers before {scenario.name}."
 
 
 def _results(scenario: Scenario, calls: Iterable[ToolCallPart]) -> list[Json]:
@@ -160,16 +153,13 @@ def _message_text(step: Step, role: str) -> str:
 
 
 def _provider(step: Step) -> str:
-    alternatives = step.match.provider
-    return next(
-        (name for name in wires_by_name() if any(one.test(name) for one in alternatives)), ""
-    )
+    names = (name for name in wires_by_name() if any(one.test(name) for one in step.match.provider))
+    return next(names, "")
 
 
 def _stream(step: Step) -> bool:
-    return any(
-        condition.alternatives[0].equals == "true" for condition in step.match.of(StreamCondition)
-    )
+    conditions = step.match.of(StreamCondition)
+    return any(condition.alternatives[0].equals == "true" for condition in conditions)
 
 
 def _first_text(conditions: Iterable[TextCondition]) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.conditions.texts import shorten
 from scenarios_app.engine.parts import ToolCallPart
-from scenarios_app.play.player import Check, PlayedConversation, PlayedTurn
+from scenarios_app.play.player import PlayedConversation, PlayedTurn
 from scenarios_app.verdict.reports import Case, line
 
 _MAX_VALUE_CHARS = 200
@@ -28,10 +28,11 @@ def to_text(runs: Sequence[PlayedConversation]) -> str:
 
 
 def to_json(runs: Sequence[PlayedConversation]) -> Json:
-    return {
-        "passed": all(run.passed for run in runs),
-        "conversations": [_conversation_json(run) for run in runs],
-    }
+    conversations: list[Json] = [
+        {"name": run.name, "passed": run.passed, "turns": [*map(_turn_json, run.turns)]}
+        for run in runs
+    ]
+    return {"passed": all(run.passed for run in runs), "conversations": conversations}
 
 
 def to_cases(runs: Iterable[PlayedConversation]) -> Iterator[Case]:
@@ -56,19 +57,16 @@ def failure_reasons(turn: PlayedTurn) -> Iterator[str]:
                 yield line(f"{step} wanted {mismatch.expected}, got {mismatch.actual}")
 
 
-def _conversation_json(run: PlayedConversation) -> Json:
-    turns: list[Json] = [_turn_json(turn) for turn in run.turns]
-    return {"name": run.name, "passed": run.passed, "turns": turns}
-
-
 def _turn_json(turn: PlayedTurn) -> Json:
     response = turn.response
-    calls: list[Json] = [_call_json(call) for call in response.tool_calls]
     return {
         "turn": turn.number,
         "asked": turn.request,
         "passed": turn.passed,
-        "checks": [_check_json(check) for check in turn.checks],
+        "checks": [
+            {"what": check.name, "expected": check.expected, "got": check.actual, "ok": check.ok}
+            for check in turn.checks
+        ],
         "reasons": list(failure_reasons(turn)),
         "got": {
             "status": response.status,
@@ -76,7 +74,7 @@ def _turn_json(turn: PlayedTurn) -> Json:
             "step": response.step,
             "text": response.text,
             "reasoning": response.reasoning,
-            "tool_calls": calls,
+            "tool_calls": [*map(_call_json, response.tool_calls)],
             "cut": response.cut,
         },
     }
@@ -86,12 +84,3 @@ def _call_json(call: ToolCallPart) -> Json:
     text = {"input" if call.custom else "arguments": call.arguments}
     namespace = {"namespace": call.namespace} if call.namespace else {}
     return {"name": call.name, **text, **namespace}
-
-
-def _check_json(check: Check) -> Json:
-    return {
-        "what": check.name,
-        "expected": check.expected,
-        "got": check.actual,
-        "ok": check.ok,
-    }

@@ -2,13 +2,16 @@
 tools whose results are scripted, and shows the model's text."""
 
 import json
-from collections.abc import Iterator, Sequence
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document import ScenarioDocument
 from scenarios_app.engine.parts import ToolCallPart
 from scenarios_app.engine.scripted_user import Simulation, UserScript
-from scenarios_app.play.conversation import ConversationDocument, load_conversation
+from scenarios_app.play.conversation import (
+    PlayedToolResultDocument,
+    PlayedTurnDocument,
+    load_conversation,
+)
 from scenarios_app.play.player import Player, TurnResponse
 from scenarios_app.recording.tools import NotRecorded, RecordedTools
 from scenarios_app.serving.options import Options
@@ -23,58 +26,40 @@ async def play_user(
 ) -> Simulation:
     """Play the script in a new session; nothing is stored or counted."""
     tools = RecordedTools([document])
-    settings = load_conversation(
-        {"tools": [tool.name for tool in tools.offered], "turns": [{"user": ""}]}
-    )
-    agent = _DryAgent(settings, tools, catalog=catalog, options=options)
+    names: list[Json] = [tool.name for tool in tools.offered]
+    settings = load_conversation({"tools": names, "turns": [{"user": ""}]})
+    player = Player(settings, catalog=catalog, options=options)
     simulation = Simulation(script)
     while (text := simulation.next_message()) is not None:
-        await agent.answer(text, simulation)
+        await _answer(text, simulation, player, tools)
     return simulation
 
 
-class _DryAgent:
-    def __init__(
-        self,
-        settings: ConversationDocument,
-        tools: RecordedTools,
-        *,
-        catalog: Catalog,
-        options: Options,
-    ) -> None:
-        self._tools = tools
-        self._player = Player(settings, catalog=catalog, options=options)
+async def _answer(text: str, simulation: Simulation, player: Player, tools: RecordedTools) -> None:
+    """Add the agent's answer to the simulation, or why it has none."""
+    response = await player.respond(PlayedTurnDocument(user=text))
+    calls: list[ToolCallPart] = []
+    while response.is_complete and response.by_step and response.tool_calls:
+        calls += response.tool_calls
+        if len(calls) > MAX_ROUNDS:
+            return simulation.fail(f"more than {MAX_ROUNDS} tool calls")
+        try:
+            results = [_result(call, tools) for call in response.tool_calls]
+        except NotRecorded as error:
+            return simulation.fail(f"the model calls a tool without a scripted result: {error}")
+        response = await player.respond(PlayedTurnDocument(tool_results=results))
+    if not response.by_step or not response.is_complete:
+        return simulation.fail(_describe(response))
+    return simulation.add_answer(response.text, calls)
 
-    async def answer(self, text: str, simulation: Simulation) -> None:
-        """Add the agent's answer to the simulation, or why it has none."""
-        response = await self._send({"user": text})
-        calls: list[ToolCallPart] = []
-        while response.is_complete and response.by_step and response.tool_calls:
-            calls += response.tool_calls
-            if len(calls) > MAX_ROUNDS:
-                return simulation.fail(f"more than {MAX_ROUNDS} tool calls")
-            try:
-                results = list(self._results(response.tool_calls))
-            except NotRecorded as error:
-                return simulation.fail(f"the model calls a tool without a scripted result: {error}")
-            response = await self._send({"tool_results": results})
-        if not response.by_step or not response.is_complete:
-            return simulation.fail(_describe(response))
-        return simulation.add_answer(response.text, calls)
 
-    async def _send(self, turn: dict[str, Json]) -> TurnResponse:
-        conversation = load_conversation({"turns": [turn]})
-        return await self._player.respond(conversation.turns[0])
-
-    def _results(self, calls: Sequence[ToolCallPart]) -> Iterator[Json]:
-        """Yield the results of tool calls; raises NotRecorded."""
-        for call in calls:
-            try:
-                arguments = {"input": call.arguments} if call.custom else json.loads(call.arguments)
-            except ValueError:
-                raise NotRecorded(f"{call.name} with arguments that are not JSON") from None
-            result = self._tools.result(call.name, arguments)
-            yield {"name": call.name, "content": result.text}
+def _result(call: ToolCallPart, tools: RecordedTools) -> PlayedToolResultDocument:
+    """Return the result of a tool call; raises NotRecorded."""
+    try:
+        arguments = {"input": call.arguments} if call.custom else json.loads(call.arguments)
+    except ValueError:
+        raise NotRecorded(f"{call.name} with arguments that are not JSON") from None
+    return PlayedToolResultDocument(name=call.name, content=tools.result(call.name, arguments).text)
 
 
 def _describe(response: TurnResponse) -> str:

@@ -3,7 +3,7 @@ problems to rows."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from django.db import connections, transaction
@@ -27,10 +27,9 @@ from scenarios_app.models import (
     announce,
     new_key,
 )
-from scenarios_app.store.columns import SCENARIO_KEYS
+from scenarios_app.store.columns import SCENARIO_COLUMNS, copy_columns
 from scenarios_app.store.translate import scenario_object, scenario_values, step_object, step_values
 
-_COLUMNS = [*SCENARIO_KEYS, "extra"]
 T = TypeVar("T")
 
 _BATCH_ROWS = 500
@@ -49,11 +48,11 @@ def document_of(scenario: AnyScenario, steps: Iterable[AnyStep] | None = None) -
 
 def rows_of(document: ScenarioDocument) -> tuple[Scenario, list[Step]]:
     """Return the unsaved rows of a document."""
-    data = dump(document)
+    data: dict[str, Any] = dump(document)
     scenario = Scenario(**scenario_values(data))
     return scenario, [
         Step(scenario=scenario, order=number, **step_values(step))
-        for number, step in enumerate(_objects(data.get("steps")), 1)
+        for number, step in enumerate(data.get("steps", ()), 1)
     ]
 
 
@@ -77,62 +76,42 @@ def save_documents(documents: Sequence[ScenarioDocument], reason: str = "") -> l
     `reason` is written to the history. All steps get new keys, so that they are unused in every
     session. An unchanged scenario keeps its rows, and its history does not grow.
     """
-    stored = _stored_by_name([document.name for document in documents])
-    writing = _DocumentWriter()
-    saved = [writing.take(document, stored.get(document.name)) for document in documents]
-    writing.write(reason)
-    return saved
-
-
-@dataclass(slots=True)
-class _DocumentWriter:
-    """Collects all rows of a load, and writes each kind of row in one statement."""
-
-    created: list[Scenario] = field(default_factory=list)
-    changed: list[Scenario] = field(default_factory=list)
-    steps: list[Step] = field(default_factory=list)
-    removed: list[Step] = field(default_factory=list)
-    documents_kept: list[Scenario] = field(default_factory=list)
-
-    def take(self, document: ScenarioDocument, stored: Scenario | None) -> Scenario:
+    stored_by_name: dict[str, Scenario] = {}
+    for names in batches([document.name for document in documents]):
+        rows = Scenario.objects.filter(name__in=names).prefetch_related("steps")
+        stored_by_name |= {row.name: row for row in rows}
+    created, changed, unchanged, saved = (list[Scenario]() for _ in range(4))
+    new_steps, old_steps = list[Step](), list[Step]()
+    for document in documents:
+        stored = stored_by_name.get(document.name)
         before = list(stored.steps.all()) if stored else []
         if stored and _stored_object(stored, before) == dump(document):
-            self.documents_kept.append(stored)
-            return stored
+            unchanged.append(stored)
+            saved.append(stored)
+            continue
         scenario, steps = rows_of(document)
-        if stored is None:
-            self.created.append(scenario)
-            self.steps += steps
-            return scenario
-        for column in _COLUMNS:
-            setattr(stored, column, getattr(scenario, column))
-        for step in steps:
-            step.scenario = stored
-        self.changed.append(stored)
-        self.removed += before
-        self.steps += steps
-        return stored
-
-    def write(self, reason: str) -> None:
-        Scenario.objects.bulk_create(self.created)
-        add_history("+", self.created, reason)
-        Scenario.objects.bulk_update(self.changed, _COLUMNS)
-        add_history("~", self.changed, reason)
-        add_history("-", self.removed, reason)
-        for part in batches([scenario.pk for scenario in self.changed]):
-            Step.objects.filter(scenario__in=part).discard()
-        Step.objects.bulk_create(self.steps)
-        add_history("+", self.steps, reason)
-        for part in batches([scenario.pk for scenario in self.documents_kept]):
-            Step.objects.filter(scenario__in=part).renew_keys()
-
-
-def _stored_by_name(names: Sequence[str]) -> dict[str, Scenario]:
-    scenarios: dict[str, Scenario] = {}
-    for part in batches(names):
-        rows = Scenario.objects.filter(name__in=part).prefetch_related("steps")
-        scenarios |= {row.name: row for row in rows}
-    return scenarios
+        if stored:
+            copy_columns(stored, scenario, SCENARIO_COLUMNS)
+            for step in steps:
+                step.scenario = stored
+            changed.append(stored)
+            old_steps += before
+        else:
+            created.append(scenario)
+        new_steps += steps
+        saved.append(stored or scenario)
+    Scenario.objects.bulk_create(created)
+    add_history("+", created, reason)
+    Scenario.objects.bulk_update(changed, SCENARIO_COLUMNS)
+    add_history("~", changed, reason)
+    add_history("-", old_steps, reason)
+    for part in batches([scenario.pk for scenario in changed]):
+        Step.objects.filter(scenario__in=part).discard()
+    Step.objects.bulk_create(new_steps)
+    add_history("+", new_steps, reason)
+    for part in batches([scenario.pk for scenario in unchanged]):
+        Step.objects.filter(scenario__in=part).renew_keys()
+    return saved
 
 
 def _stored_object(scenario: Scenario, steps: Iterable[Step]) -> dict[str, Json] | None:
@@ -140,10 +119,6 @@ def _stored_object(scenario: Scenario, steps: Iterable[Step]) -> dict[str, Json]
         return scenario_object(scenario, [step_object(row) for row in steps])
     except DocumentError:
         return None
-
-
-def _objects(items: Json) -> list[dict[str, Json]]:
-    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
 
 _STEP = re.compile(r"steps\[(\d+)\]\.?")
@@ -251,9 +226,8 @@ def _update_columns(steps: Sequence[AnyStep], columns: Iterable[str]) -> None:
     fields = [model._meta.get_field(name) for name in columns]
     if model is Step:
         fields.append(model._meta.get_field("version"))
-    for step in steps:
-        if isinstance(step, Step):
-            step.version = new_key()
+        for step in steps:
+            vars(step)["version"] = new_key()
     connection = connections[model._default_manager.db]
     quote = connection.ops.quote_name
     set_to = ", ".join(f"{quote(field.column)} = %s" for field in fields)

@@ -1,6 +1,7 @@
 """Says which document values a database column can hold."""
 
 import math
+from collections.abc import Iterable
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -12,6 +13,8 @@ from scenarios_app.models.columns import Place, places_of
 from scenarios_app.models.fields import JsonField, LinesField, NamesField
 
 SCENARIO_KEYS = tuple(places_of(ScenarioColumns))
+SCENARIO_COLUMNS = (*SCENARIO_KEYS, "extra")
+STEP_COLUMNS = tuple(column.name for column in StepColumns._meta.local_concrete_fields)
 # Columns that hold one value of the document.
 VALUES = places_of(StepColumns)
 # Columns that hold the rest of a section, inner sections first.
@@ -21,17 +24,25 @@ MESSAGES: Place = ("match", "messages")
 TOOL_RESULTS: Place = ("match", "tool_results")
 # Columns of message conditions by role, in the order in which they begin `match.messages`.
 MESSAGE_COLUMNS = {"match_system": "system", "match_user": "user", "match_tool_result": "tool"}
-
+MAX_INTEGER = 2**31 - 1
 
 Model: TypeAlias = type[models.Model]
-
-MAX_INTEGER = 2**31 - 1
 
 
 @cache
 def empty_value(model: Model, column: str) -> Any:
     """Return the value that the column has if the document does not have its key."""
     return _field(model, column).get_default()
+
+
+def column_values(row: models.Model, columns: Iterable[str]) -> dict[str, Any]:
+    return {column: getattr(row, column) for column in columns}
+
+
+def copy_columns(row: models.Model, other: models.Model, columns: Iterable[str]) -> None:
+    """Set columns of a row to the values that another row has."""
+    for column in columns:
+        setattr(row, column, getattr(other, column))
 
 
 def can_hold(model: Model, column: str, value: Json) -> bool:
@@ -49,7 +60,7 @@ def can_hold(model: Model, column: str, value: Json) -> bool:
         case models.BooleanField():
             return isinstance(value, bool)
         case models.IntegerField():
-            return _is_integer(value)
+            return type(value) is int and abs(value) <= MAX_INTEGER
         case models.FloatField():
             return isinstance(value, float) and math.isfinite(value)
         case models.CharField():
@@ -63,10 +74,6 @@ def can_hold(model: Model, column: str, value: Json) -> bool:
 @cache
 def _field(model: Model, column: str) -> Any:
     return model._meta.get_field(column)
-
-
-def _is_integer(value: Json) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= MAX_INTEGER
 
 
 def _is_text(value: Json) -> bool:

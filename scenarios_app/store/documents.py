@@ -3,7 +3,7 @@ conversations of *Play it*."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Model
@@ -19,7 +19,8 @@ from scenarios_app.engine.document import (
 from scenarios_app.models import Draft, Scenario, Step, TrialConversation
 from scenarios_app.recording.document import TAG
 from scenarios_app.store import add_history, batches, limits, rows_of, save_documents
-from scenarios_app.store.columns import SCENARIO_KEYS, empty_value
+from scenarios_app.store.columns import SCENARIO_COLUMNS, STEP_COLUMNS, column_values, empty_value
+from scenarios_app.store.translate import Object
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ def load(
     Documents of one name are merged. Without `replace` a taken name is an error. The caller then
     calls `await state.clear_scenario(name)` for each replaced scenario.
     """
-    merged = merge_checked(documents)
+    merged = merge_documents(documents, limits=limits())
     with transaction.atomic():
         stored_names = set(Scenario.objects.values_list("name", flat=True))
         if not replace and (names := [d.name for d in merged if d.name in stored_names]):
@@ -75,27 +76,10 @@ def authored_names() -> set[str]:
     return {name for name, tags in rows if TAG not in tags}
 
 
-def merge_checked(documents: Sequence[ScenarioDocument]) -> list[ScenarioDocument]:
-    """Merge documents of one name and validate them. Raises DocumentError."""
-    return merge_documents(documents, limits=limits())
-
-
-Object: TypeAlias = dict[str, Json]
-
-_SCENARIO = (*SCENARIO_KEYS, "extra")
-_STEP = tuple(
-    column.name
-    for column in Step._meta.concrete_fields
-    if column.editable and column.name not in ("id", "scenario", "order")
-)
-
-
 def documents_json(documents: Sequence[ScenarioDocument]) -> Object:
     """Return one document as it is, several as one file."""
-    written: list[Json] = [dump(document) for document in documents]
-    if len(written) == 1 and isinstance(written[0], dict):
-        return written[0]
-    return {"scenarios": written}
+    objects = [dump(document) for document in documents]
+    return objects[0] if len(objects) == 1 else {"scenarios": [*objects]}
 
 
 def fixture_json(documents: Iterable[ScenarioDocument]) -> list[Object]:
@@ -103,21 +87,18 @@ def fixture_json(documents: Iterable[ScenarioDocument]) -> list[Object]:
     fixture: list[Object] = []
     for document in documents:
         scenario, steps = rows_of(document)
-        fixture.append(_row(scenario, _SCENARIO, {}))
-        fixture += (
-            _row(step, _STEP, {"scenario": [scenario.name], "order": step.order}) for step in steps
-        )
+        fixture.append(_row(scenario, SCENARIO_COLUMNS, {}))
+        for step in steps:
+            place = {"scenario": [scenario.name], "order": step.order}
+            fixture.append(_row(step, STEP_COLUMNS, place))
     return fixture
 
 
-def _row(row: Model, columns: Iterable[str], first: dict[str, Any]) -> Object:
+def _row(row: Model, columns: Iterable[str], place: dict[str, Any]) -> Object:
     model = type(row)
-    fields = first | {
-        column: value
-        for column in columns
-        if (value := getattr(row, column)) != empty_value(model, column)
-    }
-    return {"model": model._meta.label_lower, "fields": fields}
+    values = column_values(row, columns).items()
+    fields = {name: value for name, value in values if value != empty_value(model, name)}
+    return {"model": model._meta.label_lower, "fields": place | fields}
 
 
 def conversation_for(name: str) -> dict[str, Json] | None:

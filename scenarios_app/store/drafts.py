@@ -8,7 +8,7 @@ from hashlib import sha256
 from itertools import count
 from typing import Any
 
-from django.db import DEFAULT_DB_ALIAS, models, transaction
+from django.db import DEFAULT_DB_ALIAS, transaction
 from django.db.models import Max
 from django.utils import timezone
 
@@ -31,7 +31,12 @@ from scenarios_app.models import (
     new_key,
 )
 from scenarios_app.store import RowProblem, document_of, limits, problems_of, rows_of, save_steps
-from scenarios_app.store.columns import SCENARIO_KEYS
+from scenarios_app.store.columns import (
+    SCENARIO_COLUMNS,
+    STEP_COLUMNS,
+    column_values,
+    copy_columns,
+)
 from scenarios_app.store.history import (
     PUBLISHED,
     State,
@@ -48,8 +53,6 @@ NAME_TAKEN = "another scenario has this name"
 # The maximum length of a name in a scenario document.
 NAME_LENGTH = 200
 
-_SCENARIO = (*SCENARIO_KEYS, "extra")
-_STEP = tuple(column.name for column in StepColumns._meta.local_concrete_fields)
 _EMPTY_STATE = State(None, {})
 
 
@@ -85,7 +88,8 @@ def get_or_create_draft(scenario: Scenario) -> tuple[Draft, bool]:
             return existing, False
         state = _state_of(published)
         base = {"scenario": state.scenario, "steps": state.steps}
-        draft = Draft(published=published, base=base, **_column_values(published, _SCENARIO))
+        values = column_values(published, SCENARIO_COLUMNS)
+        draft = Draft(published=published, base=base, **values)
         draft.save()
         _save_rows(draft, [(step.key, step) for step in published.steps.all()])
     return draft, True
@@ -95,7 +99,7 @@ def create_draft(document: ScenarioDocument) -> Draft:
     """Create a draft without a published scenario; a number is appended if its name is taken."""
     scenario, steps = rows_of(document)
     with transaction.atomic():
-        draft = Draft(**_column_values(scenario, _SCENARIO))
+        draft = Draft(**column_values(scenario, SCENARIO_COLUMNS))
         draft.name = free_name(document.name)
         draft.save()
         _save_rows(draft, [(new_key(), step) for step in steps])
@@ -106,21 +110,20 @@ def append_step(scenario: AnyScenario, step: Step) -> None:
     """Store a copy of a step as the last step of a scenario or draft."""
     last = scenario.steps.aggregate(last=Max("order"))["last"] or 0
     model: Any = scenario.steps.model
-    values = _column_values(step, _STEP) | {"order": last + 1}
+    values = column_values(step, STEP_COLUMNS) | {"order": last + 1}
     save_steps(new=[model(scenario=scenario, key=new_key(), **values)])
 
 
 def free_name(name: str, *, drafts: bool = True, names: Collection[str] = ()) -> str:
     """Return the name, with a number if a scenario, a draft or one of `names` has it already."""
-    kinds: tuple[Any, ...] = (Scenario, Draft) if drafts else (Scenario,)
-    for number in count(1):
-        suffix = f" ({number})" if number > 1 else ""
-        free = f"{name[: NAME_LENGTH - len(suffix)]}{suffix}"
-        if free not in names and not any(
-            model.objects.filter(name=free).exists() for model in kinds
-        ):
-            break
-    return free
+    models: tuple[Any, ...] = (Scenario, Draft) if drafts else (Scenario,)
+    suffixes = (f" ({number})" if number > 1 else "" for number in count(1))
+    candidates = (f"{name[: NAME_LENGTH - len(suffix)]}{suffix}" for suffix in suffixes)
+    return next(
+        free
+        for free in candidates
+        if free not in names and not any(m.objects.filter(name=free).exists() for m in models)
+    )
 
 
 def plan_publication(draft: Draft) -> Publication:
@@ -135,22 +138,18 @@ def plan_publication(draft: Draft) -> Publication:
     except DocumentError as error:
         problems = problems or problems_of(error, draft.name)
     keys = _current_keys(base, published_state)
+    changes: tuple[str, ...] = ()
     meanwhile: tuple[str, ...] = ()
+    who = ""
     if published:
+        changes = tuple(changes_between(published_state, _with_keys(drafted_state, keys)))
         meanwhile = tuple(changes_between(_with_keys(base, keys), published_state))
+        who = " and ".join(editors_since(published, draft.created_at)) if meanwhile else ""
     elif base.scenario:
-        meanwhile = (DELETED,)
-    return Publication(
-        changes=tuple(changes_between(published_state, _with_keys(drafted_state, keys)))
-        if published
-        else (),
-        meanwhile=meanwhile,
-        who=_authors_text(published, draft, base) if meanwhile else "",
-        problems=problems,
-        token=sha256(
-            f"{_state_json(published_state)}\n{_state_json(drafted_state)}\n{meanwhile}".encode()
-        ).hexdigest(),
-    )
+        meanwhile, who = (DELETED,), last_deleter_of(str(base.scenario.get("name")))
+    seen = f"{_state_json(published_state)}\n{_state_json(drafted_state)}\n{meanwhile}"
+    token = sha256(seen.encode()).hexdigest()
+    return Publication(changes, meanwhile, who, problems, token)
 
 
 def compiled_draft(draft: Draft) -> list[Compiled]:
@@ -184,9 +183,8 @@ def publish(draft: Draft, *, seen: str, over: bool = False) -> Scenario:
         if publication.problems:
             raise PublishError("It has errors.")
         if publication.meanwhile and not over:
-            raise PublishError(
-                f"{publication.who} changed the published scenario since it was made."
-            )
+            who = publication.who
+            raise PublishError(f"{who} changed the published scenario since it was made.")
         scenario = _write_scenario(latest)
         discard(latest)
     return scenario
@@ -210,26 +208,24 @@ def restore(scenario: AnyScenario, time: datetime) -> None:
     state = state_at(scenario, time)
     (document,) = load_documents(state.document(scenario.name), limits=limits())
     row, steps = rows_of(document)
-    stored_steps = scenario.steps if isinstance(scenario, Scenario) else _past_steps(scenario)
+    stored_steps: Any = scenario.steps
+    if isinstance(scenario, Draft):
+        stored_steps = DraftStep.history.filter(scenario_id=scenario.pk)
     keys: dict[StepId, str] = dict(stored_steps.values_list("id", "key"))
     with transaction.atomic():
-        _copy_columns(scenario, row, _SCENARIO)
+        copy_columns(scenario, row, SCENARIO_COLUMNS)
         scenario.updated_at = timezone.now()
         scenario.save()
         rows = zip(state.steps, steps, strict=True)
         _save_rows(scenario, [(keys.get(pk) or new_key(), step) for pk, step in rows])
 
 
-def _past_steps(draft: Draft) -> Any:
-    return DraftStep.history.filter(scenario_id=draft.pk)
-
-
 def _write_scenario(draft: Draft) -> Scenario:
     scenario = draft.published or Scenario()
     keys = _current_keys(_base_of(draft), _state_of(scenario)) if scenario.pk else {}
     rows = [(keys.get(row.key) or new_key(), row) for row in draft.steps.all()]
-    _copy_columns(scenario, draft, _SCENARIO)
-    _set_change_reason(scenario, PUBLISHED)
+    copy_columns(scenario, draft, SCENARIO_COLUMNS)
+    vars(scenario)["_change_reason"] = PUBLISHED
     scenario.save()
     _save_rows(scenario, rows, reason=PUBLISHED)
     return scenario
@@ -246,11 +242,17 @@ def _save_rows(
     for key, row in rows:
         step: Any = there.pop(key, None)
         if step is None:
-            new.append(model(scenario=scenario, key=key, **_column_values(row, _STEP)))
-        elif _steps_differ(step, row):
-            _copy_columns(step, row, _STEP)
+            new.append(model(scenario=scenario, key=key, **column_values(row, STEP_COLUMNS)))
+        # Compared as text: 1 is not true.
+        elif _step_json(step) != _step_json(row):
+            copy_columns(step, row, STEP_COLUMNS)
             changed.append(step)
-    save_steps(new=new, changed=changed, columns=_STEP, gone=list(there.values()), reason=reason)
+    gone = list(there.values())
+    save_steps(new=new, changed=changed, columns=STEP_COLUMNS, gone=gone, reason=reason)
+
+
+def _step_json(row: StepColumns) -> str:
+    return json.dumps(column_values(row, STEP_COLUMNS))
 
 
 def _problems_of(draft: Draft) -> tuple[RowProblem, ...]:
@@ -263,12 +265,6 @@ def _problems_of(draft: Draft) -> tuple[RowProblem, ...]:
     except DocumentError as error:
         return problems_of(error, draft.name)
     return ()
-
-
-def _authors_text(published: Scenario | None, draft: Draft, base: State) -> str:
-    if published is None:
-        return last_deleter_of(str((base.scenario or {}).get("name")))
-    return " and ".join(editors_since(published, draft.created_at))
 
 
 def _state_of(scenario: AnyScenario) -> State:
@@ -298,22 +294,3 @@ def _with_keys(state: State, keys: Mapping[Any, Any]) -> State:
 
 def _state_json(state: State) -> str:
     return json.dumps([state.scenario, list(state.steps.values())])
-
-
-def _column_values(row: models.Model, columns: Iterable[str]) -> dict[str, Any]:
-    return {column: getattr(row, column) for column in columns}
-
-
-def _steps_differ(one: models.Model, other: models.Model) -> bool:
-    # Compared as text: 1 is not true.
-    return json.dumps(_column_values(one, _STEP)) != json.dumps(_column_values(other, _STEP))
-
-
-def _copy_columns(row: models.Model, other: models.Model, columns: Iterable[str]) -> None:
-    for column, value in _column_values(other, columns).items():
-        setattr(row, column, value)
-
-
-def _set_change_reason(row: Any, reason: str) -> None:
-    """Set the reason that the history records for the row's next change."""
-    row._change_reason = reason or None

@@ -85,11 +85,13 @@ def record_loaded(rows: Iterable[Model], reason: str) -> None:
             stored = list(model.objects.filter(pk__in=part))
             add_history("+", [row for row in stored if row.pk not in latest], reason)
             recorded = [row for row in stored if row.pk in latest]
-            add_history("~", [row for row in recorded if _differs(row, latest[row.pk])], reason)
+            changed = [row for row in recorded if _differs(row, latest[row.pk], _TIME_COLUMNS)]
+            add_history("~", changed, reason)
 
 
-def _differs(row: Any, record: Any) -> bool:
-    names = {column.attname for column in record.tracked_fields} - _TIME_COLUMNS
+def _differs(row: Any, record: Any, ignored: set[str]) -> bool:
+    """Return whether a row or record differs from another record of it in other columns."""
+    names = {column.attname for column in record.tracked_fields} - ignored
     return any(getattr(row, name) != getattr(record, name) for name in names)
 
 
@@ -135,11 +137,11 @@ def changed_since(scenario: AnyScenario, time: datetime) -> ConcurrentChanges:
     newer = _records(scenario, history_date__gt=time)
     if not newer:
         return changes
-    changes.who = " and ".join(sorted({_author_of_save([record]) for record in newer}))
+    changes.who = " and ".join(_authors_of_each(newer))
     for kind, pk in {(type(record), record.id) for record in newer}:
         rows = kind.objects.filter(id=pk).order_by("history_date")
         before, after = rows.filter(history_date__lte=time).last(), rows.last()
-        if not _changed_columns(before, after):
+        if before is not None and not _differs(before, after, _UNTRACKED_COLUMNS):
             continue
         was = None if before is None or after.history_type == "-" else before.instance
         if kind in _STEP_HISTORIES:
@@ -152,27 +154,30 @@ def changed_since(scenario: AnyScenario, time: datetime) -> ConcurrentChanges:
 def editors_since(scenario: Scenario, time: datetime) -> list[str]:
     """Return who has changed a scenario since a time."""
     newer = _records(scenario, history_date__gt=time)
-    return sorted({_author_of_save([record]) for record in newer}) or [NO_USER]
+    return _authors_of_each(newer) or [NO_USER]
 
 
 def authors_of(rows: Sequence[Draft]) -> dict[int, str]:
     """Return who created each draft, by primary key."""
     creations = Draft.history.filter(id__in=[row.pk for row in rows], history_type="+")
-    authors = {
-        record.id: _author_of_save([record]) for record in creations.select_related("history_user")
-    }
+    authors = {record.id: author_of(record) for record in creations.select_related("history_user")}
     return {row.pk: authors.get(row.pk, NO_USER) for row in rows}
 
 
-def author_of(record: Any) -> str:
-    """Return who made one change."""
-    return _author_of_save([record])
+def author_of(*records: Any) -> str:
+    """Return who made the changes of one save."""
+    users = (record.history_user for record in records)
+    return next((str(user) for user in users if user is not None), NO_USER)
+
+
+def _authors_of_each(records: Iterable[Any]) -> list[str]:
+    return sorted(set(map(author_of, records)))
 
 
 def last_deleter_of(name: str) -> str:
     """Return who last deleted a scenario of this name."""
     gone = Scenario.history.filter(name=name, history_type="-").select_related("history_user")
-    return _author_of_save(gone.order_by("-history_date")[:1])
+    return author_of(*gone.order_by("-history_date")[:1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,65 +195,56 @@ class Difference:
 
 def compare_states(before: State, after: State) -> Iterator[Difference]:
     """Yield the values that differ between two states."""
-    yield from _compare_objects(0, before.scenario or {}, after.scenario or {})
-    old_numbers = {key: number for number, key in enumerate(before.steps, start=1)}
+    objects = [(0, before.scenario or {}, after.scenario or {})]
     for number, (key, step) in enumerate(after.steps.items(), start=1):
-        yield from _compare_objects(number, before.steps.get(key, {}), step)
-    for key, number in old_numbers.items():
+        objects.append((number, before.steps.get(key, {}), step))
+    for number, (key, step) in enumerate(before.steps.items(), start=1):
         if key not in after.steps:
-            yield from _compare_objects(number, before.steps[key], {})
+            objects.append((number, step, {}))
+    for number, old_object, new_object in objects:
+        for place, old, new in _changed_values(old_object, new_object):
+            yield Difference(number, place, _value_text(old), _value_text(new))
 
 
-def _compare_objects(
-    step: int, before: Mapping[str, Json], after: Mapping[str, Json]
-) -> Iterator[Difference]:
+_MISSING: Any = object()
+
+
+def _changed_values(
+    before: Mapping[str, Json], after: Mapping[str, Json]
+) -> Iterator[tuple[str, Json, Json]]:
+    """Yield the places at which two objects differ, with both values; _MISSING for none."""
     old, new = dict(_leaf_values(dict(before))), dict(_leaf_values(dict(after)))
     for place in dict.fromkeys([*old, *new]):
-        if old.get(place, _MISSING) != new.get(place, _MISSING):
-            yield Difference(step, place, _value_text(old, place), _value_text(new, place))
+        old_value, new_value = old.get(place, _MISSING), new.get(place, _MISSING)
+        if old_value != new_value:
+            yield place, old_value, new_value
 
 
-_MISSING = object()
-
-
-def _value_text(values: Mapping[str, Json], place: str) -> str | None:
-    if place not in values:
+def _value_text(value: Json) -> str | None:
+    if value is _MISSING:
         return None
-    value = values[place]
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def changes_between(before: State, after: State) -> Iterator[str]:
     """Yield the changes from one state to another, one line each."""
     yield from _differences("", before.scenario or {}, after.scenario or {})
-    numbers = {key: number for number, key in enumerate(after.steps, start=1)}
-    old_numbers = {key: number for number, key in enumerate(before.steps, start=1)}
-    for key, number in old_numbers.items():
-        if key not in numbers:
+    for number, key in enumerate(before.steps, start=1):
+        if key not in after.steps:
             yield f"step {number} removed"
-    for key, number in numbers.items():
-        if key not in old_numbers:
+    for number, key in enumerate(after.steps, start=1):
+        if key not in before.steps:
             yield f"step {number} added"
         else:
             yield from _differences(f"step {number}: ", before.steps[key], after.steps[key])
-    common = [key for key in before.steps if key in numbers]
-    if common != [key for key in after.steps if key in old_numbers]:
+    common = [key for key in before.steps if key in after.steps]
+    if common != [key for key in after.steps if key in before.steps]:
         yield "steps moved"
 
 
-def _changed_columns(before: Any, after: Any) -> set[str]:
-    """Return the columns in which two records of a row differ."""
-    if before is None or after is None:
-        return {"id"}
-    names = {column.name for column in after.tracked_fields} - _UNTRACKED_COLUMNS
-    return {name for name in names if getattr(before, name) != getattr(after, name)}
-
-
 def _version(save: list[Any], changes: tuple[str, ...]) -> Version:
-    reason = next(
-        (record.history_change_reason for record in save if record.history_change_reason), ""
-    )
-    return Version(save[-1].history_date, _author_of_save(save), changes, reason)
+    reason = next(filter(None, (record.history_change_reason for record in save)), "")
+    return Version(save[-1].history_date, author_of(*save), changes, reason)
 
 
 def _records(scenario: AnyScenario, **those: Any) -> list[Any]:
@@ -263,13 +259,6 @@ def _same_save(one: Any, other: Any) -> bool:
         and one.history_change_reason == other.history_change_reason
         and other.history_date - one.history_date < SAVE_GAP
     )
-
-
-def _author_of_save(records: Iterable[Any]) -> str:
-    for record in records:
-        if record.history_user is not None:
-            return str(record.history_user)
-    return NO_USER
 
 
 def _state(records: Iterable[Any], time: datetime) -> State:
@@ -294,14 +283,13 @@ def _is_step(record: Any) -> bool:
 def _differences(
     where: str, before: Mapping[str, Json], after: Mapping[str, Json]
 ) -> Iterator[str]:
-    old, new = dict(_leaf_values(dict(before))), dict(_leaf_values(dict(after)))
-    for place in dict.fromkeys([*old, *new]):
-        if place not in new:
-            yield f"{where}{place} removed, it was {_short_json(old[place])}"
-        elif place not in old:
-            yield f"{where}{place} set to {_short_json(new[place])}"
-        elif old[place] != new[place]:
-            yield f"{where}{place} from {_short_json(old[place])} to {_short_json(new[place])}"
+    for place, old, new in _changed_values(before, after):
+        if new is _MISSING:
+            yield f"{where}{place} removed, it was {_short_json(old)}"
+        elif old is _MISSING:
+            yield f"{where}{place} set to {_short_json(new)}"
+        else:
+            yield f"{where}{place} from {_short_json(old)} to {_short_json(new)}"
 
 
 def _leaf_values(value: Json, place: str = "") -> Iterator[tuple[str, Json]]:

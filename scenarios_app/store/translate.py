@@ -65,11 +65,7 @@ def column_at(place: str, row: StepColumns) -> str:
         used = [column for column in MESSAGE_COLUMNS if getattr(row, column)]
         index = int(keys[2]) if len(keys) > 2 else 0
         return used[index] if index < len(used) else "match_extra"
-    columns = {
-        "match_model": MODEL,
-        "match_tool_result_name": (*TOOL_RESULTS, "0"),
-        **VALUES,
-    }
+    columns = {"match_model": MODEL, "match_tool_result_name": (*TOOL_RESULTS, "0"), **VALUES}
     for column, column_place in columns.items():
         if keys[: len(column_place)] == column_place and getattr(row, column) != empty_value(
             Step, column

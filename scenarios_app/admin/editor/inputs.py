@@ -23,10 +23,7 @@ from scenarios_app.models.fields import JsonField, LinesField, NamesField, Scrip
 from scenarios_app.store.translate import step_object
 
 # Labels of the empty choice.
-_BLANK = {
-    "expect_reasoning": "any",
-    "answer_finish_reason": "automatic",
-}
+_BLANK = {"expect_reasoning": "any", "answer_finish_reason": "automatic"}
 # Names in the page's scripts of the choices that show or hide other fields.
 _KINDS = {"failures_kind": "failing", "fault_kind": "fault"}
 # Short labels, because the choice stands before its text.

@@ -23,12 +23,7 @@ from scenarios_app.admin.pages import render_page, scenario_urls
 from scenarios_app.control.sessions import reset_sessions
 from scenarios_app.engine.state import SessionState, StateUnavailable
 from scenarios_app.journal import journal
-from scenarios_app.models import (
-    UNMATCHED_ROWS,
-    PastAnswers,
-    ServedRequest,
-    SessionName,
-)
+from scenarios_app.models import UNMATCHED_ROWS, PastAnswers, ServedRequest, SessionName
 from scenarios_app.serving.services import services
 
 _MAX_SESSIONS = 500

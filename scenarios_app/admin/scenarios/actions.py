@@ -2,7 +2,9 @@
 that asks for values."""
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 from asgiref.sync import async_to_sync
@@ -21,6 +23,7 @@ from scenarios_app.models import Scenario, Step
 from scenarios_app.serving.services import services
 from scenarios_app.store import document_of, limits, save_documents, save_steps
 from scenarios_app.store.documents import documents_json
+from scenarios_app.store.drafts import NAME_LENGTH
 
 log = logging.getLogger(__name__)
 
@@ -28,14 +31,18 @@ _MAX_PROBLEMS = 5
 UNCHANGED, NO_FAILURES = "", "none"
 
 
-def set_enabled(scenarios: Iterable[Scenario], *, enabled: bool) -> list[Scenario]:
-    """Enable or disable scenarios; return those that changed."""
-    changed = [scenario for scenario in scenarios if scenario.enabled != enabled]
-    with transaction.atomic():
-        for scenario in changed:
+@transaction.atomic
+def set_column(
+    scenarios: Iterable[Scenario], column: str, value_for: Callable[[Scenario], Any]
+) -> list[Scenario]:
+    """Set a column of each scenario to the value for it; return the scenarios that changed."""
+    changed = []
+    for scenario in scenarios:
+        if (value := value_for(scenario)) != getattr(scenario, column):
             # Saved one by one, so that each has an entry in its history.
-            scenario.enabled = enabled
-            scenario.save(update_fields=["enabled", "updated_at"])
+            setattr(scenario, column, value)
+            scenario.save(update_fields=[column, "updated_at"])
+            changed.append(scenario)
     return changed
 
 
@@ -44,10 +51,9 @@ def duplicate(scenarios: Iterable[Scenario]) -> list[Scenario]:
     names = set(Scenario.objects.values_list("name", flat=True))
     copies: list[ScenarioDocument] = []
     for scenario in scenarios:
-        name = _free_copy_name(scenario.name, names)
-        names.add(name)
-        document = document_of(scenario)
-        copies.append(document.model_copy(update={"name": name, "enabled": False}))
+        names.add(name := _free_copy_name(scenario.name, names))
+        update = {"name": name, "enabled": False}
+        copies.append(document_of(scenario).model_copy(update=update))
     return save_documents(copies)
 
 
@@ -78,14 +84,9 @@ def report_document_error(request: HttpRequest, error: DocumentError, before: st
 
 
 def _free_copy_name(name: str, names: set[str]) -> str:
-    number = 1
-    while True:
-        suffix = " copy" if number == 1 else f" copy {number}"
-        # A document's name has 200 characters at most.
-        free = f"{name[: 200 - len(suffix)]}{suffix}"
-        if free not in names:
-            return free
-        number += 1
+    suffixes = (" copy" if number == 1 else f" copy {number}" for number in count(1))
+    candidates = (f"{name[: NAME_LENGTH - len(suffix)]}{suffix}" for suffix in suffixes)
+    return next(free for free in candidates if free not in names)
 
 
 def _failure_choices() -> list[tuple[str, str]]:
@@ -95,6 +96,15 @@ def _failure_choices() -> list[tuple[str, str]]:
     return [(UNCHANGED, "leave as they are"), (NO_FAILURES, "none"), *simple]
 
 
+@dataclass(frozen=True, slots=True)
+class BulkChange:
+    """The scenarios that an action changed, the entry for the log of each, and a summary."""
+
+    scenarios: Sequence[Scenario]
+    entry: str
+    summary: str
+
+
 class BulkForm(StyledForm):
     """The values that an action asks for. `heading` comes before the number of scenarios."""
 
@@ -102,6 +112,14 @@ class BulkForm(StyledForm):
     title: str
     heading: str
     button: str
+
+    def __init__(self, *args: Any, scenarios: Sequence[Scenario] = (), **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.scenarios = scenarios
+
+    def apply(self) -> BulkChange:
+        """Change the scenarios. Raises DocumentError, and changes nothing, if one refuses it."""
+        raise NotImplementedError
 
 
 class StepsForm(BulkForm):
@@ -139,41 +157,37 @@ class StepsForm(BulkForm):
         if values["failure"] == NO_FAILURES:
             columns |= {"failures_times": None, "failures_kind": "", "failures_extra": {}}
         elif values["failure"]:
-            times = values["times"] or 1
-            columns |= {
-                "failures_times": times,
-                "failures_kind": values["failure"],
-                "failures_extra": {},
-            }
+            columns |= {"failures_times": values["times"] or 1, "failures_extra": {}}
+            columns["failures_kind"] = values["failure"]
         return columns
+
+    def apply(self) -> BulkChange:
+        steps = set_on_steps(self.scenarios, self.columns())
+        summary = f"Set on {steps} steps of {len(self.scenarios)} scenarios."
+        return BulkChange(self.scenarios, "Latency or failures set on every step.", summary)
 
 
 def bulk_page(
-    admin: "ModelAdmin[Scenario]", request: HttpRequest, scenarios: Sequence[Scenario]
-) -> HttpResponse | None:
-    """Ask for latency and failures and set them; return None once done, to show the list again."""
-    form = StepsForm(request.POST if "apply" in request.POST else None)
-    if not form.is_valid():
-        return bulk_response(admin, request, scenarios, form)
-    try:
-        changed = set_on_steps(scenarios, form.columns())
-    except DocumentError as error:
-        report_document_error(request, error, "Nothing was changed")
-        return None
-    for scenario in scenarios:
-        admin.log_change(request, scenario, "Latency or failures set on every step.")
-    messages.success(request, f"Set on {changed} steps of {len(scenarios)} scenarios.")
-    return None
-
-
-def bulk_response(
     admin: "ModelAdmin[Scenario]",
     request: HttpRequest,
-    scenarios: Sequence[Scenario],
-    form: BulkForm,
-) -> HttpResponse:
-    """Return the page that asks for the values of an action. It posts the same selection to the
-    list."""
+    selected: Iterable[Scenario],
+    form_class: type[BulkForm],
+) -> HttpResponse | None:
+    """Ask for the values of an action and apply them; return None once that is done.
+
+    The page posts the same selection to the list.
+    """
+    scenarios = list(selected)
+    form = form_class(request.POST if "apply" in request.POST else None, scenarios=scenarios)
+    if form.is_valid():
+        try:
+            change = form.apply()
+        except DocumentError as error:
+            return report_document_error(request, error, "Nothing was changed")
+        for scenario in change.scenarios:
+            admin.log_change(request, scenario, change.entry)
+        messages.success(request, change.summary)
+        return None
     across = request.POST.get("select_across") == "1"
     context = {
         "title": form.title,
@@ -187,19 +201,19 @@ def bulk_response(
     return render_page(request, admin, "bulk.html", context)
 
 
+@transaction.atomic
 def set_on_steps(scenarios: Sequence[Scenario], columns: dict[str, Any]) -> int:
     """Set columns on every step; return the number of steps.
 
     Raises DocumentError, and changes nothing, if a scenario would become invalid.
     """
     changed = 0
-    with transaction.atomic():
-        for scenario in scenarios if columns else ():
-            steps = list(Step.objects.filter(scenario=scenario).order_by("order", "pk"))
-            for step in steps:
-                for name, value in columns.items():
-                    setattr(step, name, value)
-            compile_scenario(document_of(scenario, steps))
-            save_steps(changed=steps, columns=columns)
-            changed += len(steps)
+    for scenario in scenarios if columns else ():
+        steps = list(Step.objects.filter(scenario=scenario).order_by("order", "pk"))
+        for step in steps:
+            for name, value in columns.items():
+                setattr(step, name, value)
+        compile_scenario(document_of(scenario, steps))
+        save_steps(changed=steps, columns=columns)
+        changed += len(steps)
     return changed

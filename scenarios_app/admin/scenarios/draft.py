@@ -99,10 +99,7 @@ class DraftAdmin(ScenarioPage):
         return obj.published.name if obj and obj.published else ""
 
     def page_context(self, request: HttpRequest, obj: Draft | None) -> dict[str, Any]:
-        context: dict[str, Any] = {
-            "show_save_and_continue": False,
-            "show_delete": False,
-        }
+        context: dict[str, Any] = {"show_save_and_continue": False, "show_delete": False}
         if obj is None:
             return context
         stored = Draft.objects.select_related("published").get(pk=obj.pk)

@@ -3,23 +3,21 @@ sorted by group, and many scenarios are moved to one or tagged at once."""
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django import forms
-from django.contrib import admin, messages
-from django.contrib.admin import ModelAdmin
+from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
-from django.db import transaction
 from django.db.models import QuerySet, TextField, Value
 from django.db.models.functions import Cast, Concat, Left, Lower, Replace, StrIndex, Substr
 from django.db.models.lookups import Exact
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.utils.functional import cached_property
 from django.utils.html import format_html, format_html_join
 
 from mockllm_site.kit.fields import NamesFormField
-from scenarios_app.admin.scenarios.actions import BulkForm, bulk_response
+from scenarios_app.admin.scenarios.actions import BulkChange, BulkForm, set_column
 from scenarios_app.engine.document import DocumentError, load_documents
 from scenarios_app.models import Scenario
 from scenarios_app.recording.document import TAG as RECORDING
@@ -62,9 +60,7 @@ class GroupFilter(admin.SimpleListFilter):
     title = "group"
     parameter_name = PARAMETER
 
-    def lookups(
-        self, request: HttpRequest, model_admin: "ModelAdmin[Any]"
-    ) -> list[tuple[str, str]]:
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         groups = all_groups()
         return [*((name, name) for name in groups), ("", "No group")] if groups else []
 
@@ -112,11 +108,9 @@ def tag_chips(tags: Sequence[str]) -> str:
     """Return a scenario's group and its other tags as HTML."""
     if not tags:
         return ""
-    return format_html(
-        '<span class="sc-tag sc-tag-group" title="Group">{}</span>{}',
-        tags[0],
-        format_html_join("", ' <span class="sc-tag">{}</span>', ((tag,) for tag in tags[1:])),
-    )
+    others = format_html_join("", ' <span class="sc-tag">{}</span>', ((tag,) for tag in tags[1:]))
+    group = '<span class="sc-tag sc-tag-group" title="Group">{}</span>{}'
+    return format_html(group, tags[0], others)
 
 
 def move(tags: Sequence[str], group: str) -> list[str]:
@@ -125,22 +119,6 @@ def move(tags: Sequence[str], group: str) -> list[str]:
     old = group_of(tags)
     others = (tag for tag in tags if tag != group and (tag != old or tag in _KEEP_AS_TAG))
     return [group, *others]
-
-
-def retag(
-    scenarios: Iterable[Scenario], change: Callable[[Sequence[str]], list[str]]
-) -> list[Scenario]:
-    """Set the tags of each scenario to `change` of them; return the scenarios that changed."""
-    changed = []
-    with transaction.atomic():
-        for scenario in scenarios:
-            tags = change(scenario.tags)
-            if tags != scenario.tags:
-                # One by one, so that each has an entry in its history.
-                scenario.tags = tags
-                scenario.save(update_fields=["tags", "updated_at"])
-                changed.append(scenario)
-    return changed
 
 
 class GroupForm(BulkForm):
@@ -162,6 +140,12 @@ class GroupForm(BulkForm):
         (group,) = _valid_tags([self.cleaned_data["group"]])
         return group
 
+    def apply(self) -> BulkChange:
+        group: str = self.cleaned_data["group"]
+        changed = set_column(self.scenarios, "tags", lambda row: move(row.tags, group))
+        summary = f"Moved {len(changed)} of {len(self.scenarios)} to “{group}”."
+        return BulkChange(changed, f"Moved to the group “{group}”.", summary)
+
 
 class TagsForm(BulkForm):
     action, title = "set_tags", "Add or remove tags"
@@ -177,9 +161,9 @@ class TagsForm(BulkForm):
         label="Remove tags", required=False, widget=forms.CheckboxSelectMultiple
     )
 
-    def __init__(self, *args: Any, scenarios: Sequence[Scenario], **kwargs: Any) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        counts = Counter(tag for scenario in scenarios for tag in scenario.tags)
+        counts = Counter(tag for scenario in self.scenarios for tag in scenario.tags)
         names = sorted(counts, key=str.casefold)
         remove = self.fields["remove"]
         assert isinstance(remove, forms.MultipleChoiceField)
@@ -196,40 +180,16 @@ class TagsForm(BulkForm):
             self.add_error("add", "Type a tag to add, or choose one to remove.")
         return cleaned
 
-    def changed(self, tags: Sequence[str]) -> list[str]:
+    def changed(self, scenario: Scenario) -> list[str]:
         """Return the tags of a scenario as this form changes them."""
         removed = self.cleaned_data.get("remove", ())
-        remaining = [tag for tag in tags if tag not in removed]
+        remaining = [tag for tag in scenario.tags if tag not in removed]
         return list(dict.fromkeys([*remaining, *self.cleaned_data["add"]]))
 
-
-def move_page(
-    owner: "ModelAdmin[Scenario]", request: HttpRequest, scenarios: Sequence[Scenario]
-) -> HttpResponse | None:
-    """Ask for a group and move the scenarios; return None once that is done."""
-    form = GroupForm(request.POST if "apply" in request.POST else None)
-    if not form.is_valid():
-        return bulk_response(owner, request, scenarios, form)
-    group: str = form.cleaned_data["group"]
-    changed = retag(scenarios, lambda tags: move(tags, group))
-    for scenario in changed:
-        owner.log_change(request, scenario, f"Moved to the group “{group}”.")
-    messages.success(request, f"Moved {len(changed)} of {len(scenarios)} to “{group}”.")
-    return None
-
-
-def tags_page(
-    owner: "ModelAdmin[Scenario]", request: HttpRequest, scenarios: Sequence[Scenario]
-) -> HttpResponse | None:
-    """Ask for tags to add and to remove and set them; return None once that is done."""
-    form = TagsForm(request.POST if "apply" in request.POST else None, scenarios=scenarios)
-    if not form.is_valid():
-        return bulk_response(owner, request, scenarios, form)
-    changed = retag(scenarios, form.changed)
-    for scenario in changed:
-        owner.log_change(request, scenario, "Tags changed.")
-    messages.success(request, f"Changed the tags of {len(changed)} of {len(scenarios)}.")
-    return None
+    def apply(self) -> BulkChange:
+        changed = set_column(self.scenarios, "tags", self.changed)
+        summary = f"Changed the tags of {len(changed)} of {len(self.scenarios)}."
+        return BulkChange(changed, "Tags changed.", summary)
 
 
 def _valid_tags(names: list[str]) -> list[str]:

@@ -19,13 +19,7 @@ from scenarios_app.admin.pages import render_page
 from scenarios_app.admin.scenarios.actions import forget_on_commit
 from scenarios_app.admin.site import IMPORT
 from scenarios_app.catalog.lint import suspicions_once_loaded
-from scenarios_app.engine.document import (
-    DocumentError,
-    Problem,
-    ScenarioDocument,
-    dump,
-    load_text,
-)
+from scenarios_app.engine.document import DocumentError, Problem, ScenarioDocument, dump, load_text
 from scenarios_app.models import Scenario
 from scenarios_app.recording.files import read_upload
 from scenarios_app.store import document_of, limits
@@ -59,9 +53,7 @@ class ImportForm(forms.Form):
 
     # The theme's widget, because its script expects that widget's parts beside each file field.
     file = forms.FileField(
-        required=False,
-        label="A file, chosen or dropped here",
-        widget=UnfoldAdminFileFieldWidget,
+        required=False, label="A file, chosen or dropped here", widget=UnfoldAdminFileFieldWidget
     )
     # The name of a previewed file, whose content is posted as text the second time.
     filename = forms.CharField(required=False, widget=forms.HiddenInput)

@@ -19,16 +19,16 @@ from unfold.admin import ModelAdmin
 
 from mockllm_site.kit.read_only_admin import TagFilter
 from scenarios_app.admin.filters import DraftFilter, ProblemFilter
-from scenarios_app.admin.journal.requests import NO_ANSWERS, AnswerCount, answered_by_scenario
+from scenarios_app.admin.journal.requests import NO_ANSWERS, answered_by_scenario
 from scenarios_app.admin.scenarios import actions
-from scenarios_app.admin.scenarios.actions import bulk_page
+from scenarios_app.admin.scenarios.actions import StepsForm, bulk_page
 from scenarios_app.admin.scenarios.groups import (
     GroupFilter,
+    GroupForm,
+    TagsForm,
     group_order,
-    move_page,
     pop_group_choices,
     tag_chips,
-    tags_page,
 )
 from scenarios_app.admin.scenarios.trash_page import deletion_context, report_deletion
 from scenarios_app.catalog import catalog
@@ -52,6 +52,12 @@ def number_of_steps(model: type[AnyStep]) -> Coalesce:
     return Coalesce(Subquery(steps.annotate(number=Count("pk")).values("number")), 0)
 
 
+# The columns of steps that a search looks through.
+_STEP_TEXTS = ["name", "match_user", "match_system", "match_tools", "match_tool_result"]
+_STEP_TEXTS += ["match_tool_result_name", "answer_text", "answer_reasoning", "answer_refusal"]
+_STEP_TEXTS += ["answer_tool_calls", "report_content"]
+
+
 class ScenarioList(ModelAdmin):
     list_display = (
         "title",
@@ -66,22 +72,7 @@ class ScenarioList(ModelAdmin):
     list_editable = ("enabled",)
     list_filter = (GroupFilter, "enabled", DraftFilter, ProblemFilter, "select", TagFilter)
     list_before_template = "scenarios_app/admin/groups.html"
-    search_fields = (
-        "name",
-        "description",
-        "tags",
-        "steps__name",
-        "steps__match_user",
-        "steps__match_system",
-        "steps__match_tools",
-        "steps__match_tool_result",
-        "steps__match_tool_result_name",
-        "steps__answer_text",
-        "steps__answer_reasoning",
-        "steps__answer_refusal",
-        "steps__answer_tool_calls",
-        "steps__report_content",
-    )
+    search_fields = ("name", "description", "tags", *(f"steps__{name}" for name in _STEP_TEXTS))
     ordering = ("-priority", Lower("name"))
     list_per_page = 50
     actions = (
@@ -103,9 +94,8 @@ class ScenarioList(ModelAdmin):
     ) -> HttpResponse:
         # Before the transaction that saves the list, which the journal's writer would wait for.
         journal.flush()
-        return super().changelist_view(
-            request, {**(extra_context or {}), "file_problems": catalog.file_problems}
-        )
+        context = {**(extra_context or {}), "file_problems": catalog.file_problems}
+        return super().changelist_view(request, context)
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
         """Add to each listed row its answers, served steps, problems, warnings and draft."""
@@ -123,10 +113,8 @@ class ScenarioList(ModelAdmin):
         for row in changelist.result_list:
             row.drafted = row.pk in drafted
             row.hits = hits.get(row.name, NO_ANSWERS)
-            step_keys = (
-                {step.key for step in compiled[row.name].steps} if row.name in compiled else ()
-            )
-            row.served_steps = sum(1 for key in step_keys if steps[row.name].get(key))
+            stored = compiled[row.name].steps if row.name in compiled else ()
+            row.served_steps = sum(1 for step in stored if steps[row.name].get(step.key))
             row.problems = problems[row.name]
             row.warnings = warnings[row.name]
         vars(changelist)["groups"] = pop_group_choices(changelist)
@@ -138,7 +126,7 @@ class ScenarioList(ModelAdmin):
         return format_html(
             '{} <span class="sc-tag">{}</span><span class="sc-under">{}</span>',
             scenario.name,
-            "draft" if getattr(scenario, "drafted", False) else "",
+            "draft" if scenario.drafted else "",
             description,
         )
 
@@ -148,20 +136,16 @@ class ScenarioList(ModelAdmin):
 
     @admin.display(description="Answers")
     def answers(self, scenario: Any) -> str:
-        served, of = getattr(scenario, "served_steps", 0), scenario.steps_in_it
+        served, of = scenario.served_steps, scenario.steps_in_it
         return format_html(
             '{} <progress class="sc-progress" max="{}" value="{}" title="{} of {} steps answered" '
             'aria-label="Steps that have answered"></progress>',
-            self._hits(scenario).count,
-            max(of, 1),
-            served,
-            served,
-            of,
+            *(scenario.hits.count, max(of, 1), served, served, of),
         )
 
     @admin.display(description="Last used")
     def last_used(self, scenario: Any) -> str:
-        last = self._hits(scenario).last
+        last = scenario.hits.last
         return ago(last) if last else "never"
 
     @admin.display(description="Group, tags", ordering=group_order())
@@ -171,9 +155,9 @@ class ScenarioList(ModelAdmin):
     @admin.display(description="Problems")
     def problem_count(self, scenario: Any) -> str:
         """Return a badge with the number of errors, or of warnings if there are no errors."""
-        if errors := getattr(scenario, "problems", []):
-            return _count_badge(errors, "problem", style="sc-bad")
-        return _count_badge(getattr(scenario, "warnings", []), "warning", style="sc-doubt")
+        if scenario.problems:
+            return _count_badge(scenario.problems, "problem", style="sc-bad")
+        return _count_badge(scenario.warnings, "warning", style="sc-doubt")
 
     @admin.action(description="Enable", permissions=["change"])
     def enable(self, request: HttpRequest, scenarios: QuerySet[Scenario]) -> None:
@@ -187,17 +171,17 @@ class ScenarioList(ModelAdmin):
     def move_to_group(
         self, request: HttpRequest, scenarios: QuerySet[Scenario]
     ) -> HttpResponse | None:
-        return move_page(self, request, list(scenarios))
+        return bulk_page(self, request, scenarios, GroupForm)
 
     @admin.action(description="Add or remove tags", permissions=["change"])
     def set_tags(self, request: HttpRequest, scenarios: QuerySet[Scenario]) -> HttpResponse | None:
-        return tags_page(self, request, list(scenarios))
+        return bulk_page(self, request, scenarios, TagsForm)
 
     @admin.action(description="Set latency or failures", permissions=["change"])
     def set_on_steps(
         self, request: HttpRequest, scenarios: QuerySet[Scenario]
     ) -> HttpResponse | None:
-        return bulk_page(self, request, list(scenarios))
+        return bulk_page(self, request, scenarios, StepsForm)
 
     @admin.action(description="Duplicate", permissions=["add"])
     def duplicate(self, request: HttpRequest, scenarios: QuerySet[Scenario]) -> None:
@@ -208,16 +192,14 @@ class ScenarioList(ModelAdmin):
         for copy in copies:
             self.log_addition(request, copy, "Duplicated.")
         names = ", ".join(f"“{copy}”" for copy in copies)
-        messages.success(request, f"Created {names}, disabled until you enable them.")
-        return None
+        return messages.success(request, f"Created {names}, disabled until you enable them.")
 
     @admin.action(description="Export as documents (JSON)", permissions=["view"])
     def export(self, request: HttpRequest, scenarios: QuerySet[Scenario]) -> HttpResponse | None:
         try:
             return actions.export(scenarios.prefetch_related("steps"))
         except DocumentError as error:
-            actions.report_document_error(request, error, "Nothing was exported")
-            return None
+            return actions.report_document_error(request, error, "Nothing was exported")
 
     @admin.action(description="Delete", permissions=["delete"])
     def delete_selected(
@@ -226,7 +208,7 @@ class ScenarioList(ModelAdmin):
         names = list(scenarios.values_list("name", flat=True))
         page = delete_selected(self, request, scenarios)
         if page is not None:
-            page.context_data = {**(page.context_data or {}), **deletion_context(names)}
+            page.context_data = (page.context_data or {}) | deletion_context(names)
         return page
 
     def delete_view(
@@ -254,16 +236,11 @@ class ScenarioList(ModelAdmin):
     def _set_enabled(
         self, request: HttpRequest, scenarios: QuerySet[Scenario], *, enabled: bool
     ) -> None:
-        changed = actions.set_enabled(scenarios, enabled=enabled)
+        changed = actions.set_column(scenarios, "enabled", lambda _: enabled)
         word = "Enabled" if enabled else "Disabled"
         for scenario in changed:
             self.log_change(request, scenario, f"{word}.")
         messages.success(request, f"{word} {len(changed)} of {len(scenarios)}.")
-
-    @staticmethod
-    def _hits(scenario: Any) -> AnswerCount:
-        hits: AnswerCount = getattr(scenario, "hits", NO_ANSWERS)
-        return hits
 
 
 def _count_badge(findings: Sequence[RowProblem | Suspicion], noun: str, *, style: str) -> str:

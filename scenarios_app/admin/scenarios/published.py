@@ -24,16 +24,13 @@ from scenarios_app.admin.play_user import user_page
 from scenarios_app.admin.scenarios import actions
 from scenarios_app.admin.scenarios.import_page import import_page
 from scenarios_app.admin.scenarios.list import ScenarioList
-from scenarios_app.admin.scenarios.trash_page import (
-    deleted_history_page,
-    restore_view,
-    trash_page,
-)
+from scenarios_app.admin.scenarios.trash_page import deleted_history_page, restore_view, trash_page
 from scenarios_app.admin.site import may_import
 from scenarios_app.admin.try_it import try_page
 from scenarios_app.catalog import catalog
 from scenarios_app.catalog.lint import stored_suspicions
 from scenarios_app.engine.document import DocumentError
+from scenarios_app.engine.matching.lint import Suspicion
 from scenarios_app.journal.coverage import answers
 from scenarios_app.journal.survival import survival
 from scenarios_app.models import Draft, Scenario
@@ -81,7 +78,7 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
             "answered_by_step": answers([name])[name],
             "hits": answered_by_scenario([name]).get(name, NO_ANSWERS),
             "problems": [problem for problem in catalog.problems if problem.scenario == name],
-            "suspicions": [one for one in stored_suspicions() if one.scenario == name],
+            "suspicions": _suspicions_of(name),
             "try_query": f"scenario={quote(name)}",
             "draft": draft,
             "may_draft": request.user.has_perm(EDIT_DRAFTS),
@@ -104,14 +101,10 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
         """
 
         def add_warning() -> None:
-            suspicions = [
-                suspicion for suspicion in stored_suspicions() if suspicion.scenario == obj.name
-            ]
+            suspicions = _suspicions_of(obj.name)
             if suspicions:
                 count = f"{len(suspicions)} warning{pluralize(len(suspicions))}"
-                lines = format_html_join(
-                    "", "<br>{}", ([str(suspicion)] for suspicion in suspicions)
-                )
+                lines = format_html_join("", "<br>{}", ([str(one)] for one in suspicions))
                 page = format_html('<a class="sc-link" href="{}">{}</a>', self.url_of(obj), count)
                 line = '<span class="sc-warned">Saved, with {}:{}</span>'
                 messages.warning(request, format_html(line, page, lines))
@@ -158,6 +151,10 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
         self.log_addition(request, copy, f"Duplicated “{scenario}”.")
         messages.success(request, f"This is “{copy}”, disabled until you enable it.")
         return redirect(self.url_of(copy))
+
+
+def _suspicions_of(name: str) -> list[Suspicion]:
+    return [suspicion for suspicion in stored_suspicions() if suspicion.scenario == name]
 
 
 def gallery_page(request: HttpRequest, owner: Any) -> HttpResponse:
