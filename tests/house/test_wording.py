@@ -37,7 +37,7 @@ ROOM_LINES: Mapping[str, int] = {
     "mockllm_site/public/mockllm": 80,
     "mockllm_site/serve": 2_145,
     "scenarios_app": 936,
-    "scenarios_app/admin": 6_124,
+    "scenarios_app/admin": 6_126,
     "scenarios_app/builder": 747,
     "scenarios_app/catalog": 711,
     "scenarios_app/cluster": 915,

@@ -183,7 +183,8 @@ def bulk_page(
         try:
             change = form.apply()
         except DocumentError as error:
-            return report_document_error(request, error, "Nothing was changed")
+            report_document_error(request, error, "Nothing was changed")
+            return None
         for scenario in change.scenarios:
             admin.log_change(request, scenario, change.entry)
         messages.success(request, change.summary)

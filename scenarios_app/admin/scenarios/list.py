@@ -199,7 +199,8 @@ class ScenarioList(ModelAdmin):
         try:
             return actions.export(scenarios.prefetch_related("steps"))
         except DocumentError as error:
-            return actions.report_document_error(request, error, "Nothing was exported")
+            actions.report_document_error(request, error, "Nothing was exported")
+            return None
 
     @admin.action(description="Delete", permissions=["delete"])
     def delete_selected(
