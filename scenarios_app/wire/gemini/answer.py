@@ -218,11 +218,10 @@ def _logprob_fields(
     """Return the log probabilities: per token if requested, else an average from the id."""
     if "avgLogprobs" in response.metadata or "logprobsResult" in response.metadata:
         return {}
-    if manner.top_logprobs is not None:
-        said = (part for part in candidate.answer_parts if isinstance(part, TextPart | RefusalPart))
-        if text := "".join(part.text for part in said):
-            result = logprobs_result(text, manner.top_logprobs)
-            return {"avgLogprobs": average_logprob(text), "logprobsResult": result}
+    said = (part for part in candidate.answer_parts if isinstance(part, TextPart | RefusalPart))
+    if manner.top_logprobs is not None and (text := "".join([part.text for part in said])):
+        result = logprobs_result(text, manner.top_logprobs)
+        return {"avgLogprobs": average_logprob(text), "logprobsResult": result}
     if not manner.detailed:
         return {}
     return {"avgLogprobs": -(1 + sum(response.id.encode())) / 2**18}
