@@ -24,9 +24,9 @@ def decompress(body: bytes, encoding: str) -> bytes:
     for kind in filter(None, map(str.strip, reversed(encoding.lower().split(",")))):
         match kind:
             case "gzip" | "x-gzip" if body.startswith(_GZIP):
-                body = _inflate(body, wbits=31)
+                body = _inflate(body)
             case "deflate" if not _is_text(body):
-                body = _inflate(body, wbits=15 if body.startswith(b"\x78") else -15)
+                body = _inflate(body)
             case _ if kind not in ("identity", "gzip", "x-gzip", "deflate") and not _is_text(body):
                 raise UnreadableBody(f"its body is compressed as {kind}, which is not read here")
     return body
@@ -40,18 +40,16 @@ def decode_base64(text: str) -> bytes:
         raise UnreadableBody("its body is said to be Base64 and is not") from None
 
 
-def _inflate(body: bytes, *, wbits: int) -> bytes:
-    inflater = zlib.decompressobj(wbits=wbits)
+def _inflate(body: bytes) -> bytes:
+    reader = _InflatingReader(MAX_BODY_BYTES)
     try:
-        out = inflater.decompress(body, MAX_BODY_BYTES)
-    except zlib.error as error:
-        raise UnreadableBody(f"its body cannot be decompressed: {error}") from None
-    if inflater.unconsumed_tail:
+        data = reader.read(body)
+    except BodyTooLong:
         message = f"its body is larger than {MAX_BODY_BYTES} bytes once it is decompressed"
-        raise UnreadableBody(message)
-    if not inflater.eof:
+        raise UnreadableBody(message) from None
+    if not reader.is_complete:
         raise UnreadableBody("its body ends in the middle of what was compressed")
-    return out
+    return data
 
 
 def _is_text(body: bytes) -> bool:
@@ -100,7 +98,7 @@ def make_body_reader(encoding: str, *, max_bytes: int) -> BodyReader:
         case "gzip" | "x-gzip" | "deflate":
             return _InflatingReader(max_bytes)
         case other:
-            raise UnreadableBody(f"it is compressed as {other}, which cannot be read here")
+            raise UnreadableBody(f"its body is compressed as {other}, which cannot be read here")
 
 
 def readable_encodings(accepted: str) -> str:
@@ -151,7 +149,7 @@ class _InflatingReader(BodyReader):
             data = self._decoder.decompress(piece, self._room + 1)
         except zlib.error as error:
             if self._has_started:
-                raise UnreadableBody(f"it cannot be decompressed: {error}") from None
+                raise UnreadableBody(f"its body cannot be decompressed: {error}") from None
             self._has_started = True
             self._decoder = zlib.decompressobj(-zlib.MAX_WBITS)
             return self._inflate(piece)

@@ -57,9 +57,7 @@ def scenario_files(
     return ScenarioFiles(paths, limits=limits, others=_Recordings(names))
 
 
-def read_upload(
-    data: bytes, *, source: str, names: Collection[str] = (), limits: DocumentLimits = LIMITS
-) -> Files | None:
+def read_upload(data: bytes, *, source: str, names: Collection[str] = ()) -> Files | None:
     """Return the scenario of an uploaded recording, None for another file; raises DocumentError."""
     source_recording = decode_recording(data, source=source)
     if source_recording is None:

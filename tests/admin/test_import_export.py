@@ -2,6 +2,7 @@
 
 import json
 from html import unescape
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ pytestmark = pytest.mark.django_db
 ONE = {"name": "one", "steps": [{"produce": {"text": "new"}}, {"produce": {"text": "newer"}}]}
 TWO = {"name": "two", "steps": [{"produce": {"text": "2"}}]}
 BOTH = {"scenarios": [ONE, TWO]}
+CASSETTES = Path(__file__).parents[1] / "data" / "cassettes"
 
 
 def preview(client: Client, document: Any, existing: str = "replace") -> HttpResponse:
@@ -119,6 +121,16 @@ def test_yaml_document_is_imported(root: Client) -> None:
     file = SimpleUploadedFile("a.yaml", text.encode())
     load(root, root.post(IMPORT, {"file": file, "existing": "replace"}))
     assert names() == {"one"}
+
+
+def test_preview_of_a_recording_above_a_limit_shows_the_limit(
+    root: Client, settings: LazySettings
+) -> None:
+    settings.MOCKLLM_MAX_TEXT_BYTES = 10
+    recording = SimpleUploadedFile("weather.yaml", (CASSETTES / "openai_weather.yaml").read_bytes())
+    (problem, *_) = problems(root.post(IMPORT, {"file": recording, "existing": "replace"}))
+    assert problem.startswith("scenarios[0].steps[0].produce: holds ")
+    assert problem.endswith(" bytes of text, expected at most 10")
 
 
 def test_one_invalid_scenario_prevents_the_import(root: Client) -> None:

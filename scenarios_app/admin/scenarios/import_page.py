@@ -19,7 +19,14 @@ from scenarios_app.admin.pages import render_page
 from scenarios_app.admin.scenarios.actions import forget_on_commit
 from scenarios_app.admin.site import IMPORT
 from scenarios_app.catalog.lint import suspicions_once_loaded
-from scenarios_app.engine.document import DocumentError, Problem, ScenarioDocument, dump, load_text
+from scenarios_app.engine.document import (
+    DocumentError,
+    Problem,
+    ScenarioDocument,
+    dump,
+    load_text,
+    merge_documents,
+)
 from scenarios_app.models import Scenario
 from scenarios_app.recording.files import read_upload
 from scenarios_app.store import document_of, limits
@@ -135,12 +142,12 @@ def _read(data: bytes, filename: str) -> tuple[list[ScenarioDocument], tuple[Pro
     Raises DocumentError.
     """
     source = filename or PASTED
-    files = read_upload(data, source=source, names=authored_names(), limits=limits())
+    files = read_upload(data, source=source, names=authored_names())
     if files is None:
         return load_text(data, source=source, limits=limits()), ()
     if not files.documents:
         raise DocumentError.of(files.notes)
-    return files.documents, files.notes
+    return merge_documents(files.documents, limits=limits()), files.notes
 
 
 def _rename_taken(
