@@ -25,6 +25,7 @@ from django.db import Error as DatabaseProblem
 
 from mockllm_site import __version__
 from mockllm_site.kit import env
+from mockllm_site.kit.setting_kinds import EXTRA
 from mockllm_site.serve import database
 
 # Ours that a light server's settings have no models for.
@@ -101,7 +102,7 @@ def _summary_of(name: str, app: str | BaseCommand) -> str:
 
 
 def _not_light() -> str:
-    return "not with MOCKLLM_LIGHT" if env.has_server() else env.EXTRA.format("server")
+    return "not with MOCKLLM_LIGHT" if env.has_server() else EXTRA.format("server")
 
 
 def summary(command: BaseCommand) -> str:

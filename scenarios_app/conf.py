@@ -14,7 +14,7 @@ DEFAULTS: Final = MappingProxyType(
     | {
         name: setting.prod_value()
         for name, setting in SETTINGS.items()
-        if name.startswith("MOCKLLM_") and setting.kind != "mode"
+        if name.startswith("MOCKLLM_") and name != "MOCKLLM_ENV"
     }
     | {"REDIS_URL": SETTINGS["REDIS_URL"].prod_value()}
 )
