@@ -12,7 +12,7 @@ from scenarios_app.models.changes import (
 )
 from scenarios_app.models.columns import ScenarioColumns, StepColumns
 from scenarios_app.models.drafts import AnyScenario, AnyStep, Draft, DraftStep
-from scenarios_app.models.fields import FinishReason, Outcome, Reasoning, Select, TextMode
+from scenarios_app.models.fields import Outcome, Select, TextMode
 from scenarios_app.models.journal import (
     UNMATCHED_ROWS,
     FaultResult,
@@ -31,12 +31,10 @@ __all__ = [
     "Draft",
     "DraftStep",
     "FaultResult",
-    "FinishReason",
     "Installation",
     "Outcome",
     "PastAnswers",
     "Presence",
-    "Reasoning",
     "Scenario",
     "ScenarioColumns",
     "Select",

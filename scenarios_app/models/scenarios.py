@@ -71,10 +71,7 @@ class StepQuerySet(CatalogQuerySet["Step"]):
             announce(set(touched.values()), self.db)
 
     def get_by_natural_key(self, scenario: str, order: int) -> "Step":
-        step = self.filter(scenario__name=scenario, order=order).first()
-        if step is None:
-            raise Step.DoesNotExist
-        return step
+        return self.filter(scenario__name=scenario, order=order)[:1].get()
 
 
 class Step(CatalogRow, StepColumns):
