@@ -27,6 +27,7 @@ from scenarios_app.play.conversation import (
     ExpectedDocument,
     PlayedToolResultDocument,
     PlayedTurnDocument,
+    parse_json,
     raw_call,
     sample_call,
 )
@@ -294,7 +295,7 @@ def _check_text(name: str, expected: TextConditionDocument, text: str) -> Check:
 
 
 def _is_expected_call(expected: ExpectedCallDocument, call: ToolCallPart) -> bool:
-    arguments = _parse_arguments(call)
+    arguments = parse_json(call.arguments)
     return (
         expected.name == call.name
         and expected.namespace in (None, call.namespace)
@@ -311,15 +312,7 @@ def _describe_expected_call(expected: ExpectedCallDocument) -> str:
 
 
 def _describe_call(call: ToolCallPart) -> str:
-    return f"{call.full_name}({json.dumps(_parse_arguments(call), ensure_ascii=False)})"
-
-
-def _parse_arguments(call: ToolCallPart) -> Json:
-    try:
-        value: Json = json.loads(call.arguments)
-    except ValueError:
-        return call.arguments
-    return value
+    return f"{call.full_name}({json.dumps(parse_json(call.arguments), ensure_ascii=False)})"
 
 
 def _contains(actual: object, expected: object) -> bool:
