@@ -32,7 +32,7 @@ from mockllm_site.kit.api.locality import FOREIGN, is_foreign, is_open
 from mockllm_site.kit.api.tokens import bearer_of, is_token
 from scenarios_app.cluster import redis_connections
 from scenarios_app.journal import Journal, journal
-from scenarios_app.serving.metrics import Durations, Served, Tally
+from scenarios_app.serving.metrics import Served, Tally
 from scenarios_app.serving.services import Services, services
 
 PLAIN = "text/plain; charset=utf-8"
@@ -202,7 +202,8 @@ def _durations(tally: Tally) -> Iterator[Metric]:
         labels=("provider", "stream"),
     )
     for (provider, streamed), durations in tally.answers().items():
-        _add(answers, (provider, "true" if streamed else "false"), durations)
+        values = (provider, "true" if streamed else "false")
+        answers.add_metric(values, list(durations.buckets()), durations.total)
     yield answers
     heads = HistogramMetricFamily(
         "mockllm_first_byte_seconds",
@@ -210,7 +211,7 @@ def _durations(tally: Tally) -> Iterator[Metric]:
         labels=("provider",),
     )
     for provider, durations in tally.heads().items():
-        _add(heads, (provider,), durations)
+        heads.add_metric((provider,), list(durations.buckets()), durations.total)
     yield heads
 
 
@@ -230,7 +231,3 @@ def _counted(
     for values, count in sums.items():
         family.add_metric(values, count)
     return family
-
-
-def _add(family: HistogramMetricFamily, labels: Labels, durations: Durations) -> None:
-    family.add_metric(labels, list(durations.buckets()), durations.total)

@@ -57,12 +57,6 @@ def watch(files: ScenarioFiles, documents: Sequence[ScenarioDocument]) -> None:
     catalog.files = FileWatcher(files, documents, forget=forget)
 
 
-def check_tools() -> None:
-    """Look at the file that names the MCP servers; they themselves are opened later."""
-    if problem := chat.servers_problem():
-        raise CannotLoad(f"MCP_SERVERS: {problem}")
-
-
 def check_shared() -> None:
     """Check that shared services can be reached."""
     shared = redis_connections()
@@ -70,8 +64,10 @@ def check_shared() -> None:
         raise CannotLoad(f"REDIS_URL: Redis does not answer ({problem})")
 
 
-def check_upstreams() -> None:
-    """Look at the addresses of the providers; nothing is sent there before something records."""
+def check_addresses() -> None:
+    """Check the settings that name MCP servers and providers; these are called later."""
+    if problem := chat.servers_problem():
+        raise CannotLoad(f"MCP_SERVERS: {problem}")
     try:
         read_upstreams(settings.MOCKLLM_UPSTREAMS)
     except UpstreamError as error:

@@ -32,8 +32,6 @@ LOOK_SECONDS: Final = 0.2
 
 ALONE: Final = "several processes on one database need a shared state: set REDIS_URL for all"
 ANOTHER: Final = "all processes on one database must have the same REDIS_URL"
-
-
 UNCLEAN: Final = (
     "process %s ended without a shutdown: requests that it answered in its last second may be "
     "missing in the journal"

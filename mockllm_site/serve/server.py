@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -140,12 +141,13 @@ class Server(uvicorn.Server):
         return await super().on_tick(counter)
 
     def _acceptor(self, bound: socket.socket, most: int) -> Acceptor:
-        def protocol() -> asyncio.Protocol:
-            state = self.lifespan.state
-            return GuardedProtocol(self.config, self.server_state, state)
-
-        connections, at_once = self.server_state.connections, 1 if self._by_turns else AT_ONCE
-        acceptor = Acceptor(bound, protocol, open=connections, most=most, at_once=at_once)
+        acceptor = Acceptor(
+            bound,
+            partial(GuardedProtocol, self.config, self.server_state, self.lifespan.state),
+            open=self.server_state.connections,
+            most=most,
+            at_once=1 if self._by_turns else AT_ONCE,
+        )
         acceptor.start()
         return acceptor
 

@@ -137,8 +137,7 @@ def _prepare(
     if watch and not files.paths:
         raise starting.CannotLoad("--watch: MOCKLLM_SCENARIOS names no file or directory to watch")
     documents = starting.read_scenarios(files)
-    starting.check_tools()
-    starting.check_upstreams()
+    starting.check_addresses()
     database.prepare()
     starting.check_shared()
     lease.hold()
