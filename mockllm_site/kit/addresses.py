@@ -1,5 +1,4 @@
-"""Where calls that leave this machine may go, as far as addresses decide it: public ones, and this
-machine or a private network where its operator has written them so."""
+"""Decides to which addresses outbound calls may go: public ones, others only if written out."""
 
 from __future__ import annotations
 
@@ -140,8 +139,7 @@ def read_base_url(base_url: str) -> httpx2.URL:
 
 
 def check_literal(host: str) -> None:
-    """Raise AddressRefused for a host that is written as an address which nothing has a reason to
-    call. Looks nothing up."""
+    """Raise AddressRefused for a host that is a forbidden IP address; makes no DNS lookup."""
     if (address := literal(host)) and reach(address) is Reach.NEVER:
         raise AddressRefused(f"{host} is not an address that calls may be sent to")
 

@@ -148,8 +148,7 @@ def rendered_page(name: str) -> DocsPage:
 
 
 def anchor_of(heading: str) -> str:
-    """Return the anchor that code hosts give a heading: lower case, no punctuation, hyphens for
-    spaces."""
+    """Return the anchor of a heading as code hosts make it: lower case, hyphens, no punctuation."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 

@@ -75,8 +75,7 @@ def _refusal(request: HttpRequest) -> HttpResponse | None:
 
 @cache
 def registry() -> CollectorRegistry:
-    """Return this process's registry, separate from the library's global one, which any package may
-    use."""
+    """Return this process's registry; any package may use the library's global one."""
     metrics_registry = CollectorRegistry()
     for collector in (ServingFigures(services(), journal), *METRICS):
         metrics_registry.register(collector)

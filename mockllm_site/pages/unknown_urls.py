@@ -25,8 +25,7 @@ _HEADERS = (b"accept", b"access-control-request-method")
 
 
 def is_unknown_url(scope: Scope) -> bool:
-    """Return whether a request is an API client's to a URL that neither a provider nor this site
-    has."""
+    """Return True for an API client's request to a URL that no provider and no page has."""
     headers: Iterable[tuple[bytes, bytes]] = scope["headers"]
     values = {name: value.decode("latin-1") for name, value in headers if name in _HEADERS}
     return _is_unknown(scope["method"], path_of(scope), *(values.get(n, "") for n in _HEADERS))

@@ -83,8 +83,7 @@ def load_scenarios(documents: Sequence[ScenarioDocument]) -> None:
 
 
 def load_fixtures(names: Sequence[str]) -> None:
-    """Load fixtures, all of one or nothing: ours by name, with or without a file of that name in
-    the working directory, or a file."""
+    """Load shipped fixtures by name, or files; each completely or not at all."""
     ours = paths.fixtures()
     for name in names:
         try:
@@ -133,7 +132,6 @@ def create_admin() -> None:
 
 
 def warm_up() -> None:
-    """Let the first page and the first message of the chat wait for nothing. Test mode has
-    thousands of servers, and few of them ever show a page or chat."""
+    """Prepare the pages and the chat, but not in test mode, where few servers ever need them."""
     if settings.MOCKLLM_ENV != "test":
         chat.warm_up()

@@ -1,5 +1,4 @@
-"""`mockllm healthcheck`: asks a server whether it is ready. Imports no Django, since containers run
-it every few seconds."""
+"""`mockllm healthcheck`: asks a server whether it is ready. Starts fast: imports no Django."""
 
 import os
 import sys

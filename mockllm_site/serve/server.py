@@ -228,8 +228,7 @@ def run(
     by_turns: bool = False,
     parent: Parent | None = None,
 ) -> None:
-    """Answer until a signal ends it; calls `ready` once it does. Raises StartFailed if it could
-    not begin."""
+    """Serve until a signal; `ready` is called once. Raises StartFailed if it could not start."""
     wanted: int = settings.MOCKLLM_MAX_CONNECTIONS
     cap = connection_cap(wanted)
     GuardedProtocol.limits = Limits(settings.MOCKLLM_MAX_HEADER_BYTES + REQUEST_LINE, cap, busy)

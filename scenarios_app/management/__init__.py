@@ -31,10 +31,7 @@ def add_url(parser: ArgumentParser) -> None:
 
 
 def ask(url: str | None, path: str, *, body: Any = None, **query: str) -> Any:
-    """Return the JSON of a route of the control API, to which a `body` is posted.
-
-    Raises CommandError with one line.
-    """
+    """Return the JSON of a control route, to which a `body` is posted; raises CommandError."""
     port = getattr(settings, "MOCKLLM_PORT", 8000)
     base = url or os.environ.get(URL) or f"http://127.0.0.1:{port}"
     token = getattr(settings, "MOCKLLM_CONTROL_TOKEN", "")

@@ -1,5 +1,4 @@
-"""The tables: scenarios and their steps as QA edits them, drafts of them, the
-catalog's version, the journal, the processes that serve."""
+"""The tables of scenarios, drafts, the catalog's version, the journal and server processes."""
 
 from scenarios_app.models.bodies import BodyBlock
 from scenarios_app.models.changes import (

@@ -1,5 +1,4 @@
-"""Announces changes between processes through their database: catalog changes in their own
-transaction, the processes that serve from it, and the database's name."""
+"""The catalog's version, the database's name, and the server processes that use it."""
 
 import time
 from collections.abc import Collection, Iterable
@@ -33,8 +32,7 @@ class CatalogVersion(models.Model):
 
     @staticmethod
     def write(using: str) -> None:
-        """Check that the database can be written: increase the number and set it back, since SQLite
-        writes nothing for a row that stays the same."""
+        """Check that the database can be written; SQLite writes nothing if a row stays the same."""
         rows = CatalogVersion.objects.using(using).filter(pk=1)
         with transaction.atomic(using=using):
             CatalogVersion.bump(using)

@@ -1,5 +1,4 @@
-"""Published scenarios and their steps: what requests are answered from; the conversation with which
-one is played, and who has its page open."""
+"""Published scenarios and steps, the conversations that play them, and users on their pages."""
 
 from collections.abc import Iterable
 from typing import Any

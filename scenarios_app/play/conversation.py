@@ -1,5 +1,4 @@
-"""Documents of conversations to play: requests turn by turn with the expected responses. Also the
-conversations of the examples, and those made from a session of the journal."""
+"""Documents of played conversations; those of the examples, and of sessions of the journal."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,5 +1,4 @@
-"""Plays a conversation through an in-memory pipeline and compares its responses with the expected
-ones. Stored and served data is not changed."""
+"""Plays a conversation through an in-memory pipeline, and compares responses with expected ones."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -131,10 +130,7 @@ class FixedCatalog:
 async def play(
     conversation: ConversationDocument, *, catalog: Catalog, options: Options, scenario: str = ""
 ) -> PlayedConversation:
-    """Play all turns of a conversation.
-
-    An expected step without a scenario is one of `scenario`.
-    """
+    """Play all turns of a conversation; expected steps without a scenario are of `scenario`."""
     player = Player(conversation, catalog=catalog, options=options)
     turns: list[PlayedTurn] = []
     for number, turn in enumerate(conversation.turns, 1):

@@ -1,5 +1,4 @@
-"""`coverage`: which steps of scenarios a running server has served, and which it never has; or
-which faults programs have survived at them."""
+"""`coverage`: the steps that a running server never used, or the faults that programs survived."""
 
 import json
 import sys

@@ -1,5 +1,4 @@
-"""`import FILE…`: recordings of other tools as scenarios, into the database or into files, all of
-them or none."""
+"""`import FILE…`: imports recordings as scenarios, into the database or into files."""
 
 import json
 import re
@@ -99,8 +98,7 @@ def _write_documents(documents: Sequence[ScenarioDocument], targets: Mapping[str
 
 
 def _targets(folder: Path, documents: Sequence[ScenarioDocument]) -> dict[str, Path]:
-    """Return the file of each scenario by its name. Raises CommandError if one exists that is no
-    recording."""
+    """Return each scenario's file by name; raises CommandError for one that is no recording."""
     targets: dict[str, Path] = {}
     for document in documents:
         stem = _UNSAFE.sub("_", document.name).strip(". ")[:100] or "recording"
