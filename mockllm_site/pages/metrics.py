@@ -41,10 +41,7 @@ PLAIN = "text/plain; charset=utf-8"
 @require_safe
 @never_cache
 async def metrics(request: HttpRequest) -> HttpResponse:
-    """Return the metrics of every process in the requested format.
-
-    Open to this machine in dev and test; elsewhere it needs the metrics token.
-    """
+    """Return the metrics of every process in the requested format."""
     if refused := _refusal(request):
         return refused
     encode, content_type = choose_encoder(request.headers.get("Accept", ""))

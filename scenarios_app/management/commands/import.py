@@ -73,16 +73,12 @@ class Command(BaseCommand):
 def _report(
     files: Files, targets: Mapping[str, Path], *, replaced: Collection[str], loaded: bool
 ) -> dict[str, Any]:
-    scenarios: list[dict[str, Any]] = [
-        {
-            "name": document.name,
-            "steps": len(document.steps),
-            "replaced": document.name in replaced,
-        }
-        for document in files.documents
-    ]
-    for scenario in scenarios if targets else ():
-        scenario["file"] = str(targets[scenario["name"]])
+    scenarios: list[dict[str, Any]] = []
+    for document in files.documents:
+        name = document.name
+        file = {"file": str(targets[name])} if targets else {}
+        steps = len(document.steps)
+        scenarios.append({"name": name, "steps": steps, "replaced": name in replaced, **file})
     notes = [
         {"file": note.source, "note": ": ".join(filter(None, (note.place, note.message)))}
         for note in files.notes
