@@ -152,7 +152,8 @@ def _execute(
         if options["traceback"]:
             raise
         _discard_output()
-        command.stderr.write(f"mockllm: {_os_error(error)}")
+        file = f"{error.filename}: " if error.filename else ""
+        command.stderr.write(f"mockllm: {file}{error.strerror or error}")
         sys.exit(1)
 
 
@@ -160,11 +161,6 @@ def _discard_output() -> None:
     """Send what is still buffered to nowhere; the interpreter would fail on it again at its end."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _os_error(error: OSError) -> str:
-    reason = error.strerror or str(error)
-    return f"{error.filename}: {reason}" if error.filename else reason
 
 
 def _line(error: Exception) -> str:

@@ -17,11 +17,6 @@ STRICT = (
 ADMIN = f"{STRICT}; script-src 'self' 'unsafe-eval'; style-src 'self' 'unsafe-inline'"
 
 
-def policy_of(path: str) -> str:
-    """Return the content security policy of the page at a path."""
-    return ADMIN if path.startswith("/admin/") else STRICT
-
-
 def security_headers(get_response: GetResponse) -> GetResponse:
     def middleware(request: HttpRequest) -> HttpResponseBase:
         response = get_response(request)
@@ -29,7 +24,8 @@ def security_headers(get_response: GetResponse) -> GetResponse:
             # Also over plain HTTP, where browsers pass it over: TLS ends at the proxy in front.
             response.headers.setdefault(HSTS, f"max-age={settings.MOCKLLM_HSTS_SECONDS}")
         if response.headers.get("Content-Type", "").startswith("text/html"):
-            response.headers.setdefault(HEADER, policy_of(request.path))
+            policy = ADMIN if request.path.startswith("/admin/") else STRICT
+            response.headers.setdefault(HEADER, policy)
         return response
 
     return middleware

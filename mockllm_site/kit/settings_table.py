@@ -30,10 +30,6 @@ class Setting:
         """Return the default of this mode as a user writes it; empty if there is none."""
         return str(self.default if self.prod_default is None or not prod else self.prod_default)
 
-    def prod_value(self) -> Any:
-        """Return the value in prod with an empty environment."""
-        return self.parse(self.name, self.default_in(prod=True))
-
     def default_text(self) -> str:
         """Return the default of every mode; empty if there is none or prod has another."""
         return str(self.default) if self.prod_default is None else ""
@@ -325,4 +321,5 @@ SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType(
 
 def default_of(name: str) -> Any:
     """Return the value that a setting has in prod with an empty environment."""
-    return SETTINGS[name].prod_value()
+    setting = SETTINGS[name]
+    return setting.parse(name, setting.default_in(prod=True))
