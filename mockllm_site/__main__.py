@@ -64,8 +64,7 @@ def main() -> None:
 
 
 def is_light(arguments: Sequence[str]) -> bool:
-    """Whether a command runs without the chat, the admin and the pages: a light server does, and
-    commands about scenarios."""
+    """Return True if a command needs neither the chat nor the admin nor the pages."""
     command = arguments[0] if arguments else ""
     return "--light" in arguments if command == "serve" else command in LIGHT
 

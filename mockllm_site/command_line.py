@@ -25,6 +25,7 @@ from django.db import Error as DatabaseProblem
 
 from mockllm_site import __version__
 from mockllm_site.kit import env
+from mockllm_site.kit.setting_kinds import EXTRA
 from mockllm_site.serve import database
 
 # Ours that a light server's settings have no models for.
@@ -101,7 +102,7 @@ def _summary_of(name: str, app: str | BaseCommand) -> str:
 
 
 def _not_light() -> str:
-    return "not with MOCKLLM_LIGHT" if env.has_server() else env.EXTRA.format("server")
+    return "not with MOCKLLM_LIGHT" if env.has_server() else EXTRA.format("server")
 
 
 def summary(command: BaseCommand) -> str:
@@ -151,7 +152,8 @@ def _execute(
         if options["traceback"]:
             raise
         _discard_output()
-        command.stderr.write(f"mockllm: {_os_error(error)}")
+        file = f"{error.filename}: " if error.filename else ""
+        command.stderr.write(f"mockllm: {file}{error.strerror or error}")
         sys.exit(1)
 
 
@@ -159,11 +161,6 @@ def _discard_output() -> None:
     """Send what is still buffered to nowhere; the interpreter would fail on it again at its end."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _os_error(error: OSError) -> str:
-    reason = error.strerror or str(error)
-    return f"{error.filename}: {reason}" if error.filename else reason
 
 
 def _line(error: Exception) -> str:

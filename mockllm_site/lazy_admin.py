@@ -1,5 +1,4 @@
-"""Django's admin, whose pages are imported when one is first asked for: a server and most commands
-start without them."""
+"""Django's admin without its pages, which are imported with the first request for one."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,5 +1,4 @@
-"""Keeps secrets out of the log: the values of secret parameters in addresses, and bearer tokens;
-and tracebacks of errors that a client alone has made."""
+"""Masks secrets in the log, and drops tracebacks of errors that only a client caused."""
 
 import logging
 import re

@@ -17,15 +17,21 @@ _READ = (
     *("chat_app.view_contextstate", "chat_app.view_abcomparison"),
     *("traces_app.view_trace", "traces_app.view_traceevent", "traces_app.view_modelcall"),
 )
-_WRITE_DRAFTS = tuple(f"scenarios_app.{verb}_draft" for verb in ("add", "change", "delete"))
+
+
+def _writes(app: str, model: str) -> tuple[str, ...]:
+    return tuple(f"{app}.{verb}_{model}" for verb in ("add", "change", "delete"))
+
+
+_WRITE_DRAFTS = _writes("scenarios_app", "draft")
 _PUBLISH = (
     "scenarios_app.publish_draft",
-    *(f"scenarios_app.{verb}_scenario" for verb in ("add", "change", "delete")),
-    *(f"scenarios_app.{verb}_step" for verb in ("add", "change", "delete")),
+    *_writes("scenarios_app", "scenario"),
+    *_writes("scenarios_app", "step"),
 )
 _EDIT_CHATS = (
-    *(f"chat_app.{verb}_modelprofile" for verb in ("add", "change", "delete")),
-    *(f"chat_app.{verb}_conversation" for verb in ("add", "change", "delete")),
+    *_writes("chat_app", "modelprofile"),
+    *_writes("chat_app", "conversation"),
     *("chat_app.change_message", "chat_app.change_abcomparison"),
     *("traces_app.change_trace", "traces_app.delete_trace"),
 )

@@ -10,13 +10,13 @@ from mockllm_site import __version__, paths
 from mockllm_site.kit import env
 
 # Test mode is the module `settings_test`; loading this one by name gives dev.
-MOCKLLM_ENV = "prod" if env.mode(env.variables()) == "prod" else "dev"
-PROD = MOCKLLM_ENV == "prod"
+PROD = env.mode(env.variables()) == "prod"
 
 # Every setting of the table is a variable of its name here, the address of the database apart: it
 # may hold a password.
 _VALUES = env.read_settings(prod=PROD)
 globals().update({name: value for name, value in _VALUES.items() if name != "DATABASE_URL"})
+MOCKLLM_ENV = "prod" if PROD else "dev"
 
 if not _VALUES["MOCKLLM_LIGHT"]:
     env.require_server()

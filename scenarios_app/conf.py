@@ -1,23 +1,12 @@
 """Reads Django settings of the mock. A project without ours has the defaults of prod."""
 
-from types import MappingProxyType
 from typing import Any, Final
 
 from django.conf import settings
 from django.core.signals import setting_changed
 
-from mockllm_site.kit.settings_table import SETTINGS
+from mockllm_site.kit.settings_table import default_of
 
-# The clock is set by test mode alone, not by the environment.
-DEFAULTS: Final = MappingProxyType(
-    {"MOCKLLM_CLOCK": None}
-    | {
-        name: setting.prod_value()
-        for name, setting in SETTINGS.items()
-        if name.startswith("MOCKLLM_") and setting.kind != "mode"
-    }
-    | {"REDIS_URL": SETTINGS["REDIS_URL"].prod_value()}
-)
 _cache: Final[dict[str, Any]] = {}
 
 
@@ -26,7 +15,9 @@ def setting(name: str) -> Any:
     try:
         return _cache[name]
     except KeyError:
-        return _cache.setdefault(name, getattr(settings, name, DEFAULTS[name]))
+        # The clock is set by test mode alone, not by the environment.
+        default = None if name == "MOCKLLM_CLOCK" else default_of(name)
+        return _cache.setdefault(name, getattr(settings, name, default))
 
 
 def _clear_cache(**_: object) -> None:

@@ -1,18 +1,10 @@
-"""Where calls that leave this machine may go, as far as addresses decide it: public ones, and this
-machine or a private network where its operator has written them so."""
+"""Decides to which addresses outbound calls may go: public ones, others only if written out."""
 
 from __future__ import annotations
 
 import re
 from enum import Enum, auto
-from ipaddress import (
-    IPv4Address,
-    IPv4Network,
-    IPv6Address,
-    IPv6Network,
-    ip_address,
-    ip_network,
-)
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -34,40 +26,39 @@ class Reach(Enum):
 
 
 # IANA's registries of special-purpose addresses; `ipaddress` changes its mind between releases.
-_PRIVATE = tuple(
-    ip_network(text) for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
+_LOOPBACK = ("127.0.0.0/8", "::1/128")
+_PRIVATE = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
+_NEVER = (
+    "0.0.0.0/8",
+    "100.64.0.0/10",
+    "168.63.129.16/32",  # Azure's metadata service, in the midst of public addresses
+    "169.254.0.0/16",
+    "192.0.0.0/24",
+    "192.0.2.0/24",
+    "192.88.99.0/24",
+    "198.18.0.0/15",
+    "198.51.100.0/24",
+    "203.0.113.0/24",
+    "224.0.0.0/4",
+    "240.0.0.0/4",
+    "2001::/23",  # Teredo among others
+    "2001:db8::/32",
+    "2002::/16",  # 6to4
+    "3fff::/20",
+    "fd00:ec2::/32",  # Amazon's metadata service, in the midst of private addresses
 )
-_NEVER_4 = tuple(
-    IPv4Network(text)
-    for text in (
-        "0.0.0.0/8",
-        "100.64.0.0/10",
-        "168.63.129.16/32",  # Azure's metadata service, in the midst of public addresses
-        "169.254.0.0/16",
-        "192.0.0.0/24",
-        "192.0.2.0/24",
-        "192.88.99.0/24",
-        "198.18.0.0/15",
-        "198.51.100.0/24",
-        "203.0.113.0/24",
-        "224.0.0.0/4",
-        "240.0.0.0/4",
+# Of these the first that an address is in counts.
+_NETWORKS = tuple(
+    (kind, ip_network(text))
+    for kind, texts in (
+        (Reach.LOOPBACK, _LOOPBACK),
+        (Reach.NEVER, _NEVER),
+        (Reach.PRIVATE, _PRIVATE),
     )
+    for text in texts
 )
 # All that is given out of IPv6; beyond it only loopback and private addresses mean anything here.
 _GLOBAL_6 = IPv6Network("2000::/3")
-_NEVER_6 = tuple(
-    IPv6Network(text)
-    for text in (
-        "2001::/23",  # Teredo among others
-        "2001:db8::/32",
-        "2002::/16",  # 6to4
-        "3fff::/20",
-        "fd00:ec2::/32",  # Amazon's metadata service, in the midst of private addresses
-    )
-)
-_LOOPBACK_4 = IPv4Network("127.0.0.0/8")
-_LOOPBACK_6 = IPv6Address("::1")
 # IPv4-mapped, and what a NAT64 resolver makes of a public address; no other has a use for either.
 _EMBEDDING = (IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96"))
 # ISATAP: any network, then 0:5efe or 200:5efe, then an IPv4 address.
@@ -84,30 +75,15 @@ def literal(host: str) -> IPv4Address | IPv6Address | None:
 
 
 def reach(address: IPv4Address | IPv6Address) -> Reach:
-    if isinstance(address, IPv6Address):
-        return _reach_6(address)
-    if address in _LOOPBACK_4:
-        return Reach.LOOPBACK
-    if any(address in network for network in _NEVER_4):
-        return Reach.NEVER
-    if any(address in network for network in _PRIVATE):
-        return Reach.PRIVATE
-    return Reach.PUBLIC
-
-
-def _reach_6(address: IPv6Address) -> Reach:
     if any(address in network for network in _EMBEDDING):
         embedded = reach(IPv4Address(int(address) & 0xFFFF_FFFF))
         return embedded if embedded is Reach.PUBLIC else Reach.NEVER
-    if address == _LOOPBACK_6:
-        return Reach.LOOPBACK
-    if any(address in network for network in _NEVER_6):
+    if address.version == 6 and (int(address) >> 32) & _ISATAP_MASK == _ISATAP:
         return Reach.NEVER
-    if (int(address) >> 32) & _ISATAP_MASK == _ISATAP:
-        return Reach.NEVER
-    if any(address in network for network in _PRIVATE):
-        return Reach.PRIVATE
-    return Reach.PUBLIC if address in _GLOBAL_6 else Reach.NEVER
+    for kind, network in _NETWORKS:
+        if address in network:
+            return kind
+    return Reach.PUBLIC if address.version == 4 or address in _GLOBAL_6 else Reach.NEVER
 
 
 _PLAIN = re.compile(r"[!-\[\]-~]+")  # visible ASCII but the backslash, which parsers disagree on
@@ -163,8 +139,7 @@ def read_base_url(base_url: str) -> httpx2.URL:
 
 
 def check_literal(host: str) -> None:
-    """Raise AddressRefused for a host that is written as an address which nothing has a reason to
-    call. Looks nothing up."""
+    """Raise AddressRefused for a host that is a forbidden IP address; makes no DNS lookup."""
     if (address := literal(host)) and reach(address) is Reach.NEVER:
         raise AddressRefused(f"{host} is not an address that calls may be sent to")
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable
 from datetime import timedelta
-from ipaddress import IPv4Network, IPv6Network, ip_address
+from ipaddress import IPv4Network, IPv6Network
 from typing import Final
 
 from django.conf import settings
 from django.http import HttpRequest
 
+from mockllm_site.kit.addresses import literal
 from mockllm_site.kit.api.locality import was_forwarded
 
 LOCKED: Final = timedelta(minutes=15)
@@ -27,7 +28,7 @@ def client_address(request: HttpRequest) -> str:
         return peer
     forwarded = str(request.META.get("HTTP_X_FORWARDED_FOR", ""))
     for entry in reversed([part.strip() for part in forwarded.split(",")]):
-        if not _is_address(entry):
+        if literal(entry) is None:
             break
         if not _is_in(entry, trusted):
             return entry
@@ -43,13 +44,6 @@ def cool_off(request: HttpRequest | None = None) -> timedelta:
     return LOCKED_BEHIND_PROXY if is_shared else LOCKED
 
 
-def _is_address(text: str) -> bool:
-    try:
-        ip_address(text)
-    except ValueError:
-        return False
-    return True
-
-
 def _is_in(text: str, networks: Iterable[IPv4Network | IPv6Network]) -> bool:
-    return _is_address(text) and any(ip_address(text) in network for network in networks)
+    address = literal(text)
+    return address is not None and any(address in network for network in networks)

@@ -60,8 +60,7 @@ def give_up_transactions() -> None:
 
 
 def _check_connection() -> None:
-    """Keep the connection as long as it works: to open one takes PostgreSQL 6 ms, as long as a
-    whole batch of events."""
+    """Keep a working connection: opening one takes PostgreSQL 6 ms, like a batch of events."""
     give_up_transactions()
     for connection in connections.all(initialized_only=True):
         connection.close_at = None

@@ -44,7 +44,7 @@ class Dial(httpx2.AsyncBaseTransport):
             raise AddressRefused(f"{endpoint} is not {self._endpoint}")
         inner = await self._transport()
         timeout = request.extensions["timeout"]
-        addresses = await self._resolve_checked(timeout["connect"])
+        addresses = await self._allowed_addresses(timeout["connect"])
         # Each address gets its share of the time, so that one that is dead leaves some to the next.
         timeout = {**timeout, "connect": timeout["connect"] / len(addresses)}
         for number, address in enumerate(addresses, 1):
@@ -65,14 +65,9 @@ class Dial(httpx2.AsyncBaseTransport):
             self._inner = httpx2.AsyncHTTPTransport(verify=context, trust_env=False)
         return self._inner
 
-    async def _resolve_checked(self, seconds: float) -> tuple[str, ...]:
-        if not self._addresses:
-            addresses = await self._look_up(seconds)
-            check_addresses(self._endpoint.host, addresses)
-            self._addresses = addresses
-        return self._addresses
-
-    async def _look_up(self, seconds: float) -> tuple[str, ...]:
+    async def _allowed_addresses(self, seconds: float) -> tuple[str, ...]:
+        if self._addresses:
+            return self._addresses
         host, port = self._endpoint.host, self._endpoint.port
         if literal(host):
             return (host,)
@@ -85,6 +80,8 @@ class Dial(httpx2.AsyncBaseTransport):
             raise httpx2.ConnectError(f"{host} could not be looked up: {error}") from error
         if not addresses:
             raise httpx2.ConnectError(f"{host} has no address")
+        check_addresses(host, addresses)
+        self._addresses = addresses
         return addresses
 
 

@@ -1,34 +1,29 @@
-"""The process environment before Django exists: which settings module, and every value by type."""
+"""The process environment before Django exists: which settings module, and its values."""
 
 from __future__ import annotations
 
 import importlib
 import os
-import re
 import sys
-import warnings
 from collections import ChainMap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache
 from importlib.util import find_spec
-from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any, ClassVar
 
 import environ
 
-from mockllm_site.kit.settings_table import SETTINGS, Setting
+from mockllm_site.kit import setting_kinds
+from mockllm_site.kit.setting_kinds import SettingError, token
+from mockllm_site.kit.settings_table import SETTINGS
 
 MODULES = {
     "dev": "mockllm_site.settings",
     "prod": "mockllm_site.settings",
     "test": "mockllm_site.settings_test",
 }
-TRUE = {"1", "true", "yes", "on"}
-FALSE = {"0", "false", "no", "off"}
-DATABASES = "expected sqlite:///FILE or postgres://USER:PASSWORD@HOST:PORT/NAME"
-EXTRA = "needs one more package: pip install 'mockllm-server[{}]'"
 LIGHT = "MOCKLLM_LIGHT"
 # The packages of the extra `server` that our code imports.
 SERVER_PACKAGES = (
@@ -38,8 +33,6 @@ SERVER_PACKAGES = (
 # As `check --deploy` has them.
 KEY_LENGTH, KEY_LETTERS = 50, 5
 NEW_KEY = "make one with: python -c 'import secrets; print(secrets.token_urlsafe(50))'"
-PAIR = re.compile(r"[A-Z][A-Z0-9_]*@[^@/\s]+")
-ORIGIN = re.compile(r"\*|https?://[^/?#\s]+")
 PREFIX = "MOCKLLM_"
 # They begin as our settings do, and are read by clients of a server, tests and child processes.
 NO_SETTINGS = {
@@ -47,20 +40,12 @@ NO_SETTINGS = {
     *("MOCKLLM_DRIFT", "MOCKLLM_HOSTS"),
 }
 # In prod a token must be hard to guess.
-MIN_TOKEN_CHARS, MIN_PROD_TOKEN_CHARS = 1, 16
-
-
-class SettingError(Exception):
-    """A setting that cannot be used; the message names it."""
+MIN_PROD_TOKEN_CHARS = 16
 
 
 def mode(variables: Mapping[str, str]) -> str:
     """Return the mode: `dev` (the default), `test` or `prod`."""
-    value = variables.get("MOCKLLM_ENV", "").strip().lower() or "dev"
-    if value not in MODULES:
-        value_as_set = variables["MOCKLLM_ENV"]
-        raise SettingError(f"MOCKLLM_ENV: expected dev, test or prod, got {value_as_set!r}")
-    return value
+    return setting_kinds.mode("MOCKLLM_ENV", variables.get("MOCKLLM_ENV", ""))
 
 
 def settings_module(variables: Mapping[str, str]) -> str:
@@ -148,42 +133,26 @@ def variables() -> ChainMap[str, str]:
 
 
 def read_settings(*, prod: bool) -> dict[str, Any]:
-    """Read every setting of the table but the mode; SettingError names the first wrong one."""
-    return {
-        setting.name: _read(setting, prod=prod)
-        for setting in SETTINGS.values()
-        if setting.kind != "mode"
-    }
+    """Read every setting of the table; SettingError names the first wrong one."""
+    values: dict[str, Any] = {}
+    for setting in SETTINGS.values():
+        value = _text(setting.name)
+        if prod and setting.parse is token and 0 < len(value) < MIN_PROD_TOKEN_CHARS:
+            raise SettingError(
+                f"{setting.name}: shorter than {MIN_PROD_TOKEN_CHARS} characters, which prod asks "
+                "for"
+            )
+        values[setting.name] = setting.parse(setting.name, value or setting.default_in(prod=prod))
+    return values
 
 
-def _read(setting: Setting, *, prod: bool) -> Any:
-    name, default = setting.name, setting.default_in(prod=prod)
-    match setting.kind:
-        case "flag":
-            return flag(name, default=default)
-        case "token":
-            return token(name, least=MIN_PROD_TOKEN_CHARS if prod else MIN_TOKEN_CHARS)
-        case "database":
-            return database(name, Path.cwd() / "mockllm.sqlite3")
-    parse = _PARSERS[setting.kind]
-    return parse(name) if default is None else parse(name, default)
-
-
-def text(name: str, default: str = "") -> str:
-    return variables().get(name, "").strip() or default
-
-
-def token(name: str, *, least: int) -> str:
-    """Return a token of at least `least` characters, or an empty string."""
-    value = text(name)
-    if value and len(value) < least:
-        raise SettingError(f"{name}: shorter than {least} characters, which prod asks for")
-    return value
+def _text(name: str) -> str:
+    return variables().get(name, "").strip()
 
 
 def refuse_weak_key(name: str) -> None:
     """Refuse a key for signing logins that Django's own check would call weak."""
-    value = text(name)
+    value = _text(name)
     if not value:
         raise SettingError(f"{name}: required when MOCKLLM_ENV is prod; {NEW_KEY}")
     insecure = value.startswith("django-insecure-")
@@ -191,136 +160,3 @@ def refuse_weak_key(name: str) -> None:
         raise SettingError(
             f"{name}: too weak for prod, which asks for {KEY_LENGTH} random characters; {NEW_KEY}"
         )
-
-
-def names(name: str, default: str = "") -> list[str]:
-    """A list separated by commas."""
-    return [item for part in text(name, default).split(",") if (item := part.strip())]
-
-
-def networks(name: str) -> list[IPv4Network | IPv6Network]:
-    """IP addresses and CIDR ranges separated by commas."""
-    try:
-        return [ip_network(entry, strict=False) for entry in names(name)]
-    except ValueError as error:
-        expected = "expected IP addresses and ranges, separated by commas"
-        raise SettingError(f"{name}: {expected} ({error})") from None
-
-
-def paths(name: str) -> list[str]:
-    """Files and directories, separated as in PATH."""
-    return [part for part in text(name).split(os.pathsep) if part]
-
-
-def pairs(name: str) -> list[tuple[str, str]]:
-    """Variables and the hosts that they may be sent to: `MY_KEY@llm.example,OTHER@[::1]:8080`."""
-    items = names(name)
-    for item in items:
-        if not PAIR.fullmatch(item):
-            raise SettingError(f"{name}: expected VARIABLE@HOST[:PORT], got {item!r}")
-    return [(variable, host) for variable, _, host in (item.partition("@") for item in items)]
-
-
-def origins(name: str, default: str = "") -> list[str]:
-    """Web origins such as `https://app.example.com:8443`, or `*` for any."""
-    items = names(name, default)
-    for item in items:
-        if not ORIGIN.fullmatch(item):
-            raise SettingError(f"{name}: expected * or scheme://host[:port], got {item!r}")
-    return items
-
-
-def flag(name: str, *, default: bool) -> bool:
-    value = text(name).lower()
-    if value and value not in TRUE | FALSE:
-        raise SettingError(f"{name}: expected true or false, got {value!r}")
-    return value in TRUE if value else default
-
-
-def whole(name: str, default: int, *, least: int = 1) -> int:
-    """A whole number; underscores may group its digits."""
-    value = text(name, str(default))
-    try:
-        result = int(value)
-    except ValueError:
-        result = least - 1
-    if result < least:
-        raise SettingError(f"{name}: expected a whole number from {least} up, got {value!r}")
-    return result
-
-
-def optional_whole(name: str) -> int | None:
-    """A whole number from 1 up, or nothing."""
-    return whole(name, 1) if text(name) else None
-
-
-def number(name: str, default: float) -> float:
-    """A number from 0 up."""
-    value = text(name, str(default))
-    try:
-        result = float(value)
-    except ValueError:
-        result = -1.0
-    if not 0 <= result < float("inf"):
-        raise SettingError(f"{name}: expected a number from 0 up, got {value!r}")
-    return result
-
-
-# Large pages, in a new file, take long texts in few pieces; and what is deleted is not written over
-# where that takes a write of its own, as some builds of SQLite would have it (decision 0034).
-SQLITE = (
-    "PRAGMA page_size=16384; PRAGMA journal_mode=WAL; "
-    "PRAGMA synchronous=NORMAL; PRAGMA secure_delete=FAST"
-)
-
-
-def database(name: str, default: Path) -> dict[str, Any]:
-    """A database address; SQLite is set up for many readers beside one writer."""
-    value = text(name, f"sqlite:///{default}")
-    try:
-        # An address of an unknown kind is a warning there and an error here.
-        with warnings.catch_warnings(action="ignore"):
-            config: dict[str, Any] = environ.Env.db_url_config(value)
-    except (ValueError, KeyError, environ.ImproperlyConfigured):
-        # What went wrong may quote a part of the password.
-        raise SettingError(f"{name}: {DATABASES}") from None
-    match config.get("ENGINE"):
-        case "django.db.backends.sqlite3" if config["NAME"] == ":memory:":
-            raise SettingError(f"{name}: a database in memory is what MOCKLLM_ENV=test is for")
-        case "django.db.backends.sqlite3":
-            config["OPTIONS"] = {
-                "init_command": SQLITE,
-                "transaction_mode": "IMMEDIATE",
-                "timeout": 20,
-            }
-        case "django.db.backends.postgresql" if find_spec("psycopg") is None:
-            raise SettingError(f"{name}: {EXTRA.format('postgres')}")
-        case "django.db.backends.postgresql":
-            pass
-        case _:
-            raise SettingError(f"{name}: {DATABASES}")
-    return config
-
-
-def redis(name: str) -> str:
-    """A Redis address, or nothing."""
-    value = text(name)
-    if value and not value.startswith(("redis://", "rediss://", "unix://")):
-        raise SettingError(f"{name}: expected redis://HOST:PORT/DB, got {value!r}")
-    if value and find_spec("channels_redis") is None:
-        raise SettingError(f"{name}: {EXTRA.format('redis')}")
-    return value
-
-
-_PARSERS: dict[str, Callable[..., Any]] = {
-    "names": names,
-    "networks": networks,
-    "number": number,
-    "optional_whole": optional_whole,
-    "origins": origins,
-    "pairs": pairs,
-    "paths": paths,
-    "redis": redis,
-    "text": text,
-    "whole": whole,
-}

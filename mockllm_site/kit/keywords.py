@@ -12,10 +12,7 @@ C = TypeVar("C", bound=type[Any])
 
 
 def with_suggestions(function: Callable[P, R]) -> Callable[P, R]:
-    """Return a function that raises TypeError with a suggestion for an unknown keyword.
-
-    A function that takes any keyword is returned as it is.
-    """
+    """Return a function that raises TypeError with a suggestion for an unknown keyword."""
     parameters = signature(function).parameters.values()
     if any(one.kind is Parameter.VAR_KEYWORD for one in parameters):
         return function

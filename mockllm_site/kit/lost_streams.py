@@ -14,6 +14,8 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils.decorators import async_only_middleware, sync_only_middleware
 
+from mockllm_site.kit.api.in_thread import GetResponse
+
 _closing: set["asyncio.Task[None]"] = set()
 
 
@@ -60,9 +62,7 @@ def close_lost_streams(
 
 
 @sync_only_middleware
-def close_lost_files(
-    get_response: Callable[[HttpRequest], HttpResponseBase],
-) -> Callable[[HttpRequest], HttpResponseBase]:
+def close_lost_files(get_response: GetResponse) -> GetResponse:
     """Close the file of a lost response; it must come just before the one that serves files."""
 
     def middleware(request: HttpRequest) -> HttpResponseBase:

@@ -23,8 +23,7 @@ HIDDEN = "hidden until the vote"
 
 
 class RecordAdmin(ModelAdmin):
-    """Admin of rows that programs write. Staff may change the `editable` columns only, and delete
-    rows only if they are `deletable`."""
+    """Admin of rows that programs write, with `editable` columns; rows may be `deletable`."""
 
     actions: Sequence[str] | None = None
     show_full_result_count = False

@@ -4,7 +4,7 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from mockllm_site.kit.middleware import response_middleware
+from mockllm_site.kit.api.in_thread import GetResponse
 
 HEADER = "Content-Security-Policy"
 HSTS = "Strict-Transport-Security"
@@ -17,16 +17,15 @@ STRICT = (
 ADMIN = f"{STRICT}; script-src 'self' 'unsafe-eval'; style-src 'self' 'unsafe-inline'"
 
 
-def policy_of(path: str) -> str:
-    """Return the content security policy of the page at a path."""
-    return ADMIN if path.startswith("/admin/") else STRICT
+def security_headers(get_response: GetResponse) -> GetResponse:
+    def middleware(request: HttpRequest) -> HttpResponseBase:
+        response = get_response(request)
+        if settings.PROD and settings.MOCKLLM_HSTS_SECONDS:
+            # Also over plain HTTP, where browsers pass it over: TLS ends at the proxy in front.
+            response.headers.setdefault(HSTS, f"max-age={settings.MOCKLLM_HSTS_SECONDS}")
+        if response.headers.get("Content-Type", "").startswith("text/html"):
+            policy = ADMIN if request.path.startswith("/admin/") else STRICT
+            response.headers.setdefault(HEADER, policy)
+        return response
 
-
-@response_middleware
-def security_headers(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-    if settings.PROD and settings.MOCKLLM_HSTS_SECONDS:
-        # Also over plain HTTP, where browsers pass it over: TLS ends at the proxy in front.
-        response.headers.setdefault(HSTS, f"max-age={settings.MOCKLLM_HSTS_SECONDS}")
-    if response.headers.get("Content-Type", "").startswith("text/html"):
-        response.headers.setdefault(HEADER, policy_of(request.path))
-    return response
+    return middleware

@@ -4,114 +4,87 @@
 defaults from it, and `make docs` writes `.env.example` and `docs/reference/settings.md` from it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final, Literal
+from typing import Any, Final
 
-Kind = Literal[
-    "database",
-    "flag",
-    "mode",
-    "names",
-    "networks",
-    "number",
-    "optional_whole",
-    "origins",
-    "pairs",
-    "paths",
-    "redis",
-    "text",
-    "token",
-    "whole",
-]
-LIST_KINDS: Final = frozenset({"names", "networks", "origins", "pairs", "paths"})
+from mockllm_site.kit import setting_kinds as kinds
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
     """One environment variable.
 
-    `kind` names the function of `env` that parses it. Without a `default` the meaning says what
-    happens if it is empty. `prod_default` is None if prod has the same default.
+    `parse` takes its name and its text, or that of the default. Without a `default` the meaning
+    says what happens if it is empty. `prod_default` is None if prod has the same default.
     """
 
     name: str
-    kind: Kind
+    parse: Callable[[str, str], Any]
     meaning: str
-    default: Any = None
-    prod_default: Any = None
+    default: str | int = ""
+    prod_default: str | None = None
 
-    def default_in(self, *, prod: bool) -> Any:
-        """Return the default of this mode, as `env` takes it; None if there is none."""
-        return self.prod_default if prod and self.prod_default is not None else self.default
-
-    def prod_value(self) -> Any:
-        """Return the value in prod with an empty environment; lists are tuples."""
-        default = self.default_in(prod=True)
-        if self.kind in LIST_KINDS:
-            return tuple(default.split(",")) if default else ()
-        if self.kind in ("text", "token", "redis"):
-            return default or ""
-        return float(default) if self.kind == "number" else default
+    def default_in(self, *, prod: bool) -> str:
+        """Return the default of this mode as a user writes it; empty if there is none."""
+        return str(self.default if self.prod_default is None or not prod else self.prod_default)
 
     def default_text(self) -> str:
-        """Return the default as a user writes it; empty if there is none or prod has another."""
-        if self.default is None or self.prod_default is not None:
-            return ""
-        return str(self.default).lower() if isinstance(self.default, bool) else str(self.default)
+        """Return the default of every mode; empty if there is none or prod has another."""
+        return str(self.default) if self.prod_default is None else ""
 
 
 SERVER: Final = (
     Setting(
         "MOCKLLM_ENV",
-        "mode",
+        kinds.mode,
         "The mode, in any letter case. `test` has an in-memory database, port 5099 and a frozen "
         "clock.",
         "dev",
     ),
     Setting(
         "MOCKLLM_LIGHT",
-        "flag",
+        kinds.flag,
         "Serve providers and the control API alone, without chat, admin and pages. "
         "`serve --light` sets it, and every server that the pytest plugin and commands such as "
         "`mockllm run` start has it.",
-        default=False,
+        "false",
     ),
     Setting(
         "SECRET_KEY",
-        "text",
+        kinds.text,
         "Signs logins. Default: a random key at every start. Required in prod: at least 50 random "
         "characters.",
     ),
-    Setting("DEBUG", "flag", "Show Django's error pages. Always off in prod.", default=False),
+    Setting("DEBUG", kinds.flag, "Show Django's error pages. Always off in prod.", "false"),
     Setting(
         "ALLOWED_HOSTS",
-        "names",
+        kinds.names,
         "Host names that Django's pages answer to. A leading dot includes all subdomains.",
         "localhost,127.0.0.1,[::1]",
     ),
     Setting(
         "DATABASE_URL",
-        "database",
+        kinds.database,
         "sqlite:///FILE or postgres://USER:PASSWORD@HOST:PORT/NAME (extra `postgres`). Default: "
         "mockllm.sqlite3 in the working directory. Ignored in test mode.",
     ),
     Setting(
         "MOCKLLM_DATABASE_THREADS",
-        "whole",
+        kinds.whole,
         "Threads for database access by pages and APIs; each keeps one connection open.",
         8,
     ),
     Setting(
         "REDIS_URL",
-        "redis",
+        kinds.redis,
         "redis://HOST:PORT/DB (extra `redis`), to run several processes on one database. Default: "
         "one process keeps all state in memory. Ignored in test mode.",
     ),
     Setting(
         "MOCKLLM_READY_FILE",
-        "text",
+        kinds.text,
         "File in which `serve` writes its address when it is ready, for `mockllm healthcheck` and "
         "scripts. It is empty while the server starts. Default: none is written.",
     ),
@@ -119,86 +92,86 @@ SERVER: Final = (
 MOCK: Final = (
     Setting(
         "MOCKLLM_SCENARIOS",
-        "paths",
+        kinds.paths,
         "Files or directories of scenario documents to load at start, and with `serve --watch` "
         "(default in dev) when they change.",
     ),
     Setting(
         "MOCKLLM_CONTROL_TOKEN",
-        "token",
+        kinds.token,
         "Bearer token of the control API. Without it the API is open on loopback in dev and test, "
         "and closed elsewhere. In prod every token needs at least 16 characters.",
     ),
     Setting(
         "MOCKLLM_METRICS_TOKEN",
-        "token",
+        kinds.token,
         "Bearer token of /metrics. Without it /metrics is open on loopback in dev and test, and "
         "closed elsewhere.",
     ),
     Setting(
         "MOCKLLM_ADMIN_PASSWORD",
-        "text",
+        kinds.text,
         "Password of the first admin user. Default: a random one, printed once.",
     ),
     Setting(
         "MOCKLLM_REQUIRE_AUTH",
-        "flag",
+        kinds.flag,
         "Require an API key on provider routes; any key will do.",
-        default=True,
+        "true",
     ),
-    Setting("MOCKLLM_INBAND", "flag", "Obey instruction blocks in user messages.", default=True),
+    Setting("MOCKLLM_INBAND", kinds.flag, "Obey instruction blocks in user messages.", "true"),
     Setting(
         "MOCKLLM_WORDS_PER_SECOND",
-        "number",
+        kinds.number,
         "Pace of streams of generated text and of instruction blocks. 0: as fast as the client "
         "reads.",
         50,
     ),
     Setting(
         "MOCKLLM_CANCEL_AFTER_CHUNKS",
-        "optional_whole",
+        kinds.optional_whole,
         "Break off streams of generated text and of instruction blocks after this many chunks. "
         "Default: never.",
     ),
     Setting(
         "MOCKLLM_MODELS",
-        "names",
+        kinds.names,
         "Models to list in addition to the shipped ones and those that scenarios name.",
     ),
     Setting(
         "MOCKLLM_CORS_ORIGINS",
-        "origins",
+        kinds.origins,
         "Origins from which browsers may call provider routes. Default: * in dev and test, none in "
         "prod.",
-        default="*",
+        "*",
         prod_default="",
     ),
     Setting(
         "MOCKLLM_TRUSTED_PROXIES",
-        "networks",
+        kinds.networks,
         "Proxies whose X-Forwarded-For header is used to count wrong passwords. Default: none.",
     ),
     Setting(
         "MOCKLLM_DRAIN_SECONDS",
-        "number",
+        kinds.number,
         "Seconds that running answers may take after the server is told to stop.",
         10,
     ),
     Setting(
         "MOCKLLM_UPSTREAMS",
-        "names",
+        kinds.names,
         "Providers to record from: openai=https://api.openai.com,anthropic=https://…; a name alone "
         "means the provider's own address. Default: none.",
     ),
     Setting(
         "MOCKLLM_UPSTREAM_PATHS",
-        "names",
+        kinds.names,
         "Paths, with everything below them, that recordings forward in addition to this server's "
         "routes: /v1/files,/v1/vector_stores. Default: none.",
     ),
     Setting(
         "MOCKLLM_UPSTREAM_SECONDS",
-        "number",
+        kinds.number,
         "Seconds that an upstream may send nothing before the request fails.",
         600,
     ),
@@ -206,132 +179,136 @@ MOCK: Final = (
 CHAT: Final = (
     Setting(
         "AB_TESTING_ENABLED",
-        "flag",
+        kinds.flag,
         "Allow comparisons of two profiles. Default: true, in prod false.",
-        default=True,
-        prod_default=False,
+        "true",
+        prod_default="false",
     ),
     Setting(
         "MCP_SERVERS",
-        "text",
+        kinds.text,
         'JSON file that names the MCP servers for the chat: {"NAME": {"command": […]} or {"url": '
         "…}}. Default: the bundled server `demo`, in prod none.",
     ),
     Setting(
         "CHAT_ALLOWED_HOSTS",
-        "names",
+        kinds.names,
         "Hosts, with a non-standard port if there is one, that profiles may send requests and keys "
         "to. Default: those of the named providers, 127.0.0.1:11434 and localhost:11434.",
     ),
     Setting(
         "CHAT_KEYS",
-        "pairs",
+        kinds.pairs,
         "Variables that hold keys, with the hosts that may receive them: "
         "MY_KEY@llm.example,OTHER_KEY@127.0.0.1:8080. The named providers' own variables "
         "(OPENAI_API_KEY@api.openai.com, …) are always allowed.",
     ),
-    Setting("CHAT_TOKEN", "token", "Bearer token of the chat API in prod; a login works too."),
-    Setting("CHAT_MAX_ROUNDS", "whole", "Maximum model calls in one answer.", 25),
+    Setting("CHAT_TOKEN", kinds.token, "Bearer token of the chat API in prod; a login works too."),
+    Setting("CHAT_MAX_ROUNDS", kinds.whole, "Maximum model calls in one answer.", 25),
     Setting(
         "CHAT_RUN_SECONDS",
-        "whole",
+        kinds.whole,
         "Maximum seconds for one answer with all its model and tool calls.",
         900,
     ),
     Setting(
         "CHAT_RUN_TEXT_BYTES",
-        "whole",
+        kinds.whole,
         "Maximum bytes that a model may send in one answer: text, thinking and tool arguments.",
         2_097_152,
     ),
-    Setting("CHAT_RUN_TOOL_CALLS", "whole", "Maximum tool calls in one answer.", 128),
-    Setting("CHAT_CONNECT_SECONDS", "number", "Maximum seconds to connect to a provider.", 10),
+    Setting("CHAT_RUN_TOOL_CALLS", kinds.whole, "Maximum tool calls in one answer.", 128),
+    Setting("CHAT_CONNECT_SECONDS", kinds.number, "Maximum seconds to connect to a provider.", 10),
     Setting(
         "CHAT_READ_SECONDS",
-        "number",
+        kinds.number,
         "Seconds that a provider may send nothing before the call fails.",
         60,
     ),
-    Setting("MCP_CALL_SECONDS", "number", "Maximum seconds for one tool call.", 30),
+    Setting("MCP_CALL_SECONDS", kinds.number, "Maximum seconds for one tool call.", 30),
     Setting(
         "RETENTION_DAYS",
-        "optional_whole",
+        kinds.optional_whole,
         "Days after which `prune` deletes conversations and traces. Default: never.",
     ),
 )
 LIMITS: Final = (
     Setting(
         "MOCKLLM_MAX_BODY_BYTES",
-        "whole",
+        kinds.whole,
         "Maximum bytes of a request body; beyond it the answer is 413.",
         10_485_760,
     ),
-    Setting("MOCKLLM_MAX_JSON_DEPTH", "whole", "Maximum nesting of a JSON body.", 64),
-    Setting("MOCKLLM_MAX_JSON_NODES", "whole", "Maximum values in a JSON body.", 200_000),
-    Setting("MOCKLLM_MAX_MESSAGES", "whole", "Maximum messages in a request.", 10_000),
+    Setting("MOCKLLM_MAX_JSON_DEPTH", kinds.whole, "Maximum nesting of a JSON body.", 64),
+    Setting("MOCKLLM_MAX_JSON_NODES", kinds.whole, "Maximum values in a JSON body.", 200_000),
+    Setting("MOCKLLM_MAX_MESSAGES", kinds.whole, "Maximum messages in a request.", 10_000),
     Setting(
         "MOCKLLM_MAX_HEADER_BYTES",
-        "whole",
+        kinds.whole,
         "Maximum bytes of request headers; beyond it the answer is 431.",
         16_384,
     ),
-    Setting("MOCKLLM_MAX_TEXT_BYTES", "whole", "Maximum bytes of text in one answer.", 2_097_152),
+    Setting(
+        "MOCKLLM_MAX_TEXT_BYTES", kinds.whole, "Maximum bytes of text in one answer.", 2_097_152
+    ),
     Setting(
         "MOCKLLM_MAX_CONNECTIONS",
-        "whole",
+        kinds.whole,
         "Maximum open connections; beyond it 503 with Retry-After. Lower if the process may open "
         "fewer files.",
         5_000,
     ),
     Setting(
         "MOCKLLM_MAX_SESSIONS",
-        "whole",
+        kinds.whole,
         "Maximum sessions in memory; beyond it the least recently used one is dropped.",
         100_000,
     ),
     Setting(
         "MOCKLLM_MAX_STREAMS",
-        "whole",
+        kinds.whole,
         "Maximum open streams in a process; beyond it 503 with Retry-After.",
         2_000,
     ),
     Setting(
         "MOCKLLM_MAX_STREAM_SECONDS",
-        "whole",
+        kinds.whole,
         "Maximum seconds of a stream. Runs of the chat continue, and clients can reconnect.",
         600,
     ),
     Setting(
         "MOCKLLM_MAX_LATENCY_MS",
-        "whole",
+        kinds.whole,
         "Maximum milliseconds of a scripted latency or hold.",
         600_000,
     ),
-    Setting("MOCKLLM_JOURNAL_ROWS", "whole", "Maximum requests in the journal.", 10_000),
+    Setting("MOCKLLM_JOURNAL_ROWS", kinds.whole, "Maximum requests in the journal.", 10_000),
     Setting(
         "MOCKLLM_JOURNAL_BODY_BYTES",
-        "whole",
+        kinds.whole,
         "Bytes after which the journal cuts a body.",
         1_048_576,
     ),
     Setting(
         "MOCKLLM_JOURNAL_BYTES",
-        "whole",
+        kinds.whole,
         "Maximum bytes of the journal's bodies over 8 KB, compressed; the oldest requests leave.",
         200_000_000,
     ),
     Setting(
         "MOCKLLM_RECORD_BYTES",
-        "whole",
+        kinds.whole,
         "Maximum bytes of one response that a recording keeps; at most 10000000.",
         10_000_000,
     ),
-    Setting("MOCKLLM_MAX_UPLOAD_BYTES", "whole", "Maximum bytes of a fixture upload.", 5_242_880),
+    Setting(
+        "MOCKLLM_MAX_UPLOAD_BYTES", kinds.whole, "Maximum bytes of a fixture upload.", 5_242_880
+    ),
 )
 PROD_ONLY: Final = (
     Setting(
         "MOCKLLM_HSTS_SECONDS",
-        "optional_whole",
+        kinds.optional_whole,
         "Seconds for which browsers insist on HTTPS (Strict-Transport-Security), in prod. Default: "
         "the header is not sent.",
     ),
@@ -344,4 +321,5 @@ SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType(
 
 def default_of(name: str) -> Any:
     """Return the value that a setting has in prod with an empty environment."""
-    return SETTINGS[name].prod_value()
+    setting = SETTINGS[name]
+    return setting.parse(name, setting.default_in(prod=True))

@@ -1,7 +1,7 @@
 """Serves the documentation: the Markdown pages below `docs/` as HTML, with their pictures."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from mimetypes import guess_type
@@ -148,8 +148,7 @@ def rendered_page(name: str) -> DocsPage:
 
 
 def anchor_of(heading: str) -> str:
-    """Return the anchor that code hosts give a heading: lower case, no punctuation, hyphens for
-    spaces."""
+    """Return the anchor of a heading as code hosts make it: lower case, hyphens, no punctuation."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
@@ -194,34 +193,27 @@ def _markdown() -> "MarkdownIt":
     return markdown
 
 
-# Docs pages by the admin page that they explain; the first match counts.
-_EXPLAINED_BY: Final = tuple(
-    (re.compile(f"/admin/{pattern}"), page)
-    for pattern, page in (
-        (r"scenarios_app/\w+/(.+/)?try/", "admin/#lint-try-history"),
-        (r"scenarios_app/\w+/(.+/)?play/", "admin/#play-it"),
-        (r"scenarios_app/\w+/.+/history/", "admin/#lint-try-history"),
-        (r"scenarios_app/draft/", "admin/#drafts"),
-        (r"scenarios_app/scenario/bin/", "admin/#the-bin"),
-        (r"scenarios_app/scenario/new/", "admin/#a-new-scenario"),
-        (r"scenarios_app/scenario/import/", "reference/scenario-format/#importing-recordings"),
-        (r"scenarios_app/scenario/.+", "admin/#a-scenarios-page"),
-        (r"scenarios_app/scenario/", "admin/#the-list-of-scenarios"),
-        (r"scenarios_app/servedrequest/session", "admin/#sessions"),
-        (r"scenarios_app/servedrequest/", "admin/#the-journal"),
-        (r"chat_app/modelprofile/", "providers/"),
-        (r"(chat_app|traces_app)/", "admin/#conversations-traces-comparisons"),
-        (r"auth/", "admin/#who-may-do-what"),
-        (r"", "admin/"),
-    )
+# Docs pages by the admin page that they explain, below `/admin/`; the first match counts.
+EXPLAINED_BY: Final = (
+    (r"scenarios_app/\w+/(.+/)?try/", "admin/#lint-try-history"),
+    (r"scenarios_app/\w+/(.+/)?play/", "admin/#play-it"),
+    (r"scenarios_app/\w+/.+/history/", "admin/#lint-try-history"),
+    (r"scenarios_app/draft/", "admin/#drafts"),
+    (r"scenarios_app/scenario/bin/", "admin/#the-bin"),
+    (r"scenarios_app/scenario/new/", "admin/#a-new-scenario"),
+    (r"scenarios_app/scenario/import/", "reference/scenario-format/#importing-recordings"),
+    (r"scenarios_app/scenario/.+", "admin/#a-scenarios-page"),
+    (r"scenarios_app/scenario/", "admin/#the-list-of-scenarios"),
+    (r"scenarios_app/servedrequest/session", "admin/#sessions"),
+    (r"scenarios_app/servedrequest/", "admin/#the-journal"),
+    (r"chat_app/modelprofile/", "providers/"),
+    (r"(chat_app|traces_app)/", "admin/#conversations-traces-comparisons"),
+    (r"auth/", "admin/#who-may-do-what"),
+    (r"", "admin/"),
 )
 
 
 def help_url(path: str) -> str:
     """Return the address of the docs page that explains a page of this server."""
-    return f"{ROOT}{next((page for pattern, page in _EXPLAINED_BY if pattern.match(path)), '')}"
-
-
-def help_targets() -> Iterator[str]:
-    """Return the address of every docs page, with anchor, that Help links lead to."""
-    return (f"{ROOT}{page}" for _, page in _EXPLAINED_BY)
+    pages = (page for pattern, page in EXPLAINED_BY if re.match(f"/admin/{pattern}", path))
+    return f"{ROOT}{next(pages, '')}"

@@ -21,8 +21,8 @@ from mockllm_site.kit.api.errors import (
     PREFIXES,
     error_response,
 )
+from mockllm_site.kit.api.in_thread import GetResponse
 from mockllm_site.kit.client_address import cool_off
-from mockllm_site.kit.middleware import response_middleware
 from mockllm_site.kit.permissions import missing_permissions
 from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.serving.transports.django import refusal
@@ -111,12 +111,19 @@ def locked_out(request: HttpRequest, response: object, credentials: Any) -> Http
 MESSAGES = {400: "The request is malformed: its Host header or its address is not one of ours."}
 
 
-@response_middleware
-def complete_error_responses(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+def complete_error_responses(get_response: GetResponse) -> GetResponse:
     """Return errors below the APIs as JSON, above all Django's debug pages, and explain a 405.
 
     Django answers a method that an address does not take with an empty body.
     """
+
+    def middleware(request: HttpRequest) -> HttpResponseBase:
+        return _completed(request, get_response(request))
+
+    return middleware
+
+
+def _completed(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
     status = response.status_code
     path = request.path_info
     if status == 405 and not path.startswith(PREFIXES) and not is_provider_path(path):

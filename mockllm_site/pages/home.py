@@ -1,5 +1,4 @@
-"""The home page with links, addresses for SDKs and today's traffic; and the links in every page's
-header."""
+"""The home page, and the links in the header of every page."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -4,10 +4,10 @@ import asyncio
 import os
 import socket
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -32,9 +32,8 @@ from mockllm_site.kit.api.locality import FOREIGN, is_foreign, is_open
 from mockllm_site.kit.api.tokens import bearer_of, is_token
 from scenarios_app.cluster import redis_connections
 from scenarios_app.journal import Journal, journal
-from scenarios_app.serving.metrics import Durations, Served, Tally
-from scenarios_app.serving.playback import Streams
-from scenarios_app.serving.services import services
+from scenarios_app.serving.metrics import Served, Tally
+from scenarios_app.serving.services import Services, services
 
 PLAIN = "text/plain; charset=utf-8"
 
@@ -42,17 +41,14 @@ PLAIN = "text/plain; charset=utf-8"
 @require_safe
 @never_cache
 async def metrics(request: HttpRequest) -> HttpResponse:
-    """Return the metrics of every process in the requested format.
-
-    Open to this machine in dev and test; elsewhere it needs the metrics token.
-    """
+    """Return the metrics of every process in the requested format."""
     if refused := _refusal(request):
         return refused
     encode, content_type = choose_encoder(request.headers.get("Accept", ""))
-    metrics_registry = registry()
+    collector: Collector = registry()
     if redis_connections():
-        metrics_registry = merge_metrics(await asyncio.to_thread(services().cluster.all_metrics))
-    return HttpResponse(encode(metrics_registry), content_type=content_type)
+        collector = merge_metrics(await asyncio.to_thread(services().cluster.all_metrics))
+    return HttpResponse(encode(collector), content_type=content_type)
 
 
 def _refusal(request: HttpRequest) -> HttpResponse | None:
@@ -76,16 +72,9 @@ def _refusal(request: HttpRequest) -> HttpResponse | None:
 
 @cache
 def registry() -> CollectorRegistry:
-    """Return this process's registry, separate from the library's global one, which any package may
-    use."""
+    """Return this process's registry; any package may use the library's global one."""
     metrics_registry = CollectorRegistry()
-    process = services()
-    metrics_registry.register(
-        ServingFigures(
-            lambda: process.tally, process.pipeline.streams, journal, state=process.state
-        )
-    )
-    for collector in METRICS:
+    for collector in (ServingFigures(services(), journal), *METRICS):
         metrics_registry.register(collector)
     build = Info("mockllm_build", "The version that runs.", registry=metrics_registry)
     build.info({"version": __version__})
@@ -97,138 +86,68 @@ def registry() -> CollectorRegistry:
 
 def labelled_metrics() -> str:
     """Return this process's metrics as text, each with the label `worker`."""
-    return generate_latest(
-        _registry_of(_WorkerCollector(f"{socket.gethostname()}:{os.getpid()}"))
-    ).decode()
+    worker = f"{socket.gethostname()}:{os.getpid()}"
+    families = list(registry().collect())
+    for family in families:
+        family.samples = [
+            sample._replace(labels={**sample.labels, "worker": worker}) for sample in family.samples
+        ]
+    return generate_latest(CollectedMetrics(families)).decode()
 
 
-def merge_metrics(every: Collection[str]) -> CollectorRegistry:
-    """Merge the texts of several processes into one registry."""
-    return _registry_of(_TextCollector(every))
-
-
-def _registry_of(collector: Collector) -> CollectorRegistry:
-    metrics_registry = CollectorRegistry()
-    metrics_registry.register(collector)
-    return metrics_registry
-
-
-@dataclass(frozen=True, eq=False)
-class _WorkerCollector(Collector):
-    worker: str
-
-    def collect(self) -> Iterable[Metric]:
-        for family in registry().collect():
-            family.samples = [
-                sample._replace(labels={**sample.labels, "worker": self.worker})
-                for sample in family.samples
-            ]
-            yield family
+def merge_metrics(texts: Iterable[str]) -> Collector:
+    """Merge the texts of several processes."""
+    families: dict[str, Metric] = {}
+    for text in texts:
+        for family in text_string_to_metric_families(text):
+            first = families.setdefault(family.name, family)
+            if first is not family:
+                first.samples += family.samples
+    return CollectedMetrics(families.values())
 
 
 @dataclass(frozen=True, eq=False)
-class _TextCollector(Collector):
-    every: Collection[str]
+class CollectedMetrics(Collector):
+    """Metrics whose values are known."""
+
+    families: Iterable[Metric]
 
     def collect(self) -> Iterable[Metric]:
-        families: dict[str, Metric] = {}
-        for text in self.every:
-            for family in text_string_to_metric_families(text):
-                first = families.setdefault(family.name, family)
-                if first is not family:
-                    first.samples += family.samples
-        return families.values()
+        return self.families
 
 
 Labels: TypeAlias = tuple[str, ...]
 
 
-class Sessions(Protocol):
-    """The number of remembered sessions, its maximum, and how many were evicted."""
-
-    most: int
-    left: int
-
-    @property
-    def kept(self) -> int: ...
-
-
 class ServingFigures(Collector):
-    """Asks no database, and keeps the event loop waiting for nothing."""
+    """The metrics of the mock. Asks no database, and keeps the event loop waiting for nothing."""
 
-    def __init__(
-        self, tally: Callable[[], Tally], streams: Streams, journal: Journal, *, state: Sessions
-    ) -> None:
-        self._tally = tally
-        self._state = state
-        self._streams = streams
+    def __init__(self, process: Services, journal: Journal) -> None:
+        self._process = process
         self._journal = journal
 
     def collect(self) -> Iterator[Metric]:
-        yield from self._requests(self._tally().served())
-        yield from self._durations()
-        yield GaugeMetricFamily(
-            "mockllm_streams_open", "Provider streams that are open.", self._streams.open
-        )
-        yield GaugeMetricFamily(
-            "mockllm_streams_max", "The most of them that may be open.", self._streams.most
-        )
-        yield from self._sessions()
+        tally = self._process.tally
+        yield from _requests(tally.served())
+        yield from _durations(tally)
+        yield from self._streams_and_sessions()
         yield from self._journal_figures()
 
-    def _sessions(self) -> Iterator[Metric]:
+    def _streams_and_sessions(self) -> Iterator[Metric]:
+        streams, state = self._process.pipeline.streams, self._process.state
         yield GaugeMetricFamily(
-            "mockllm_sessions", "Sessions that are remembered.", self._state.kept
+            "mockllm_streams_open", "Provider streams that are open.", streams.open
         )
         yield GaugeMetricFamily(
-            "mockllm_sessions_max", "The most of them that can be.", self._state.most
+            "mockllm_streams_max", "The most of them that may be open.", streams.most
         )
+        yield GaugeMetricFamily("mockllm_sessions", "Sessions that are remembered.", state.kept)
+        yield GaugeMetricFamily("mockllm_sessions_max", "The most of them that can be.", state.most)
         yield CounterMetricFamily(
             "mockllm_sessions_forgotten",
             "Sessions that were forgotten because there were too many.",
-            self._state.left,
+            state.left,
         )
-
-    def _requests(self, served: dict[Served, int]) -> Iterator[Metric]:
-        yield _counted(
-            "mockllm_requests",
-            "Requests to the providers' routes that were answered.",
-            ("provider", "outcome", "status", "match"),
-            served,
-            lambda s: (s.provider, s.outcome, f"{s.hundreds}xx", s.match),
-        )
-        yield _counted(
-            "mockllm_streams_left",
-            "Streams whose client left before the end.",
-            ("provider",),
-            served,
-            lambda s: (s.provider,) if s.streamed and s.outcome == "client_gone" else None,
-        )
-        yield _counted(
-            "mockllm_faults",
-            "Scripted faults that were acted out.",
-            ("provider", "kind"),
-            served,
-            lambda s: (s.provider, s.fault) if s.fault else None,
-        )
-
-    def _durations(self) -> Iterator[Metric]:
-        answers = HistogramMetricFamily(
-            "mockllm_answer_seconds",
-            "From a request's arrival to the end of its answer, scripted waits among it.",
-            labels=("provider", "stream"),
-        )
-        for (provider, streamed), durations in self._tally().answers().items():
-            _add(answers, (provider, "true" if streamed else "false"), durations)
-        yield answers
-        heads = HistogramMetricFamily(
-            "mockllm_first_byte_seconds",
-            "From a request's arrival to the first byte of its answer.",
-            labels=("provider",),
-        )
-        for provider, durations in self._tally().heads().items():
-            _add(heads, (provider,), durations)
-        yield heads
 
     def _journal_figures(self) -> Iterator[Metric]:
         yield GaugeMetricFamily(
@@ -248,6 +167,50 @@ class ServingFigures(Collector):
         )
 
 
+def _requests(served: dict[Served, int]) -> Iterator[Metric]:
+    yield _counted(
+        "mockllm_requests",
+        "Requests to the providers' routes that were answered.",
+        ("provider", "outcome", "status", "match"),
+        served,
+        lambda s: (s.provider, s.outcome, f"{s.hundreds}xx", s.match),
+    )
+    yield _counted(
+        "mockllm_streams_left",
+        "Streams whose client left before the end.",
+        ("provider",),
+        served,
+        lambda s: (s.provider,) if s.streamed and s.outcome == "client_gone" else None,
+    )
+    yield _counted(
+        "mockllm_faults",
+        "Scripted faults that were acted out.",
+        ("provider", "kind"),
+        served,
+        lambda s: (s.provider, s.fault) if s.fault else None,
+    )
+
+
+def _durations(tally: Tally) -> Iterator[Metric]:
+    answers = HistogramMetricFamily(
+        "mockllm_answer_seconds",
+        "From a request's arrival to the end of its answer, scripted waits among it.",
+        labels=("provider", "stream"),
+    )
+    for (provider, streamed), durations in tally.answers().items():
+        values = (provider, "true" if streamed else "false")
+        answers.add_metric(values, list(durations.buckets()), durations.total)
+    yield answers
+    heads = HistogramMetricFamily(
+        "mockllm_first_byte_seconds",
+        "From a request's arrival to the first byte of its answer.",
+        labels=("provider",),
+    )
+    for provider, durations in tally.heads().items():
+        heads.add_metric((provider,), list(durations.buckets()), durations.total)
+    yield heads
+
+
 def _counted(
     name: str,
     meaning: str,
@@ -264,7 +227,3 @@ def _counted(
     for values, count in sums.items():
         family.add_metric(values, count)
     return family
-
-
-def _add(family: HistogramMetricFamily, labels: Labels, durations: Durations) -> None:
-    family.add_metric(labels, list(durations.buckets()), durations.total)

@@ -6,25 +6,48 @@ from django.templatetags.static import static
 from django.urls import reverse_lazy
 from django.utils.text import format_lazy
 
+# The modules whose functions say who may follow a link, and whether its page is shown.
 _SITE = "scenarios_app.admin.site"
 _CHAT = "chat_app.admin"
+# How the names of our routes begin.
+_OURS = "scenarios_app_"
+
+# Links by group: title, icon, route, the function for its permission, and that for its page.
+_SCRIPTS = (
+    ("Scenarios", "theater_comedy", "scenario_changelist", "may_see_scenarios", "at_scenarios"),
+    ("Try it", "science", "scenario_try", "may_see_scenarios", "at_try"),
+    ("Play it", "play_circle", "scenario_play", "may_see_scenarios", "at_play"),
+    ("Import", "upload", "scenario_import", "may_import", "at_import"),
+)
+_TRAFFIC = (
+    ("Journal", "receipt_long", "servedrequest_changelist", "may_see_journal", "is_journal_page"),
+    ("Sessions", "group_work", "sessions", "may_see_journal", "is_sessions_page"),
+)
+_CHATS = (
+    ("Profiles", "tune", "chat_app_modelprofile_changelist", "may_see_profiles"),
+    ("Conversations", "forum", "chat_app_conversation_changelist", "may_see_chats"),
+    ("Feedback", "thumbs_up_down", "chat_app_message_changelist", "may_see_messages"),
+    ("Traces", "timeline", "traces_app_trace_changelist", "may_see_traces"),
+    ("Comparisons", "balance", "chat_app_abcomparison_changelist", "may_see_votes"),
+)
+_ACCOUNTS = (
+    ("Users", "person", "auth_user_changelist", "may_see_accounts"),
+    ("Groups", "groups", "auth_group_changelist", "may_see_accounts"),
+)
+_QUERIES = {"Feedback": "?feedback=given"}
 
 
 def _link(
-    title: str, icon: str, route: str, who: str, here: str = "", *, site: str = _SITE
+    title: str, icon: str, route: str, who: str, here: str = "", *, app: str = "", site: str = _SITE
 ) -> dict[str, Any]:
+    url = reverse_lazy(f"admin:{app}{route}")
     link = {
         "title": title,
         "icon": icon,
-        "link": reverse_lazy(route),
+        "link": format_lazy("{}{}", url, _QUERIES.get(title, "")),
         "permission": f"{site}.{who}",
     }
     return link | ({"active": f"{site}.{here}"} if here else {})
-
-
-def _chat(title: str, icon: str, model: str, who: str, query: str = "") -> dict[str, Any]:
-    link = _link(title, icon, f"admin:{model}_changelist", who, site=_CHAT)
-    return link | {"link": format_lazy("{}{}", link["link"], query)}
 
 
 UNFOLD: dict[str, Any] = {
@@ -80,81 +103,10 @@ UNFOLD: dict[str, Any] = {
         "show_search": False,
         "show_all_applications": False,
         "navigation": [
-            {
-                "title": "Scripts",
-                "items": [
-                    _link(
-                        "Scenarios",
-                        "theater_comedy",
-                        "admin:scenarios_app_scenario_changelist",
-                        "may_see_scenarios",
-                        "at_scenarios",
-                    ),
-                    _link(
-                        "Try it",
-                        "science",
-                        "admin:scenarios_app_scenario_try",
-                        "may_see_scenarios",
-                        "at_try",
-                    ),
-                    _link(
-                        "Play it",
-                        "play_circle",
-                        "admin:scenarios_app_scenario_play",
-                        "may_see_scenarios",
-                        "at_play",
-                    ),
-                    _link(
-                        "Import",
-                        "upload",
-                        "admin:scenarios_app_scenario_import",
-                        "may_import",
-                        "at_import",
-                    ),
-                ],
-            },
-            {
-                "title": "Traffic",
-                "items": [
-                    _link(
-                        "Journal",
-                        "receipt_long",
-                        "admin:scenarios_app_servedrequest_changelist",
-                        "may_see_journal",
-                        "is_journal_page",
-                    ),
-                    _link(
-                        "Sessions",
-                        "group_work",
-                        "admin:scenarios_app_sessions",
-                        "may_see_journal",
-                        "is_sessions_page",
-                    ),
-                ],
-            },
-            {
-                "title": "Chat",
-                "items": [
-                    _chat("Profiles", "tune", "chat_app_modelprofile", "may_see_profiles"),
-                    _chat("Conversations", "forum", "chat_app_conversation", "may_see_chats"),
-                    _chat(
-                        "Feedback",
-                        "thumbs_up_down",
-                        "chat_app_message",
-                        "may_see_messages",
-                        "?feedback=given",
-                    ),
-                    _chat("Traces", "timeline", "traces_app_trace", "may_see_traces"),
-                    _chat("Comparisons", "balance", "chat_app_abcomparison", "may_see_votes"),
-                ],
-            },
-            {
-                "title": "Accounts",
-                "items": [
-                    _link("Users", "person", "admin:auth_user_changelist", "may_see_accounts"),
-                    _link("Groups", "groups", "admin:auth_group_changelist", "may_see_accounts"),
-                ],
-            },
+            {"title": "Scripts", "items": [_link(*row, app=_OURS) for row in _SCRIPTS]},
+            {"title": "Traffic", "items": [_link(*row, app=_OURS) for row in _TRAFFIC]},
+            {"title": "Chat", "items": [_link(*row, site=_CHAT) for row in _CHATS]},
+            {"title": "Accounts", "items": [_link(*row) for row in _ACCOUNTS]},
         ],
     },
 }

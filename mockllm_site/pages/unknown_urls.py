@@ -2,12 +2,11 @@
 
 from collections.abc import Iterable
 
-from asgiref.sync import async_to_sync, iscoroutinefunction
+from asgiref.sync import async_to_sync
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
-from django.utils.decorators import sync_and_async_middleware
 
-from mockllm_site.kit.middleware import Responder
+from mockllm_site.kit.api.in_thread import GetResponse
 from scenarios_app.serving.transports.asgi_scope import Scope, path_of
 from scenarios_app.serving.transports.django import provider
 from scenarios_app.wire.registry import find_intended_path, is_provider_path
@@ -22,42 +21,26 @@ NO_API = frozenset(
 # The chat API has the paths below this that no provider's client means.
 CHAT_API = "api"
 _WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+_HEADERS = (b"accept", b"access-control-request-method")
 
 
 def is_unknown_url(scope: Scope) -> bool:
-    """Return whether a request is an API client's to a URL that neither a provider nor this site
-    has."""
+    """Return True for an API client's request to a URL that no provider and no page has."""
     headers: Iterable[tuple[bytes, bytes]] = scope["headers"]
     values = {name: value.decode("latin-1") for name, value in headers if name in _HEADERS}
     return _is_unknown(scope["method"], path_of(scope), *(values.get(n, "") for n in _HEADERS))
 
 
-@sync_and_async_middleware
-def answer_unknown_urls(get_response: Responder) -> Responder:
+def answer_unknown_urls(get_response: GetResponse) -> GetResponse:
     """Answer such requests before Django looks for a page or adds a missing slash."""
-    if iscoroutinefunction(get_response):
 
-        async def async_middleware(request: HttpRequest) -> HttpResponseBase:
-            if _is_unknown_request(request):
-                return await provider(request)
-            return await get_response(request)
-
-        return async_middleware
-
-    def sync_middleware(request: HttpRequest) -> HttpResponseBase:
-        if _is_unknown_request(request):
+    def middleware(request: HttpRequest) -> HttpResponseBase:
+        values = (request.headers.get(name.decode(), "") for name in _HEADERS)
+        if _is_unknown(request.method or "", request.path_info, *values):
             return async_to_sync(provider)(request)
-        return get_response(request)  # type: ignore[return-value]
+        return get_response(request)
 
-    return sync_middleware
-
-
-_HEADERS = (b"accept", b"access-control-request-method")
-
-
-def _is_unknown_request(request: HttpRequest) -> bool:
-    values = (request.headers.get(name.decode(), "") for name in _HEADERS)
-    return _is_unknown(request.method or "", request.path_info, *values)
+    return middleware
 
 
 def _is_unknown(method: str, path: str, accept: str, preflight: str) -> bool:

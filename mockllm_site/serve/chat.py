@@ -1,5 +1,4 @@
-"""The chat's part in a process that serves. A light server has no chat: nothing is imported or
-done then."""
+"""Starts, drains and stops the chat in a server process; does nothing in a light server."""
 
 from django.apps import apps
 

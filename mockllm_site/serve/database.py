@@ -1,5 +1,4 @@
-"""The database of a process: its tables made, kept alive where it is in memory, and what keeps it
-from being used, in one line that says what to do about it."""
+"""Prepares a process's database, and explains in one line why it cannot be used."""
 
 import os
 from pathlib import Path

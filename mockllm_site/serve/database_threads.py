@@ -1,5 +1,4 @@
-"""The threads in which requests use the database: a few for all of them, whose connections stay
-open, where Django would begin a thread and open a connection for each request."""
+"""Runs the database work of all requests in a few threads, whose connections stay open."""
 
 import os
 import threading
@@ -84,8 +83,7 @@ def with_database_threads(app: App) -> App:
 
 
 def close_connections() -> None:
-    """Close the threads' connections; later work opens another. A thread that waits for
-    a database that says nothing is not waited for."""
+    """Close the threads' connections; waits CLOSED_SECONDS for the database at most."""
     wait([thread.submit(connections.close_all) for thread in _threads()], CLOSED_SECONDS)
 
 

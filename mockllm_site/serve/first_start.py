@@ -57,12 +57,6 @@ def watch(files: ScenarioFiles, documents: Sequence[ScenarioDocument]) -> None:
     catalog.files = FileWatcher(files, documents, forget=forget)
 
 
-def check_tools() -> None:
-    """Look at the file that names the MCP servers; they themselves are opened later."""
-    if problem := chat.servers_problem():
-        raise CannotLoad(f"MCP_SERVERS: {problem}")
-
-
 def check_shared() -> None:
     """Check that shared services can be reached."""
     shared = redis_connections()
@@ -70,8 +64,10 @@ def check_shared() -> None:
         raise CannotLoad(f"REDIS_URL: Redis does not answer ({problem})")
 
 
-def check_upstreams() -> None:
-    """Look at the addresses of the providers; nothing is sent there before something records."""
+def check_addresses() -> None:
+    """Check the settings that name MCP servers and providers; these are called later."""
+    if problem := chat.servers_problem():
+        raise CannotLoad(f"MCP_SERVERS: {problem}")
     try:
         read_upstreams(settings.MOCKLLM_UPSTREAMS)
     except UpstreamError as error:
@@ -87,8 +83,7 @@ def load_scenarios(documents: Sequence[ScenarioDocument]) -> None:
 
 
 def load_fixtures(names: Sequence[str]) -> None:
-    """Load fixtures, all of one or nothing: ours by name, with or without a file of that name in
-    the working directory, or a file."""
+    """Load shipped fixtures by name, or files; each completely or not at all."""
     ours = paths.fixtures()
     for name in names:
         try:
@@ -137,7 +132,6 @@ def create_admin() -> None:
 
 
 def warm_up() -> None:
-    """Let the first page and the first message of the chat wait for nothing. Test mode has
-    thousands of servers, and few of them ever show a page or chat."""
+    """Prepare the pages and the chat, but not in test mode, where few servers ever need them."""
     if settings.MOCKLLM_ENV != "test":
         chat.warm_up()

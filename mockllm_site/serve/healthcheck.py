@@ -1,9 +1,8 @@
-"""`mockllm healthcheck`: asks a server whether it is ready. Imports no Django, since containers run
-it every few seconds."""
+"""`mockllm healthcheck`: asks a server whether it is ready. Starts fast: imports no Django."""
 
 import os
 import sys
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from http.client import HTTPException
 from pathlib import Path
@@ -32,13 +31,13 @@ def main(arguments: Sequence[str]) -> int:
     """Run `mockllm healthcheck` with these arguments; return its exit code."""
     parser = ArgumentParser(prog="mockllm healthcheck", description=HELP)
     add_arguments(parser)
-    return healthcheck(parser.parse_args(arguments).url)
+    return healthcheck(parser.parse_args(arguments))
 
 
-def healthcheck(url: str) -> int:
+def healthcheck(options: Namespace) -> int:
     """Print the state of a server; return 0 if it is ready, else 1."""
     try:
-        url = url.rstrip("/") or _read_address()
+        url = options.url.rstrip("/") or _read_address()
         _ask(url)
     except NotReady as error:
         print(f"mockllm healthcheck: {error}", file=sys.stderr)

@@ -32,8 +32,6 @@ LOOK_SECONDS: Final = 0.2
 
 ALONE: Final = "several processes on one database need a shared state: set REDIS_URL for all"
 ANOTHER: Final = "all processes on one database must have the same REDIS_URL"
-
-
 UNCLEAN: Final = (
     "process %s ended without a shutdown: requests that it answered in its last second may be "
     "missing in the journal"
@@ -84,8 +82,7 @@ class Lease:
             self._wait(LOOK_SECONDS)
 
     def renew(self) -> bool:
-        """Show that this process lives, and remove those that do not; false where it may not go on,
-        since another one has taken it for dead and serves."""
+        """Renew the lease and remove dead processes; return False if another one has taken over."""
         if not ServerProcess.objects.filter(pk=self._row.pk).update(beat=F("beat") + 1):
             return not self._enter()
         for row in ServerProcess.objects.exclude(pk=self._row.pk):
@@ -96,8 +93,7 @@ class Lease:
         ServerProcess.objects.filter(pk=self._row.pk).delete()
 
     def lives(self, row: ServerProcess) -> bool:
-        """Whether another process is known to live. The row of one that is known to be dead is
-        removed."""
+        """Return True if another process is known to live; remove the row of a dead one."""
         if row.machine and row.machine == self._row.machine and row.birth:
             lives = birth(row.pid) == row.birth
             dead = not lives
@@ -177,8 +173,7 @@ def hold() -> None:
 
 
 def hold_or_exit() -> None:
-    """The same at the import of an application, whose process ends where it may not serve. What
-    else is wrong with the database the first request says."""
+    """Call `hold` at the import of an application, whose process exits if it may not serve."""
     try:
         hold()
     except LeaseRefused as error:

@@ -41,8 +41,7 @@ RESERVE = 256
 
 
 def with_body_limit(app: App) -> App:
-    """The application, with 413 for requests whose body is too large, and 503 for those whose turn
-    does not come."""
+    """Return the application with 413 for large bodies, and 503 if there is no memory for them."""
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
         most: int = settings.MOCKLLM_MAX_BODY_BYTES
@@ -136,8 +135,7 @@ async def busy(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def connection_cap(wanted: int) -> int:
-    """Return how many connections to accept: `wanted`, or fewer with a warning if the descriptor
-    limit is too low and cannot be raised."""
+    """Return `wanted`, or fewer connections, with a warning, if the descriptor limit is too low."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = wanted + RESERVE
     if soft < needed:
@@ -170,8 +168,7 @@ PAUSE_SECONDS = 0.05
 
 
 class Acceptor:
-    """Accepts connections while `open` holds fewer than `most`; at most `at_once` per iteration of
-    the event loop."""
+    """Accepts connections up to `most`; `at_once` of them per iteration of the event loop."""
 
     def __init__(
         self,

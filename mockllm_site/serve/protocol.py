@@ -44,8 +44,7 @@ CROWDED_SECONDS = 3.0
 
 @dataclass(slots=True)
 class Limits:
-    """Limits of one process: bytes of a head, connections, and the application that answers beyond
-    them."""
+    """Limits of a process: bytes of a head, connections, and the application beyond them."""
 
     head_bytes: int
     connections: int

@@ -1,5 +1,4 @@
-"""The routes of Django, imported in a thread when one is first wanted, while answers that are
-running go on."""
+"""Imports Django's routes in a thread when they are first needed."""
 
 from django.conf import settings
 

@@ -8,13 +8,16 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import uvicorn
 from django.conf import settings
 
 from mockllm_site.kit.api.locality import is_loopback, set_listening_address
+from mockllm_site.serve.first_start import warm_up
 from mockllm_site.serve.limits import AT_ONCE, RESERVE, Acceptor, busy, connection_cap
 from mockllm_site.serve.protocol import GuardedProtocol, Limits, look_at_all
 from scenarios_app.serving.services import pipeline_now
@@ -89,7 +92,7 @@ class Parent:
 
 
 class Server(uvicorn.Server):
-    """One process that serves on a socket. `ready` is called once it serves, then `then`.
+    """One process that serves on a socket. `ready` is called once it serves.
 
     The first signal lets answers finish; a second one stops them. `most_connections` are accepted
     while descriptors last. With `by_turns` one is accepted at a time, for other processes on the
@@ -102,10 +105,9 @@ class Server(uvicorn.Server):
         *,
         ready: Callable[[], None],
         stop: Stop,
-        then: Callable[[], None] = lambda: None,
-        most_connections: int | None = None,
-        by_turns: bool = False,
-        parent: Parent | None = None,
+        most_connections: int | None,
+        by_turns: bool,
+        parent: Parent | None,
     ) -> None:
         super().__init__(config)
         self._parent = parent
@@ -114,7 +116,6 @@ class Server(uvicorn.Server):
         self._acceptors: list[Acceptor] = []
         self._ready = ready
         self._stop = stop
-        self._then = then
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         most = self._most_connections
@@ -130,7 +131,7 @@ class Server(uvicorn.Server):
             gc.freeze()
             gc.set_threshold(*GARBAGE)
             self._ready()
-            self._then()
+            warm_up()
 
     async def on_tick(self, counter: int) -> bool:
         if counter % TICKS_PER_LOOK == 0:
@@ -140,12 +141,13 @@ class Server(uvicorn.Server):
         return await super().on_tick(counter)
 
     def _acceptor(self, bound: socket.socket, most: int) -> Acceptor:
-        def protocol() -> asyncio.Protocol:
-            state = self.lifespan.state
-            return GuardedProtocol(self.config, self.server_state, state)
-
-        connections, at_once = self.server_state.connections, 1 if self._by_turns else AT_ONCE
-        acceptor = Acceptor(bound, protocol, open=connections, most=most, at_once=at_once)
+        acceptor = Acceptor(
+            bound,
+            partial(GuardedProtocol, self.config, self.server_state, self.lifespan.state),
+            open=self.server_state.connections,
+            most=most,
+            at_once=1 if self._by_turns else AT_ONCE,
+        )
         acceptor.start()
         return acceptor
 
@@ -223,17 +225,16 @@ def run(
     *,
     stop: Stop,
     ready: Callable[[], None],
-    drain_seconds: float,
-    then: Callable[[], None],
     by_turns: bool = False,
     parent: Parent | None = None,
 ) -> None:
-    """Answer until a signal ends it; calls `ready` and `then` once it does. Raises StartFailed if
-    it could not begin."""
+    """Serve until a signal; `ready` is called once. Raises StartFailed if it could not start."""
     wanted: int = settings.MOCKLLM_MAX_CONNECTIONS
     cap = connection_cap(wanted)
     GuardedProtocol.limits = Limits(settings.MOCKLLM_MAX_HEADER_BYTES + REQUEST_LINE, cap, busy)
     GuardedProtocol.running = (pipeline_now,)
+    # Its type says a whole number; the server itself takes any.
+    seconds: Any = settings.MOCKLLM_DRAIN_SECONDS + BEYOND_SECONDS
     config = uvicorn.Config(
         "mockllm_site.asgi:application",
         http=GuardedProtocol,
@@ -244,14 +245,12 @@ def run(
         lifespan="on",
         server_header=False,
         proxy_headers=False,
-        # A whole number says its type; the server itself takes any.
-        timeout_graceful_shutdown=drain_seconds + BEYOND_SECONDS,  # type: ignore[arg-type]
+        timeout_graceful_shutdown=seconds,
     )
     server = Server(
         config,
         ready=ready,
         stop=stop,
-        then=then,
         most_connections=cap + RESERVE // 2 if by_turns or cap < wanted else None,
         by_turns=by_turns,
         parent=parent,

@@ -22,8 +22,7 @@ class Unknown(AsyncWebsocketConsumer):
 
 
 def for_own_pages(app: App) -> App:
-    """The application, for pages of this server alone: those of another port on the same host would
-    come with their reader's cookies."""
+    """Return the application for this server's pages: others could come with a user's cookies."""
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
         headers = read_headers(scope["headers"])

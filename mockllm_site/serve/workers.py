@@ -69,8 +69,7 @@ class Workers:
         self._start_at = self._kill_at = float("inf")
 
     def run(self) -> None:
-        """Serve until a signal ends it; raises StartFailed where it could not begin, or where not
-        all workers have ended as they should."""
+        """Serve until a signal; raises StartFailed if workers do not start or end with an error."""
         before = {number: signal.signal(number, self._note) for number in SIGNALS}
         awake, waker = socket.socketpair()
         waker.setblocking(False)

@@ -16,6 +16,7 @@ from typing import Self, TypedDict, Unpack
 
 from mockllm_site.kit.keywords import suggest_keywords
 from scenarios_app.builder.answers import Answers
+from scenarios_app.builder.draft import without_none
 from scenarios_app.builder.expectations import (
     Expectations,
     Provider,
@@ -97,9 +98,8 @@ class ScenarioBuilder(Expectations, Answers):
         max_turns: int | None = None,
     ) -> Self:
         """Set the scripted user: its turns in order, and checkpoints of the whole conversation."""
-        keys = {"must": list(must) or None, "max_turns": max_turns}
-        given = {key: value for key, value in keys.items() if value is not None}
-        return self._about(user={"turns": list(turns), **given})
+        options = without_none(must=list(must) or None, max_turns=max_turns)
+        return self._about(user={"turns": list(turns), **options})
 
     def by_first_user_message(self) -> Self:
         """Select the scenario by a first user message equal to its name, and the step by its

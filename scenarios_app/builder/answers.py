@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Self, TypedDict, Unpack
 
 from mockllm_site.kit.keywords import suggest_keywords
-from scenarios_app.builder.draft import Draft, Object, PartKind
+from scenarios_app.builder.draft import Draft, Object, PartKind, without_none
 from scenarios_app.builder.expectations import EnvelopeKeys, FaultKeys
 from scenarios_app.engine.parts import FinishReason
 
@@ -51,7 +51,7 @@ class Answers(Draft):
     ) -> Self:
         """Add reasoning; `redacted` is its encrypted form if it is hidden."""
         return self._part(
-            "reasoning", _without_none(text=text, signature=signature, redacted=redacted)
+            "reasoning", without_none(text=text, signature=signature, redacted=redacted)
         )
 
     def respond_with_tool_call(
@@ -73,7 +73,7 @@ class Answers(Draft):
             raise TypeError("give the tool call an input or arguments, not both")
         content = keywords if arguments is _KEYWORDS else arguments
         text: Object = {"arguments": content} if input is None else {"input": input}
-        call = {**_without_none(id=id), "name": name, **text, **_without_none(namespace=namespace)}
+        call = {**without_none(id=id), "name": name, **text, **without_none(namespace=namespace)}
         return self._part("tool_call", call)
 
     def respond_with_hosted_tool(
@@ -88,7 +88,7 @@ class Answers(Draft):
     ) -> Self:
         """Add the use of a tool that the provider runs itself, with its result or error; tools of
         an MCP server have a `server` and a `name`."""
-        content = _without_none(
+        content = without_none(
             tool=tool, server=server, name=name, input=input, result=result, error=error
         )
         return self._part("hosted_tool", content)
@@ -103,7 +103,7 @@ class Answers(Draft):
         messages: object = None,
     ) -> Self:
         """End an agent's run with a report: a call of the tool agent__final_report."""
-        report = _without_none(
+        report = without_none(
             status=status,
             report_format=format,
             report_content=content,
@@ -128,7 +128,7 @@ class Answers(Draft):
         self, body: object = None, *, status: int = 200, headers: Mapping[str, str] | None = None
     ) -> Self:
         """Send an HTTP response unchanged: text, or other JSON to encode."""
-        return self._produce(raw=_without_none(status=status, headers=headers, body=body))
+        return self._produce(raw=without_none(status=status, headers=headers, body=body))
 
     def respond_with_lorem(self) -> Self:
         """Answer with lorem ipsum, chosen by the hash of the last user message, then that
@@ -145,7 +145,7 @@ class Answers(Draft):
     ) -> Self:
         """Answer with an HTTP error in the provider's envelope, or with this `body`."""
         return self._produce(
-            fault={**_without_none(kind="http", status=status, message=message), **keys}
+            fault={**without_none(kind="http", status=status, message=message), **keys}
         )
 
     def respond_with_fault(self, kind: str, **keys: Unpack[FaultKeys]) -> Self:
@@ -167,7 +167,7 @@ class Answers(Draft):
 
     def with_finish_reason(self, reason: FinishReason, *, stop_sequence: str | None = None) -> Self:
         """Set why the answer ends. By default derived from the content."""
-        return self._produce(**_without_none(finish_reason=reason, stop_sequence=stop_sequence))
+        return self._produce(**without_none(finish_reason=reason, stop_sequence=stop_sequence))
 
     def with_usage(self, input_tokens: int, output_tokens: int, **parts: Unpack[UsageKeys]) -> Self:
         """Set token counts. By default counted from the text."""
@@ -217,7 +217,3 @@ class Answers(Draft):
 
     def _effect(self, **keys: object) -> Self:
         return self._to_answer()._with("side_effects", keys)
-
-
-def _without_none(**keys: object) -> dict[str, object]:
-    return {key: value for key, value in keys.items() if value is not None}

@@ -21,6 +21,11 @@ _WHOLE_ANSWERS = frozenset(
 )
 
 
+def without_none(**keys: object) -> dict[str, object]:
+    """Return the keywords that are set."""
+    return {key: value for key, value in keys.items() if value is not None}
+
+
 @dataclass(frozen=True, slots=True)
 class DraftStep:
     """A step under construction. The parts of its answer keep their order."""

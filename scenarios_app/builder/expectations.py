@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, Self, TypedDict, Unpack
 
 from mockllm_site.kit.keywords import suggest_keywords, with_suggestions
-from scenarios_app.builder.draft import Draft, Object
+from scenarios_app.builder.draft import Draft, Object, without_none
 from scenarios_app.engine.canonical import Role
 from scenarios_app.engine.conditions.base import Condition
 from scenarios_app.engine.conditions.match import condition_kinds
@@ -174,11 +174,11 @@ class Expectations(Draft):
 
     def with_tool_count(self, *, min: int | None = None, max: int | None = None) -> Self:
         """Match requests that offer this many tools."""
-        return self._match({"tool_count": _range(min, max)})
+        return self._match({"tool_count": without_none(min=min, max=max)})
 
     def with_max_tokens(self, *, min: int | None = None, max: int | None = None) -> Self:
         """Match requests with a token limit in this range."""
-        return self._match({"max_tokens": _range(min, max)})
+        return self._match({"max_tokens": without_none(min=min, max=max)})
 
     def with_response_format(
         self, kind: Literal["text", "json", "schema"] | None = None, *, schema: str | None = None
@@ -188,9 +188,8 @@ class Expectations(Draft):
 
     def with_tool_call(self, name: str, input: str | None = None, /, **arguments: object) -> Self:
         """Match an earlier call of this tool with at least these arguments, or with this input."""
-        keys = {"arguments": arguments or None, "input": input}
-        call = {key: value for key, value in keys.items() if value is not None}
-        return self._match_item("tool_calls", {"name": name, **call})
+        call = without_none(name=name, arguments=arguments or None, input=input)
+        return self._match_item("tool_calls", call)
 
     def with_tool_result(self, name: str | None = None, /, **condition: Unpack[ResultKeys]) -> Self:
         """Match a tool's result, with the tool's name."""
@@ -214,12 +213,9 @@ class Expectations(Draft):
     ) -> Self:
         """Match a recorded request by its body: the same conversation. `exact` names rules to
         switch off."""
-        recorded: dict[str, object] = {"body": body}
-        if method != "POST":
-            recorded["method"] = method
-        if exact:
-            recorded["exact"] = list(exact)
-        return self._match({"recorded": recorded})
+        other_method = None if method == "POST" else method
+        options = without_none(method=other_method, exact=list(exact) or None)
+        return self._match({"recorded": {"body": body, **options}})
 
     def expecting(self, **keys: Unpack[ExpectKeys]) -> Self:
         """Require this of a matched request; what does not hold is a violation."""
@@ -269,10 +265,6 @@ class Expectations(Draft):
 
     def _match_entry(self, key: str, name: str, condition: object) -> Self:
         return self._to_match()._with_more("match", key, {name: condition})
-
-
-def _range(low: int | None, high: int | None) -> dict[str, int]:
-    return {key: n for key, n in (("min", low), ("max", high)) if n is not None}
 
 
 def _condition(text: str | None, keys: Mapping[str, object]) -> dict[str, object]:

@@ -83,8 +83,7 @@ class Catalog:
 
     @property
     def database_problem(self) -> str | None:
-        """Return why the last look for changes could not read the database, or None. Also None if
-        no other process can reach it."""
+        """Return why the last look for other processes' changes failed, or None."""
         return self._poller.problem if self._poller else None
 
     def snapshot(self) -> Snapshot:

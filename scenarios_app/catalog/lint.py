@@ -40,8 +40,7 @@ def suspicions_in_place(scenario: Scenario, *, of: str) -> list[Suspicion]:
 
 
 def suspicions_once_loaded(documents: Iterable[ScenarioDocument]) -> list[Suspicion]:
-    """Return the suspicions about scenarios as if they were stored. A disabled one is linted on its
-    own."""
+    """Return the suspicions about scenarios as if they were stored; disabled ones by themselves."""
     compiled = [(document.enabled, compile_scenario(document)) for document in documents]
     names = {scenario.name for _, scenario in compiled}
     stored = catalog.snapshot().index.by_name
@@ -77,8 +76,7 @@ def offered_tools() -> set[str]:
 
 
 def _names(body: str) -> Iterator[str]:
-    """On each wire, a tool is an object with a name in the list `tools`, which items of the input
-    and namespaces have too."""
+    """Yield the names of tools: objects in `tools`, also in that of input items and namespaces."""
     try:
         request = json.loads(body)
     except (ValueError, RecursionError):

@@ -1,5 +1,4 @@
-"""The enabled scenarios as they were at one moment, compiled or with what is wrong with them; and
-the thread that looks whether another process has changed them."""
+"""Compiled snapshots of the enabled scenarios, and the thread that polls for their changes."""
 
 import gc
 import logging
@@ -90,8 +89,7 @@ def take_snapshot(before: Snapshot | None) -> Snapshot:
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Pause garbage collection: the new objects stay, and scanning them while they are made would
-    double the time."""
+    """Pause garbage collection: scanning the new objects, which stay, would double the time."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -182,8 +180,7 @@ def _compiled(scenario: Scenario) -> CompiledRow:
 
 
 class Poller:
-    """A thread that compares the catalog's number in the database with the one that is `shown`,
-    and calls `reload` until they are the same."""
+    """A thread that calls `reload` while the catalog's number in the database is another one."""
 
     def __init__(
         self, current_change: Callable[[], int | None], reload: Callable[[], None]
@@ -246,8 +243,7 @@ def can_be_shared() -> bool:
 
 
 def _data_version() -> int | None:
-    """A number that SQLite changes for this connection when another one commits, without I/O of
-    ours; other databases have none."""
+    """Return SQLite's count of other connections' commits; None for other databases."""
     if connection.vendor != "sqlite":
         return None
     with connection.cursor() as cursor:

@@ -31,11 +31,9 @@ def add_url(parser: ArgumentParser) -> None:
 
 
 def ask(url: str | None, path: str, *, body: Any = None, **query: str) -> Any:
-    """Return the JSON of a route of the control API, to which a `body` is posted.
-
-    Raises CommandError with one line.
-    """
-    base = url or os.environ.get(URL) or f"http://127.0.0.1:{_port()}"
+    """Return the JSON of a control route, to which a `body` is posted; raises CommandError."""
+    port = getattr(settings, "MOCKLLM_PORT", 8000)
+    base = url or os.environ.get(URL) or f"http://127.0.0.1:{port}"
     token = getattr(settings, "MOCKLLM_CONTROL_TOKEN", "")
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     address = f"{base.rstrip('/')}/control/{path}"
@@ -65,6 +63,21 @@ def github_file(variable: str, *, option: str = "--github", hint: str = "") -> s
     raise CommandError(f"{option}: {variable} is not set{hint}", returncode=NOT_JUDGED)
 
 
+def read(path: str) -> bytes:
+    """Return the content of a file; raises CommandError if it cannot be read."""
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        message = f"{path}: cannot be read: {error.strerror}"
+        raise CommandError(message, returncode=NOT_JUDGED) from None
+
+
+def write_step(summary: str, output: str) -> None:
+    """Append Markdown to the summary of a step of GitHub Actions, and set an output."""
+    write(github_file(SUMMARY), f"{summary}\n", append=True)
+    write(github_file(OUTPUT), f"{output}\n", append=True)
+
+
 def write(path: str, text: str, *, append: bool = False) -> None:
     """Write a report; raises CommandError if the file cannot be written."""
     try:
@@ -74,7 +87,3 @@ def write(path: str, text: str, *, append: bool = False) -> None:
         raise CommandError(
             f"{path}: cannot be written: {error.strerror}", returncode=NOT_JUDGED
         ) from None
-
-
-def _port() -> int:
-    return int(getattr(settings, "MOCKLLM_PORT", 8000))

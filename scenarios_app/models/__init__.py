@@ -1,5 +1,4 @@
-"""The tables: scenarios and their steps as QA edits them, drafts of them, the
-catalog's version, the journal, the processes that serve."""
+"""The tables of scenarios, drafts, the catalog's version, the journal and server processes."""
 
 from scenarios_app.models.bodies import BodyBlock
 from scenarios_app.models.changes import (
@@ -12,7 +11,7 @@ from scenarios_app.models.changes import (
 )
 from scenarios_app.models.columns import ScenarioColumns, StepColumns
 from scenarios_app.models.drafts import AnyScenario, AnyStep, Draft, DraftStep
-from scenarios_app.models.fields import FinishReason, Outcome, Reasoning, Select, TextMode
+from scenarios_app.models.fields import Outcome, Select, TextMode
 from scenarios_app.models.journal import (
     UNMATCHED_ROWS,
     FaultResult,
@@ -31,12 +30,10 @@ __all__ = [
     "Draft",
     "DraftStep",
     "FaultResult",
-    "FinishReason",
     "Installation",
     "Outcome",
     "PastAnswers",
     "Presence",
-    "Reasoning",
     "Scenario",
     "ScenarioColumns",
     "Select",

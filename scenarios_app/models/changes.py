@@ -1,8 +1,8 @@
-"""Announces changes between processes through their database: catalog changes in their own
-transaction, the processes that serve from it, and the database's name."""
+"""The catalog's version, the database's name, and the server processes that use it."""
 
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from secrets import token_hex
 from typing import Any, TypeVar
 from uuid import uuid4
@@ -33,8 +33,7 @@ class CatalogVersion(models.Model):
 
     @staticmethod
     def write(using: str) -> None:
-        """Check that the database can be written: increase the number and set it back, since SQLite
-        writes nothing for a row that stays the same."""
+        """Check that the database can be written; SQLite writes nothing if a row stays the same."""
         rows = CatalogVersion.objects.using(using).filter(pk=1)
         with transaction.atomic(using=using):
             CatalogVersion.bump(using)
@@ -74,25 +73,30 @@ class CatalogQuerySet(DiscardQuerySet[Row]):
     # The column that says which scenario a row belongs to.
     scenario_column = "pk"
 
-    def update(self, **kwargs: Any) -> int:
+    @contextmanager
+    def _change(self) -> Iterator[set[Any]]:
+        """Begin a change of the catalog; the scenarios that are added to the set are announced."""
         self._for_write = True
+        scenarios: set[Any] = set()
         with transaction.atomic(using=self.db):
             CatalogVersion.bump(self.db)
+            yield scenarios
+            announce(scenarios, self.db)
+
+    def update(self, **kwargs: Any) -> int:
+        with self._change() as scenarios:
             touched = dict(self.order_by().values_list("pk", self.scenario_column))
             rows = super().update(**kwargs)
-            scenarios = set(touched.values())
+            scenarios.update(touched.values())
             if kwargs.keys() & {"scenario", "scenario_id"}:
                 after = self.model._default_manager.using(self.db).filter(pk__in=touched)
                 scenarios.update(after.order_by().values_list(self.scenario_column, flat=True))
-            announce(scenarios, self.db)
         return rows
 
     def bulk_create(self, objs: Iterable[Row], *args: Any, **kwargs: Any) -> list[Row]:
-        self._for_write = True
-        with transaction.atomic(using=self.db):
-            CatalogVersion.bump(self.db)
+        with self._change() as scenarios:
             created = super().bulk_create(objs, *args, **kwargs)
-            announce({getattr(row, self.scenario_column) for row in created}, self.db)
+            scenarios.update(getattr(row, self.scenario_column) for row in created)
         return created
 
     def bulk_update(
@@ -105,12 +109,9 @@ class CatalogQuerySet(DiscardQuerySet[Row]):
             return super().bulk_update(objs, fields, batch_size)
 
     def discard(self) -> None:
-        self._for_write = True
-        with transaction.atomic(using=self.db):
-            CatalogVersion.bump(self.db)
-            touched = set(self.order_by().values_list(self.scenario_column, flat=True))
+        with self._change() as scenarios:
+            scenarios.update(self.order_by().values_list(self.scenario_column, flat=True))
             super().discard()
-            announce(touched, self.db)
 
 
 class CatalogRow(models.Model):

@@ -49,8 +49,7 @@ def column_of(model: type[models.Model], name: str) -> Column:
 
 @cache
 def places_of(model: type[models.Model], *, rest: bool = False) -> dict[str, Place]:
-    """The columns that hold one value of the document as it stands, or those that hold the rest of
-    a section, an inner section before the one around it."""
+    """Return the places of columns with one value, or with the rest of a section, inner first."""
     columns = ((field.name, column_of(model, field.name)) for field in model._meta.local_fields)
     places = {
         name: column.place
@@ -64,13 +63,9 @@ def _name(verbose: str | None = None, **options: Any) -> Any:
     return models.CharField(verbose, max_length=255, blank=True, default="", **options)
 
 
-def _choice(verbose: str, choices: type[models.TextChoices]) -> Any:
+def _choice(verbose: str, choices: type[models.TextChoices] | None = None) -> Any:
+    """A choice; without `choices` a kind of fault, which only the engine knows."""
     return models.CharField(verbose, max_length=32, choices=choices, blank=True, default="")
-
-
-def _kind(verbose: str) -> Any:
-    """A kind of fault. Which ones there are the engine knows, not the database."""
-    return models.CharField(verbose, max_length=32, blank=True, default="")
 
 
 def _script(verbose: str) -> Any:
@@ -190,7 +185,7 @@ class StepColumns(models.Model):
         _whole("attempts that fail", least=1),
         "Number of failing requests (per session)",
     )
-    failures_kind = at("failures.fault.kind", _kind("fail with"), "Failure type")
+    failures_kind = at("failures.fault.kind", _choice("fail with"), "Failure type")
     failures_status = at("failures.fault.status", _status("status"), "Failure status")
     failures_message = at("failures.fault.message", _script("message"), "Failure message")
     failures_retry_after_ms = at(
@@ -228,7 +223,7 @@ class StepColumns(models.Model):
     words_per_chunk = at("produce.pacing.words_per_chunk", _whole(least=1))
     jitter = at("produce.pacing.jitter", _number(most=1.0))
 
-    fault_kind = at("produce.fault.kind", _kind("fault"), "Always fail with")
+    fault_kind = at("produce.fault.kind", _choice("fault"), "Always fail with")
     fault_after_chunks = at(
         "produce.fault.after_chunks", _whole("after chunks"), "Fail after chunks"
     )

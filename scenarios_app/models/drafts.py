@@ -42,10 +42,7 @@ class Draft(ScenarioColumns):
 
 class DraftStepQuerySet(DiscardQuerySet["DraftStep"]):
     def get_by_natural_key(self, draft: str, order: int) -> "DraftStep":
-        step = self.filter(scenario__key=draft, order=order).first()
-        if step is None:
-            raise DraftStep.DoesNotExist
-        return step
+        return self.filter(scenario__key=draft, order=order)[:1].get()
 
 
 class DraftStep(StepColumns):

@@ -1,6 +1,4 @@
-"""Model fields of scripts: lists of lines, texts that stay as they are, and what columns may be
-chosen from. Lists of names, and JSON whose key order survives in every database, are the whole
-site's."""
+"""Model fields and choices of scripts; fields of the whole site are in `kit.fields`."""
 
 from typing import Any
 

@@ -1,5 +1,4 @@
-"""Models of the journal: served requests, and counts of sessions and steps that outlive trimmed
-rows."""
+"""Served requests, and counts of sessions and steps that outlive deleted rows."""
 
 from django.db import models
 from django.db.models import Q

@@ -1,11 +1,10 @@
-"""Published scenarios and their steps: what requests are answered from; the conversation with which
-one is played, and who has its page open."""
+"""Published scenarios and steps, the conversations that play them, and users on their pages."""
 
 from collections.abc import Iterable
 from typing import Any
 
 from django.conf import settings
-from django.db import connections, models, transaction
+from django.db import connections, models
 from django.db.models.signals import post_delete, post_save, pre_delete, pre_save
 from django.dispatch import receiver
 from simple_history.models import HistoricalRecords
@@ -58,9 +57,7 @@ class StepQuerySet(CatalogQuerySet["Step"]):
 
     def renew_keys(self) -> None:
         """Give every step a new identity, of which no session knows anything."""
-        self._for_write = True
-        with transaction.atomic(using=self.db):
-            CatalogVersion.bump(self.db)
+        with self._change() as scenarios:
             touched = dict(self.order_by().values_list("pk", self.scenario_column))
             with connections[self.db].cursor() as cursor:
                 # One statement for many rows; `bulk_update` would spell out each in SQL.
@@ -68,13 +65,10 @@ class StepQuerySet(CatalogQuerySet["Step"]):
                     f'UPDATE "{Step._meta.db_table}" SET "key" = %s WHERE "id" = %s',
                     [(new_key(), pk) for pk in touched],
                 )
-            announce(set(touched.values()), self.db)
+            scenarios.update(touched.values())
 
     def get_by_natural_key(self, scenario: str, order: int) -> "Step":
-        step = self.filter(scenario__name=scenario, order=order).first()
-        if step is None:
-            raise Step.DoesNotExist
-        return step
+        return self.filter(scenario__name=scenario, order=order)[:1].get()
 
 
 class Step(CatalogRow, StepColumns):

@@ -1,5 +1,4 @@
-"""Documents of conversations to play: requests turn by turn with the expected responses. Also the
-conversations of the examples, and those made from a session of the journal."""
+"""Documents of played conversations; those of the examples, and of sessions of the journal."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -245,7 +244,7 @@ def journaled_conversation(name: str, rows: Iterable[ServedRequest]) -> tuple[di
             left_out += 1
             continue
         headers = {k: v for k, v in row.request_headers.items() if k not in _CLIENT_HEADERS}
-        request: Json = {"path": path, "headers": headers, "body": _parse_body(row.request_body)}
+        request: Json = {"path": path, "headers": headers, "body": parse_json(row.request_body)}
         turns.append({"request": request, "expect": _expectation(row)})
     return {"name": (name.strip() or "session")[:200], "turns": turns}, left_out
 
@@ -256,12 +255,13 @@ def _generates(row: ServedRequest, path: str) -> bool:
     return bool(target and target.endpoint and target.endpoint.generates)
 
 
-def _parse_body(text: str) -> Json:
+def parse_json(text: str) -> Json:
+    """Return the value of a JSON text, or the text itself if it is not JSON."""
     try:
-        body: Json = json.loads(text)
+        value: Json = json.loads(text)
     except ValueError:
         return text
-    return body
+    return value
 
 
 def _expectation(row: ServedRequest) -> dict[str, Json]:

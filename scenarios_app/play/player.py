@@ -1,5 +1,4 @@
-"""Plays a conversation through an in-memory pipeline and compares its responses with the expected
-ones. Stored and served data is not changed."""
+"""Plays a conversation through an in-memory pipeline, and compares responses with expected ones."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,6 +26,7 @@ from scenarios_app.play.conversation import (
     ExpectedDocument,
     PlayedToolResultDocument,
     PlayedTurnDocument,
+    parse_json,
     raw_call,
     sample_call,
 )
@@ -130,10 +130,7 @@ class FixedCatalog:
 async def play(
     conversation: ConversationDocument, *, catalog: Catalog, options: Options, scenario: str = ""
 ) -> PlayedConversation:
-    """Play all turns of a conversation.
-
-    An expected step without a scenario is one of `scenario`.
-    """
+    """Play all turns of a conversation; expected steps without a scenario are of `scenario`."""
     player = Player(conversation, catalog=catalog, options=options)
     turns: list[PlayedTurn] = []
     for number, turn in enumerate(conversation.turns, 1):
@@ -294,7 +291,7 @@ def _check_text(name: str, expected: TextConditionDocument, text: str) -> Check:
 
 
 def _is_expected_call(expected: ExpectedCallDocument, call: ToolCallPart) -> bool:
-    arguments = _parse_arguments(call)
+    arguments = parse_json(call.arguments)
     return (
         expected.name == call.name
         and expected.namespace in (None, call.namespace)
@@ -311,15 +308,7 @@ def _describe_expected_call(expected: ExpectedCallDocument) -> str:
 
 
 def _describe_call(call: ToolCallPart) -> str:
-    return f"{call.full_name}({json.dumps(_parse_arguments(call), ensure_ascii=False)})"
-
-
-def _parse_arguments(call: ToolCallPart) -> Json:
-    try:
-        value: Json = json.loads(call.arguments)
-    except ValueError:
-        return call.arguments
-    return value
+    return f"{call.full_name}({json.dumps(parse_json(call.arguments), ensure_ascii=False)})"
 
 
 def _contains(actual: object, expected: object) -> bool:

@@ -1,5 +1,4 @@
-"""Plays a scripted user against the scenarios: the agent passes each message to the model, runs the
-tools whose results are scripted, and shows the model's text."""
+"""Plays a scripted user: the model answers each message, and its tools have scripted results."""
 
 import json
 

@@ -15,11 +15,13 @@ from django import template
 from django.utils.html import format_html
 from django.utils.timesince import timesince
 
-from scenarios_app.journal.today import Today, traffic_of_today
+from scenarios_app.journal.today import traffic_of_today
 from scenarios_app.models import Scenario, Step
 from scenarios_app.models.columns import column_of, places_of
 
 register = template.Library()
+# For the card on the overview.
+register.simple_tag(traffic_of_today, name="traffic_today")
 # Labels of places that several fields share, or that have no field.
 _SHARED_LABELS = {
     "match": "If the request matches",
@@ -127,12 +129,6 @@ def change_label(change: str) -> str:
         return format_html("{}", change)
     step, place, verb, rest = match.groups()
     return format_html("{}{} {}{}", step, place_label(place), verb, rest)
-
-
-@register.simple_tag
-def traffic_today() -> Today:
-    """Return today's requests by hour, for the card on the overview."""
-    return traffic_of_today()
 
 
 @register.simple_tag

@@ -6,11 +6,10 @@ from typing import Any
 import pytest
 from django.core.exceptions import PermissionDenied
 from django.db import OperationalError
-from django.http import Http404, HttpRequest, HttpResponse
-from django.test import Client, RequestFactory, override_settings
+from django.http import Http404
+from django.test import Client, override_settings
 from rest_framework.exceptions import APIException, NotFound, Throttled, ValidationError
 
-from mockllm_site.pages.errors import complete_error_responses
 from scenarios_app.control.kit import ControlError, answer_error
 from scenarios_app.engine.document import DocumentError, Problem
 from scenarios_app.journal import journal
@@ -191,18 +190,6 @@ def test_a_host_that_is_not_ours_gets_no_page_either(db: None, settings: Any, de
     response = Client(headers={"host": "evil.example"}).get("/control/requests")
     assert error_of(response) == (400, "VALIDATION_ERROR", None)
     assert response.headers["Content-Type"] == "application/json"
-
-
-async def test_errors_become_json_in_an_async_stack_too() -> None:
-    async def page(request: HttpRequest) -> HttpResponse:
-        return HttpResponse("<h1>Debug</h1>", status=500)
-
-    asked = complete_error_responses(page)
-    found = [await asked(RequestFactory().get(path)) for path in ("/control/x", "/other")]
-    assert [response.headers["Content-Type"].partition(";")[0] for response in found] == [
-        "application/json",
-        "text/html",
-    ]
 
 
 def test_other_pages_keep_their_own_errors(db: None, settings: Any) -> None:

@@ -31,11 +31,11 @@ NEVER_WRONG = {"text", "names", "paths", "token"}
 
 def wrong_values() -> Iterator[tuple[str, str]]:
     for setting in SETTINGS.values():
-        yield from ((setting.name, value) for value in WRONG.get(setting.kind, ()))
+        yield from ((setting.name, value) for value in WRONG.get(setting.parse.__name__, ()))
 
 
 def test_every_kind_of_setting_has_wrong_values() -> None:
-    assert {setting.kind for setting in SETTINGS.values()} == set(WRONG) | NEVER_WRONG
+    assert {setting.parse.__name__ for setting in SETTINGS.values()} == set(WRONG) | NEVER_WRONG
 
 
 @pytest.mark.parametrize(("name", "value"), list(wrong_values()))

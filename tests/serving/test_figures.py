@@ -1,6 +1,7 @@
 """What /metrics tells of the mock: each answer counted once, by labels that stay few."""
 
 from contextlib import aclosing
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -27,10 +28,10 @@ class Figures:
         self.streams = Streams(5)
         self.journal = Journal(waiting_bytes=2 * ENTRY_BYTES)
         self.state = MemoryState(2)
+        pipeline = SimpleNamespace(streams=self.streams)
+        process: Any = SimpleNamespace(tally=self.tally, pipeline=pipeline, state=self.state)
         self._registry = CollectorRegistry()
-        self._registry.register(
-            ServingFigures(lambda: self.tally, self.streams, self.journal, state=self.state)
-        )
+        self._registry.register(ServingFigures(process, self.journal))
 
     def value(self, name: str, **labels: str) -> float | None:
         return self._registry.get_sample_value(f"mockllm_{name}", labels)

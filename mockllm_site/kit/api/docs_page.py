@@ -2,9 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import groupby
-from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
 from django.http import HttpRequest, HttpResponse
@@ -20,39 +18,6 @@ _EMPTY: Final[Json] = {
 _MAX_DEPTH: Final = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    name: str
-    place: str
-    required: bool
-    description: str
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """One status; `schema` is the name of a schema on the page, `inline` one without a name."""
-
-    status: str
-    description: str
-    schema: str
-    inline: str
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """`body` is the JSON that its form starts with, empty if it takes none."""
-
-    id: str
-    tag: str
-    method: str
-    path: str
-    description: str
-    parameters: tuple[Parameter, ...]
-    body: str
-    body_schema: str
-    answers: tuple[Answer, ...]
-
-
 def docs_page(request: HttpRequest, document: Json, *, title: str, schema_url: str) -> HttpResponse:
     """Render the OpenAPI document as a page of this site."""
     schemas = document.get("components", {}).get("schemas", {})
@@ -61,47 +26,45 @@ def docs_page(request: HttpRequest, document: Json, *, title: str, schema_url: s
         for path, methods in document["paths"].items()
         for method, described in methods.items()
     ]
-    by_tag = attrgetter("tag")
+    operations.sort(key=_tag)
     context = {
         "title": title,
         "description": document["info"].get("description", ""),
-        "groups": [
-            (tag, list(group)) for tag, group in groupby(sorted(operations, key=by_tag), by_tag)
-        ],
+        "groups": [(tag, list(group)) for tag, group in groupby(operations, _tag)],
         "schemas": [(name, _text(schema)) for name, schema in sorted(schemas.items())],
         "schema_url": schema_url,
     }
     return render(request, "mockllm_site/api_docs.html", context)
 
 
-def _operation(path: str, method: str, described: Json, schemas: Json) -> Operation:
+def _operation(path: str, method: str, described: Json, schemas: Json) -> Json:
+    """Return an operation of the document as the template shows it.
+
+    `body` is the JSON that its form starts with, empty if it takes none.
+    """
     body = described.get("requestBody", {}).get("content", {}).get(_JSON, {}).get("schema")
-    parameters = sorted(
-        described.get("parameters", ()), key=lambda one: (not one.get("required"), one["name"])
-    )
-    return Operation(
-        id=described["operationId"],
-        tag=described["tags"][0],
-        method=method.upper(),
-        path=path,
-        description=described.get("description", ""),
-        parameters=tuple(
-            Parameter(
-                one["name"], one["in"], one.get("required", False), one.get("description", "")
-            )
-            for one in parameters
-        ),
-        body="" if body is None else _text(example(body, schemas)),
-        body_schema=_name(body or {}),
-        answers=tuple(_answer(*item) for item in described["responses"].items()),
-    )
+    parameters = described.get("parameters", ())
+    return {
+        **described,
+        "method": method.upper(),
+        "path": path,
+        "parameters": sorted(parameters, key=lambda one: (not one.get("required"), one["name"])),
+        "body": "" if body is None else _text(example(body, schemas)),
+        "body_schema": _name(body or {}),
+        "answers": [_answer(*item) for item in described["responses"].items()],
+    }
 
 
-def _answer(status: str, described: Json) -> Answer:
+def _tag(operation: Json) -> str:
+    return str(operation["tags"][0])
+
+
+def _answer(status: str, described: Json) -> Json:
+    """Return a response; `schema` is the name of a schema on the page, `inline` one without."""
     schema: Json = next((one["schema"] for one in described.get("content", {}).values()), {})
     name = _name(schema)
     inline = _text(schema) if schema and not name else ""
-    return Answer(status, described.get("description", ""), name, inline)
+    return {**described, "status": status, "schema": name, "inline": inline}
 
 
 def example(schema: Json, schemas: Json, depth: int = _MAX_DEPTH) -> Any:

@@ -11,11 +11,12 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
-from ipaddress import ip_address
 from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest
+
+from mockllm_site.kit.addresses import literal
 
 OPEN_MODES = ("dev", "test")
 # In the environment, so that processes that a server starts to share its socket know it too.
@@ -112,9 +113,8 @@ def is_loopback_host(host: str) -> bool:
 
 def is_loopback(address: str) -> bool:
     """Whether an IP address is one of this machine's own that no other can reach."""
-    try:
-        parsed = ip_address(address)
-    except ValueError:
+    parsed = literal(address)
+    if parsed is None:
         return False
     mapped = getattr(parsed, "ipv4_mapped", None)
     return parsed.is_loopback or (mapped is not None and mapped.is_loopback)

@@ -30,7 +30,10 @@ class Command(BaseCommand):
         answers = Console(file=sys.stdout)
         asides = answers if answers.is_terminal else Console(file=sys.stderr)
         try:
-            _prepare()
+            # As the start of a server does.
+            database.prepare()
+            starting.load_test_mode()
+            starting.load_demo()
             with asyncio.Runner() as runner:
                 runner.run(lifespan.start())
                 talk = runner.run(
@@ -48,13 +51,6 @@ class Command(BaseCommand):
             lifespan.stop(0.0)
         if talk.failed and not sys.stdin.isatty():
             sys.exit(1)
-
-
-def _prepare() -> None:
-    """Prepare the database and the demo, as the start of a server does."""
-    database.prepare()
-    starting.load_test_mode()
-    starting.load_demo()
 
 
 def _lines() -> Iterator[str]:

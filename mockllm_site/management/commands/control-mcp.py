@@ -1,20 +1,10 @@
 """`control-mcp`: the control MCP server through pipes."""
 
-import sys
-from argparse import Namespace
-from typing import Any
+from functools import partial
 
-from django.core.management.base import BaseCommand, CommandParser
+from mockllm_site.management.programs import ProgramCommand
+from scenarios_app.testing import control_mcp
 
-from scenarios_app.testing.control_mcp import HELP, add_arguments, control_mcp
-
-
-class Command(BaseCommand):
-    help = HELP
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        add_arguments(parser)
-
-    def handle(self, *args: Any, **options: Any) -> None:
-        if code := control_mcp(Namespace(**options)):
-            sys.exit(code)
+Command = partial(
+    ProgramCommand, control_mcp.HELP, control_mcp.add_arguments, control_mcp.control_mcp
+)

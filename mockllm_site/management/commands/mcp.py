@@ -1,20 +1,8 @@
 """`mcp`: the tools of scenarios and recordings as an MCP server."""
 
-import sys
-from argparse import Namespace
-from typing import Any
+from functools import partial
 
-from django.core.management.base import BaseCommand, CommandParser
+from mockllm_site.management.programs import ProgramCommand
+from scenarios_app.testing import mcp
 
-from scenarios_app.testing.mcp import HELP, add_arguments, mcp
-
-
-class Command(BaseCommand):
-    help = HELP
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        add_arguments(parser)
-
-    def handle(self, *args: Any, **options: Any) -> None:
-        if code := mcp(Namespace(**options)):
-            sys.exit(code)
+Command = partial(ProgramCommand, mcp.HELP, mcp.add_arguments, mcp.mcp)

@@ -1,9 +1,15 @@
 """`mutants`: repeats a command with one change of the script at a time."""
 
-from mockllm_site.management.commands import torture
+from functools import partial
+
+from mockllm_site.management.programs import ProgramCommand
+from scenarios_app.proof import command
 from scenarios_app.proof.mutants import MUTANTS
 
-
-class Command(torture.Command):
-    experiment = MUTANTS
-    help = MUTANTS.help
+Command = partial(
+    ProgramCommand,
+    MUTANTS.help,
+    partial(command.add_arguments, MUTANTS),
+    partial(command.run, MUTANTS),
+    takes_command=True,
+)

@@ -27,8 +27,7 @@ class Pruned:
 
 
 def prune(before: datetime, *, dry_run: bool = False) -> Pruned:
-    """Delete conversations whose last message is older, and from the others the traces of runs
-    that ended earlier. What still runs stays."""
+    """Delete conversations without newer messages, and older traces of others; not running ones."""
     end_dead_runs()
     running = Trace.objects.filter(conversation=OuterRef("pk"), status=Status.RUNNING)
     conversations = Conversation.objects.filter(last_message_at__lt=before).exclude(Exists(running))

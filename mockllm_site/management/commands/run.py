@@ -1,20 +1,14 @@
 """`run`: a server for the length of a command, and the verdict on what it asked."""
 
-import sys
-from typing import Any
+from argparse import Namespace
+from functools import partial
 
-from django.core.management.base import BaseCommand, CommandParser
-
+from mockllm_site.management.programs import ProgramCommand
 from scenarios_app.testing import run
 
 
-class Command(BaseCommand):
-    help = run.HELP
+def _run(options: Namespace) -> int:
+    return run.run(options.scenario, options.fixture, options.command, strict=options.strict)
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        run.add_arguments(parser)
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        arguments = options["scenario"], options["fixture"], options["command"]
-        if code := run.run(*arguments, strict=options["strict"]):
-            sys.exit(code)
+Command = partial(ProgramCommand, run.HELP, run.add_arguments, _run)

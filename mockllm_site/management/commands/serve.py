@@ -31,13 +31,13 @@ class Command(BaseCommand):
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
         parser.add_argument(
             "--port",
-            type=_port,
+            type=partial(_whole, least=0, most=MAX_PORT),
             default=settings.MOCKLLM_PORT,
             help="port to listen on; 0 picks a free one (default: %(default)s)",
         )
         parser.add_argument(
             "--workers",
-            type=_count,
+            type=partial(_whole, least=1, most=MAX_WORKERS),
             default=1,
             metavar="N",
             help="processes that answer on the port; more than one need REDIS_URL (default: 1)",
@@ -98,7 +98,7 @@ class Command(BaseCommand):
                 ready = partial(server.say_ready, options["host"], bound)
                 parent = None if options["parent"] is None else server.Parent(options["parent"])
                 if count == 1:
-                    _serve(bound, stop=stop, ready=ready, parent=parent)
+                    server.run(bound, stop=stop, ready=ready, parent=parent)
                 else:
                     _serve_by(count, bound, ready=ready, parent=parent)
         except (starting.CannotLoad, server.StartFailed, lease.LeaseRefused) as error:
@@ -108,25 +108,6 @@ class Command(BaseCommand):
             lease.let_go()
 
 
-def _serve(
-    bound: socket,
-    *,
-    stop: server.Stop,
-    ready: Callable[[], None],
-    parent: server.Parent | None,
-    by_turns: bool = False,
-) -> None:
-    server.run(
-        bound,
-        stop=stop,
-        ready=ready,
-        drain_seconds=settings.MOCKLLM_DRAIN_SECONDS,
-        then=starting.warm_up,
-        by_turns=by_turns,
-        parent=parent,
-    )
-
-
 def _serve_by(
     count: int, bound: socket, *, ready: Callable[[], None], parent: server.Parent | None
 ) -> None:
@@ -134,7 +115,7 @@ def _serve_by(
 
     def work(ready: Callable[[], None]) -> None:
         own_parent = server.Parent(os.getppid())
-        _serve(bound, stop=server.Stop(), ready=ready, parent=own_parent, by_turns=True)
+        server.run(bound, stop=server.Stop(), ready=ready, parent=own_parent, by_turns=True)
 
     # Nothing of this process goes on in its children: no thread, no connection.
     lease.let_go()
@@ -156,8 +137,7 @@ def _prepare(
     if watch and not files.paths:
         raise starting.CannotLoad("--watch: MOCKLLM_SCENARIOS names no file or directory to watch")
     documents = starting.read_scenarios(files)
-    starting.check_tools()
-    starting.check_upstreams()
+    starting.check_addresses()
     database.prepare()
     starting.check_shared()
     lease.hold()
@@ -172,13 +152,7 @@ def _prepare(
     chat.create_default_profile()
 
 
-def _count(text: str) -> int:
-    if not (text.isdecimal() and 1 <= int(text) <= MAX_WORKERS):
-        raise ArgumentTypeError(f"expected a number from 1 to {MAX_WORKERS}, got {text!r}")
-    return int(text)
-
-
-def _port(text: str) -> int:
-    if not (text.isdecimal() and int(text) <= MAX_PORT):
-        raise ArgumentTypeError(f"expected a number from 0 to {MAX_PORT}, got {text!r}")
+def _whole(text: str, *, least: int, most: int) -> int:
+    if not (text.isdecimal() and least <= int(text) <= most):
+        raise ArgumentTypeError(f"expected a number from {least} to {most}, got {text!r}")
     return int(text)

@@ -1,10 +1,8 @@
-"""`coverage`: which steps of scenarios a running server has served, and which it never has; or
-which faults programs have survived at them."""
+"""`coverage`: the steps that a running server never used, or the faults that programs survived."""
 
 import json
 import sys
 from argparse import ArgumentTypeError
-from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -12,12 +10,11 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from scenarios_app.management import (
     GITHUB_HELP,
     NOT_JUDGED,
-    OUTPUT,
-    SUMMARY,
     add_url,
     ask,
-    github_file,
+    read,
     write,
+    write_step,
 )
 from scenarios_app.verdict.badge import percent_badge
 from scenarios_app.verdict.github import coverage_annotations, coverage_summary, literal_lines
@@ -73,13 +70,12 @@ class Command(BaseCommand):
         if options["html"]:
             write(options["html"], coverage_page(report))
         if options["badge"]:
-            write(options["badge"], _badge(report, faults))
+            label = "faults survived" if faults else "steps covered"
+            write(options["badge"], percent_badge(label, report["percent"]))
         text = json.dumps(report, indent=2, ensure_ascii=False) if options["json"] else None
         least, text = options["fail_under"], text or report["text"]
         if options["github"]:
-            write(github_file(SUMMARY), f"{coverage_summary(report)}\n", append=True)
-            percent = f"coverage={report['percent']:g}\n"
-            write(github_file(OUTPUT), percent, append=True)
+            write_step(coverage_summary(report), f"coverage={report['percent']:g}")
             annotations = coverage_annotations(report, fail_under=least)
             text = "\n".join(filter(None, [literal_lines(text), annotations]))
         self.stdout.write(text)
@@ -102,17 +98,9 @@ class Command(BaseCommand):
             self.stderr.write(f"mockllm: results of {one['scenario']} left out: {one['reason']}")
 
 
-def _badge(report: dict[str, Any], faults: bool) -> str:
-    return percent_badge("faults survived" if faults else "steps covered", report["percent"])
-
-
 def _read_report(file: str) -> Any:
     try:
-        return json.loads(Path(file).read_bytes())
-    except OSError as error:
-        raise CommandError(
-            f"{file}: cannot be read: {error.strerror}", returncode=NOT_JUDGED
-        ) from None
+        return json.loads(read(file))
     except (ValueError, RecursionError):
         raise BadReport(f"{file} is {NO_REPORT}") from None
 

@@ -1,5 +1,4 @@
-"""`import FILE…`: recordings of other tools as scenarios, into the database or into files, all of
-them or none."""
+"""`import FILE…`: imports recordings as scenarios, into the database or into files."""
 
 import json
 import re
@@ -74,16 +73,12 @@ class Command(BaseCommand):
 def _report(
     files: Files, targets: Mapping[str, Path], *, replaced: Collection[str], loaded: bool
 ) -> dict[str, Any]:
-    scenarios: list[dict[str, Any]] = [
-        {
-            "name": document.name,
-            "steps": len(document.steps),
-            "replaced": document.name in replaced,
-        }
-        for document in files.documents
-    ]
-    for scenario in scenarios if targets else ():
-        scenario["file"] = str(targets[scenario["name"]])
+    scenarios: list[dict[str, Any]] = []
+    for document in files.documents:
+        name = document.name
+        file = {"file": str(targets[name])} if targets else {}
+        steps = len(document.steps)
+        scenarios.append({"name": name, "steps": steps, "replaced": name in replaced, **file})
     notes = [
         {"file": note.source, "note": ": ".join(filter(None, (note.place, note.message)))}
         for note in files.notes
@@ -99,8 +94,7 @@ def _write_documents(documents: Sequence[ScenarioDocument], targets: Mapping[str
 
 
 def _targets(folder: Path, documents: Sequence[ScenarioDocument]) -> dict[str, Path]:
-    """Return the file of each scenario by its name. Raises CommandError if one exists that is no
-    recording."""
+    """Return each scenario's file by name; raises CommandError for one that is no recording."""
     targets: dict[str, Path] = {}
     for document in documents:
         stem = _UNSAFE.sub("_", document.name).strip(". ")[:100] or "recording"

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import sys
-from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -17,8 +16,8 @@ from scenarios_app.engine.document import (
 )
 from scenarios_app.engine.document.files import read_files
 from scenarios_app.engine.matching.index import build_index
-from scenarios_app.management import NOT_JUDGED, write
-from scenarios_app.play.conversation import PlayDocument, read_play
+from scenarios_app.management import NOT_JUDGED, read, write
+from scenarios_app.play.conversation import read_play
 from scenarios_app.play.player import FixedCatalog, PlayedConversation, play
 from scenarios_app.play.report import to_cases, to_json, to_text
 from scenarios_app.serving.services import options as serving_options
@@ -63,22 +62,13 @@ class Command(BaseCommand):
 
 
 def _played(file: str, scenarios: list[ScenarioDocument]) -> list[PlayedConversation]:
-    read = _read(file)
-    against = _catalog([*scenarios, *read.scenarios])
-    scenario = read.scenarios[0].name if len(read.scenarios) == 1 else ""
+    document = read_play(read(file), source=file)
+    against = _catalog([*scenarios, *document.scenarios])
+    scenario = document.scenarios[0].name if len(document.scenarios) == 1 else ""
     return [
         asyncio.run(play(one, catalog=against, options=serving_options(), scenario=scenario))
-        for one in read.conversations
+        for one in document.conversations
     ]
-
-
-def _read(file: str) -> PlayDocument:
-    try:
-        data = Path(file).read_bytes()
-    except OSError as error:
-        message = f"{file}: cannot be read: {error.strerror}"
-        raise CommandError(message, returncode=NOT_JUDGED) from None
-    return read_play(data, source=file)
 
 
 def _catalog(documents: list[ScenarioDocument]) -> FixedCatalog:

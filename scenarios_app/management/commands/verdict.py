@@ -6,7 +6,15 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from scenarios_app.management import GITHUB_HELP, OUTPUT, SUMMARY, add_url, ask, github_file, write
+from scenarios_app.management import (
+    GITHUB_HELP,
+    SUMMARY,
+    add_url,
+    ask,
+    github_file,
+    write,
+    write_step,
+)
 from scenarios_app.verdict.github import literal_lines, verdict_annotations
 from scenarios_app.verdict.reports import SUITE, junit, summary, verdict_cases
 
@@ -66,9 +74,7 @@ class Command(BaseCommand):
         text = json.dumps(verdict, indent=2, ensure_ascii=False) if options["json"] else None
         text = text or verdict["text"]
         if options["github"]:
-            write(github_file(SUMMARY), f"{summary(verdict)}\n", append=True)
-            passed = f"passed={str(verdict['passed']).lower()}\n"
-            write(github_file(OUTPUT), passed, append=True)
+            write_step(summary(verdict), f"passed={str(verdict['passed']).lower()}")
             text = "\n".join(filter(None, [literal_lines(text), verdict_annotations(verdict)]))
         self.stdout.write(text)
         if not verdict["passed"]:

@@ -1,0 +1,157 @@
+"""The kinds of settings: each function parses the text of a variable, empty if it is not set.
+
+They raise SettingError, whose message begins with the name of the variable.
+"""
+
+import os
+import re
+import warnings
+from importlib.util import find_spec
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from pathlib import Path
+from typing import Any
+
+import environ
+
+MODES = ("dev", "test", "prod")
+TRUE = {"1", "true", "yes", "on"}
+FALSE = {"0", "false", "no", "off"}
+DATABASES = "expected sqlite:///FILE or postgres://USER:PASSWORD@HOST:PORT/NAME"
+EXTRA = "needs one more package: pip install 'mockllm-server[{}]'"
+PAIR = re.compile(r"[A-Z][A-Z0-9_]*@[^@/\s]+")
+ORIGIN = re.compile(r"\*|https?://[^/?#\s]+")
+# Large pages, in a new file, take long texts in few pieces; and what is deleted is not written over
+# where that takes a write of its own, as some builds of SQLite would have it (decision 0034).
+SQLITE = (
+    "PRAGMA page_size=16384; PRAGMA journal_mode=WAL; "
+    "PRAGMA synchronous=NORMAL; PRAGMA secure_delete=FAST"
+)
+
+
+class SettingError(Exception):
+    """A setting that cannot be used; the message names it."""
+
+
+def mode(name: str, value: str) -> str:
+    """The mode: `dev` (the default), `test` or `prod`."""
+    chosen = value.strip().lower() or "dev"
+    if chosen not in MODES:
+        raise SettingError(f"{name}: expected dev, test or prod, got {value!r}")
+    return chosen
+
+
+def text(_: str, value: str) -> str:
+    return value
+
+
+def token(_: str, value: str) -> str:
+    """A bearer token."""
+    return value
+
+
+def names(_: str, value: str) -> list[str]:
+    """A list separated by commas."""
+    return [item for part in value.split(",") if (item := part.strip())]
+
+
+def networks(name: str, value: str) -> list[IPv4Network | IPv6Network]:
+    """IP addresses and CIDR ranges separated by commas."""
+    try:
+        return [ip_network(entry, strict=False) for entry in names(name, value)]
+    except ValueError as error:
+        expected = "expected IP addresses and ranges, separated by commas"
+        raise SettingError(f"{name}: {expected} ({error})") from None
+
+
+def paths(_: str, value: str) -> list[str]:
+    """Files and directories, separated as in PATH."""
+    return [part for part in value.split(os.pathsep) if part]
+
+
+def pairs(name: str, value: str) -> list[tuple[str, str]]:
+    """Variables and the hosts that they may be sent to: `MY_KEY@llm.example,OTHER@[::1]:8080`."""
+    items = names(name, value)
+    for item in items:
+        if not PAIR.fullmatch(item):
+            raise SettingError(f"{name}: expected VARIABLE@HOST[:PORT], got {item!r}")
+    return [(variable, host) for variable, _, host in (item.partition("@") for item in items)]
+
+
+def origins(name: str, value: str) -> list[str]:
+    """Web origins such as `https://app.example.com:8443`, or `*` for any."""
+    items = names(name, value)
+    for item in items:
+        if not ORIGIN.fullmatch(item):
+            raise SettingError(f"{name}: expected * or scheme://host[:port], got {item!r}")
+    return items
+
+
+def flag(name: str, value: str) -> bool:
+    word = value.lower()
+    if word not in TRUE | FALSE:
+        raise SettingError(f"{name}: expected true or false, got {word!r}")
+    return word in TRUE
+
+
+def whole(name: str, value: str) -> int:
+    """A whole number from 1 up; underscores may group its digits."""
+    try:
+        result = int(value)
+    except ValueError:
+        result = 0
+    if result < 1:
+        raise SettingError(f"{name}: expected a whole number from 1 up, got {value!r}")
+    return result
+
+
+def optional_whole(name: str, value: str) -> int | None:
+    """A whole number from 1 up, or nothing."""
+    return whole(name, value) if value else None
+
+
+def number(name: str, value: str) -> float:
+    """A number from 0 up."""
+    try:
+        result = float(value)
+    except ValueError:
+        result = -1.0
+    if not 0 <= result < float("inf"):
+        raise SettingError(f"{name}: expected a number from 0 up, got {value!r}")
+    return result
+
+
+def database(name: str, value: str) -> dict[str, Any]:
+    """A database address; SQLite is set up for many readers beside one writer."""
+    address = value or f"sqlite:///{Path.cwd() / 'mockllm.sqlite3'}"
+    try:
+        # An address of an unknown kind is a warning there and an error here.
+        with warnings.catch_warnings(action="ignore"):
+            config: dict[str, Any] = environ.Env.db_url_config(address)
+    except (ValueError, KeyError, environ.ImproperlyConfigured):
+        # What went wrong may quote a part of the password.
+        raise SettingError(f"{name}: {DATABASES}") from None
+    match config.get("ENGINE"):
+        case "django.db.backends.sqlite3" if config["NAME"] == ":memory:":
+            raise SettingError(f"{name}: a database in memory is what MOCKLLM_ENV=test is for")
+        case "django.db.backends.sqlite3":
+            config["OPTIONS"] = {
+                "init_command": SQLITE,
+                "transaction_mode": "IMMEDIATE",
+                "timeout": 20,
+            }
+        case "django.db.backends.postgresql" if find_spec("psycopg") is None:
+            raise SettingError(f"{name}: {EXTRA.format('postgres')}")
+        case "django.db.backends.postgresql":
+            pass
+        case _:
+            raise SettingError(f"{name}: {DATABASES}")
+    return config
+
+
+def redis(name: str, value: str) -> str:
+    """A Redis address, or nothing."""
+    if value and not value.startswith(("redis://", "rediss://", "unix://")):
+        raise SettingError(f"{name}: expected redis://HOST:PORT/DB, got {value!r}")
+    if value and find_spec("channels_redis") is None:
+        raise SettingError(f"{name}: {EXTRA.format('redis')}")
+    return value
