@@ -9,14 +9,12 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
-from scenarios_app.admin.dry_run import DryRunScenario, scenario_from_fields
+from scenarios_app.admin.dry_run import DryRunScenario, dry_run_scenario
 from scenarios_app.admin.pages import json_download, render_page
 from scenarios_app.admin.site import may_see_journal
-from scenarios_app.catalog import catalog
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document import DocumentError, dump
 from scenarios_app.engine.document.json_text import decode
-from scenarios_app.engine.matching.index import Index, overlay
 from scenarios_app.engine.scenario import Scenario as Compiled
 from scenarios_app.journal import journal
 from scenarios_app.models import Draft, Scenario, ServedRequest
@@ -49,39 +47,29 @@ class StepLine:
 def play_page(request: HttpRequest, owner: Any) -> HttpResponse:
     """Show the page for published scenarios, or for the draft in the address."""
     owner.require(request, "view")
-    fields = request.POST if request.method == "POST" else request.GET
-    instead = scenario_from_fields(fields.dict())
-    only = instead.name if instead else fields.get("scenario", "")
-    return _page(request, owner, fields, only=only, instead=instead)
+    fields = (request.POST if request.method == "POST" else request.GET).dict()
+    return _page(request, owner, fields, dry_run_scenario(fields))
 
 
 def play_edits(request: HttpRequest, owner: Any, hidden: Mapping[str, str]) -> HttpResponse:
     """Return the page for unsaved edits, with their conversation played."""
-    instead = scenario_from_fields(hidden)
-    only = instead.name if instead else ""
-    conversation = conversation_for(only) or _propose(_find_compiled(only, instead), instead)[0]
-    fields = {"conversation": json.dumps(conversation)}
-    return _page(request, owner, fields, only=only, instead=instead)
+    tried = dry_run_scenario(hidden)
+    conversation = conversation_for(tried.name) or _propose(tried)[0]
+    return _page(request, owner, {"conversation": json.dumps(conversation)}, tried)
 
 
 def _page(
-    request: HttpRequest,
-    owner: Any,
-    fields: Mapping[str, str],
-    *,
-    only: str,
-    instead: DryRunScenario | None,
+    request: HttpRequest, owner: Any, fields: Mapping[str, str], tried: DryRunScenario
 ) -> HttpResponse:
+    name, compiled = tried.name, tried.compiled
     context: dict[str, Any] = {
-        "title": f"Play {only}" if only else "Play it",
-        "scenario": only,
-        "instead": instead,
+        "title": f"Play {name}" if name else "Play it",
+        "tried": tried,
         "providers": [(name, wire.title) for name, wire in wires_by_name().items()],
-        "may_keep": _is_stored(only) and owner.has_change_permission(request),
+        "may_keep": _is_stored(name) and owner.has_change_permission(request),
+        "steps": [step.label for step in compiled.steps] if compiled else [],
         "left_out": 0,
     }
-    compiled = _find_compiled(only, instead)
-    context["steps"] = [step.label for step in compiled.steps] if compiled else []
     if "conversation" in fields:
         text = fields["conversation"]
         context["conversation"] = _decode_or_empty(text)
@@ -92,23 +80,25 @@ def _page(
         else:
             context["conversation"] = dump_play(conversation)
             if "download" in fields:
-                return _download_response(only, dump_play(conversation))
+                return _download_response(name, dump_play(conversation))
             if "keep" in fields and context["may_keep"]:
-                save_conversation(only, dump_play(conversation))
+                save_conversation(name, dump_play(conversation))
                 context["kept"] = True
-            run = _run(conversation, instead, only)
+            run = _run(conversation, tried)
             context |= {"run": run, "lines": _step_lines(run, compiled)}
             context["why"] = {turn.number: list(failure_reasons(turn)) for turn in run.turns}
             context["came"] = [_expectation(turn.response) for turn in run.turns]
+    elif (session := fields.get("session", "")) and may_see_journal(request):
+        journal.flush()
+        latest = ServedRequest.objects.filter(session=session)[:MAX_SESSION_REQUESTS]
+        context["session"] = session
+        context["conversation"], context["left_out"] = journaled_conversation(
+            session, reversed(latest)
+        )
+    elif conversation := conversation_for(name):
+        context["conversation"] = conversation
     else:
-        session = fields.get("session", "")
-        if session and may_see_journal(request):
-            context["session"] = session
-            context["conversation"], context["left_out"] = _conversation_of_session(session)
-        else:
-            context["conversation"] = conversation_for(only)
-            if not context["conversation"]:
-                context["conversation"], context["unplayable"] = _propose(compiled, instead)
+        context["conversation"], context["unplayable"] = _propose(tried)
     return render_page(request, owner, "play.html", context)
 
 
@@ -116,18 +106,10 @@ def _is_stored(name: str) -> bool:
     return any(model.objects.filter(name=name).exists() for model in (Scenario, Draft))
 
 
-def _run(
-    conversation: ConversationDocument, instead: DryRunScenario | None, only: str
-) -> PlayedConversation:
-    fixed = FixedCatalog(_index(instead))
+def _run(conversation: ConversationDocument, tried: DryRunScenario) -> PlayedConversation:
+    fixed = FixedCatalog(tried.index)
     options = services().pipeline.options
-    return asyncio.run(play(conversation, catalog=fixed, options=options, scenario=only))
-
-
-def _find_compiled(only: str, instead: DryRunScenario | None) -> Compiled | None:
-    if instead:
-        return instead.scenarios[-1]
-    return catalog.snapshot().index.by_name.get(only)
+    return asyncio.run(play(conversation, catalog=fixed, options=options, scenario=tried.name))
 
 
 def _step_lines(run: PlayedConversation, compiled: Compiled | None) -> Sequence[StepLine]:
@@ -146,26 +128,12 @@ def _step_lines(run: PlayedConversation, compiled: Compiled | None) -> Sequence[
     ]
 
 
-def _index(instead: DryRunScenario | None) -> Index:
-    index = catalog.index()
-    return overlay(index, instead.scenarios) if instead else index
-
-
-def _propose(
-    compiled: Compiled | None, instead: DryRunScenario | None
-) -> tuple[dict[str, Json], str]:
+def _propose(tried: DryRunScenario) -> tuple[dict[str, Json], str]:
     """Return a conversation for the scenario, and why it fails, or "" if it passes."""
+    compiled, options = tried.compiled, services().pipeline.options
     if compiled is None:
         return {"name": "conversation", "turns": [{"user": ""}]}, ""
-    options = services().pipeline.options
-    index = _index(instead)
-    return asyncio.run(propose_conversation(compiled, index=index, options=options))
-
-
-def _conversation_of_session(session: str) -> tuple[dict[str, Json], int]:
-    journal.flush()
-    latest = ServedRequest.objects.filter(session=session)[:MAX_SESSION_REQUESTS]
-    return journaled_conversation(session, reversed(latest))
+    return asyncio.run(propose_conversation(compiled, index=tried.index, options=options))
 
 
 def _decode_or_empty(text: str) -> Json:

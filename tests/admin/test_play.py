@@ -79,7 +79,7 @@ def test_draft_and_unsaved_edits_are_played(root: Client) -> None:
     edits = fields_at(root, url) | new_step(1, match_user="moon", answer_text="It shines.")
     edits["steps-TOTAL_FORMS"] = "2"
     page = root.post(url.replace("/change/", "/play/"), edits)
-    hidden = dict(page.context["instead"].hidden)
+    hidden = dict(page.context["tried"].hidden)
     turn = {"user": "moon?", "expect": {"text": "It shines."}}
     assert states(played(root, turn, **hidden)) == [True]
     assert Scenario.objects.get().steps.count() == 1
