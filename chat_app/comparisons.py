@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -17,10 +17,9 @@ from django.utils import timezone
 from chat_app.conversations import find_row
 from chat_app.errors import CONFLICT, ChatError
 from chat_app.loop import on_loop
-from chat_app.models import ABComparison, ModelProfile, Preference
-from chat_app.profiles import ProfileName
+from chat_app.models import ABComparison, Preference
 from chat_app.ranking import ProfileRank, Vote, rank_profiles
-from chat_app.runs.accept import AcceptedMessage, IncomingMessage, accept_message
+from chat_app.runs.accept import AcceptedMessage, IncomingMessage, Profile, accept_message
 from chat_app.runs.registry import accepting_registry
 from mockllm_site.kit.database_thread import in_database
 from traces_app.follow import follow
@@ -30,7 +29,6 @@ from traces_app.models import Status
 BRANCHES = ("a", "b")
 _SEEDS = 2**53
 _TRACES = ("trace_a", "trace_b")
-Profile: TypeAlias = ModelProfile | ProfileName | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,9 @@ from rest_framework.response import Response
 from chat_app import comparisons
 from chat_app.api import shapes
 from chat_app.api.event_stream import event_stream, stream_slot
-from chat_app.api.kit import AsyncChatView, ChatView, documented
+from chat_app.api.kit import AsyncChatView, ChatView, documented, named_profile
 from chat_app.api.runs import EVENTS, IDS, STREAM
 from chat_app.errors import FORBIDDEN, ChatError
-from chat_app.profiles import ProfileName
 from chat_app.runs.accept import IncomingMessage
 
 
@@ -45,7 +44,7 @@ class PairView(AsyncChatView):
                     client_id=data["client_id"],
                     client_message_id=data["client_message_id"],
                 ),
-                profiles=(ProfileName(data["profile_a"]), ProfileName(data["profile_b"])),
+                profiles=(named_profile(data["profile_a"]), named_profile(data["profile_b"])),
                 seed=data["seed"],
             )
             return event_stream(

@@ -134,9 +134,7 @@ class McpToolbox:
             return ()
         return tuple(offer.tool for offer in offers.values())
 
-    async def call(
-        self, servers: Sequence[str], name: str, *, arguments: str | Mapping[str, Any]
-    ) -> ToolOutcome:
+    async def call(self, servers: Sequence[str], name: str, *, arguments: str) -> ToolOutcome:
         """Call a tool by its name from `available`. Raises nothing but CancelledError, if the
         caller is cancelled; that cancels the call, too."""
         try:

@@ -95,8 +95,8 @@ def _page(
         context["conversation"], context["left_out"] = journaled_conversation(
             session, reversed(latest)
         )
-    elif conversation := conversation_for(name):
-        context["conversation"] = conversation
+    elif stored := conversation_for(name):
+        context["conversation"] = stored
     else:
         context["conversation"], context["unplayable"] = _propose(tried)
     return render_page(request, owner, "play.html", context)

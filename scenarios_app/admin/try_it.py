@@ -273,7 +273,8 @@ def _initial(
     query = "&".join(f"{name}={value}" for name, value in served.query.items())
     path = f"{served.path}?{query}" if query else served.path
     initial |= {"path": path, "body": served.request_body, "session": served.session}
-    return initial | (prefilled.fields if prefilled else {"mode": RAW})
+    initial |= prefilled.fields if prefilled else {"mode": RAW}
+    return initial
 
 
 def request_for_first_step(scenario: Compiled | None) -> dict[str, Any]:

@@ -252,7 +252,7 @@ def test_dead_run_ends_even_if_its_answer_cannot_be_stored(
     def refuse(*_: object, **__: object) -> None:
         Message.objects.create(pk=trace.user_message_id, number=None)
 
-    monkeypatch.setattr("chat_app.runs.store.store_answer", refuse)
+    monkeypatch.setattr("chat_app.runs.store.append_message", refuse)
     assert end_dead_runs(now=LATER) == 1
     assert (fresh(trace).status, fresh(trace).message) == (Status.FAILED, None)
 

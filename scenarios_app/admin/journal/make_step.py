@@ -145,8 +145,8 @@ def make_step_page(request: HttpRequest, owner: Any, served: ServedRequest) -> H
     filled = MakeStepForm(data, targets=targets, without_answer=without_answer)
     is_valid = filled.is_valid()
     if posted is not None and "preview" in posted:
-        context = {"preview": _preview(filled, served, parsed), "looked_at": PREVIEW_REQUESTS}
-        return TemplateResponse(request, "scenarios_app/admin/make_step_preview.html", context)
+        preview = {"preview": _preview(filled, served, parsed), "looked_at": PREVIEW_REQUESTS}
+        return TemplateResponse(request, "scenarios_app/admin/make_step_preview.html", preview)
     if posted is not None and is_valid:
         try:
             return _save(request, owner, filled, served, parsed)
