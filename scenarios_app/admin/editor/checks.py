@@ -8,7 +8,7 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_POST
 
 from scenarios_app.admin.dry_run import fields_for_edits
-from scenarios_app.admin.editor.forms import ScenarioForm
+from scenarios_app.admin.editor.forms import ClosedStepForm, ScenarioForm
 from scenarios_app.admin.editor.problems import fixes_for
 from scenarios_app.admin.editor.rows import FormProblem, list_problems, step_rows
 from scenarios_app.admin.editor.step_inline import StepFormSet
@@ -21,7 +21,7 @@ from scenarios_app.catalog.lint import suspicions_in_place
 from scenarios_app.engine.document import DocumentError, compile_scenario
 from scenarios_app.engine.matching.lint import Suspicion
 from scenarios_app.journal import journal
-from scenarios_app.models import AnyScenario, StepColumns
+from scenarios_app.models import AnyScenario
 from scenarios_app.store import document_of
 
 
@@ -95,29 +95,19 @@ def _doubts(scenario: AnyScenario, formset: StepFormSet | None, name: str) -> It
     except DocumentError as error:
         yield from (FormProblem(problem.place, problem.message, "") for problem in error.problems)
         return
-    yield from warning_lines(
-        suspicions_in_place(compiled, of=name),
-        [form.prefix or "" for form in step_forms],
-        [form.instance for form in step_forms],
-    )
+    yield from warning_lines(suspicions_in_place(compiled, of=name), step_forms)
 
 
 def warning_lines(
-    suspicions: Iterable[Suspicion], rows: Sequence[str], steps: Sequence[StepColumns]
+    suspicions: Iterable[Suspicion], forms: Sequence[ClosedStepForm]
 ) -> Iterator[FormProblem]:
-    """Yield suspicions as lines of the page; `rows` are the ids of the rows that show `steps`."""
+    """Yield suspicions as lines of the page; `forms` are those of its steps."""
+    rows, steps = [form.prefix or "" for form in forms], [form.instance for form in forms]
     index = catalog.snapshot().index.by_name
     for suspicion in suspicions:
-        other = (
-            index.get(suspicion.by[0])
-            if suspicion.by and suspicion.by[0] != suspicion.scenario
-            else None
-        )
+        by_other = suspicion.by and suspicion.by[0] != suspicion.scenario
+        other = index.get(suspicion.by[0]) if by_other else None
         fixes = fixes_for(suspicion, rows, steps, above=other.priority if other else None)
         where = f"Step {suspicion.step}" if suspicion.step else ""
-        yield FormProblem(
-            where,
-            suspicion.message,
-            rows[suspicion.row] if suspicion.step else "steps",
-            tuple(fixes),
-        )
+        target = rows[suspicion.row] if suspicion.step else "steps"
+        yield FormProblem(where, suspicion.message, target, tuple(fixes))

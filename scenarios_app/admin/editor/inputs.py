@@ -2,7 +2,6 @@
 shows a recorded answer."""
 
 import json
-from collections.abc import Iterable
 from typing import Any, Final
 
 from django import forms
@@ -21,6 +20,7 @@ from scenarios_app.engine.shapes import DocumentError
 from scenarios_app.models import AnyStep
 from scenarios_app.models.fields import JsonField, LinesField, NamesField, ScriptField
 from scenarios_app.store.translate import step_object
+from scenarios_app.wire.registry import providers
 
 # Labels of the empty choice.
 _BLANK = {"expect_reasoning": "any", "answer_finish_reason": "automatic"}
@@ -94,10 +94,13 @@ class JsonListFormField(JsonFormField):
 class AnyOfField(forms.ChoiceField):
     """A choice that also accepts the stored value if it is not among the choices."""
 
-    def offer(self, choices: Iterable[tuple[str, str]], stored: str) -> None:
-        self.choices = list(choices)
+    def offer(self, stored: str) -> None:
         if stored and not self.valid_value(stored):
-            self.choices = [*choices, (stored, stored)]
+            self.choices = [*self.choices, (stored, stored)]
+
+
+def provider_choices() -> list[tuple[str, str]]:
+    return [("", "any provider"), *((name, name) for name in providers())]
 
 
 def choice_label(field: Any, value: object) -> Any:
@@ -123,7 +126,8 @@ def form_field(db_field: "models.Field[Any, Any]", cell: Cell) -> forms.Field:
     # Changes are detected against the stored value, not against a posted initial value.
     texts["show_hidden_initial"] = False
     if db_field.name == "match_provider":
-        return AnyOfField(required=False, widget=forms.Select(_SELECT), **texts)
+        widget = forms.Select(_SELECT)
+        return AnyOfField(required=False, choices=provider_choices, widget=widget, **texts)
     if db_field.name == "match_stream":
         return StreamingField(
             required=False,

@@ -21,6 +21,7 @@ from django.utils import timezone
 from unfold.admin import ModelAdmin
 
 from mockllm_site.kit.permissions import MissingPermission
+from mockllm_site.kit.read_only_admin import page_url
 from scenarios_app.admin.editor.checks import PREVIEWS, check_page, edits_page, warning_lines
 from scenarios_app.admin.editor.forms import OPENED_AT_FIELD, ScenarioForm, changes_by_others
 from scenarios_app.admin.editor.inputs import form_field
@@ -166,7 +167,11 @@ class ScenarioPage(ModelAdmin):
             "rows": rows,
             # Not named `blank`: then the theme would open the links above in a new tab.
             "new_row": empty_row(inline.formset) if inline else None,
-            "doubts": list(warning_lines(context.get("suspicions", ()), *_remaining_rows(rows))),
+            "doubts": list(
+                warning_lines(
+                    context.get("suspicions", ()), inline.formset.remaining_forms if inline else ()
+                )
+            ),
             "covered": _step_coverage(rows, hits) if "answered_by_step" in context else None,
             "others": bool(obj and form.is_bound and changes_by_others(obj, form.data)),
             "told": list_problems(form, inline.formset if inline else None, rows)
@@ -194,7 +199,7 @@ class ScenarioPage(ModelAdmin):
         context = {
             "title": f"History of {scenario}",
             "original": scenario,
-            "page": self.url_of(scenario),
+            "page": page_url(scenario),
             "is_draft": isinstance(scenario, Draft),
             "versions": versions_of(scenario),
             **_comparison(scenario, request.GET.get("at", "")),
@@ -214,7 +219,7 @@ class ScenarioPage(ModelAdmin):
         messages.success(
             request, f"“{scenario}” has the version of {time:%Y-%m-%d %H:%M:%S} UTC again."
         )
-        return redirect(self.url_of(scenario))
+        return redirect(page_url(scenario))
 
     def step_fields(self, request: HttpRequest, object_id: str, step_id: int) -> HttpResponse:
         """Return the fields of a row that is being opened as an HTML fragment."""
@@ -284,9 +289,6 @@ class ScenarioPage(ModelAdmin):
             raise Http404
         return scenario
 
-    def url_of(self, scenario: AnyScenario) -> str:
-        return reverse(f"admin:{self._route('change')}", args=(scenario.pk,))
-
     def _route(self, name: str) -> str:
         return f"scenarios_app_{self.opts.model_name}_{name}"
 
@@ -311,9 +313,3 @@ def _step_coverage(rows: Iterable[StepRow], hits: Mapping[str, int]) -> dict[str
     if not counts:
         return None
     return {"of": len(counts), "served": sum(map(bool, counts)), "most": max(*counts, 1)}
-
-
-def _remaining_rows(rows: Iterable[StepRow]) -> tuple[list[str], list[Any]]:
-    """Return the ids and the steps of the rows that are not marked for deletion."""
-    remaining = [row for row in rows if not row.deleted]
-    return [row.form.prefix or "" for row in remaining], [row.step for row in remaining]

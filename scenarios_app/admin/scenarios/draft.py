@@ -16,6 +16,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 
 from mockllm_site.kit.permissions import require
+from mockllm_site.kit.read_only_admin import page_url
 from scenarios_app.admin.editor.layout import SCENARIO_CELLS, STEP_CELLS
 from scenarios_app.admin.editor.page import Button, ScenarioPage
 from scenarios_app.admin.editor.problems import scenario_problem, step_problem
@@ -141,12 +142,33 @@ class DraftAdmin(ScenarioPage):
         if PUBLISH in request.POST:
             return redirect("admin:scenarios_app_draft_publish", obj.pk)
         messages.success(request, _SAVED_MESSAGE)
-        return redirect(self.url_of(obj))
+        return redirect(page_url(obj))
 
     def publish_one(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Show what publishing changes; a post publishes."""
         draft = self.get_row(request, object_id, "view")
         require(request, *to_publish(draft))
-        return publish_page(request, self, draft)
+        if request.method == "POST":
+            seen, over = request.POST.get("seen", ""), "over" in request.POST
+            try:
+                scenario = publish(draft, seen=seen, over=over)
+            except PublishError as error:
+                messages.error(request, f"“{draft}” was not published: {error}")
+                if not Draft.objects.filter(pk=draft.pk).exists():
+                    return redirect("admin:scenarios_app_draft_changelist")
+            else:
+                self.log_change(request, scenario, "Published its draft.")
+                messages.success(request, f"“{scenario}” is published.")
+                return redirect(page_url(scenario))
+        publication = plan_publication(draft)
+        context = {
+            "title": f"Publish {draft}",
+            "draft": draft,
+            "page": page_url(draft),
+            "publication": publication,
+            "wrong": list(wrong_in(draft, publication.problems)),
+        }
+        return render_page(request, self, "publish.html", context)
 
     def make_draft(self, request: HttpRequest) -> HttpResponse:
         """Create a draft of the posted document, such as one made from a trace."""
@@ -164,7 +186,7 @@ class DraftAdmin(ScenarioPage):
             draft = create_draft(document)
             self.log_addition(request, draft, "Made from a document.")
             messages.success(request, _SAVED_MESSAGE)
-            return redirect(self.url_of(draft))
+            return redirect(page_url(draft))
         return redirect("admin:scenarios_app_draft_changelist")
 
     # ── Discarding ──
@@ -202,32 +224,6 @@ def _suspicions(draft: Draft, publication: Publication, published: str) -> list[
     except DocumentError:
         return []
     return suspicions_in_place(compiled, of=published)
-
-
-def publish_page(request: HttpRequest, owner: Any, draft: Draft) -> HttpResponse:
-    """Show what publishing changes; a post publishes."""
-    if request.method == "POST":
-        try:
-            scenario = publish(
-                draft, seen=request.POST.get("seen", ""), over="over" in request.POST
-            )
-        except PublishError as error:
-            messages.error(request, f"“{draft}” was not published: {error}")
-            if not Draft.objects.filter(pk=draft.pk).exists():
-                return redirect("admin:scenarios_app_draft_changelist")
-        else:
-            owner.log_change(request, scenario, "Published its draft.")
-            messages.success(request, f"“{scenario}” is published.")
-            return redirect("admin:scenarios_app_scenario_change", scenario.pk)
-    publication = plan_publication(draft)
-    context = {
-        "title": f"Publish {draft}",
-        "draft": draft,
-        "page": owner.url_of(draft),
-        "publication": publication,
-        "wrong": list(wrong_in(draft, publication.problems)),
-    }
-    return render_page(request, owner, "publish.html", context)
 
 
 def wrong_in(draft: Draft, problems: Iterable[RowProblem]) -> Iterator[FormProblem]:

@@ -15,6 +15,7 @@ from django.urls import URLPattern, reverse
 from django.utils.html import format_html, format_html_join
 
 from mockllm_site.kit.permissions import require
+from mockllm_site.kit.read_only_admin import page_url
 from scenarios_app.admin.editor.page import Button, ScenarioPage
 from scenarios_app.admin.editor.step_inline import StepInline
 from scenarios_app.admin.journal.requests import NO_ANSWERS, answered_by_scenario
@@ -105,7 +106,7 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
             if suspicions:
                 count = f"{len(suspicions)} warning{pluralize(len(suspicions))}"
                 lines = format_html_join("", "<br>{}", ([str(one)] for one in suspicions))
-                page = format_html('<a class="sc-link" href="{}">{}</a>', self.url_of(obj), count)
+                page = format_html('<a class="sc-link" href="{}">{}</a>', page_url(obj), count)
                 line = '<span class="sc-warned">Saved, with {}:{}</span>'
                 messages.warning(request, format_html(line, page, lines))
 
@@ -125,7 +126,7 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
             draft, is_new = get_or_create_draft(scenario)
         except DocumentError as error:
             actions.report_document_error(request, error, f"“{scenario}” cannot be copied")
-            return redirect(self.url_of(scenario))
+            return redirect(page_url(scenario))
         if is_new:
             self.log_change(request, scenario, "Copied to a draft.")
         return redirect("admin:scenarios_app_draft_change", draft.pk)
@@ -136,7 +137,7 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
             return actions.export([scenario])
         except DocumentError as error:
             actions.report_document_error(request, error, f"“{scenario}” cannot be exported")
-            return redirect(self.url_of(scenario))
+            return redirect(page_url(scenario))
 
     def duplicate_one(self, request: HttpRequest, object_id: str) -> HttpResponse:
         scenario = self.get_row(request, object_id, "view")
@@ -147,10 +148,10 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
             (copy,) = actions.duplicate([scenario])
         except DocumentError as error:
             actions.report_document_error(request, error, f"“{scenario}” cannot be duplicated")
-            return redirect(self.url_of(scenario))
+            return redirect(page_url(scenario))
         self.log_addition(request, copy, f"Duplicated “{scenario}”.")
         messages.success(request, f"This is “{copy}”, disabled until you enable it.")
-        return redirect(self.url_of(copy))
+        return redirect(page_url(copy))
 
 
 def _suspicions_of(name: str) -> list[Suspicion]:
