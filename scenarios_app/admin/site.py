@@ -1,6 +1,7 @@
 """Permissions and active links of the sidebar; figures and first steps of the overview."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -24,20 +25,14 @@ _LIST = "/admin/scenarios_app"
 IMPORT = ("scenarios_app.add_scenario", "scenarios_app.change_scenario")
 
 
-def may_see_scenarios(request: HttpRequest) -> bool:
-    return request.user.has_perm("scenarios_app.view_scenario")
+def _may(*permissions: str) -> Callable[[HttpRequest], bool]:
+    return lambda request: request.user.has_perms(permissions)
 
 
-def may_import(request: HttpRequest) -> bool:
-    return request.user.has_perms(IMPORT)
-
-
-def may_see_journal(request: HttpRequest) -> bool:
-    return request.user.has_perm("scenarios_app.view_servedrequest")
-
-
-def may_see_accounts(request: HttpRequest) -> bool:
-    return request.user.has_perm("auth.view_user")
+may_see_scenarios = _may("scenarios_app.view_scenario")
+may_import = _may(*IMPORT)
+may_see_journal = _may("scenarios_app.view_servedrequest")
+may_see_accounts = _may("auth.view_user")
 
 
 def at_scenarios(request: HttpRequest) -> bool:

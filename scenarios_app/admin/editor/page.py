@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -30,9 +29,8 @@ from scenarios_app.admin.editor.merge import HEARTBEAT, deleted_page, presence_p
 from scenarios_app.admin.editor.rows import (
     StepRow,
     empty_row,
+    group_views,
     list_problems,
-    scenario_groups,
-    step_groups,
     step_rows,
 )
 from scenarios_app.admin.pages import render_page
@@ -40,6 +38,7 @@ from scenarios_app.engine.document import DocumentError
 from scenarios_app.journal import journal
 from scenarios_app.models import AnyScenario, Draft
 from scenarios_app.store.documents import move_conversation
+from scenarios_app.store.drafts import restore
 from scenarios_app.store.history import compare_states, parse_time, state_at, versions_of
 
 # What opens a preview of the edits, with its icon.
@@ -84,10 +83,6 @@ class ScenarioPage(ModelAdmin):
 
     def page_context(self, request: HttpRequest, obj: Any) -> dict[str, Any]:
         """Return more context for the page: `hits`, `problems`, `suspicions` …"""
-        raise NotImplementedError
-
-    def restore_version(self, obj: Any, time: datetime) -> None:
-        """Restore the version of a time. Raises DocumentError."""
         raise NotImplementedError
 
     def get_urls(self) -> list[URLPattern]:
@@ -163,7 +158,7 @@ class ScenarioPage(ModelAdmin):
             self.has_change_permission(request, obj) if obj else self.has_add_permission(request)
         )
         context |= {
-            "groups": scenario_groups(form),
+            "groups": group_views(form),
             "rows": rows,
             # Not named `blank`: then the theme would open the links above in a new tab.
             "new_row": empty_row(inline.formset) if inline else None,
@@ -211,7 +206,7 @@ class ScenarioPage(ModelAdmin):
         self.require(request, "change")
         try:
             time = parse_time(request.POST.get("at", ""))
-            self.restore_version(scenario, time)
+            restore(scenario, time)
         except (ValueError, DocumentError) as error:
             messages.error(request, f"“{scenario}” cannot be restored to that version: {error}")
             return redirect(f"admin:{self._route('history')}", scenario.pk)
@@ -234,7 +229,7 @@ class ScenarioPage(ModelAdmin):
             instance=step, prefix=prefix, use_required_attribute=False, select=scenario.select
         )
         context = {
-            "groups": step_groups(form),
+            "groups": group_views(form),
             "may_edit_steps": inline.has_change_permission(request, scenario)
             and self.has_change_permission(request, scenario),
         }

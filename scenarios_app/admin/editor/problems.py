@@ -22,14 +22,14 @@ REQUIRED = "required"
 _DEFAULT_COLUMNS = {"match": "match_user", "produce": "answer_text", "failures": "failures_times"}
 _INDEX = re.compile(r"\d+")
 # Columns that a step for a tool's result shares with the step that calls the tool.
-_REQUEST_COLUMNS: tuple[str, ...] = (
+_REQUEST_COLUMNS = (
     "match_provider",
     "match_model",
     "match_model_mode",
     "match_user",
     "match_user_mode",
+    "match_user_ignore_case",
 )
-_REQUEST_COLUMNS += ("match_user_ignore_case",)
 SHOW = "show"
 ADD = "add"
 

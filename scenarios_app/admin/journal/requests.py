@@ -22,7 +22,7 @@ from django.utils.html import format_html
 from unfold.paginator import InfinitePaginator
 
 from mockllm_site.kit.permissions import MissingPermission, require
-from mockllm_site.kit.read_only_admin import RecordAdmin
+from mockllm_site.kit.read_only_admin import RecordAdmin, column
 from scenarios_app.admin.filters import AnsweredByFilter, MatchFilter, ProviderFilter, SessionFilter
 from scenarios_app.admin.journal.body_search import search_bodies
 from scenarios_app.admin.journal.from_request import curl_of
@@ -42,30 +42,8 @@ from scenarios_app.journal.live import nearest
 from scenarios_app.models import UNMATCHED_ROWS, Outcome, ServedRequest, SessionName
 from scenarios_app.templatetags.scenarios_admin import ago
 
-# Columns that the list needs; the others may be large.
-_LIST_COLUMNS = (
-    "at",
-    "session",
-    "provider",
-    "method",
-    "path",
-    "model",
-    "streamed",
-    "request_headers",
-    "scenario",
-    "step",
-    "way",
-    "matched",
-    "fallback",
-    "outcome",
-    "status",
-    "fault",
-    "near_misses",
-    "violations",
-    "asked",
-    "answered",
-    "duration_ms",
-)
+# Columns that the list does not need and that may be large.
+_LARGE_COLUMNS = ("query", "request_text", "response_headers", "response_text", "parts")
 
 _TIMINGS = {"chosen_ms": "Matching took", "head_ms": "First byte after"}
 
@@ -93,6 +71,11 @@ class JournalAdmin(RecordAdmin):
     ordering = ("-pk",)
     list_per_page = 50
     paginator = InfinitePaginator
+    duration = column(
+        "Duration",
+        lambda served: f"{served.duration_ms:,.0f}\N{NO-BREAK SPACE}ms",
+        ordering="duration_ms",
+    )
 
     def get_urls(self) -> list[URLPattern]:
         def page(route: str, view: Callable[..., HttpResponseBase], name: str) -> URLPattern:
@@ -110,7 +93,7 @@ class JournalAdmin(RecordAdmin):
         ]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ServedRequest]:
-        return super().get_queryset(request).only(*_LIST_COLUMNS)
+        return super().get_queryset(request).defer(*_LARGE_COLUMNS)
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[ServedRequest], search_term: str
@@ -268,10 +251,6 @@ class JournalAdmin(RecordAdmin):
             served.session,
             called or served.session,
         )
-
-    @admin.display(description="Duration", ordering="duration_ms")
-    def duration(self, served: ServedRequest) -> str:
-        return f"{served.duration_ms:,.0f}\N{NO-BREAK SPACE}ms"
 
 
 def _sessions_of(name: str) -> list[str]:

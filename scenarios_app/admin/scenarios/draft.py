@@ -1,7 +1,7 @@
 """Drafts in the admin: list, page, publishing and discarding."""
 
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from operator import attrgetter
 from typing import Any
 
 from django.contrib import admin, messages
@@ -16,7 +16,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 
 from mockllm_site.kit.permissions import require
-from mockllm_site.kit.read_only_admin import page_url
+from mockllm_site.kit.read_only_admin import column, page_url
 from scenarios_app.admin.editor.layout import SCENARIO_CELLS, STEP_CELLS
 from scenarios_app.admin.editor.page import Button, ScenarioPage
 from scenarios_app.admin.editor.problems import scenario_problem, step_problem
@@ -53,6 +53,9 @@ class DraftAdmin(ScenarioPage):
     ordering = (Lower("name"), "pk")
     list_per_page = 50
     delete_confirmation_template = "scenarios_app/admin/discard.html"
+    step_count = column("Steps", attrgetter("steps_in_it"), ordering="steps_in_it")
+    by = column("By", lambda draft: getattr(draft, "author", ""))
+    changed = column("Changed", lambda draft: ago(draft.updated_at), ordering="updated_at")
 
     # ── The list ──
 
@@ -76,18 +79,6 @@ class DraftAdmin(ScenarioPage):
         if draft.published is None:
             return format_html('<span class="sc-tag">{}</span>', "not published yet")
         return draft.published.name
-
-    @admin.display(description="Steps", ordering="steps_in_it")
-    def step_count(self, draft: Any) -> int:
-        return int(draft.steps_in_it)
-
-    @admin.display(description="By")
-    def by(self, draft: Any) -> str:
-        return str(getattr(draft, "author", ""))
-
-    @admin.display(description="Changed", ordering="updated_at")
-    def changed(self, draft: Draft) -> str:
-        return ago(draft.updated_at)
 
     # ── The page ──
 
@@ -119,9 +110,6 @@ class DraftAdmin(ScenarioPage):
             "may_publish": may_publish,
             "may_discard": self.has_delete_permission(request, stored),
         }
-
-    def restore_version(self, obj: Draft, moment: datetime) -> None:
-        drafts.restore(obj, moment)
 
     def save_related(
         self,

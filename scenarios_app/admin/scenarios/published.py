@@ -1,7 +1,6 @@
 """Published scenarios in the admin: their page, its buttons, and how a new one starts: empty, from
 an example or from a file."""
 
-from datetime import datetime
 from functools import partial
 from typing import Any
 from urllib.parse import quote
@@ -37,7 +36,7 @@ from scenarios_app.journal.survival import survival
 from scenarios_app.models import Draft, Scenario
 from scenarios_app.play.conversation import dump_play, examples
 from scenarios_app.store.documents import save_conversation
-from scenarios_app.store.drafts import create_draft, get_or_create_draft, restore
+from scenarios_app.store.drafts import create_draft, get_or_create_draft
 from scenarios_app.store.history import authors_of
 
 ADD_DRAFTS, EDIT_DRAFTS = "scenarios_app.add_draft", "scenarios_app.change_draft"
@@ -112,9 +111,6 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
 
         transaction.on_commit(add_warning)
         return response
-
-    def restore_version(self, obj: Scenario, moment: datetime) -> None:
-        restore(obj, moment)
 
     def edit_as_draft(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Open the scenario's draft; create it if there is none."""
