@@ -74,21 +74,20 @@ class StoredPair:
         return LoggedEvent(number, "done", payload, timezone.now())
 
 
-def assign_branches(first: Profile, second: Profile, seed: int) -> dict[str, Profile]:
+def assign_branches(first: Profile, second: Profile, *, seed: int) -> dict[str, Profile]:
     """Return the profiles by branch; only the seed decides which of them is `a`."""
     drawn = [first, second]
     random.Random(seed).shuffle(drawn)
     return dict(zip(BRANCHES, drawn, strict=True))
 
 
-def open_pair(
-    incoming: IncomingMessage, *, profiles: tuple[Profile, Profile], seed: int | None = None
-) -> StoredPair:
-    """Store a message, its two runs and their comparison in one transaction; starts no run. Raises
-    ChatError. A message that was sent before returns its comparison."""
+def open_pair(incoming: IncomingMessage, *, seed: int | None = None) -> StoredPair:
+    """Store a message, its two runs and their comparison in one transaction; starts no run. Only
+    the seed decides which of the two profiles is `a`. Raises ChatError. A message that was sent
+    before returns its comparison."""
     seed = secrets.randbelow(_SEEDS) if seed is None else seed
     accepted_message = accept_message(
-        replace(incoming, profiles=assign_branches(*profiles, seed)),
+        replace(incoming, profiles=assign_branches(*incoming.profiles.values(), seed=seed)),
         store_more=lambda accepted: _store_comparison(accepted, seed),
     )
     comparison = ABComparison.objects.only("pk").get(user_message=accepted_message.user_message_id)
@@ -199,11 +198,9 @@ def _to_vote(preference: str, a: str, b: str) -> Vote:
     return Vote(a, b, tie=preference == Preference.TIE)
 
 
-async def start_pair(
-    incoming: IncomingMessage, *, profiles: tuple[Profile, Profile], seed: int | None = None
-) -> StoredPair:
+async def start_pair(incoming: IncomingMessage, *, seed: int | None = None) -> StoredPair:
     """Store a message and start both answers. Raises ChatError if nothing was stored."""
-    return await on_loop(_start(partial(open_pair, incoming, profiles=profiles, seed=seed)))
+    return await on_loop(_start(partial(open_pair, incoming, seed=seed)))
 
 
 async def _start(opening: "partial[StoredPair]") -> StoredPair:

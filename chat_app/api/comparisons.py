@@ -13,6 +13,7 @@ from chat_app.api import shapes
 from chat_app.api.event_stream import event_stream, stream_slot
 from chat_app.api.kit import AsyncChatView, ChatView, documented, named_profile
 from chat_app.api.runs import EVENTS, IDS, STREAM
+from chat_app.comparisons import BRANCHES
 from chat_app.errors import FORBIDDEN, ChatError
 from chat_app.runs.accept import IncomingMessage
 
@@ -40,11 +41,10 @@ class PairView(AsyncChatView):
                 IncomingMessage(
                     data["conversation_id"],
                     data["message"],
-                    {},
+                    {branch: named_profile(data[f"profile_{branch}"]) for branch in BRANCHES},
                     client_id=data["client_id"],
                     client_message_id=data["client_message_id"],
                 ),
-                profiles=(named_profile(data["profile_a"]), named_profile(data["profile_b"])),
                 seed=data["seed"],
             )
             return event_stream(

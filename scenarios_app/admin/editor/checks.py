@@ -41,11 +41,11 @@ def check_page(request: HttpRequest, owner: Any, scenario: AnyScenario | None) -
     return TemplateResponse(request, "scenarios_app/admin/checked.html", context)
 
 
-# The pages that show unsaved edits, with their titles.
+# The pages that show unsaved edits, with their titles and icons.
 PREVIEWS = {
-    "try": ("Try it", try_edits),
-    "play": ("Play it", play_edits),
-    "user": ("Play the user", user_edits),
+    "try": ("Try it", "science", try_edits),
+    "play": ("Play it", "play_circle", play_edits),
+    "user": ("Play the user", "record_voice_over", user_edits),
 }
 
 
@@ -54,7 +54,7 @@ def edits_page(
     request: HttpRequest, owner: Any, scenario: AnyScenario | None, *, preview: str
 ) -> HttpResponse:
     """Open a preview with the posted form, or list its errors. Nothing is saved."""
-    title, show = PREVIEWS[preview]
+    title, _, show = PREVIEWS[preview]
     of = owner.served_name(scenario)
     form, formset, valid = _posted(request, owner, scenario)
     if not valid:
@@ -105,8 +105,8 @@ def warning_lines(
     rows, steps = [form.prefix or "" for form in forms], [form.instance for form in forms]
     index = catalog.snapshot().index.by_name
     for suspicion in suspicions:
-        by_other = suspicion.by and suspicion.by[0] != suspicion.scenario
-        other = index.get(suspicion.by[0]) if by_other else None
+        by = suspicion.by[0] if suspicion.by else suspicion.scenario
+        other = index.get(by) if by != suspicion.scenario else None
         fixes = fixes_for(suspicion, rows, steps, above=other.priority if other else None)
         where = f"Step {suspicion.step}" if suspicion.step else ""
         target = rows[suspicion.row] if suspicion.step else "steps"

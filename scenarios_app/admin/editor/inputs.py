@@ -94,7 +94,7 @@ class AnyOfField(forms.ChoiceField):
 
     def offer(self, stored: str) -> None:
         if stored and not self.valid_value(stored):
-            self.choices = [*self.choices, (stored, stored)]
+            self.choices = [*list(self.choices), (stored, stored)]
 
 
 def provider_choices() -> list[tuple[str, str]]:

@@ -91,7 +91,8 @@ def display_value(field: forms.Field, value: Any) -> str:
 def presence_page(request: HttpRequest, scenario: AnyScenario) -> HttpResponse:
     """Record that the user has the page open; return the other editors as an HTML fragment."""
     page = f"{scenario._meta.model_name}/{scenario.pk}"
-    now, user = timezone.now(), request.user
+    user: Any = request.user
+    now = timezone.now()
     closed_before = now - PRESENCE_TIMEOUT
     if request.method == "POST":
         Presence.objects.filter(at__lt=closed_before).delete()

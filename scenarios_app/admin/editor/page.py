@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -41,29 +40,20 @@ from scenarios_app.store.documents import move_conversation
 from scenarios_app.store.drafts import restore
 from scenarios_app.store.history import compare_states, parse_time, state_at, versions_of
 
-# What opens a preview of the edits, with its icon.
-_PREVIEW_ICONS = {"try": "science", "play": "play_circle", "user": "record_voice_over"}
 _PREFIX = re.compile(r"steps-\d{1,6}")
 
 
-@dataclass(frozen=True, slots=True)
-class Button:
-    """A submit button in the form that the theme expects.
+def submit_button(
+    name: str, label: str, *, to: str = "", icon: str = "", tab: str = ""
+) -> dict[str, Any]:
+    """Return a submit button of the form, as the theme expects it.
 
     `to` is the address that the form is posted to, "" for the page's own; `tab` names the browser
     tab that opens.
     """
-
-    action_name: str
-    description: str
-    to: str = ""
-    icon: str = ""
-    tab: str = ""
-
-    @property
-    def attrs(self) -> dict[str, str]:
-        values = {"formaction": self.to, "formtarget": self.tab}
-        return {name: value for name, value in values.items() if value}
+    values = {"formaction": to, "formtarget": tab}
+    attrs = {key: value for key, value in values.items() if value}
+    return {"action_name": name, "description": label, "icon": icon, "attrs": attrs}
 
 
 class ScenarioPage(ModelAdmin):
@@ -257,18 +247,18 @@ class ScenarioPage(ModelAdmin):
             return deleted_page(request)
         return presence_page(request, scenario)
 
-    def _buttons(self, obj: AnyScenario | None) -> list[Button]:
+    def _buttons(self, obj: AnyScenario | None) -> list[dict[str, Any]]:
         """Return the buttons of previews. Each opens a new tab, so unsaved edits stay open."""
         which, row = ("one", (obj.pk,)) if obj else ("new", ())
         return [
-            Button(
+            submit_button(
                 f"_{verb}",
                 title,
                 to=reverse(f"admin:{self._route(f'{verb}_{which}')}", args=row),
-                icon=_PREVIEW_ICONS[verb],
+                icon=icon,
                 tab=verb,
             )
-            for verb, (title, _) in PREVIEWS.items()
+            for verb, (title, icon, _) in PREVIEWS.items()
         ]
 
     def require(self, request: HttpRequest, verb: str) -> None:

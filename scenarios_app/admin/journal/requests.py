@@ -2,6 +2,7 @@
 has answered."""
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
@@ -286,15 +287,13 @@ class AnswerCount:
     last: datetime | None = None
 
 
-NO_ANSWERS = AnswerCount()
-
-
-def answered_by_scenario(names: Collection[str]) -> dict[str, AnswerCount]:
-    """Return counts by scenario name; scenarios without answers are left out."""
+def answered_by_scenario(names: Collection[str]) -> defaultdict[str, AnswerCount]:
+    """Return counts by scenario name."""
     journal.flush()
     rows = ServedRequest.objects.filter(scenario__in=names).order_by()
     # Both numbers are read from the index alone.
     counted = list(rows.values_list("scenario").annotate(Count("pk"), Max("pk")))
     last = ServedRequest.objects.filter(pk__in=[pk for _, _, pk in counted])
     times = dict(last.order_by().values_list("pk", "at"))
-    return {name: AnswerCount(count, times.get(pk)) for name, count, pk in counted}
+    hits = {name: AnswerCount(count, times.get(pk)) for name, count, pk in counted}
+    return defaultdict(AnswerCount, hits)

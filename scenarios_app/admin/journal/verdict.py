@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from django.urls import reverse
 
+from mockllm_site.kit.read_only_admin import link
 from scenarios_app.control.verdict import INCOMPLETE, judge_session
 from scenarios_app.models import ServedRequest
 from scenarios_app.verdict.judge import Verdict
@@ -15,22 +16,16 @@ MAX_JUDGED_SESSIONS = 100
 MAX_JUDGED_REQUESTS = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class RequestLink:
-    label: str
-    url: str
-
-
 @dataclass(slots=True)
 class FindingLine:
-    """One finding. `requests` are the ids of its journal entries, `links` those still there."""
+    """One finding. `requests` are the ids of its journal entries; `links` are HTML."""
 
     text: str
     requests: Sequence[str] = ()
     near_misses: Sequence[str] = ()
     scenario: str = ""
     step: str = ""
-    links: Sequence[RequestLink] = ()
+    links: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +126,9 @@ def _add_links(findings: Sequence[FindingLine]) -> None:
     ids = {uid for finding in findings for uid in finding.requests}
     rows = ServedRequest.objects.filter(uid__in=ids).values_list("uid", "pk", "at")
     links = {
-        str(uid): RequestLink(
-            f"{at:%H:%M:%S}", reverse("admin:scenarios_app_servedrequest_change", args=(pk,))
+        str(uid): link(
+            reverse("admin:scenarios_app_servedrequest_change", args=(pk,)),
+            f"request {at:%H:%M:%S}",
         )
         for uid, pk, at in rows
     }

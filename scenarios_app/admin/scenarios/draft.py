@@ -18,7 +18,7 @@ from django.utils.html import format_html
 from mockllm_site.kit.permissions import require
 from mockllm_site.kit.read_only_admin import column, page_url
 from scenarios_app.admin.editor.layout import SCENARIO_CELLS, STEP_CELLS
-from scenarios_app.admin.editor.page import Button, ScenarioPage
+from scenarios_app.admin.editor.page import ScenarioPage, submit_button
 from scenarios_app.admin.editor.problems import scenario_problem, step_problem
 from scenarios_app.admin.editor.rows import FormProblem
 from scenarios_app.admin.editor.step_inline import DraftStepInline
@@ -98,7 +98,7 @@ class DraftAdmin(ScenarioPage):
         publication = plan_publication(stored)
         may_publish = request.user.has_perms(to_publish(stored))
         if may_publish:
-            context["actions_submit_line"] = [Button(PUBLISH, "Save and publish…")]
+            context["actions_submit_line"] = [submit_button(PUBLISH, "Save and publish…")]
         return context | {
             "publication": publication,
             "wrong": list(wrong_in(stored, publication.problems)),

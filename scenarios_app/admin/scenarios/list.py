@@ -20,7 +20,7 @@ from unfold.admin import ModelAdmin
 
 from mockllm_site.kit.read_only_admin import TagFilter, column
 from scenarios_app.admin.filters import DraftFilter, ProblemFilter
-from scenarios_app.admin.journal.requests import NO_ANSWERS, answered_by_scenario
+from scenarios_app.admin.journal.requests import answered_by_scenario
 from scenarios_app.admin.scenarios import actions
 from scenarios_app.admin.scenarios.actions import StepsForm, bulk_action
 from scenarios_app.admin.scenarios.groups import (
@@ -119,7 +119,7 @@ class ScenarioList(ModelAdmin):
         drafted = set(Draft.objects.values_list("published", flat=True))
         for row in changelist.result_list:
             row.drafted = row.pk in drafted
-            row.hits = hits.get(row.name, NO_ANSWERS)
+            row.hits = hits[row.name]
             stored = compiled[row.name].steps if row.name in compiled else ()
             row.served_steps = sum(1 for step in stored if steps[row.name].get(step.key))
             row.problems = problems[row.name]

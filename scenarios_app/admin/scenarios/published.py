@@ -15,9 +15,9 @@ from django.utils.html import format_html, format_html_join
 
 from mockllm_site.kit.permissions import require
 from mockllm_site.kit.read_only_admin import page_url
-from scenarios_app.admin.editor.page import Button, ScenarioPage
+from scenarios_app.admin.editor.page import ScenarioPage, submit_button
 from scenarios_app.admin.editor.step_inline import StepInline
-from scenarios_app.admin.journal.requests import NO_ANSWERS, answered_by_scenario
+from scenarios_app.admin.journal.requests import answered_by_scenario
 from scenarios_app.admin.pages import render_page
 from scenarios_app.admin.play_it import play_page
 from scenarios_app.admin.play_user import user_page
@@ -71,12 +71,12 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
             if not request.user.has_perm(ADD_DRAFTS):
                 return {}
             url = reverse("admin:scenarios_app_draft_add")
-            return {"actions_submit_line": [Button("_draft", "Save as a draft", to=url)]}
+            return {"actions_submit_line": [submit_button("_draft", "Save as a draft", to=url)]}
         name = self.served_name(obj)
         draft = Draft.objects.filter(published=obj.pk).first()
         return {
             "answered_by_step": answers([name])[name],
-            "hits": answered_by_scenario([name]).get(name, NO_ANSWERS),
+            "hits": answered_by_scenario([name])[name],
             "problems": [problem for problem in catalog.problems if problem.scenario == name],
             "suspicions": _suspicions_of(name),
             "try_query": f"scenario={quote(name)}",
