@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 
 from traces_app.leases import end_dead_runs
-from traces_app.models import ModelCall, Status, Trace, TraceEvent
+from traces_app.models import ModelCall, Status, Trace
 from traces_app.reports import FinalReport, find_report
 
 
@@ -62,7 +62,9 @@ def _to_uuid(value: Any) -> UUID:
 def trace_record(trace: Trace) -> dict[str, Any]:
     """Return the API's record of a trace, without profile and model while `is_blind`."""
     blind = is_blind(trace)
-    events = [_event_record(row) for row in trace.events.order_by("seq")]
+    rows = trace.events.order_by("seq")
+    # As the stream sent them, with number and time.
+    events = [{"seq": row.seq, "at": row.at, "type": row.type, **row.payload} for row in rows]
     calls = list(trace.calls.order_by("number"))
     report = final_report(trace, calls)
     return {
@@ -105,11 +107,6 @@ def final_report(trace: Trace, calls: Sequence[ModelCall]) -> FinalReport | None
 def duration_ms(start: datetime, end: datetime | None) -> int | None:
     """Return the milliseconds from `start` to `end`, or None if there is no end yet."""
     return None if end is None else max(0, round((end - start).total_seconds() * 1000))
-
-
-def _event_record(row: TraceEvent) -> dict[str, Any]:
-    """Return an event as the stream sent it, with its number and its time."""
-    return {"seq": row.seq, "at": row.at, "type": row.type, **row.payload}
 
 
 def _call_record(row: ModelCall, *, blind: bool) -> dict[str, Any]:

@@ -3,8 +3,8 @@ shows which steps answered. No step is used up, and nothing is counted or journa
 
 import asyncio
 import json
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -19,7 +19,6 @@ from scenarios_app.engine.scenario import Scenario as Compiled
 from scenarios_app.journal import journal
 from scenarios_app.models import Draft, Scenario, ServedRequest
 from scenarios_app.play.conversation import (
-    ConversationDocument,
     dump_play,
     journaled_conversation,
     load_conversation,
@@ -34,14 +33,6 @@ from scenarios_app.wire.registry import wires_by_name
 
 # How many of a session's requests are loaded, the latest ones.
 MAX_SESSION_REQUESTS = 50
-
-
-@dataclass(frozen=True, slots=True)
-class StepLine:
-    """A step of the scenario, and the numbers of the turns that it answered."""
-
-    label: str
-    turns: tuple[int, ...]
 
 
 def play_page(request: HttpRequest, owner: Any) -> HttpResponse:
@@ -71,10 +62,11 @@ def _page(
         "left_out": 0,
     }
     if "conversation" in fields:
-        text = fields["conversation"]
-        context["conversation"] = _decode_or_empty(text)
+        context["conversation"] = {"turns": []}
         try:
-            conversation = load_conversation(decode(text.encode("utf-8", "replace")))
+            # Shown even if it cannot be played, so that it is not lost.
+            context["conversation"] = decode(fields["conversation"].encode("utf-8", "replace"))
+            conversation = load_conversation(context["conversation"])
         except DocumentError as error:
             context["problems"] = error.problems
         else:
@@ -84,7 +76,8 @@ def _page(
             if "keep" in fields and context["may_keep"]:
                 save_conversation(name, dump_play(conversation))
                 context["kept"] = True
-            run = _run(conversation, tried)
+            catalog, options = FixedCatalog(tried.index), services().pipeline.options
+            run = asyncio.run(play(conversation, catalog=catalog, options=options, scenario=name))
             context |= {"run": run, "lines": _step_lines(run, compiled)}
             context["why"] = {turn.number: list(failure_reasons(turn)) for turn in run.turns}
             context["came"] = [_expectation(turn.response) for turn in run.turns]
@@ -106,26 +99,17 @@ def _is_stored(name: str) -> bool:
     return any(model.objects.filter(name=name).exists() for model in (Scenario, Draft))
 
 
-def _run(conversation: ConversationDocument, tried: DryRunScenario) -> PlayedConversation:
-    fixed = FixedCatalog(tried.index)
-    options = services().pipeline.options
-    return asyncio.run(play(conversation, catalog=fixed, options=options, scenario=tried.name))
-
-
-def _step_lines(run: PlayedConversation, compiled: Compiled | None) -> Sequence[StepLine]:
+def _step_lines(
+    run: PlayedConversation, compiled: Compiled | None
+) -> Sequence[tuple[str, Sequence[int]]]:
+    """Return the scenario's steps, each with the numbers of the turns that it answered."""
     if compiled is None:
         return ()
-    return [
-        StepLine(
-            step.label,
-            tuple(
-                turn.number
-                for turn in run.turns
-                if (turn.response.scenario, turn.response.step) == (compiled.name, step.label)
-            ),
-        )
-        for step in compiled.steps
-    ]
+    turns: defaultdict[str | None, list[int]] = defaultdict(list)
+    for turn in run.turns:
+        if turn.response.scenario == compiled.name:
+            turns[turn.response.step].append(turn.number)
+    return [(step.label, turns[step.label]) for step in compiled.steps]
 
 
 def _propose(tried: DryRunScenario) -> tuple[dict[str, Json], str]:
@@ -134,14 +118,6 @@ def _propose(tried: DryRunScenario) -> tuple[dict[str, Json], str]:
     if compiled is None:
         return {"name": "conversation", "turns": [{"user": ""}]}, ""
     return asyncio.run(propose_conversation(compiled, index=tried.index, options=options))
-
-
-def _decode_or_empty(text: str) -> Json:
-    """Return the posted conversation even if it cannot be played, so that it is not lost."""
-    try:
-        return decode(text.encode("utf-8", "replace"))
-    except DocumentError:
-        return {"turns": []}
 
 
 def _expectation(response: TurnResponse) -> dict[str, Any]:

@@ -93,8 +93,9 @@ class AnyOfField(forms.ChoiceField):
     """A choice that also accepts the stored value if it is not among the choices."""
 
     def offer(self, stored: str) -> None:
+        choices: Any = self.choices
         if stored and not self.valid_value(stored):
-            self.choices = [*list(self.choices), (stored, stored)]
+            self.choices = [*choices, (stored, stored)]
 
 
 def provider_choices() -> list[tuple[str, str]]:

@@ -120,15 +120,13 @@ def _column(place: str, keys: Place, row: StepColumns) -> str:
     # A missing key belongs to the field in which one would type it.
     if exact := next((name for name, column_keys in VALUES.items() if column_keys == keys), None):
         return exact
-    if keys and not extra:
-        return next(_set_columns(keys, row), _DEFAULT_COLUMNS.get(keys[0], column))
-    return column
-
-
-def _set_columns(section: Place, row: StepColumns) -> Iterator[str]:
-    for name, place in VALUES.items():
-        if place[: len(section)] == section and getattr(row, name) != empty_value(Step, name):
-            yield name
+    if not keys or extra:
+        return column
+    for name, column_keys in VALUES.items():
+        is_set = getattr(row, name) != empty_value(Step, name)
+        if is_set and column_keys[: len(keys)] == keys:
+            return name
+    return _DEFAULT_COLUMNS.get(keys[0], column)
 
 
 def _inside_extra(column: str, inside: Place, row: StepColumns) -> list[str]:
