@@ -16,7 +16,7 @@ from chat_app.api.kit import AsyncChatView, ChatView, documented, named_profile
 from chat_app.api.shapes import CancelBody, CancelledBody, SendBody, StreamQuery
 from chat_app.conversations import conversation_of
 from chat_app.errors import CONFLICT, NOT_FOUND, ChatError
-from chat_app.loop import wait_for
+from chat_app.loop import submit
 from chat_app.service import cancel, send_message
 from mockllm_site.kit.api.errors import ApiError
 from mockllm_site.kit.database_thread import in_database
@@ -138,7 +138,7 @@ class CancelView(ChatView):
         cancelled: list[UUID] = []
         for trace_id in trace_ids:
             try:
-                wait_for(cancel(trace_id))
+                submit(cancel(trace_id)).result()
             except ChatError as error:
                 # One run of a comparison may have ended; the other is still cancelled.
                 if error.code != CONFLICT or (trace_id == trace_ids[-1] and not cancelled):

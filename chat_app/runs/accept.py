@@ -17,7 +17,7 @@ from chat_app.models import Conversation, Message, ModelProfile, Sender
 from chat_app.profiles import check_profile, find_profile
 from chat_app.runs import log_entries
 from mockllm_site.kit.rows import add
-from traces_app.leases import current_owner, end_dead_runs, lease_end
+from traces_app.leases import LEASE, current_owner, end_dead_runs
 from traces_app.log import LoggedEvent
 from traces_app.models import Status, Trace
 from traces_app.recorder import insert_events
@@ -163,7 +163,7 @@ def _open_run(message: Message, profile: ModelProfile, *, branch: str) -> Opened
         model_id=profile.model_id,
         started_at=now,
         owner=current_owner(),
-        lease_until=lease_end(now),
+        lease_until=now + LEASE,
     )
     add(trace)
     started = LoggedEvent(

@@ -20,8 +20,8 @@ from chat_app.runs.cancel_channel import listen_for_cancels
 from chat_app.runs.endings import StopReason
 from chat_app.runs.run import ChatRun
 from mockllm_site.kit.database_thread import in_database
-from traces_app import log as logs
 from traces_app.leases import RENEW_SECONDS, renew_leases
+from traces_app.log import live_logs
 from traces_app.models import Status
 from traces_app.recorder import Recorder
 
@@ -97,7 +97,7 @@ class RunRegistry:
         """Start a stored run in a task and let followers find its log."""
         run = ChatRun(opened, self._recorder, wait_for_turn=self.gate.wait_open)
         self._runs[run.id] = run
-        logs.register_log(run.id, run.log)
+        live_logs[run.id] = run.log
         provider_id = opened.profile.provider_id
         self._tasks[run.id] = asyncio.create_task(self._execute(run, provider_id))
         metrics.run_started(provider_id)

@@ -19,7 +19,7 @@ from chat_app.runs.prompt import store_summary
 from chat_app.runs.store import is_empty
 from chat_app.values.events import RunEvent
 from mockllm_site.kit.database_thread import in_database
-from traces_app.log import LoggedEvent, RunLog, unregister_log
+from traces_app.log import LoggedEvent, RunLog, live_logs
 from traces_app.models import ModelCall, Status, Trace
 from traces_app.recorder import PendingRecords, Recorder, finish_run
 
@@ -199,7 +199,7 @@ class ChatRun:
         """Publish the terminal event of the end; by default, that of a failed run."""
         event = event or self._terminal_event(end, None)
         # The end is stored: followers read the rows from now on.
-        unregister_log(self.id)
+        live_logs.pop(self.id, None)
         self.log.publish(event, end.error or self._generator.pipeline.complete())
         return end.status
 

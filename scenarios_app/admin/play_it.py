@@ -25,7 +25,6 @@ from scenarios_app.play.conversation import (
 )
 from scenarios_app.play.player import FixedCatalog, PlayedConversation, TurnResponse, play
 from scenarios_app.play.proposal import propose_conversation
-from scenarios_app.play.report import failure_reasons
 from scenarios_app.serving.services import services
 from scenarios_app.store import document_of
 from scenarios_app.store.documents import conversation_for, save_conversation
@@ -79,7 +78,6 @@ def _page(
             catalog, options = FixedCatalog(tried.index), services().pipeline.options
             run = asyncio.run(play(conversation, catalog=catalog, options=options, scenario=name))
             context |= {"run": run, "lines": _step_lines(run, compiled)}
-            context["why"] = {turn.number: list(failure_reasons(turn)) for turn in run.turns}
             context["came"] = [_expectation(turn.response) for turn in run.turns]
     elif (session := fields.get("session", "")) and may_see_journal(request):
         journal.flush()

@@ -165,7 +165,6 @@ def _dry_run(form: TryForm, served: ServedRequest | None, tried: DryRunScenario)
             _response_bytes(key, explanations[key], calls[key])
             for key in sorted(explanations, key=lambda key: key != chosen)
         ],
-        "chosen": chosen,
     }
 
 

@@ -35,7 +35,7 @@ from scenarios_app.admin.editor.rows import (
 from scenarios_app.admin.pages import render_page
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.journal import journal
-from scenarios_app.models import AnyScenario, Draft
+from scenarios_app.models import AnyScenario
 from scenarios_app.store.documents import move_conversation
 from scenarios_app.store.drafts import restore
 from scenarios_app.store.history import compare_states, parse_time, state_at, versions_of
@@ -185,7 +185,6 @@ class ScenarioPage(ModelAdmin):
             "title": f"History of {scenario}",
             "original": scenario,
             "page": page_url(scenario),
-            "is_draft": isinstance(scenario, Draft),
             "versions": versions_of(scenario),
             **_comparison(scenario, request.GET.get("at", "")),
             "may_edit": self.has_change_permission(request, scenario),
