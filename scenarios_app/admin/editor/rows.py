@@ -97,14 +97,6 @@ class GroupView:
             return failures_summary(self.cells[0].field.form)
         return " · ".join(cell.summary for cell in self.cells if cell.filled)
 
-    @property
-    def summary_id(self) -> str:
-        return f"{self.cells[0].field.auto_id}_summary"
-
-    @property
-    def chooser_id(self) -> str:
-        return f"{self.cells[0].field.auto_id}_when"
-
 
 @dataclass(frozen=True, slots=True)
 class StepRow:
