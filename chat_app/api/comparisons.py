@@ -2,6 +2,7 @@
 
 from contextlib import ExitStack
 from dataclasses import asdict
+from functools import partial
 
 from django.conf import settings
 from django.http.response import HttpResponseBase
@@ -9,19 +10,20 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat_app import comparisons
-from chat_app.api import shapes
+from chat_app.api import kit, shapes
 from chat_app.api.event_stream import event_stream, stream_slot
-from chat_app.api.kit import AsyncChatView, ChatView, documented, named_profile
+from chat_app.api.kit import AsyncChatView, ChatView, named_profile
 from chat_app.api.runs import EVENTS, IDS, STREAM
 from chat_app.comparisons import BRANCHES
 from chat_app.errors import FORBIDDEN, ChatError
 from chat_app.runs.accept import IncomingMessage
 
+documented = partial(kit.documented, tag="comparisons")
+
 
 class PairView(AsyncChatView):
     @documented(
         "compare",
-        tag="comparisons",
         body=shapes.PairBody,
         headers=IDS[:1],
         answers={
@@ -57,7 +59,6 @@ class PairView(AsyncChatView):
 class VoteView(ChatView):
     @documented(
         "vote",
-        tag="comparisons",
         body=shapes.VoteBody,
         answers={200: (shapes.VotedBody, "The vote is stored; the profiles are revealed.")},
         errors=(404, 409),
@@ -77,7 +78,6 @@ class ComparisonView(ChatView):
 
     @documented(
         "read_comparison",
-        tag="comparisons",
         query=shapes.ClientQuery,
         answers={200: (shapes.ComparisonBody, "`profiles` is null before the vote.")},
         errors=(404,),
@@ -92,7 +92,6 @@ class ComparisonView(ChatView):
 class PendingView(ChatView):
     @documented(
         "list_pending_comparisons",
-        tag="comparisons",
         query=shapes.LimitQuery,
         answers={200: (shapes.PendingBody, "The latest comes first.")},
     )
@@ -106,7 +105,6 @@ class PendingView(ChatView):
 class LeaderboardView(ChatView):
     @documented(
         "leaderboard",
-        tag="comparisons",
         answers={200: (shapes.LeaderboardBody, "The best comes first.")},
     )
     def get(self, request: Request) -> Response:

@@ -12,7 +12,7 @@ from scenarios_app.admin.editor.forms import ClosedStepForm, ScenarioForm
 from scenarios_app.admin.editor.problems import fixes_for
 from scenarios_app.admin.editor.rows import FormProblem, list_problems, step_rows
 from scenarios_app.admin.editor.step_inline import StepFormSet
-from scenarios_app.admin.pages import render_page
+from scenarios_app.admin.pages import published_name, render_page
 from scenarios_app.admin.play_it import play_edits
 from scenarios_app.admin.play_user import user_edits
 from scenarios_app.admin.try_it import try_edits
@@ -32,7 +32,7 @@ def check_page(request: HttpRequest, owner: Any, scenario: AnyScenario | None) -
 
     Nothing is saved.
     """
-    name = owner.served_name(scenario)
+    name = published_name(scenario)
     form, formset, valid = _posted(request, owner, scenario)
     rows = step_rows(formset, {}) if formset else []
     errors = list_problems(form, formset, rows)
@@ -55,7 +55,7 @@ def edits_page(
 ) -> HttpResponse:
     """Open a preview with the posted form, or list its errors. Nothing is saved."""
     title, _, show = PREVIEWS[preview]
-    of = owner.served_name(scenario)
+    of = published_name(scenario)
     form, formset, valid = _posted(request, owner, scenario)
     if not valid:
         errors = list_problems(form, formset, step_rows(formset, {}) if formset else [])

@@ -67,10 +67,6 @@ class ScenarioPage(ModelAdmin):
             Script("scenarios_app/checking.js", defer=True),
         )
 
-    def served_name(self, obj: Any) -> str:
-        """Return the name of the published scenario that this one is or would replace."""
-        raise NotImplementedError
-
     def page_context(self, request: HttpRequest, obj: Any) -> dict[str, Any]:
         """Return more context for the page: `hits`, `problems`, `suspicions` …"""
         raise NotImplementedError

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import wraps
-from typing import Concatenate, ParamSpec
+from typing import Any
 
 from asgiref.sync import async_to_sync
 from django.contrib import messages
@@ -28,7 +28,6 @@ from scenarios_app.models import UNMATCHED_ROWS, PastAnswers, ServedRequest, Ses
 from scenarios_app.serving.services import services
 
 _MAX_SESSIONS = 500
-P = ParamSpec("P")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +53,13 @@ class SessionLine:
         return session_url(self.name)
 
 
-def handle_missing_state(
-    view: Callable[Concatenate[HttpRequest, P], HttpResponse],
-) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
+def handle_missing_state(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     """Wrap a view to answer 503 while the shared session state cannot be reached."""
 
     @wraps(view)
-    def guarded(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+    def guarded(*args: Any, **kwargs: Any) -> HttpResponse:
         try:
-            return view(request, *args, **kwargs)
+            return view(*args, **kwargs)
         except StateUnavailable as error:
             plain, headers = "text/plain; charset=utf-8", {"Retry-After": "1"}
             return HttpResponse(f"{error}\n", status=503, content_type=plain, headers=headers)

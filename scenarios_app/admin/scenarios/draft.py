@@ -23,7 +23,7 @@ from scenarios_app.admin.editor.problems import scenario_problem, step_problem
 from scenarios_app.admin.editor.rows import FormProblem
 from scenarios_app.admin.editor.step_inline import DraftStepInline
 from scenarios_app.admin.filters import DraftFilter
-from scenarios_app.admin.pages import render_page
+from scenarios_app.admin.pages import published_name, render_page
 from scenarios_app.admin.scenarios.list import number_of_steps
 from scenarios_app.catalog.lint import suspicions_in_place
 from scenarios_app.engine.document import DocumentError, compile_scenario, load_text
@@ -87,9 +87,6 @@ class DraftAdmin(ScenarioPage):
         make = self.page("from-document/", self.make_draft, "from_document")
         return [publish, make, *super().get_urls()]
 
-    def served_name(self, obj: Draft | None) -> str:
-        return obj.published.name if obj and obj.published else ""
-
     def page_context(self, request: HttpRequest, obj: Draft | None) -> dict[str, Any]:
         context: dict[str, Any] = {"show_save_and_continue": False, "show_delete": False}
         if obj is None:
@@ -102,7 +99,7 @@ class DraftAdmin(ScenarioPage):
         return context | {
             "publication": publication,
             "wrong": list(wrong_in(stored, publication.problems)),
-            "suspicions": _suspicions(stored, publication, self.served_name(stored)),
+            "suspicions": _suspicions(stored, publication, published_name(stored)),
             "try_query": f"draft={obj.pk}",
             "published": stored.published,
             "made_by": authors_of([stored])[stored.pk],

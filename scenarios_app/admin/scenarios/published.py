@@ -18,7 +18,7 @@ from mockllm_site.kit.read_only_admin import page_url
 from scenarios_app.admin.editor.page import ScenarioPage, submit_button
 from scenarios_app.admin.editor.step_inline import StepInline
 from scenarios_app.admin.journal.requests import answered_by_scenario
-from scenarios_app.admin.pages import render_page
+from scenarios_app.admin.pages import published_name, render_page
 from scenarios_app.admin.play_it import play_page
 from scenarios_app.admin.play_user import user_page
 from scenarios_app.admin.scenarios import actions
@@ -62,17 +62,13 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
             *super().get_urls(),
         ]
 
-    def served_name(self, obj: Scenario | None) -> str:
-        # Read from the database: the row may hold posted values.
-        return Scenario.objects.values_list("name", flat=True).get(pk=obj.pk) if obj else ""
-
     def page_context(self, request: HttpRequest, obj: Scenario | None) -> dict[str, Any]:
         if obj is None:
             if not request.user.has_perm(ADD_DRAFTS):
                 return {}
             url = reverse("admin:scenarios_app_draft_add")
             return {"actions_submit_line": [submit_button("_draft", "Save as a draft", to=url)]}
-        name = self.served_name(obj)
+        name = published_name(obj)
         draft = Draft.objects.filter(published=obj.pk).first()
         return {
             "answered_by_step": answers([name])[name],
