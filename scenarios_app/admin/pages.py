@@ -32,11 +32,12 @@ def scenario_urls(names: Iterable[str]) -> dict[str, str]:
 
 def published_name(row: AnyScenario | None) -> str:
     """Return the name of the published scenario that a row is or would replace; "" for none."""
+    if isinstance(row, Draft):
+        row = row.published
     if row is None:
         return ""
-    key = row.published_id if isinstance(row, Draft) else row.pk
     # Read from the database: the row may hold posted values.
-    return Scenario.objects.filter(pk=key).values_list("name", flat=True).first() or ""
+    return Scenario.objects.values_list("name", flat=True).get(pk=row.pk)
 
 
 def json_download(document: object, name: str) -> HttpResponse:

@@ -136,16 +136,16 @@ def _chosen_upstreams(form: QueryDict) -> tuple[dict[str, str], dict[str, str]]:
     for name in form.getlist("upstream"):
         choice = choices.get(name)
         if choice is None:
-            message = f"This server cannot record from “{name}”."
-            raise ControlError(400, message, field="upstream")
+            raise ControlError(400, f"This server cannot record from “{name}”.")
         with_own_key = form.get(f"key-{name}") == SERVERS_KEY
         if with_own_key and not choice.variable:
-            message = f"This server has no key for {name}: choose the client's own key."
-            raise ControlError(400, message, field="key")
+            raise ControlError(
+                400, f"This server has no key for {name}: choose the client's own key."
+            )
         upstreams[name] = choice.url
         keys[name] = env.variables()[choice.variable].strip() if with_own_key else ""
     if not upstreams:
-        raise ControlError(400, "Choose at least one provider to record from.", field="upstream")
+        raise ControlError(400, "Choose at least one provider to record from.")
     return upstreams, keys
 
 
