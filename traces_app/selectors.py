@@ -68,10 +68,10 @@ def trace_record(trace: Trace) -> dict[str, Any]:
     calls = list(trace.calls.order_by("number"))
     report = final_report(trace, calls)
     return {
-        "trace_id": str(trace.pk),
-        "conversation_id": str(trace.conversation_id),
-        "message_id": _to_text(trace.message_id),
-        "user_message_id": _to_text(trace.user_message_id),
+        "trace_id": trace.pk,
+        "conversation_id": trace.conversation_id,
+        "message_id": trace.message_id,
+        "user_message_id": trace.user_message_id,
         "branch": trace.branch or None,
         "status": trace.status,
         "error": {"code": trace.code, "message": trace.error} if trace.code else None,
@@ -128,7 +128,3 @@ def _call_record(row: ModelCall, *, blind: bool) -> dict[str, Any]:
         "first_token_at": row.first_token_at,
         "finished_at": row.finished_at,
     }
-
-
-def _to_text(key: object) -> str | None:
-    return None if key is None else str(key)
