@@ -92,11 +92,9 @@ class FeedbackFilter(admin.SimpleListFilter):
     title = "feedback"
     parameter_name = "feedback"
 
-    def lookups(
-        self, request: HttpRequest, model_admin: "admin.ModelAdmin[Message]"
-    ) -> list[tuple[str, str]]:
-        title_chip = [(str(value), str(label)) for value, label in Feedback.choices]
-        return [(ANY_FEEDBACK, "Like or dislike"), *title_chip, (_NONE, "None")]
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        choices = [(str(value), str(label)) for value, label in Feedback.choices]
+        return [(ANY_FEEDBACK, "Like or dislike"), *choices, (_NONE, "None")]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Message]) -> QuerySet[Message]:
         value = self.value()

@@ -80,18 +80,13 @@ class RunRegistry:
 
     def __init__(self) -> None:
         self.closing = False
-        self._loop = asyncio.get_running_loop()
+        self.loop = asyncio.get_running_loop()
         self._runs: dict[UUID, ChatRun] = {}
         self._tasks: dict[UUID, asyncio.Task[Status]] = {}
         self._recorder = Recorder(self._stop_unrecordable)
         self.gate = AnswerGate()
         self._renewing: asyncio.Task[None] | None = None
         self._listening: asyncio.Task[None] | None = None
-
-    @property
-    def is_on_current_loop(self) -> bool:
-        """True if this registry belongs to the running event loop."""
-        return self._loop is asyncio.get_running_loop()
 
     def start(self, opened: OpenedRun) -> ChatRun:
         """Start a stored run in a task and let followers find its log."""
@@ -179,7 +174,7 @@ _runs: RunRegistry | None = None
 def run_registry() -> RunRegistry:
     """Return the registry of this event loop, which is the chat's."""
     global _runs
-    if _runs is None or not _runs.is_on_current_loop:
+    if _runs is None or _runs.loop is not asyncio.get_running_loop():
         _runs = RunRegistry()
     return _runs
 
