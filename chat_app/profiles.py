@@ -21,6 +21,11 @@ def default_profile() -> ModelProfile:
     return profile
 
 
+def profile_name(name: str | None) -> str:
+    """Return the name of the profile that a request chooses; None chooses the default one."""
+    return DEFAULT_PROFILE if name is None else name
+
+
 def find_profile(name: str | None) -> ModelProfile:
     """Return a profile by its name, the default one for None; raises NOT_FOUND."""
     if name is None or name == DEFAULT_PROFILE:

@@ -12,10 +12,11 @@ from rest_framework.response import Response
 from chat_app import comparisons
 from chat_app.api import kit, shapes
 from chat_app.api.event_stream import event_stream, stream_slot
-from chat_app.api.kit import AsyncChatView, ChatView, named_profile
+from chat_app.api.kit import AsyncChatView, ChatView
 from chat_app.api.runs import EVENTS, IDS, STREAM
 from chat_app.comparisons import BRANCHES
 from chat_app.errors import FORBIDDEN, ChatError
+from chat_app.profiles import profile_name
 from chat_app.runs.accept import IncomingMessage
 
 documented = partial(kit.documented, tag="comparisons")
@@ -43,7 +44,7 @@ class PairView(AsyncChatView):
                 IncomingMessage(
                     data["conversation_id"],
                     data["message"],
-                    {branch: named_profile(data[f"profile_{branch}"]) for branch in BRANCHES},
+                    {branch: profile_name(data[f"profile_{branch}"]) for branch in BRANCHES},
                     client_id=data["client_id"],
                     client_message_id=data["client_message_id"],
                 ),

@@ -7,7 +7,6 @@ from typing import Any
 from django.http import HttpResponse
 
 from chat_app.errors import ChatError
-from chat_app.models import DEFAULT_PROFILE
 from mockllm_site.kit.api import errors
 from mockllm_site.kit.api import openapi as described
 from mockllm_site.kit.api.access import ClientView
@@ -34,11 +33,6 @@ def answer_error(error: Exception, context: Mapping[str, Any]) -> HttpResponse:
         field = error.field and FIELDS.get(error.field, error.field)
         return errors.error_response(error.status, error.message, field=field)
     return errors.answer_error(error, context)
-
-
-def named_profile(name: str | None) -> str:
-    """Return the name of the profile that a request chooses; None chooses the default one."""
-    return DEFAULT_PROFILE if name is None else name
 
 
 class ChatView(ClientView):

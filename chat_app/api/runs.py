@@ -12,11 +12,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat_app.api.event_stream import event_stream, stream_slot
-from chat_app.api.kit import AsyncChatView, ChatView, documented, named_profile
+from chat_app.api.kit import AsyncChatView, ChatView, documented
 from chat_app.api.shapes import CancelBody, CancelledBody, SendBody, StreamQuery
 from chat_app.conversations import conversation_of
 from chat_app.errors import CONFLICT, NOT_FOUND, ChatError
 from chat_app.loop import submit
+from chat_app.profiles import profile_name
 from chat_app.service import cancel, send_message
 from mockllm_site.kit.api.errors import ApiError
 from mockllm_site.kit.database_thread import in_database
@@ -65,7 +66,7 @@ class SendView(AsyncChatView):
             handle = await send_message(
                 data["conversation_id"],
                 data["message"],
-                named_profile(data["profile"]),
+                profile_name(data["profile"]),
                 client_id=data["client_id"],
                 client_message_id=data["client_message_id"],
             )
