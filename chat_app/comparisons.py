@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -17,10 +17,9 @@ from django.utils import timezone
 from chat_app.conversations import find_row
 from chat_app.errors import CONFLICT, ChatError
 from chat_app.loop import on_loop
-from chat_app.models import ABComparison, ModelProfile, Preference
-from chat_app.profiles import ProfileName
+from chat_app.models import ABComparison, Preference
 from chat_app.ranking import ProfileRank, Vote, rank_profiles
-from chat_app.runs.accept import AcceptedMessage, IncomingMessage, accept_message
+from chat_app.runs.accept import AcceptedMessage, IncomingMessage, Profile, accept_message
 from chat_app.runs.registry import accepting_registry
 from mockllm_site.kit.database_thread import in_database
 from traces_app.follow import follow
@@ -30,7 +29,6 @@ from traces_app.models import Status
 BRANCHES = ("a", "b")
 _SEEDS = 2**53
 _TRACES = ("trace_a", "trace_b")
-Profile: TypeAlias = ModelProfile | ProfileName | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,21 +74,20 @@ class StoredPair:
         return LoggedEvent(number, "done", payload, timezone.now())
 
 
-def assign_branches(first: Profile, second: Profile, seed: int) -> dict[str, Profile]:
+def assign_branches(first: Profile, second: Profile, *, seed: int) -> dict[str, Profile]:
     """Return the profiles by branch; only the seed decides which of them is `a`."""
     drawn = [first, second]
     random.Random(seed).shuffle(drawn)
     return dict(zip(BRANCHES, drawn, strict=True))
 
 
-def open_pair(
-    incoming: IncomingMessage, *, profiles: tuple[Profile, Profile], seed: int | None = None
-) -> StoredPair:
-    """Store a message, its two runs and their comparison in one transaction; starts no run. Raises
-    ChatError. A message that was sent before returns its comparison."""
+def open_pair(incoming: IncomingMessage, *, seed: int | None = None) -> StoredPair:
+    """Store a message, its two runs and their comparison in one transaction; starts no run. Only
+    the seed decides which of the two profiles is `a`. Raises ChatError. A message that was sent
+    before returns its comparison."""
     seed = secrets.randbelow(_SEEDS) if seed is None else seed
     accepted_message = accept_message(
-        replace(incoming, profiles=assign_branches(*profiles, seed)),
+        replace(incoming, profiles=assign_branches(*incoming.profiles.values(), seed=seed)),
         store_more=lambda accepted: _store_comparison(accepted, seed),
     )
     comparison = ABComparison.objects.only("pk").get(user_message=accepted_message.user_message_id)
@@ -201,11 +198,9 @@ def _to_vote(preference: str, a: str, b: str) -> Vote:
     return Vote(a, b, tie=preference == Preference.TIE)
 
 
-async def start_pair(
-    incoming: IncomingMessage, *, profiles: tuple[Profile, Profile], seed: int | None = None
-) -> StoredPair:
+async def start_pair(incoming: IncomingMessage, *, seed: int | None = None) -> StoredPair:
     """Store a message and start both answers. Raises ChatError if nothing was stored."""
-    return await on_loop(_start(partial(open_pair, incoming, profiles=profiles, seed=seed)))
+    return await on_loop(_start(partial(open_pair, incoming, seed=seed)))
 
 
 async def _start(opening: "partial[StoredPair]") -> StoredPair:

@@ -54,11 +54,6 @@ async def on_loop(work: Coroutine[Any, Any, T]) -> T:
     return await asyncio.shield(asyncio.wrap_future(submit(work)))
 
 
-def wait_for(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine on the loop and block until it has ended."""
-    return submit(work).result()
-
-
 def call_later(seconds: float, work: Callable[[], object]) -> None:
     """Call `work` on the loop, if it runs. Takes no lock, so signal handlers may call it."""
     if (current := _current) is not None:

@@ -1,17 +1,8 @@
 """Finds the profile for a message and checks that it is usable."""
 
-from dataclasses import dataclass
-
 from chat_app.errors import NOT_FOUND, VALIDATION_ERROR, ChatError
 from chat_app.models import DEFAULT_PROFILE, MOCK_URL, ModelProfile, NotAKeyName, check_key_name
 from mockllm_site.kit.rows import find
-
-
-@dataclass(frozen=True, slots=True)
-class ProfileName:
-    """The name of a profile that is looked up later; None is the default profile."""
-
-    name: str | None
 
 
 def default_profile() -> ModelProfile:
@@ -28,6 +19,11 @@ def default_profile() -> ModelProfile:
         },
     )
     return profile
+
+
+def profile_name(name: str | None) -> str:
+    """Return the name of the profile that a request chooses; None chooses the default one."""
+    return DEFAULT_PROFILE if name is None else name
 
 
 def find_profile(name: str | None) -> ModelProfile:

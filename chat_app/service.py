@@ -16,9 +16,7 @@ from django.db import Error as DatabaseProblem
 from chat_app.conversations import to_uuid
 from chat_app.errors import CONFLICT, NOT_FOUND, SERVICE_UNAVAILABLE, ChatError
 from chat_app.loop import on_loop
-from chat_app.models import ModelProfile
-from chat_app.profiles import ProfileName
-from chat_app.runs.accept import AcceptedMessage, IncomingMessage, accept_message
+from chat_app.runs.accept import AcceptedMessage, IncomingMessage, Profile, accept_message
 from chat_app.runs.cancel_channel import end_notification, request_cancel
 from chat_app.runs.endings import DATABASE_UNAVAILABLE, StopReason
 from chat_app.runs.registry import accepting_registry, run_registry
@@ -58,7 +56,7 @@ class StreamHandle:
 async def send_message(
     conversation_id: UUID | str | None,
     text: str,
-    profile: ModelProfile | ProfileName | None,
+    profile: Profile,
     *,
     client_id: str | None = None,
     client_message_id: str | None = None,

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from mockllm_site.kit.database_thread import in_database
 from traces_app.leases import current_status
-from traces_app.log import LoggedEvent, live_log
+from traces_app.log import LoggedEvent, live_logs
 from traces_app.models import Status, Trace
 
 # The largest value of the column `seq`; no run has as many events.
@@ -23,7 +23,7 @@ async def follow(trace_id: UUID, *, after: int = 0) -> AsyncGenerator[LoggedEven
     If the run has ended, its last number yields nothing, and a greater number yields the terminal
     event again. Raises Trace.DoesNotExist.
     """
-    log = live_log(trace_id)
+    log = live_logs.get(trace_id)
     if log is not None:
         async for event in log.follow(after):
             yield event
@@ -43,7 +43,7 @@ async def follow(trace_id: UUID, *, after: int = 0) -> AsyncGenerator[LoggedEven
 
 def terminal_number(trace_id: UUID) -> int | None:
     """Return the number of an ended run's last event, None while it runs; or Trace.DoesNotExist."""
-    if live_log(trace_id) is not None or not _has_ended(trace_id):
+    if trace_id in live_logs or not _has_ended(trace_id):
         return None
     last = Trace(pk=trace_id).events.order_by("seq").last()
     return last.seq if last else 0

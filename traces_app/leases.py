@@ -94,16 +94,11 @@ def is_dead(trace_id: UUID, owner: str, lease: datetime | None) -> bool:
     return lease is None or has_process_died(owner) or lease_watch.has_expired(trace_id, lease)
 
 
-def lease_end(now: datetime) -> datetime:
-    """Return the end of a lease that is renewed at `now`."""
-    return now + LEASE
-
-
 def renew_leases(trace_ids: Collection[UUID], *, now: datetime) -> dict[UUID, bool]:
     """Renew the leases of these runs of this process with one UPDATE. Return those that it still
     owns, each with true if it is to be cancelled."""
     mine = Trace.objects.filter(pk__in=trace_ids, owner=current_owner(), status=Status.RUNNING)
-    mine.update(lease_until=lease_end(now))
+    mine.update(lease_until=now + LEASE)
     return dict(mine.values_list("pk", "cancel_requested"))
 
 

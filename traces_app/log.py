@@ -33,9 +33,6 @@ class Feed(Generic[T]):
         """True if the last item is published."""
         return self._ended
 
-    def __len__(self) -> int:
-        return len(self._items)
-
     def publish(self, item: T, *, last: bool = False) -> None:
         """Append an item and wake all followers; they end after the last item."""
         with self._lock:
@@ -137,23 +134,8 @@ class RunLog(Generic[T]):
                 yield source
 
 
-_live: dict[UUID, RunLog[Any]] = {}
-
-
-def register_log(trace_id: UUID, log: RunLog[Any]) -> None:
-    """Let followers in this process find the log of a live run."""
-    _live[trace_id] = log
-
-
-def unregister_log(trace_id: UUID) -> None:
-    """Remove the log of a run whose events are all stored."""
-    _live.pop(trace_id, None)
-
-
-def live_log(trace_id: UUID) -> RunLog[Any] | None:
-    """Return the log of a run that is alive in this process, or None."""
-    return _live.get(trace_id)
-
+# The logs of the runs that are alive in this process, until their events are all stored.
+live_logs: dict[UUID, RunLog[Any]] = {}
 
 # A forked child inherits the logs of its parent's runs, but not the runs.
-os.register_at_fork(after_in_child=_live.clear)
+os.register_at_fork(after_in_child=live_logs.clear)

@@ -35,10 +35,6 @@ class PendingRecords:
     events: list[LoggedEvent] = field(default_factory=list)
     calls: dict[int, ModelCall] = field(default_factory=dict)
 
-    def prepend(self, earlier: "PendingRecords") -> None:
-        self.events[:0] = earlier.events
-        self.calls = earlier.calls | self.calls
-
 
 class Recorder:
     """Writes the events of all runs of one event loop in batches.
@@ -72,8 +68,10 @@ class Recorder:
                 mine = await in_database(partial(_write, batch))
             except Exception as error:
                 log.exception("events of %d runs could not be written", len(batch))
-                for trace_id, pending in batch.items():
-                    self._pending.setdefault(trace_id, PendingRecords()).prepend(pending)
+                for trace_id, earlier in batch.items():
+                    later = self._pending.get(trace_id, PendingRecords())
+                    events, calls = earlier.events + later.events, earlier.calls | later.calls
+                    self._pending[trace_id] = PendingRecords(events, calls)
                     self._on_run_lost(trace_id, error)
             else:
                 for trace_id in batch.keys() - mine:

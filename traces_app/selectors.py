@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 
 from traces_app.leases import end_dead_runs
-from traces_app.models import ModelCall, Status, Trace, TraceEvent
+from traces_app.models import ModelCall, Status, Trace
 from traces_app.reports import FinalReport, find_report
 
 
@@ -62,14 +62,16 @@ def _to_uuid(value: Any) -> UUID:
 def trace_record(trace: Trace) -> dict[str, Any]:
     """Return the API's record of a trace, without profile and model while `is_blind`."""
     blind = is_blind(trace)
-    events = [_event_record(row) for row in trace.events.order_by("seq")]
+    rows = trace.events.order_by("seq")
+    # As the stream sent them, with number and time.
+    events = [{"seq": row.seq, "at": row.at, "type": row.type, **row.payload} for row in rows]
     calls = list(trace.calls.order_by("number"))
     report = final_report(trace, calls)
     return {
-        "trace_id": str(trace.pk),
-        "conversation_id": str(trace.conversation_id),
-        "message_id": _to_text(trace.message_id),
-        "user_message_id": _to_text(trace.user_message_id),
+        "trace_id": trace.pk,
+        "conversation_id": trace.conversation_id,
+        "message_id": trace.message_id,
+        "user_message_id": trace.user_message_id,
         "branch": trace.branch or None,
         "status": trace.status,
         "error": {"code": trace.code, "message": trace.error} if trace.code else None,
@@ -107,11 +109,6 @@ def duration_ms(start: datetime, end: datetime | None) -> int | None:
     return None if end is None else max(0, round((end - start).total_seconds() * 1000))
 
 
-def _event_record(row: TraceEvent) -> dict[str, Any]:
-    """Return an event as the stream sent it, with its number and its time."""
-    return {"seq": row.seq, "at": row.at, "type": row.type, **row.payload}
-
-
 def _call_record(row: ModelCall, *, blind: bool) -> dict[str, Any]:
     return {
         "number": row.number,
@@ -131,7 +128,3 @@ def _call_record(row: ModelCall, *, blind: bool) -> dict[str, Any]:
         "first_token_at": row.first_token_at,
         "finished_at": row.finished_at,
     }
-
-
-def _to_text(key: object) -> str | None:
-    return None if key is None else str(key)

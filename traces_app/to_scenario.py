@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, TypeAlias
 from uuid import UUID
 
@@ -114,7 +113,7 @@ def _failed_produce(call: ModelCall, error: str) -> dict[str, Any]:
     """Return the `produce` of a failed call: the chunks before the failure, then the fault."""
     if any("tool_call" in part for part in call.parts):
         raise CannotReplay("A call that failed in the middle of a tool call cannot be replayed.")
-    parts = [_script_part(part) for part in call.parts]
+    parts = [_script_part(part, {}) for part in call.parts]
     fault = _fault(call.code, error, in_stream=bool(parts))
     return (
         {"chunks": parts, "fault": {**fault, "after_chunks": len(parts)}}
@@ -141,7 +140,7 @@ def _fault(code: str, error: str, *, in_stream: bool) -> dict[str, Any]:
     raise CannotReplay(f"{failed} with {code} cannot be replayed.")
 
 
-def _script_part(part: Json, results: Mapping[str, Json] = MappingProxyType({})) -> dict[str, Any]:
+def _script_part(part: Json, results: Mapping[str, Json]) -> dict[str, Any]:
     if "tool_call" in part:
         call = part["tool_call"]
         scripted_call = {

@@ -13,17 +13,16 @@ from chat_app.comparisons import BRANCHES, profile_names
 from chat_app.models import ABComparison, Message, Preference, Sender
 from mockllm_site.kit.read_only_admin import HIDDEN, RecordAdmin, chips, column, row_link
 
-_OPEN = "open"
-
 
 class PreferenceFilter(admin.SimpleListFilter):
     title = "preference"
     parameter_name = "preference"
 
-    def lookups(
-        self, request: HttpRequest, model_admin: "admin.ModelAdmin[ABComparison]"
-    ) -> list[tuple[str, str]]:
-        return [*((str(value), str(label)) for value, label in Preference.choices), (_OPEN, "none")]
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [
+            *((str(value), str(label)) for value, label in Preference.choices),
+            ("open", "none"),
+        ]
 
     def queryset(
         self, request: HttpRequest, queryset: QuerySet[ABComparison]

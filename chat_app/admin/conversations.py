@@ -15,7 +15,6 @@ from django.utils.html import format_html
 from chat_app import conversations as conversation_rows
 from chat_app.models import ABComparison, ContextState, Conversation, Feedback, Message
 from mockllm_site.kit import read_only_admin as kit
-from traces_app.models import Trace
 from traces_app.selectors import is_blind
 
 # Values of the feedback filter, besides those of messages.
@@ -93,11 +92,9 @@ class FeedbackFilter(admin.SimpleListFilter):
     title = "feedback"
     parameter_name = "feedback"
 
-    def lookups(
-        self, request: HttpRequest, model_admin: "admin.ModelAdmin[Message]"
-    ) -> list[tuple[str, str]]:
-        title_chip = [(str(value), str(label)) for value, label in Feedback.choices]
-        return [(ANY_FEEDBACK, "Like or dislike"), *title_chip, (_NONE, "None")]
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        choices = [(str(value), str(label)) for value, label in Feedback.choices]
+        return [(ANY_FEEDBACK, "Like or dislike"), *choices, (_NONE, "None")]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Message]) -> QuerySet[Message]:
         value = self.value()
@@ -166,7 +163,7 @@ class MessageAdmin(kit.RecordAdmin):
 
     @admin.display(description="Trace")
     def trace_link(self, message: Message) -> str:
-        trace = _trace_of(message)
+        trace = getattr(message, "trace", None)
         return "–" if trace is None else kit.row_link(trace, trace.pk)
 
 
@@ -181,14 +178,9 @@ class ContextStateAdmin(kit.RecordAdmin):
     summary_text = kit.column("Summary", lambda state: kit.preformatted(state.summary))
 
 
-def _trace_of(message: Message) -> Trace | None:
-    """Return the run that wrote a message, or None."""
-    return Trace.objects.filter(message=message).first()
-
-
 def _is_hidden(message: Message) -> bool:
     """True if it belongs to a comparison without a vote; its trace may be deleted."""
-    trace = _trace_of(message)
+    trace = getattr(message, "trace", None)
     if trace is not None:
         return is_blind(trace)
     comparisons = ABComparison.objects.filter(

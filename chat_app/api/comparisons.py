@@ -2,6 +2,7 @@
 
 from contextlib import ExitStack
 from dataclasses import asdict
+from functools import partial
 
 from django.conf import settings
 from django.http.response import HttpResponseBase
@@ -9,19 +10,21 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from chat_app import comparisons
-from chat_app.api import shapes
+from chat_app.api import kit, shapes
 from chat_app.api.event_stream import event_stream, stream_slot
-from chat_app.api.kit import AsyncChatView, ChatView, documented
+from chat_app.api.kit import AsyncChatView, ChatView
 from chat_app.api.runs import EVENTS, IDS, STREAM
+from chat_app.comparisons import BRANCHES
 from chat_app.errors import FORBIDDEN, ChatError
-from chat_app.profiles import ProfileName
+from chat_app.profiles import profile_name
 from chat_app.runs.accept import IncomingMessage
+
+documented = partial(kit.documented, tag="comparisons")
 
 
 class PairView(AsyncChatView):
     @documented(
         "compare",
-        tag="comparisons",
         body=shapes.PairBody,
         headers=IDS[:1],
         answers={
@@ -41,11 +44,10 @@ class PairView(AsyncChatView):
                 IncomingMessage(
                     data["conversation_id"],
                     data["message"],
-                    {},
+                    {branch: profile_name(data[f"profile_{branch}"]) for branch in BRANCHES},
                     client_id=data["client_id"],
                     client_message_id=data["client_message_id"],
                 ),
-                profiles=(ProfileName(data["profile_a"]), ProfileName(data["profile_b"])),
                 seed=data["seed"],
             )
             return event_stream(
@@ -58,7 +60,6 @@ class PairView(AsyncChatView):
 class VoteView(ChatView):
     @documented(
         "vote",
-        tag="comparisons",
         body=shapes.VoteBody,
         answers={200: (shapes.VotedBody, "The vote is stored; the profiles are revealed.")},
         errors=(404, 409),
@@ -78,7 +79,6 @@ class ComparisonView(ChatView):
 
     @documented(
         "read_comparison",
-        tag="comparisons",
         query=shapes.ClientQuery,
         answers={200: (shapes.ComparisonBody, "`profiles` is null before the vote.")},
         errors=(404,),
@@ -93,7 +93,6 @@ class ComparisonView(ChatView):
 class PendingView(ChatView):
     @documented(
         "list_pending_comparisons",
-        tag="comparisons",
         query=shapes.LimitQuery,
         answers={200: (shapes.PendingBody, "The latest comes first.")},
     )
@@ -107,7 +106,6 @@ class PendingView(ChatView):
 class LeaderboardView(ChatView):
     @documented(
         "leaderboard",
-        tag="comparisons",
         answers={200: (shapes.LeaderboardBody, "The best comes first.")},
     )
     def get(self, request: Request) -> Response:

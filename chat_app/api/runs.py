@@ -16,8 +16,8 @@ from chat_app.api.kit import AsyncChatView, ChatView, documented
 from chat_app.api.shapes import CancelBody, CancelledBody, SendBody, StreamQuery
 from chat_app.conversations import conversation_of
 from chat_app.errors import CONFLICT, NOT_FOUND, ChatError
-from chat_app.loop import wait_for
-from chat_app.profiles import ProfileName
+from chat_app.loop import submit
+from chat_app.profiles import profile_name
 from chat_app.service import cancel, send_message
 from mockllm_site.kit.api.errors import ApiError
 from mockllm_site.kit.database_thread import in_database
@@ -66,7 +66,7 @@ class SendView(AsyncChatView):
             handle = await send_message(
                 data["conversation_id"],
                 data["message"],
-                ProfileName(data["profile"]),
+                profile_name(data["profile"]),
                 client_id=data["client_id"],
                 client_message_id=data["client_message_id"],
             )
@@ -139,7 +139,7 @@ class CancelView(ChatView):
         cancelled: list[UUID] = []
         for trace_id in trace_ids:
             try:
-                wait_for(cancel(trace_id))
+                submit(cancel(trace_id)).result()
             except ChatError as error:
                 # One run of a comparison may have ended; the other is still cancelled.
                 if error.code != CONFLICT or (trace_id == trace_ids[-1] and not cancelled):

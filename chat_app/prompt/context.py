@@ -183,7 +183,6 @@ class ContextPlan:
 
     turns: tuple[Turn, ...]
     whole: tuple[Turn, ...] = field(repr=False)
-    estimated_tokens: int
     state: Summary | None
     task: SummaryTask | None
     inputs: PromptInputs = field(repr=False)
@@ -234,7 +233,7 @@ def plan_context(
 def _plan(inputs: PromptInputs, state: Summary | None) -> ContextPlan:
     whole = turns_of(inputs.messages)
     if inputs.strategy != SANDWICH:
-        return ContextPlan(whole, whole, inputs.tokens(whole), None, None, inputs)
+        return ContextPlan(whole, whole, None, None, inputs)
     covered = _summary_range(inputs, state)
     if not covered:
         state = None
@@ -249,7 +248,7 @@ def _plan(inputs: PromptInputs, state: Summary | None) -> ContextPlan:
             parts = [_SUMMARY + state.summary] if state else []
             whole = inputs.sandwich(middle, "\n\n".join((*parts, _LEFT_OUT)))
             turns = inputs.shortened(whole)
-    return ContextPlan(turns, whole, inputs.tokens(turns), state, task, inputs)
+    return ContextPlan(turns, whole, state, task, inputs)
 
 
 def _summary_range(inputs: PromptInputs, state: Summary | None) -> range:

@@ -5,7 +5,7 @@ import copy
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
@@ -14,10 +14,10 @@ from django.utils import timezone
 from chat_app.conversations import append_message, create_with_message, to_uuid
 from chat_app.errors import CONFLICT, NOT_FOUND, VALIDATION_ERROR, ChatError
 from chat_app.models import Conversation, Message, ModelProfile, Sender
-from chat_app.profiles import ProfileName, check_profile, find_profile
+from chat_app.profiles import check_profile, find_profile
 from chat_app.runs import log_entries
 from mockllm_site.kit.rows import add
-from traces_app.leases import current_owner, end_dead_runs, lease_end
+from traces_app.leases import LEASE, current_owner, end_dead_runs
 from traces_app.log import LoggedEvent
 from traces_app.models import Status, Trace
 from traces_app.recorder import insert_events
@@ -25,6 +25,9 @@ from traces_app.recorder import insert_events
 _UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")
 _MAX_ID_CHARS: Final = 200
 _ATTEMPTS: Final = 3
+
+# A profile or its name; None is an unknown profile.
+Profile: TypeAlias = ModelProfile | str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,7 @@ class IncomingMessage:
 
     conversation_id: Any
     text: str
-    profiles: Mapping[str, ModelProfile | ProfileName | None]
+    profiles: Mapping[str, Profile]
     client_id: str | None = None
     client_message_id: str | None = None
 
@@ -160,7 +163,7 @@ def _open_run(message: Message, profile: ModelProfile, *, branch: str) -> Opened
         model_id=profile.model_id,
         started_at=now,
         owner=current_owner(),
-        lease_until=lease_end(now),
+        lease_until=now + LEASE,
     )
     add(trace)
     started = LoggedEvent(
@@ -193,9 +196,9 @@ def _check_message_id(client_message_id: str | None) -> None:
         )
 
 
-def _checked_profile(profile: ModelProfile | ProfileName | None) -> ModelProfile:
-    if isinstance(profile, ProfileName):
-        profile = find_profile(profile.name)
+def _checked_profile(profile: Profile) -> ModelProfile:
+    if isinstance(profile, str):
+        profile = find_profile(profile)
     elif profile is None or not ModelProfile.objects.filter(pk=profile.pk).exists():
         raise ChatError(NOT_FOUND, "Profile not found", field="profile.id")
     check_profile(profile)

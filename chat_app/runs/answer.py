@@ -14,7 +14,7 @@ from chat_app.prompt.messages import build_request, to_stored_round
 from chat_app.runs.accept import OpenedRun
 from chat_app.runs.model_calls import ModelCalls
 from chat_app.runs.prompt import RunPrompt, prompt_events
-from chat_app.runs.tool_calls import ToolCalls, find_final_report, is_report, replace_report_calls
+from chat_app.runs.tool_calls import ToolCalls, find_final_report, replace_report_calls
 from chat_app.stream import StreamPipeline
 from chat_app.tools.toolbox import toolbox
 from chat_app.values import model_call as llm
@@ -76,7 +76,7 @@ class AnswerGenerator:
             parts, called = call.round.parts, call.round.calls
             report = find_final_report(called)
             if report is not None:
-                called = tuple(one for one in called if not is_report(one))
+                called = tuple(one for one in called if one.name != REPORT_TOOL)
             elif not rounds_left:
                 # No model call follows that could read the results of the last round's tools.
                 called = ()

@@ -65,7 +65,6 @@ ENDED_BY_PROCESS: Final = failed_end(SERVICE_UNAVAILABLE, INTERRUPTED)
 DELETED: Final = failed_end(NOT_FOUND, "Conversation not found")
 _END_BY_STOP_REASON: Final = {
     StopReason.CANCELLED: CANCELLED,
-    StopReason.INTERRUPTED: ENDED_BY_PROCESS,
     StopReason.UNRECORDED: UNRECORDED,
 }
 

@@ -5,7 +5,6 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, fields
 from functools import partial
-from typing import Any
 from uuid import UUID
 
 from django.db.models import F
@@ -47,10 +46,12 @@ def _history_of(conversation_id: UUID, *, up_to: int) -> History:
     """Return a stored conversation up to the message of that number."""
     rows = Message.objects.filter(conversation=conversation_id, number__lte=up_to)
     messages = rows.order_by("number").values(*_columns(PastMessage))
+    voted = ABComparison.objects.filter(conversation=conversation_id).exclude(preference="")
+    summaries = ContextState.objects.filter(conversation=conversation_id)
     return History(
         tuple(PastMessage(**row) for row in messages),
-        preferences=preferences_of(conversation_id),
-        state=_stored_summary(conversation_id),
+        preferences=dict(voted.values_list(F("user_message__number"), "preference")),
+        state=next((Summary(**row) for row in summaries.values(*_columns(Summary))), None),
     )
 
 
@@ -65,19 +66,8 @@ def store_summary(conversation_id: UUID, state: Summary | None) -> None:
         )
 
 
-def _stored_summary(conversation_id: UUID) -> Summary | None:
-    rows = ContextState.objects.filter(conversation=conversation_id)
-    return next((Summary(**row) for row in rows.values(*_columns(Summary))), None)
-
-
 def _columns(value: type[PastMessage | Summary]) -> list[str]:
     return [field.name for field in fields(value)]
-
-
-def preferences_of(conversation_id: Any) -> dict[int, str]:
-    """Return the preferred branch by the number of the user's message, for later prompts."""
-    voted = ABComparison.objects.filter(conversation=conversation_id).exclude(preference="")
-    return dict(voted.values_list(F("user_message__number"), "preference"))
 
 
 log = logging.getLogger(__name__)

@@ -20,8 +20,8 @@ from chat_app.runs.cancel_channel import listen_for_cancels
 from chat_app.runs.endings import StopReason
 from chat_app.runs.run import ChatRun
 from mockllm_site.kit.database_thread import in_database
-from traces_app import log as logs
 from traces_app.leases import RENEW_SECONDS, renew_leases
+from traces_app.log import live_logs
 from traces_app.models import Status
 from traces_app.recorder import Recorder
 
@@ -80,7 +80,7 @@ class RunRegistry:
 
     def __init__(self) -> None:
         self.closing = False
-        self._loop = asyncio.get_running_loop()
+        self.loop = asyncio.get_running_loop()
         self._runs: dict[UUID, ChatRun] = {}
         self._tasks: dict[UUID, asyncio.Task[Status]] = {}
         self._recorder = Recorder(self._stop_unrecordable)
@@ -88,16 +88,11 @@ class RunRegistry:
         self._renewing: asyncio.Task[None] | None = None
         self._listening: asyncio.Task[None] | None = None
 
-    @property
-    def is_on_current_loop(self) -> bool:
-        """True if this registry belongs to the running event loop."""
-        return self._loop is asyncio.get_running_loop()
-
     def start(self, opened: OpenedRun) -> ChatRun:
         """Start a stored run in a task and let followers find its log."""
         run = ChatRun(opened, self._recorder, wait_for_turn=self.gate.wait_open)
         self._runs[run.id] = run
-        logs.register_log(run.id, run.log)
+        live_logs[run.id] = run.log
         provider_id = opened.profile.provider_id
         self._tasks[run.id] = asyncio.create_task(self._execute(run, provider_id))
         metrics.run_started(provider_id)
@@ -179,7 +174,7 @@ _runs: RunRegistry | None = None
 def run_registry() -> RunRegistry:
     """Return the registry of this event loop, which is the chat's."""
     global _runs
-    if _runs is None or not _runs.is_on_current_loop:
+    if _runs is None or _runs.loop is not asyncio.get_running_loop():
         _runs = RunRegistry()
     return _runs
 

@@ -10,15 +10,16 @@ from uuid import UUID, uuid4
 
 from django.conf import settings
 
-from chat_app.models import Conversation
+from chat_app.conversations import append_message
+from chat_app.models import Conversation, Sender
 from chat_app.runs import endings, log_entries
 from chat_app.runs.accept import OpenedRun
 from chat_app.runs.answer import AnswerEvent, AnswerGenerator
 from chat_app.runs.prompt import store_summary
-from chat_app.runs.store import is_empty, store_answer
+from chat_app.runs.store import is_empty
 from chat_app.values.events import RunEvent
 from mockllm_site.kit.database_thread import in_database
-from traces_app.log import LoggedEvent, RunLog, unregister_log
+from traces_app.log import LoggedEvent, RunLog, live_logs
 from traces_app.models import ModelCall, Status, Trace
 from traces_app.recorder import PendingRecords, Recorder, finish_run
 
@@ -157,7 +158,7 @@ class ChatRun:
             conversation_id, client_id = message.conversation_id, message.client_id
             if message_id is not None:
                 conversation = Conversation(pk=conversation_id, client_id=client_id)
-                store_answer(conversation, {**answer, "id": message_id})
+                append_message(conversation, Sender.ASSISTANT, id=message_id, **answer)
             if end.status == Status.COMPLETED and prompt is not None and prompt.changed:
                 store_summary(conversation_id, prompt.plan.state)
 
@@ -198,7 +199,7 @@ class ChatRun:
         """Publish the terminal event of the end; by default, that of a failed run."""
         event = event or self._terminal_event(end, None)
         # The end is stored: followers read the rows from now on.
-        unregister_log(self.id)
+        live_logs.pop(self.id, None)
         self.log.publish(event, end.error or self._generator.pipeline.complete())
         return end.status
 

@@ -6,14 +6,9 @@ from typing import Any
 from django.dispatch import receiver
 
 from chat_app.conversations import append_message
-from chat_app.models import Conversation, Message, MessageStatus, Sender
+from chat_app.models import MessageStatus, Sender
 from traces_app.leases import run_died
 from traces_app.models import Trace, TraceEvent
-
-
-def store_answer(conversation: Conversation, columns: Mapping[str, Any]) -> Message:
-    """Add an answer to its conversation, in the transaction that ends the run."""
-    return append_message(conversation, Sender.ASSISTANT, **columns)
 
 
 def is_empty(columns: Mapping[str, Any]) -> bool:
@@ -47,7 +42,7 @@ def store_interrupted(
                     "result": payload["output"],
                     "is_error": payload["is_error"],
                 }
-    answer = {
+    answer: dict[str, Any] = {
         "content": "".join(texts["chunk"]),
         "thinking": "".join(texts["thinking"]),
         "tool_calls": list(calls.values()),
@@ -57,5 +52,5 @@ def store_interrupted(
         "branch": trace.branch,
     }
     if not is_empty(answer):
-        trace.message_id = store_answer(trace.conversation, answer).pk
+        trace.message_id = append_message(trace.conversation, Sender.ASSISTANT, **answer).pk
         trace.save(update_fields=["message"])

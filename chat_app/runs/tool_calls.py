@@ -89,7 +89,7 @@ class ToolCalls:
         self._end(call.id, outcome.status)
 
     async def _outcome(self, call: run_events.ToolCall, toolbox: McpToolbox) -> ToolOutcome:
-        if is_report(call):
+        if call.name == REPORT_TOOL:
             for event in self._pipeline.announce_call(call):
                 self._queue(event)
             return failed_outcome(INVALID_REPORT, VALIDATION_ERROR)
@@ -104,11 +104,6 @@ class ToolCalls:
         self._queue(
             run_events.ToolEnded(call_id, status, round((time.monotonic() - started) * 1000))
         )
-
-
-def is_report(call: run_events.ToolCall) -> bool:
-    """True if the call hands in a final report."""
-    return call.name == REPORT_TOOL
 
 
 def find_final_report(calls: Iterable[run_events.ToolCall]) -> FinalReport | None:
@@ -138,7 +133,7 @@ def _without_report_calls(
 ) -> Iterator[AssistantPart]:
     is_replaced = False
     for part in parts:
-        if not isinstance(part, run_events.ToolCall) or not is_report(part):
+        if not isinstance(part, run_events.ToolCall) or part.name != REPORT_TOOL:
             yield part
         elif not is_replaced and parse_report(part.name, part.arguments) is not None:
             is_replaced = True

@@ -7,7 +7,6 @@ import hashlib
 import logging
 import re
 import threading
-import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Container, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -109,11 +108,9 @@ class McpToolbox:
         *,
         servers: Callable[[], Mapping[str, Server]] = named_servers,
         connect: Connect | None = None,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._servers = servers
         self._connect = connect or _connect_lazily
-        self._clock = clock
         self._lock = threading.Lock()
         self._owners: dict[asyncio.AbstractEventLoop, dict[tuple[str, Server], SessionOwner]] = {}
         self._offers: dict[Names, dict[str, OfferedTool]] = {}
@@ -134,9 +131,7 @@ class McpToolbox:
             return ()
         return tuple(offer.tool for offer in offers.values())
 
-    async def call(
-        self, servers: Sequence[str], name: str, *, arguments: str | Mapping[str, Any]
-    ) -> ToolOutcome:
+    async def call(self, servers: Sequence[str], name: str, *, arguments: str) -> ToolOutcome:
         """Call a tool by its name from `available`. Raises nothing but CancelledError, if the
         caller is cancelled; that cancels the call, too."""
         try:
@@ -238,7 +233,7 @@ class McpToolbox:
             owners = self._owners.setdefault(running, {})
             key = (name, server)
             if key not in owners:
-                owners[key] = SessionOwner(name, server, connect=self._connect, clock=self._clock)
+                owners[key] = SessionOwner(name, server, connect=self._connect)
             return owners[key]
 
 

@@ -2,14 +2,15 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from django import forms
-from django.urls import reverse
 from msgspec import to_builtins
 
+from mockllm_site.kit.read_only_admin import page_url
 from scenarios_app.admin.pages import StyledForm, find_row
+from scenarios_app.catalog import catalog
 from scenarios_app.control.matches import parse_row
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.document import (
@@ -19,6 +20,7 @@ from scenarios_app.engine.document import (
     dump,
     load_text,
 )
+from scenarios_app.engine.matching.index import Index, overlay
 from scenarios_app.engine.matching.select import scenario_header_of
 from scenarios_app.engine.scenario import Scenario as Compiled
 from scenarios_app.models import AnyScenario, Draft, Scenario, ServedRequest
@@ -37,38 +39,47 @@ _CLIENT_HEADERS = ("x-api-key", "x-goog-api-", "x-stainless-", "x-mockllm-sessio
 
 @dataclass(frozen=True, slots=True)
 class DryRunScenario:
-    """A draft or unsaved edits, compiled for a dry run.
+    """The scenario of a dry run: unsaved edits, a draft, or the published scenario `name`.
 
-    `scenarios` replace the stored scenarios of their names; the last is the scenario itself.
-    `hidden` are the form fields that identify it in the next request. `url` is its page, "" if it
-    has none. `off` is true if it is disabled.
+    `scenarios` replace the stored scenarios of their names; the last is the scenario itself. There
+    are none if it is published. `hidden` are the form fields that identify it in the next request.
+    `url` is the page of a draft, "" for others. `off` is true if it is disabled.
     """
 
     name: str
-    scenarios: tuple[Compiled, ...]
-    hidden: Mapping[str, str]
+    scenarios: tuple[Compiled, ...] = ()
+    hidden: Mapping[str, str] = field(default_factory=dict)
     url: str = ""
     off: bool = False
     unsaved: bool = False
 
+    @property
+    def compiled(self) -> Compiled | None:
+        if self.scenarios:
+            return self.scenarios[-1]
+        return catalog.snapshot().index.by_name.get(self.name)
 
-def scenario_from_fields(fields: Mapping[str, str]) -> DryRunScenario | None:
-    """Compile the edits or the draft that the form fields name.
+    @property
+    def index(self) -> Index:
+        """The index of all scenarios, with this one in place of the stored one."""
+        return overlay(catalog.index(), self.scenarios) if self.scenarios else catalog.index()
 
-    Returns None if they name neither, or if it has errors, which its own page lists.
+
+def dry_run_scenario(fields: Mapping[str, str]) -> DryRunScenario:
+    """Return the edits, the draft or the published scenario that the form fields name.
+
+    Edits and drafts with errors are left out; their own page lists the errors.
     """
-    if "document" in fields:
-        return _tried_edits(fields)
-    row = find_row(Draft, fields.get("draft", ""))
-    if row is None:
-        return None
     try:
-        scenarios = compiled_draft(row)
-    except DocumentError:
-        return None
-    url = reverse("admin:scenarios_app_draft_change", args=(row.pk,))
-    hidden = {"draft": str(row.pk)}
-    return DryRunScenario(row.name, tuple(scenarios), hidden, url=url, off=not row.enabled)
+        if "document" in fields:
+            return _edited_scenario(fields)
+        if draft := find_row(Draft, fields.get("draft", "")):
+            scenarios, hidden = tuple(compiled_draft(draft)), {"draft": str(draft.pk)}
+            url, off = page_url(draft), not draft.enabled
+            return DryRunScenario(draft.name, scenarios, hidden, url=url, off=off)
+    except (DocumentError, ValueError):
+        pass
+    return DryRunScenario(fields.get("scenario", ""))
 
 
 def document_from_fields(fields: Mapping[str, str]) -> ScenarioDocument | None:
@@ -98,15 +109,13 @@ def fields_for_edits(document: ScenarioDocument, keys: Iterable[str], *, of: str
     return {"document": json.dumps(dump(document)), "keys": " ".join(keys), "of": of}
 
 
-def _tried_edits(fields: Mapping[str, str]) -> DryRunScenario | None:
+def _edited_scenario(fields: Mapping[str, str]) -> DryRunScenario:
+    """Compile posted edits. Raises DocumentError and ValueError."""
     hidden = {name: fields.get(name, "") for name in ("document", "keys", "of")}
     keys = hidden["keys"].split()
-    try:
-        document = _posted_document(hidden)
-        step_keys = keys if len(keys) == len(document.steps) else None
-        compiled = compile_scenario(document, step_keys=step_keys)
-    except (DocumentError, ValueError):
-        return None
+    document = _posted_document(hidden)
+    step_keys = keys if len(keys) == len(document.steps) else None
+    compiled = compile_scenario(document, step_keys=step_keys)
     edited = compiled if document.enabled else Compiled(document.name)
     replaced = hidden["of"] or edited.name
     scenarios = (edited,) if replaced == edited.name else (Compiled(replaced), edited)

@@ -11,7 +11,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.http import content_disposition_header
 
-from scenarios_app.models import Scenario
+from scenarios_app.models import AnyScenario, Draft, Scenario
 
 M = TypeVar("M", bound=Model)
 
@@ -28,6 +28,16 @@ def scenario_urls(names: Iterable[str]) -> dict[str, str]:
     """Return the addresses of scenario pages by name."""
     rows = Scenario.objects.filter(name__in=names).values_list("name", "pk")
     return {name: reverse("admin:scenarios_app_scenario_change", args=(pk,)) for name, pk in rows}
+
+
+def published_name(row: AnyScenario | None) -> str:
+    """Return the name of the published scenario that a row is or would replace; "" for none."""
+    if isinstance(row, Draft):
+        row = row.published
+    if row is None:
+        return ""
+    # Read from the database: the row may hold posted values.
+    return Scenario.objects.values_list("name", flat=True).get(pk=row.pk)
 
 
 def json_download(document: object, name: str) -> HttpResponse:

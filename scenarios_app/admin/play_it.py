@@ -3,32 +3,28 @@ shows which steps answered. No step is used up, and nothing is counted or journa
 
 import asyncio
 import json
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
-from scenarios_app.admin.dry_run import DryRunScenario, scenario_from_fields
+from scenarios_app.admin.dry_run import DryRunScenario, dry_run_scenario
 from scenarios_app.admin.pages import json_download, render_page
 from scenarios_app.admin.site import may_see_journal
-from scenarios_app.catalog import catalog
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.document import DocumentError, dump
 from scenarios_app.engine.document.json_text import decode
-from scenarios_app.engine.matching.index import Index, overlay
 from scenarios_app.engine.scenario import Scenario as Compiled
 from scenarios_app.journal import journal
 from scenarios_app.models import Draft, Scenario, ServedRequest
 from scenarios_app.play.conversation import (
-    ConversationDocument,
     dump_play,
     journaled_conversation,
     load_conversation,
 )
 from scenarios_app.play.player import FixedCatalog, PlayedConversation, TurnResponse, play
 from scenarios_app.play.proposal import propose_conversation
-from scenarios_app.play.report import failure_reasons
 from scenarios_app.serving.services import services
 from scenarios_app.store import document_of
 from scenarios_app.store.documents import conversation_for, save_conversation
@@ -38,77 +34,62 @@ from scenarios_app.wire.registry import wires_by_name
 MAX_SESSION_REQUESTS = 50
 
 
-@dataclass(frozen=True, slots=True)
-class StepLine:
-    """A step of the scenario, and the numbers of the turns that it answered."""
-
-    label: str
-    turns: tuple[int, ...]
-
-
 def play_page(request: HttpRequest, owner: Any) -> HttpResponse:
     """Show the page for published scenarios, or for the draft in the address."""
     owner.require(request, "view")
-    fields = request.POST if request.method == "POST" else request.GET
-    instead = scenario_from_fields(fields.dict())
-    only = instead.name if instead else fields.get("scenario", "")
-    return _page(request, owner, fields, only=only, instead=instead)
+    fields = (request.POST if request.method == "POST" else request.GET).dict()
+    return _page(request, owner, fields, dry_run_scenario(fields))
 
 
 def play_edits(request: HttpRequest, owner: Any, hidden: Mapping[str, str]) -> HttpResponse:
     """Return the page for unsaved edits, with their conversation played."""
-    instead = scenario_from_fields(hidden)
-    only = instead.name if instead else ""
-    conversation = conversation_for(only) or _propose(_find_compiled(only, instead), instead)[0]
-    fields = {"conversation": json.dumps(conversation)}
-    return _page(request, owner, fields, only=only, instead=instead)
+    tried = dry_run_scenario(hidden)
+    conversation = conversation_for(tried.name) or _propose(tried)[0]
+    return _page(request, owner, {"conversation": json.dumps(conversation)}, tried)
 
 
 def _page(
-    request: HttpRequest,
-    owner: Any,
-    fields: Mapping[str, str],
-    *,
-    only: str,
-    instead: DryRunScenario | None,
+    request: HttpRequest, owner: Any, fields: Mapping[str, str], tried: DryRunScenario
 ) -> HttpResponse:
+    name, compiled = tried.name, tried.compiled
     context: dict[str, Any] = {
-        "title": f"Play {only}" if only else "Play it",
-        "scenario": only,
-        "instead": instead,
+        "title": f"Play {name}" if name else "Play it",
+        "tried": tried,
         "providers": [(name, wire.title) for name, wire in wires_by_name().items()],
-        "may_keep": _is_stored(only) and owner.has_change_permission(request),
+        "may_keep": _is_stored(name) and owner.has_change_permission(request),
+        "steps": [step.label for step in compiled.steps] if compiled else [],
         "left_out": 0,
     }
-    compiled = _find_compiled(only, instead)
-    context["steps"] = [step.label for step in compiled.steps] if compiled else []
     if "conversation" in fields:
-        text = fields["conversation"]
-        context["conversation"] = _decode_or_empty(text)
+        context["conversation"] = {"turns": []}
         try:
-            conversation = load_conversation(decode(text.encode("utf-8", "replace")))
+            # Shown even if it cannot be played, so that it is not lost.
+            context["conversation"] = decode(fields["conversation"].encode("utf-8", "replace"))
+            conversation = load_conversation(context["conversation"])
         except DocumentError as error:
             context["problems"] = error.problems
         else:
             context["conversation"] = dump_play(conversation)
             if "download" in fields:
-                return _download_response(only, dump_play(conversation))
+                return _download_response(name, dump_play(conversation))
             if "keep" in fields and context["may_keep"]:
-                save_conversation(only, dump_play(conversation))
+                save_conversation(name, dump_play(conversation))
                 context["kept"] = True
-            run = _run(conversation, instead, only)
+            catalog, options = FixedCatalog(tried.index), services().pipeline.options
+            run = asyncio.run(play(conversation, catalog=catalog, options=options, scenario=name))
             context |= {"run": run, "lines": _step_lines(run, compiled)}
-            context["why"] = {turn.number: list(failure_reasons(turn)) for turn in run.turns}
             context["came"] = [_expectation(turn.response) for turn in run.turns]
+    elif (session := fields.get("session", "")) and may_see_journal(request):
+        journal.flush()
+        latest = ServedRequest.objects.filter(session=session)[:MAX_SESSION_REQUESTS]
+        context["session"] = session
+        context["conversation"], context["left_out"] = journaled_conversation(
+            session, reversed(latest)
+        )
+    elif stored := conversation_for(name):
+        context["conversation"] = stored
     else:
-        session = fields.get("session", "")
-        if session and may_see_journal(request):
-            context["session"] = session
-            context["conversation"], context["left_out"] = _conversation_of_session(session)
-        else:
-            context["conversation"] = conversation_for(only)
-            if not context["conversation"]:
-                context["conversation"], context["unplayable"] = _propose(compiled, instead)
+        context["conversation"], context["unplayable"] = _propose(tried)
     return render_page(request, owner, "play.html", context)
 
 
@@ -116,64 +97,25 @@ def _is_stored(name: str) -> bool:
     return any(model.objects.filter(name=name).exists() for model in (Scenario, Draft))
 
 
-def _run(
-    conversation: ConversationDocument, instead: DryRunScenario | None, only: str
-) -> PlayedConversation:
-    fixed = FixedCatalog(_index(instead))
-    options = services().pipeline.options
-    return asyncio.run(play(conversation, catalog=fixed, options=options, scenario=only))
-
-
-def _find_compiled(only: str, instead: DryRunScenario | None) -> Compiled | None:
-    if instead:
-        return instead.scenarios[-1]
-    return catalog.snapshot().index.by_name.get(only)
-
-
-def _step_lines(run: PlayedConversation, compiled: Compiled | None) -> Sequence[StepLine]:
+def _step_lines(
+    run: PlayedConversation, compiled: Compiled | None
+) -> Sequence[tuple[str, Sequence[int]]]:
+    """Return the scenario's steps, each with the numbers of the turns that it answered."""
     if compiled is None:
         return ()
-    return [
-        StepLine(
-            step.label,
-            tuple(
-                turn.number
-                for turn in run.turns
-                if (turn.response.scenario, turn.response.step) == (compiled.name, step.label)
-            ),
-        )
-        for step in compiled.steps
-    ]
+    turns: defaultdict[str | None, list[int]] = defaultdict(list)
+    for turn in run.turns:
+        if turn.response.scenario == compiled.name:
+            turns[turn.response.step].append(turn.number)
+    return [(step.label, turns[step.label]) for step in compiled.steps]
 
 
-def _index(instead: DryRunScenario | None) -> Index:
-    index = catalog.index()
-    return overlay(index, instead.scenarios) if instead else index
-
-
-def _propose(
-    compiled: Compiled | None, instead: DryRunScenario | None
-) -> tuple[dict[str, Json], str]:
+def _propose(tried: DryRunScenario) -> tuple[dict[str, Json], str]:
     """Return a conversation for the scenario, and why it fails, or "" if it passes."""
+    compiled, options = tried.compiled, services().pipeline.options
     if compiled is None:
         return {"name": "conversation", "turns": [{"user": ""}]}, ""
-    options = services().pipeline.options
-    index = _index(instead)
-    return asyncio.run(propose_conversation(compiled, index=index, options=options))
-
-
-def _conversation_of_session(session: str) -> tuple[dict[str, Json], int]:
-    journal.flush()
-    latest = ServedRequest.objects.filter(session=session)[:MAX_SESSION_REQUESTS]
-    return journaled_conversation(session, reversed(latest))
-
-
-def _decode_or_empty(text: str) -> Json:
-    """Return the posted conversation even if it cannot be played, so that it is not lost."""
-    try:
-        return decode(text.encode("utf-8", "replace"))
-    except DocumentError:
-        return {"turns": []}
+    return asyncio.run(propose_conversation(compiled, index=tried.index, options=options))
 
 
 def _expectation(response: TurnResponse) -> dict[str, Any]:

@@ -7,10 +7,8 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
-from scenarios_app.admin.dry_run import DryRunScenario, document_from_fields, scenario_from_fields
+from scenarios_app.admin.dry_run import document_from_fields, dry_run_scenario
 from scenarios_app.admin.pages import render_page
-from scenarios_app.catalog import catalog
-from scenarios_app.engine.matching.index import overlay
 from scenarios_app.play.player import FixedCatalog
 from scenarios_app.play.user import play_user
 from scenarios_app.serving.services import services
@@ -25,25 +23,20 @@ def user_page(request: HttpRequest, owner: Any) -> HttpResponse:
 
 def user_edits(request: HttpRequest, owner: Any, fields: Mapping[str, str]) -> HttpResponse:
     """Return the page for the scenario, draft or unsaved edits that the fields name."""
-    document, instead = document_from_fields(fields), scenario_from_fields(fields)
+    document, tried = document_from_fields(fields), dry_run_scenario(fields)
     name = document.name if document else fields.get("scenario", "")
     context: dict[str, Any] = {
         "title": f"Play the user of {name}" if name else "Play the user",
         "scenario": name,
-        "instead": instead,
-        "hidden": instead.hidden if instead else {"scenario": name},
+        "tried": tried,
+        "hidden": tried.hidden or {"scenario": name},
     }
     if document is not None and document.user is not None:
         play = play_user(
             document,
             document.user.compiled(),
-            catalog=FixedCatalog(_index(instead)),
+            catalog=FixedCatalog(tried.index),
             options=services().pipeline.options,
         )
         context["run"] = asyncio.run(play)
     return render_page(request, owner, "play_user.html", context)
-
-
-def _index(instead: DryRunScenario | None) -> Any:
-    index = catalog.index()
-    return overlay(index, instead.scenarios) if instead else index

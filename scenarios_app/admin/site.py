@@ -1,7 +1,7 @@
 """Permissions and active links of the sidebar; figures and first steps of the overview."""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,20 +24,14 @@ _LIST = "/admin/scenarios_app"
 IMPORT = ("scenarios_app.add_scenario", "scenarios_app.change_scenario")
 
 
-def may_see_scenarios(request: HttpRequest) -> bool:
-    return request.user.has_perm("scenarios_app.view_scenario")
+def _may(*permissions: str) -> Callable[[HttpRequest], bool]:
+    return lambda request: request.user.has_perms(permissions)
 
 
-def may_import(request: HttpRequest) -> bool:
-    return request.user.has_perms(IMPORT)
-
-
-def may_see_journal(request: HttpRequest) -> bool:
-    return request.user.has_perm("scenarios_app.view_servedrequest")
-
-
-def may_see_accounts(request: HttpRequest) -> bool:
-    return request.user.has_perm("auth.view_user")
+may_see_scenarios = _may("scenarios_app.view_scenario")
+may_import = _may(*IMPORT)
+may_see_journal = _may("scenarios_app.view_servedrequest")
+may_see_accounts = _may("auth.view_user")
 
 
 def at_scenarios(request: HttpRequest) -> bool:
@@ -108,40 +102,32 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
 _SHIPPED = ("demo", "auto", "test_mode")
 
 
-@dataclass(frozen=True, slots=True)
-class FirstStep:
-    title: str
-    text: str
-    url: str
-    done: bool
-
-
-def first_steps() -> list[FirstStep]:
+def first_steps() -> list[dict[str, Any]]:
     """Return the first steps of a new user with those done marked; none once all are done."""
     own = own_scenarios().values("name")
     requests = ServedRequest.objects.order_by()
     answered = requests.filter(scenario__in=own, matched=True).exists()
     steps = [
-        FirstStep(
-            "Point a client here",
-            "Copy an address from below into your program, and send a request.",
-            "#clients",
-            answered or requests.exists(),
-        ),
-        FirstStep(
-            "Make a scenario",
-            "Start from an example, and type what the model should say.",
-            reverse("admin:scenarios_app_scenario_new"),
-            own.exists(),
-        ),
-        FirstStep(
-            "See it answered",
-            "Send a request that your scenario matches; the journal shows it.",
-            reverse("admin:scenarios_app_servedrequest_changelist"),
-            answered,
-        ),
+        {
+            "title": "Point a client here",
+            "text": "Copy an address from below into your program, and send a request.",
+            "url": "#clients",
+            "done": answered or requests.exists(),
+        },
+        {
+            "title": "Make a scenario",
+            "text": "Start from an example, and type what the model should say.",
+            "url": reverse("admin:scenarios_app_scenario_new"),
+            "done": own.exists(),
+        },
+        {
+            "title": "See it answered",
+            "text": "Send a request that your scenario matches; the journal shows it.",
+            "url": reverse("admin:scenarios_app_servedrequest_changelist"),
+            "done": answered,
+        },
     ]
-    return [] if all(step.done for step in steps) else steps
+    return [] if all(step["done"] for step in steps) else steps
 
 
 def own_scenarios() -> QuerySet[Scenario]:

@@ -13,12 +13,11 @@ from scenarios_app.admin.dry_run import (
     DryRunScenario,
     PrefilledForm,
     TryForm,
+    dry_run_scenario,
     prefilled_form,
-    scenario_from_fields,
 )
 from scenarios_app.admin.pages import find_row, render_page, scenario_urls
 from scenarios_app.admin.site import may_see_journal
-from scenarios_app.catalog import catalog
 from scenarios_app.control.explain import explain_call
 from scenarios_app.engine.conditions.match import ConditionResult
 from scenarios_app.engine.conditions.messages import MessageCondition
@@ -28,7 +27,7 @@ from scenarios_app.journal import journal
 from scenarios_app.models import ServedRequest
 from scenarios_app.play.conversation import raw_call, sample_call
 from scenarios_app.serving.explain import ExplainedStep, Explanation
-from scenarios_app.serving.reply import Frame, Reply
+from scenarios_app.serving.reply import Reply
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.registry import wires_by_name
 
@@ -46,11 +45,12 @@ REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class StepCard:
-    """One step; `state` is wins, matches or misses."""
-
     step: ExplainedStep
-    state: str
     url: str | None
+
+    @property
+    def state(self) -> str:
+        return "wins" if self.step.wins else "matches" if self.step.matches else "misses"
 
     @property
     def failed(self) -> list[ConditionResult]:
@@ -70,20 +70,15 @@ class PrecedingScenario:
 
 
 @dataclass(frozen=True, slots=True)
-class TimedLine:
-    """A piece of the response, and the milliseconds after the request at which it is sent."""
-
-    ms: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class ResponseBytes:
-    """The response for one provider's client, streamed and whole."""
+    """The response for one provider's client, streamed and whole.
+
+    Each streamed event comes with the milliseconds after the request at which it is sent.
+    """
 
     name: str
     status: int | None
-    streamed: tuple[TimedLine, ...]
+    streamed: tuple[tuple[int, str], ...]
     whole: str
     cut: bool
 
@@ -91,52 +86,50 @@ class ResponseBytes:
 def try_page(request: HttpRequest, owner: Any) -> HttpResponse:
     """Show the form, and the result of a posted or given request."""
     owner.require(request, "view")
-    served = _find_entry(request.GET.get("request", "")) if may_see_journal(request) else None
-    is_post = request.method == "POST"
-    fields = request.POST if is_post else request.GET
-    instead = scenario_from_fields(fields.dict())
-    only = instead.name if instead else fields.get("scenario", "")
+    served = None
+    if "request" in request.GET and may_see_journal(request):
+        journal.flush()
+        served = find_row(ServedRequest, request.GET["request"])
     prefilled = prefilled_form(served) if served else None
-    initial = {} if is_post else _initial(only, served, prefilled, instead)
-    form = TryForm(request.POST) if is_post else TryForm(initial=initial)
-    page = {"described": prefilled, "raw_only": served is not None and prefilled is None}
-    return _page(request, owner, form, only=only, served=served, instead=instead, **page)
+    if request.method == "POST":
+        tried = dry_run_scenario(request.POST.dict())
+        form = TryForm(request.POST)
+    else:
+        tried = dry_run_scenario(request.GET.dict())
+        form = TryForm(initial=_initial(tried, served, prefilled))
+    return _page(request, owner, form, tried, served=served, prefilled=prefilled)
 
 
 def try_edits(request: HttpRequest, owner: Any, hidden: Mapping[str, str]) -> HttpResponse:
     """Show the page for unsaved edits, with a request that matches their first step."""
-    instead = scenario_from_fields(hidden)
-    only = instead.name if instead else ""
-    initial = {"provider": next(iter(wires_by_name())), **_initial(only, None, None, instead)}
-    return _page(request, owner, TryForm(initial), only=only, served=None, instead=instead)
+    tried = dry_run_scenario(hidden)
+    form = TryForm({"provider": next(iter(wires_by_name())), **_initial(tried)})
+    return _page(request, owner, form, tried)
 
 
 def _page(
     request: HttpRequest,
     owner: Any,
     form: TryForm,
+    tried: DryRunScenario,
     *,
-    only: str,
-    served: ServedRequest | None,
-    instead: DryRunScenario | None,
-    **more: Any,
+    served: ServedRequest | None = None,
+    prefilled: PrefilledForm | None = None,
 ) -> HttpResponse:
     context = {
-        **more,
         "title": "Try it",
         "form": form,
         "served": served,
-        "scenario": only,
-        "instead": instead,
+        "tried": tried,
+        "described": prefilled,
+        "raw_only": served is not None and prefilled is None,
     }
     if form.is_bound and form.is_valid():
-        context |= _dry_run(form, served, only=only, instead=instead)
+        context |= _dry_run(form, served, tried)
     return render_page(request, owner, "try.html", context)
 
 
-def _dry_run(
-    form: TryForm, served: ServedRequest | None, *, only: str, instead: DryRunScenario | None
-) -> dict[str, Any]:
+def _dry_run(form: TryForm, served: ServedRequest | None, tried: DryRunScenario) -> dict[str, Any]:
     values = form.cleaned_data
     session = values["session"].strip()
     if form.is_raw:
@@ -150,13 +143,13 @@ def _dry_run(
             for name, wire in wires_by_name().items()
         }
         chosen = values["provider"]
-    scenarios = instead.scenarios if instead else ()
-    explanations = {key: explain_call(call, replacements=scenarios) for key, call in calls.items()}
+    explanations = {
+        key: explain_call(call, replacements=tried.scenarios) for key, call in calls.items()
+    }
     explanation = explanations[chosen]
-    cards = list(_cards(explanation, only, instead))
-    first = _find_preceding(explanation, cards, only)
-    alone = instead.scenarios[-1] if instead else catalog.snapshot().index.by_name.get(only)
-    if first and first.reason and alone:
+    cards = _cards(explanation, tried)
+    first = _find_preceding(explanation, cards, tried.name)
+    if first and first.reason and (alone := tried.compiled):
         explanations = {key: explain_call(call, only=alone) for key, call in calls.items()}
         explanation = explanations[chosen]
     return {
@@ -167,40 +160,26 @@ def _dry_run(
         "left": max(len(cards) - MAX_STEPS_SHOWN, 0),
         "answer": _decision_kind(explanation),
         "told": _answer_summary(explanation),
-        "violations": _violations(explanation),
+        "violations": explanation.decision.violations if explanation.decision else (),
         "bytes": [
             _response_bytes(key, explanations[key], calls[key])
-            for key in _chosen_first(chosen, explanations)
+            for key in sorted(explanations, key=lambda key: key != chosen)
         ],
-        "chosen": chosen,
     }
 
 
-def _chosen_first(chosen: str, explanations: dict[str, Explanation]) -> list[str]:
-    return sorted(explanations, key=lambda key: key != chosen)
-
-
-def _cards(
-    explanation: Explanation, only: str, instead: DryRunScenario | None
-) -> Iterator[StepCard]:
-    steps = [step for step in explanation.steps if not only or step.scenario == only]
+def _cards(explanation: Explanation, tried: DryRunScenario) -> list[StepCard]:
+    """Return the steps, the one that answers first, then the closest ones."""
+    steps = [step for step in explanation.steps if tried.name in ("", step.scenario)]
     urls = scenario_urls({step.scenario for step in steps})
-    if instead and instead.url:
-        urls[instead.name] = instead.url
-    order = {step.key: number for number, step in enumerate(steps)}
+    if tried.url:
+        urls[tried.name] = tried.url
 
     def closeness(card: StepCard) -> tuple[int, int, bool, int]:
-        step = card.step
-        place = order[step.key] if step.near is None else step.near
-        return (STATES.index(card.state), len(card.failed), step.near is None, place)
+        near = card.step.near
+        return STATES.index(card.state), len(card.failed), near is None, near or 0
 
-    yield from sorted(
-        (StepCard(step, _state(step), urls.get(step.scenario)) for step in steps), key=closeness
-    )
-
-
-def _state(step: ExplainedStep) -> str:
-    return "wins" if step.wins else "matches" if step.matches else "misses"
+    return sorted((StepCard(step, urls.get(step.scenario)) for step in steps), key=closeness)
 
 
 def _find_preceding(
@@ -210,12 +189,12 @@ def _find_preceding(
     decision = explanation.decision
     if not only or decision is None or decision.scenario is None:
         return None
-    winner = decision.scenario
-    if winner.name == only:
+    winner = decision.scenario.name
+    if winner == only:
         return None
-    url = scenario_urls([winner.name]).get(winner.name)
     beaten = next((card.step.conditions[-1] for card in cards if card.state == "matches"), None)
-    return PrecedingScenario(winner.name, url, REASONS.get(beaten.field, "") if beaten else "")
+    reason = REASONS.get(beaten.field, "") if beaten else ""
+    return PrecedingScenario(winner, scenario_urls([winner]).get(winner), reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,36 +235,25 @@ def _decision_kind(explanation: Explanation) -> str:
     return "step"
 
 
-def _violations(explanation: Explanation) -> Sequence[str]:
-    decision = explanation.decision
-    return decision.violations if decision else ()
-
-
 def _response_bytes(key: str, explanation: Explanation, call: Call) -> ResponseBytes:
-    streamed = explanation.streamed
-    if explanation.reply.streaming or streamed is None:
-        streamed = explanation.reply
-    whole = explanation.whole or explanation.reply
+    reply, streamed = explanation.reply, explanation.streamed
+    if reply.streaming or streamed is None:
+        streamed = reply
+    whole = explanation.whole or reply
     return ResponseBytes(
         name=wires_by_name()[key].title if key else call.path,
-        status=explanation.reply.status if explanation.reply.started else None,
-        streamed=tuple(_lines(streamed)) if streamed.streaming else (),
+        status=reply.status if reply.started else None,
+        streamed=tuple(_timed_events(streamed)) if streamed.streaming else (),
         whole=_text(whole.body),
-        cut=explanation.reply.ending.value == "cut",
+        cut=reply.ending.value == "cut",
     )
 
 
-def _lines(reply: Reply) -> Iterator[TimedLine]:
+def _timed_events(reply: Reply) -> Iterator[tuple[int, str]]:
     for frame in reply.frames:
-        for text in _events(frame):
-            yield TimedLine(round((reply.delay + frame.at) * 1_000), text)
-
-
-def _events(frame: Frame) -> Iterator[str]:
-    text = _text(frame.data).replace("\r\n", "\n")
-    for event in text.split("\n\n"):
-        if event.strip():
-            yield event.strip("\n")
+        ms = round((reply.delay + frame.at) * 1_000)
+        text = _text(frame.data).replace("\r\n", "\n")
+        yield from ((ms, event.strip("\n")) for event in text.split("\n\n") if event.strip())
 
 
 def _text(data: bytes) -> str:
@@ -293,28 +261,18 @@ def _text(data: bytes) -> str:
     return text if len(text) <= _MAX_TEXT_CHARS else f"{text[:_MAX_TEXT_CHARS]}…"
 
 
-def _find_entry(key: str) -> ServedRequest | None:
-    if not key:
-        return None
-    journal.flush()
-    return find_row(ServedRequest, key)
-
-
 def _initial(
-    name: str,
-    served: ServedRequest | None,
-    prefilled: PrefilledForm | None,
-    instead: DryRunScenario | None,
+    tried: DryRunScenario,
+    served: ServedRequest | None = None,
+    prefilled: PrefilledForm | None = None,
 ) -> dict[str, Any]:
     initial: dict[str, Any] = {"mode": FORM, "turn": 1, "stream": True, "model": "gpt-4o"}
-    if served is not None:
-        query = "&".join(f"{name}={value}" for name, value in served.query.items())
-        path = f"{served.path}?{query}" if query else served.path
-        initial |= {"path": path, "body": served.request_body, "session": served.session}
-        initial |= prefilled.fields if prefilled else {"mode": RAW}
-    else:
-        stored = catalog.snapshot().index.by_name.get(name)
-        initial |= request_for_first_step(instead.scenarios[-1] if instead else stored)
+    if served is None:
+        return initial | request_for_first_step(tried.compiled)
+    query = "&".join(f"{name}={value}" for name, value in served.query.items())
+    path = f"{served.path}?{query}" if query else served.path
+    initial |= {"path": path, "body": served.request_body, "session": served.session}
+    initial |= prefilled.fields if prefilled else {"mode": RAW}
     return initial
 
 

@@ -65,7 +65,7 @@ def test_overview_lists_unmatched_requests_with_reasons(root: Client) -> None:
 
 
 def done_steps(client: Client) -> list[bool]:
-    return [step.done for step in client.get("/admin/").context["first_steps"]]
+    return [step["done"] for step in client.get("/admin/").context["first_steps"]]
 
 
 def test_first_steps_are_ticked_and_disappear_when_all_are_done(

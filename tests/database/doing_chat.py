@@ -56,8 +56,7 @@ def compare(conversation: str) -> dict[str, Any]:
     """Store a message and the two runs that are to answer it."""
     profile = default_profile()
     pair = open_pair(
-        IncomingMessage(conversation, "Which?", {}, client_id=READER),
-        profiles=(profile, profile),
+        IncomingMessage(conversation, "Which?", {"a": profile, "b": profile}, client_id=READER),
         seed=1,
     )
     return {

@@ -10,7 +10,7 @@ from django.utils import timezone
 from chat_app.conversations import append_message, create
 from chat_app.models import Sender
 from mockllm_site.kit.database_thread import in_database
-from traces_app.leases import current_owner, lease_end, lease_watch
+from traces_app.leases import LEASE, current_owner, lease_watch
 from traces_app.log import LoggedEvent
 from traces_app.models import Trace
 
@@ -22,7 +22,7 @@ def make_trace(*, now: datetime | None = None, **columns: Any) -> Trace:
     now = now or timezone.now()
     conversation = create("reader")
     message = append_message(conversation, Sender.USER, content="Hello")
-    given = {"owner": current_owner(), "lease_until": lease_end(now), "started_at": now, **columns}
+    given = {"owner": current_owner(), "lease_until": now + LEASE, "started_at": now, **columns}
     return Trace.objects.create(conversation=conversation, user_message=message, **given)
 
 

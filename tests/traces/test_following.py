@@ -46,10 +46,10 @@ async def ended() -> Trace:
 async def live() -> AsyncIterator[tuple[Trace, RunLog]]:
     """A run of this process, whose first event is told and stored."""
     trace, log = await stored(event(1, "started")), RunLog()
-    logs.register_log(trace.pk, log)
+    logs.live_logs[trace.pk] = log
     log.publish(log.next_event("started", {}))
     yield trace, log
-    logs.unregister_log(trace.pk)
+    logs.live_logs.pop(trace.pk, None)
 
 
 async def test_ended_run_is_followed_from_its_rows() -> None:

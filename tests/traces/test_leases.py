@@ -15,7 +15,6 @@ from traces_app.leases import (
     MAX_UNSTORED_EVENTS,
     current_owner,
     end_dead_runs,
-    lease_end,
     renew_leases,
 )
 from traces_app.models import ModelCall, Status, Trace
@@ -39,7 +38,7 @@ def log(trace: Trace, *said: tuple[str, dict[str, object]]) -> None:
 def test_renewed_lease_lasts_from_now() -> None:
     trace = make_trace(now=NOW)
     assert renew_leases([trace.pk], now=LATER) == {trace.pk: False}
-    assert fresh(trace).lease_until == lease_end(LATER)
+    assert fresh(trace).lease_until == LATER + LEASE
 
 
 @pytest.mark.django_db
@@ -49,7 +48,7 @@ def test_all_runs_of_a_process_are_renewed_with_one_update(
     traces = [make_trace(now=NOW) for _ in range(20)]
     with django_assert_num_queries(2):  # type: ignore[operator]
         renew_leases([trace.pk for trace in traces], now=LATER)
-    assert {fresh(trace).lease_until for trace in traces} == {lease_end(LATER)}
+    assert {fresh(trace).lease_until for trace in traces} == {LATER + LEASE}
 
 
 @pytest.mark.django_db
@@ -66,7 +65,7 @@ def test_renewal_reports_runs_to_be_cancelled() -> None:
 def test_renewal_reports_lost_runs(columns: dict[str, str]) -> None:
     mine, lost = make_trace(now=NOW), make_trace(now=NOW, **columns)
     assert renew_leases([mine.pk, lost.pk], now=LATER) == {mine.pk: False}
-    assert fresh(lost).lease_until == lease_end(NOW)
+    assert fresh(lost).lease_until == NOW + LEASE
 
 
 class Clock:
@@ -252,7 +251,7 @@ def test_dead_run_ends_even_if_its_answer_cannot_be_stored(
     def refuse(*_: object, **__: object) -> None:
         Message.objects.create(pk=trace.user_message_id, number=None)
 
-    monkeypatch.setattr("chat_app.runs.store.store_answer", refuse)
+    monkeypatch.setattr("chat_app.runs.store.append_message", refuse)
     assert end_dead_runs(now=LATER) == 1
     assert (fresh(trace).status, fresh(trace).message) == (Status.FAILED, None)
 

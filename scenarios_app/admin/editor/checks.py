@@ -8,11 +8,11 @@ from django.template.response import TemplateResponse
 from django.views.decorators.http import require_POST
 
 from scenarios_app.admin.dry_run import fields_for_edits
-from scenarios_app.admin.editor.forms import ScenarioForm
+from scenarios_app.admin.editor.forms import ClosedStepForm, ScenarioForm
 from scenarios_app.admin.editor.problems import fixes_for
 from scenarios_app.admin.editor.rows import FormProblem, list_problems, step_rows
 from scenarios_app.admin.editor.step_inline import StepFormSet
-from scenarios_app.admin.pages import render_page
+from scenarios_app.admin.pages import published_name, render_page
 from scenarios_app.admin.play_it import play_edits
 from scenarios_app.admin.play_user import user_edits
 from scenarios_app.admin.try_it import try_edits
@@ -21,7 +21,7 @@ from scenarios_app.catalog.lint import suspicions_in_place
 from scenarios_app.engine.document import DocumentError, compile_scenario
 from scenarios_app.engine.matching.lint import Suspicion
 from scenarios_app.journal import journal
-from scenarios_app.models import AnyScenario, StepColumns
+from scenarios_app.models import AnyScenario
 from scenarios_app.store import document_of
 
 
@@ -32,7 +32,7 @@ def check_page(request: HttpRequest, owner: Any, scenario: AnyScenario | None) -
 
     Nothing is saved.
     """
-    name = owner.served_name(scenario)
+    name = published_name(scenario)
     form, formset, valid = _posted(request, owner, scenario)
     rows = step_rows(formset, {}) if formset else []
     errors = list_problems(form, formset, rows)
@@ -41,11 +41,11 @@ def check_page(request: HttpRequest, owner: Any, scenario: AnyScenario | None) -
     return TemplateResponse(request, "scenarios_app/admin/checked.html", context)
 
 
-# The pages that show unsaved edits, with their titles.
+# The pages that show unsaved edits, with their titles and icons.
 PREVIEWS = {
-    "try": ("Try it", try_edits),
-    "play": ("Play it", play_edits),
-    "user": ("Play the user", user_edits),
+    "try": ("Try it", "science", try_edits),
+    "play": ("Play it", "play_circle", play_edits),
+    "user": ("Play the user", "record_voice_over", user_edits),
 }
 
 
@@ -54,8 +54,8 @@ def edits_page(
     request: HttpRequest, owner: Any, scenario: AnyScenario | None, *, preview: str
 ) -> HttpResponse:
     """Open a preview with the posted form, or list its errors. Nothing is saved."""
-    title, show = PREVIEWS[preview]
-    of = owner.served_name(scenario)
+    title, _, show = PREVIEWS[preview]
+    of = published_name(scenario)
     form, formset, valid = _posted(request, owner, scenario)
     if not valid:
         errors = list_problems(form, formset, step_rows(formset, {}) if formset else [])
@@ -95,29 +95,19 @@ def _doubts(scenario: AnyScenario, formset: StepFormSet | None, name: str) -> It
     except DocumentError as error:
         yield from (FormProblem(problem.place, problem.message, "") for problem in error.problems)
         return
-    yield from warning_lines(
-        suspicions_in_place(compiled, of=name),
-        [form.prefix or "" for form in step_forms],
-        [form.instance for form in step_forms],
-    )
+    yield from warning_lines(suspicions_in_place(compiled, of=name), step_forms)
 
 
 def warning_lines(
-    suspicions: Iterable[Suspicion], rows: Sequence[str], steps: Sequence[StepColumns]
+    suspicions: Iterable[Suspicion], forms: Sequence[ClosedStepForm]
 ) -> Iterator[FormProblem]:
-    """Yield suspicions as lines of the page; `rows` are the ids of the rows that show `steps`."""
+    """Yield suspicions as lines of the page; `forms` are those of its steps."""
+    rows, steps = [form.prefix or "" for form in forms], [form.instance for form in forms]
     index = catalog.snapshot().index.by_name
     for suspicion in suspicions:
-        other = (
-            index.get(suspicion.by[0])
-            if suspicion.by and suspicion.by[0] != suspicion.scenario
-            else None
-        )
+        by = suspicion.by[0] if suspicion.by else suspicion.scenario
+        other = index.get(by) if by != suspicion.scenario else None
         fixes = fixes_for(suspicion, rows, steps, above=other.priority if other else None)
         where = f"Step {suspicion.step}" if suspicion.step else ""
-        yield FormProblem(
-            where,
-            suspicion.message,
-            rows[suspicion.row] if suspicion.step else "steps",
-            tuple(fixes),
-        )
+        target = rows[suspicion.row] if suspicion.step else "steps"
+        yield FormProblem(where, suspicion.message, target, tuple(fixes))

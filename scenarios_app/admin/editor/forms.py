@@ -10,7 +10,6 @@ from django.core.exceptions import NON_FIELD_ERRORS
 from scenarios_app.admin.editor.frequency import (
     ALWAYS,
     frequency_of,
-    kind_choices,
     kind_of_failures,
     store_choices,
 )
@@ -22,18 +21,6 @@ from scenarios_app.engine.document import DocumentError, load_documents
 from scenarios_app.models import AnyScenario, Scenario, Select, Step
 from scenarios_app.store.history import ConcurrentChanges, changed_since, parse_time
 from scenarios_app.store.translate import scenario_object
-from scenarios_app.wire.registry import providers
-
-
-def provider_choices() -> list[tuple[str, str]]:
-    return [("", "any provider"), *((name, name) for name in providers())]
-
-
-_CHOICES = {
-    "match_provider": provider_choices,
-    "failures_kind": kind_choices,
-    "fault_kind": kind_choices,
-}
 
 # Posted with the form: when the page was opened, and whether to overwrite changes since then.
 OPENED_AT_FIELD, OVERWRITE_FIELD = "seen_at", "overwrite"
@@ -138,9 +125,9 @@ class StepForm(ClosedStepForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        for name, choices in _CHOICES.items():
-            if isinstance(field := self.fields.get(name), AnyOfField):
-                field.offer(choices(), getattr(self.instance, name))
+        for name, field in self.fields.items():
+            if isinstance(field, AnyOfField):
+                field.offer(getattr(self.instance, name))
         # In documents a step answers once and minds the case by default; a new one here does
         # neither.
         by_turn = self.select == Select.FIRST_USER_MESSAGE

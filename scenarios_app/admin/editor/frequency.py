@@ -1,6 +1,6 @@
 """How often a step answers, when it fails, and which fields the browser shows for that."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from django import forms
@@ -106,7 +106,9 @@ def store_choices(form: "forms.ModelForm[Any]", *, select: str) -> None:
             form.add_error("consume", _BY_TURN)
         # In such a scenario `consume` keeps its default, so that documents do not have the key.
         _set(form, "consume", often == ONCE or by_turn)
-    _empty_unsent(form, (*_FAILURES, *_FAULTS))
+    for name in (*_FAILURES, *_FAULTS):
+        if name in form.fields and form.add_prefix(name) not in sent:
+            _set(form, name, empty_value(Step, name))
     if {"failures_kind", "failures_times"} <= form.fields.keys():
         _complete_first_failures(form)
 
@@ -125,12 +127,6 @@ def _complete_first_failures(form: "forms.ModelForm[Any]") -> None:
     if kind == DEFAULT_KIND and without_kind:
         # The type stays implicit as stored; other keys of `failures` need it explicitly.
         _set(form, "failures_kind", "" if alone else kind)
-
-
-def _empty_unsent(form: "forms.ModelForm[Any]", columns: Iterable[str]) -> None:
-    for name in columns:
-        if name in form.fields and form.add_prefix(name) not in form.data:
-            _set(form, name, empty_value(Step, name))
 
 
 def _set(form: "forms.ModelForm[Any]", column: str, value: Any) -> None:

@@ -2,7 +2,7 @@
 shows a recorded answer."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Any, Final
 
 from django import forms
@@ -21,11 +21,12 @@ from scenarios_app.engine.shapes import DocumentError
 from scenarios_app.models import AnyStep
 from scenarios_app.models.fields import JsonField, LinesField, NamesField, ScriptField
 from scenarios_app.store.translate import step_object
+from scenarios_app.wire.registry import providers
 
 # Labels of the empty choice.
 _BLANK = {"expect_reasoning": "any", "answer_finish_reason": "automatic"}
-# Names in the page's scripts of the choices that show or hide other fields.
-_KINDS = {"failures_kind": "failing", "fault_kind": "fault"}
+# The choices that show or hide other fields, by their names in the page's scripts.
+_SCRIPT_NAMES = {"failures_kind": {"x-model": "failing"}, "fault_kind": {"x-model": "fault"}}
 # Short labels, because the choice stands before its text.
 _MODES = [("contains", "contains"), ("equals", "is exactly"), ("startswith", "starts with")]
 _MODES += [("regex", "matches regex")]
@@ -79,9 +80,6 @@ class JsonFormField(forms.JSONField):
 class RecordedFormField(JsonFormField):
     """A recorded answer, read-only: status, type and body as text."""
 
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**{**kwargs, "disabled": True})
-
     def prepare_value(self, value: Any) -> Any:
         return recorded_answer_text(value) if isinstance(value, dict) else value
 
@@ -94,10 +92,14 @@ class JsonListFormField(JsonFormField):
 class AnyOfField(forms.ChoiceField):
     """A choice that also accepts the stored value if it is not among the choices."""
 
-    def offer(self, choices: Iterable[tuple[str, str]], stored: str) -> None:
-        self.choices = list(choices)
+    def offer(self, stored: str) -> None:
+        choices: Any = self.choices
         if stored and not self.valid_value(stored):
             self.choices = [*choices, (stored, stored)]
+
+
+def provider_choices() -> list[tuple[str, str]]:
+    return [("", "any provider"), *((name, name) for name in providers())]
 
 
 def choice_label(field: Any, value: object) -> Any:
@@ -115,6 +117,14 @@ class StreamingField(forms.TypedChoiceField):
         return bool(self.prepare_value(initial) != (data or ""))
 
 
+_CHOICES: Mapping[str, tuple[type[forms.ChoiceField], Any]] = {
+    "match_provider": (AnyOfField, provider_choices),
+    "consume": (forms.ChoiceField, FREQUENCIES),
+    "failures_kind": (AnyOfField, kind_choices),
+    "fault_kind": (AnyOfField, kind_choices),
+}
+
+
 def form_field(db_field: "models.Field[Any, Any]", cell: Cell) -> forms.Field:
     """Return the form field that edits a column."""
     texts: dict[str, Any] = {"label": cell.label, "help_text": cell.help}
@@ -122,8 +132,10 @@ def form_field(db_field: "models.Field[Any, Any]", cell: Cell) -> forms.Field:
         texts = {"label": f"{cell.label}: how", "help_text": ""}
     # Changes are detected against the stored value, not against a posted initial value.
     texts["show_hidden_initial"] = False
-    if db_field.name == "match_provider":
-        return AnyOfField(required=False, widget=forms.Select(_SELECT), **texts)
+    if db_field.name in _CHOICES:
+        field_class, choices = _CHOICES[db_field.name]
+        widget = forms.Select({**_SELECT, **_SCRIPT_NAMES.get(db_field.name, {})})
+        return field_class(required=False, choices=choices, widget=widget, **texts)
     if db_field.name == "match_stream":
         return StreamingField(
             required=False,
@@ -133,19 +145,15 @@ def form_field(db_field: "models.Field[Any, Any]", cell: Cell) -> forms.Field:
             widget=forms.Select(_SELECT),
             **texts,
         )
-    if db_field.name == "consume":
-        widget = forms.Select(_SELECT)
-        return forms.ChoiceField(required=False, choices=FREQUENCIES, widget=widget, **texts)
-    if db_field.name in _KINDS:
-        widget = forms.Select(_SELECT | {"x-model": _KINDS[db_field.name]})
-        return AnyOfField(required=False, choices=kind_choices, widget=widget, **texts)
     if db_field.choices:
         blank = [("", _BLANK[db_field.name])] if db_field.blank else []
         choices = _MODES if db_field.name == cell.how else [*blank, *db_field.choices]
         field = db_field.formfield(choices=choices, widget=forms.Select(_SELECT), **texts)
     elif db_field.name == "answer_recorded":
         area = forms.Textarea(_CODE)
-        field = db_field.formfield(form_class=RecordedFormField, widget=area, **texts)
+        field = db_field.formfield(
+            form_class=RecordedFormField, widget=area, disabled=True, **texts
+        )
     elif isinstance(db_field, JsonField) and not isinstance(db_field, NamesField | LinesField):
         kind = JsonListFormField if db_field.get_default() == [] else JsonFormField
         field = db_field.formfield(form_class=kind, widget=forms.Textarea(_CODE), **texts)

@@ -4,7 +4,6 @@ Fields that only one of them changed are merged. A field that both changed is an
 both values.
 """
 
-from collections.abc import Iterator
 from copy import copy
 from datetime import timedelta
 from typing import Any
@@ -58,8 +57,12 @@ class MergingForm(forms.ModelForm):
         """Return the fields that keep their stored values, and an error for each conflict."""
         unchanged: list[str] = []
         conflicts: dict[str, str] = {}
-        for name, old, stored in self._changed_fields():
-            field = self.fields[name]
+        old_form = self.unbound_form(copy(self.before))
+        for name, field in self.fields.items():
+            old = old_form.get_initial_for_field(field, name)
+            stored = self.get_initial_for_field(field, name)
+            if name in self.unmerged_fields or old == stored:
+                continue
             sent = field.widget.value_from_datadict(self.data, self.files, self.add_prefix(name))
             if not field.has_changed(old, sent):
                 unchanged.append(name)
@@ -69,18 +72,6 @@ class MergingForm(forms.ModelForm):
                     f"to {display_value(field, stored)}. You have {display_value(field, sent)}."
                 )
         return unchanged, conflicts
-
-    def _changed_fields(self) -> Iterator[tuple[str, Any, Any]]:
-        """Yield fields that others changed, with their old and stored values."""
-        assert self.before is not None
-        old_form = self.unbound_form(copy(self.before))
-        for name, field in self.fields.items():
-            if name in self.unmerged_fields:
-                continue
-            old = old_form.get_initial_for_field(field, name)
-            stored = self.get_initial_for_field(field, name)
-            if old != stored:
-                yield name, old, stored
 
     def unbound_form(self, row: Any) -> forms.ModelForm:
         """Return the unbound form of the old row."""
@@ -100,10 +91,15 @@ def display_value(field: forms.Field, value: Any) -> str:
 def presence_page(request: HttpRequest, scenario: AnyScenario) -> HttpResponse:
     """Record that the user has the page open; return the other editors as an HTML fragment."""
     page = f"{scenario._meta.model_name}/{scenario.pk}"
+    user: Any = request.user
+    now = timezone.now()
+    closed_before = now - PRESENCE_TIMEOUT
     if request.method == "POST":
-        record_presence(page, request.user)
-    context = {"others": other_editors(page, request.user)}
-    return TemplateResponse(request, "scenarios_app/admin/here.html", context)
+        Presence.objects.filter(at__lt=closed_before).delete()
+        Presence.objects.update_or_create(page=page, user=user, defaults={"at": now})
+    rows = Presence.objects.filter(page=page, at__gte=closed_before).exclude(user=user)
+    others = sorted(str(row.user) for row in rows.select_related("user"))
+    return TemplateResponse(request, "scenarios_app/admin/here.html", {"others": others})
 
 
 def deleted_page(request: HttpRequest) -> HttpResponse:
@@ -111,17 +107,3 @@ def deleted_page(request: HttpRequest) -> HttpResponse:
     return TemplateResponse(
         request, "scenarios_app/admin/here.html", {"gone": True}, status=STOP_POLLING_STATUS
     )
-
-
-def record_presence(page: str, user: Any) -> None:
-    now = timezone.now()
-    Presence.objects.filter(at__lt=now - PRESENCE_TIMEOUT).delete()
-    Presence.objects.update_or_create(page=page, user=user, defaults={"at": now})
-
-
-def other_editors(page: str, user: Any) -> list[str]:
-    """Return the names of other users who have the page open."""
-    rows = Presence.objects.filter(page=page, at__gte=timezone.now() - PRESENCE_TIMEOUT).exclude(
-        user=user
-    )
-    return sorted(str(row.user) for row in rows.select_related("user"))

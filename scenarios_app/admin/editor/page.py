@@ -3,8 +3,6 @@
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -21,6 +19,7 @@ from django.utils import timezone
 from unfold.admin import ModelAdmin
 
 from mockllm_site.kit.permissions import MissingPermission
+from mockllm_site.kit.read_only_admin import page_url
 from scenarios_app.admin.editor.checks import PREVIEWS, check_page, edits_page, warning_lines
 from scenarios_app.admin.editor.forms import OPENED_AT_FIELD, ScenarioForm, changes_by_others
 from scenarios_app.admin.editor.inputs import form_field
@@ -29,41 +28,32 @@ from scenarios_app.admin.editor.merge import HEARTBEAT, deleted_page, presence_p
 from scenarios_app.admin.editor.rows import (
     StepRow,
     empty_row,
+    group_views,
     list_problems,
-    scenario_groups,
-    step_groups,
     step_rows,
 )
 from scenarios_app.admin.pages import render_page
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.journal import journal
-from scenarios_app.models import AnyScenario, Draft
+from scenarios_app.models import AnyScenario
 from scenarios_app.store.documents import move_conversation
+from scenarios_app.store.drafts import restore
 from scenarios_app.store.history import compare_states, parse_time, state_at, versions_of
 
-# What opens a preview of the edits, with its icon.
-_PREVIEW_ICONS = {"try": "science", "play": "play_circle", "user": "record_voice_over"}
 _PREFIX = re.compile(r"steps-\d{1,6}")
 
 
-@dataclass(frozen=True, slots=True)
-class Button:
-    """A submit button in the form that the theme expects.
+def submit_button(
+    name: str, label: str, *, to: str = "", icon: str = "", tab: str = ""
+) -> dict[str, Any]:
+    """Return a submit button of the form, as the theme expects it.
 
     `to` is the address that the form is posted to, "" for the page's own; `tab` names the browser
     tab that opens.
     """
-
-    action_name: str
-    description: str
-    to: str = ""
-    icon: str = ""
-    tab: str = ""
-
-    @property
-    def attrs(self) -> dict[str, str]:
-        values = {"formaction": self.to, "formtarget": self.tab}
-        return {name: value for name, value in values.items() if value}
+    values = {"formaction": to, "formtarget": tab}
+    attrs = {key: value for key, value in values.items() if value}
+    return {"action_name": name, "description": label, "icon": icon, "attrs": attrs}
 
 
 class ScenarioPage(ModelAdmin):
@@ -77,16 +67,8 @@ class ScenarioPage(ModelAdmin):
             Script("scenarios_app/checking.js", defer=True),
         )
 
-    def served_name(self, obj: Any) -> str:
-        """Return the name of the published scenario that this one is or would replace."""
-        raise NotImplementedError
-
     def page_context(self, request: HttpRequest, obj: Any) -> dict[str, Any]:
         """Return more context for the page: `hits`, `problems`, `suspicions` …"""
-        raise NotImplementedError
-
-    def restore_version(self, obj: Any, time: datetime) -> None:
-        """Restore the version of a time. Raises DocumentError."""
         raise NotImplementedError
 
     def get_urls(self) -> list[URLPattern]:
@@ -162,11 +144,15 @@ class ScenarioPage(ModelAdmin):
             self.has_change_permission(request, obj) if obj else self.has_add_permission(request)
         )
         context |= {
-            "groups": scenario_groups(form),
+            "groups": group_views(form),
             "rows": rows,
             # Not named `blank`: then the theme would open the links above in a new tab.
             "new_row": empty_row(inline.formset) if inline else None,
-            "doubts": list(warning_lines(context.get("suspicions", ()), *_remaining_rows(rows))),
+            "doubts": list(
+                warning_lines(
+                    context.get("suspicions", ()), inline.formset.remaining_forms if inline else ()
+                )
+            ),
             "covered": _step_coverage(rows, hits) if "answered_by_step" in context else None,
             "others": bool(obj and form.is_bound and changes_by_others(obj, form.data)),
             "told": list_problems(form, inline.formset if inline else None, rows)
@@ -194,8 +180,7 @@ class ScenarioPage(ModelAdmin):
         context = {
             "title": f"History of {scenario}",
             "original": scenario,
-            "page": self.url_of(scenario),
-            "is_draft": isinstance(scenario, Draft),
+            "page": page_url(scenario),
             "versions": versions_of(scenario),
             **_comparison(scenario, request.GET.get("at", "")),
             "may_edit": self.has_change_permission(request, scenario),
@@ -206,7 +191,7 @@ class ScenarioPage(ModelAdmin):
         self.require(request, "change")
         try:
             time = parse_time(request.POST.get("at", ""))
-            self.restore_version(scenario, time)
+            restore(scenario, time)
         except (ValueError, DocumentError) as error:
             messages.error(request, f"“{scenario}” cannot be restored to that version: {error}")
             return redirect(f"admin:{self._route('history')}", scenario.pk)
@@ -214,7 +199,7 @@ class ScenarioPage(ModelAdmin):
         messages.success(
             request, f"“{scenario}” has the version of {time:%Y-%m-%d %H:%M:%S} UTC again."
         )
-        return redirect(self.url_of(scenario))
+        return redirect(page_url(scenario))
 
     def step_fields(self, request: HttpRequest, object_id: str, step_id: int) -> HttpResponse:
         """Return the fields of a row that is being opened as an HTML fragment."""
@@ -229,7 +214,7 @@ class ScenarioPage(ModelAdmin):
             instance=step, prefix=prefix, use_required_attribute=False, select=scenario.select
         )
         context = {
-            "groups": step_groups(form),
+            "groups": group_views(form),
             "may_edit_steps": inline.has_change_permission(request, scenario)
             and self.has_change_permission(request, scenario),
         }
@@ -257,18 +242,18 @@ class ScenarioPage(ModelAdmin):
             return deleted_page(request)
         return presence_page(request, scenario)
 
-    def _buttons(self, obj: AnyScenario | None) -> list[Button]:
+    def _buttons(self, obj: AnyScenario | None) -> list[dict[str, Any]]:
         """Return the buttons of previews. Each opens a new tab, so unsaved edits stay open."""
         which, row = ("one", (obj.pk,)) if obj else ("new", ())
         return [
-            Button(
+            submit_button(
                 f"_{verb}",
                 title,
                 to=reverse(f"admin:{self._route(f'{verb}_{which}')}", args=row),
-                icon=_PREVIEW_ICONS[verb],
+                icon=icon,
                 tab=verb,
             )
-            for verb, (title, _) in PREVIEWS.items()
+            for verb, (title, icon, _) in PREVIEWS.items()
         ]
 
     def require(self, request: HttpRequest, verb: str) -> None:
@@ -283,9 +268,6 @@ class ScenarioPage(ModelAdmin):
         if scenario is None:
             raise Http404
         return scenario
-
-    def url_of(self, scenario: AnyScenario) -> str:
-        return reverse(f"admin:{self._route('change')}", args=(scenario.pk,))
 
     def _route(self, name: str) -> str:
         return f"scenarios_app_{self.opts.model_name}_{name}"
@@ -311,9 +293,3 @@ def _step_coverage(rows: Iterable[StepRow], hits: Mapping[str, int]) -> dict[str
     if not counts:
         return None
     return {"of": len(counts), "served": sum(map(bool, counts)), "most": max(*counts, 1)}
-
-
-def _remaining_rows(rows: Iterable[StepRow]) -> tuple[list[str], list[Any]]:
-    """Return the ids and the steps of the rows that are not marked for deletion."""
-    remaining = [row for row in rows if not row.deleted]
-    return [row.form.prefix or "" for row in remaining], [row.step for row in remaining]

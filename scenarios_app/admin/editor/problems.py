@@ -22,14 +22,14 @@ REQUIRED = "required"
 _DEFAULT_COLUMNS = {"match": "match_user", "produce": "answer_text", "failures": "failures_times"}
 _INDEX = re.compile(r"\d+")
 # Columns that a step for a tool's result shares with the step that calls the tool.
-_REQUEST_COLUMNS: tuple[str, ...] = (
+_REQUEST_COLUMNS = (
     "match_provider",
     "match_model",
     "match_model_mode",
     "match_user",
     "match_user_mode",
+    "match_user_ignore_case",
 )
-_REQUEST_COLUMNS += ("match_user_ignore_case",)
 SHOW = "show"
 ADD = "add"
 
@@ -120,15 +120,13 @@ def _column(place: str, keys: Place, row: StepColumns) -> str:
     # A missing key belongs to the field in which one would type it.
     if exact := next((name for name, column_keys in VALUES.items() if column_keys == keys), None):
         return exact
-    if keys and not extra:
-        return next(_set_columns(keys, row), _DEFAULT_COLUMNS.get(keys[0], column))
-    return column
-
-
-def _set_columns(section: Place, row: StepColumns) -> Iterator[str]:
-    for name, place in VALUES.items():
-        if place[: len(section)] == section and getattr(row, name) != empty_value(Step, name):
-            yield name
+    if not keys or extra:
+        return column
+    for name, column_keys in VALUES.items():
+        is_set = getattr(row, name) != empty_value(Step, name)
+        if is_set and column_keys[: len(keys)] == keys:
+            return name
+    return _DEFAULT_COLUMNS.get(keys[0], column)
 
 
 def _inside_extra(column: str, inside: Place, row: StepColumns) -> list[str]:

@@ -97,14 +97,6 @@ class GroupView:
             return failures_summary(self.cells[0].field.form)
         return " · ".join(cell.summary for cell in self.cells if cell.filled)
 
-    @property
-    def summary_id(self) -> str:
-        return f"{self.cells[0].field.auto_id}_summary"
-
-    @property
-    def chooser_id(self) -> str:
-        return f"{self.cells[0].field.auto_id}_when"
-
 
 @dataclass(frozen=True, slots=True)
 class StepRow:
@@ -158,14 +150,6 @@ class FormProblem:
     mends: tuple[Fix, ...] = ()
 
 
-def scenario_groups(form: ScenarioForm) -> tuple[GroupView, ...]:
-    return _groups(form, SCENARIO, {})
-
-
-def step_groups(form: ClosedStepForm) -> tuple[GroupView, ...]:
-    return _groups(form, STEP, form.hidden_errors)
-
-
 def step_rows(formset: StepFormSet, hits: Mapping[str, int]) -> list[StepRow]:
     """Return the steps in order; those marked for deletion are included without a number."""
     remaining = set(map(id, formset.remaining_forms))
@@ -191,7 +175,7 @@ def step_rows(formset: StepFormSet, hits: Mapping[str, int]) -> list[StepRow]:
 def empty_row(formset: StepFormSet) -> StepRow:
     """Return the row that new steps are copied from."""
     form = formset.empty_form
-    return StepRow(form=form, title=Title(0, "", "", ""), groups=step_groups(form))
+    return StepRow(form=form, title=Title(0, "", "", ""), groups=group_views(form))
 
 
 def list_problems(
@@ -224,29 +208,24 @@ def _row_problems(row: StepRow) -> Iterator[FormProblem]:
         yield FormProblem(where, message, target)
 
 
-def _groups(
-    form: forms.ModelForm, groups: tuple[Group, ...], hidden_errors: Mapping[str, list[str]]
-) -> tuple[GroupView, ...]:
+def group_views(form: ScenarioForm | ClosedStepForm) -> tuple[GroupView, ...]:
+    """Return the groups of a form's fields with their errors."""
+    groups: tuple[Group, ...] = SCENARIO
+    hidden_errors: Mapping[str, list[str]] = {}
+    if isinstance(form, ClosedStepForm):
+        groups, hidden_errors = STEP, form.hidden_errors
+
     def errors(*names: str) -> tuple[str, ...]:
         shown_errors = [str(m) for name in names if name for m in form.errors.get(name, ())]
         return (*shown_errors, *(m for name in names for m in hidden_errors.get(name, ())))
 
-    return tuple(
-        GroupView(
-            group,
-            tuple(
-                CellView(
-                    cell,
-                    form[cell.field],
-                    form[cell.how] if cell.how else None,
-                    errors(cell.field, cell.how),
-                    type(form.instance),
-                )
-                for cell in group.cells
-            ),
+    def cell_view(cell: Cell) -> CellView:
+        how = form[cell.how] if cell.how else None
+        return CellView(
+            cell, form[cell.field], how, errors(cell.field, cell.how), type(form.instance)
         )
-        for group in groups
-    )
+
+    return tuple(GroupView(group, tuple(map(cell_view, group.cells))) for group in groups)
 
 
 def _groups_to_send(
@@ -254,14 +233,14 @@ def _groups_to_send(
 ) -> tuple[GroupView, ...]:
     """Return the fields that a row is sent with: none if it is closed and has no errors."""
     if isinstance(form, StepForm):
-        return step_groups(form)
+        return group_views(form)
     if not has_errors and len(formset.forms) > MAX_STEPS_WITH_FIELDS:
         return ()
     step_form = formset.form(
         instance=form.instance, prefix=form.prefix, use_required_attribute=False, select=form.select
     )
     step_form.hidden_errors = form.hidden_errors
-    return step_groups(step_form)
+    return group_views(step_form)
 
 
 def _title(number: int, step: Step) -> Title:

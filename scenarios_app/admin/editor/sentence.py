@@ -84,38 +84,34 @@ def _content_phrase(answer: Json) -> str:
     for key in ("choices", "chunks"):
         if items := as_list(get_member(answer, key)):
             return f"{len(items)} {key if len(items) > 1 else key[:-1]}"
-    if (kind := get_short_text(get_member(answer, "generate"), "kind")) and kind:
+    if kind := get_short_text(get_member(answer, "generate"), "kind"):
         return "made for the request" if kind == "auto" else f"generated {kind}"
     parts = as_list(get_member(answer, "parts"))
-    texts = [get_member(answer, "text"), *(get_member(part, "text") for part in parts)]
-    values = [get_member(answer, "json"), *(get_member(part, "json") for part in parts)]
+    sources = [answer, *parts]
     calls = [
         *as_list(get_member(answer, "tool_calls")),
         *(get_member(part, "tool_call") for part in parts),
     ]
-    refusals = [get_member(answer, "refusal"), *(get_member(part, "refusal") for part in parts)]
-    has_reasoning = get_member(answer, "reasoning") or any(
-        get_member(part, "reasoning") for part in parts
-    )
     names = [get_short_text(call, "name") or "?" for call in calls if isinstance(call, dict)]
     hosted = [get_member(part, "hosted_tool") for part in parts]
     hosted_names = [get_short_text(tool, "tool") or "?" for tool in hosted if tool]
     phrases = [
-        "reasoning" if has_reasoning else "",
+        "reasoning" if any(get_member(one, "reasoning") for one in sources) else "",
         f"hosted {list_first_names(list(hosted_names))}" if hosted_names else "",
-        _first_text(texts, "text"),
-        "JSON" if any(one is not None for one in values) else "",
+        _first_text(sources, "text"),
+        "JSON" if any(get_member(one, "json") is not None for one in sources) else "",
         f"tool call{'s' if len(names) > 1 else ''} {list_first_names(list(names))}"
         if names
         else "",
-        _first_text(refusals, "refusal"),
+        _first_text(sources, "refusal"),
         "final report" if get_member(answer, "final_report") else "",
     ]
     return " + ".join(part for part in phrases if part)
 
 
-def _first_text(texts: list[Json], noun: str) -> str:
-    strings = [text for text in texts if isinstance(text, str)]
+def _first_text(sources: list[Json], noun: str) -> str:
+    """Return the first text that is not blank under the key `noun`, in words."""
+    strings = [text for one in sources if isinstance(text := get_member(one, noun), str)]
     if not strings:
         return ""
     excerpt = shorten_line(next((text for text in strings if text.strip()), ""))

@@ -240,11 +240,7 @@ class StepInline(StackedInline):
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return _has_permissions(request, "add", "change", "delete")
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self.has_add_permission(request, obj)
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self.has_add_permission(request, obj)
+    has_change_permission = has_delete_permission = has_add_permission
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return _has_permissions(request, "view") or _has_permissions(request, "change")
@@ -259,6 +255,8 @@ class DraftStepInline(StepInline):
         # A new draft has no row yet.
         verb = "add" if obj is None else "change"
         return request.user.has_perm(f"scenarios_app.{verb}_draft")
+
+    has_change_permission = has_delete_permission = has_add_permission
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return True

@@ -23,7 +23,7 @@ def search_bodies(
     """
     lower = term.lower()
     terms = {lower, *(json.dumps(lower, ensure_ascii=ascii)[1:-1] for ascii in (True, False))}
-    newest = rows.order_by("-pk").only("request_text", "response_text", "parts")
+    newest = rows.order_by("-pk").defer(None).only("request_text", "response_text", "parts")
     end, ids, searched = clock() + MAX_SECONDS, list[int](), 0
     batch = list(newest[:_BATCH])
     while batch:

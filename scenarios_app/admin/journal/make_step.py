@@ -71,11 +71,17 @@ class MakeStepForm(StyledForm):
     target = forms.ChoiceField(label="Add the step to")
     name = forms.CharField(label="Name of the new scenario", required=False, max_length=200)
 
-    def __init__(self, *args: Any, targets: list[tuple[str, str]], **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        targets: list[tuple[str, str]],
+        without_answer: bool = False,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.fields["target"].choices = targets  # type: ignore[attr-defined]
         self.fields["target"].widget.attrs["x-model"] = "target"
-        self.without_answer = False
+        self.without_answer = without_answer
 
     def clean_answer(self) -> str:
         answer: str = self.cleaned_data["answer"]
@@ -94,10 +100,6 @@ class MakeStepForm(StyledForm):
             elif free_name(name) != name:
                 self.add_error("name", "A scenario or a draft has this name.")
         return values
-
-    def match(self) -> dict[str, Json]:
-        """Return the `match` of a scenario document."""
-        return match_document(self.cleaned_data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,27 +139,26 @@ def make_step_page(request: HttpRequest, owner: Any, served: ServedRequest) -> H
     initial = proposed_match(parsed)
     initial |= {"target": targets[0][0], "name": free_name(name_for(parsed))}
     posted = request.POST if request.method == "POST" else None
-    form = MakeStepForm(posted, initial=initial, targets=targets)
-    if posted is not None:
-        form.without_answer = "preview" in posted or "draft" in posted
-        if "preview" in posted:
-            return _preview_response(request, form, served, parsed)
-        if form.is_valid():
-            try:
-                return _save(request, owner, form, served, parsed)
-            except DocumentError as error:
-                _add_errors(form, error)
-    else:
-        proposed = MakeStepForm(initial, targets=targets)
-        proposed.without_answer = True
-        proposed.is_valid()
+    without_answer = posted is None or "preview" in posted or "draft" in posted
+    data = initial if posted is None else posted
+    # The proposed step or the posted one, for the preview.
+    filled = MakeStepForm(data, targets=targets, without_answer=without_answer)
+    is_valid = filled.is_valid()
+    if posted is not None and "preview" in posted:
+        preview = {"preview": _preview(filled, served, parsed), "looked_at": PREVIEW_REQUESTS}
+        return TemplateResponse(request, "scenarios_app/admin/make_step_preview.html", preview)
+    if posted is not None and is_valid:
+        try:
+            return _save(request, owner, filled, served, parsed)
+        except DocumentError as error:
+            _add_errors(filled, error)
     context = {
         "media": owner.media,
         "title": "Make a step",
-        "form": form,
+        "form": filled if posted is not None else MakeStepForm(initial=initial, targets=targets),
         "served": served,
         "said": parsed.last_user_text,
-        "preview": _preview(form if posted is not None else proposed, served, parsed),
+        "preview": _preview(filled, served, parsed),
         "looked_at": PREVIEW_REQUESTS,
         "may_publish": any(map(request.user.has_perm, PUBLISH)),
         "may_draft": request.user.has_perms(DRAFT),
@@ -175,21 +176,15 @@ def _targets(request: HttpRequest, parsed: CanonicalRequest) -> Iterator[tuple[s
     """Yield the scenarios that this user may add a step to, the closest first, then a new one."""
     user, drafts = request.user, request.user.has_perms(DRAFT)
     if drafts or user.has_perm("scenarios_app.change_scenario"):
-        rows = dict(Scenario.objects.filter(select="match").values_list("name", "pk"))
         index = catalog.snapshot().index
-        every = near_misses(index, parsed, limit=_MAX_NEAR)
-        near = dict.fromkeys(
-            miss.scenario.name
-            for miss in every
-            if miss.scenario.name in rows and not miss.scenario.catch_all
-        )
-        named = index.by_name
-        others = sorted(
-            (n for n in rows if n not in near and not (n in named and named[n].catch_all)),
-            key=str.casefold,
-        )
-        yield from ((str(rows[name]), f"{name} (near)") for name in near)
-        yield from ((str(rows[name]), name) for name in others)
+        catch_all = {name for name, scenario in index.by_name.items() if scenario.catch_all}
+        rows = Scenario.objects.filter(select="match").exclude(name__in=catch_all)
+        keys = {name: str(pk) for name, pk in rows.values_list("name", "pk")}
+        misses = near_misses(index, parsed, limit=_MAX_NEAR)
+        near = dict.fromkeys(miss.scenario.name for miss in misses if miss.scenario.name in keys)
+        yield from ((keys[name], f"{name} (near)") for name in near)
+        others = sorted((name for name in keys if name not in near), key=str.casefold)
+        yield from ((keys[name], name) for name in others)
     if drafts or user.has_perm("scenarios_app.add_scenario"):
         yield NEW, "a new scenario"
 
@@ -197,7 +192,7 @@ def _targets(request: HttpRequest, parsed: CanonicalRequest) -> Iterator[tuple[s
 def _document(form: MakeStepForm, served: ServedRequest) -> ScenarioDocument:
     """Return the form's scenario with the new step as its last. Raises DocumentError."""
     values = form.cleaned_data
-    step: dict[str, Json] = {"consume": False, "match": form.match()}
+    step: dict[str, Json] = {"consume": False, "match": match_document(values)}
     step["produce"] = {"text": values.get("answer") or ""}
     if values["target"] == NEW:
         about = f"Made from the request {served.uid}."
@@ -239,13 +234,12 @@ def _save(
     log = owner.log_addition if new else owner.log_change
     log(request, scenario, f"Made a step from the request {served.uid}.")
     match = next(catalog.snapshot().index.candidates(parsed), None)
-    if match is not None and match.scenario.name == scenario.name:
-        messages.success(request, f"Saved. “{scenario}” answers this request now.")
-    elif match is not None:
-        first = match.scenario.name
-        messages.warning(request, f"Saved, but “{first}” answers this request first.")
-    else:
+    if match is None:
         messages.warning(request, "Saved, but the step does not match this request.")
+    elif (first := match.scenario.name) == scenario.name:
+        messages.success(request, f"Saved. “{scenario}” answers this request now.")
+    else:
+        messages.warning(request, f"Saved, but “{first}” answers this request first.")
     return redirect("admin:scenarios_app_scenario_change", scenario.pk)
 
 
@@ -267,17 +261,9 @@ def _add_errors(form: MakeStepForm, error: DocumentError) -> None:
         form.add_error(field, f"{problem.place}: {problem.message}")
 
 
-def _preview_response(
-    request: HttpRequest, form: MakeStepForm, served: ServedRequest, parsed: CanonicalRequest
-) -> HttpResponse:
-    form.is_valid()
-    context = {"preview": _preview(form, served, parsed), "looked_at": PREVIEW_REQUESTS}
-    return TemplateResponse(request, "scenarios_app/admin/make_step_preview.html", context)
-
-
 def _preview(form: MakeStepForm, served: ServedRequest, parsed: CanonicalRequest) -> Preview | None:
     """Return what the step would catch, or None while the form is incomplete."""
-    if not form.is_bound or {"message", "target", "name"} & form.errors.keys():
+    if {"message", "target", "name"} & form.errors.keys():
         return None
     try:
         compiled = compile_scenario(_document(form, served))

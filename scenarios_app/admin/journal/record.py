@@ -51,7 +51,8 @@ class UpstreamChoice:
 class RecordPanel:
     """The recording of one session, or of all if `name` is None.
 
-    `refused` says why this server cannot record. `choices` is empty for users who may not choose.
+    `refused` says why this server cannot record. `choices` is empty for users who may not choose;
+    `permission_helps` says whether they could choose with the permission.
     """
 
     name: str | None
@@ -59,11 +60,7 @@ class RecordPanel:
     upstreams: tuple[tuple[str, str], ...]
     refused: str
     choices: tuple[UpstreamChoice, ...]
-
-    @property
-    def permission_helps(self) -> bool:
-        """Whether a user with the permission could choose a provider."""
-        return bool(record_choices())
+    permission_helps: bool
 
     @property
     def goes_to(self) -> list[tuple[str, str, str]]:
@@ -91,18 +88,14 @@ def record_panel(request: HttpRequest, name: str | None) -> RecordPanel:
     pipeline = services().pipeline
     upstreams = tuple(pipeline.options.upstreams.items())
     refused = "" if services().cluster.is_single_process else SHARED_STATE_ERROR
-    choices = record_choices() if may_choose_upstreams(request) else ()
-    return RecordPanel(name, pipeline.recordings.get(name), upstreams, refused, choices)
+    every, may_choose = record_choices(), may_record(request) and request.user.has_perm(SET_UP)
+    recording, choices = pipeline.recordings.get(name), every if may_choose else ()
+    return RecordPanel(name, recording, upstreams, refused, choices, bool(every))
 
 
 def may_record(request: HttpRequest) -> bool:
     """Return whether the user may record, which makes a draft and spends the clients' keys."""
     return request.user.has_perms(RECORD)
-
-
-def may_choose_upstreams(request: HttpRequest) -> bool:
-    """Return whether the user may choose providers, and spend this server's own keys."""
-    return may_record(request) and request.user.has_perm(SET_UP)
 
 
 def record_choices() -> tuple[UpstreamChoice, ...]:
@@ -143,16 +136,16 @@ def _chosen_upstreams(form: QueryDict) -> tuple[dict[str, str], dict[str, str]]:
     for name in form.getlist("upstream"):
         choice = choices.get(name)
         if choice is None:
-            message = f"This server cannot record from “{name}”."
-            raise ControlError(400, message, field="upstream")
+            raise ControlError(400, f"This server cannot record from “{name}”.")
         with_own_key = form.get(f"key-{name}") == SERVERS_KEY
         if with_own_key and not choice.variable:
-            message = f"This server has no key for {name}: choose the client's own key."
-            raise ControlError(400, message, field="key")
+            raise ControlError(
+                400, f"This server has no key for {name}: choose the client's own key."
+            )
         upstreams[name] = choice.url
         keys[name] = env.variables()[choice.variable].strip() if with_own_key else ""
     if not upstreams:
-        raise ControlError(400, "Choose at least one provider to record from.", field="upstream")
+        raise ControlError(400, "Choose at least one provider to record from.")
     return upstreams, keys
 
 

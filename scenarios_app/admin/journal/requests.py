@@ -2,6 +2,7 @@
 has answered."""
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,7 +23,7 @@ from django.utils.html import format_html
 from unfold.paginator import InfinitePaginator
 
 from mockllm_site.kit.permissions import MissingPermission, require
-from mockllm_site.kit.read_only_admin import RecordAdmin
+from mockllm_site.kit.read_only_admin import RecordAdmin, column
 from scenarios_app.admin.filters import AnsweredByFilter, MatchFilter, ProviderFilter, SessionFilter
 from scenarios_app.admin.journal.body_search import search_bodies
 from scenarios_app.admin.journal.from_request import curl_of
@@ -42,30 +43,8 @@ from scenarios_app.journal.live import nearest
 from scenarios_app.models import UNMATCHED_ROWS, Outcome, ServedRequest, SessionName
 from scenarios_app.templatetags.scenarios_admin import ago
 
-# Columns that the list needs; the others may be large.
-_LIST_COLUMNS = (
-    "at",
-    "session",
-    "provider",
-    "method",
-    "path",
-    "model",
-    "streamed",
-    "request_headers",
-    "scenario",
-    "step",
-    "way",
-    "matched",
-    "fallback",
-    "outcome",
-    "status",
-    "fault",
-    "near_misses",
-    "violations",
-    "asked",
-    "answered",
-    "duration_ms",
-)
+# Columns that the list does not need and that may be large.
+_LARGE_COLUMNS = ("query", "request_text", "response_headers", "response_text", "parts")
 
 _TIMINGS = {"chosen_ms": "Matching took", "head_ms": "First byte after"}
 
@@ -93,6 +72,11 @@ class JournalAdmin(RecordAdmin):
     ordering = ("-pk",)
     list_per_page = 50
     paginator = InfinitePaginator
+    duration = column(
+        "Duration",
+        lambda served: f"{served.duration_ms:,.0f}\N{NO-BREAK SPACE}ms",
+        ordering="duration_ms",
+    )
 
     def get_urls(self) -> list[URLPattern]:
         def page(route: str, view: Callable[..., HttpResponseBase], name: str) -> URLPattern:
@@ -110,7 +94,7 @@ class JournalAdmin(RecordAdmin):
         ]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ServedRequest]:
-        return super().get_queryset(request).only(*_LIST_COLUMNS)
+        return super().get_queryset(request).defer(*_LARGE_COLUMNS)
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[ServedRequest], search_term: str
@@ -269,10 +253,6 @@ class JournalAdmin(RecordAdmin):
             called or served.session,
         )
 
-    @admin.display(description="Duration", ordering="duration_ms")
-    def duration(self, served: ServedRequest) -> str:
-        return f"{served.duration_ms:,.0f}\N{NO-BREAK SPACE}ms"
-
 
 def _sessions_of(name: str) -> list[str]:
     """Return a session and, for a chat, those of its comparisons."""
@@ -307,15 +287,13 @@ class AnswerCount:
     last: datetime | None = None
 
 
-NO_ANSWERS = AnswerCount()
-
-
-def answered_by_scenario(names: Collection[str]) -> dict[str, AnswerCount]:
-    """Return counts by scenario name; scenarios without answers are left out."""
+def answered_by_scenario(names: Collection[str]) -> defaultdict[str, AnswerCount]:
+    """Return counts by scenario name."""
     journal.flush()
     rows = ServedRequest.objects.filter(scenario__in=names).order_by()
     # Both numbers are read from the index alone.
     counted = list(rows.values_list("scenario").annotate(Count("pk"), Max("pk")))
     last = ServedRequest.objects.filter(pk__in=[pk for _, _, pk in counted])
     times = dict(last.order_by().values_list("pk", "at"))
-    return {name: AnswerCount(count, times.get(pk)) for name, count, pk in counted}
+    hits = {name: AnswerCount(count, times.get(pk)) for name, count, pk in counted}
+    return defaultdict(AnswerCount, hits)

@@ -1,10 +1,11 @@
 """The pages of sessions: verdict, used steps, attempts, counters, display name and reset."""
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import wraps
-from typing import Concatenate, ParamSpec
+from typing import Any
 
 from asgiref.sync import async_to_sync
 from django.contrib import messages
@@ -27,7 +28,6 @@ from scenarios_app.models import UNMATCHED_ROWS, PastAnswers, ServedRequest, Ses
 from scenarios_app.serving.services import services
 
 _MAX_SESSIONS = 500
-P = ParamSpec("P")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class JournalCounts:
     last: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SessionLine:
     name: str
     seen: JournalCounts
@@ -53,15 +53,13 @@ class SessionLine:
         return session_url(self.name)
 
 
-def handle_missing_state(
-    view: Callable[Concatenate[HttpRequest, P], HttpResponse],
-) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
+def handle_missing_state(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     """Wrap a view to answer 503 while the shared session state cannot be reached."""
 
     @wraps(view)
-    def guarded(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+    def guarded(*args: Any, **kwargs: Any) -> HttpResponse:
         try:
-            return view(request, *args, **kwargs)
+            return view(*args, **kwargs)
         except StateUnavailable as error:
             plain, headers = "text/plain; charset=utf-8", {"Retry-After": "1"}
             return HttpResponse(f"{error}\n", status=503, content_type=plain, headers=headers)
@@ -75,23 +73,21 @@ def sessions_page(request: HttpRequest, owner: "ModelAdmin[ServedRequest]") -> H
     journal.flush()
     counts = _journal_counts()
     names = {*async_to_sync(services().state.sessions)(), *counts}
-    newest = sorted(names, key=lambda name: (_last_used(counts.get(name)), name), reverse=True)
-    display_names = display_names_of(newest[:_MAX_SESSIONS])
+    newest = sorted(names, key=lambda name: (_last_used(counts[name]), name), reverse=True)
+    shown = newest[:_MAX_SESSIONS]
+    display_names = display_names_of(shown)
     lines = [
-        SessionLine(
-            name, counts.get(name, JournalCounts()), _state(name), display_names.get(name, "")
-        )
-        for name in newest[:_MAX_SESSIONS]
+        SessionLine(name, counts[name], _state(name), display_names.get(name, "")) for name in shown
     ]
     passed = quick_verdicts(
         (line.name, line.seen.requests, bool(line.seen.unmatched or line.state.violations))
         for line in lines
     )
-    lines = [replace(line, passed=passed.get(line.name)) for line in lines]
-    left_out = max(len(names) - _MAX_SESSIONS, 0)
+    for line in lines:
+        line.passed = passed.get(line.name)
     context = {
         "lines": lines,
-        "left_out": left_out,
+        "left_out": len(newest) - len(shown),
         "title": "Sessions",
         "record": record_panel(request, None),
     }
@@ -110,9 +106,7 @@ def session_page(request: HttpRequest, owner: "ModelAdmin[ServedRequest]") -> Ht
     names = {ref.scenario for ref in state.consumed} | {a.step.scenario for a, _ in state.attempts}
     context = {
         "title": f"Session {display_name or name}",
-        "line": SessionLine(
-            name, _journal_counts(name).get(name, JournalCounts()), state, display_name
-        ),
+        "line": SessionLine(name, _journal_counts(name)[name], state, display_name),
         "own": sorted(own),
         "record": record_panel(request, name),
         "verdict": verdict,
@@ -192,14 +186,15 @@ def _state(name: str) -> SessionState:
     return async_to_sync(services().state.read)(name)
 
 
-def _journal_counts(name: str | None = None) -> dict[str, JournalCounts]:
+def _journal_counts(name: str | None = None) -> defaultdict[str, JournalCounts]:
     rows = ServedRequest.objects.order_by()
     if name is not None:
         rows = rows.filter(session=name)
     unmatched = Count("pk", filter=UNMATCHED_ROWS)
     counted = rows.values_list("session").annotate(Count("pk"), unmatched=unmatched, last=Max("at"))
-    return {session: JournalCounts(*counts) for session, *counts in counted}
+    counts = {session: JournalCounts(*numbers) for session, *numbers in counted}
+    return defaultdict(JournalCounts, counts)
 
 
-def _last_used(counts: JournalCounts | None) -> float:
-    return counts.last.timestamp() if counts and counts.last else 0.0
+def _last_used(counts: JournalCounts) -> float:
+    return counts.last.timestamp() if counts.last else 0.0

@@ -1,47 +1,48 @@
 """The verdict on a session for its page, and passed or failed for the list of sessions."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from django.urls import reverse
 
+from mockllm_site.kit.read_only_admin import link
 from scenarios_app.control.verdict import INCOMPLETE, judge_session
 from scenarios_app.models import ServedRequest
 from scenarios_app.verdict.judge import Verdict
 from scenarios_app.verdict.reports import MAX_REASONS, line, near_miss_text, unmatched_reason
-from scenarios_app.verdict.session import Finding
 
 # Limits for one view of the list: judging a request takes about 0.2 ms.
 MAX_JUDGED_SESSIONS = 100
 MAX_JUDGED_REQUESTS = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class RequestLink:
-    label: str
-    url: str
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class FindingLine:
-    """One finding. `requests` are the ids of its journal entries."""
+    """One finding. `requests` are the ids of its journal entries; `links` are HTML."""
 
     text: str
-    requests: tuple[str, ...] = ()
-    near_misses: tuple[str, ...] = ()
+    requests: Sequence[str] = ()
+    near_misses: Sequence[str] = ()
     scenario: str = ""
     step: str = ""
-    links: tuple[RequestLink, ...] = ()
+    links: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class FindingGroup:
-    """Findings of one kind, at most MAX_REASONS of them; `more` counts those that are left out."""
+    """Findings of one kind."""
 
     title: str
-    lines: tuple[FindingLine, ...]
-    count: int
+    findings: Sequence[FindingLine]
     fails: bool = True
+
+    @property
+    def lines(self) -> Sequence[FindingLine]:
+        return self.findings[:MAX_REASONS]
+
+    @property
+    def count(self) -> int:
+        return len(self.findings)
 
     @property
     def more(self) -> int:
@@ -52,20 +53,19 @@ class FindingGroup:
 class VerdictCard:
     passed: bool
     requests: int
-    groups: tuple[FindingGroup, ...]
+    groups: Sequence[FindingGroup]
     note: str
 
     @property
     def scenarios(self) -> set[str]:
-        return {
-            finding.scenario for group in self.groups for finding in group.lines if finding.scenario
-        }
+        return {line.scenario for group in self.groups for line in group.lines} - {""}
 
 
 def verdict_card(session: str) -> VerdictCard:
     """Judge a session as `GET /control/verdict` does. The journal must have been flushed."""
     verdict, judged = judge_session(session)
-    groups = tuple(_linked(group) for group in _groups(verdict) if group.count)
+    groups = [group for group in _groups(verdict) if group.findings]
+    _add_links([finding for group in groups for finding in group.lines])
     note = "" if judged.complete else INCOMPLETE
     return VerdictCard(verdict.passed, verdict.requests, groups, note)
 
@@ -91,11 +91,11 @@ def _groups(verdict: Verdict) -> Iterator[FindingGroup]:
         FindingLine(
             f"{line(finding.path)}: {unmatched_reason(finding.fallback, finding.url_error)}",
             (finding.id,),
-            tuple(near_miss_text(miss) for miss in finding.near_misses),
+            [near_miss_text(miss) for miss in finding.near_misses],
         )
         for finding in verdict.unmatched
     ]
-    yield _group("Unmatched requests", unmatched)
+    yield FindingGroup("Unmatched requests", unmatched)
     violations = [
         FindingLine(
             line(finding.text),
@@ -105,41 +105,32 @@ def _groups(verdict: Verdict) -> Iterator[FindingGroup]:
         )
         for finding in verdict.violations
     ]
-    yield _group("Violations", violations)
+    yield FindingGroup("Violations", violations)
     unused = [
         FindingLine("never answered", scenario=finding.scenario, step=finding.step)
         for finding in verdict.unserved
     ]
-    yield _group("Unused steps", unused)
-    yield _group("Client findings", _findings(verdict.findings, "error"))
-    yield _group("Warnings", _findings(verdict.findings, "warning"), fails=False)
-    yield _group("Notes", _findings(verdict.findings, "note"), fails=False)
+    yield FindingGroup("Unused steps", unused)
+    titles = {"error": "Client findings", "warning": "Warnings", "note": "Notes"}
+    for level, title in titles.items():
+        findings = [
+            FindingLine(f"{finding.rule}: {line(finding.message)}", finding.requests)
+            for finding in verdict.findings
+            if finding.level == level
+        ]
+        yield FindingGroup(title, findings, fails=level == "error")
 
 
-def _findings(findings: Iterable[Finding], level: str) -> list[FindingLine]:
-    selected = [finding for finding in findings if finding.level == level]
-    return [
-        FindingLine(f"{finding.rule}: {line(finding.message)}", finding.requests)
-        for finding in selected
-    ]
-
-
-def _group(title: str, lines: Sequence[FindingLine], *, fails: bool = True) -> FindingGroup:
-    return FindingGroup(title, tuple(lines[:MAX_REASONS]), len(lines), fails)
-
-
-def _linked(group: FindingGroup) -> FindingGroup:
-    """Return the group with links to its requests that are still in the journal."""
-    ids = {uid for finding in group.lines for uid in finding.requests}
+def _add_links(findings: Sequence[FindingLine]) -> None:
+    """Link the findings to their requests that are still in the journal."""
+    ids = {uid for finding in findings for uid in finding.requests}
     rows = ServedRequest.objects.filter(uid__in=ids).values_list("uid", "pk", "at")
     links = {
-        str(uid): RequestLink(
-            f"{at:%H:%M:%S}", reverse("admin:scenarios_app_servedrequest_change", args=(pk,))
+        str(uid): link(
+            reverse("admin:scenarios_app_servedrequest_change", args=(pk,)),
+            f"request {at:%H:%M:%S}",
         )
         for uid, pk, at in rows
     }
-    lines = tuple(
-        replace(finding, links=tuple(links[uid] for uid in finding.requests if uid in links))
-        for finding in group.lines
-    )
-    return replace(group, lines=lines)
+    for finding in findings:
+        finding.links = [links[uid] for uid in finding.requests if uid in links]

@@ -9,7 +9,7 @@ from typing import Any
 
 from asgiref.sync import async_to_sync
 from django import forms
-from django.contrib import messages
+from django.contrib import admin, messages
 from django.contrib.admin import ModelAdmin
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.db import transaction
@@ -167,8 +167,14 @@ class StepsForm(BulkForm):
         return BulkChange(self.scenarios, "Latency or failures set on every step.", summary)
 
 
-def bulk_page(
-    admin: "ModelAdmin[Scenario]",
+def bulk_action(form_class: type[BulkForm]) -> Any:
+    """Return the admin's action that asks for the values of a form and applies them."""
+    action = admin.action(description=form_class.title, permissions=["change"])
+    return action(lambda owner, request, rows: _bulk_page(owner, request, rows, form_class))
+
+
+def _bulk_page(
+    owner: "ModelAdmin[Scenario]",
     request: HttpRequest,
     selected: Iterable[Scenario],
     form_class: type[BulkForm],
@@ -186,7 +192,7 @@ def bulk_page(
             report_document_error(request, error, "Nothing was changed")
             return None
         for scenario in change.scenarios:
-            admin.log_change(request, scenario, change.entry)
+            owner.log_change(request, scenario, change.entry)
         messages.success(request, change.summary)
         return None
     across = request.POST.get("select_across") == "1"
@@ -199,7 +205,7 @@ def bulk_page(
         "chosen": scenarios[:1] if across else scenarios,
         "checkbox": ACTION_CHECKBOX_NAME,
     }
-    return render_page(request, admin, "bulk.html", context)
+    return render_page(request, owner, "bulk.html", context)
 
 
 @transaction.atomic

@@ -1,7 +1,7 @@
 """Drafts in the admin: list, page, publishing and discarding."""
 
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from operator import attrgetter
 from typing import Any
 
 from django.contrib import admin, messages
@@ -16,13 +16,14 @@ from django.utils import timezone
 from django.utils.html import format_html
 
 from mockllm_site.kit.permissions import require
+from mockllm_site.kit.read_only_admin import column, page_url
 from scenarios_app.admin.editor.layout import SCENARIO_CELLS, STEP_CELLS
-from scenarios_app.admin.editor.page import Button, ScenarioPage
+from scenarios_app.admin.editor.page import ScenarioPage, submit_button
 from scenarios_app.admin.editor.problems import scenario_problem, step_problem
 from scenarios_app.admin.editor.rows import FormProblem
 from scenarios_app.admin.editor.step_inline import DraftStepInline
 from scenarios_app.admin.filters import DraftFilter
-from scenarios_app.admin.pages import render_page
+from scenarios_app.admin.pages import published_name, render_page
 from scenarios_app.admin.scenarios.list import number_of_steps
 from scenarios_app.catalog.lint import suspicions_in_place
 from scenarios_app.engine.document import DocumentError, compile_scenario, load_text
@@ -52,6 +53,9 @@ class DraftAdmin(ScenarioPage):
     ordering = (Lower("name"), "pk")
     list_per_page = 50
     delete_confirmation_template = "scenarios_app/admin/discard.html"
+    step_count = column("Steps", attrgetter("steps_in_it"), ordering="steps_in_it")
+    by = column("By", lambda draft: getattr(draft, "author", ""))
+    changed = column("Changed", lambda draft: ago(draft.updated_at), ordering="updated_at")
 
     # ── The list ──
 
@@ -76,27 +80,12 @@ class DraftAdmin(ScenarioPage):
             return format_html('<span class="sc-tag">{}</span>', "not published yet")
         return draft.published.name
 
-    @admin.display(description="Steps", ordering="steps_in_it")
-    def step_count(self, draft: Any) -> int:
-        return int(draft.steps_in_it)
-
-    @admin.display(description="By")
-    def by(self, draft: Any) -> str:
-        return str(getattr(draft, "author", ""))
-
-    @admin.display(description="Changed", ordering="updated_at")
-    def changed(self, draft: Draft) -> str:
-        return ago(draft.updated_at)
-
     # ── The page ──
 
     def get_urls(self) -> list[URLPattern]:
         publish = self.page("<path:object_id>/publish/", self.publish_one, "publish")
         make = self.page("from-document/", self.make_draft, "from_document")
         return [publish, make, *super().get_urls()]
-
-    def served_name(self, obj: Draft | None) -> str:
-        return obj.published.name if obj and obj.published else ""
 
     def page_context(self, request: HttpRequest, obj: Draft | None) -> dict[str, Any]:
         context: dict[str, Any] = {"show_save_and_continue": False, "show_delete": False}
@@ -106,11 +95,11 @@ class DraftAdmin(ScenarioPage):
         publication = plan_publication(stored)
         may_publish = request.user.has_perms(to_publish(stored))
         if may_publish:
-            context["actions_submit_line"] = [Button(PUBLISH, "Save and publish…")]
+            context["actions_submit_line"] = [submit_button(PUBLISH, "Save and publish…")]
         return context | {
             "publication": publication,
             "wrong": list(wrong_in(stored, publication.problems)),
-            "suspicions": _suspicions(stored, publication, self.served_name(stored)),
+            "suspicions": _suspicions(stored, publication, published_name(stored)),
             "try_query": f"draft={obj.pk}",
             "published": stored.published,
             "made_by": authors_of([stored])[stored.pk],
@@ -118,9 +107,6 @@ class DraftAdmin(ScenarioPage):
             "may_publish": may_publish,
             "may_discard": self.has_delete_permission(request, stored),
         }
-
-    def restore_version(self, obj: Draft, moment: datetime) -> None:
-        drafts.restore(obj, moment)
 
     def save_related(
         self,
@@ -141,12 +127,33 @@ class DraftAdmin(ScenarioPage):
         if PUBLISH in request.POST:
             return redirect("admin:scenarios_app_draft_publish", obj.pk)
         messages.success(request, _SAVED_MESSAGE)
-        return redirect(self.url_of(obj))
+        return redirect(page_url(obj))
 
     def publish_one(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Show what publishing changes; a post publishes."""
         draft = self.get_row(request, object_id, "view")
         require(request, *to_publish(draft))
-        return publish_page(request, self, draft)
+        if request.method == "POST":
+            seen, over = request.POST.get("seen", ""), "over" in request.POST
+            try:
+                scenario = publish(draft, seen=seen, over=over)
+            except PublishError as error:
+                messages.error(request, f"“{draft}” was not published: {error}")
+                if not Draft.objects.filter(pk=draft.pk).exists():
+                    return redirect("admin:scenarios_app_draft_changelist")
+            else:
+                self.log_change(request, scenario, "Published its draft.")
+                messages.success(request, f"“{scenario}” is published.")
+                return redirect(page_url(scenario))
+        publication = plan_publication(draft)
+        context = {
+            "title": f"Publish {draft}",
+            "draft": draft,
+            "page": page_url(draft),
+            "publication": publication,
+            "wrong": list(wrong_in(draft, publication.problems)),
+        }
+        return render_page(request, self, "publish.html", context)
 
     def make_draft(self, request: HttpRequest) -> HttpResponse:
         """Create a draft of the posted document, such as one made from a trace."""
@@ -164,7 +171,7 @@ class DraftAdmin(ScenarioPage):
             draft = create_draft(document)
             self.log_addition(request, draft, "Made from a document.")
             messages.success(request, _SAVED_MESSAGE)
-            return redirect(self.url_of(draft))
+            return redirect(page_url(draft))
         return redirect("admin:scenarios_app_draft_changelist")
 
     # ── Discarding ──
@@ -202,32 +209,6 @@ def _suspicions(draft: Draft, publication: Publication, published: str) -> list[
     except DocumentError:
         return []
     return suspicions_in_place(compiled, of=published)
-
-
-def publish_page(request: HttpRequest, owner: Any, draft: Draft) -> HttpResponse:
-    """Show what publishing changes; a post publishes."""
-    if request.method == "POST":
-        try:
-            scenario = publish(
-                draft, seen=request.POST.get("seen", ""), over="over" in request.POST
-            )
-        except PublishError as error:
-            messages.error(request, f"“{draft}” was not published: {error}")
-            if not Draft.objects.filter(pk=draft.pk).exists():
-                return redirect("admin:scenarios_app_draft_changelist")
-        else:
-            owner.log_change(request, scenario, "Published its draft.")
-            messages.success(request, f"“{scenario}” is published.")
-            return redirect("admin:scenarios_app_scenario_change", scenario.pk)
-    publication = plan_publication(draft)
-    context = {
-        "title": f"Publish {draft}",
-        "draft": draft,
-        "page": owner.url_of(draft),
-        "publication": publication,
-        "wrong": list(wrong_in(draft, publication.problems)),
-    }
-    return render_page(request, owner, "publish.html", context)
 
 
 def wrong_in(draft: Draft, problems: Iterable[RowProblem]) -> Iterator[FormProblem]:

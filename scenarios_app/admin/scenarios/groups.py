@@ -79,19 +79,16 @@ class GroupFilter(admin.SimpleListFilter):
         tags = dict(others.order_by().values_list("pk", "tags")).values()
         counts = Counter(map(group_of, tags))
         chosen = self.value()
-        yield {
-            "selected": chosen is None,
-            "query_string": changelist.get_query_string(remove=[PARAMETER]),
-            "display": "All",
-            "count": counts.total(),
-        }
-        for name, label in self.lookup_choices:
-            if counts[name] or chosen == name:
+        everything = (None, "All", counts.total())
+        groups = [(name, label, counts[name]) for name, label in self.lookup_choices]
+        for name, label, count in [everything, *groups]:
+            if count or name in (None, chosen):
+                parameters = {} if name is None else {PARAMETER: name}
                 yield {
                     "selected": chosen == name,
-                    "query_string": changelist.get_query_string({PARAMETER: name}),
+                    "query_string": changelist.get_query_string(parameters, [PARAMETER]),
                     "display": label,
-                    "count": counts[name],
+                    "count": count,
                 }
 
 

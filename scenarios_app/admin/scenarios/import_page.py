@@ -119,7 +119,8 @@ def import_page(request: HttpRequest, owner: "ModelAdmin[Scenario]") -> HttpResp
             documents, names = _rename_taken(documents) if existing == RENAME else (documents, {})
             changes = changes_of(documents, replace=existing != ADD, names=names)
             if "load" in request.POST:
-                _load(documents, replace=existing == REPLACE)
+                loaded = load(documents, replace=existing == REPLACE)
+                forget_on_commit(loaded.replaced)
                 messages.success(request, _import_summary(changes))
                 return redirect("admin:scenarios_app_scenario_changelist")
             warnings = suspicions_once_loaded(documents)
@@ -208,11 +209,6 @@ def _change(
     except DocumentError:
         same = False
     return ImportChange(document.name, len(document.steps), was=len(stored.steps.all()), same=same)
-
-
-def _load(documents: Sequence[ScenarioDocument], *, replace: bool) -> None:
-    loaded = load(documents, replace=replace)
-    forget_on_commit(loaded.replaced)
 
 
 def _import_summary(changes: Sequence[ImportChange]) -> str:

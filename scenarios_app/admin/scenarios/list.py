@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 from django.contrib import admin, messages
@@ -17,11 +18,11 @@ from django.template.response import TemplateResponse
 from django.utils.html import format_html
 from unfold.admin import ModelAdmin
 
-from mockllm_site.kit.read_only_admin import TagFilter
+from mockllm_site.kit.read_only_admin import TagFilter, column
 from scenarios_app.admin.filters import DraftFilter, ProblemFilter
-from scenarios_app.admin.journal.requests import NO_ANSWERS, answered_by_scenario
+from scenarios_app.admin.journal.requests import answered_by_scenario
 from scenarios_app.admin.scenarios import actions
-from scenarios_app.admin.scenarios.actions import StepsForm, bulk_page
+from scenarios_app.admin.scenarios.actions import StepsForm, bulk_action
 from scenarios_app.admin.scenarios.groups import (
     GroupFilter,
     GroupForm,
@@ -86,6 +87,12 @@ class ScenarioList(ModelAdmin):
         "delete_selected",
     )
 
+    move_to_group = bulk_action(GroupForm)
+    set_tags = bulk_action(TagsForm)
+    set_on_steps = bulk_action(StepsForm)
+    step_count = column("Steps", attrgetter("steps_in_it"), ordering="steps_in_it")
+    last_used = column("Last used", lambda row: ago(row.hits.last) if row.hits.last else "never")
+
     def get_queryset(self, request: HttpRequest) -> QuerySet[Scenario]:
         return super().get_queryset(request).annotate(steps_in_it=number_of_steps(Step))
 
@@ -112,7 +119,7 @@ class ScenarioList(ModelAdmin):
         drafted = set(Draft.objects.values_list("published", flat=True))
         for row in changelist.result_list:
             row.drafted = row.pk in drafted
-            row.hits = hits.get(row.name, NO_ANSWERS)
+            row.hits = hits[row.name]
             stored = compiled[row.name].steps if row.name in compiled else ()
             row.served_steps = sum(1 for step in stored if steps[row.name].get(step.key))
             row.problems = problems[row.name]
@@ -130,10 +137,6 @@ class ScenarioList(ModelAdmin):
             description,
         )
 
-    @admin.display(description="Steps", ordering="steps_in_it")
-    def step_count(self, scenario: Any) -> int:
-        return int(scenario.steps_in_it)
-
     @admin.display(description="Answers")
     def answers(self, scenario: Any) -> str:
         served, of = scenario.served_steps, scenario.steps_in_it
@@ -142,11 +145,6 @@ class ScenarioList(ModelAdmin):
             'aria-label="Steps that have answered"></progress>',
             *(scenario.hits.count, max(of, 1), served, served, of),
         )
-
-    @admin.display(description="Last used")
-    def last_used(self, scenario: Any) -> str:
-        last = scenario.hits.last
-        return ago(last) if last else "never"
 
     @admin.display(description="Group, tags", ordering=group_order())
     def tag_list(self, scenario: Any) -> str:
@@ -166,22 +164,6 @@ class ScenarioList(ModelAdmin):
     @admin.action(description="Disable", permissions=["change"])
     def disable(self, request: HttpRequest, scenarios: QuerySet[Scenario]) -> None:
         self._set_enabled(request, scenarios, enabled=False)
-
-    @admin.action(description="Move to a group", permissions=["change"])
-    def move_to_group(
-        self, request: HttpRequest, scenarios: QuerySet[Scenario]
-    ) -> HttpResponse | None:
-        return bulk_page(self, request, scenarios, GroupForm)
-
-    @admin.action(description="Add or remove tags", permissions=["change"])
-    def set_tags(self, request: HttpRequest, scenarios: QuerySet[Scenario]) -> HttpResponse | None:
-        return bulk_page(self, request, scenarios, TagsForm)
-
-    @admin.action(description="Set latency or failures", permissions=["change"])
-    def set_on_steps(
-        self, request: HttpRequest, scenarios: QuerySet[Scenario]
-    ) -> HttpResponse | None:
-        return bulk_page(self, request, scenarios, StepsForm)
 
     @admin.action(description="Duplicate", permissions=["add"])
     def duplicate(self, request: HttpRequest, scenarios: QuerySet[Scenario]) -> None:

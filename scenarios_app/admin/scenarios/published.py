@@ -1,7 +1,6 @@
 """Published scenarios in the admin: their page, its buttons, and how a new one starts: empty, from
 an example or from a file."""
 
-from datetime import datetime
 from functools import partial
 from typing import Any
 from urllib.parse import quote
@@ -15,10 +14,11 @@ from django.urls import URLPattern, reverse
 from django.utils.html import format_html, format_html_join
 
 from mockllm_site.kit.permissions import require
-from scenarios_app.admin.editor.page import Button, ScenarioPage
+from mockllm_site.kit.read_only_admin import page_url
+from scenarios_app.admin.editor.page import ScenarioPage, submit_button
 from scenarios_app.admin.editor.step_inline import StepInline
-from scenarios_app.admin.journal.requests import NO_ANSWERS, answered_by_scenario
-from scenarios_app.admin.pages import render_page
+from scenarios_app.admin.journal.requests import answered_by_scenario
+from scenarios_app.admin.pages import published_name, render_page
 from scenarios_app.admin.play_it import play_page
 from scenarios_app.admin.play_user import user_page
 from scenarios_app.admin.scenarios import actions
@@ -36,7 +36,7 @@ from scenarios_app.journal.survival import survival
 from scenarios_app.models import Draft, Scenario
 from scenarios_app.play.conversation import dump_play, examples
 from scenarios_app.store.documents import save_conversation
-from scenarios_app.store.drafts import create_draft, get_or_create_draft, restore
+from scenarios_app.store.drafts import create_draft, get_or_create_draft
 from scenarios_app.store.history import authors_of
 
 ADD_DRAFTS, EDIT_DRAFTS = "scenarios_app.add_draft", "scenarios_app.change_draft"
@@ -62,21 +62,17 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
             *super().get_urls(),
         ]
 
-    def served_name(self, obj: Scenario | None) -> str:
-        # Read from the database: the row may hold posted values.
-        return Scenario.objects.values_list("name", flat=True).get(pk=obj.pk) if obj else ""
-
     def page_context(self, request: HttpRequest, obj: Scenario | None) -> dict[str, Any]:
         if obj is None:
             if not request.user.has_perm(ADD_DRAFTS):
                 return {}
             url = reverse("admin:scenarios_app_draft_add")
-            return {"actions_submit_line": [Button("_draft", "Save as a draft", to=url)]}
-        name = self.served_name(obj)
+            return {"actions_submit_line": [submit_button("_draft", "Save as a draft", to=url)]}
+        name = published_name(obj)
         draft = Draft.objects.filter(published=obj.pk).first()
         return {
             "answered_by_step": answers([name])[name],
-            "hits": answered_by_scenario([name]).get(name, NO_ANSWERS),
+            "hits": answered_by_scenario([name])[name],
             "problems": [problem for problem in catalog.problems if problem.scenario == name],
             "suspicions": _suspicions_of(name),
             "try_query": f"scenario={quote(name)}",
@@ -105,15 +101,12 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
             if suspicions:
                 count = f"{len(suspicions)} warning{pluralize(len(suspicions))}"
                 lines = format_html_join("", "<br>{}", ([str(one)] for one in suspicions))
-                page = format_html('<a class="sc-link" href="{}">{}</a>', self.url_of(obj), count)
+                page = format_html('<a class="sc-link" href="{}">{}</a>', page_url(obj), count)
                 line = '<span class="sc-warned">Saved, with {}:{}</span>'
                 messages.warning(request, format_html(line, page, lines))
 
         transaction.on_commit(add_warning)
         return response
-
-    def restore_version(self, obj: Scenario, moment: datetime) -> None:
-        restore(obj, moment)
 
     def edit_as_draft(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Open the scenario's draft; create it if there is none."""
@@ -125,7 +118,7 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
             draft, is_new = get_or_create_draft(scenario)
         except DocumentError as error:
             actions.report_document_error(request, error, f"“{scenario}” cannot be copied")
-            return redirect(self.url_of(scenario))
+            return redirect(page_url(scenario))
         if is_new:
             self.log_change(request, scenario, "Copied to a draft.")
         return redirect("admin:scenarios_app_draft_change", draft.pk)
@@ -136,7 +129,7 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
             return actions.export([scenario])
         except DocumentError as error:
             actions.report_document_error(request, error, f"“{scenario}” cannot be exported")
-            return redirect(self.url_of(scenario))
+            return redirect(page_url(scenario))
 
     def duplicate_one(self, request: HttpRequest, object_id: str) -> HttpResponse:
         scenario = self.get_row(request, object_id, "view")
@@ -147,10 +140,10 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
             (copy,) = actions.duplicate([scenario])
         except DocumentError as error:
             actions.report_document_error(request, error, f"“{scenario}” cannot be duplicated")
-            return redirect(self.url_of(scenario))
+            return redirect(page_url(scenario))
         self.log_addition(request, copy, f"Duplicated “{scenario}”.")
         messages.success(request, f"This is “{copy}”, disabled until you enable it.")
-        return redirect(self.url_of(copy))
+        return redirect(page_url(copy))
 
 
 def _suspicions_of(name: str) -> list[Suspicion]:

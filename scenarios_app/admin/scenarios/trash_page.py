@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.views.decorators.http import require_POST
 
-from scenarios_app.admin.journal.requests import NO_ANSWERS, answered_by_scenario
+from scenarios_app.admin.journal.requests import answered_by_scenario
 from scenarios_app.admin.pages import render_page
 from scenarios_app.models import Scenario
 from scenarios_app.store import trash
@@ -62,7 +62,7 @@ def deletion_context(names: list[str]) -> dict[str, Any]:
     """Return the context of the page that asks before deleting these scenarios."""
     hits = answered_by_scenario(names)
     return {
-        "going": [(name, hits.get(name, NO_ANSWERS)) for name in sorted(names, key=str.casefold)],
+        "going": [(name, hits[name]) for name in sorted(names, key=str.casefold)],
         "days": trash.retention_days(),
     }
 

@@ -7,7 +7,7 @@ from django.test import Client as Browser
 from msgspec.structs import replace
 
 from scenarios_app import builder
-from scenarios_app.admin.editor.forms import provider_choices
+from scenarios_app.admin.editor.inputs import provider_choices
 from scenarios_app.admin.journal.from_request import curl_of
 from scenarios_app.catalog.lint import suspicions_of
 from scenarios_app.engine import secrets

@@ -47,7 +47,7 @@ def test_unsaved_edits_are_tried_with_another_request(root: Client) -> None:
 def test_unsaved_edits_keep_the_used_steps_of_the_session(root: Client) -> None:
     scenario = a_scenario("weather", {"match_user": "rain", "consume": True})
     key = scenario.steps.get().key
-    hidden = edited(root, page_of(scenario)).context["instead"].hidden
+    hidden = edited(root, page_of(scenario)).context["tried"].hidden
     assert (hidden["keys"], hidden["of"]) == (key, "weather")
 
 

@@ -30,7 +30,7 @@ def seed_for(first: str) -> int:
     """A seed that calls this profile `a`."""
     profiles = {name: ModelProfile(name=name) for name in (ONE, TWO)}
     for seed in range(100):
-        drawn = assign_branches(profiles[ONE], profiles[TWO], seed)["a"]
+        drawn = assign_branches(profiles[ONE], profiles[TWO], seed=seed)["a"]
         if drawn is not None and drawn.name == first:
             return seed
     raise AssertionError(first)

@@ -13,7 +13,7 @@ from chat_app.runs import answer as answers
 from chat_app.runs import registry as gate_module
 from chat_app.runs.registry import AnswerGate, run_registry
 from tests.chat.chatting import Chat, log_of, scenario, text_of
-from traces_app.log import live_log
+from traces_app.log import live_logs
 
 # Enough for whatever is ready to go on.
 TURNS = 20
@@ -99,7 +99,7 @@ async def test_a_run_has_begun_and_asks_nobody_while_messages_come(
         with run_registry().gate.hold():
             handle = await chat.send()
             await turns()
-            log = live_log(handle.id)
+            log = live_logs.get(handle.id)
             assert log is not None and not model_calls
             assert (await anext(log.follow())).type == "started"
         return handle.id

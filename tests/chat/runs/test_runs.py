@@ -239,7 +239,7 @@ async def test_nothing_is_left_of_runs(chat: Chat) -> None:
         grown.append(more)
     else:
         pytest.fail(f"every round leaves something: {grown}")
-    assert logs._live == {}
+    assert logs.live_logs == {}
 
 
 async def left_beyond(before: Counter[str]) -> Counter[str]:

@@ -17,7 +17,7 @@ from tests.chat.failing_database import Fault, failing
 from tests.chat.scripts import TOOL_CALL
 from tests.traces.rows import dead_owner
 from traces_app.follow import follow
-from traces_app.log import LoggedEvent, live_log
+from traces_app.log import LoggedEvent, live_logs
 from traces_app.models import Status, Trace
 
 MOST_OPERATIONS = 200
@@ -57,7 +57,7 @@ async def scripts(chat: Chat) -> ModelProfile:
 
 async def time_out(handle: StreamHandle) -> None:
     """As if the run's lease had not been renewed for long enough, since its process forgot it."""
-    while live_log(handle.id) is not None:
+    while handle.id in live_logs:
         await asyncio.sleep(0)
     running = Trace.objects.filter(pk=handle.id, status=Status.RUNNING)
     await in_database(partial(running.update, owner=dead_owner()))

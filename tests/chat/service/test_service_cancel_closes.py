@@ -2,6 +2,7 @@
 `cancel` returns after both: each is looked at while the end waits to be stored."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
@@ -123,7 +124,7 @@ async def test_a_running_tool_sees_the_cancellation(
     settings.MCP_CALL_SECONDS = 600.0
 
     async def seen(what: str) -> ToolOutcome:
-        return await on_loop(tools.call(SERVERS, "until", arguments={"what": what}))
+        return await on_loop(tools.call(SERVERS, "until", arguments=json.dumps({"what": what})))
 
     async def told() -> None:
         assert await seen("cancelled") == ToolOutcome("cancelled")

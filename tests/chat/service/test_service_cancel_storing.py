@@ -92,14 +92,14 @@ async def test_in_the_last_transaction_it_is_complete(
     chat: Chat, monkeypatch: pytest.MonkeyPatch, stop_requested: asyncio.Event
 ) -> None:
     gate = Gate()
-    store = runs.store_answer
+    store = runs.append_message
 
     def stored(*given: Any, **named: Any) -> Any:
         found = store(*given, **named)
         gate.wait()
         return found
 
-    monkeypatch.setattr(runs, "store_answer", stored)
+    monkeypatch.setattr(runs, "append_message", stored)
     await chat.says("Hi.")
     handle = await chat.send()
     assert not await struck(handle, gate, stop_requested)
@@ -110,7 +110,7 @@ async def test_in_a_last_transaction_that_fails_it_has_failed(
     chat: Chat, monkeypatch: pytest.MonkeyPatch, stop_requested: asyncio.Event
 ) -> None:
     gate = Gate()
-    store, tries = runs.store_answer, []
+    store, tries = runs.append_message, []
 
     def stored(*given: Any, **named: Any) -> Any:
         tries.append(given)
@@ -119,7 +119,7 @@ async def test_in_a_last_transaction_that_fails_it_has_failed(
             raise OperationalError("the database has gone away")
         return store(*given, **named)
 
-    monkeypatch.setattr(runs, "store_answer", stored)
+    monkeypatch.setattr(runs, "append_message", stored)
     await chat.says("Hi.")
     handle = await chat.send()
     assert not await struck(handle, gate, stop_requested)

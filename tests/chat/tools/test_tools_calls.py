@@ -1,6 +1,7 @@
 """Calls of tools, in each way that a call can go and each way that a server can be reached."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from typing import Any
@@ -39,7 +40,7 @@ async def test_a_call_gives_the_text_of_its_result(tools: McpToolbox) -> None:
 
 
 async def test_a_tools_own_error_is_a_result_with_its_message(tools: McpToolbox) -> None:
-    outcome = await tools.call(SERVERS, "fail", arguments={"message": "no such city"})
+    outcome = await tools.call(SERVERS, "fail", arguments='{"message": "no such city"}')
     assert outcome == ToolOutcome("Error: Error executing tool fail: no such city", "error")
 
 
@@ -51,24 +52,28 @@ async def test_any_other_exception_of_a_tool_is_a_result_without_details(tools: 
 async def test_a_call_that_takes_too_long_times_out_and_is_cancelled_at_the_server(
     tools: McpToolbox, settings: Any
 ) -> None:
-    assert (await tools.call(SERVERS, "echo", arguments={"text": "open"})).status == "success"
+    assert (await tools.call(SERVERS, "echo", arguments='{"text": "open"}')).status == "success"
     settings.MCP_CALL_SECONDS = 40
     call = asyncio.create_task(tools.call(SERVERS, "hang", arguments="{}"))
-    assert (await tools.call(SERVERS, "until", arguments={"what": "started"})).text == "started"
+    assert (await tools.call(SERVERS, "until", arguments='{"what": "started"}')).text == "started"
     move_clock(asyncio.get_running_loop(), 40)
     assert await call == ToolOutcome(
         "Error: the tool hang did not answer within 40 s", "timeout", "SERVICE_UNAVAILABLE"
     )
-    assert (await tools.call(SERVERS, "until", arguments={"what": "cancelled"})).text == "cancelled"
+    assert (
+        await tools.call(SERVERS, "until", arguments='{"what": "cancelled"}')
+    ).text == "cancelled"
 
 
 async def test_a_cancelled_call_is_cancelled_at_the_server(tools: McpToolbox) -> None:
     call = asyncio.create_task(tools.call(SERVERS, "hang", arguments="{}"))
-    assert (await tools.call(SERVERS, "until", arguments={"what": "started"})).text == "started"
+    assert (await tools.call(SERVERS, "until", arguments='{"what": "started"}')).text == "started"
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call
-    assert (await tools.call(SERVERS, "until", arguments={"what": "cancelled"})).text == "cancelled"
+    assert (
+        await tools.call(SERVERS, "until", arguments='{"what": "cancelled"}')
+    ).text == "cancelled"
 
 
 async def test_ch_t6_after_each_error_the_next_call_is_answered(tools: McpToolbox) -> None:
@@ -76,29 +81,33 @@ async def test_ch_t6_after_each_error_the_next_call_is_answered(tools: McpToolbo
         outcome = await tools.call(SERVERS, name, arguments=arguments)
         assert outcome.status == "error"
         assert outcome.text.startswith("Error: ")
-        assert (await tools.call(SERVERS, "echo", arguments={"text": name})).text == name
+        assert (
+            await tools.call(SERVERS, "echo", arguments=json.dumps({"text": name}))
+        ).text == name
 
 
 async def test_twenty_calls_at_once_each_get_their_own_result(tools: McpToolbox) -> None:
     outcomes = await asyncio.gather(
-        *(tools.call(SERVERS, "add", arguments={"a": n, "b": 100}) for n in range(20))
+        *(tools.call(SERVERS, "add", arguments=json.dumps({"a": n, "b": 100})) for n in range(20))
     )
     assert [outcome.text for outcome in outcomes] == [str(n + 100) for n in range(20)]
 
 
 async def test_a_call_waits_for_no_other(tools: McpToolbox) -> None:
     hanging = [asyncio.create_task(tools.call(SERVERS, "hang", arguments="{}")) for _ in range(20)]
-    assert (await tools.call(SERVERS, "until", arguments={"what": "started"})).text == "started"
-    assert (await tools.call(SERVERS, "add", arguments={"a": 1, "b": 1})).text == "2"
+    assert (await tools.call(SERVERS, "until", arguments='{"what": "started"}')).text == "started"
+    assert (await tools.call(SERVERS, "add", arguments='{"a": 1, "b": 1}')).text == "2"
     for call in hanging:
         call.cancel()
     ends = await asyncio.gather(*hanging, return_exceptions=True)
     assert {type(end) for end in ends} == {asyncio.CancelledError}
-    assert (await tools.call(SERVERS, "until", arguments={"what": "cancelled"})).text == "cancelled"
+    assert (
+        await tools.call(SERVERS, "until", arguments='{"what": "cancelled"}')
+    ).text == "cancelled"
 
 
 async def test_a_result_of_some_megabytes_comes_whole(tools: McpToolbox) -> None:
-    outcome = await tools.call(SERVERS, "long", arguments={"length": 3_000_000})
+    outcome = await tools.call(SERVERS, "long", arguments='{"length": 3000000}')
     assert outcome.status == "success"
     assert outcome.text == "0123456789" * 300_000
 
@@ -106,7 +115,7 @@ async def test_a_result_of_some_megabytes_comes_whole(tools: McpToolbox) -> None
 async def test_arguments_that_the_tool_refuses_are_a_result_that_names_them(
     tools: McpToolbox,
 ) -> None:
-    outcome = await tools.call(SERVERS, "add", arguments={"a": "x", "b": 1})
+    outcome = await tools.call(SERVERS, "add", arguments='{"a": "x", "b": 1}')
     assert outcome.status == "error"
     assert "Input should be a valid integer" in outcome.text
 
@@ -119,7 +128,7 @@ async def test_arguments_that_are_no_object_reach_no_server(tools: McpToolbox) -
 
 async def test_the_strangest_arguments_of_json_arrive(tools: McpToolbox) -> None:
     text = 'a\n"b"\u2028\0 😀 ␄'
-    assert (await tools.call(SERVERS, "echo", arguments={"text": text})).text == text
+    assert (await tools.call(SERVERS, "echo", arguments=json.dumps({"text": text}))).text == text
     large = 10**60
     outcome = await tools.call(SERVERS, "add", arguments=f'{{"a": {large}, "b": 1}}')
     assert outcome.text == str(large + 1)
@@ -156,7 +165,7 @@ async def test_tools_are_described_in_the_servers_order(tools: McpToolbox) -> No
 
 async def test_a_tool_that_a_server_adds_is_there_at_once(tools: McpToolbox) -> None:
     before = {tool.name for tool in await tools.available(SERVERS)}
-    await tools.call(SERVERS, "grow", arguments={"name": "grown"})
+    await tools.call(SERVERS, "grow", arguments='{"name": "grown"}')
     assert "grown" not in before
     # The news comes on its own way; asking again is what a chat does with every message.
     async with asyncio.timeout(20):

@@ -31,8 +31,8 @@ async def test_the_process_reaches_it_under_the_name_demo() -> None:
         *("get_weather", "find_hotels"),
     ]
     assert all(tool.description for tool in found)
-    assert (await tools.call(["demo"], "slow", arguments={"seconds": 0})).text == "That took 0 s."
-    assert (await tools.call(["demo"], "long", arguments={"length": 12})).text == "012345678901"
+    assert (await tools.call(["demo"], "slow", arguments='{"seconds": 0}')).text == "That took 0 s."
+    assert (await tools.call(["demo"], "long", arguments='{"length": 12}')).text == "012345678901"
     await tools.close()
     assert children() == before
 
@@ -42,7 +42,7 @@ def test_the_chats_loop_closes_what_was_opened_on_it() -> None:
     loop.stop()
     before = children()
     assert toolbox() is toolbox()
-    call = toolbox().call(["demo"], "add", arguments={"a": 1, "b": 2})
+    call = toolbox().call(["demo"], "add", arguments='{"a": 1, "b": 2}')
     assert loop.submit(call).result(60).text == "3"
     assert children() != before
     loop.stop()

@@ -1,6 +1,7 @@
 """Servers that come and go: opened when wanted, opened again, and ended without a trace."""
 
 import asyncio
+import json
 import os
 import signal
 import sys
@@ -67,13 +68,13 @@ async def nothing_left() -> AsyncIterator[None]:
 
 
 async def added(tools: McpToolbox) -> ToolOutcome:
-    return await tools.call(SERVERS, "add", arguments={"a": 1, "b": 2})
+    return await tools.call(SERVERS, "add", arguments='{"a": 1, "b": 2}')
 
 
 async def hanging(tools: McpToolbox) -> "asyncio.Task[ToolOutcome]":
     """A call that is on at the server, and will be."""
     call = asyncio.create_task(tools.call(SERVERS, "hang", arguments="{}"))
-    assert (await tools.call(SERVERS, "until", arguments={"what": "started"})).text == "started"
+    assert (await tools.call(SERVERS, "until", arguments='{"what": "started"}')).text == "started"
     return call
 
 
@@ -166,15 +167,15 @@ async def test_the_older_protocol_hears_of_timeouts_and_cancels_and_takes_large_
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
             await call
-        heard = await tools.call(SERVERS, "until", arguments={"what": "cancelled"})
+        heard = await tools.call(SERVERS, "until", arguments='{"what": "cancelled"}')
         assert heard.text == "cancelled"
         settings.MCP_CALL_SECONDS = 40
         call = await hanging(tools)
         move_clock(asyncio.get_running_loop(), 40)
         assert (await call).status == "timeout"
-        heard = await tools.call(SERVERS, "until", arguments={"what": "cancelled"})
+        heard = await tools.call(SERVERS, "until", arguments='{"what": "cancelled"}')
         assert heard.text == "cancelled"
-        outcome = await tools.call(SERVERS, "long", arguments={"length": 3_000_000})
+        outcome = await tools.call(SERVERS, "long", arguments='{"length": 3000000}')
         assert len(outcome.text) == 3_000_000
 
 
@@ -196,7 +197,7 @@ async def test_a_server_that_cannot_be_reached_has_no_tools_and_its_calls_fail(
         assert [tool.name for tool in found[:2]] == ["add", "echo"]
         assert "MCP server demo cannot be reached" in caplog.text
         assert await tools.call(SERVERS, "add", arguments="{}") == GONE
-        outcome = await tools.call(["demo", "other"], "add", arguments={"a": 1, "b": 1})
+        outcome = await tools.call(["demo", "other"], "add", arguments='{"a": 1, "b": 1}')
         assert outcome.text == "2"
 
 
@@ -262,7 +263,7 @@ async def test_a_server_that_reads_no_more_delays_neither_timeouts_nor_the_end(
         os.kill(stopped, signal.SIGSTOP)
         settings.MCP_CALL_SECONDS = 0.05
         # More than a pipe holds.
-        outcome = await tools.call(SERVERS, "echo", arguments={"text": "x" * 1_000_000})
+        outcome = await tools.call(SERVERS, "echo", arguments=json.dumps({"text": "x" * 1_000_000}))
         assert outcome.status == "timeout"
         assert (await added(tools)).status == "timeout"
 

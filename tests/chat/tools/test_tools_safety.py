@@ -174,7 +174,7 @@ async def test_no_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPat
         monkeypatch.setenv(name, refused().url)
     with http_server() as server:
         async with toolbox_of({"demo": HttpServer(server.url)}) as tools:
-            outcome = await tools.call(["demo"], "echo", arguments={"text": "direct"})
+            outcome = await tools.call(["demo"], "echo", arguments='{"text": "direct"}')
     assert outcome.text == "direct"
 
 
