@@ -16,7 +16,7 @@ from scenarios_app.engine.conditions.phrases import (
     shorten_line,
 )
 from scenarios_app.engine.conditions.request import TurnCondition
-from scenarios_app.engine.producing.faults import fault_kinds
+from scenarios_app.engine.producing.faults import FAULT_KINDS
 
 ANYTHING = "anything"
 NOTHING = "nothing yet"
@@ -124,7 +124,7 @@ def _first_text(texts: list[Json], noun: str) -> str:
 
 def _fault_words(kind: str) -> str:
     """Return the phrase for a failure type, or "" for an unknown one."""
-    fault = fault_kinds().get(kind)
+    fault = FAULT_KINDS.get(kind)
     return fault.words if fault else ""
 
 

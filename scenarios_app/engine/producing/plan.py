@@ -1,8 +1,7 @@
-"""Plans an answer as a stream: its events in order, each with its time, and the mark of a fault."""
+"""Plans an answer as a stream: its events in order with their times, and where a fault strikes."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
@@ -100,18 +99,12 @@ def _split_arguments(arguments: str, size: int) -> Sequence[str]:
     return [arguments[i : i + step] for i in range(0, length, step)]
 
 
-@dataclass(frozen=True, slots=True)
-class FaultMark:
-    """The point of a stream at which a fault strikes. Only a stall lets the stream continue."""
-
-    fault: Fault
-
-
 class TimedEvent(NamedTuple):
-    """An event `at` seconds after the head of the answer."""
+    """An event `at` seconds after the head of the answer. A fault stands where it strikes; only a
+    stall lets the stream continue."""
 
     at: float
-    event: StreamEvent | FaultMark
+    event: StreamEvent | Fault
 
 
 def plan(
@@ -184,7 +177,7 @@ def _insert_fault(timed: Iterable[TimedEvent], fault: Fault) -> Iterator[TimedEv
         yield upcoming
         at, remaining = upcoming.at, remaining - isinstance(upcoming.event, PartDelta)
         upcoming = following
-    yield TimedEvent(at, FaultMark(fault))
+    yield TimedEvent(at, fault)
     if kind_of(fault).stream == "hold":
         hold = fault.hold_ms / 1000
         yield from (TimedEvent(due + hold, event) for due, event in chain([upcoming], rest))

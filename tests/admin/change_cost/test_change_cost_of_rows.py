@@ -26,10 +26,8 @@ from scenarios_app.engine.conditions.subjects import RequestReader
 from scenarios_app.engine.document import DocumentError, dump, load_documents
 from scenarios_app.engine.document.schema_maker import json_schema
 from scenarios_app.engine.producing.faults import (
-    BUILT_IN_FAULTS,
+    FAULT_KINDS,
     FaultKind,
-    fault_kinds,
-    set_fault_kinds,
 )
 from scenarios_app.engine.shapes.fields import Whole
 from scenarios_app.models import StepColumns
@@ -156,7 +154,6 @@ MAINTENANCE = FaultKind(
     "down for maintenance (503)",
     "down for maintenance",
     stream="error",
-    whole="error",
     keys=frozenset({"message", "retry_after_ms"}),
     status=503,
     message="Back soon.",
@@ -164,11 +161,9 @@ MAINTENANCE = FaultKind(
 
 
 @pytest.fixture
-def maintenance() -> Iterator[None]:
+def maintenance(monkeypatch: pytest.MonkeyPatch) -> None:
     """The row."""
-    set_fault_kinds(*fault_kinds().values(), MAINTENANCE)
-    yield
-    set_fault_kinds(*BUILT_IN_FAULTS)
+    monkeypatch.setitem(FAULT_KINDS, "maintenance", MAINTENANCE)
 
 
 MAINTAINED = {"kind": "maintenance"}
