@@ -36,7 +36,7 @@ def user_edits(request: HttpRequest, owner: Any, fields: Mapping[str, str]) -> H
     if document is not None and document.user is not None:
         play = play_user(
             document,
-            document.user.compiled(),
+            document.user,
             catalog=FixedCatalog(_index(instead)),
             options=services().pipeline.options,
         )
