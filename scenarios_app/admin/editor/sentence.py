@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.conditions.match import condition_kinds
+from scenarios_app.engine.conditions.match import CONDITION_KINDS
 from scenarios_app.engine.conditions.phrases import (
     as_list,
     get_member,
@@ -52,7 +52,7 @@ def title_of(number: int, step: Json) -> Title:
 
 def _condition_phrases(step: Json) -> Iterator[str]:
     yield from TurnCondition.phrases(get_member(step, "turn"))
-    for kind in condition_kinds():
+    for kind in CONDITION_KINDS:
         yield from kind.phrases(get_member(get_member(step, "match"), kind.key))
 
 

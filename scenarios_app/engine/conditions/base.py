@@ -46,7 +46,7 @@ class Condition(ABC):
     """One condition on a request and the definition of its kind: its key in `match`, the shape of
     its value and its description. `field` is its path in the step: `match.messages[0]`.
 
-    A class listed in `BUILT_IN_CONDITIONS` is available to documents, step sentences, lint, near
+    A class listed in `CONDITION_KINDS` is available to documents, step sentences, lint, near
     misses, explanations and the builder.
     """
 

@@ -1,4 +1,4 @@
-"""A step's `match`: the registered conditions, their pydantic model, and the test of a request."""
+"""A step's `match`: the classes of conditions, their pydantic model, and the test of a request."""
 
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -16,8 +16,7 @@ from scenarios_app.engine.shapes import Document
 C = TypeVar("C", bound=Condition)
 ConditionKinds: TypeAlias = tuple[type[Condition], ...]
 
-# In the order in which mismatches list them.
-BUILT_IN_CONDITIONS: ConditionKinds = (
+CONDITION_KINDS: list[type[Condition]] = [
     request.ProviderCondition,
     request.PathCondition,
     request.ModelCondition,
@@ -32,21 +31,10 @@ BUILT_IN_CONDITIONS: ConditionKinds = (
     request.HeaderCondition,
     request.MetadataCondition,
     recorded.RecordedCondition,
-)
+]
+"""The classes of all conditions, in the order in which mismatches list them."""
 # Conditions listed before the turn, which is a key of the step.
-_DESCRIBED_BEFORE_TURN = BUILT_IN_CONDITIONS[:4]
-
-_kinds = list(BUILT_IN_CONDITIONS)
-
-
-def set_condition_kinds(*kinds: type[Condition]) -> None:
-    """Replace the registered conditions."""
-    _kinds[:] = kinds
-
-
-def condition_kinds() -> ConditionKinds:
-    """Return the registered conditions in the order in which mismatches list them."""
-    return tuple(_kinds)
+_DESCRIBED_BEFORE_TURN = tuple(CONDITION_KINDS[:4])
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +148,7 @@ NO_CONDITIONS = Match()
 
 
 class BaseMatchDocument(Document):
-    """Base of the generated `match` models, with one field for each registered condition."""
+    """Base of the generated `match` models, with one field for each condition."""
 
     kinds: ClassVar[ConditionKinds] = ()
 
@@ -173,8 +161,8 @@ class BaseMatchDocument(Document):
 
 
 def match_model() -> type[BaseMatchDocument]:
-    """Return the pydantic model of `match` for the currently registered conditions."""
-    return _model(condition_kinds())
+    """Return the pydantic model of `match` with the keys of all conditions."""
+    return _model(tuple(CONDITION_KINDS))
 
 
 @lru_cache(maxsize=4)

@@ -18,9 +18,7 @@ from scenarios_app.catalog.lint import suspicions_of
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.conditions.base import Condition
 from scenarios_app.engine.conditions.match import (
-    BUILT_IN_CONDITIONS,
-    condition_kinds,
-    set_condition_kinds,
+    CONDITION_KINDS,
 )
 from scenarios_app.engine.conditions.subjects import RequestReader
 from scenarios_app.engine.document import DocumentError, dump, load_documents
@@ -80,9 +78,9 @@ class LengthCondition(Condition):
 @pytest.fixture
 def length() -> Iterator[None]:
     """The class, and its line."""
-    set_condition_kinds(*condition_kinds(), LengthCondition)
+    CONDITION_KINDS.append(LengthCondition)
     yield
-    set_condition_kinds(*BUILT_IN_CONDITIONS)
+    CONDITION_KINDS.remove(LengthCondition)
 
 
 def asking_for(tokens: int) -> Call:
@@ -144,7 +142,7 @@ def test_condition_that_is_not_installed_is_an_unknown_key() -> None:
         builder.scenario("s").with_answer_limit  # type: ignore[attr-defined]  # noqa: B018
 
 
-@pytest.mark.parametrize("kind", BUILT_IN_CONDITIONS)
+@pytest.mark.parametrize("kind", CONDITION_KINDS)
 def test_builder_has_a_keyword_for_every_condition(kind: type[Condition]) -> None:
     assert callable(getattr(builder.ScenarioBuilder, kind.keyword))
 
