@@ -1,6 +1,5 @@
 """Plans an answer as a stream: its events in order with their times, and where a fault strikes."""
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
@@ -21,6 +20,7 @@ from scenarios_app.engine.parts import (
     streamed_text,
 )
 from scenarios_app.engine.producing.faults import kind_of
+from scenarios_app.engine.producing.lorem import words_pattern
 from scenarios_app.engine.scenario import Fault, Pacing
 
 # Arguments are split by length; this is the length of a short word.
@@ -75,18 +75,12 @@ def _split_words(text: str, words_per_chunk: int) -> Iterable[str]:
     with the rest."""
     if words_per_chunk > len(text) // 2:  # so many words do not fit into the text
         return [text] if text else []
-    pattern = _words_pattern(words_per_chunk)
+    pattern = words_pattern(words_per_chunk)
     if len(text) > MAX_PREPARED_CHARS and not text.isspace():
         # Made lazily: a list of pieces takes many times the memory of the text.
         return (match[0] for match in pattern.finditer(text))
     pieces: list[str] = pattern.findall(text)
     return pieces or [text]
-
-
-@lru_cache(maxsize=64)
-def _words_pattern(words: int) -> re.Pattern[str]:
-    # Possessive throughout: one pass over any text.
-    return re.compile(rf"(?:\s*+\S++){{1,{words}}}+(?:\s++\Z)?+")
 
 
 def _split_arguments(arguments: str, size: int) -> Sequence[str]:

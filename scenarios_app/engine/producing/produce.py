@@ -138,7 +138,6 @@ class _IdAssigner(msgspec.Struct):
 
 MAX_CHOICES = 128
 MAX_TEXT_BYTES = 2_097_152
-UNSCRIPTED = ScriptedUsage()
 
 
 def produce(
@@ -178,7 +177,6 @@ def produce(
         seed=seed,
         created=created,
         tool_call_prefix=tool_call_prefix,
-        default_usage=scenario.default_usage,
         values=values,
         custom_tools=custom_tools,
         max_text_bytes=max_text_bytes,
@@ -207,7 +205,6 @@ def answer(
     seed: Seed,
     created: int,
     tool_call_prefix: str,
-    default_usage: ScriptedUsage = UNSCRIPTED,
     values: Callable[[], Mapping[str, str]] | None = None,
     custom_tools: bool = False,
     max_text_bytes: int = MAX_TEXT_BYTES,
@@ -234,7 +231,7 @@ def answer(
         created=created,
         model=request.model,
         choices=choices,
-        usage=usage_of(request, choices, scripted=scripted.usage, default=default_usage),
+        usage=usage_of(request, choices, scripted.usage),
         metadata=_metadata(scripted, request.provider, spoken),
         consecutive=scripted.consecutive,
         spoken=spoken,

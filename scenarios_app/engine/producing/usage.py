@@ -71,21 +71,15 @@ def count_output(choices: Iterable[Choice]) -> int:
 
 
 def usage_of(
-    request: CanonicalRequest,
-    choices: tuple[Choice, ...],
-    *,
-    scripted: ScriptedUsage,
-    default: ScriptedUsage,
+    request: CanonicalRequest, choices: tuple[Choice, ...], scripted: ScriptedUsage
 ) -> Usage:
-    """Return each count from the step, else from its scenario, else counted."""
-    input_tokens = _scripted_or_default(scripted.input_tokens, default.input_tokens)
-    cached_tokens = _scripted_or_default(scripted.cached_tokens, default.cached_tokens)
+    """Return each count as scripted, else counted."""
+    input_tokens, cached_tokens = scripted.input_tokens, scripted.cached_tokens
     if input_tokens is None:
         input_tokens = count_input(request) + request.cached_tokens
         if cached_tokens is None:
             cached_tokens = request.cached_tokens
-    output_tokens = _scripted_or_default(scripted.output_tokens, default.output_tokens)
-    reasoning_tokens = _scripted_or_default(scripted.reasoning_tokens, default.reasoning_tokens)
+    output_tokens, reasoning_tokens = scripted.output_tokens, scripted.reasoning_tokens
     counted = output_tokens is None
     if output_tokens is None:
         output_tokens = count_output(choices)
@@ -103,10 +97,6 @@ def usage_of(
         cache_write_tokens=scripted.cache_write_tokens or 0,
         total=scripted.total_tokens,
     )
-
-
-def _scripted_or_default(scripted: int | None, default: int | None) -> int | None:
-    return default if scripted is None else scripted
 
 
 def _count_reasoning(choices: tuple[Choice, ...]) -> int:
