@@ -2,7 +2,7 @@
 log probabilities that depend only on each token."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from zlib import crc32
@@ -143,7 +143,13 @@ def split_tokens(text: str) -> list[Token]:
 
 def top_tokens(token: Token, count: int) -> tuple[Token, ...]:
     """Return `count` candidates for a token's position, the token itself first."""
-    return (token, *_alternatives(token, count))[:count]
+    start = crc32(token.text.encode()) % len(_ALTERNATIVES)
+    others = (*_ALTERNATIVES[start:], *_ALTERNATIVES[:start])
+    tokens, likely = [token], token.logprob
+    for text in [other for other in others if other != token.text][: max(0, count - 1)]:
+        likely -= _LOGPROB_STEP
+        tokens.append(Token(text, round(likely, 6)))
+    return tuple(tokens[:count])
 
 
 @lru_cache(maxsize=4096)
@@ -151,12 +157,3 @@ def _token(text: str) -> Token:
     # Half of the tokens are nearly certain, as with a real model.
     share = crc32(text.encode()) % 10_000 / 10_000
     return Token(text, -round(_MIN_SURPRISE + max(0.0, share - 0.5), 6))
-
-
-def _alternatives(token: Token, count: int) -> Iterator[Token]:
-    start = crc32(token.text.encode()) % len(_ALTERNATIVES)
-    others = (*_ALTERNATIVES[start:], *_ALTERNATIVES[:start])
-    likely = token.logprob
-    for text in [other for other in others if other != token.text][: max(0, count - 1)]:
-        likely -= _LOGPROB_STEP
-        yield Token(text, round(likely, 6))
