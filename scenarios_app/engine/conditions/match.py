@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Annotated, Any, ClassVar, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, create_model
 from pydantic_core import CoreSchema, core_schema
@@ -47,12 +47,9 @@ class Mismatch:
 
 
 @dataclass(frozen=True, slots=True)
-class ConditionResult:
-    """One condition with its expected and actual value and whether it holds."""
+class ConditionResult(Mismatch):
+    """One condition with its values, which may also hold."""
 
-    field: str
-    expected: str
-    actual: str
     ok: bool
 
 
@@ -72,22 +69,10 @@ class Match:
         """Return the conditions of one kind."""
         return tuple(one for one in self.conditions if isinstance(one, kind))
 
-    @property
-    def path(self) -> tuple[TextCondition, ...]:
-        """Alternatives for the path; empty means any."""
-        return tuple(text for one in self.of(request.PathCondition) for text in one.alternatives)
-
-    @property
-    def provider(self) -> tuple[TextCondition, ...]:
-        """Alternatives for the provider; empty means any."""
-        return tuple(
-            text for one in self.of(request.ProviderCondition) for text in one.alternatives
-        )
-
-    @property
-    def model(self) -> tuple[TextCondition, ...]:
-        """Alternatives for the model; empty means any."""
-        return tuple(text for one in self.of(request.ModelCondition) for text in one.alternatives)
+    def alternatives(self, key: Literal["path", "provider", "model"]) -> tuple[TextCondition, ...]:
+        """Return the alternatives of the condition at a key; empty means any text."""
+        conditions = (one for one in self.of(request.AnyTextCondition) if one.key == key)
+        return tuple(text for one in conditions for text in one.alternatives)
 
     def with_turn(self, turn: int | None) -> "Match":
         """Return this match with a condition on the turn, unless `turn` is None."""

@@ -383,7 +383,7 @@ def _holds_exactly(entry: Entry, reader: RequestReader) -> bool:
 
 def names_path(step: Step) -> bool:
     """Return True if a step's match names a path, so that it can replace a computed answer."""
-    return bool(step.match.path)
+    return bool(step.match.alternatives("path"))
 
 
 def replays_recording(step: Step) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.conditions.base import Condition, LintContext, Need, SubjectTextCondition
+from scenarios_app.engine.conditions.base import Condition, Need, SubjectTextCondition
 from scenarios_app.engine.conditions.match import CONDITION_KINDS
 from scenarios_app.engine.conditions.request import (
     AnyTextCondition,
@@ -79,7 +79,7 @@ def test_minimal_condition_has_empty_defaults() -> None:
     assert (one.can_fail_next_turn, one.requires_tool_result, one.is_masked, one.may_be_masked) == (
         False,
     ) * 4
-    assert list(one.suspicions(LintContext())) == []
+    assert list(one.suspicions(())) == []
     assert one.distance(reader) == 0.0
 
 
@@ -106,7 +106,11 @@ def test_conditions_tell_which_values_the_journal_masks() -> None:
 def test_a_match_gives_its_conditions_by_kind() -> None:
     text = TextCondition(equals="x")
     match = when(path=(text,), model=(text, text))
-    assert (match.path, match.model, when().path) == ((text,), (text, text), ())
+    assert (
+        match.alternatives("path"),
+        match.alternatives("model"),
+        when().alternatives("path"),
+    ) == ((text,), (text, text), ())
     assert match.with_turn(None) is match
 
 
