@@ -34,7 +34,7 @@ def user_edits(request: HttpRequest, owner: Any, fields: Mapping[str, str]) -> H
     if document is not None and document.user is not None:
         play = play_user(
             document,
-            document.user.compiled(),
+            document.user,
             catalog=FixedCatalog(tried.index),
             options=services().pipeline.options,
         )

@@ -9,7 +9,7 @@ from mockllm_site.kit.keywords import suggest_keywords, with_suggestions
 from scenarios_app.builder.draft import Draft, Object, without_none
 from scenarios_app.engine.canonical import Role
 from scenarios_app.engine.conditions.base import Condition
-from scenarios_app.engine.conditions.match import condition_kinds
+from scenarios_app.engine.conditions.match import CONDITION_KINDS
 from scenarios_app.engine.conditions.subjects import Which
 from scenarios_app.engine.scenario import Reasoning
 
@@ -232,7 +232,7 @@ class Expectations(Draft):
 
         def __getattr__(self, name: str) -> Callable[..., Self]:
             """The keywords of conditions that have no method above."""
-            for kind in condition_kinds():
+            for kind in CONDITION_KINDS:
                 if kind.keyword == name:
                     return partial(self._add_condition, kind)
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")

@@ -100,10 +100,10 @@ def _keys(body: str) -> Iterator[re.Match[str]]:
         # Some capital letters have two-character lower-case forms.
         lower = _CAPITALS.sub(lambda match: match[0].lower(), body)
     quotes = {
-        lower.rfind('"', max(at - _MAX_KEY_CHARS, 0), at)
+        lower.rfind('"', max(match.start() - _MAX_KEY_CHARS, 0), match.start())
         for stem in _STEMS
         if stem in lower
-        for at in _find_all(lower, stem)
+        for match in re.finditer(stem, lower)
     }
     for quote in sorted(quotes - {-1}):
         start = quote
@@ -123,14 +123,6 @@ def _signs_reasoning(body: str, key: re.Match[str]) -> bool:
     start, end = body.rfind("{", first, key.start()), body.find("}", key.end(), last)
     first, last = max(start, first), end if end >= 0 else last
     return key[2] != "signature" or any(body.find(word, first, last) >= 0 for word in _THINKING)
-
-
-def _find_all(text: str, word: str) -> Iterator[int]:
-    """Yield all positions of a word in a text."""
-    at = text.find(word)
-    while at >= 0:
-        yield at
-        at = text.find(word, at + len(word))
 
 
 def _mask_value(body: str, key: re.Match[str]) -> tuple[str, int]:

@@ -176,5 +176,4 @@ class Scenario(msgspec.Struct, frozen=True):
     select: Select = "match"
     variables: Mapping[str, Json] = {}
     system_prompt_must_include: tuple[str, ...] = ()
-    default_usage: ScriptedUsage = ScriptedUsage()
     catch_all: bool = False

@@ -3,66 +3,14 @@
 Nothing here sends anything: a caller passes the user's messages to an agent and its answers back.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from scenarios_app.engine.canonical import CanonicalRequest, Message
-from scenarios_app.engine.conditions.messages import MessageCondition
 from scenarios_app.engine.conditions.subjects import RequestReader
 from scenarios_app.engine.conditions.texts import quote
-from scenarios_app.engine.conditions.tools import ToolCallCondition
+from scenarios_app.engine.document.user import AgentCheck, UserDocument, UserTurnDocument
 from scenarios_app.engine.parts import TextPart, ToolCallPart
-
-
-@dataclass(frozen=True, slots=True)
-class AgentCheck:
-    """A condition on the agent's answers and tool calls; if `negated`, it must not hold."""
-
-    condition: MessageCondition | ToolCallCondition
-    negated: bool = False
-
-    @property
-    def name(self) -> str:
-        """Its key in the document."""
-        return f"not_{self.condition.field}" if self.negated else self.condition.field
-
-    @property
-    def expected(self) -> str:
-        match self.condition:
-            case MessageCondition(alternatives=(text,)):
-                return text.describe()
-            case condition:
-                return condition.expected
-
-    def holds(self, reader: RequestReader) -> bool:
-        return self.condition.holds(reader) != self.negated
-
-
-@dataclass(frozen=True, slots=True)
-class UserTurn:
-    """What the user says if all conditions of `when` hold, and the checkpoints of the answer."""
-
-    say: str
-    when: tuple[AgentCheck, ...] = ()
-    must: tuple[AgentCheck, ...] = ()
-    end: bool = False
-    repeat: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class UserScript:
-    """The turns of a user. `must` holds the checkpoints of the whole conversation."""
-
-    turns: tuple[UserTurn, ...]
-    must: tuple[AgentCheck, ...] = ()
-    max_turns: int = 20
-
-    @property
-    def needs_calls(self) -> bool:
-        """True if a condition can be judged only by someone who sees the agent's tool calls."""
-        checks = [*self.must, *(one for turn in self.turns for one in (*turn.when, *turn.must))]
-        return any(isinstance(check.condition, ToolCallCondition) for check in checks)
-
 
 # The checkpoints by name, in words. The last three are those of every conversation.
 LABELS: Mapping[str, str] = {
@@ -110,7 +58,7 @@ class Simulation:
     """One conversation of a scripted user. Ask for `next_message` until it is None. After each
     message call `add_answer`, or `fail` if the agent has none."""
 
-    def __init__(self, script: UserScript) -> None:
+    def __init__(self, script: UserDocument) -> None:
         self._script = script
         self._ended = False
         self.turns: list[SaidTurn] = []
@@ -142,7 +90,7 @@ class Simulation:
         said = self.turns[-1]
         said.answer, said.calls = text, tuple(calls)
         turn = self._script.turns[said.number - 1]
-        said.checkpoints += self._judge(turn.must)
+        said.checkpoints += self._judge(check for one in turn.must for check in one.checks())
         if turn.end:
             self._end()
 
@@ -156,7 +104,8 @@ class Simulation:
         said = {turn.number for turn in self.turns}
         reader = self._reader()
         for number, turn in enumerate(self._script.turns, 1):
-            if (turn.repeat or number not in said) and all(one.holds(reader) for one in turn.when):
+            is_free = turn.repeat or number not in said
+            if is_free and all(one.holds(reader) for one in turn.needed_checks):
                 return number
         return None
 
@@ -164,7 +113,8 @@ class Simulation:
         self._ended = True
         if failure := failure or self._unfinished():
             self.checkpoints.append(failure)
-        self.checkpoints += self._judge(self._script.must)
+        checks = (check for one in self._script.must for check in one.checks("any"))
+        self.checkpoints += self._judge(checks)
 
     def _unfinished(self) -> Checkpoint | None:
         """Return the failed checkpoint of a conversation that stopped before its end. It has to
@@ -178,7 +128,7 @@ class Simulation:
         wanted = " or ".join(_describe(number, turns[number - 1]) for number in left)
         return Checkpoint("next", wanted or "a turn with end", quote(last.answer or ""), ok=False)
 
-    def _judge(self, checks: Sequence[AgentCheck]) -> list[Checkpoint]:
+    def _judge(self, checks: Iterable[AgentCheck]) -> list[Checkpoint]:
         reader = self._reader()
         return [
             Checkpoint(one.name, one.expected, one.condition.actual(reader), one.holds(reader))
@@ -194,6 +144,6 @@ class Simulation:
         return RequestReader(CanonicalRequest("", "", "", "", messages=tuple(messages)))
 
 
-def _describe(number: int, turn: UserTurn) -> str:
-    wanted = " and ".join(f"{check.name}: {check.expected}" for check in turn.when)
+def _describe(number: int, turn: UserTurnDocument) -> str:
+    wanted = " and ".join(f"{check.name}: {check.expected}" for check in turn.needed_checks)
     return f"turn {number} after {wanted}"

@@ -76,7 +76,7 @@ def _candidates(scenario: Scenario) -> Iterator[dict[str, Any]]:
 
 def _candidate(scenario: Scenario, step: Step, turn: Json) -> dict[str, Any]:
     optional = {
-        "model": _first_text(step.match.model),
+        "model": _first_text(step.match.alternatives("model")),
         "system": _message_text(step, "system"),
         "tools": _tools(scenario),
         "provider": _provider(step),
@@ -90,7 +90,7 @@ def _request_with_result(scenario: Scenario, step: Step) -> dict[str, Json]:
     tool, content = _tool_result(step)
     request = SampleRequest(
         _user_text(scenario, step),
-        model=_first_text(step.match.model) or "gpt-4o",
+        model=_first_text(step.match.alternatives("model")) or "gpt-4o",
         system=_message_text(step, "system"),
         tools=(*_tools(scenario), tool),
         tool_name=tool,
@@ -153,7 +153,8 @@ def _message_text(step: Step, role: str) -> str:
 
 
 def _provider(step: Step) -> str:
-    names = (name for name in wires_by_name() if any(one.test(name) for one in step.match.provider))
+    named = step.match.alternatives("provider")
+    names = (name for name in wires_by_name() if any(one.test(name) for one in named))
     return next(names, "")
 
 

@@ -3,9 +3,9 @@
 import json
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.document import ScenarioDocument
+from scenarios_app.engine.document import ScenarioDocument, UserDocument
 from scenarios_app.engine.parts import ToolCallPart
-from scenarios_app.engine.scripted_user import Simulation, UserScript
+from scenarios_app.engine.scripted_user import Simulation
 from scenarios_app.play.conversation import (
     PlayedToolResultDocument,
     PlayedTurnDocument,
@@ -21,7 +21,7 @@ MAX_ROUNDS = 20
 
 
 async def play_user(
-    document: ScenarioDocument, script: UserScript, *, catalog: Catalog, options: Options
+    document: ScenarioDocument, script: UserDocument, *, catalog: Catalog, options: Options
 ) -> Simulation:
     """Play the script in a new session; nothing is stored or counted."""
     tools = RecordedTools([document])

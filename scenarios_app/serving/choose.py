@@ -18,7 +18,14 @@ from scenarios_app.engine.matching.expectations import (
     violated_message,
     violations_of,
 )
-from scenarios_app.engine.matching.index import NO_EXPECTATIONS, Candidate, Index
+from scenarios_app.engine.matching.index import (
+    NO_EXPECTATIONS,
+    Candidate,
+    Index,
+    names_path,
+    refuses_upgrade,
+    replays_recording,
+)
 from scenarios_app.engine.matching.near_misses import (
     NearMiss,
     near_misses,
@@ -125,21 +132,24 @@ class StepSelection(msgspec.Struct, frozen=True):
     async def override(self) -> Decision | None:
         """Return the decision of a step that names the request's path, or None to compute the
         response."""
-        return await self._first_of(self.index.candidates_naming_path)
+        return await self._first_of(names_path)
 
     async def recorded(self) -> Decision | None:
         """Return the decision of a recorded step, or None. Called if nothing else can answer."""
-        return await self._first_of(self.index.candidates_recorded)
+        return await self._first_of(replays_recording)
 
     async def refusing_upgrade(self) -> Decision | None:
         """Return the decision of a step that refuses a WebSocket, or None."""
-        return await self._first_of(self.index.candidates_refusing_upgrade)
+        return await self._first_of(refuses_upgrade)
 
-    async def _first_of(self, candidates: Callable[..., Iterator[Candidate]]) -> Decision | None:
-        """Return the decision of the first free candidate, of one scenario if a header names it."""
+    async def _first_of(self, allowed: Callable[[Step], bool]) -> Decision | None:
+        """Return the decision of the first free, allowed candidate, of one scenario if a header
+        names it."""
         narrowed = scenario_in_header(self.index, self.request)
         name = narrowed.name if isinstance(narrowed, Scenario) else None
-        every = candidates(self.request, scenario=name, consumed=self.consumed)
+        every = self.index.candidates(
+            self.request, scenario=name, consumed=self.consumed, allowed=allowed
+        )
         return await self._first_free(Candidates(name, await self.work(next, every, None), every))
 
     async def _first_free(self, start: Candidates) -> Decision | None:

@@ -193,7 +193,7 @@ def _way(
         computed = "one whose answer is always computed"
         yield ConditionResult("select", "a request that a step can answer", computed, ok=False)
     elif helper:
-        if not step.match.path:
+        if not step.match.alternatives("path"):
             wanted = "a path, by which alone a step answers in place of a computed answer"
             yield ConditionResult("match.path", wanted, "no path in this step's match", ok=False)
     elif scenario.select == "first_user_message":

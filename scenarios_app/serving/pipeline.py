@@ -443,7 +443,7 @@ def _listed_models(wire: Wire, index: Index, extra: Iterable[str]) -> dict[str, 
         condition.equals: MODEL_OWNER
         for scenario in index.by_name.values()
         for step in scenario.steps
-        for condition in step.match.model
+        for condition in step.match.alternatives("model")
         if condition.equals
     }
     shipped = dict.fromkeys(wire.models, wire.provider)

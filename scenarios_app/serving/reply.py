@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.engine.producing.faults import fault_error, kind_of, silence_ms
-from scenarios_app.engine.producing.plan import FaultMark, TimedEvent
+from scenarios_app.engine.producing.plan import TimedEvent
 from scenarios_app.engine.producing.slots import Slotted
 from scenarios_app.engine.scenario import Fault
 from scenarios_app.wire.base import ArchiveWrite, Headers, StreamEncoder, Wire
@@ -223,10 +223,10 @@ def streamed(
     headers: Headers = (),
     delay: float = 0.0,
 ) -> Reply:
-    """Return a stream. Events due at the same time share a frame; a fault mark ends or breaks the
+    """Return a stream. Events due at the same time share a frame; a fault ends or breaks the
     stream."""
     timed = tuple(timed)
-    cut = isinstance(last := timed[-1].event, FaultMark) and kind_of(last.fault).stream == "cut"
+    cut = isinstance(last := timed[-1].event, Fault) and kind_of(last).stream == "cut"
     frames = tuple(_encoded(wire, encoder, timed))
     return _stream(wire, frames, cut=cut, status=status, headers=headers, delay=delay)
 
@@ -275,18 +275,18 @@ def _encoded(
                 sent += count_events(data)
                 yield Frame(due, data)
             due, pieces, size = at, [], 0
-        if not isinstance(event, FaultMark):
+        if not isinstance(event, Fault):
             pieces.append(piece := encode(event))
             size += len(piece)
             continue
-        match kind_of(event.fault).stream:
+        match kind_of(event).stream:
             case "hold":
                 continue
             case "malformed_event":
                 last = wire.malformed_event
             case "error_event":
                 sent += count_events(b"".join(pieces))
-                last = wire.stream_error(fault_error(event.fault), sent=sent)
+                last = wire.stream_error(fault_error(event), sent=sent)
         break
     else:
         last = encoder.closing()

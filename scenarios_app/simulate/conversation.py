@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from scenarios_app.engine.document import ScenarioDocument
+from scenarios_app.engine.document import ScenarioDocument, UserDocument
 from scenarios_app.engine.parts import ToolCallPart
-from scenarios_app.engine.scripted_user import Simulation, UserScript
+from scenarios_app.engine.scripted_user import Simulation
 from scenarios_app.recording import RecordedRequest
 from scenarios_app.recording.places import PlacedRequest, place_request
 
@@ -71,13 +71,13 @@ class SimulatedConversation:
         return RECEIPT_SCHEME + hashlib.sha256(text.encode()).hexdigest()
 
 
-def scripts_of(documents: Iterable[ScenarioDocument]) -> dict[str, UserScript]:
+def scripts_of(documents: Iterable[ScenarioDocument]) -> dict[str, UserDocument]:
     """Return the scripted users by the name of their scenario."""
-    return {one.name: one.user.compiled() for one in documents if one.user is not None}
+    return {one.name: one.user for one in documents if one.user is not None}
 
 
 def simulate(
-    name: str, script: UserScript, agent: Agent, *, session: Session | None
+    name: str, script: UserDocument, agent: Agent, *, session: Session | None
 ) -> SimulatedConversation:
     """Play the script against an agent whose model is the mock's session, if it has one."""
     simulation = Simulation(script)

@@ -188,7 +188,7 @@ def _unserved_steps(
 
 def _never_asked(step: Step, asked: frozenset[str]) -> str:
     """Return the names in a step's condition on the provider, if none of them was asked."""
-    names = [condition.equals for condition in step.match.provider]
+    names = [condition.equals for condition in step.match.alternatives("provider")]
     if any(name is None or name in asked for name in names):
         return ""
     return " or ".join(name for name in names if name)

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json
-from scenarios_app.engine.producing.faults import FaultEffect, fault_kinds
+from scenarios_app.engine.producing.faults import FAULT_KINDS, FaultEffect
 from scenarios_app.engine.scenario import Scenario, Step
 
 Outcome: TypeAlias = Literal["complete", "client_gone", "fault", "unmatched"]
@@ -89,7 +89,7 @@ class JudgedExchange:
         """True if a fault cut off a response that had begun with a success status."""
         if self.outcome != "fault" or self.status >= _BAD_REQUEST:
             return False
-        kind = fault_kinds().get(self.fault)
+        kind = FAULT_KINDS.get(self.fault)
         effect = kind and (kind.stream if self.streamed else kind.whole)
         return effect not in _RESUMING_FAULTS
 

@@ -5,7 +5,7 @@ from django.test import Client
 
 from scenarios_app.admin.editor.forms import StepForm
 from scenarios_app.admin.editor.frequency import ALWAYS, ONCE, shown_when
-from scenarios_app.engine.producing.faults import fault_kinds
+from scenarios_app.engine.producing.faults import FAULT_KINDS
 from scenarios_app.models import Scenario, Step
 from scenarios_app.store import document_of
 from tests.admin.pages import ADD, a_scenario, error_lines, fields_at, new_step, page_of, save
@@ -74,13 +74,13 @@ def test_failures_without_a_type_are_shown_as_model_error_and_stay_unchanged(roo
     assert scenario.steps.get().failures_kind == "model_error"
 
 
-@pytest.mark.parametrize("kind", fault_kinds())
+@pytest.mark.parametrize("kind", FAULT_KINDS)
 def test_save_keeps_failures_in_both_places(root: Client, kind: str) -> None:
     required = {"status": 503} if kind == "http" else {}
     columns: dict[str, object] = {"failures_kind": kind, "fault_kind": kind, "failures_times": 2}
     for place in ("failures", "fault"):
         columns |= {f"{place}_{key}": value for key, value in required.items()}
-    columns["answer_text"] = "text" if fault_kinds()[kind].inside else ""
+    columns["answer_text"] = "text" if FAULT_KINDS[kind].inside else ""
     scenario = a_scenario("one", columns)
     before = document_of(scenario).steps
     assert save(root, scenario, description="changed").status_code == 302

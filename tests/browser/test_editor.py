@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import ElementHandle, Locator, Page, Route, expect
 
-from scenarios_app.engine.producing.faults import FaultKind, fault_kinds
+from scenarios_app.engine.producing.faults import FAULT_KINDS, FaultKind
 from scenarios_app.models import Scenario
 from scenarios_app.store import document_of
 from tests.admin.pages import a_scenario, texts
@@ -68,7 +68,7 @@ def test_new_step_answers_every_time_and_fails_first_if_chosen(
 @pytest.mark.parametrize("section", ["failures", "fault", "both"])
 def test_save_keeps_every_stored_failure(admin: Admin, section: str) -> None:
     """No more steps than are sent at once, so that the browser posts the fields of each."""
-    page, kinds = admin.page, list(fault_kinds().values())
+    page, kinds = admin.page, list(FAULT_KINDS.values())
     for part in (kinds[:6], kinds[6:]):
         scenario = a_scenario(f"faults {part[0].name}", *(failing(kind, section) for kind in part))
         before = document_of(scenario).steps

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from scenarios_app.engine.document.schema_maker import json_schema
-from scenarios_app.engine.producing.faults import fault_kinds
+from scenarios_app.engine.producing.faults import FAULT_KINDS
 from scenarios_app.engine.recorded.rules import RULES
 
 _REF = "#/$defs/"
@@ -67,7 +67,7 @@ def faults_table() -> str:
     """Which keys a fault of each kind has."""
     rows = [
         (f"`{kind.name}`", ", ".join(f"`{key}`" for key in _in_order(kind.keys)))
-        for kind in fault_kinds().values()
+        for kind in FAULT_KINDS.values()
     ]
     return table(("kind", "keys"), rows)
 

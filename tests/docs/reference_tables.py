@@ -9,7 +9,7 @@ from django.core.management import BaseCommand, get_commands, load_command_class
 
 from mockllm_site.command_line import PACKAGES
 from mockllm_site.kit.settings_table import SECTIONS, SETTINGS, Setting
-from scenarios_app.engine.producing.faults import FaultEffect, FaultKind, fault_kinds
+from scenarios_app.engine.producing.faults import FAULT_KINDS, FaultEffect, FaultKind
 from scenarios_app.wire.base import Endpoint
 from scenarios_app.wire.openai.dialects.rows import DIALECTS, OPENAI
 from scenarios_app.wire.registry import wires
@@ -140,7 +140,7 @@ def strikes_table() -> str:
     """What each fault does to a stream and to a whole answer."""
     rows = [
         (f"`{kind.name}`", STRIKES[kind.stream], STRIKES[kind.whole], _status(kind))
-        for kind in fault_kinds().values()
+        for kind in FAULT_KINDS.values()
     ]
     return table(("kind", "a streamed answer", "a whole answer", "status"), rows)
 

@@ -12,7 +12,7 @@ import pytest
 from django.core.management import get_commands
 
 from mockllm_site.kit.settings_table import SETTINGS
-from scenarios_app.engine.producing.faults import fault_kinds
+from scenarios_app.engine.producing.faults import FAULT_KINDS
 from scenarios_app.verdict.judge import RULES
 from scenarios_app.wire.openai.dialects.rows import DIALECTS
 from scenarios_app.wire.registry import wires
@@ -60,7 +60,7 @@ def test_help_lists_the_same_commands_as_the_reference() -> None:
 
 @pytest.mark.parametrize("page", ["reference/faults.md", "reference/scenario-format.md"])
 def test_every_fault_is_in_the_reference(page: str) -> None:
-    assert set(fault_kinds()) - first_cells(page) == set()
+    assert set(FAULT_KINDS) - first_cells(page) == set()
 
 
 def test_every_client_rule_is_in_the_verdict_page() -> None:

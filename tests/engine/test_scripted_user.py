@@ -4,20 +4,20 @@ from typing import Any
 
 import pytest
 
-from scenarios_app.engine.document import load_documents
+from scenarios_app.engine.document import UserDocument, load_documents
 from scenarios_app.engine.parts import ToolCallPart
-from scenarios_app.engine.scripted_user import Checkpoint, Simulation, UserScript
+from scenarios_app.engine.scripted_user import Checkpoint, Simulation
 
 CALL = ToolCallPart("call_1", "refund", '{"order": 12, "reason": "late"}')
 
 
-def script(*turns: Any, **keys: Any) -> UserScript:
+def script(*turns: Any, **keys: Any) -> UserDocument:
     (document,) = load_documents({"name": "a", "user": {"turns": list(turns), **keys}})
     assert document.user is not None
-    return document.user.compiled()
+    return document.user
 
 
-def played(one: UserScript, *answers: str, calls: tuple[ToolCallPart, ...] = ()) -> Simulation:
+def played(one: UserDocument, *answers: str, calls: tuple[ToolCallPart, ...] = ()) -> Simulation:
     """Play a script with these answers, the calls before the last of them."""
     simulation = Simulation(one)
     for number, answer in enumerate(answers, 1):
@@ -184,5 +184,5 @@ def test_missing_answer_ends_and_fails_the_conversation() -> None:
         (script({"say": "a"}, must=[{"call": {"name": "b"}}]), True),
     ],
 )
-def test_script_with_calls_needs_someone_who_sees_them(one: UserScript, needed: bool) -> None:
+def test_script_with_calls_needs_someone_who_sees_them(one: UserDocument, needed: bool) -> None:
     assert one.needs_calls is needed

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from scenarios_app.engine.document import DocumentError, ScenarioDocument, load_documents
 from scenarios_app.engine.document.schema_maker import json_schema
-from scenarios_app.engine.producing.faults import FaultKind, fault_kinds
+from scenarios_app.engine.producing.faults import FAULT_KINDS, FaultKind
 
 Object: TypeAlias = dict[str, Any]
 # The model that defines a key, and the key.
@@ -203,7 +203,7 @@ def merged(one: Object, other: Object) -> Object | None:
 def fault_steps() -> Iterator[Object]:
     """Every kind of fault, with its required keys alone and with all that it can have, in the
     answer and in the first attempts, of steps that answer every time or once."""
-    for kind in fault_kinds().values():
+    for kind in FAULT_KINDS.values():
         for number, fault in enumerate(faults_of(kind)):
             for step in with_fault(fault, kind):
                 yield {"consume": bool(number % 2), **step}
@@ -211,7 +211,7 @@ def fault_steps() -> Iterator[Object]:
 
 def full_faults() -> Iterator[Object]:
     """Every kind of fault in both places once, with as many keys as go together."""
-    for kind in fault_kinds().values():
+    for kind in FAULT_KINDS.values():
         yield from with_fault(max(faults_of(kind), key=len), kind)
 
 

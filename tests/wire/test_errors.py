@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scenarios_app.engine.canonical import ErrorAnswer
-from scenarios_app.engine.producing.faults import fault_error, fault_kinds
+from scenarios_app.engine.producing.faults import FAULT_KINDS, fault_error
 from scenarios_app.engine.scenario import Fault
 from scenarios_app.wire.anthropic.wire import WIRE as MESSAGES
 from scenarios_app.wire.base import Wire
@@ -120,7 +120,7 @@ def test_dialect_without_limit_headers_sends_only_retry_after(name: str) -> None
 
 @pytest.mark.parametrize("wire", wires(), ids=lambda wire: wire.name)
 def test_own_errors_of_a_wire_have_the_names_of_faults(wire: Wire) -> None:
-    assert set(wire.own_errors) <= set(fault_kinds())
+    assert set(wire.own_errors) <= set(FAULT_KINDS)
 
 
 @pytest.mark.parametrize("wire", wires(), ids=lambda wire: wire.name)

@@ -5,7 +5,7 @@ from typing import Any
 
 from django import forms
 
-from scenarios_app.engine.producing.faults import FaultKind, fault_kinds
+from scenarios_app.engine.producing.faults import FAULT_KINDS, FaultKind
 from scenarios_app.models import Select, Step, StepColumns
 from scenarios_app.models.columns import column_of
 from scenarios_app.store.columns import empty_value
@@ -43,7 +43,7 @@ def frequency_of(row: StepColumns, *, by_turn: bool = False) -> str:
 def kind_choices() -> list[tuple[str, Any]]:
     """Return the failure types in groups, after the empty choice."""
     groups: dict[str, list[tuple[str, str]]] = {"HTTP errors": [], "Broken streams": []}
-    for kind in fault_kinds().values():
+    for kind in FAULT_KINDS.values():
         groups.setdefault(_group(kind), []).append((kind.name, kind.label))
     return [("", NO_FAILURE), *groups.items()]
 
@@ -74,7 +74,7 @@ def shown_when(column: str, form: forms.BaseForm) -> str:
 
 def failures_summary(form: forms.BaseForm) -> str:
     """Return one line that says when and how a step fails; empty if it never fails."""
-    kinds = fault_kinds()
+    kinds = FAULT_KINDS
 
     def describe(section: str) -> str:
         kind, status = form[f"{section}_kind"].value(), form[f"{section}_status"].value()
@@ -149,5 +149,5 @@ def _group(kind: FaultKind) -> str:
 def _fault_kinds_using(column: str) -> set[str]:
     """Return the names of the fault kinds that use this column of a step."""
     key = (column_of(Step, column).place or ("",))[-1]
-    kinds = fault_kinds().values()
+    kinds = FAULT_KINDS.values()
     return {kind.name for kind in kinds if key in kind.keys or key in kind.required}

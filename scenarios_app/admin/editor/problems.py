@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from scenarios_app.admin.editor.frequency import ONCE
 from scenarios_app.admin.editor.layout import SCENARIO_CELLS, STEP_CELLS
 from scenarios_app.engine.matching.lint import Suspicion
-from scenarios_app.engine.producing.faults import fault_kinds
+from scenarios_app.engine.producing.faults import FAULT_KINDS
 from scenarios_app.models import Step, StepColumns
 from scenarios_app.models.fields import JsonField, NamesField
 from scenarios_app.store.columns import EXTRAS, MESSAGE_COLUMNS, VALUES, Place, empty_value
@@ -97,7 +97,7 @@ _FIELD_MESSAGES = (
 
 def _label_of(name: str) -> str:
     """Return the page's label of a document key or a failure type; anything else unchanged."""
-    if kind := fault_kinds().get(name):
+    if kind := FAULT_KINDS.get(name):
         return f"“{kind.label}”"
     column_name = next((column for column, place in VALUES.items() if place[-1] == name), "")
     return f"“{STEP_CELLS[column_name].label}”" if column_name in STEP_CELLS else name

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.conditions.match import condition_kinds
+from scenarios_app.engine.conditions.match import CONDITION_KINDS
 from scenarios_app.engine.conditions.phrases import (
     as_list,
     get_member,
@@ -16,7 +16,7 @@ from scenarios_app.engine.conditions.phrases import (
     shorten_line,
 )
 from scenarios_app.engine.conditions.request import TurnCondition
-from scenarios_app.engine.producing.faults import fault_kinds
+from scenarios_app.engine.producing.faults import FAULT_KINDS
 
 ANYTHING = "anything"
 NOTHING = "nothing yet"
@@ -52,7 +52,7 @@ def title_of(number: int, step: Json) -> Title:
 
 def _condition_phrases(step: Json) -> Iterator[str]:
     yield from TurnCondition.phrases(get_member(step, "turn"))
-    for kind in condition_kinds():
+    for kind in CONDITION_KINDS:
         yield from kind.phrases(get_member(get_member(step, "match"), kind.key))
 
 
@@ -120,7 +120,7 @@ def _first_text(sources: list[Json], noun: str) -> str:
 
 def _fault_words(kind: str) -> str:
     """Return the phrase for a failure type, or "" for an unknown one."""
-    fault = fault_kinds().get(kind)
+    fault = FAULT_KINDS.get(kind)
     return fault.words if fault else ""
 
 

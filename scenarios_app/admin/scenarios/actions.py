@@ -17,7 +17,7 @@ from django.http import HttpRequest, HttpResponse
 
 from scenarios_app.admin.pages import StyledForm, json_download, render_page
 from scenarios_app.engine.document import DocumentError, ScenarioDocument, compile_scenario
-from scenarios_app.engine.producing.faults import fault_kinds
+from scenarios_app.engine.producing.faults import FAULT_KINDS
 from scenarios_app.engine.state import StateUnavailable
 from scenarios_app.models import Scenario, Step
 from scenarios_app.serving.services import services
@@ -91,7 +91,7 @@ def _free_copy_name(name: str, names: set[str]) -> str:
 
 def _failure_choices() -> list[tuple[str, str]]:
     """Return the failure types that need neither an answer nor other values."""
-    kinds = fault_kinds().values()
+    kinds = FAULT_KINDS.values()
     simple = [(kind.name, kind.label) for kind in kinds if not kind.inside and not kind.required]
     return [(UNCHANGED, "leave as they are"), (NO_FAILURES, "none"), *simple]
 

@@ -35,18 +35,12 @@ class Need(NamedTuple):
     conditions: tuple[TextCondition, ...]
 
 
-class LintContext(NamedTuple):
-    """Facts about the server that lint uses: the providers' names, empty if unknown."""
-
-    providers: Collection[str] = ()
-
-
 @dataclass(frozen=True, slots=True)
 class Condition(ABC):
     """One condition on a request and the definition of its kind: its key in `match`, the shape of
     its value and its description. `field` is its path in the step: `match.messages[0]`.
 
-    A class listed in `BUILT_IN_CONDITIONS` is available to documents, step sentences, lint, near
+    A class listed in `CONDITION_KINDS` is available to documents, step sentences, lint, near
     misses, explanations and the builder.
     """
 
@@ -138,8 +132,9 @@ class Condition(ABC):
         """True if the tested value can be in the body under the name of a secret."""
         return False
 
-    def suspicions(self, context: LintContext) -> Iterator[tuple[SuspicionKind, str]]:
-        """Yield what is suspicious in a valid condition by itself."""
+    def suspicions(self, providers: Collection[str]) -> Iterator[tuple[SuspicionKind, str]]:
+        """Yield what is suspicious in a valid condition by itself; `providers` are the server's,
+        empty if unknown."""
         yield from ()
 
 

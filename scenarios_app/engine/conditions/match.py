@@ -1,8 +1,8 @@
-"""A step's `match`: the registered conditions, their pydantic model, and the test of a request."""
+"""A step's `match`: the classes of conditions, their pydantic model, and the test of a request."""
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Annotated, Any, ClassVar, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, create_model
 from pydantic_core import CoreSchema, core_schema
@@ -16,8 +16,7 @@ from scenarios_app.engine.shapes import Document
 C = TypeVar("C", bound=Condition)
 ConditionKinds: TypeAlias = tuple[type[Condition], ...]
 
-# In the order in which mismatches list them.
-BUILT_IN_CONDITIONS: ConditionKinds = (
+CONDITION_KINDS: list[type[Condition]] = [
     request.ProviderCondition,
     request.PathCondition,
     request.ModelCondition,
@@ -32,21 +31,10 @@ BUILT_IN_CONDITIONS: ConditionKinds = (
     request.HeaderCondition,
     request.MetadataCondition,
     recorded.RecordedCondition,
-)
+]
+"""The classes of all conditions, in the order in which mismatches list them."""
 # Conditions listed before the turn, which is a key of the step.
-_DESCRIBED_BEFORE_TURN = BUILT_IN_CONDITIONS[:4]
-
-_kinds = list(BUILT_IN_CONDITIONS)
-
-
-def set_condition_kinds(*kinds: type[Condition]) -> None:
-    """Replace the registered conditions."""
-    _kinds[:] = kinds
-
-
-def condition_kinds() -> ConditionKinds:
-    """Return the registered conditions in the order in which mismatches list them."""
-    return tuple(_kinds)
+_DESCRIBED_BEFORE_TURN = tuple(CONDITION_KINDS[:4])
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +47,9 @@ class Mismatch:
 
 
 @dataclass(frozen=True, slots=True)
-class ConditionResult:
-    """One condition with its expected and actual value and whether it holds."""
+class ConditionResult(Mismatch):
+    """One condition with its values, which may also hold."""
 
-    field: str
-    expected: str
-    actual: str
     ok: bool
 
 
@@ -84,22 +69,10 @@ class Match:
         """Return the conditions of one kind."""
         return tuple(one for one in self.conditions if isinstance(one, kind))
 
-    @property
-    def path(self) -> tuple[TextCondition, ...]:
-        """Alternatives for the path; empty means any."""
-        return tuple(text for one in self.of(request.PathCondition) for text in one.alternatives)
-
-    @property
-    def provider(self) -> tuple[TextCondition, ...]:
-        """Alternatives for the provider; empty means any."""
-        return tuple(
-            text for one in self.of(request.ProviderCondition) for text in one.alternatives
-        )
-
-    @property
-    def model(self) -> tuple[TextCondition, ...]:
-        """Alternatives for the model; empty means any."""
-        return tuple(text for one in self.of(request.ModelCondition) for text in one.alternatives)
+    def alternatives(self, key: Literal["path", "provider", "model"]) -> tuple[TextCondition, ...]:
+        """Return the alternatives of the condition at a key; empty means any text."""
+        conditions = (one for one in self.of(request.AnyTextCondition) if one.key == key)
+        return tuple(text for one in conditions for text in one.alternatives)
 
     def with_turn(self, turn: int | None) -> "Match":
         """Return this match with a condition on the turn, unless `turn` is None."""
@@ -160,7 +133,7 @@ NO_CONDITIONS = Match()
 
 
 class BaseMatchDocument(Document):
-    """Base of the generated `match` models, with one field for each registered condition."""
+    """Base of the generated `match` models, with one field for each condition."""
 
     kinds: ClassVar[ConditionKinds] = ()
 
@@ -173,8 +146,8 @@ class BaseMatchDocument(Document):
 
 
 def match_model() -> type[BaseMatchDocument]:
-    """Return the pydantic model of `match` for the currently registered conditions."""
-    return _model(condition_kinds())
+    """Return the pydantic model of `match` with the keys of all conditions."""
+    return _model(tuple(CONDITION_KINDS))
 
 
 @lru_cache(maxsize=4)

@@ -1,13 +1,12 @@
 """The condition on the text of a message."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, TypeAlias
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json, Message
 from scenarios_app.engine.conditions.base import (
     Condition,
-    LintContext,
     SubjectTextCondition,
     SuspicionKind,
 )
@@ -136,7 +135,7 @@ class MessageCondition(SubjectTextCondition):
     def requires_tool_result(self) -> bool:
         return self.subject.name == "tool"
 
-    def suspicions(self, context: LintContext) -> Iterator[tuple[SuspicionKind, str]]:
+    def suspicions(self, providers: Collection[str]) -> Iterator[tuple[SuspicionKind, str]]:
         if reason := _explain_broadness(self.alternatives[0]):
             yield "broad", reason
 

@@ -1,13 +1,12 @@
 """Conditions on a request as a whole: provider, path, model, stream, turn, headers and metadata."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json
 from scenarios_app.engine.conditions.base import (
     Condition,
-    LintContext,
     SubjectTextCondition,
     SuspicionKind,
 )
@@ -60,10 +59,9 @@ class ProviderCondition(AnyTextCondition):
     def actual(self, reader: RequestReader) -> str:
         return quote(reader.texts(self.subject)[0].plain)
 
-    def suspicions(self, context: LintContext) -> Iterator[tuple[SuspicionKind, str]]:
-        names = context.providers
-        if names and not any(c.test(name) for c in self.alternatives for name in names):
-            yield "unreachable", f"there is no such provider, only {', '.join(sorted(names))}"
+    def suspicions(self, providers: Collection[str]) -> Iterator[tuple[SuspicionKind, str]]:
+        if providers and not any(c.test(name) for c in self.alternatives for name in providers):
+            yield "unreachable", f"there is no such provider, only {', '.join(sorted(providers))}"
 
 
 @dataclass(frozen=True, slots=True)

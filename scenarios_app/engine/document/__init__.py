@@ -23,6 +23,7 @@ from scenarios_app.engine.document.scenario import (
     compile_scenario,
 )
 from scenarios_app.engine.document.source_text import decode_text, located
+from scenarios_app.engine.document.user import UserDocument
 from scenarios_app.engine.scenario import Fault
 from scenarios_app.engine.shapes import DocumentError, Loc, Problem
 
@@ -33,6 +34,7 @@ __all__ = [
     "Problem",
     "ScenarioDocument",
     "StepDocument",
+    "UserDocument",
     "compile_scenario",
     "dump",
     "load_documents",

@@ -5,7 +5,7 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Field, JsonValue
 
-from scenarios_app.engine.producing.faults import fault_kinds
+from scenarios_app.engine.producing.faults import FAULT_KINDS
 from scenarios_app.engine.scenario import Fault
 from scenarios_app.engine.shapes import Document, Finding, fields, refuse
 
@@ -13,14 +13,14 @@ STATUSES_WITHOUT_BODY = (204, 304)
 
 
 def _check_kind(kind: Any) -> Any:
-    if not isinstance(kind, str) or kind not in fault_kinds():
-        refuse([((), f"expected one of {', '.join(fault_kinds())}")])
+    if not isinstance(kind, str) or kind not in FAULT_KINDS:
+        refuse([((), f"expected one of {', '.join(FAULT_KINDS)}")])
     return kind
 
 
 def _list_kinds(schema: dict[str, Any]) -> None:
     """Write the registered kinds into the JSON Schema at the time it is generated."""
-    kinds = fault_kinds().values()
+    kinds = FAULT_KINDS.values()
     standalone = [kind.name for kind in kinds if not kind.inside]
     inside = [kind.name for kind in kinds if kind.inside]
     del schema["type"]
@@ -85,13 +85,13 @@ class FaultDocument(Document):
     @property
     def inside(self) -> bool:
         """True if the fault strikes inside an answer; False if it replaces the answer."""
-        return fault_kinds()[self.kind].inside
+        return FAULT_KINDS[self.kind].inside
 
     def compiled(self) -> Fault:
         return Fault(**{**dict(self), "headers": fields.sent_headers(self.headers)})
 
     def findings(self) -> Iterator[Finding]:
-        kind = fault_kinds()[self.kind]
+        kind = FAULT_KINDS[self.kind]
         allowed = kind.keys | {"kind"}
         for key in self.model_dump(exclude_defaults=True):
             if key not in allowed:

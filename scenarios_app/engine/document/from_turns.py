@@ -5,6 +5,7 @@ from typing import Any
 
 from scenarios_app.engine.canonical import Json, compact_json
 from scenarios_app.engine.document import turns
+from scenarios_app.engine.document.answer import FinalReportDocument
 from scenarios_app.engine.document.json_text import MAX_DEPTH, plain
 from scenarios_app.engine.document.scenario import ScenarioDocument
 from scenarios_app.engine.producing.produce import INPUT_TOKENS, OUTPUT_TOKENS
@@ -123,15 +124,8 @@ def _convert_call(call: turns.CallDocument, number: int) -> dict[str, Json]:
 def _convert_report(response: turns.ResponseDocument) -> Json:
     if response.report_content is None:
         return None
-    return _escape_json(
-        _without_none(
-            status=response.status,
-            report_format=response.report_format,
-            report_content=response.report_content,
-            content_json=response.report_content_json,
-            messages=response.report_messages,
-        )
-    )
+    keys = set(FinalReportDocument.model_fields)
+    return _escape_json(response.model_dump(include=keys, exclude_none=True))
 
 
 def _convert_reasoning(segment: turns.SegmentDocument) -> dict[str, Json]:
@@ -147,18 +141,14 @@ def _convert_reasoning(segment: turns.SegmentDocument) -> dict[str, Json]:
 
 def _convert_usage(usage: turns.TokenUsageDocument) -> dict[str, Json]:
     """Return token counts with defaults; a total is kept only if it differs from the sum."""
-    input_tokens = INPUT_TOKENS if usage.input_tokens is None else usage.input_tokens
-    output_tokens = OUTPUT_TOKENS if usage.output_tokens is None else usage.output_tokens
-    cached, total = usage.cached_tokens, usage.total_tokens
-    return _without_none(
-        input_tokens=input_tokens,
-        output_tokens=output_tokens,
-        reasoning_tokens=usage.reasoning_tokens,
-        cached_tokens=usage.cached_input_tokens if cached is None else cached,
-        cache_read_tokens=usage.cache_read_input_tokens,
-        cache_write_tokens=usage.cache_write_input_tokens,
-        total_tokens=None if total == input_tokens + output_tokens else total,
-    )
+    counts: dict[str, Any] = {"input_tokens": INPUT_TOKENS, "output_tokens": OUTPUT_TOKENS}
+    counts |= usage.model_dump(exclude_none=True)
+    cached_input = counts.pop("cached_input_tokens", None)
+    if cached_input is not None:
+        counts.setdefault("cached_tokens", cached_input)
+    if usage.total_tokens == counts["input_tokens"] + counts["output_tokens"]:
+        counts.pop("total_tokens", None)
+    return counts
 
 
 def _convert_metadata(metadata: Mapping[str, Json]) -> dict[str, Json]:

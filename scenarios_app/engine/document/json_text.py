@@ -4,7 +4,7 @@ import json
 import math
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Callable
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.shapes import DocumentError, Loc, Problem, format_location
@@ -45,58 +45,57 @@ def decode(data: bytes, *, source: str = "") -> Json:
 def plain(value: object, *, source: str = "", loc: Loc = ()) -> Json:
     """Return a copy of `value` as plain JSON: finite numbers, valid text, at most 64 levels. Raises
     `DocumentError`, with locations that start with `loc`."""
-    walk = _JsonCopier(source)
-    copy = walk.copy(value, loc)
-    if walk.problems:
-        raise DocumentError.of(walk.problems)
+    problems: list[Problem] = []
+
+    def report(place: Loc, message: str) -> None:
+        problems.append(Problem(format_location(place), message, source))
+
+    copy = _copy(value, loc, report)
+    if problems:
+        raise DocumentError.of(problems)
     return copy
 
 
-@dataclass(slots=True)
-class _JsonCopier:
-    source: str
-    problems: list[Problem] = field(default_factory=list)
+def _copy(value: object, loc: Loc, report: Callable[[Loc, str], None]) -> Json:
+    match value:
+        case None | bool():
+            return value
+        case str():
+            if not _is_encodable(value):
+                report(loc, "holds half of a surrogate pair, which is not text")
+            return str(value)
+        case int():
+            if value.bit_length() > _MAX_INTEGER_BITS:
+                report(loc, "a number too large to use")
+            return int(value)
+        case float():
+            if not math.isfinite(value):
+                report(loc, "expected a finite number")
+            return float(value)
+        case dict() | list() | tuple() if len(loc) > MAX_DEPTH:
+            report(loc[:3], f"nested deeper than {MAX_DEPTH} levels")
+            return None
+        case dict():
+            return _copy_object(value, loc, report)
+        case list() | tuple():
+            return [_copy(item, (*loc, index), report) for index, item in enumerate(value)]
+        case _:
+            report(loc, f"expected a JSON value, got {type(value).__name__}")
+            return None
 
-    def copy(self, value: object, loc: Loc) -> Json:
-        match value:
-            case None | bool():
-                return value
-            case str():
-                if not _is_encodable(value):
-                    self.report(loc, "holds half of a surrogate pair, which is not text")
-                return str(value)
-            case int():
-                if value.bit_length() > _MAX_INTEGER_BITS:
-                    self.report(loc, "a number too large to use")
-                return int(value)
-            case float():
-                if not math.isfinite(value):
-                    self.report(loc, "expected a finite number")
-                return float(value)
-            case dict() | list() | tuple() if len(loc) > MAX_DEPTH:
-                self.report(loc[:3], f"nested deeper than {MAX_DEPTH} levels")
-                return None
-            case dict():
-                return self.object(value, loc)
-            case list() | tuple():
-                return [self.copy(item, (*loc, index)) for index, item in enumerate(value)]
-            case _:
-                self.report(loc, f"expected a JSON value, got {type(value).__name__}")
-                return None
 
-    def object(self, value: dict[object, object], loc: Loc) -> dict[str, Json]:
-        if isinstance(value, _RepeatedKeyObject):
-            self.report((*loc, value.key), "this key is given twice")
-        copy: dict[str, Json] = {}
-        for key, item in value.items():
-            if not isinstance(key, str) or not _is_encodable(key):
-                self.report(loc, f"expected keys that are text, got {key!r:.80}")
-            else:
-                copy[str(key)] = self.copy(item, (*loc, key))
-        return copy
-
-    def report(self, loc: Loc, message: str) -> None:
-        self.problems.append(Problem(format_location(loc), message, self.source))
+def _copy_object(
+    value: dict[object, object], loc: Loc, report: Callable[[Loc, str], None]
+) -> dict[str, Json]:
+    if isinstance(value, _RepeatedKeyObject):
+        report((*loc, value.key), "this key is given twice")
+    copy: dict[str, Json] = {}
+    for key, item in value.items():
+        if not isinstance(key, str) or not _is_encodable(key):
+            report(loc, f"expected keys that are text, got {key!r:.80}")
+        else:
+            copy[str(key)] = _copy(item, (*loc, key), report)
+    return copy
 
 
 def _build_object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:

@@ -18,7 +18,7 @@ _KEYS_BY_KIND: Mapping[str, tuple[str, ...]] = {
     "tool-call": ("tool_calls",),
     "final-report": (
         *("report_content", "report_format", "status"),
-        *("report_content_json", "report_messages"),
+        *("content_json", "messages"),
     ),
     "text": (),
 }
@@ -75,9 +75,9 @@ class TokenUsageDocument(CamelDocument):
     """Those of the input tokens that came from a cache."""
     cached_input_tokens: fields.Whole | None = None
     """The same under another name."""
-    cache_read_input_tokens: fields.Whole | None = None
+    cache_read_tokens: fields.Whole | None = Field(default=None, alias="cacheReadInputTokens")
     """Read from a cache beside the input tokens, as Anthropic counts them."""
-    cache_write_input_tokens: fields.Whole | None = None
+    cache_write_tokens: fields.Whole | None = Field(default=None, alias="cacheWriteInputTokens")
     """Written to a cache beside the input tokens, as Anthropic counts them."""
 
 
@@ -96,9 +96,9 @@ class ResponseDocument(CamelDocument):
     """What the report is written in, such as markdown."""
     status: fields.Text | None = None
     """How the run ended, in the report: success, failure or another word."""
-    report_content_json: JsonValue = None
+    content_json: JsonValue = Field(default=None, alias="reportContentJson")
     """The report as data, for formats that have such a thing."""
-    report_messages: JsonValue = None
+    messages: JsonValue = Field(default=None, alias="reportMessages")
     """The report as a chat's messages, for formats that have such a thing."""
     reasoning: list[SegmentDocument] | None = None
     """What is thought first."""
@@ -113,15 +113,15 @@ class ResponseDocument(CamelDocument):
     """More top-level fields of the answer; an object is for the provider that it is named for."""
 
     def findings(self) -> Iterator[Finding]:
-        for kind, keys in _KEYS_BY_KIND.items():
+        for kind, names in _KEYS_BY_KIND.items():
             if kind == self.kind:
-                needed = keys[:1] or ("assistant_text",)
-                missing = (key for key in needed if getattr(self, key) is None)
-                yield from (((to_camel(key),), "missing") for key in missing)
+                needed = names[:1] or ("assistant_text",)
+                wrong, text = [name for name in needed if getattr(self, name) is None], "missing"
             else:
-                strange = (key for key in keys if getattr(self, key) is not None)
+                wrong = [name for name in names if getattr(self, name) is not None]
                 text = f"does not belong to a response of kind {self.kind}"
-                yield from (((to_camel(key),), text) for key in strange)
+            for name in wrong:
+                yield (str(ResponseDocument.model_fields[name].alias),), text
 
 
 def _numbers_to_text(headers: Any) -> Any:

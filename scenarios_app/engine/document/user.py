@@ -1,17 +1,39 @@
 """Pydantic models of a scripted user: what it says, when, and what the agent must answer."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from pydantic import Field
 
 from scenarios_app.engine.conditions.messages import MessageCondition
-from scenarios_app.engine.conditions.subjects import Subject, Which
+from scenarios_app.engine.conditions.subjects import RequestReader, Subject, Which
 from scenarios_app.engine.conditions.text_shapes import TextConditionDocument, TextShape
-from scenarios_app.engine.conditions.tools import ToolCallConditionDocument
-from scenarios_app.engine.scripted_user import AgentCheck, UserScript, UserTurn
+from scenarios_app.engine.conditions.tools import ToolCallCondition, ToolCallConditionDocument
 from scenarios_app.engine.shapes import Document, Finding, fields
 
-DEFAULT_MAX_TURNS = 20
+
+@dataclass(frozen=True, slots=True)
+class AgentCheck:
+    """A condition on the agent's answers and tool calls; if `negated`, it must not hold."""
+
+    condition: MessageCondition | ToolCallCondition
+    negated: bool = False
+
+    @property
+    def name(self) -> str:
+        """Its key in the document."""
+        return f"not_{self.condition.field}" if self.negated else self.condition.field
+
+    @property
+    def expected(self) -> str:
+        match self.condition:
+            case MessageCondition(alternatives=(text,)):
+                return text.describe()
+            case condition:
+                return condition.expected
+
+    def holds(self, reader: RequestReader) -> bool:
+        return self.condition.holds(reader) != self.negated
 
 
 class AgentDocument(Document):
@@ -31,7 +53,12 @@ class AgentDocument(Document):
         if all(one is None for one in (self.say, self.not_say, self.call, self.not_call)):
             yield (), "expected at least one of say, not_say, call, not_call"
 
-    def compiled(self, which: Which = "last") -> Iterator[AgentCheck]:
+    @property
+    def needs_calls(self) -> bool:
+        """True if it can be judged only by someone who sees the agent's tool calls."""
+        return self.call is not None or self.not_call is not None
+
+    def checks(self, which: Which = "last") -> Iterator[AgentCheck]:
         """Yield the conditions; `which` are the answers that texts are looked for in."""
         for text, negated in ((self.say, False), (self.not_say, True)):
             if text is not None:
@@ -64,14 +91,10 @@ class UserTurnDocument(Document):
         if self.repeat and self.when is None:
             yield ("repeat",), "needs when: the user would say it again and again"
 
-    def compiled(self) -> UserTurn:
-        return UserTurn(
-            self.say,
-            when=tuple(self.when.compiled()) if self.when else (),
-            must=tuple(check for one in self.must for check in one.compiled()),
-            end=self.end,
-            repeat=self.repeat,
-        )
+    @property
+    def needed_checks(self) -> tuple[AgentCheck, ...]:
+        """The conditions that must hold before the user says it."""
+        return tuple(self.when.checks()) if self.when else ()
 
 
 class UserDocument(Document):
@@ -82,17 +105,15 @@ class UserDocument(Document):
     The conversation ends when none fits."""
     must: list[AgentDocument] = Field(default_factory=list)
     """Checkpoints of the whole conversation."""
-    max_turns: fields.Positive = DEFAULT_MAX_TURNS
+    max_turns: fields.Positive = 20
     """The conversation fails if the user has more to say after this many messages."""
 
     def findings(self) -> Iterable[Finding]:
         if all(turn.when is not None for turn in self.turns):
             yield ("turns",), "none can begin the conversation: one must be without when"
 
-    def compiled(self) -> UserScript:
-        """Return the script as conversations run it."""
-        return UserScript(
-            tuple(turn.compiled() for turn in self.turns),
-            must=tuple(check for one in self.must for check in one.compiled("any")),
-            max_turns=self.max_turns,
-        )
+    @property
+    def needs_calls(self) -> bool:
+        """True if a condition can be judged only by someone who sees the agent's tool calls."""
+        of_turns = (one for turn in self.turns for one in (turn.when, *turn.must))
+        return any(one is not None and one.needs_calls for one in (*self.must, *of_turns))

@@ -93,7 +93,7 @@ class Layer:
             if defaults := _blocking_defaults(steps):
                 self._defaults[name] = defaults
         self.recorded = any(entry.recorded for entry in matching)
-        self.refuses_upgrades = any(_refuses_upgrade(entry.step) for entry in matching)
+        self.refuses_upgrades = any(refuses_upgrade(entry.step) for entry in matching)
         many = self._matches if len(self._entries) > MAX_COMPARED_STEPS else []
         self._words: WordIndex = reused._words if reused else WordIndex(many)
 
@@ -254,8 +254,10 @@ class Index(msgspec.Struct, frozen=True, eq=False, weakref=True):
         *,
         scenario: str | None = None,
         consumed: Container[tuple[str, str]] = frozenset(),
+        allowed: Callable[[Step], bool] | None = None,
     ) -> Iterator[Candidate]:
-        """Yield the steps that can answer a request, best first, of one scenario or of all.
+        """Yield the steps that can answer a request, best first, of one scenario or of all; only
+        `allowed` ones.
 
         Order: priority; then each scenario offers its first step, in step order, that matches and
         is not consumed; among offers of one priority a real condition precedes a default for a
@@ -265,37 +267,23 @@ class Index(msgspec.Struct, frozen=True, eq=False, weakref=True):
         means that the last was consumed by a concurrent request: its scenario then offers the step
         after it.
         """
-        return self._candidates(request, scenario, consumed)
+        reader = RequestReader(request)
+        offered_refs: set[tuple[str, str]] = set()
 
-    def candidates_naming_path(
-        self,
-        request: CanonicalRequest,
-        *,
-        scenario: str | None = None,
-        consumed: Container[tuple[str, str]] = frozenset(),
-    ) -> Iterator[Candidate]:
-        """Yield only candidates whose match names a path, which can replace a computed answer."""
-        return self._candidates(request, scenario, consumed, allowed=_names_path)
+        def eligible(entry: Entry) -> bool:
+            step, ref = entry.step, entry.ref
+            is_unavailable = (step.consume and ref in consumed) or ref in offered_refs
+            return not is_unavailable and (allowed is None or allowed(step))
 
-    def candidates_recorded(
-        self,
-        request: CanonicalRequest,
-        *,
-        scenario: str | None = None,
-        consumed: Container[tuple[str, str]] = frozenset(),
-    ) -> Iterator[Candidate]:
-        """Yield only candidates that replay a recording, for requests nothing else can answer."""
-        return self._candidates(request, scenario, consumed, allowed=_replays_recording)
-
-    def candidates_refusing_upgrade(
-        self,
-        request: CanonicalRequest,
-        *,
-        scenario: str | None = None,
-        consumed: Container[tuple[str, str]] = frozenset(),
-    ) -> Iterator[Candidate]:
-        """Yield only candidates that refuse a WebSocket, for a handshake."""
-        return self._candidates(request, scenario, consumed, allowed=_refuses_upgrade)
+        offers = self._offers(reader, eligible, scenario)
+        while (best := next(offers, None)) is not None:
+            offered = best
+            if best.recorded:
+                best = self._prefer_exact_recording(reader, eligible, best)
+            yield Candidate(best.scenario, best.step, best.match.groups(reader))
+            offered_refs.add(best.ref)
+            if best is not offered or self._has_blocking_defaults:
+                offers = self._offers(reader, eligible, scenario)
 
     def first(
         self, request: CanonicalRequest, consumed: Container[tuple[str, str]]
@@ -331,32 +319,6 @@ class Index(msgspec.Struct, frozen=True, eq=False, weakref=True):
             for entry in layer.near(reader, scenario):
                 if entry.scenario.name not in hidden:
                     yield entry
-
-    def _candidates(
-        self,
-        request: CanonicalRequest,
-        scenario: str | None,
-        consumed: Container[tuple[str, str]],
-        *,
-        allowed: Callable[[Step], bool] | None = None,
-    ) -> Iterator[Candidate]:
-        reader = RequestReader(request)
-        offered_refs: set[tuple[str, str]] = set()
-
-        def eligible(entry: Entry) -> bool:
-            step, ref = entry.step, entry.ref
-            is_unavailable = (step.consume and ref in consumed) or ref in offered_refs
-            return not is_unavailable and (allowed is None or allowed(step))
-
-        offers = self._offers(reader, eligible, scenario)
-        while (best := next(offers, None)) is not None:
-            offered = best
-            if best.recorded:
-                best = self._prefer_exact_recording(reader, eligible, best)
-            yield Candidate(best.scenario, best.step, best.match.groups(reader))
-            offered_refs.add(best.ref)
-            if best is not offered or self._has_blocking_defaults:
-                offers = self._offers(reader, eligible, scenario)
 
     def _offers(
         self, reader: RequestReader, eligible: Callable[[Entry], bool], scenario: str | None
@@ -419,18 +381,21 @@ def _holds_exactly(entry: Entry, reader: RequestReader) -> bool:
     return bool(recorded) and all(one.holds_exactly(reader) for one in recorded)
 
 
-def _names_path(step: Step) -> bool:
-    return bool(step.match.path)
+def names_path(step: Step) -> bool:
+    """Return True if a step's match names a path, so that it can replace a computed answer."""
+    return bool(step.match.alternatives("path"))
 
 
-def _replays_recording(step: Step) -> bool:
-    """Return True if a step replays a recording or sends a raw answer for one."""
+def replays_recording(step: Step) -> bool:
+    """Return True if a step replays a recording or sends a raw answer for one, also to requests
+    that nothing else can answer."""
     produced = step.produce
     raw = isinstance(produced.streaming, RawAnswer)
     return bool(step.match.of(RecordedCondition)) and (produced.recorded is not None or raw)
 
 
-def _refuses_upgrade(step: Step) -> bool:
+def refuses_upgrade(step: Step) -> bool:
+    """Return True if a step refuses a WebSocket at its handshake."""
     return step.produce.fault is not None and step.produce.fault.kind == REFUSE_UPGRADE
 
 

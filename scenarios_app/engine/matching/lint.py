@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain, combinations
 from typing import NamedTuple
 
-from scenarios_app.engine.conditions.base import LintContext, SuspicionKind
+from scenarios_app.engine.conditions.base import SuspicionKind
 from scenarios_app.engine.conditions.subjects import sanitise_tool_name
 from scenarios_app.engine.conditions.texts import TextCondition
 from scenarios_app.engine.conditions.tools import (
@@ -99,17 +99,16 @@ def lint(
     if unknown."""
     matching = list(entries_of(scenarios, "match"))
     entries = [*matching, *entries_of(scenarios, "first_user_message")]
-    context = LintContext(providers)
     findings = chain(
         _find_shadowed(matching),
         *map(_find_impossible, matching),
-        *(_find_condition_suspicions(entry, context) for entry in matching),
+        *(_find_condition_suspicions(entry, providers) for entry in matching),
         *map(_find_turn_gaps, scenarios),
         _find_empty(scenarios),
         *map(_find_unwritten, entries),
         *map(_find_broken_templates, entries),
         _find_loops(matching),
-        *(_find_broad(entry, context) for entry in matching),
+        *(_find_broad(entry, providers) for entry in matching),
         *map(_find_narrow_patterns, matching),
         *(_find_unoffered_tools(entry, offered) for entry in entries),
         *(_find_unsent_parts(entry, apis) for entry in matching),
@@ -142,11 +141,11 @@ def _find_impossible(entry: Entry) -> Iterator[Suspicion]:
 
 
 def _find_condition_suspicions(
-    entry: Entry, context: LintContext, *, broad: bool = False
+    entry: Entry, providers: Collection[str], *, broad: bool = False
 ) -> Iterator[Suspicion]:
     """Yield the conditions' own suspicions: only the broad ones, or only the others."""
     for condition in entry.match.conditions:
-        for kind, reason in condition.suspicions(context):
+        for kind, reason in condition.suspicions(providers):
             if (kind == "broad") == broad:
                 yield _make_suspicion(entry, kind, condition.field, reason)
 
@@ -236,7 +235,7 @@ def _awaited_tools(entry: Entry) -> set[str]:
     return {condition.name for group in conditions for condition in group if condition.name}
 
 
-def _find_broad(entry: Entry, context: LintContext) -> Iterator[Suspicion]:
+def _find_broad(entry: Entry, providers: Collection[str]) -> Iterator[Suspicion]:
     if entry.scenario.catch_all or entry.step.consume:
         return
     if not entry.match.conditions and entry.scenario.priority >= 0:
@@ -245,7 +244,7 @@ def _find_broad(entry: Entry, context: LintContext) -> Iterator[Suspicion]:
             "priority does, and no scenario of a lower one answers any more"
         )
         yield _make_suspicion(entry, "broad", "match", message)
-    yield from _find_condition_suspicions(entry, context, broad=True)
+    yield from _find_condition_suspicions(entry, providers, broad=True)
 
 
 def _find_narrow_patterns(entry: Entry) -> Iterator[Suspicion]:
@@ -281,7 +280,8 @@ def _find_unsent_parts(entry: Entry, apis: Collection[Api]) -> Iterator[Suspicio
     sends = [
         api.sends
         for api in apis
-        if _is_among(api.provider, entry.match.provider) and _is_among(api.path, entry.match.path)
+        if _is_among(api.provider, entry.match.alternatives("provider"))
+        and _is_among(api.path, entry.match.alternatives("path"))
     ]
     scripted = dict.fromkeys(
         name for part in _scripted_parts(entry.step) for name in _hosted_names(part)
@@ -371,14 +371,6 @@ _PLAIN_ESCAPES = {r"\s", r"\S", r"\d", r"\D", r"\A", r"\z", r"\n", r"\t"}
 _BRACKETS_AND_COUNTS = "()[]|?*+{}"
 
 
-@dataclass(slots=True)
-class _CharacterClass:
-    """A bracket expression; `wide` is true if it names more than ASCII itself."""
-
-    tokens: list[str] = field(default_factory=list)
-    wide: bool = False
-
-
 def find_narrow_classes(pattern: str) -> Iterator[tuple[str, tuple[str, str] | None]]:
     """Yield, for each class narrower than the pattern seems to mean, a message and, if it can be
     replaced mechanically, the class with its wider replacement."""
@@ -412,17 +404,19 @@ def _literal(match: re.Match[str]) -> str:
 
 def _lone_classes(tokens: list[tuple[str, str]]) -> Iterator[str]:
     """Yield classes without other members in their brackets, and boundaries not between ASCII."""
-    inside: _CharacterClass | None = None
+    members: list[str] | None = None
+    is_wide = False
     for place, (token, text) in enumerate(tokens):
-        if inside is not None:
-            if token == "]" and inside.tokens not in ([], ["^"]):
-                yield from () if inside.wide else inside.tokens
-                inside = None
+        if members is not None:
+            if token == "]" and members not in ([], ["^"]):
+                # A class that names more than ASCII itself is meant so.
+                yield from () if is_wide else members
+                members = None
                 continue
-            inside.tokens.append(token)
-            inside.wide |= token[:2] in (r"\p", r"\P") or not text.isascii()
+            members.append(token)
+            is_wide |= token[:2] in (r"\p", r"\P") or not text.isascii()
         elif token == "[":
-            inside = _CharacterClass()
+            members, is_wide = [], False
         elif token in (r"\b", r"\B"):
             neighbours = tokens[max(place - 1, 0) : place] + tokens[place + 1 : place + 2]
             if not all(_is_plain(*one) for one in neighbours):

@@ -17,10 +17,15 @@ from scenarios_app.engine.conditions.match import Match
 from scenarios_app.engine.conditions.subjects import ComparedText, RequestReader, Subject
 from scenarios_app.engine.conditions.texts import TextCondition, regex_options, words_in
 
+AtomKind: TypeAlias = Literal["equals", "contains", "regex"]
 
-class Pattern(NamedTuple):
-    text: str
+
+class Atom(NamedTuple):
+    """One literal or pattern that a text must contain; literals are folded if case is ignored."""
+
+    kind: AtomKind
     ignore_case: bool
+    text: str
 
 
 class _Group(NamedTuple):
@@ -35,7 +40,7 @@ class RegexSet:
     pattern too large for a filter has its positions in `unfiltered`.
     """
 
-    def __init__(self, positions: Mapping[Pattern, Sequence[int]]) -> None:
+    def __init__(self, positions: Mapping[Atom, Sequence[int]]) -> None:
         self.unfiltered: list[int] = []
         self._groups = tuple(self._build(list(positions.items())))
 
@@ -48,7 +53,7 @@ class RegexSet:
             for position in group.positions[match]
         }
 
-    def _build(self, patterns: list[tuple[Pattern, Sequence[int]]]) -> Iterator[_Group]:
+    def _build(self, patterns: list[tuple[Atom, Sequence[int]]]) -> Iterator[_Group]:
         regexes = re2.Filter()
         for pattern, _ in patterns:
             regexes.Add(pattern.text, regex_options(ignore_case=pattern.ignore_case))
@@ -172,17 +177,8 @@ def _literal_runs(pattern: str) -> Iterator[str]:
         yield run
 
 
-AtomKind: TypeAlias = Literal["equals", "contains", "regex"]
 Positions: TypeAlias = dict[str, list[int]]
 AtomCost: TypeAlias = tuple[int, bool, int]
-
-
-class Atom(NamedTuple):
-    """One literal or pattern that a text must contain; literals are folded if case is ignored."""
-
-    kind: AtomKind
-    ignore_case: bool
-    text: str
 
 
 class SubjectAtoms(NamedTuple):
@@ -292,7 +288,7 @@ def _table(atoms: Iterable[tuple[Atom, int]]) -> _Table:
     for atom, position in atoms:
         by_kind[atom.kind, atom.ignore_case][atom.text].append(position)
     patterns = {
-        Pattern(text, ignore_case): positions
+        Atom("regex", ignore_case, text): positions
         for ignore_case in (False, True)
         for text, positions in by_kind["regex", ignore_case].items()
     }

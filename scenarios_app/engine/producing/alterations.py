@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest, Choice, compact_json
+from scenarios_app.engine.conditions.texts import shorten
 from scenarios_app.engine.parts import AnswerPart, RefusalPart, TextPart, ToolCallPart
 from scenarios_app.engine.producing.other_values import (
     OTHER_TEXT,
@@ -90,11 +91,7 @@ def difference(one: Choice, other: Choice) -> tuple[str, str]:
     if end and lines[0][-end] == ")" and "(" in lines[0][start : len(lines[0]) - end]:
         end -= 1  # The parenthesis of a call that is not in common.
     before, after = ("".join(words[start : len(words) - end]).strip(" ,") for words in lines)
-    return _short(before), _short(after)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= MAX_LINE_CHARS else f"{text[: MAX_LINE_CHARS - 1]}…"
+    return shorten(before, MAX_LINE_CHARS), shorten(after, MAX_LINE_CHARS)
 
 
 def _line(choice: Choice) -> str:

@@ -2,7 +2,8 @@
 the schema, or lorem; cut at the request's limits."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from msgspec.structs import replace
 
@@ -25,7 +26,7 @@ from scenarios_app.engine.producing.lorem import lorem_answer, make_lorem
 from scenarios_app.engine.producing.usage import CHARACTERS_PER_TOKEN
 from scenarios_app.engine.scenario import ScriptedAnswer, ScriptedChoice
 from scenarios_app.engine.schemas.instance import make_instance
-from scenarios_app.engine.schemas.keywords import References, Schema, SchemaError
+from scenarios_app.engine.schemas.keywords import References, SchemaError
 
 _JSON_CHUNK = 12
 _CUSTOM_WORDS = 5
@@ -59,7 +60,9 @@ class _InvalidRequest(Exception):
 def _make_choice(request: CanonicalRequest) -> ScriptedChoice:
     for tool in request.tools:
         if tool.kind == "function" and isinstance(tool.schema, dict):
-            _check_schema(tool)
+            # Its references are resolved even if it is not called.
+            with _refusing_schema(f"function '{tool.name}'", "tools"):
+                References(tool.schema).check()
     if (tool_called := _choose_tool(request)) is not None:
         return ScriptedChoice((_make_call(tool_called, request.last_user_text),))
     if request.json is not None:
@@ -125,10 +128,8 @@ def _find_best_tool(tools: Sequence[Tool], message: str) -> Tool | None:
     message_words = _singular_words(message)
 
     def score(tool: Tool) -> tuple[bool, int, int]:
-        named, described = (
-            message_words & _singular_words(tool.name),
-            message_words & _singular_words(tool.description),
-        )
+        named = message_words & _singular_words(tool.name)
+        described = message_words & _singular_words(tool.description)
         return tool.name in message, 2 * len(named) + len(described), len(named)
 
     return max(tools, key=score, default=None)
@@ -145,10 +146,8 @@ def _make_call(tool: Tool, key: str) -> ToolCallPart:
         text = _make_custom_input(tool, key)
         return ToolCallPart("", tool.name, text, custom=True, namespace=tool.namespace)
     schema = {} if tool.schema is None else tool.schema
-    try:
+    with _refusing_schema(f"function '{tool.name}'", "tools"):
         arguments = make_instance(schema, key, {"type": "object"})
-    except SchemaError as error:
-        raise _invalid_schema(f"function '{tool.name}'", error, "tools") from None
     return ToolCallPart("", tool.name, compact_json(arguments), namespace=tool.namespace)
 
 
@@ -159,36 +158,27 @@ def _make_custom_input(tool: Tool, key: str) -> str:
             "syntax": "regex",
             "definition": str(pattern),
         }:
-            try:
+            with _refusing_schema(f"tool '{tool.name}'", "tools"):
                 return str(make_instance({"type": "string", "pattern": pattern}, key))
-            except SchemaError as error:
-                raise _invalid_schema(f"tool '{tool.name}'", error, "tools") from None
         case _:
             return make_lorem(key, _CUSTOM_WORDS)
 
 
 def _make_json(wanted: JsonFormat, key: str) -> str:
-    try:
+    with _refusing_schema(wanted.place, wanted.place):
         value = make_instance(wanted.schema, key)
-    except SchemaError as error:
-        raise _invalid_schema(wanted.place, error, wanted.place) from None
     return value if wanted.bare and isinstance(value, str) else compact_json(value)
 
 
-def _check_schema(tool: Tool) -> None:
-    """Raise for a tool whose schema has an unresolvable reference, even if it is not called."""
-    schema: Schema = tool.schema
+@contextmanager
+def _refusing_schema(what: str, place: str) -> Iterator[None]:
+    """Refuse the request if its schema cannot be met."""
     try:
-        References(schema).check()
+        yield
     except SchemaError as error:
-        raise _invalid_schema(f"function '{tool.name}'", error, "tools") from None
-
-
-def _invalid_schema(what: str, error: SchemaError, place: str) -> _InvalidRequest:
-    context = ", ".join(map(repr, error.path)) + ("," if len(error.path) == 1 else "")
-    return _InvalidRequest(
-        f"Invalid schema for {what}: In context=({context}), {error.message}", place
-    )
+        context = ", ".join(map(repr, error.path)) + ("," if len(error.path) == 1 else "")
+        message = f"Invalid schema for {what}: In context=({context}), {error.message}"
+        raise _InvalidRequest(message, place) from None
 
 
 def cut_answer(

@@ -1,7 +1,7 @@
 """The kinds of faults: the stage at which each strikes, its keys, status and texts."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Literal, TypeAlias
 
@@ -23,9 +23,14 @@ NO_ERRORS: Mapping[str, ErrorAnswer] = {}
 PHRASES = {status.value: status.phrase for status in HTTPStatus}
 
 _INSTEAD_OF_ANSWER = ("error", "silence", "malformed")
+_EFFECTS_WITHOUT_EVENTS: Mapping[FaultEffect, FaultEffect] = {
+    "malformed_event": "malformed",
+    "error_event": "error",
+}
 _ENVELOPE_KEYS = frozenset(
     {"message", "type", "code", "param", "headers", "retry_after_ms", "retryable"}
 )
+_SILENCE_KEYS = frozenset({"message", "hold_ms"})
 _INSIDE_KEYS = frozenset({"message", "after_chunks"})
 _CLOSE_KEYS = frozenset({"message", "code", "close_code", "after_frames", "half_frame"})
 REFUSE_UPGRADE = "refuse_upgrade"
@@ -36,18 +41,17 @@ class FaultKind:
     """One kind of fault. `label` is its text in the editor and `words` its phrase in the sentence
     of a step.
 
-    `stream` and `whole` are its effects on a streamed and a whole answer, `keys` the keys that a
-    document may set and `required` those that it must. `status` and `message` are its error's
-    defaults; `limited` marks an error that asks the client to come back later. A fault `of_socket`
-    strikes the connection itself if the answer goes over a WebSocket.
+    `stream` is its effect on a streamed answer, `keys` the keys that a document may set and
+    `required` those that it must. `status` and `message` are its error's defaults; `limited` marks
+    an error that asks the client to come back later. A fault `of_socket` strikes the connection
+    itself if the answer goes over a WebSocket.
     """
 
     name: str
     label: str
     words: str
     stream: FaultEffect
-    whole: FaultEffect
-    keys: frozenset[str] = field(default=frozenset({"message"}))
+    keys: frozenset[str] = frozenset({"message"})
     required: tuple[str, ...] = ()
     status: int = 500
     message: str = ""
@@ -55,18 +59,22 @@ class FaultKind:
     of_socket: bool = False
 
     @property
+    def whole(self) -> FaultEffect:
+        """Its effect on a whole answer, which has no events."""
+        return _EFFECTS_WITHOUT_EVENTS.get(self.stream, self.stream)
+
+    @property
     def inside(self) -> bool:
         """True if it strikes inside an answer; False if it replaces the answer."""
         return self.stream not in _INSTEAD_OF_ANSWER
 
 
-BUILT_IN_FAULTS = (
+_ALL = (
     FaultKind(
         "http",
         "HTTP error",
         "HTTP error",
         stream="error",
-        whole="error",
         keys=_ENVELOPE_KEYS | {"status", "body"},
         required=("status",),
     ),
@@ -75,7 +83,6 @@ BUILT_IN_FAULTS = (
         "rate limit (429)",
         "rate limit",
         stream="error",
-        whole="error",
         keys=_ENVELOPE_KEYS,
         status=429,
         message="Simulated rate limit.",
@@ -86,7 +93,6 @@ BUILT_IN_FAULTS = (
         "the provider's own rate limit (429)",
         "rate limit of the provider",
         stream="error",
-        whole="error",
         keys=_ENVELOPE_KEYS,
         status=429,
         message="Simulated rate limit.",
@@ -97,7 +103,6 @@ BUILT_IN_FAULTS = (
         "the provider's own overload (503, 529)",
         "overload of the provider",
         stream="error",
-        whole="error",
         keys=_ENVELOPE_KEYS,
         status=503,
         message="Simulated overload.",
@@ -107,32 +112,19 @@ BUILT_IN_FAULTS = (
         "model error (500)",
         "model error",
         stream="error",
-        whole="error",
         keys=_ENVELOPE_KEYS,
         message="Simulated model error.",
     ),
     FaultKind(
-        "timeout",
-        "timeout (no answer)",
-        "no answer in time",
-        stream="silence",
-        whole="silence",
-        keys=frozenset({"message", "hold_ms"}),
+        "timeout", "timeout (no answer)", "no answer in time", stream="silence", keys=_SILENCE_KEYS
     ),
-    FaultKind(
-        "network_error",
-        "connection reset",
-        "connection closed",
-        stream="silence",
-        whole="silence",
-    ),
+    FaultKind("network_error", "connection reset", "connection closed", stream="silence"),
     FaultKind(
         "no_pong",
         "WebSocket without answers to pings",
         "no answer, not even to pings",
         stream="silence",
-        whole="silence",
-        keys=frozenset({"message", "hold_ms"}),
+        keys=_SILENCE_KEYS,
         of_socket=True,
     ),
     FaultKind(
@@ -140,24 +132,16 @@ BUILT_IN_FAULTS = (
         "refused WebSocket (426)",
         "refused WebSocket",
         stream="error",
-        whole="error",
         keys=_ENVELOPE_KEYS,
         status=426,
         message="Simulated refusal of a WebSocket.",
     ),
-    FaultKind(
-        "invalid_response",
-        "malformed answer",
-        "malformed answer",
-        stream="malformed",
-        whole="malformed",
-    ),
+    FaultKind("invalid_response", "malformed answer", "malformed answer", stream="malformed"),
     FaultKind(
         "disconnect",
         "connection closed inside the answer",
         "cut short",
         stream="cut",
-        whole="cut",
         keys=_INSIDE_KEYS,
     ),
     FaultKind(
@@ -165,26 +149,19 @@ BUILT_IN_FAULTS = (
         "WebSocket closed by the server",
         "with the WebSocket closed",
         stream="cut",
-        whole="cut",
         keys=_CLOSE_KEYS,
         status=400,
         message="Simulated end of the connection.",
         of_socket=True,
     ),
     FaultKind(
-        "truncate",
-        "stream without [DONE]",
-        "without its end mark",
-        stream="end",
-        whole="end",
-        keys=_INSIDE_KEYS,
+        "truncate", "stream without [DONE]", "without its end mark", stream="end", keys=_INSIDE_KEYS
     ),
     FaultKind(
         "malformed_chunk",
         "malformed chunk",
         "with a malformed chunk",
         stream="malformed_event",
-        whole="malformed",
         keys=_INSIDE_KEYS,
     ),
     FaultKind(
@@ -192,7 +169,6 @@ BUILT_IN_FAULTS = (
         "pause in the stream",
         "going silent for a while",
         stream="hold",
-        whole="hold",
         keys=_INSIDE_KEYS | {"hold_ms"},
     ),
     FaultKind(
@@ -200,39 +176,22 @@ BUILT_IN_FAULTS = (
         "error event in the stream",
         "broken off by an error",
         stream="error_event",
-        whole="error",
         keys=_ENVELOPE_KEYS | _INSIDE_KEYS,
         message="Simulated error inside the stream.",
     ),
 )
-
-
-@dataclass(slots=True)
-class _Registry:
-    kinds: Mapping[str, FaultKind]
-
-
-_registry = _Registry({kind.name: kind for kind in BUILT_IN_FAULTS})
-
-
-def set_fault_kinds(*kinds: FaultKind) -> None:
-    """Replace the registered kinds of faults."""
-    _registry.kinds = {kind.name: kind for kind in kinds}
-
-
-def fault_kinds() -> Mapping[str, FaultKind]:
-    """Return all kinds by name: first those that replace an answer, then those inside one."""
-    return _registry.kinds
+FAULT_KINDS: dict[str, FaultKind] = {kind.name: kind for kind in _ALL}
+"""All kinds by name: first those that replace an answer, then those inside one."""
 
 
 def kind_of(fault: Fault) -> FaultKind:
-    return _registry.kinds[fault.kind]
+    return FAULT_KINDS[fault.kind]
 
 
 def fault_stage_of(fault: Fault, *, stream: bool) -> FaultStage:
     """Return the stage at which a fault strikes a streamed or a whole answer.
 
-    At `inside` the answer itself is sent and broken on the way: a stream at the mark of its plan, a
+    At `inside` the answer itself is sent and broken on the way: a stream at a place of its plan, a
     whole answer within its bytes.
     """
     kind = kind_of(fault)

@@ -7,7 +7,7 @@ as reasoning first, and echoed too.
 import hashlib
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import lru_cache
 
 from scenarios_app.engine.parts import AnswerPart, Chunk, ReasoningPart, TextPart
 from scenarios_app.engine.scenario import ScriptedAnswer, ScriptedChoice
@@ -37,15 +37,15 @@ def split_pieces(key: str, text: str) -> Iterator[str]:
     sizes = _hashed_bytes(f"sizes\0{key}")
     at, end = 0, len(text)
     while at < end:
-        match = _words_pattern(3 + next(sizes) % 8).match(text, at)
+        match = words_pattern(3 + next(sizes) % 8).match(text, at)
         # Without a match the text has no word.
         piece = match[0] if match else text
         yield piece
         at += len(piece)
 
 
-@cache
-def _words_pattern(max_words: int) -> re.Pattern[str]:
+@lru_cache(maxsize=64)
+def words_pattern(max_words: int) -> re.Pattern[str]:
     """Return a pattern for up to `max_words` words, each with the space before it; the last also
     with the rest."""
     # Possessive throughout: one pass over any text.

@@ -1,8 +1,6 @@
-"""Plans an answer as a stream: its events in order, each with its time, and the mark of a fault."""
+"""Plans an answer as a stream: its events in order with their times, and where a fault strikes."""
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
@@ -22,6 +20,7 @@ from scenarios_app.engine.parts import (
     streamed_text,
 )
 from scenarios_app.engine.producing.faults import kind_of
+from scenarios_app.engine.producing.lorem import words_pattern
 from scenarios_app.engine.scenario import Fault, Pacing
 
 # Arguments are split by length; this is the length of a short word.
@@ -76,18 +75,12 @@ def _split_words(text: str, words_per_chunk: int) -> Iterable[str]:
     with the rest."""
     if words_per_chunk > len(text) // 2:  # so many words do not fit into the text
         return [text] if text else []
-    pattern = _words_pattern(words_per_chunk)
+    pattern = words_pattern(words_per_chunk)
     if len(text) > MAX_PREPARED_CHARS and not text.isspace():
         # Made lazily: a list of pieces takes many times the memory of the text.
         return (match[0] for match in pattern.finditer(text))
     pieces: list[str] = pattern.findall(text)
     return pieces or [text]
-
-
-@lru_cache(maxsize=64)
-def _words_pattern(words: int) -> re.Pattern[str]:
-    # Possessive throughout: one pass over any text.
-    return re.compile(rf"(?:\s*+\S++){{1,{words}}}+(?:\s++\Z)?+")
 
 
 def _split_arguments(arguments: str, size: int) -> Sequence[str]:
@@ -100,18 +93,12 @@ def _split_arguments(arguments: str, size: int) -> Sequence[str]:
     return [arguments[i : i + step] for i in range(0, length, step)]
 
 
-@dataclass(frozen=True, slots=True)
-class FaultMark:
-    """The point of a stream at which a fault strikes. Only a stall lets the stream continue."""
-
-    fault: Fault
-
-
 class TimedEvent(NamedTuple):
-    """An event `at` seconds after the head of the answer."""
+    """An event `at` seconds after the head of the answer. A fault stands where it strikes; only a
+    stall lets the stream continue."""
 
     at: float
-    event: StreamEvent | FaultMark
+    event: StreamEvent | Fault
 
 
 def plan(
@@ -184,7 +171,7 @@ def _insert_fault(timed: Iterable[TimedEvent], fault: Fault) -> Iterator[TimedEv
         yield upcoming
         at, remaining = upcoming.at, remaining - isinstance(upcoming.event, PartDelta)
         upcoming = following
-    yield TimedEvent(at, FaultMark(fault))
+    yield TimedEvent(at, fault)
     if kind_of(fault).stream == "hold":
         hold = fault.hold_ms / 1000
         yield from (TimedEvent(due + hold, event) for due, event in chain([upcoming], rest))

@@ -104,41 +104,34 @@ def assign_ids(
 ) -> tuple[Choice, ...]:
     """Return the choices with an id on every call. A result without an id gets that of the last use
     of its tool."""
-    ids = _IdAssigner((seed.tool_call_id(number) for number in count(1)), tool_call_prefix)
-    return tuple(ids.choice(choice) for choice in choices)
-
-
-class _IdAssigner(msgspec.Struct):
-    """Assigns ids in the order of the answer and remembers those of server tools."""
-
-    fresh: Iterator[str]
-    prefix: str
+    fresh = (seed.tool_call_id(number) for number in count(1))
     used: dict[str, str] = {}
 
-    def choice(self, choice: Choice) -> Choice:
-        parts = tuple(map(self.part, choice.parts))
-        return choice if parts == choice.parts else replace(choice, parts=parts)
+    def server_id(server: str) -> str:
+        return (MCP_TOOL_PREFIX if server else SERVER_TOOL_PREFIX) + next(fresh)
 
-    def part(self, part: AnswerPart) -> AnswerPart:
+    def with_id(part: AnswerPart) -> AnswerPart:
         match part:
             case ToolCallPart(id=""):
-                return replace(part, id=self.prefix + next(self.fresh))
+                return replace(part, id=tool_call_prefix + next(fresh))
             case ServerToolUsePart():
-                called = self.used[part.name] = part.id or self.server_id(part.server)
-                return replace(part, id=called)
+                used[part.name] = part.id or server_id(part.server)
+                return replace(part, id=used[part.name])
             case ServerToolResultPart(tool_use_id=""):
-                called = self.used.get(part.name) or self.server_id(part.server)
+                called = used.get(part.name) or server_id(part.server)
                 return replace(part, tool_use_id=called)
             case _:
                 return part
 
-    def server_id(self, server: str) -> str:
-        return (MCP_TOOL_PREFIX if server else SERVER_TOOL_PREFIX) + next(self.fresh)
+    assigned = []
+    for choice in choices:
+        parts = tuple(map(with_id, choice.parts))
+        assigned.append(choice if parts == choice.parts else replace(choice, parts=parts))
+    return tuple(assigned)
 
 
 MAX_CHOICES = 128
 MAX_TEXT_BYTES = 2_097_152
-UNSCRIPTED = ScriptedUsage()
 
 
 def produce(
@@ -178,7 +171,6 @@ def produce(
         seed=seed,
         created=created,
         tool_call_prefix=tool_call_prefix,
-        default_usage=scenario.default_usage,
         values=values,
         custom_tools=custom_tools,
         max_text_bytes=max_text_bytes,
@@ -188,7 +180,7 @@ def produce(
 
 def _spoken_dialect(step: Step, request: CanonicalRequest) -> str:
     """Return the provider name in the step's match that is one of the request's other names."""
-    named = (text.equals for text in step.match.provider)
+    named = (text.equals for text in step.match.alternatives("provider"))
     return next((name for name in named if name and name in request.also), "")
 
 
@@ -207,7 +199,6 @@ def answer(
     seed: Seed,
     created: int,
     tool_call_prefix: str,
-    default_usage: ScriptedUsage = UNSCRIPTED,
     values: Callable[[], Mapping[str, str]] | None = None,
     custom_tools: bool = False,
     max_text_bytes: int = MAX_TEXT_BYTES,
@@ -234,7 +225,7 @@ def answer(
         created=created,
         model=request.model,
         choices=choices,
-        usage=usage_of(request, choices, scripted=scripted.usage, default=default_usage),
+        usage=usage_of(request, choices, scripted.usage),
         metadata=_metadata(scripted, request.provider, spoken),
         consecutive=scripted.consecutive,
         spoken=spoken,

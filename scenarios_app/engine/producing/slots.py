@@ -138,19 +138,22 @@ class SlotFinder:
         if (filler := _id_fillers().get(sample)) is not None:
             return sample, filler
         if sample == SAMPLE_PART:
-            assert self._request_part is not None
-            return sample, partial(_request_part, self._request_part)
-        if not sample.isdigit():
-            offset = _seconds_of(sample) - SAMPLE_CREATED
-            near = abs(offset) <= _MAX_SECONDS
-            return (_ISO, offset), partial(_time, offset) if near else None
-        number = int(sample)
-        if growth := int(with_more_tokens) - number:
-            offset = number - growth * SAMPLE_TOKENS
-            return (growth, offset), partial(_tokens, growth, offset)
-        offset = number - SAMPLE_CREATED
-        near = abs(offset) <= _MAX_SECONDS
-        return offset, partial(_created, offset) if near else None
+            part = self._request_part
+            assert part is not None
+            return sample, lambda values: part(values.request, values.seed.response_id)
+        is_number = sample.isdigit()
+        if is_number and (growth := int(with_more_tokens) - int(sample)):
+            rest = int(sample) - growth * SAMPLE_TOKENS
+            return (
+                growth,
+                rest,
+            ), lambda values: b"%d" % (growth * count_input(values.request) + rest)
+        offset = (int(sample) if is_number else _seconds_of(sample)) - SAMPLE_CREATED
+        if abs(offset) > _MAX_SECONDS:
+            return offset, None
+        if is_number:
+            return offset, lambda values: b"%d" % (values.created + offset)
+        return (_ISO, offset), lambda values: _format_time(values.created + offset)
 
 
 # Everything that may be a slot: ids, times and numbers of so many digits as the samples have. All
@@ -184,22 +187,6 @@ def _id_fillers() -> dict[bytes, Filler]:
     nothing = CanonicalRequest("", "", "", "")
     sample = Values(nothing, SAMPLE_SEED, SAMPLE_CREATED, SAMPLE_UID)
     return {filler(sample): filler for filler in fillers}
-
-
-def _request_part(part: Callable[[CanonicalRequest, str], bytes], values: Values) -> bytes:
-    return part(values.request, values.seed.response_id)
-
-
-def _tokens(growth: int, offset: int, values: Values) -> bytes:
-    return b"%d" % (growth * count_input(values.request) + offset)
-
-
-def _created(offset: int, values: Values) -> bytes:
-    return b"%d" % (values.created + offset)
-
-
-def _time(offset: int, values: Values) -> bytes:
-    return _format_time(values.created + offset)
 
 
 @lru_cache(maxsize=64)

@@ -2,7 +2,7 @@
 log probabilities that depend only on each token."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from zlib import crc32
@@ -71,21 +71,15 @@ def count_output(choices: Iterable[Choice]) -> int:
 
 
 def usage_of(
-    request: CanonicalRequest,
-    choices: tuple[Choice, ...],
-    *,
-    scripted: ScriptedUsage,
-    default: ScriptedUsage,
+    request: CanonicalRequest, choices: tuple[Choice, ...], scripted: ScriptedUsage
 ) -> Usage:
-    """Return each count from the step, else from its scenario, else counted."""
-    input_tokens = _scripted_or_default(scripted.input_tokens, default.input_tokens)
-    cached_tokens = _scripted_or_default(scripted.cached_tokens, default.cached_tokens)
+    """Return each count as scripted, else counted."""
+    input_tokens, cached_tokens = scripted.input_tokens, scripted.cached_tokens
     if input_tokens is None:
         input_tokens = count_input(request) + request.cached_tokens
         if cached_tokens is None:
             cached_tokens = request.cached_tokens
-    output_tokens = _scripted_or_default(scripted.output_tokens, default.output_tokens)
-    reasoning_tokens = _scripted_or_default(scripted.reasoning_tokens, default.reasoning_tokens)
+    output_tokens, reasoning_tokens = scripted.output_tokens, scripted.reasoning_tokens
     counted = output_tokens is None
     if output_tokens is None:
         output_tokens = count_output(choices)
@@ -103,10 +97,6 @@ def usage_of(
         cache_write_tokens=scripted.cache_write_tokens or 0,
         total=scripted.total_tokens,
     )
-
-
-def _scripted_or_default(scripted: int | None, default: int | None) -> int | None:
-    return default if scripted is None else scripted
 
 
 def _count_reasoning(choices: tuple[Choice, ...]) -> int:
@@ -153,7 +143,13 @@ def split_tokens(text: str) -> list[Token]:
 
 def top_tokens(token: Token, count: int) -> tuple[Token, ...]:
     """Return `count` candidates for a token's position, the token itself first."""
-    return (token, *_alternatives(token, count))[:count]
+    start = crc32(token.text.encode()) % len(_ALTERNATIVES)
+    others = (*_ALTERNATIVES[start:], *_ALTERNATIVES[:start])
+    tokens, likely = [token], token.logprob
+    for text in [other for other in others if other != token.text][: max(0, count - 1)]:
+        likely -= _LOGPROB_STEP
+        tokens.append(Token(text, round(likely, 6)))
+    return tuple(tokens[:count])
 
 
 @lru_cache(maxsize=4096)
@@ -161,12 +157,3 @@ def _token(text: str) -> Token:
     # Half of the tokens are nearly certain, as with a real model.
     share = crc32(text.encode()) % 10_000 / 10_000
     return Token(text, -round(_MIN_SURPRISE + max(0.0, share - 0.5), 6))
-
-
-def _alternatives(token: Token, count: int) -> Iterator[Token]:
-    start = crc32(token.text.encode()) % len(_ALTERNATIVES)
-    others = (*_ALTERNATIVES[start:], *_ALTERNATIVES[:start])
-    likely = token.logprob
-    for text in [other for other in others if other != token.text][: max(0, count - 1)]:
-        likely -= _LOGPROB_STEP
-        yield Token(text, round(likely, 6))

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.schemas.fit import StepBudget
+from scenarios_app.engine.schemas.fit import SchemaValidator
 from scenarios_app.engine.schemas.keywords import (
     REFERENCES,
-    References,
     Schema,
     SchemaError,
     get_list,
@@ -29,56 +28,49 @@ class Branch:
     references: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class BranchExpander:
-    """Expands the schemas of one document to branches; raises SchemaError."""
-
-    references: References
-    budget: StepBudget
-
-    def of(self, schemas: Sequence[Schema], order: Order) -> Iterator[Branch]:
-        """Yield all branches in order."""
-        return self._expand(Branch(), schemas, (), order, 0)
-
-    def _expand(
-        self,
-        branch: Branch,
-        schemas: Sequence[Schema],
-        open_choices: Sequence[Sequence[Schema]],
-        order: Order,
-        depth: int,
-    ) -> Iterator[Branch]:
-        """Yield the branches that also meet these schemas and one of each choice."""
-        pending, choices = list(schemas), list(open_choices)
-        parts, references = list(branch.parts), list(branch.references)
-        while pending:
-            self.budget.spend()
-            schema = pending.pop(0)
-            if schema is False:
-                return
-            if schema is True:
-                continue
-            if not isinstance(schema, dict):
-                raise SchemaError("a schema must be an object.")
-            parts.append(schema)
-            for key in REFERENCES:
-                if key not in schema:
-                    continue
-                target, name = self.references.resolve(schema[key]), str(schema[key])
-                # A reference followed twice adds nothing.
-                if name not in references:
-                    references.append(name)
-                    pending.append(target)
-            pending.extend(get_list(schema, "allOf"))
-            choices += [get_list(schema, key) for key in ("anyOf", "oneOf") if key in schema]
-            if "if" in schema:
-                then: Schema = {"allOf": [schema["if"], schema.get("then", True)]}
-                choices.append([then, schema.get("else", True)])
-        resolved = Branch(tuple(parts), tuple(references))
-        if not choices:
-            yield resolved
+def expand_branches(
+    schemas: Sequence[Schema],
+    order: Order,
+    fit: SchemaValidator,
+    *,
+    branch: Branch = Branch(),
+    open_choices: Sequence[Sequence[Schema]] = (),
+    depth: int = 0,
+) -> Iterator[Branch]:
+    """Yield, in order, the branches that meet these schemas, in addition to those of `branch` and
+    to one of each open choice. Raises SchemaError."""
+    pending, choices = list(schemas), list(open_choices)
+    parts, references = list(branch.parts), list(branch.references)
+    while pending:
+        fit.budget.spend()
+        schema = pending.pop(0)
+        if schema is False:
             return
-        if depth == _MAX_BRANCHES:
-            raise SchemaError("it branches too often.")
-        for choice in order(choices[0]):
-            yield from self._expand(resolved, [choice], choices[1:], order, depth + 1)
+        if schema is True:
+            continue
+        if not isinstance(schema, dict):
+            raise SchemaError("a schema must be an object.")
+        parts.append(schema)
+        for key in REFERENCES:
+            if key not in schema:
+                continue
+            target, name = fit.references.resolve(schema[key]), str(schema[key])
+            # A reference followed twice adds nothing.
+            if name not in references:
+                references.append(name)
+                pending.append(target)
+        pending.extend(get_list(schema, "allOf"))
+        choices += [get_list(schema, key) for key in ("anyOf", "oneOf") if key in schema]
+        if "if" in schema:
+            then: Schema = {"allOf": [schema["if"], schema.get("then", True)]}
+            choices.append([then, schema.get("else", True)])
+    resolved = Branch(tuple(parts), tuple(references))
+    if not choices:
+        yield resolved
+        return
+    if depth == _MAX_BRANCHES:
+        raise SchemaError("it branches too often.")
+    for choice in order(choices[0]):
+        yield from expand_branches(
+            [choice], order, fit, branch=resolved, open_choices=choices[1:], depth=depth + 1
+        )

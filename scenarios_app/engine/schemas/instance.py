@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import count, islice
 from random import Random
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.schemas.alternatives import Branch, BranchExpander
+from scenarios_app.engine.schemas.alternatives import Branch, expand_branches
 from scenarios_app.engine.schemas.fit import (
     IN_PLACE_KEYWORDS,
     SchemaValidator,
@@ -56,7 +57,7 @@ def make_instance(schema: Schema, key: str, *beside: Schema) -> Json:
     references = References(schema)
     references.check()
     fit = SchemaValidator(references, StepBudget())
-    maker = _InstanceMaker(Random(key), fit, BranchExpander(references, fit.budget))
+    maker = _InstanceMaker(Random(key), fit)
     for value in maker.values((schema, *beside), _Location()):
         return value
     raise SchemaError(maker.error_message or "no value fits it.", maker.error_path)
@@ -79,7 +80,6 @@ class _InstanceMaker:
 
     rng: Random
     fit: SchemaValidator
-    alternatives: BranchExpander
     made: int = 0
     error_path: tuple[str, ...] = ()
     error_message: str = ""
@@ -90,7 +90,8 @@ class _InstanceMaker:
             raise SchemaError(f"it nests deeper than {_MAX_DEPTH} levels.", location.path)
         lean = len(location.path) > _MAX_FULL_DEPTH or self.made > _MAX_FULL_VALUES
         is_found = False
-        for branch in self.alternatives.of(schemas, lambda each: self._order_branches(each, lean)):
+        order = partial(self._order_branches, lean=lean)
+        for branch in expand_branches(schemas, order, self.fit):
             if any(location.references.count(name) > 1 for name in branch.references):
                 self._blame(location, "it nests without end.")
                 continue
@@ -107,7 +108,7 @@ class _InstanceMaker:
     def _blame(self, location: _Location, error_message: str) -> None:
         self.error_path, self.error_message = location.path, error_message
 
-    def _order_branches(self, branches: Sequence[Schema], lean: bool) -> list[Schema]:
+    def _order_branches(self, branches: Sequence[Schema], *, lean: bool) -> list[Schema]:
         """Rotate the branches, with null last; if the value is to be small, simplest first."""
         if not branches:
             raise SchemaError("'anyOf' and 'oneOf' must not be empty.")
@@ -235,7 +236,7 @@ class _InstanceMaker:
                 for pattern in get_mapping(part, "patternProperties"):
                     yield make_sample(pattern, self.rng, attempt % 9)
         for schema in [p["propertyNames"] for p in parts if "propertyNames" in p]:
-            for branch in self.alternatives.of((schema, {"type": "string"}), list):
+            for branch in expand_branches((schema, {"type": "string"}), list, self.fit):
                 names = self._branch_values(branch, _Location(), lean=True)
                 yield from (name for name in names if isinstance(name, str))
         yield from (f"property{number}" for number in count(1))

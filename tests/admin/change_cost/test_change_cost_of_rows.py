@@ -18,18 +18,14 @@ from scenarios_app.catalog.lint import suspicions_of
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.conditions.base import Condition
 from scenarios_app.engine.conditions.match import (
-    BUILT_IN_CONDITIONS,
-    condition_kinds,
-    set_condition_kinds,
+    CONDITION_KINDS,
 )
 from scenarios_app.engine.conditions.subjects import RequestReader
 from scenarios_app.engine.document import DocumentError, dump, load_documents
 from scenarios_app.engine.document.schema_maker import json_schema
 from scenarios_app.engine.producing.faults import (
-    BUILT_IN_FAULTS,
+    FAULT_KINDS,
     FaultKind,
-    fault_kinds,
-    set_fault_kinds,
 )
 from scenarios_app.engine.shapes.fields import Whole
 from scenarios_app.models import StepColumns
@@ -82,9 +78,9 @@ class LengthCondition(Condition):
 @pytest.fixture
 def length() -> Iterator[None]:
     """The class, and its line."""
-    set_condition_kinds(*condition_kinds(), LengthCondition)
+    CONDITION_KINDS.append(LengthCondition)
     yield
-    set_condition_kinds(*BUILT_IN_CONDITIONS)
+    CONDITION_KINDS.remove(LengthCondition)
 
 
 def asking_for(tokens: int) -> Call:
@@ -146,7 +142,7 @@ def test_condition_that_is_not_installed_is_an_unknown_key() -> None:
         builder.scenario("s").with_answer_limit  # type: ignore[attr-defined]  # noqa: B018
 
 
-@pytest.mark.parametrize("kind", BUILT_IN_CONDITIONS)
+@pytest.mark.parametrize("kind", CONDITION_KINDS)
 def test_builder_has_a_keyword_for_every_condition(kind: type[Condition]) -> None:
     assert callable(getattr(builder.ScenarioBuilder, kind.keyword))
 
@@ -156,7 +152,6 @@ MAINTENANCE = FaultKind(
     "down for maintenance (503)",
     "down for maintenance",
     stream="error",
-    whole="error",
     keys=frozenset({"message", "retry_after_ms"}),
     status=503,
     message="Back soon.",
@@ -164,11 +159,9 @@ MAINTENANCE = FaultKind(
 
 
 @pytest.fixture
-def maintenance() -> Iterator[None]:
+def maintenance(monkeypatch: pytest.MonkeyPatch) -> None:
     """The row."""
-    set_fault_kinds(*fault_kinds().values(), MAINTENANCE)
-    yield
-    set_fault_kinds(*BUILT_IN_FAULTS)
+    monkeypatch.setitem(FAULT_KINDS, "maintenance", MAINTENANCE)
 
 
 MAINTAINED = {"kind": "maintenance"}

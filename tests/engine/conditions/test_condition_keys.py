@@ -8,7 +8,7 @@ import pytest
 from scenarios_app.builder import openai, scenario
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.conditions.base import Condition
-from scenarios_app.engine.conditions.match import BUILT_IN_CONDITIONS, set_condition_kinds
+from scenarios_app.engine.conditions.match import CONDITION_KINDS
 from scenarios_app.engine.conditions.subjects import RequestReader
 from scenarios_app.engine.document import (
     DocumentError,
@@ -60,9 +60,10 @@ def kind_of(key: str) -> type[Condition]:
 
 @pytest.fixture(autouse=True)
 def fakes() -> Iterator[None]:
-    set_condition_kinds(*BUILT_IN_CONDITIONS, *map(kind_of, KEYS))
+    built_in = tuple(CONDITION_KINDS)
+    CONDITION_KINDS.extend(map(kind_of, KEYS))
     yield
-    set_condition_kinds(*BUILT_IN_CONDITIONS)
+    CONDITION_KINDS[:] = built_in
 
 
 @pytest.mark.parametrize("key", KEYS)

@@ -7,12 +7,8 @@ from typing import Any
 import pytest
 
 from scenarios_app.engine.canonical import Json
-from scenarios_app.engine.conditions.base import Condition, LintContext, Need, SubjectTextCondition
-from scenarios_app.engine.conditions.match import (
-    BUILT_IN_CONDITIONS,
-    condition_kinds,
-    set_condition_kinds,
-)
+from scenarios_app.engine.conditions.base import Condition, Need, SubjectTextCondition
+from scenarios_app.engine.conditions.match import CONDITION_KINDS
 from scenarios_app.engine.conditions.request import (
     AnyTextCondition,
     ModelCondition,
@@ -59,14 +55,13 @@ class WarmCondition(Condition):
 
 @pytest.fixture
 def warm() -> Iterator[None]:
-    set_condition_kinds(*BUILT_IN_CONDITIONS, WarmCondition)
+    CONDITION_KINDS.append(WarmCondition)
     yield
-    set_condition_kinds(*BUILT_IN_CONDITIONS)
+    CONDITION_KINDS.remove(WarmCondition)
 
 
 @pytest.mark.usefixtures("warm")
 def test_registered_condition_is_matched_in_documents() -> None:
-    assert condition_kinds() == (*BUILT_IN_CONDITIONS, WarmCondition)
     match = load_match({"warmer_than": 0.5, "stream": False})
     assert match_request(match, ask(temperature=0.9)).matched
     missed = match_request(match, ask(temperature=0.1))
@@ -84,7 +79,7 @@ def test_minimal_condition_has_empty_defaults() -> None:
     assert (one.can_fail_next_turn, one.requires_tool_result, one.is_masked, one.may_be_masked) == (
         False,
     ) * 4
-    assert list(one.suspicions(LintContext())) == []
+    assert list(one.suspicions(())) == []
     assert one.distance(reader) == 0.0
 
 
@@ -111,7 +106,11 @@ def test_conditions_tell_which_values_the_journal_masks() -> None:
 def test_a_match_gives_its_conditions_by_kind() -> None:
     text = TextCondition(equals="x")
     match = when(path=(text,), model=(text, text))
-    assert (match.path, match.model, when().path) == ((text,), (text, text), ())
+    assert (
+        match.alternatives("path"),
+        match.alternatives("model"),
+        when().alternatives("path"),
+    ) == ((text,), (text, text), ())
     assert match.with_turn(None) is match
 
 
@@ -152,7 +151,7 @@ def test_a_match_gives_its_conditions_by_kind() -> None:
     ],
 )
 def test_phrases_are_of_what_is_understood(key: str, value: Any, phrases: list[str]) -> None:
-    (kind,) = [kind for kind in BUILT_IN_CONDITIONS if kind.key == key]
+    (kind,) = [kind for kind in CONDITION_KINDS if kind.key == key]
     assert list(kind.phrases(value)) == phrases
 
 

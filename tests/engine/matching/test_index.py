@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.conditions.match import Match
 from scenarios_app.engine.conditions.texts import RegexError, TextCondition
-from scenarios_app.engine.matching.index import build_index, overlay
+from scenarios_app.engine.matching.index import build_index, names_path, overlay, refuses_upgrade
 from scenarios_app.engine.scenario import Fault, Produce, Scenario, Step
 from tests.engine.asking import CHAT, ask, match_request, saying, scenario, step, when
 from tests.engine.drawn_asking import requests, scenarios
@@ -231,8 +231,8 @@ def test_only_steps_that_name_a_path_override_a_computed_answer() -> None:
             )
         ]
     )
-    assert [c.step.key for c in index.candidates_naming_path(ask())] == ["path"]
-    found = index.candidates_naming_path(ask(), consumed={("a", "path")})
+    assert [c.step.key for c in index.candidates(ask(), allowed=names_path)] == ["path"]
+    found = index.candidates(ask(), consumed={("a", "path")}, allowed=names_path)
     assert [c.step.key for c in found] == []
 
 
@@ -240,7 +240,7 @@ def test_steps_that_name_no_path_hold_none_back_from_a_computed_answer() -> None
     named = Match((*ON_CHAT.conditions, *saying(contains="h").conditions))
     steps = step(OPENAI, key="default"), step(ON_CHAT, key="path"), step(named, key="both")
     index = build_index([scenario("a", *steps), scenario("b", step(named, key="other"))])
-    found = [c.step.key for c in index.candidates_naming_path(ask("hi"))]
+    found = [c.step.key for c in index.candidates(ask("hi"), allowed=names_path)]
     assert found == ["other", "path", "both"]
 
 
@@ -275,5 +275,5 @@ def test_only_steps_that_refuse_a_websocket_answer_a_handshake() -> None:
     plain = step(key="plain")
     index = build_index([scenario("a", plain, failing, refusing)])
     assert index.refuses_upgrades
-    assert [c.step.key for c in index.candidates_refusing_upgrade(ask())] == ["refusing"]
+    assert [c.step.key for c in index.candidates(ask(), allowed=refuses_upgrade)] == ["refusing"]
     assert not build_index([scenario("a", plain, failing)]).refuses_upgrades

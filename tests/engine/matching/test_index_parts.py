@@ -10,7 +10,7 @@ from scenarios_app.engine.conditions.match import Match
 from scenarios_app.engine.conditions.subjects import RequestReader
 from scenarios_app.engine.conditions.texts import TextCondition, compile_regex
 from scenarios_app.engine.matching import lookup
-from scenarios_app.engine.matching.lookup import LiteralSet, Pattern, RegexSet, WordIndex
+from scenarios_app.engine.matching.lookup import Atom, LiteralSet, RegexSet, WordIndex
 from tests.engine.asking import ask, saying, when
 from tests.engine.drawn_asking import PATTERNS, TEXTS
 
@@ -65,14 +65,17 @@ def test_a_literal_brings_all_its_positions() -> None:
     assert LiteralSet({"a": [3, 5], "b": [4]}).find("xax") == {3, 5}
 
 
-def find_positions(patterns: Mapping[Pattern, list[int]], text: str) -> set[int]:
+def find_positions(patterns: Mapping[Atom, list[int]], text: str) -> set[int]:
     regexes = RegexSet(patterns)
     return regexes.find(text) | set(regexes.unfiltered)
 
 
 @given(st.lists(st.tuples(PATTERNS, st.booleans()), min_size=1, max_size=12, unique=True), TEXTS)
 def test_every_regex_that_matches_is_found(drawn: list[tuple[str, bool]], text: str) -> None:
-    patterns = {Pattern(*pattern): [number] for number, pattern in enumerate(drawn)}
+    patterns = {
+        Atom("regex", ignore_case, text): [number]
+        for number, (text, ignore_case) in enumerate(drawn)
+    }
     matching = {
         of[0]
         for pattern, of in patterns.items()
@@ -88,7 +91,7 @@ def letters(number: int) -> str:
 
 
 def test_patterns_that_do_not_fit_into_one_filter_are_spread() -> None:
-    patterns = {Pattern(f"{letters(n)} .*z", False): [n] for n in range(2_500)}
+    patterns = {Atom("regex", False, f"{letters(n)} .*z"): [n] for n in range(2_500)}
     regexes = RegexSet(patterns)
     assert regexes.unfiltered == []
     for number in (0, 1_249, 1_250, 2_499):
@@ -97,7 +100,7 @@ def test_patterns_that_do_not_fit_into_one_filter_are_spread() -> None:
 
 def test_a_pattern_that_fits_into_no_filter_is_always_tried() -> None:
     huge = "(?:" + "".join(letters(n) for n in range(8)) + "){200}"
-    regexes = RegexSet({Pattern(huge, False): [1, 2], Pattern("needle+", False): [3]})
+    regexes = RegexSet({Atom("regex", False, huge): [1, 2], Atom("regex", False, "needle+"): [3]})
     assert regexes.unfiltered == [1, 2]
     assert regexes.find("needleee") == {3}
     assert regexes.find("") == set()

@@ -6,7 +6,7 @@ from typing import Any
 from scenarios_app.engine.canonical import CanonicalRequest, SentRequest, as_sent
 from scenarios_app.engine.document import compile_scenario, load_documents
 from scenarios_app.engine.document.recorded import digest_of_answer
-from scenarios_app.engine.matching.index import Index, build_index, overlay
+from scenarios_app.engine.matching.index import Index, build_index, overlay, replays_recording
 from tests.engine.asking import CHAT, ask
 
 
@@ -83,6 +83,6 @@ def test_unread_request_matches_only_recorded_steps() -> None:
     raw = {"match": {"recorded": {"body": SAME}}, "produce": {"raw": {"body": "x"}}, "name": "raw"}
     plain = {"produce": {"text": "any"}, "name": "plain"}
     here = index(plain, edited, raw, recorded("whole", SAME))
-    found = [one.step.label for one in here.candidates_recorded(sent(SAME))]
+    found = [one.step.label for one in here.candidates(sent(SAME), allowed=replays_recording)]
     assert found == ["raw", "whole"]
-    assert not list(here.candidates_recorded(sent(SAME), scenario="other"))
+    assert not list(here.candidates(sent(SAME), scenario="other", allowed=replays_recording))

@@ -4,7 +4,7 @@ import pytest
 
 from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.conditions.texts import TextCondition
-from scenarios_app.engine.matching.index import Index, build_index
+from scenarios_app.engine.matching.index import Index, build_index, names_path
 from scenarios_app.engine.matching.select import Decision, decide_by_id, scenario_in_header
 from scenarios_app.engine.scenario import Fault
 from tests.engine.asking import ask, result, say, saying, scenario, step, when
@@ -123,8 +123,8 @@ def test_a_helper_endpoint_is_answered_by_steps_that_name_its_path() -> None:
     named_path = step(when(path=(TextCondition(equals="/v1/models"),)), key="models")
     index = build_index([MATCHING, scenario("models", named_path)])
     request = ask(path="/v1/models", route="/v1/models")
-    assert [c.step.key for c in index.candidates_naming_path(request)] == ["models"]
-    assert list(index.candidates_naming_path(ask("hello"))) == []
+    assert [c.step.key for c in index.candidates(request, allowed=names_path)] == ["models"]
+    assert list(index.candidates(ask("hello"), allowed=names_path)) == []
 
 
 def test_a_stream_breaks_off_where_a_decision_says_and_a_whole_answer_does_not() -> None:

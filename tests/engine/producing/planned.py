@@ -9,7 +9,7 @@ from scenarios_app.engine.parts import (
     TextPart,
     ToolCallPart,
 )
-from scenarios_app.engine.producing.plan import FaultMark, TimedEvent, plan
+from scenarios_app.engine.producing.plan import TimedEvent, plan
 from scenarios_app.engine.producing.produce import Seed
 from scenarios_app.engine.scenario import Fault, Pacing
 
@@ -41,6 +41,6 @@ def outline(timed: tuple[TimedEvent, ...]) -> list[str]:
                 lines.append(f"-{event.index}")
             case Finish():
                 lines.append(".")
-            case FaultMark():
+            case Fault():
                 lines.append("!")
     return lines

@@ -4,13 +4,11 @@ import pytest
 
 from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.engine.producing.faults import (
-    BUILT_IN_FAULTS,
+    FAULT_KINDS,
     FaultKind,
     FaultStage,
     fault_error,
-    fault_kinds,
     fault_stage_of,
-    set_fault_kinds,
     silence_ms,
 )
 from scenarios_app.engine.scenario import Fault
@@ -37,8 +35,8 @@ WHOLE: dict[str, FaultStage] = {**STREAM, "malformed_chunk": "malformed", "error
 
 
 def test_the_tables_name_every_kind() -> None:
-    assert list(STREAM) == list(WHOLE) == list(fault_kinds())
-    assert [kind.name for kind in fault_kinds().values() if kind.inside] == list(STREAM)[10:]
+    assert list(STREAM) == list(WHOLE) == list(FAULT_KINDS)
+    assert [kind.name for kind in FAULT_KINDS.values() if kind.inside] == list(STREAM)[10:]
 
 
 @pytest.mark.parametrize("kind", STREAM)
@@ -132,16 +130,14 @@ def test_the_message_is_the_scripted_one_or_says_what_is_simulated(
     assert fault_error(fault).message == message
 
 
-def test_registered_fault_is_used_in_documents() -> None:
-    gone = FaultKind("gone", "gone (410)", "gone", stream="cut", whole="error", status=410)
-    set_fault_kinds(*BUILT_IN_FAULTS, gone)
-    try:
-        assert fault_kinds()["gone"].inside
-        assert fault_stage_of(Fault("gone"), stream=True) == "inside"
-        assert fault_stage_of(Fault("gone"), stream=False) == "error"
-        error = fault_error(Fault("gone"))
-        assert (error.status, error.message) == (410, "Simulated failure: Gone.")
-        assert silence_ms(Fault("gone")) == 0
-    finally:
-        set_fault_kinds(*BUILT_IN_FAULTS)
-    assert "gone" not in fault_kinds()
+def test_added_fault_strikes_and_has_the_errors_of_its_row(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gone = FaultKind("gone", "gone (410)", "gone", stream="error_event", status=410)
+    monkeypatch.setitem(FAULT_KINDS, "gone", gone)
+    assert FAULT_KINDS["gone"].inside
+    assert fault_stage_of(Fault("gone"), stream=True) == "inside"
+    assert fault_stage_of(Fault("gone"), stream=False) == "error"
+    error = fault_error(Fault("gone"))
+    assert (error.status, error.message) == (410, "Simulated failure: Gone.")
+    assert silence_ms(Fault("gone")) == 0

@@ -21,7 +21,7 @@ from scenarios_app.engine.parts import (
     ToolCallPart,
 )
 from scenarios_app.engine.producing import plan as planning
-from scenarios_app.engine.producing.plan import MAX_PREPARED_CHARS, FaultMark
+from scenarios_app.engine.producing.plan import MAX_PREPARED_CHARS
 from scenarios_app.engine.scenario import Fault, Pacing
 from tests.engine.answers import INSIDE, MAX_RESPONSES, PACINGS, response_of, text_of
 from tests.engine.producing.planned import AB, outline, planned
@@ -47,7 +47,7 @@ def test_parts_come_in_order_and_the_finish_last() -> None:
 
 def test_choices_come_one_after_another() -> None:
     timed = planned(response_of(AB, AB))
-    events = [event for _, event in timed if not isinstance(event, FaultMark)]
+    events = [event for _, event in timed if not isinstance(event, Fault)]
     assert [event.choice for event in events] == [0] * 8 + [1] * 8
 
 
@@ -93,7 +93,7 @@ def test_scripted_events_say_of_which_choice_and_part_they_are(sequential: bool)
     assert {"0:a", "0: b", "4:c", "4: d"} <= set(outline(timed))
     numbers = []
     for _, event in timed:
-        assert not isinstance(event, FaultMark)
+        assert not isinstance(event, Fault)
         numbers.append(event.choice)
         if not isinstance(event, Finish):
             assert event.part == parts[event.choice][event.index]
@@ -191,7 +191,7 @@ def test_every_part_is_opened_once_filled_and_closed_once(
     opened: set[tuple[int, int]] = set()
     running: set[tuple[int, int]] = set()
     for _, event in planned(response, pacing, sequential=sequential):
-        assert not isinstance(event, FaultMark)
+        assert not isinstance(event, Fault)
         assert event.choice not in finished
         if isinstance(event, Finish):
             assert not running

@@ -8,7 +8,6 @@ from scenarios_app.engine.canonical import CanonicalResponse, Choice
 from scenarios_app.engine.parts import (
     PartDelta,
 )
-from scenarios_app.engine.producing.plan import FaultMark
 from scenarios_app.engine.scenario import Fault, Pacing
 from tests.engine.answers import INSIDE, MAX_RESPONSES, PACINGS, response_of
 from tests.engine.producing.planned import AB, outline, planned
@@ -65,7 +64,7 @@ def test_a_fault_keeps_a_prefix_of_the_stream(
 ) -> None:
     whole = planned(response, pacing, sequential=sequential)
     struck = planned(response, pacing, sequential=sequential, fault=fault)
-    border = struck.index(next(t for t in struck if t.event == FaultMark(fault)))
+    border = struck.index(next(t for t in struck if t.event == fault))
     assert struck[:border] == whole[:border]
     rest = [event for _, event in struck[border + 1 :]]
     assert rest == ([event for _, event in whole[border:]] if fault.kind == "stall" else [])

@@ -44,11 +44,10 @@ def produced(
     *,
     request: CanonicalRequest | None = None,
     limit: int = MAX_TEXT_BYTES,
-    default_usage: ScriptedUsage = ScriptedUsage(),  # noqa: B008
 ) -> CanonicalResponse | RawAnswer | ErrorAnswer:
     step = Step("k", "1", produce=Produce(streaming, non_streaming or streaming))
     return produce(
-        Scenario("s", (step,), variables={"city": "Paris"}, default_usage=default_usage),
+        Scenario("s", (step,), variables={"city": "Paris"}),
         step,
         request or request_of(),
         seed=SEED,
@@ -184,11 +183,10 @@ def test_metadata_of_any_provider_yields_to_the_providers_own() -> None:
     assert response(script).metadata == {"a": 1, "b": 3}
 
 
-def test_usage_is_scripted_or_the_scenarios_or_counted() -> None:
+def test_usage_is_scripted_or_counted() -> None:
     script = scripted_answer_of("a" * 8, usage=ScriptedUsage(input_tokens=7))
-    default = ScriptedUsage(input_tokens=1, cached_tokens=2)
-    found = response(script, request=request_of("b" * 40), default_usage=default)
-    assert found.usage == Usage(7, 2, 0, 2)
+    found = response(script, request=request_of("b" * 40))
+    assert found.usage == Usage(7, 2, 0, 0)
 
 
 def test_repeated_answers_are_all_counted() -> None:

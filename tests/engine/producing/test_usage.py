@@ -65,37 +65,29 @@ def test_characters_are_counted_together_before_rounding() -> None:
 
 
 def test_an_empty_exchange_still_costs_something() -> None:
-    usage = usage_of(request_of(), choices_of(), scripted=NOTHING, default=NOTHING)
+    usage = usage_of(request_of(), choices_of(), NOTHING)
     assert (usage.input_tokens, usage.output_tokens, usage.total_tokens) == (1, 1, 2)
 
 
-def test_scripted_goes_before_default_goes_before_counted() -> None:
+def test_scripted_goes_before_counted() -> None:
     usage = usage_of(
         request_of(TextPart("a" * 40)),
         choices_of(TextPart("b" * 40), ReasoningPart("c" * 8)),
-        scripted=ScriptedUsage(input_tokens=64),
-        default=ScriptedUsage(input_tokens=1, cached_tokens=3),
+        ScriptedUsage(input_tokens=64, cached_tokens=3),
     )
     assert usage == Usage(64, 12, reasoning_tokens=2, cached_tokens=3)
 
 
-def test_a_default_goes_before_what_is_counted() -> None:
-    default = ScriptedUsage(input_tokens=7, output_tokens=8, reasoning_tokens=3, cached_tokens=5)
-    usage = usage_of(request_of(), choices_of(), scripted=NOTHING, default=default)
-    assert usage == Usage(7, 8, reasoning_tokens=3, cached_tokens=5)
-
-
 def test_a_scripted_zero_is_a_zero() -> None:
     zero = ScriptedUsage(0, 0, 0, 0)
-    default = ScriptedUsage(1, 1, 1, 1)
     answer = choices_of(ReasoningPart("thought"))
-    assert usage_of(request_of(), answer, scripted=zero, default=default) == Usage(0, 0, 0, 0)
+    assert usage_of(request_of(), answer, zero) == Usage(0, 0, 0, 0)
 
 
 def test_counted_reasoning_is_never_more_than_the_scripted_output() -> None:
     answer = choices_of(ReasoningPart("c" * 400))
     scripted = ScriptedUsage(output_tokens=32)
-    usage = usage_of(request_of(), answer, scripted=scripted, default=NOTHING)
+    usage = usage_of(request_of(), answer, scripted)
     assert usage.reasoning_tokens == 32
 
 
@@ -104,21 +96,21 @@ def test_counted_reasoning_is_a_part_of_counted_output(
     texts: list[str], thoughts: list[str]
 ) -> None:
     answer = choices_of(*map(TextPart, texts), *map(ReasoningPart, thoughts))
-    usage = usage_of(request_of(), answer, scripted=NOTHING, default=NOTHING)
+    usage = usage_of(request_of(), answer, NOTHING)
     assert 0 <= usage.reasoning_tokens <= usage.output_tokens
     assert usage.output_tokens * 4 >= len("".join(texts + thoughts))
 
 
 def test_cache_tokens_are_not_part_of_input_tokens() -> None:
     scripted = ScriptedUsage(9, 2, cache_read_tokens=4, cache_write_tokens=5)
-    usage = usage_of(request_of(), choices_of(), scripted=scripted, default=NOTHING)
+    usage = usage_of(request_of(), choices_of(), scripted)
     assert (usage.input_tokens, usage.cache_read_tokens, usage.cache_write_tokens) == (9, 4, 5)
     assert usage.total_tokens == 11
 
 
 def test_a_scripted_total_is_the_total() -> None:
     scripted = ScriptedUsage(9, 2, total_tokens=20)
-    usage = usage_of(request_of(), choices_of(), scripted=scripted, default=NOTHING)
+    usage = usage_of(request_of(), choices_of(), scripted)
     assert (usage.input_tokens, usage.output_tokens, usage.total_tokens) == (9, 2, 20)
 
 
@@ -127,8 +119,8 @@ CACHING = replace(request_of(), cached_tokens=1_024)
 
 
 def test_unscripted_reasoning_tokens_are_added_to_the_output() -> None:
-    said = usage_of(request_of(), choices_of(TextPart("x" * 40)), scripted=NOTHING, default=NOTHING)
-    usage = usage_of(THOUGHTFUL, choices_of(TextPart("x" * 40)), scripted=NOTHING, default=NOTHING)
+    said = usage_of(request_of(), choices_of(TextPart("x" * 40)), NOTHING)
+    usage = usage_of(THOUGHTFUL, choices_of(TextPart("x" * 40)), NOTHING)
     assert (usage.reasoning_tokens, usage.output_tokens) == (64, said.output_tokens + 64)
 
 
@@ -144,14 +136,13 @@ def test_unscripted_reasoning_tokens_are_added_to_the_output() -> None:
 def test_scripted_thinking_and_scripted_counts_go_before_it(
     scripted: ScriptedUsage, parts: tuple[AnswerPart, ...], reasoning: int
 ) -> None:
-    for own, default in ((scripted, NOTHING), (NOTHING, scripted)):
-        usage = usage_of(THOUGHTFUL, choices_of(*parts), scripted=own, default=default)
-        assert usage.reasoning_tokens == reasoning
+    usage = usage_of(THOUGHTFUL, choices_of(*parts), scripted)
+    assert usage.reasoning_tokens == reasoning
 
 
 def test_tokens_of_a_named_cache_are_part_of_counted_input() -> None:
-    usage = usage_of(CACHING, choices_of(), scripted=NOTHING, default=NOTHING)
-    bare = usage_of(request_of(), choices_of(), scripted=NOTHING, default=NOTHING)
+    usage = usage_of(CACHING, choices_of(), NOTHING)
+    bare = usage_of(request_of(), choices_of(), NOTHING)
     assert usage.input_tokens == bare.input_tokens + 1_024
     assert (usage.cached_tokens, bare.cached_tokens) == (1_024, 0)
 
@@ -165,5 +156,5 @@ def test_tokens_of_a_named_cache_are_part_of_counted_input() -> None:
     ],
 )
 def test_scripted_counts_go_before_a_named_cache(scripted: ScriptedUsage, cached: int) -> None:
-    usage = usage_of(CACHING, choices_of(), scripted=scripted, default=NOTHING)
+    usage = usage_of(CACHING, choices_of(), scripted)
     assert usage.cached_tokens == cached

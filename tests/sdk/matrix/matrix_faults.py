@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from scenarios_app.engine.producing.faults import fault_kinds
+from scenarios_app.engine.producing.faults import FAULT_KINDS
 from tests.sdk.matrix.matrix_rows import MESSAGE, WAIT_MS, WORDS, Broken, Feature, says
 from tests.sdk.matrix.matrix_said import (
     Failure,
@@ -15,7 +15,7 @@ def faults() -> list[Feature]:
     heard = "one two"
 
     def fault(kind: str, *, streamed: Broken | None, whole: Broken | None, **keys: Any) -> Feature:
-        inside = fault_kinds()[kind].inside
+        inside = FAULT_KINDS[kind].inside
         produce: dict[str, Any] = {"fault": {"kind": kind, **keys}}
         if inside:
             if kind != "close_socket":

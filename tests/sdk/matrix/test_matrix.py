@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scenarios_app.engine.producing.faults import fault_kinds
+from scenarios_app.engine.producing.faults import FAULT_KINDS
 from scenarios_app.wire.openai.dialects.rows import PROVIDERS
 from scenarios_app.wire.registry import wires
 from tests.sdk.matrix.matrix_client import Asked
@@ -118,7 +118,7 @@ def test_every_feature_has_a_name_and_a_question_of_its_own(wire: str) -> None:
 
 def test_every_kind_of_fault_is_a_feature() -> None:
     names = {feature.name for feature in features(CLIENTS["OpenAI chat"])}
-    assert {f"fault {kind}" for kind in fault_kinds()} <= names
+    assert {f"fault {kind}" for kind in FAULT_KINDS} <= names
 
 
 def test_the_docs_have_the_table_of_limits() -> None:
