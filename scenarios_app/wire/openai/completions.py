@@ -19,7 +19,7 @@ from scenarios_app.engine.parts import (
     StreamEvent,
     TextPart,
 )
-from scenarios_app.wire.base import Call, Endpoint, Params, encode_json, encode_line, sse
+from scenarios_app.wire.base import Call, Endpoint, Params, encode_json, encode_line
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.chat_answer import RESERVED_FIELDS, finish_reason
@@ -104,18 +104,13 @@ def read_completion(call: Call, endpoint: Endpoint, params: Params, body: Node) 
 def render_text_completion(request: CanonicalRequest, response: CanonicalResponse) -> bytes:
     """Return the whole response: text and refusals; other parts are left out."""
     count = len(response.choices)
-    choices: list[Json] = [
-        _choice(
-            index,
-            _echoed_prompt(request, index, count) + _text(choice),
-            _reason(choice),
-            request.own,
-        )
-        for index, choice in enumerate(response.choices)
-    ]
-    return encode_json(
-        {**_head(response), "choices": choices, "usage": openai_usage(response.usage)}
-    )
+    choices: list[Json] = []
+    for index, choice in enumerate(response.choices):
+        said = (part.text for part in choice.parts if isinstance(part, TextPart | RefusalPart))
+        text = "".join((_echoed_prompt(request, index, count), *said))
+        choices.append(_choice(index, text, _reason(choice), request.own))
+    usage = openai_usage(response.usage)
+    return encode_json({**_head(response), "choices": choices, "usage": usage})
 
 
 class CompletionEncoder:
@@ -126,18 +121,21 @@ class CompletionEncoder:
         self._request = request
         self._response = response
         self._own: CompletionFields = request.own
-        # The characters sent of each choice.
+        # The characters sent of each choice that has begun.
         self._said: dict[int, int] = {}
         self._with_usage = self._own.include_usage
         self._head = encode_json(_head(response))[1:-1]
         self._tail = b',"usage":null}' if self._with_usage else b"}"
-        self._begun: set[int] = set()
 
     def opening(self) -> bytes:
         return b""
 
     def event(self, event: StreamEvent) -> bytes:
-        sent = self._begin(event.choice)
+        sent = b""
+        if event.choice not in self._said:
+            self._said[event.choice] = 0
+            if echo := _echoed_prompt(self._request, event.choice, len(self._response.choices)):
+                sent = self._chunk(event.choice, echo)
         match event:
             case PartDelta(part=TextPart() | RefusalPart()):
                 sent += self._chunk(event.choice, event.text)
@@ -149,21 +147,13 @@ class CompletionEncoder:
     def closing(self) -> bytes:
         if not self._with_usage:
             return b"data: [DONE]\n\n"
-        usage = {**_head(self._response), "choices": []}
-        usage["usage"] = openai_usage(self._response.usage)
-        return sse(encode_json(usage)) + b"data: [DONE]\n\n"
-
-    def _begin(self, choice: int) -> bytes:
-        """Return the echoed prompt before the first text of a choice."""
-        if choice in self._begun:
-            return b""
-        self._begun.add(choice)
-        echo = _echoed_prompt(self._request, choice, len(self._response.choices))
-        return self._chunk(choice, echo) if echo else b""
+        usage = encode_json(openai_usage(self._response.usage))
+        last = b'data: {%b,"choices":[],"usage":%b}\n\n' % (self._head, usage)
+        return last + b"data: [DONE]\n\n"
 
     def _chunk(self, choice: int, text: str, reason: str | None = None) -> bytes:
-        offset = self._said.get(choice, 0)
-        self._said[choice] = offset + len(text)
+        offset = self._said[choice]
+        self._said[choice] += len(text)
         fields = encode_line(_choice(choice, text, reason, self._own, offset=offset))
         return b'data: {%b,"choices":[%b]%b\n\n' % (self._head, fields, self._tail)
 
@@ -195,10 +185,6 @@ def _echoed_prompt(request: CanonicalRequest, choice: int, choices: int) -> str:
     if not own.echo:
         return ""
     return request.messages[choice * len(request.messages) // choices].text
-
-
-def _text(choice: Choice) -> str:
-    return "".join(p.text for p in choice.parts if isinstance(p, TextPart | RefusalPart))
 
 
 def _reason(choice: Choice) -> str:

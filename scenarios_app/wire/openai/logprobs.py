@@ -5,26 +5,17 @@ from itertools import accumulate
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.producing.usage import split_tokens, top_tokens
 from scenarios_app.wire.body import Node
-from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.logprobs import token_logprobs
+from scenarios_app.wire.openai.fields import read_in_range
 
 MAX_TOP_LOGPROBS = 20
 """How many tokens may be asked for at the place of each."""
 
 
 def read_top_logprobs(body: Node, most: int = MAX_TOP_LOGPROBS, key: str = "top_logprobs") -> int:
-    """Return the requested number of alternatives per token; raise the 400 if it is out of
-    range."""
+    """Return the requested number of alternatives per token, 0 if it is missing."""
     node = body.maybe(key)
-    top = node.integer() if node else 0
-    if 0 <= top <= most:
-        return top
-    raise WireError(
-        400,
-        f"Invalid '{key}': expected 0 to {most}, but got {top}.",
-        param=key,
-        code="integer_below_min_value" if top < 0 else "integer_above_max_value",
-    )
+    return read_in_range(node, 0, most) if node else 0
 
 
 def choice_logprobs(text: str | None, top: int) -> Json:
@@ -35,16 +26,12 @@ def choice_logprobs(text: str | None, top: int) -> Json:
 def completion_logprobs(text: str, top: int, *, offset: int = 0) -> Json:
     """Return the log probabilities of a legacy completion; `offset` is where the text begins."""
     tokens = split_tokens(text)
-    ends = accumulate((len(token.text) for token in tokens), initial=offset)
-    begins: list[Json] = list(ends)
-    likely: list[Json] = [
-        {other.text: other.logprob for other in top_tokens(token, top)} for token in tokens
-    ]
-    texts: list[Json] = [token.text for token in tokens]
-    numbers: list[Json] = [token.logprob for token in tokens]
+    *offsets, _ = accumulate((len(token.text) for token in tokens), initial=offset)
     return {
-        "tokens": texts,
-        "token_logprobs": numbers,
-        "top_logprobs": likely,
-        "text_offset": begins[:-1],
+        "tokens": [token.text for token in tokens],
+        "token_logprobs": [token.logprob for token in tokens],
+        "top_logprobs": [
+            {other.text: other.logprob for other in top_tokens(token, top)} for token in tokens
+        ],
+        "text_offset": list(offsets),
     }
