@@ -13,7 +13,7 @@ from scenarios_app.engine.parts import (
     ToolCallPart,
 )
 from scenarios_app.wire.openai.chat_request import ChatFields
-from scenarios_app.wire.openai.dialects.dialect import Dialect, Fields, ResponseFieldsBuilder
+from scenarios_app.wire.openai.dialects.dialect import Dialect, Fields
 from scenarios_app.wire.openai.dialects.reasoning import reasoning_fields
 from scenarios_app.wire.openai.dialects.rows import DIALECTS, OPENAI
 from scenarios_app.wire.openai.families import family_of, fingerprint_of
@@ -35,7 +35,7 @@ def dialect_of(own: ChatFields, response: CanonicalResponse) -> Dialect:
 def render_completion(own: ChatFields, response: CanonicalResponse) -> dict[str, Json]:
     """Return the whole response."""
     dialect = dialect_of(own, response)
-    every = _choice_fields(dialect.choice_fields, dialect, response.model)
+    every = choice_fields(dialect.choice_fields, dialect, response.model)
     choices: list[Json] = []
     for index, choice in enumerate(response.choices):
         legacy = wants_legacy_call(own, choice)
@@ -49,17 +49,8 @@ def render_completion(own: ChatFields, response: CanonicalResponse) -> dict[str,
                 **finish_fields(dialect, response.model, reason),
             }
         )
-    return {
-        **top_fields(
-            response,
-            "chat.completion",
-            dialect,
-            dialect.response_fields,
-            dialect.make_response_fields,
-        ),
-        "choices": choices,
-        "usage": dialect.usage(response.usage),
-    }
+    top = top_fields(response, "chat.completion", dialect, dialect.make_response_fields(response))
+    return {**top, "choices": choices, "usage": dialect.usage(response.usage)}
 
 
 def _logprob_fields(own: ChatFields, choice: Choice) -> Fields:
@@ -80,24 +71,16 @@ def top_fields(
     object_name: str,
     dialect: Dialect,
     more: Fields = _NO_FIELDS,
-    make_fields: ResponseFieldsBuilder | None = None,
 ) -> dict[str, Json]:
-    """Return the top-level fields of a whole response or of a chunk.
-
-    A whole response adds `more` and the fields that `make_fields` returns.
-    """
+    """Return the top-level fields of a whole response, which has `more` of them, or of a chunk."""
     top: dict[str, Json] = {
         "id": _format_id(dialect.id, response),
         "object": object_name,
         "created": response.created,
         "model": response.model,
-        **dialect.top_fields,
         **more,
+        **dialect.make_top_fields(response),
     }
-    if dialect.make_top_fields:
-        top |= dialect.make_top_fields(response)
-    if make_fields:
-        top |= make_fields(response)
     if dialect.fingerprint is not None:
         top["system_fingerprint"] = _fingerprint(dialect.fingerprint, response.model)
     if response.metadata:
@@ -128,7 +111,7 @@ def _fingerprint(of: str, model: str) -> str | None:
             return of
 
 
-def _choice_fields(fields: Fields, dialect: Dialect, model: str) -> Fields:
+def choice_fields(fields: Fields, dialect: Dialect, model: str) -> Fields:
     """Return the fields of every choice, without logprobs if the model's family has none."""
     if not dialect.logprobs_by_family or family_of(model).logprobs:
         return fields

@@ -20,7 +20,7 @@ from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.dialects.dialect import Dialect
 from scenarios_app.wire.openai.dialects.request_defaults import add_default_types
-from scenarios_app.wire.openai.dialects.rows import DIALECTS, OPENAI, PROVIDERS
+from scenarios_app.wire.openai.dialects.rows import AZURE_OPENAI, DIALECTS, OPENAI, PROVIDERS
 from scenarios_app.wire.openai.fields import (
     COMMON,
     DEFAULT_STREAM_OPTIONS,
@@ -184,10 +184,18 @@ class ChatFields(msgspec.Struct, frozen=True):
     top_logprobs: int | None = None
 
 
-# The other provider names by which steps match requests in a dialect.
-STEP_PROVIDERS: Mapping[str, tuple[str, ...]] = {
-    name: (name,) if name in PROVIDERS or name == "azure" else () for name in DIALECTS
-}
+def other_providers(dialect: Dialect) -> tuple[str, ...]:
+    """Return the names beside its provider by which steps match requests on a dialect's paths."""
+    if dialect is OPENAI:
+        return PROVIDERS
+    if dialect.provider != PROVIDER:
+        return (PROVIDER,)
+    return (dialect.name,) if dialect is AZURE_OPENAI else ()
+
+
+def dialect_of_model(model: str) -> Dialect:
+    """Return the dialect that a model's prefix names, or OpenAI's."""
+    return DIALECTS.get(model.partition("/")[0], OPENAI)
 
 
 def read_chat(
@@ -200,11 +208,11 @@ def read_chat(
     """Return a request for a chat completion, in the dialect of the path, else in that of the
     model's prefix."""
     model = read_model(body, params.get(DEPLOYMENT))
-    also = PROVIDERS if dialect is OPENAI else STEP_PROVIDERS[dialect.name]
+    provider, also = dialect.provider, other_providers(dialect)
     if dialect is OPENAI and "/" in model:
-        named = DIALECTS.get(model.partition("/")[0])
-        if named is not None and named is not OPENAI:
-            dialect, also = named, STEP_PROVIDERS[named.name]
+        dialect = dialect_of_model(model)
+        is_named = dialect.provider != PROVIDER
+        also = (dialect.provider,) if is_named else other_providers(dialect)
     if dialect.provider_tools:
         body = add_default_types(body)
     messages = read_messages(body.need("messages"))
@@ -213,7 +221,7 @@ def read_chat(
     choice = fields.get("tool_choice", fields.get("function_call"))
     form = fields.get("response_format")
     return CanonicalRequest(
-        provider=PROVIDER,
+        provider=provider,
         also=also,
         path=call.path,
         route=endpoint.canonical,

@@ -17,11 +17,11 @@ from scenarios_app.engine.parts import (
 )
 from scenarios_app.wire.base import Call, Endpoint, Params
 from scenarios_app.wire.body import Limits, TypedBody, Unsure, body_decoder, require
-from scenarios_app.wire.openai.chat_request import STEP_PROVIDERS, ChatFields
+from scenarios_app.wire.openai.chat_request import ChatFields, dialect_of_model, other_providers
 from scenarios_app.wire.openai.dialects.dialect import Dialect
-from scenarios_app.wire.openai.dialects.rows import DIALECTS, OPENAI, PROVIDERS
+from scenarios_app.wire.openai.dialects.rows import OPENAI
 from scenarios_app.wire.openai.fields import MAX_CHOICES, to_json_format, to_tool_choice
-from scenarios_app.wire.openai.shared import DEPLOYMENT, PROVIDER
+from scenarios_app.wire.openai.shared import DEPLOYMENT
 
 _ANY_CHOICE = ToolChoice()
 
@@ -149,12 +149,8 @@ def read_typed_chat(
     model = body.model or (params.get(DEPLOYMENT) if body.model is None else None)
     if not model or not 0 < len(body.messages) <= limits.messages:
         raise Unsure
-    if dialect is OPENAI:
-        also = PROVIDERS
-        if "/" in model and DIALECTS.get(model.partition("/")[0], OPENAI) is not OPENAI:
-            raise Unsure
-    else:
-        also = STEP_PROVIDERS[dialect.name] if dialect.provider == PROVIDER else (PROVIDER,)
+    if dialect is OPENAI and "/" in model and dialect_of_model(model) is not OPENAI:
+        raise Unsure
     n = 1 if body.n is None else body.n
     form = body.response_format
     if not 1 <= n <= MAX_CHOICES or (form is not None and not isinstance(form.get("type"), str)):
@@ -163,7 +159,7 @@ def read_typed_chat(
     stop = body.stop
     return CanonicalRequest(
         provider=dialect.provider,
-        also=also,
+        also=other_providers(dialect),
         path=call.path,
         route=endpoint.canonical,
         model=model,

@@ -43,14 +43,10 @@ class Dialect:
     make_reasoning_fields: Callable[[str], Fields] | None = None
     """Extra fields of a reasoning delta, by the model."""
 
-    top_fields: Fields = field(default_factory=dict)
+    make_top_fields: ResponseFieldsBuilder = lambda response: {}
     """At the top of a whole response and of every chunk."""
-    response_fields: Fields = field(default_factory=dict)
-    """At the top of a whole response only."""
-    make_top_fields: ResponseFieldsBuilder | None = None
-    """As `top_fields`, but derived from the response, as the next three are."""
-    make_response_fields: ResponseFieldsBuilder | None = None
-    """At the top of a whole response only."""
+    make_response_fields: ResponseFieldsBuilder = lambda response: {}
+    """At the top of a whole response only, before the others."""
     make_first_chunk_fields: ResponseFieldsBuilder | None = None
     """At the top of a stream's first chunk."""
     make_last_chunk_fields: ResponseFieldsBuilder | None = None

@@ -46,10 +46,10 @@ from scenarios_app.wire.openai.responses.stream import ResponseEncoder
 from scenarios_app.wire.openai.sample import sample_response
 from scenarios_app.wire.openai.shared import (
     AZURE,
+    AZURE_PREFIXES,
     PROVIDER,
     OpenAIWire,
     stream_error_code,
-    with_azure,
     with_prefixes,
 )
 from scenarios_app.wire.samples import SdkSetup
@@ -248,7 +248,8 @@ class OpenAIResponses(OpenAIWire):
     name = "responses"
     title = "OpenAI Responses"
     endpoints: tuple[Endpoint, ...] = (
-        *with_azure(_ENDPOINTS),
+        *_ENDPOINTS,
+        *with_prefixes(_ENDPOINTS, AZURE_PREFIXES),
         *with_prefixes(_ENDPOINTS[:1], PATH_PREFIXES),
     )
     prefixes = ("/v1/", AZURE, *OWNED_PREFIXES)
