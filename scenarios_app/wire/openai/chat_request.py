@@ -99,16 +99,13 @@ def _part(node: Node) -> MessagePart:
 
 
 def _assistant_parts(node: Node, called: dict[str, str]) -> tuple[MessagePart, ...]:
-    parts: list[MessagePart] = []
-    parts.extend(_reasoning_parts(node))
-    if content := node.maybe("content"):
-        parts.extend(_content(content))
+    parts: list[MessagePart] = [*_reasoning_parts(node)]
+    parts += node.optional("content", _content) or ()
     if refusal := node.maybe("refusal"):
         parts.append(RefusalPart(refusal.text()))
     if node.maybe("audio"):
         parts.append(OpaquePart("audio"))
-    if calls := node.maybe("tool_calls"):
-        parts.extend(_tool_call(item, called) for item in calls.items())
+    parts += [_tool_call(item, called) for item in node.items_at("tool_calls")]
     if function_call := node.maybe("function_call"):
         name = function_call.need("name").text()
         parts.append(ToolCallPart(name, name, function_call.need("arguments").text()))
@@ -120,21 +117,17 @@ def _reasoning_parts(node: Node) -> Iterator[ReasoningPart]:
     text in several."""
     if details := node.maybe("reasoning_details"):
         for detail in details.items():
-            signature = detail.maybe("signature")
+            text = detail.maybe("text") or detail.maybe("summary")
             yield ReasoningPart(
-                _first_text(detail, "text", "summary"),
-                signature.text() if signature else None,
-                _first_text(detail, "data") or None,
+                text.text() if text else "",
+                detail.optional("signature", Node.text),
+                detail.optional("data", Node.text) or None,
             )
         return
     for key in ("reasoning", "reasoning_content"):
         if reasoning := node.maybe(key):
             yield ReasoningPart(reasoning.text())
             return
-
-
-def _first_text(node: Node, *keys: str) -> str:
-    return next((field.text() for key in keys if (field := node.maybe(key))), "")
 
 
 def _tool_call(node: Node, called: dict[str, str]) -> ToolCallPart:
@@ -161,8 +154,7 @@ def _tool_result(node: Node, called: dict[str, str]) -> ToolResultPart:
 def _function_result(node: Node) -> ToolResultPart:
     """Return a legacy result; its name stands for the call's id too."""
     name = node.need("name").text()
-    content = node.maybe("content")
-    return ToolResultPart(name, name, _text(content) if content else "")
+    return ToolResultPart(name, name, node.optional("content", _text) or "")
 
 
 def _text(node: Node) -> str:
@@ -217,7 +209,8 @@ def read_chat(
         body = add_default_types(body)
     messages = read_messages(body.need("messages"))
     fields = read_fields(body, _FIELDS)
-    offered = fields.get("tools", ())
+    offered, functions = fields.get("tools", ()), fields.get("functions", ())
+    options = fields.get("stream_options", DEFAULT_STREAM_OPTIONS)
     choice = fields.get("tool_choice", fields.get("function_call"))
     form = fields.get("response_format")
     return CanonicalRequest(
@@ -227,7 +220,7 @@ def read_chat(
         route=endpoint.canonical,
         model=model,
         messages=messages,
-        tools=(*offered, *fields.get("functions", ())),
+        tools=(*offered, *functions),
         tool_choice=choice,
         choice=to_tool_choice(choice),
         # The newer name wins.
@@ -236,19 +229,14 @@ def read_chat(
         response_format=form,
         json=to_json_format(form, "response_format"),
         headers=call.headers,
-        own=_chat_fields(body, fields, dialect),
+        own=ChatFields(
+            legacy_functions=bool(functions) and not offered,
+            include_usage=options.include_usage,
+            obfuscated=options.obfuscated,
+            dialect=dialect,
+            top_logprobs=_top_logprobs(body, fields),
+        ),
         **{key: value for key, value in fields.items() if key in _SAME_NAMES},
-    )
-
-
-def _chat_fields(body: Node, fields: Mapping[str, Any], dialect: Dialect) -> ChatFields:
-    offered, options = fields.get("tools", ()), fields.get("stream_options", DEFAULT_STREAM_OPTIONS)
-    return ChatFields(
-        legacy_functions=bool(fields.get("functions")) and not offered,
-        include_usage=options.include_usage,
-        obfuscated=options.obfuscated,
-        dialect=dialect,
-        top_logprobs=_top_logprobs(body, fields),
     )
 
 
@@ -265,14 +253,6 @@ def _top_logprobs(body: Node, fields: Mapping[str, Any]) -> int | None:
     )
 
 
-def _tools(node: Node) -> tuple[Tool, ...]:
-    return tuple([_tool(item) for item in node.items()])
-
-
-def _functions(node: Node) -> tuple[Tool, ...]:
-    return tuple([read_definition(item, "parameters") for item in node.items()])
-
-
 def _tool(node: Node) -> Tool:
     kind = node.need("type")
     match kind.text():
@@ -282,10 +262,6 @@ def _tool(node: Node) -> Tool:
             return read_definition(node.need("custom"), "format", "custom")
         case _:
             raise unsupported(kind, "'function' and 'custom'")
-
-
-def _effort(node: Node) -> bool:
-    return node.text() != "none"
 
 
 def _reasoning(node: Node) -> bool:
@@ -317,7 +293,7 @@ _FIELDS: Mapping[str, Callable[[Node], object]] = {
     **COMMON,
     "audio": Node.object,
     "function_call": read_tool_choice,
-    "functions": _functions,
+    "functions": lambda node: [read_definition(item, "parameters") for item in node.items()],
     "logit_bias": Node.object,
     "logprobs": Node.flag,
     "max_completion_tokens": Node.integer,
@@ -332,7 +308,7 @@ _FIELDS: Mapping[str, Callable[[Node], object]] = {
     "prompt_cache_options": Node.object,
     "prompt_cache_retention": Node.text,
     "reasoning": _reasoning,
-    "reasoning_effort": _effort,
+    "reasoning_effort": lambda node: node.text() != "none",
     "response_format": _response_format,
     "safety_identifier": Node.text,
     "seed": Node.integer,
@@ -340,7 +316,7 @@ _FIELDS: Mapping[str, Callable[[Node], object]] = {
     "stop": read_stop,
     "store": Node.flag,
     "tool_choice": read_tool_choice,
-    "tools": _tools,
+    "tools": lambda node: [_tool(item) for item in node.items()],
     "top_logprobs": Node.integer,
     "verbosity": Node.text,
     "web_search_options": Node.object,
