@@ -50,7 +50,14 @@ from scenarios_app.serving.respond import (
 )
 from scenarios_app.serving.short_path import Catalog, PlainAnswer, ShortPath
 from scenarios_app.serving.templates import TemplateCache
-from scenarios_app.wire.base import Call, ComputeContext, Headers, SubResponse, Wire
+from scenarios_app.wire.base import (
+    Call,
+    ComputeContext,
+    ComputedResponse,
+    Headers,
+    SubResponse,
+    Wire,
+)
 from scenarios_app.wire.errors import WireError
 
 log = logging.getLogger(__name__)
@@ -348,10 +355,10 @@ class Pipeline:
         )
         work = work_for(size=len(exchange.call.body), texts=len(request.messages))
         body = await work(endpoint.compute, request, context)
-        if endpoint.archival is not None:
-            left = endpoint.archival.record_computed(request, context)
+        if isinstance(body, ComputedResponse):
             secrets = self._secrets(exchange.call)
-            await store(left, exchange.session, archive=self._state, secrets=secrets)
+            await store(body.writes, exchange.session, archive=self._state, secrets=secrets)
+            body = body.body
         return computed_reply(exchange, body, endpoint.media_type, stream=request.stream)
 
     async def _answered(self, call: Call) -> SubResponse:

@@ -12,12 +12,12 @@ from scenarios_app.engine.parts import (
     TextPart,
     ToolCallPart,
 )
+from scenarios_app.wire.logprobs import token_logprobs
 from scenarios_app.wire.openai.chat_request import ChatFields
 from scenarios_app.wire.openai.dialects.dialect import Dialect, Fields
 from scenarios_app.wire.openai.dialects.reasoning import reasoning_fields
 from scenarios_app.wire.openai.dialects.rows import DIALECTS, OPENAI
 from scenarios_app.wire.openai.families import family_of, fingerprint_of
-from scenarios_app.wire.openai.logprobs import choice_logprobs
 from scenarios_app.wire.openai.shared import citation_fields
 
 # Fields that scripted metadata cannot replace.
@@ -45,7 +45,7 @@ def render_completion(own: ChatFields, response: CanonicalResponse) -> dict[str,
                 "index": index,
                 "message": _message(choice, dialect, response, legacy=legacy),
                 **every,
-                **_logprob_fields(own, choice),
+                **logprob_fields(own, content_of(choice.parts)),
                 **finish_fields(dialect, response.model, reason),
             }
         )
@@ -53,11 +53,13 @@ def render_completion(own: ChatFields, response: CanonicalResponse) -> dict[str,
     return {**top, "choices": choices, "usage": dialect.usage(response.usage)}
 
 
-def _logprob_fields(own: ChatFields, choice: Choice) -> Fields:
-    """Return a choice's log probabilities, if requested."""
+def logprob_fields(own: ChatFields, text: str | None) -> Fields:
+    """Return the log probabilities of a choice's text, if requested."""
     if own.top_logprobs is None:
         return {}
-    return {"logprobs": choice_logprobs(content_of(choice.parts), own.top_logprobs)}
+    if not text:
+        return {"logprobs": None}
+    return {"logprobs": {"content": token_logprobs(text, own.top_logprobs), "refusal": None}}
 
 
 def finish_fields(dialect: Dialect, model: str, reason: str) -> Fields:

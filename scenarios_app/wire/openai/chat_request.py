@@ -19,7 +19,6 @@ from scenarios_app.wire.base import Call, Endpoint, Params
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.dialects.dialect import Dialect
-from scenarios_app.wire.openai.dialects.request_defaults import add_default_types
 from scenarios_app.wire.openai.dialects.rows import AZURE_OPENAI, DIALECTS, OPENAI, PROVIDERS
 from scenarios_app.wire.openai.fields import (
     COMMON,
@@ -31,11 +30,11 @@ from scenarios_app.wire.openai.fields import (
     read_pairs,
     read_stop,
     read_tool_choice,
+    read_top_logprobs,
     to_json_format,
     to_tool_choice,
     unsupported,
 )
-from scenarios_app.wire.openai.logprobs import read_top_logprobs
 from scenarios_app.wire.openai.shared import DEPLOYMENT, PROVIDER
 
 _ROLES = "'system', 'developer', 'user', 'assistant', 'tool' and 'function'"
@@ -206,7 +205,7 @@ def read_chat(
         is_named = dialect.provider != PROVIDER
         also = (dialect.provider,) if is_named else other_providers(dialect)
     if dialect.provider_tools:
-        body = add_default_types(body)
+        body = _add_default_types(body)
     messages = read_messages(body.need("messages"))
     fields = read_fields(body, _FIELDS)
     offered, functions = fields.get("tools", ()), fields.get("functions", ())
@@ -251,6 +250,36 @@ def _top_logprobs(body: Node, fields: Mapping[str, Any]) -> int | None:
         param="top_logprobs",
         code="invalid_value",
     )
+
+
+def _add_default_types(body: Node) -> Node:
+    """Return the body with a type on every tool and call; a hosted tool becomes a function named by
+    its type."""
+    fields = dict(body.object())
+    if isinstance(tools := fields.get("tools"), list):
+        fields["tools"] = [_add_tool_type(tool) for tool in tools]
+    if isinstance(messages := fields.get("messages"), list):
+        fields["messages"] = [_add_call_types(message) for message in messages]
+    return Node(fields, body.place)
+
+
+def _add_tool_type(tool: Json) -> Json:
+    if not isinstance(tool, dict):
+        return tool
+    kind = tool.get("type", "function")
+    if isinstance(kind, str) and kind not in ("function", "custom"):
+        return {"type": "function", "function": {"name": kind}}
+    return {"type": "function", **tool}
+
+
+def _add_call_types(message: Json) -> Json:
+    if not isinstance(message, dict):
+        return message
+    calls = message.get("tool_calls")
+    if not isinstance(calls, list):
+        return message
+    typed: Json = [{"type": "function", **c} if isinstance(c, dict) else c for c in calls]
+    return {**message, "tool_calls": typed}
 
 
 def _tool(node: Node) -> Tool:

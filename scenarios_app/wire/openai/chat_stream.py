@@ -29,13 +29,13 @@ from scenarios_app.wire.openai.chat_answer import (
     dialect_of,
     finish_fields,
     finish_reason,
+    logprob_fields,
     top_fields,
     wants_legacy_call,
 )
 from scenarios_app.wire.openai.chat_request import ChatFields
 from scenarios_app.wire.openai.dialects.dialect import Dialect, Fields, ResponseFieldsBuilder
 from scenarios_app.wire.openai.dialects.reasoning import reasoning_delta_frame, reasoning_end_delta
-from scenarios_app.wire.openai.logprobs import choice_logprobs
 from scenarios_app.wire.openai.obfuscation import MAX_PADDING_CHARS, PADDINGS
 
 _OBJECT = "chat.completion.chunk"
@@ -80,7 +80,7 @@ class ChunkEncoder:
         self._after = after_delta + null
         self._obfuscated = dialect.obfuscated and self._own.obfuscated
         self._null = null
-        self._top_logprobs = self._own.top_logprobs
+        self._has_logprobs = self._own.top_logprobs is not None
         self._begun: set[int] = set()
         # The numbers of the calls of each choice.
         self._numbers: defaultdict[int, Iterator[int]] = defaultdict(count)
@@ -97,8 +97,10 @@ class ChunkEncoder:
                 frame = self._frames[event.choice, event.index]
                 if not frame:
                     return b""
-                if self._top_logprobs is not None and isinstance(event.part, TextPart):
-                    return self._with_logprobs(event, self._top_logprobs)
+                if self._has_logprobs and isinstance(event.part, TextPart):
+                    delta = {**self._dialect.delta_fields, "content": event.text}
+                    ended = {**logprob_fields(self._own, event.text), **_UNFINISHED}
+                    return self._chunk(event.choice, delta, ended, size=len(event.text))
                 chunk = encode_text(event.text).join(frame)
                 if not self._obfuscated:
                     return chunk + b"}\n\n"
@@ -109,11 +111,6 @@ class ChunkEncoder:
                 return self._end(event)
             case _:
                 return self._begin(event.choice) + self._finish(event.choice, event.reason)
-
-    def _with_logprobs(self, event: PartDelta, top: int) -> bytes:
-        delta = {**self._dialect.delta_fields, "content": event.text}
-        choice_fields: Fields = {"logprobs": choice_logprobs(event.text, top), **_UNFINISHED}
-        return self._chunk(event.choice, delta, choice_fields, size=len(event.text))
 
     def closing(self) -> bytes:
         if not self._with_usage:

@@ -1,6 +1,7 @@
 """OpenAI's legacy completions: prompts in, plain text out."""
 
 from collections.abc import Callable, Mapping
+from itertools import accumulate
 
 import msgspec
 
@@ -19,6 +20,7 @@ from scenarios_app.engine.parts import (
     StreamEvent,
     TextPart,
 )
+from scenarios_app.engine.producing.usage import split_tokens, top_tokens
 from scenarios_app.wire.base import Call, Endpoint, Params, encode_json, encode_line
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
@@ -33,8 +35,8 @@ from scenarios_app.wire.openai.fields import (
     read_fields,
     read_model,
     read_stop,
+    read_top_logprobs,
 )
-from scenarios_app.wire.openai.logprobs import completion_logprobs, read_top_logprobs
 from scenarios_app.wire.openai.shared import DEPLOYMENT, PROVIDER
 
 _OBJECT = "text_completion"
@@ -203,12 +205,26 @@ def _head(response: CanonicalResponse) -> dict[str, Json]:
     }
 
 
+def _logprobs(text: str, top: int, *, offset: int = 0) -> Json:
+    """Return the log probabilities of a legacy completion; `offset` is where the text begins."""
+    tokens = split_tokens(text)
+    *offsets, _ = accumulate((len(token.text) for token in tokens), initial=offset)
+    return {
+        "tokens": [token.text for token in tokens],
+        "token_logprobs": [token.logprob for token in tokens],
+        "top_logprobs": [
+            {other.text: other.logprob for other in top_tokens(token, top)} for token in tokens
+        ],
+        "text_offset": list(offsets),
+    }
+
+
 def _choice(
     index: int, text: str, reason: str | None, own: CompletionFields, *, offset: int = 0
 ) -> Json:
     logprobs = None
     if own.logprobs is not None and text:
-        logprobs = completion_logprobs(text, own.logprobs, offset=offset)
+        logprobs = _logprobs(text, own.logprobs, offset=offset)
     return {"text": text, "index": index, "logprobs": logprobs, "finish_reason": reason}
 
 

@@ -14,7 +14,7 @@ from scenarios_app.engine.canonical import (
     ToolChoice,
     ToolKind,
 )
-from scenarios_app.wire.base import Call
+from scenarios_app.wire.base import Call, encode_json
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 
@@ -95,6 +95,12 @@ def read_in_range(node: Node, least: int, most: int, what: str = "") -> int:
         param=node.place,
         code="integer_below_min_value" if number < least else "integer_above_max_value",
     )
+
+
+def read_top_logprobs(body: Node, most: int = 20, key: str = "top_logprobs") -> int:
+    """Return the requested number of alternatives per token, 0 if it is missing."""
+    node = body.maybe(key)
+    return read_in_range(node, 0, most) if node else 0
 
 
 def read_choices(node: Node) -> int:
@@ -213,6 +219,11 @@ def render_page(items: Iterable[Node], page: ListPage) -> Json:
         items = items[ids.index(page.after) + 1 :]
     selected = items[: page.limit]
     return render_list(selected, more=len(selected) < len(items))
+
+
+def render_deletion(name: str, kind: str) -> bytes:
+    """Return the body of the response to a deletion."""
+    return encode_json({"id": name, "object": kind, "deleted": True})
 
 
 def render_list(items: list[Node], *, more: bool = False) -> Json:

@@ -34,6 +34,7 @@ from scenarios_app.wire.openai.fields import (
     read_fields,
     read_metadata,
     read_model,
+    render_deletion,
     render_list,
     unsupported,
 )
@@ -71,10 +72,6 @@ def _retrieve_model(request: CanonicalRequest, context: ComputeContext) -> bytes
     return encode_json(_model(request.model, request, context))
 
 
-def _delete_model(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    return encode_json({"id": request.model, "object": "model", "deleted": True})
-
-
 def _list_nothing(request: CanonicalRequest, context: ComputeContext) -> bytes:
     return encode_json(render_list([]))
 
@@ -90,10 +87,6 @@ def _retrieve_completion(request: CanonicalRequest, context: ComputeContext) -> 
         metadata={"id": request.own, "metadata": dict(request.metadata)},
     )
     return encode_json(render_completion(ChatFields(), response))
-
-
-def _delete_completion(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    return encode_json({"id": request.own, "object": "chat.completion.deleted", "deleted": True})
 
 
 def _model(name: str, request: CanonicalRequest, context: ComputeContext) -> Json:
@@ -119,12 +112,22 @@ def _model(name: str, request: CanonicalRequest, context: ComputeContext) -> Jso
 ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("GET", _MODELS, read_named, compute=list_models),
     Endpoint("GET", _MODEL, read_named, compute=_retrieve_model),
-    Endpoint("DELETE", _MODEL, read_named, compute=_delete_model),
+    Endpoint(
+        "DELETE",
+        _MODEL,
+        read_named,
+        compute=lambda request, context: render_deletion(request.model, "model"),
+    ),
     Endpoint("GET", _STORE, read_named, compute=_list_nothing, always_computed=True),
     Endpoint("GET", f"{_COMPLETION}/messages", read_named, compute=_list_nothing),
     Endpoint("GET", _COMPLETION, read_named, compute=_retrieve_completion),
     Endpoint("POST", _COMPLETION, read_named, compute=_retrieve_completion),
-    Endpoint("DELETE", _COMPLETION, read_named, compute=_delete_completion),
+    Endpoint(
+        "DELETE",
+        _COMPLETION,
+        read_named,
+        compute=lambda request, context: render_deletion(request.own, "chat.completion.deleted"),
+    ),
 )
 
 

@@ -18,8 +18,7 @@ from scenarios_app.wire.base import (
     sse,
 )
 from scenarios_app.wire.body import Node
-from scenarios_app.wire.openai import batches, completions, models, moderations
-from scenarios_app.wire.openai.batches import files
+from scenarios_app.wire.openai import batches, completions, files, models, moderations
 from scenarios_app.wire.openai.chat_answer import render_completion
 from scenarios_app.wire.openai.chat_decode import DECODER
 from scenarios_app.wire.openai.chat_request import read_chat

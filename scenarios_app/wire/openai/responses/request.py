@@ -18,10 +18,10 @@ from scenarios_app.wire.openai.fields import (
     read_fields,
     read_pairs,
     read_tool_choice,
+    read_top_logprobs,
     to_json_format,
     to_tool_choice,
 )
-from scenarios_app.wire.openai.logprobs import read_top_logprobs
 from scenarios_app.wire.openai.responses.items import kind_of, read_items, unpack_item
 from scenarios_app.wire.openai.responses.record import ConversationInfo
 from scenarios_app.wire.openai.shared import PROVIDER
