@@ -3,7 +3,7 @@
 A field of type `None` must be null or missing: with a value, the request is not a usual one.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -157,13 +157,14 @@ def read_typed_chat(
         raise Unsure
     limit = body.max_completion_tokens
     stop = body.stop
+    called: dict[str, str] = {}
     return CanonicalRequest(
         provider=dialect.provider,
         also=other_providers(dialect),
         path=call.path,
         route=endpoint.canonical,
         model=model,
-        messages=_messages(body.messages),
+        messages=tuple([_message(message, called) for message in body.messages]),
         tools=tuple([_tool(tool) for tool in body.tools]) if body.tools else (),
         tool_choice=body.tool_choice,
         choice=_ANY_CHOICE if body.tool_choice is None else to_tool_choice(body.tool_choice),
@@ -180,11 +181,6 @@ def read_typed_chat(
         metadata=body.metadata or {},
         own=_chat_fields(body, dialect),
     )
-
-
-def _messages(sent: Iterable[_Message]) -> tuple[Message, ...]:
-    called: dict[str, str] = {}
-    return tuple([_message(message, called) for message in sent])
 
 
 def _message(message: _Message, called: dict[str, str]) -> Message:

@@ -87,7 +87,12 @@ def _read_update(call: Call, endpoint: Endpoint, params: Params, body: Node) -> 
 def _read_items(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     """Return a request to add items; a new conversation may have none."""
     items = body.maybe("items") if endpoint.canonical == PATH else body.need("items")
-    return _read(call, endpoint, params, body, items=_check_items(items) if items else ())
+    if items is None:
+        return _read(call, endpoint, params, body)
+    # An invalid item is refused before it is added.
+    read_items(items.items(), {})
+    added = tuple(read_input({"input": items.value}))
+    return _read(call, endpoint, params, body, items=added)
 
 
 def _list_items(request: CanonicalRequest, context: ComputeContext) -> bytes:
@@ -187,12 +192,6 @@ def _find_item(own: ConversationFields) -> Node:
         f"Item with id '{own.item_id}' not found in conversation '{own.conversation}'.",
         code="item_not_found",
     )
-
-
-def _check_items(node: Node) -> tuple[Node, ...]:
-    """Return the items of a list after validating them."""
-    read_items(node.items(), {})
-    return tuple(read_input({"input": node.value}))
 
 
 # The first matching pattern wins, so the longer ones come first.

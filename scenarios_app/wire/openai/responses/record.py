@@ -30,10 +30,6 @@ class ResponseRecord(msgspec.Struct, frozen=True):
     events: bytes
 
     @property
-    def answered(self) -> bool:
-        return self.response.get("id").given
-
-    @property
     def output(self) -> tuple[Node, ...]:
         return tuple(self.response.get("output").items())
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
-from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -97,6 +96,8 @@ def read_response(call: Call, endpoint: Endpoint, params: Params, body: Node) ->
     echoed = {key: value for key, value in body.object().items() if key in _ECHOED_KEYS}
     conversation = body.optional("conversation", _conversation)
     items = tuple(read_input(echoed))
+    options = fields.get("stream_options", DEFAULT_STREAM_OPTIONS)
+    obfuscated = options.obfuscated and not fields.get("background")
     choice, form = fields.get("tool_choice"), body.optional("text", _format)
     return CanonicalRequest(
         provider=PROVIDER,
@@ -117,7 +118,7 @@ def read_response(call: Call, endpoint: Endpoint, params: Params, body: Node) ->
         headers=call.headers,
         metadata=fields.get("metadata", {}),
         own=ResponseFields(
-            echoed, conversation, _obfuscated(fields), _top_logprobs(body), items, _included(body)
+            echoed, conversation, obfuscated, _top_logprobs(body), items, _included(body)
         ),
     )
 
@@ -161,11 +162,6 @@ def _top_logprobs(body: Node) -> int | None:
 def _included(body: Node) -> tuple[Json, ...]:
     """Return the further outputs that are requested."""
     return tuple(item.value for item in body.items_at("include"))
-
-
-def _obfuscated(fields: Mapping[str, Any]) -> bool:
-    obfuscated: bool = fields.get("stream_options", DEFAULT_STREAM_OPTIONS).obfuscated
-    return obfuscated and not fields.get("background")
 
 
 def _conversation(node: Node) -> str:

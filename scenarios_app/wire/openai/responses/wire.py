@@ -106,7 +106,7 @@ def _read_stream(call: Call, endpoint: Endpoint, params: Params, body: Node) -> 
 def _resolve(request: CanonicalRequest, archived: ArchivedValues) -> CanonicalRequest:
     own: StoredFields = request.own
     record = find_record(own.name, archived)
-    if record is None or not record.answered:
+    if record is None or not record.response.get("id").given:
         return request
     return replace(request, own=replace(own, record=record))
 
