@@ -50,14 +50,7 @@ from scenarios_app.serving.respond import (
 )
 from scenarios_app.serving.short_path import Catalog, PlainAnswer, ShortPath
 from scenarios_app.serving.templates import TemplateCache
-from scenarios_app.wire.base import (
-    Call,
-    ComputeContext,
-    ComputedResponse,
-    Headers,
-    SubResponse,
-    Wire,
-)
+from scenarios_app.wire.base import Call, ComputeContext, Headers, SubResponse, Wire
 from scenarios_app.wire.errors import WireError
 
 log = logging.getLogger(__name__)
@@ -355,7 +348,7 @@ class Pipeline:
         )
         work = work_for(size=len(exchange.call.body), texts=len(request.messages))
         body = await work(endpoint.compute, request, context)
-        if isinstance(body, ComputedResponse):
+        if not isinstance(body, bytes):
             secrets = self._secrets(exchange.call)
             await store(body.writes, exchange.session, archive=self._state, secrets=secrets)
             body = body.body

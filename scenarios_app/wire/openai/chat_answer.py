@@ -49,7 +49,8 @@ def render_completion(own: ChatFields, response: CanonicalResponse) -> dict[str,
                 **finish_fields(dialect, response.model, reason),
             }
         )
-    top = top_fields(response, "chat.completion", dialect, dialect.make_response_fields(response))
+    more = dialect.make_response_fields(response) if dialect.make_response_fields else {}
+    top = top_fields(response, "chat.completion", dialect, more)
     return {**top, "choices": choices, "usage": dialect.usage(response.usage)}
 
 
@@ -81,8 +82,10 @@ def top_fields(
         "created": response.created,
         "model": response.model,
         **more,
-        **dialect.make_top_fields(response),
+        **dialect.top_fields,
     }
+    if dialect.make_top_fields:
+        top |= dialect.make_top_fields(response)
     if dialect.fingerprint is not None:
         top["system_fingerprint"] = _fingerprint(dialect.fingerprint, response.model)
     if response.metadata:

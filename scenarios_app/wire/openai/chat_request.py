@@ -175,13 +175,18 @@ class ChatFields(msgspec.Struct, frozen=True):
     top_logprobs: int | None = None
 
 
-def other_providers(dialect: Dialect) -> tuple[str, ...]:
-    """Return the names beside its provider by which steps match requests on a dialect's paths."""
+def _other_providers(dialect: Dialect) -> tuple[str, ...]:
     if dialect is OPENAI:
         return PROVIDERS
     if dialect.provider != PROVIDER:
         return (PROVIDER,)
     return (dialect.name,) if dialect is AZURE_OPENAI else ()
+
+
+# The names beside its provider by which steps match requests on a dialect's paths.
+OTHER_PROVIDERS: Mapping[str, tuple[str, ...]] = {
+    name: _other_providers(dialect) for name, dialect in DIALECTS.items()
+}
 
 
 def dialect_of_model(model: str) -> Dialect:
@@ -199,11 +204,11 @@ def read_chat(
     """Return a request for a chat completion, in the dialect of the path, else in that of the
     model's prefix."""
     model = read_model(body, params.get(DEPLOYMENT))
-    provider, also = dialect.provider, other_providers(dialect)
+    provider, also = dialect.provider, OTHER_PROVIDERS[dialect.name]
     if dialect is OPENAI and "/" in model:
         dialect = dialect_of_model(model)
         is_named = dialect.provider != PROVIDER
-        also = (dialect.provider,) if is_named else other_providers(dialect)
+        also = (dialect.provider,) if is_named else OTHER_PROVIDERS[dialect.name]
     if dialect.provider_tools:
         body = _add_default_types(body)
     messages = read_messages(body.need("messages"))

@@ -17,7 +17,7 @@ from scenarios_app.engine.parts import (
 )
 from scenarios_app.wire.base import Call, Endpoint, Params
 from scenarios_app.wire.body import Limits, TypedBody, Unsure, body_decoder, require
-from scenarios_app.wire.openai.chat_request import ChatFields, dialect_of_model, other_providers
+from scenarios_app.wire.openai.chat_request import OTHER_PROVIDERS, ChatFields, dialect_of_model
 from scenarios_app.wire.openai.dialects.dialect import Dialect
 from scenarios_app.wire.openai.dialects.rows import OPENAI
 from scenarios_app.wire.openai.fields import MAX_CHOICES, to_json_format, to_tool_choice
@@ -160,7 +160,7 @@ def read_typed_chat(
     called: dict[str, str] = {}
     return CanonicalRequest(
         provider=dialect.provider,
-        also=other_providers(dialect),
+        also=OTHER_PROVIDERS[dialect.name],
         path=call.path,
         route=endpoint.canonical,
         model=model,

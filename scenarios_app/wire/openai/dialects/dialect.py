@@ -43,9 +43,11 @@ class Dialect:
     make_reasoning_fields: Callable[[str], Fields] | None = None
     """Extra fields of a reasoning delta, by the model."""
 
-    make_top_fields: ResponseFieldsBuilder = lambda response: {}
+    top_fields: Fields = field(default_factory=dict)
     """At the top of a whole response and of every chunk."""
-    make_response_fields: ResponseFieldsBuilder = lambda response: {}
+    make_top_fields: ResponseFieldsBuilder | None = None
+    """As `top_fields`, but derived from the response."""
+    make_response_fields: ResponseFieldsBuilder | None = None
     """At the top of a whole response only, before the others."""
     make_first_chunk_fields: ResponseFieldsBuilder | None = None
     """At the top of a stream's first chunk."""
