@@ -348,10 +348,10 @@ class Pipeline:
         )
         work = work_for(size=len(exchange.call.body), texts=len(request.messages))
         body = await work(endpoint.compute, request, context)
-        if endpoint.archival is not None:
-            left = endpoint.archival.record_computed(request, context)
+        if not isinstance(body, bytes):
             secrets = self._secrets(exchange.call)
-            await store(left, exchange.session, archive=self._state, secrets=secrets)
+            await store(body.writes, exchange.session, archive=self._state, secrets=secrets)
+            body = body.body
         return computed_reply(exchange, body, endpoint.media_type, stream=request.stream)
 
     async def _answered(self, call: Call) -> SubResponse:

@@ -80,8 +80,6 @@ RequestReader: TypeAlias = "Callable[[Call, Endpoint, Params, Node], CanonicalRe
 # Renders a response as one body, or as a stream.
 BodyRenderer: TypeAlias = Callable[[CanonicalRequest, CanonicalResponse], bytes]
 EncoderFactory: TypeAlias = Callable[[CanonicalRequest, CanonicalResponse], StreamEncoder]
-# Returns the body of a computed response; raises WireError (an unknown model).
-BodyComputer: TypeAlias = Callable[[CanonicalRequest, ComputeContext], bytes]
 # Returns the calls that a request contains (a batch).
 SubRequestLister: TypeAlias = Callable[[CanonicalRequest], Sequence[Call]]
 
@@ -100,6 +98,18 @@ ArchivedValues: TypeAlias = Mapping[str, bytes | None]
 ArchiveWrites: TypeAlias = tuple[ArchiveWrite, ...]
 
 
+class ComputedResponse(msgspec.Struct, frozen=True):
+    """The body of a computed response that is also written to the archive."""
+
+    body: bytes
+    writes: ArchiveWrites
+
+
+# Returns a computed response, by its body if nothing is written; raises WireError (an unknown
+# model).
+BodyComputer: TypeAlias = Callable[[CanonicalRequest, ComputeContext], bytes | ComputedResponse]
+
+
 def _record_nothing(*_: object) -> ArchiveWrites:
     return ()
 
@@ -110,8 +120,8 @@ class ArchiveHooks(msgspec.Struct, frozen=True):
     `references` returns the names that a request refers to, directly or through values already
     loaded; `resolve` returns the request with these values, or raises WireError if one is missing.
     `record` returns the writes for a response (with the bytes of its stream, if it was streamed),
-    `record_body` those for a replayed recording's body and `record_computed` those for a computed
-    response. With a `prefix`, every value whose name begins with it is loaded too.
+    `record_body` those for a replayed recording's body. With a `prefix`, every value whose name
+    begins with it is loaded too.
 
     If what is recorded contains a part of the request, `request_part` returns the bytes of that
     part for a response id, and `with_sample_part` returns a request that has SAMPLE_PART recorded
@@ -122,7 +132,6 @@ class ArchiveHooks(msgspec.Struct, frozen=True):
     resolve: Callable[[CanonicalRequest, ArchivedValues], CanonicalRequest]
     record: Callable[[CanonicalRequest, CanonicalResponse, bytes], ArchiveWrites] = _record_nothing
     record_body: Callable[[CanonicalRequest, bytes], ArchiveWrites] = _record_nothing
-    record_computed: Callable[[CanonicalRequest, ComputeContext], ArchiveWrites] = _record_nothing
     prefix: str = ""
     request_part: Callable[[CanonicalRequest, str], bytes] | None = None
     with_sample_part: Callable[[CanonicalRequest], CanonicalRequest] | None = None

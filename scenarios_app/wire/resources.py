@@ -14,6 +14,7 @@ from scenarios_app.wire.base import (
     ArchiveWrite,
     Call,
     ComputeContext,
+    ComputedResponse,
     Endpoint,
     Params,
     RequestReader,
@@ -99,11 +100,12 @@ class ResourceKind(Generic[ResourceT]):
 
     def deletion(self, render: Callable[[ResourceT, Any], bytes]) -> Endpoint:
         """Return an endpoint that deletes the named resource, unless `render` raises an error."""
-        hooks = replace(
-            self._hooks,
-            record_computed=lambda request, context: (ArchiveWrite(request.own.name, None),),
-        )
-        return replace(self.one("DELETE", render=render), archival=hooks)
+
+        def compute(request: CanonicalRequest, context: ComputeContext) -> ComputedResponse:
+            body = render(self._named(request), request.own)
+            return ComputedResponse(body, (ArchiveWrite(request.own.name, None),))
+
+        return replace(self.one("DELETE"), compute=compute)
 
     def listing(self) -> Endpoint:
         """Return an endpoint that shows a page of all resources."""
@@ -135,16 +137,13 @@ class ResourceKind(Generic[ResourceT]):
     ) -> Endpoint:
         """Return an endpoint that shows the current resource, and stores a new or changed one."""
 
-        def compute(request: CanonicalRequest, context: ComputeContext) -> bytes:
+        def compute(request: CanonicalRequest, context: ComputeContext) -> ComputedResponse:
             resource, own = current(request, context), request.own
-            return render(resource, own) if render else encode_json(self.to_json(resource, own))
+            body = render(resource, own) if render else encode_json(self.to_json(resource, own))
+            is_stored = resource.id in self.examples or resource in own.loaded
+            return ComputedResponse(body, () if is_stored else self.writes(resource))
 
-        def record(request: CanonicalRequest, context: ComputeContext) -> tuple[ArchiveWrite, ...]:
-            resource = current(request, context)
-            is_stored = resource.id in self.examples or resource in request.own.loaded
-            return () if is_stored else self.writes(resource)
-
-        archival = replace(hooks or self._hooks, record_computed=record)
+        archival = hooks or self._hooks
         return Endpoint(method, path, read, compute=compute, archival=archival, **options)
 
     def _read(self, call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:

@@ -54,7 +54,7 @@ ROOM_LINES: Mapping[str, int] = {
     "scenarios_app/testing": 3_702,
     "scenarios_app/proof": 1_756,
     "scenarios_app/verdict": 2_755,
-    "scenarios_app/wire": 13_361,
+    "scenarios_app/wire": 13_022,
     "traces_app": 2_014,
 }
 

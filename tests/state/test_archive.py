@@ -5,7 +5,7 @@ import pytest
 from scenarios_app.engine.memory import MemoryState
 from scenarios_app.serving.archive import store
 from scenarios_app.wire.base import ArchiveWrite
-from scenarios_app.wire.openai.batches.files import File, file_write, read_file
+from scenarios_app.wire.openai.files import File, file_write, read_file
 
 SECRET = "sk-proj-0123456789abcdef"
 DATA = b"\x00\xff one\r\n" + SECRET.encode() + b"\ntwo"

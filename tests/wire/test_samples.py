@@ -169,4 +169,5 @@ def test_counting_input_tokens_writes_nothing_to_the_archive() -> None:
     response = CanonicalResponse("f00d", 0, "gpt-4o", (), Usage(1, 1))
     assert count.archival.record(request, response, b"") == ()
     assert count.archival.record_body(request, b"") == ()
-    assert count.archival.record_computed(request, ComputeContext({}, 0, "f00d")) == ()
+    assert count.compute is not None
+    assert isinstance(count.compute(request, ComputeContext({}, 0, "f00d")), bytes)

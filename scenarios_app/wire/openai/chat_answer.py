@@ -12,12 +12,12 @@ from scenarios_app.engine.parts import (
     TextPart,
     ToolCallPart,
 )
+from scenarios_app.wire.logprobs import token_logprobs
 from scenarios_app.wire.openai.chat_request import ChatFields
-from scenarios_app.wire.openai.dialects.dialect import Dialect, Fields, ResponseFieldsBuilder
+from scenarios_app.wire.openai.dialects.dialect import Dialect, Fields
 from scenarios_app.wire.openai.dialects.reasoning import reasoning_fields
 from scenarios_app.wire.openai.dialects.rows import DIALECTS, OPENAI
 from scenarios_app.wire.openai.families import family_of, fingerprint_of
-from scenarios_app.wire.openai.logprobs import choice_logprobs
 from scenarios_app.wire.openai.shared import citation_fields
 
 # Fields that scripted metadata cannot replace.
@@ -35,7 +35,7 @@ def dialect_of(own: ChatFields, response: CanonicalResponse) -> Dialect:
 def render_completion(own: ChatFields, response: CanonicalResponse) -> dict[str, Json]:
     """Return the whole response."""
     dialect = dialect_of(own, response)
-    every = _choice_fields(dialect.choice_fields, dialect, response.model)
+    every = choice_fields(dialect.choice_fields, dialect, response.model)
     choices: list[Json] = []
     for index, choice in enumerate(response.choices):
         legacy = wants_legacy_call(own, choice)
@@ -45,28 +45,22 @@ def render_completion(own: ChatFields, response: CanonicalResponse) -> dict[str,
                 "index": index,
                 "message": _message(choice, dialect, response, legacy=legacy),
                 **every,
-                **_logprob_fields(own, choice),
+                **logprob_fields(own, content_of(choice.parts)),
                 **finish_fields(dialect, response.model, reason),
             }
         )
-    return {
-        **top_fields(
-            response,
-            "chat.completion",
-            dialect,
-            dialect.response_fields,
-            dialect.make_response_fields,
-        ),
-        "choices": choices,
-        "usage": dialect.usage(response.usage),
-    }
+    more = dialect.make_response_fields(response) if dialect.make_response_fields else {}
+    top = top_fields(response, "chat.completion", dialect, more)
+    return {**top, "choices": choices, "usage": dialect.usage(response.usage)}
 
 
-def _logprob_fields(own: ChatFields, choice: Choice) -> Fields:
-    """Return a choice's log probabilities, if requested."""
+def logprob_fields(own: ChatFields, text: str | None) -> Fields:
+    """Return the log probabilities of a choice's text, if requested."""
     if own.top_logprobs is None:
         return {}
-    return {"logprobs": choice_logprobs(content_of(choice.parts), own.top_logprobs)}
+    if not text:
+        return {"logprobs": None}
+    return {"logprobs": {"content": token_logprobs(text, own.top_logprobs), "refusal": None}}
 
 
 def finish_fields(dialect: Dialect, model: str, reason: str) -> Fields:
@@ -80,24 +74,18 @@ def top_fields(
     object_name: str,
     dialect: Dialect,
     more: Fields = _NO_FIELDS,
-    make_fields: ResponseFieldsBuilder | None = None,
 ) -> dict[str, Json]:
-    """Return the top-level fields of a whole response or of a chunk.
-
-    A whole response adds `more` and the fields that `make_fields` returns.
-    """
+    """Return the top-level fields of a whole response, which has `more` of them, or of a chunk."""
     top: dict[str, Json] = {
         "id": _format_id(dialect.id, response),
         "object": object_name,
         "created": response.created,
         "model": response.model,
-        **dialect.top_fields,
         **more,
+        **dialect.top_fields,
     }
     if dialect.make_top_fields:
         top |= dialect.make_top_fields(response)
-    if make_fields:
-        top |= make_fields(response)
     if dialect.fingerprint is not None:
         top["system_fingerprint"] = _fingerprint(dialect.fingerprint, response.model)
     if response.metadata:
@@ -128,7 +116,7 @@ def _fingerprint(of: str, model: str) -> str | None:
             return of
 
 
-def _choice_fields(fields: Fields, dialect: Dialect, model: str) -> Fields:
+def choice_fields(fields: Fields, dialect: Dialect, model: str) -> Fields:
     """Return the fields of every choice, without logprobs if the model's family has none."""
     if not dialect.logprobs_by_family or family_of(model).logprobs:
         return fields

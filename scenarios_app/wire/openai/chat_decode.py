@@ -1,7 +1,8 @@
-"""Decodes recorded chat completions, those of dialects, and legacy completions."""
+"""Decodes recorded chat completions, those of dialects, legacy completions, and annotations."""
 
 from typing import Any, Final
 
+from scenarios_app.engine.canonical import Json
 from scenarios_app.wire.decoded import (
     DecodedChoice,
     DecodedResponse,
@@ -9,7 +10,6 @@ from scenarios_app.wire.decoded import (
     dict_items,
     get_nested,
 )
-from scenarios_app.wire.openai.annotations import decode_annotations
 
 _FINISHES: Final = {
     "stop": "stop",
@@ -20,6 +20,7 @@ _FINISHES: Final = {
 }
 # What a message holds that a document has no word for.
 _UNSAID: Final = ("audio", "images", "executed_tools", "function_call")
+_PAGE_KEYS: Final = {"start_index": "start", "end_index": "end", "title": "title", "url": "url"}
 
 
 def decode_body(body: Any) -> DecodedResponse | None:
@@ -140,6 +141,35 @@ def _usage(body: dict[str, Any]) -> dict[str, Any]:
     if isinstance(input_tokens, int) and isinstance(output_tokens, int):
         counted["total_tokens"] = total if total != input_tokens + output_tokens else None
     return {name: count for name, count in counted.items() if count is not None}
+
+
+def decode_annotations(content: dict[str, Any], text: Any) -> tuple[list[Json], bool]:
+    """Return the citations of a text for a document, and whether they hold all annotations."""
+    annotations = content.get("annotations")
+    length = len(text) if isinstance(text, str) else 0
+    citations = [_citation(annotation, length) for annotation in dict_items(annotations)]
+    exact: list[Json] = [citation for citation in citations if citation]
+    return exact, len(exact) == len(annotations or ())
+
+
+def _citation(annotation: dict[str, Any], length: int) -> dict[str, Json]:
+    """Return a cited page or file; empty for anything else, and for a range outside the text."""
+    kind = annotation.get("type")
+    if kind == "file_citation" and annotation.get("filename") and annotation.get("file_id"):
+        end = annotation.get("index")
+        if not isinstance(end, int) or not 0 < end <= length:
+            return {}
+        named: dict[str, Json] = {"document": str(annotation["filename"])}
+        return {**named, "file_id": str(annotation["file_id"]), "start": 0, "end": end}
+    # Chat has the fields in an object of their own.
+    fields = annotation.get("url_citation") or annotation
+    if kind != "url_citation" or not fields.get("url") or set(fields) - {"type", *_PAGE_KEYS}:
+        return {}
+    citation = {into: fields[name] for name, into in _PAGE_KEYS.items() if fields.get(name)}
+    start, end = fields.get("start_index"), fields.get("end_index")
+    if not (isinstance(start, int) and isinstance(end, int) and 0 <= start < end <= length):
+        return {}
+    return {**citation, "start": start, "end": end}
 
 
 DECODER = ResponseDecoder(decode_body, decode_stream)

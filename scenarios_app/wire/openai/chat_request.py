@@ -19,8 +19,7 @@ from scenarios_app.wire.base import Call, Endpoint, Params
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.dialects.dialect import Dialect
-from scenarios_app.wire.openai.dialects.request_defaults import add_default_types
-from scenarios_app.wire.openai.dialects.rows import DIALECTS, OPENAI, PROVIDERS
+from scenarios_app.wire.openai.dialects.rows import AZURE_OPENAI, DIALECTS, OPENAI, PROVIDERS
 from scenarios_app.wire.openai.fields import (
     COMMON,
     DEFAULT_STREAM_OPTIONS,
@@ -31,11 +30,11 @@ from scenarios_app.wire.openai.fields import (
     read_pairs,
     read_stop,
     read_tool_choice,
+    read_top_logprobs,
     to_json_format,
     to_tool_choice,
     unsupported,
 )
-from scenarios_app.wire.openai.logprobs import read_top_logprobs
 from scenarios_app.wire.openai.shared import DEPLOYMENT, PROVIDER
 
 _ROLES = "'system', 'developer', 'user', 'assistant', 'tool' and 'function'"
@@ -99,16 +98,13 @@ def _part(node: Node) -> MessagePart:
 
 
 def _assistant_parts(node: Node, called: dict[str, str]) -> tuple[MessagePart, ...]:
-    parts: list[MessagePart] = []
-    parts.extend(_reasoning_parts(node))
-    if content := node.maybe("content"):
-        parts.extend(_content(content))
+    parts: list[MessagePart] = [*_reasoning_parts(node)]
+    parts += node.optional("content", _content) or ()
     if refusal := node.maybe("refusal"):
         parts.append(RefusalPart(refusal.text()))
     if node.maybe("audio"):
         parts.append(OpaquePart("audio"))
-    if calls := node.maybe("tool_calls"):
-        parts.extend(_tool_call(item, called) for item in calls.items())
+    parts += [_tool_call(item, called) for item in node.items_at("tool_calls")]
     if function_call := node.maybe("function_call"):
         name = function_call.need("name").text()
         parts.append(ToolCallPart(name, name, function_call.need("arguments").text()))
@@ -120,21 +116,17 @@ def _reasoning_parts(node: Node) -> Iterator[ReasoningPart]:
     text in several."""
     if details := node.maybe("reasoning_details"):
         for detail in details.items():
-            signature = detail.maybe("signature")
+            text = detail.maybe("text") or detail.maybe("summary")
             yield ReasoningPart(
-                _first_text(detail, "text", "summary"),
-                signature.text() if signature else None,
-                _first_text(detail, "data") or None,
+                text.text() if text else "",
+                detail.optional("signature", Node.text),
+                detail.optional("data", Node.text) or None,
             )
         return
     for key in ("reasoning", "reasoning_content"):
         if reasoning := node.maybe(key):
             yield ReasoningPart(reasoning.text())
             return
-
-
-def _first_text(node: Node, *keys: str) -> str:
-    return next((field.text() for key in keys if (field := node.maybe(key))), "")
 
 
 def _tool_call(node: Node, called: dict[str, str]) -> ToolCallPart:
@@ -161,8 +153,7 @@ def _tool_result(node: Node, called: dict[str, str]) -> ToolResultPart:
 def _function_result(node: Node) -> ToolResultPart:
     """Return a legacy result; its name stands for the call's id too."""
     name = node.need("name").text()
-    content = node.maybe("content")
-    return ToolResultPart(name, name, _text(content) if content else "")
+    return ToolResultPart(name, name, node.optional("content", _text) or "")
 
 
 def _text(node: Node) -> str:
@@ -184,10 +175,23 @@ class ChatFields(msgspec.Struct, frozen=True):
     top_logprobs: int | None = None
 
 
-# The other provider names by which steps match requests in a dialect.
-STEP_PROVIDERS: Mapping[str, tuple[str, ...]] = {
-    name: (name,) if name in PROVIDERS or name == "azure" else () for name in DIALECTS
+def _other_providers(dialect: Dialect) -> tuple[str, ...]:
+    if dialect is OPENAI:
+        return PROVIDERS
+    if dialect.provider != PROVIDER:
+        return (PROVIDER,)
+    return (dialect.name,) if dialect is AZURE_OPENAI else ()
+
+
+# The names beside its provider by which steps match requests on a dialect's paths.
+OTHER_PROVIDERS: Mapping[str, tuple[str, ...]] = {
+    name: _other_providers(dialect) for name, dialect in DIALECTS.items()
 }
+
+
+def dialect_of_model(model: str) -> Dialect:
+    """Return the dialect that a model's prefix names, or OpenAI's."""
+    return DIALECTS.get(model.partition("/")[0], OPENAI)
 
 
 def read_chat(
@@ -200,26 +204,27 @@ def read_chat(
     """Return a request for a chat completion, in the dialect of the path, else in that of the
     model's prefix."""
     model = read_model(body, params.get(DEPLOYMENT))
-    also = PROVIDERS if dialect is OPENAI else STEP_PROVIDERS[dialect.name]
+    provider, also = dialect.provider, OTHER_PROVIDERS[dialect.name]
     if dialect is OPENAI and "/" in model:
-        named = DIALECTS.get(model.partition("/")[0])
-        if named is not None and named is not OPENAI:
-            dialect, also = named, STEP_PROVIDERS[named.name]
+        dialect = dialect_of_model(model)
+        is_named = dialect.provider != PROVIDER
+        also = (dialect.provider,) if is_named else OTHER_PROVIDERS[dialect.name]
     if dialect.provider_tools:
-        body = add_default_types(body)
+        body = _add_default_types(body)
     messages = read_messages(body.need("messages"))
     fields = read_fields(body, _FIELDS)
-    offered = fields.get("tools", ())
+    offered, functions = fields.get("tools", ()), fields.get("functions", ())
+    options = fields.get("stream_options", DEFAULT_STREAM_OPTIONS)
     choice = fields.get("tool_choice", fields.get("function_call"))
     form = fields.get("response_format")
     return CanonicalRequest(
-        provider=PROVIDER,
+        provider=provider,
         also=also,
         path=call.path,
         route=endpoint.canonical,
         model=model,
         messages=messages,
-        tools=(*offered, *fields.get("functions", ())),
+        tools=(*offered, *functions),
         tool_choice=choice,
         choice=to_tool_choice(choice),
         # The newer name wins.
@@ -228,19 +233,14 @@ def read_chat(
         response_format=form,
         json=to_json_format(form, "response_format"),
         headers=call.headers,
-        own=_chat_fields(body, fields, dialect),
+        own=ChatFields(
+            legacy_functions=bool(functions) and not offered,
+            include_usage=options.include_usage,
+            obfuscated=options.obfuscated,
+            dialect=dialect,
+            top_logprobs=_top_logprobs(body, fields),
+        ),
         **{key: value for key, value in fields.items() if key in _SAME_NAMES},
-    )
-
-
-def _chat_fields(body: Node, fields: Mapping[str, Any], dialect: Dialect) -> ChatFields:
-    offered, options = fields.get("tools", ()), fields.get("stream_options", DEFAULT_STREAM_OPTIONS)
-    return ChatFields(
-        legacy_functions=bool(fields.get("functions")) and not offered,
-        include_usage=options.include_usage,
-        obfuscated=options.obfuscated,
-        dialect=dialect,
-        top_logprobs=_top_logprobs(body, fields),
     )
 
 
@@ -257,12 +257,34 @@ def _top_logprobs(body: Node, fields: Mapping[str, Any]) -> int | None:
     )
 
 
-def _tools(node: Node) -> tuple[Tool, ...]:
-    return tuple([_tool(item) for item in node.items()])
+def _add_default_types(body: Node) -> Node:
+    """Return the body with a type on every tool and call; a hosted tool becomes a function named by
+    its type."""
+    fields = dict(body.object())
+    if isinstance(tools := fields.get("tools"), list):
+        fields["tools"] = [_add_tool_type(tool) for tool in tools]
+    if isinstance(messages := fields.get("messages"), list):
+        fields["messages"] = [_add_call_types(message) for message in messages]
+    return Node(fields, body.place)
 
 
-def _functions(node: Node) -> tuple[Tool, ...]:
-    return tuple([read_definition(item, "parameters") for item in node.items()])
+def _add_tool_type(tool: Json) -> Json:
+    if not isinstance(tool, dict):
+        return tool
+    kind = tool.get("type", "function")
+    if isinstance(kind, str) and kind not in ("function", "custom"):
+        return {"type": "function", "function": {"name": kind}}
+    return {"type": "function", **tool}
+
+
+def _add_call_types(message: Json) -> Json:
+    if not isinstance(message, dict):
+        return message
+    calls = message.get("tool_calls")
+    if not isinstance(calls, list):
+        return message
+    typed: Json = [{"type": "function", **c} if isinstance(c, dict) else c for c in calls]
+    return {**message, "tool_calls": typed}
 
 
 def _tool(node: Node) -> Tool:
@@ -274,10 +296,6 @@ def _tool(node: Node) -> Tool:
             return read_definition(node.need("custom"), "format", "custom")
         case _:
             raise unsupported(kind, "'function' and 'custom'")
-
-
-def _effort(node: Node) -> bool:
-    return node.text() != "none"
 
 
 def _reasoning(node: Node) -> bool:
@@ -309,7 +327,7 @@ _FIELDS: Mapping[str, Callable[[Node], object]] = {
     **COMMON,
     "audio": Node.object,
     "function_call": read_tool_choice,
-    "functions": _functions,
+    "functions": lambda node: [read_definition(item, "parameters") for item in node.items()],
     "logit_bias": Node.object,
     "logprobs": Node.flag,
     "max_completion_tokens": Node.integer,
@@ -324,7 +342,7 @@ _FIELDS: Mapping[str, Callable[[Node], object]] = {
     "prompt_cache_options": Node.object,
     "prompt_cache_retention": Node.text,
     "reasoning": _reasoning,
-    "reasoning_effort": _effort,
+    "reasoning_effort": lambda node: node.text() != "none",
     "response_format": _response_format,
     "safety_identifier": Node.text,
     "seed": Node.integer,
@@ -332,7 +350,7 @@ _FIELDS: Mapping[str, Callable[[Node], object]] = {
     "stop": read_stop,
     "store": Node.flag,
     "tool_choice": read_tool_choice,
-    "tools": _tools,
+    "tools": lambda node: [_tool(item) for item in node.items()],
     "top_logprobs": Node.integer,
     "verbosity": Node.text,
     "web_search_options": Node.object,

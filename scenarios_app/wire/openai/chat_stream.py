@@ -1,9 +1,13 @@
 """Encodes a response as `chat.completion.chunk` events in the request's dialect."""
 
-from functools import cache
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import count
 
-from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Choice, Json
+from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Json
 from scenarios_app.engine.parts import (
+    AnswerPart,
     FinishReason,
     PartDelta,
     PartEnd,
@@ -20,44 +24,36 @@ from scenarios_app.wire.base import encode_json, encode_line, encode_text
 from scenarios_app.wire.openai.chat_answer import (
     annotations_of,
     call_fields,
+    choice_fields,
     content_of,
     dialect_of,
     finish_fields,
     finish_reason,
+    logprob_fields,
     top_fields,
     wants_legacy_call,
 )
 from scenarios_app.wire.openai.chat_request import ChatFields
 from scenarios_app.wire.openai.dialects.dialect import Dialect, Fields, ResponseFieldsBuilder
 from scenarios_app.wire.openai.dialects.reasoning import reasoning_delta_frame, reasoning_end_delta
-from scenarios_app.wire.openai.dialects.rows import DIALECTS
-from scenarios_app.wire.openai.families import family_of
-from scenarios_app.wire.openai.logprobs import choice_logprobs
 from scenarios_app.wire.openai.obfuscation import MAX_PADDING_CHARS, PADDINGS
 
 _OBJECT = "chat.completion.chunk"
 _UNFINISHED: Fields = {"finish_reason": None}
 
 
-@cache
-def _chunk_choice(name: str, without_logprobs: bool) -> tuple[Fields, bytes]:
+@lru_cache(maxsize=256)
+def _chunk_choice(dialect: Dialect, model: str) -> tuple[Fields, bytes]:
     """Return the fields of every chunk's choice, and the bytes after an unfinished delta."""
-    fields = DIALECTS[name].chunk_choice_fields
-    if without_logprobs:
-        fields = {key: value for key, value in fields.items() if key != "logprobs"}
+    fields = choice_fields(dialect.chunk_choice_fields, dialect, model)
     return fields, b"," + encode_json({**fields, **_UNFINISHED})[1:-1] + b"}]"
 
 
-def _first_content(choice: Choice) -> str | None:
-    """Return an empty text, or None if the choice begins with, or is, a call or refusal."""
-    first = next((p for p in choice.parts if not isinstance(p, ReasoningPart)), None)
-    if isinstance(first, ToolCallPart | RefusalPart):
-        return None
-    return None if content_of(choice.parts) is None else ""
-
-
-def _call_start(number: int, call: ToolCallPart, dialect: Dialect) -> Json:
-    return {"index": number, **call_fields(call, "", typed=dialect.call_type)}
+def _first_content(parts: tuple[AnswerPart, ...]) -> str | None:
+    """Return an empty text, or None if a choice begins with, or is, a call or refusal."""
+    first = next((part for part in parts if not isinstance(part, ReasoningPart)), None)
+    is_other = isinstance(first, ToolCallPart | RefusalPart) or content_of(parts) is None
+    return None if is_other else ""
 
 
 class ChunkEncoder:
@@ -80,21 +76,20 @@ class ChunkEncoder:
         self._top = b"data: {" + top
         self._head = self._top + b',"choices":[{'
         null = b',"usage":null' if usage_requested and dialect.usage_null else b""
-        by_family = dialect.logprobs_by_family and not family_of(response.model).logprobs
-        self._every, after_delta = _chunk_choice(dialect.name, by_family)
+        self._every, after_delta = _chunk_choice(dialect, response.model)
         self._after = after_delta + null
         self._obfuscated = dialect.obfuscated and self._own.obfuscated
         self._null = null
-        self._top_logprobs = self._own.top_logprobs
+        self._has_logprobs = self._own.top_logprobs is not None
         self._begun: set[int] = set()
-        self._calls: dict[int, int] = {}
+        # The numbers of the calls of each choice.
+        self._numbers: defaultdict[int, Iterator[int]] = defaultdict(count)
         self._frames: dict[tuple[int, int], tuple[bytes, ...]] = {}
 
     def opening(self) -> bytes:
-        if self._compact(0):
-            # The first chunk has the call.
-            return self._dialect.stream_prefix
-        return self._dialect.stream_prefix + self._begin(0)
+        # A first chunk with a call comes with the call.
+        begin = b"" if self._compact(0) else self._begin(0)
+        return self._dialect.stream_prefix + begin
 
     def event(self, event: StreamEvent) -> bytes:
         match event:
@@ -102,8 +97,10 @@ class ChunkEncoder:
                 frame = self._frames[event.choice, event.index]
                 if not frame:
                     return b""
-                if self._top_logprobs is not None and isinstance(event.part, TextPart):
-                    return self._with_logprobs(event, self._top_logprobs)
+                if self._has_logprobs and isinstance(event.part, TextPart):
+                    delta = {**self._dialect.delta_fields, "content": event.text}
+                    ended = {**logprob_fields(self._own, event.text), **_UNFINISHED}
+                    return self._chunk(event.choice, delta, ended, size=len(event.text))
                 chunk = encode_text(event.text).join(frame)
                 if not self._obfuscated:
                     return chunk + b"}\n\n"
@@ -114,11 +111,6 @@ class ChunkEncoder:
                 return self._end(event)
             case _:
                 return self._begin(event.choice) + self._finish(event.choice, event.reason)
-
-    def _with_logprobs(self, event: PartDelta, top: int) -> bytes:
-        delta = {**self._dialect.delta_fields, "content": event.text}
-        choice_fields: Fields = {"logprobs": choice_logprobs(event.text, top), **_UNFINISHED}
-        return self._chunk(event.choice, delta, choice_fields, size=len(event.text))
 
     def closing(self) -> bytes:
         if not self._with_usage:
@@ -135,26 +127,26 @@ class ChunkEncoder:
         calls = [part for part in parts if isinstance(part, ToolCallPart)]
         return calls[0] if len(calls) == 1 and parts[0] is calls[0] else None
 
-    def _calls_several(self, number: int) -> bool:
-        """Return whether a choice consists of several calls."""
-        parts = self._response.choices[number].parts
-        return len(parts) > 1 and all(isinstance(part, ToolCallPart) for part in parts)
-
     def _begin(self, choice: int) -> bytes:
         """Return the chunk with the role, which comes first in its choice."""
         if choice in self._begun:
             return b""
         self._begun.add(choice)
-        content = _first_content(self._response.choices[choice])
-        delta: dict[str, Json] = {"role": "assistant", "content": content}
+        dialect, parts = self._dialect, self._response.choices[choice].parts
+        delta: dict[str, Json] = {"role": "assistant", "content": _first_content(parts)}
         if call := self._compact(choice):
-            self._calls[choice] = 1
-            delta["tool_calls"] = [_call_start(0, call, self._dialect)]
-        elif self._dialect.compact_call and self._calls_several(choice):
-            # The real API then leaves out the refusal.
-            return self._chunk(choice, delta)
-        first = self._dialect.make_first_chunk_fields if len(self._begun) == 1 else None
-        return self._chunk(choice, {**delta, **self._dialect.first_delta_fields}, make_fields=first)
+            delta |= self._call_delta(next(self._numbers[choice]), call)
+        only_calls = len(parts) > 1 and all(isinstance(part, ToolCallPart) for part in parts)
+        # Before several calls the real API leaves out the refusal.
+        if not (only_calls and dialect.compact_call):
+            delta |= dialect.first_delta_fields
+        first = dialect.make_first_chunk_fields if len(self._begun) == 1 else None
+        return self._chunk(choice, delta, make_fields=first)
+
+    def _call_delta(self, number: int, call: ToolCallPart, text: str = "") -> Fields:
+        """Return the delta of a call with `text` as its arguments or input."""
+        fields = call_fields(call, text, typed=self._dialect.call_type)
+        return {"tool_calls": [{"index": number, **fields}]}
 
     def _start(self, event: PartStart) -> bytes:
         choice, part = event.choice, event.part
@@ -170,20 +162,16 @@ class ChunkEncoder:
             case ReasoningPart():
                 frame = reasoning_delta_frame(self._dialect, self._response.model)
             case ToolCallPart() if self._legacy(choice):
-                chunk += self._chunk(
-                    choice, {"function_call": {"name": part.name, "arguments": ""}}
-                )
+                call: Json = {"name": part.name, "arguments": ""}
+                chunk += self._chunk(choice, {"function_call": call})
                 frame = (b'{"function_call":{"arguments":', b"}}")
             case _ if self._dialect.whole_calls:
                 frame = ()
             case _:
                 number = 0
                 if event.index or not self._compact(choice):
-                    number = self._calls.get(choice, 0)
-                    self._calls[choice] = number + 1
-                    chunk += self._chunk(
-                        choice, {"tool_calls": [_call_start(number, part, self._dialect)]}
-                    )
+                    number = next(self._numbers[choice])
+                    chunk += self._chunk(choice, self._call_delta(number, part))
                 key = b'"custom":{"input":' if part.custom else b'"function":{"arguments":'
                 frame = (b'{"tool_calls":[{"index":%d,%b' % (number, key), b"}}]}")
         self._frames[choice, event.index] = self._around(choice, frame)
@@ -208,26 +196,18 @@ class ChunkEncoder:
             rest = reasoning_end_delta(dialect.reasoning, part, self._response.model)
             return self._chunk(event.choice, rest) if rest else b""
         if isinstance(part, ToolCallPart):
-            whole = dialect.whole_calls and not self._legacy(event.choice)
-            return self._whole_call(event.choice, part) if whole else b""
+            if not dialect.whole_calls or self._legacy(event.choice):
+                return b""
+            call = self._call_delta(next(self._numbers[event.choice]), part, part.arguments)
+            return self._chunk(event.choice, {**dialect.delta_fields, **call})
         sources = annotations_of(self._response.choices[event.choice].parts, event.index)
         return self._chunk(event.choice, {"annotations": sources}) if sources else b""
-
-    def _whole_call(self, choice: int, part: ToolCallPart) -> bytes:
-        number = self._calls.get(choice, 0)
-        self._calls[choice] = number + 1
-        fields = call_fields(part, part.arguments, typed=self._dialect.call_type)
-        call: Json = {"index": number, **fields}
-        return self._chunk(choice, {**self._dialect.delta_fields, "tool_calls": [call]})
 
     def _finish(self, choice: int, why: FinishReason) -> bytes:
         reason = finish_reason(why, legacy=self._legacy(choice))
         ended = finish_fields(self._dialect, self._response.model, reason)
-        last = (
-            self._dialect.make_last_chunk_fields
-            if choice == len(self._response.choices) - 1
-            else None
-        )
+        is_last = choice == len(self._response.choices) - 1
+        last = self._dialect.make_last_chunk_fields if is_last else None
         return self._chunk(choice, self._dialect.last_delta, ended, make_fields=last)
 
     def _chunk(

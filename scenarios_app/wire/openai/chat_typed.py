@@ -3,7 +3,7 @@
 A field of type `None` must be null or missing: with a value, the request is not a usual one.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -17,11 +17,11 @@ from scenarios_app.engine.parts import (
 )
 from scenarios_app.wire.base import Call, Endpoint, Params
 from scenarios_app.wire.body import Limits, TypedBody, Unsure, body_decoder, require
-from scenarios_app.wire.openai.chat_request import STEP_PROVIDERS, ChatFields
+from scenarios_app.wire.openai.chat_request import OTHER_PROVIDERS, ChatFields, dialect_of_model
 from scenarios_app.wire.openai.dialects.dialect import Dialect
-from scenarios_app.wire.openai.dialects.rows import DIALECTS, OPENAI, PROVIDERS
+from scenarios_app.wire.openai.dialects.rows import OPENAI
 from scenarios_app.wire.openai.fields import MAX_CHOICES, to_json_format, to_tool_choice
-from scenarios_app.wire.openai.shared import DEPLOYMENT, PROVIDER
+from scenarios_app.wire.openai.shared import DEPLOYMENT
 
 _ANY_CHOICE = ToolChoice()
 
@@ -149,25 +149,22 @@ def read_typed_chat(
     model = body.model or (params.get(DEPLOYMENT) if body.model is None else None)
     if not model or not 0 < len(body.messages) <= limits.messages:
         raise Unsure
-    if dialect is OPENAI:
-        also = PROVIDERS
-        if "/" in model and DIALECTS.get(model.partition("/")[0], OPENAI) is not OPENAI:
-            raise Unsure
-    else:
-        also = STEP_PROVIDERS[dialect.name] if dialect.provider == PROVIDER else (PROVIDER,)
+    if dialect is OPENAI and "/" in model and dialect_of_model(model) is not OPENAI:
+        raise Unsure
     n = 1 if body.n is None else body.n
     form = body.response_format
     if not 1 <= n <= MAX_CHOICES or (form is not None and not isinstance(form.get("type"), str)):
         raise Unsure
     limit = body.max_completion_tokens
     stop = body.stop
+    called: dict[str, str] = {}
     return CanonicalRequest(
         provider=dialect.provider,
-        also=also,
+        also=OTHER_PROVIDERS[dialect.name],
         path=call.path,
         route=endpoint.canonical,
         model=model,
-        messages=_messages(body.messages),
+        messages=tuple([_message(message, called) for message in body.messages]),
         tools=tuple([_tool(tool) for tool in body.tools]) if body.tools else (),
         tool_choice=body.tool_choice,
         choice=_ANY_CHOICE if body.tool_choice is None else to_tool_choice(body.tool_choice),
@@ -184,11 +181,6 @@ def read_typed_chat(
         metadata=body.metadata or {},
         own=_chat_fields(body, dialect),
     )
-
-
-def _messages(sent: Iterable[_Message]) -> tuple[Message, ...]:
-    called: dict[str, str] = {}
-    return tuple([_message(message, called) for message in sent])
 
 
 def _message(message: _Message, called: dict[str, str]) -> Message:

@@ -1,6 +1,7 @@
 """OpenAI's legacy completions: prompts in, plain text out."""
 
 from collections.abc import Callable, Mapping
+from itertools import accumulate
 
 import msgspec
 
@@ -19,7 +20,8 @@ from scenarios_app.engine.parts import (
     StreamEvent,
     TextPart,
 )
-from scenarios_app.wire.base import Call, Endpoint, Params, encode_json, encode_line, sse
+from scenarios_app.engine.producing.usage import split_tokens, top_tokens
+from scenarios_app.wire.base import Call, Endpoint, Params, encode_json, encode_line
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.chat_answer import RESERVED_FIELDS, finish_reason
@@ -33,8 +35,8 @@ from scenarios_app.wire.openai.fields import (
     read_fields,
     read_model,
     read_stop,
+    read_top_logprobs,
 )
-from scenarios_app.wire.openai.logprobs import completion_logprobs, read_top_logprobs
 from scenarios_app.wire.openai.shared import DEPLOYMENT, PROVIDER
 
 _OBJECT = "text_completion"
@@ -104,18 +106,13 @@ def read_completion(call: Call, endpoint: Endpoint, params: Params, body: Node) 
 def render_text_completion(request: CanonicalRequest, response: CanonicalResponse) -> bytes:
     """Return the whole response: text and refusals; other parts are left out."""
     count = len(response.choices)
-    choices: list[Json] = [
-        _choice(
-            index,
-            _echoed_prompt(request, index, count) + _text(choice),
-            _reason(choice),
-            request.own,
-        )
-        for index, choice in enumerate(response.choices)
-    ]
-    return encode_json(
-        {**_head(response), "choices": choices, "usage": openai_usage(response.usage)}
-    )
+    choices: list[Json] = []
+    for index, choice in enumerate(response.choices):
+        said = (part.text for part in choice.parts if isinstance(part, TextPart | RefusalPart))
+        text = "".join((_echoed_prompt(request, index, count), *said))
+        choices.append(_choice(index, text, _reason(choice), request.own))
+    usage = openai_usage(response.usage)
+    return encode_json({**_head(response), "choices": choices, "usage": usage})
 
 
 class CompletionEncoder:
@@ -126,18 +123,21 @@ class CompletionEncoder:
         self._request = request
         self._response = response
         self._own: CompletionFields = request.own
-        # The characters sent of each choice.
+        # The characters sent of each choice that has begun.
         self._said: dict[int, int] = {}
         self._with_usage = self._own.include_usage
         self._head = encode_json(_head(response))[1:-1]
         self._tail = b',"usage":null}' if self._with_usage else b"}"
-        self._begun: set[int] = set()
 
     def opening(self) -> bytes:
         return b""
 
     def event(self, event: StreamEvent) -> bytes:
-        sent = self._begin(event.choice)
+        sent = b""
+        if event.choice not in self._said:
+            self._said[event.choice] = 0
+            if echo := _echoed_prompt(self._request, event.choice, len(self._response.choices)):
+                sent = self._chunk(event.choice, echo)
         match event:
             case PartDelta(part=TextPart() | RefusalPart()):
                 sent += self._chunk(event.choice, event.text)
@@ -149,21 +149,13 @@ class CompletionEncoder:
     def closing(self) -> bytes:
         if not self._with_usage:
             return b"data: [DONE]\n\n"
-        usage = {**_head(self._response), "choices": []}
-        usage["usage"] = openai_usage(self._response.usage)
-        return sse(encode_json(usage)) + b"data: [DONE]\n\n"
-
-    def _begin(self, choice: int) -> bytes:
-        """Return the echoed prompt before the first text of a choice."""
-        if choice in self._begun:
-            return b""
-        self._begun.add(choice)
-        echo = _echoed_prompt(self._request, choice, len(self._response.choices))
-        return self._chunk(choice, echo) if echo else b""
+        usage = encode_json(openai_usage(self._response.usage))
+        last = b'data: {%b,"choices":[],"usage":%b}\n\n' % (self._head, usage)
+        return last + b"data: [DONE]\n\n"
 
     def _chunk(self, choice: int, text: str, reason: str | None = None) -> bytes:
-        offset = self._said.get(choice, 0)
-        self._said[choice] = offset + len(text)
+        offset = self._said[choice]
+        self._said[choice] += len(text)
         fields = encode_line(_choice(choice, text, reason, self._own, offset=offset))
         return b'data: {%b,"choices":[%b]%b\n\n' % (self._head, fields, self._tail)
 
@@ -197,10 +189,6 @@ def _echoed_prompt(request: CanonicalRequest, choice: int, choices: int) -> str:
     return request.messages[choice * len(request.messages) // choices].text
 
 
-def _text(choice: Choice) -> str:
-    return "".join(p.text for p in choice.parts if isinstance(p, TextPart | RefusalPart))
-
-
 def _reason(choice: Choice) -> str:
     reason = finish_reason(choice.finish_reason, legacy=False)
     return "stop" if reason == "tool_calls" else reason
@@ -217,12 +205,26 @@ def _head(response: CanonicalResponse) -> dict[str, Json]:
     }
 
 
+def _logprobs(text: str, top: int, *, offset: int = 0) -> Json:
+    """Return the log probabilities of a legacy completion; `offset` is where the text begins."""
+    tokens = split_tokens(text)
+    *offsets, _ = accumulate((len(token.text) for token in tokens), initial=offset)
+    return {
+        "tokens": [token.text for token in tokens],
+        "token_logprobs": [token.logprob for token in tokens],
+        "top_logprobs": [
+            {other.text: other.logprob for other in top_tokens(token, top)} for token in tokens
+        ],
+        "text_offset": list(offsets),
+    }
+
+
 def _choice(
     index: int, text: str, reason: str | None, own: CompletionFields, *, offset: int = 0
 ) -> Json:
     logprobs = None
     if own.logprobs is not None and text:
-        logprobs = completion_logprobs(text, own.logprobs, offset=offset)
+        logprobs = _logprobs(text, own.logprobs, offset=offset)
     return {"text": text, "index": index, "logprobs": logprobs, "finish_reason": reason}
 
 

@@ -14,7 +14,7 @@ from scenarios_app.engine.canonical import (
     ToolChoice,
     ToolKind,
 )
-from scenarios_app.wire.base import Call
+from scenarios_app.wire.base import Call, encode_json
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 
@@ -50,8 +50,7 @@ def read_fields(body: Node, readers: Mapping[str, Callable[[Node], Any]]) -> dic
 
 
 def read_metadata(body: Node) -> dict[str, str]:
-    node = body.maybe("metadata")
-    return read_pairs(node) if node else {}
+    return body.optional("metadata", read_pairs) or {}
 
 
 def read_pairs(node: Node) -> dict[str, str]:
@@ -70,11 +69,8 @@ DEFAULT_STREAM_OPTIONS = StreamOptions()
 
 
 def read_stream_options(node: Node) -> StreamOptions:
-    usage, obfuscation = node.maybe("include_usage"), node.maybe("include_obfuscation")
-    return StreamOptions(
-        include_usage=usage.flag() if usage else False,
-        obfuscated=obfuscation.flag() if obfuscation else True,
-    )
+    usage = node.optional("include_usage", Node.flag) or False
+    return StreamOptions(usage, node.optional("include_obfuscation", Node.flag) is not False)
 
 
 def read_stop(node: Node) -> tuple[str, ...]:
@@ -88,17 +84,28 @@ def read_stop(node: Node) -> tuple[str, ...]:
             raise node.wrong("a string or an array")
 
 
-def read_choices(node: Node) -> int:
-    """Return the requested number of choices."""
-    n = node.integer()
-    if 1 <= n <= MAX_CHOICES:
-        return n
+def read_in_range(node: Node, least: int, most: int, what: str = "") -> int:
+    """Return a whole number; raise the 400, which may name `what` is counted, if it is outside."""
+    number = node.integer()
+    if least <= number <= most:
+        return number
     raise WireError(
         400,
-        f"Invalid '{node.place}': expected 1 to {MAX_CHOICES} choices, but got {n}.",
+        f"Invalid '{node.place}': expected {least} to {most}{what}, but got {number}.",
         param=node.place,
-        code="integer_below_min_value" if n < 1 else "integer_above_max_value",
+        code="integer_below_min_value" if number < least else "integer_above_max_value",
     )
+
+
+def read_top_logprobs(body: Node, most: int = 20, key: str = "top_logprobs") -> int:
+    """Return the requested number of alternatives per token, 0 if it is missing."""
+    node = body.maybe(key)
+    return read_in_range(node, 0, most) if node else 0
+
+
+def read_choices(node: Node) -> int:
+    """Return the requested number of choices."""
+    return read_in_range(node, 1, MAX_CHOICES, " choices")
 
 
 def read_tool_choice(node: Node) -> Json:
@@ -169,12 +176,11 @@ def to_json_format(form: Json, place: str) -> JsonFormat | None:
 
 def read_definition(node: Node, schema: str, kind: ToolKind = "function") -> Tool:
     """Return a tool whose parameters or format are at the key `schema`."""
-    description, form = node.maybe("description"), node.maybe(schema)
     return Tool(
-        name=node.need("name").text(),
-        description=description.text() if description else "",
-        schema=dict(form.object()) if form else None,
-        kind=kind,
+        node.need("name").text(),
+        node.optional("description", Node.text) or "",
+        node.optional(schema, lambda form: dict(form.object())),
+        kind,
     )
 
 
@@ -194,7 +200,13 @@ class ListPage(msgspec.Struct, frozen=True):
 def read_page(call: Call) -> ListPage:
     """Return the page that the query asks for; the default order is descending."""
     query = Node(dict(call.query))
-    return ListPage(call.query.get("after"), _limit(query), _order(query) == "desc")
+    limit = read_integer(query, "limit", unless=_DEFAULT_PAGE_ITEMS)
+    if limit > _MAX_PAGE_ITEMS:
+        raise query.get("limit").wrong(f"a number from 0 to {_MAX_PAGE_ITEMS}")
+    order = query.maybe("order")
+    if order and order.text() not in ("asc", "desc"):
+        raise unsupported(order, "'asc' and 'desc'")
+    return ListPage(call.query.get("after"), limit, order is None or order.value == "desc")
 
 
 def render_page(items: Iterable[Node], page: ListPage) -> Json:
@@ -207,6 +219,11 @@ def render_page(items: Iterable[Node], page: ListPage) -> Json:
         items = items[ids.index(page.after) + 1 :]
     selected = items[: page.limit]
     return render_list(selected, more=len(selected) < len(items))
+
+
+def render_deletion(name: str, kind: str) -> bytes:
+    """Return the body of the response to a deletion."""
+    return encode_json({"id": name, "object": kind, "deleted": True})
 
 
 def render_list(items: list[Node], *, more: bool = False) -> Json:
@@ -229,19 +246,3 @@ def read_integer(query: Node, key: str, *, unless: int) -> int:
     if digits.isascii() and digits.isdigit() and len(digits) <= _MAX_DIGITS:
         return int(digits)
     raise node.wrong("a whole number")
-
-
-def _limit(query: Node) -> int:
-    limit = read_integer(query, "limit", unless=_DEFAULT_PAGE_ITEMS)
-    if limit <= _MAX_PAGE_ITEMS:
-        return limit
-    raise query.get("limit").wrong(f"a number from 0 to {_MAX_PAGE_ITEMS}")
-
-
-def _order(query: Node) -> str:
-    node = query.maybe("order")
-    if node is None:
-        return "desc"
-    if node.text() not in ("asc", "desc"):
-        raise unsupported(node, "'asc' and 'desc'")
-    return node.text()

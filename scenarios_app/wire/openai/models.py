@@ -2,7 +2,7 @@
 
 import base64
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from io import BytesIO
 
 import msgspec
@@ -30,19 +30,22 @@ from scenarios_app.wire.embedding import unit_vector
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.chat_answer import render_completion
 from scenarios_app.wire.openai.chat_request import ChatFields
-from scenarios_app.wire.openai.fields import read_fields, read_metadata, read_model, unsupported
+from scenarios_app.wire.openai.fields import (
+    read_fields,
+    read_metadata,
+    read_model,
+    render_deletion,
+    render_list,
+    unsupported,
+)
 from scenarios_app.wire.openai.shared import DEPLOYMENT, PROVIDER
 
 _MODELS, _MODEL = "/v1/models", "/v1/models/{model}"
 _STORE = "/v1/chat/completions"
 _COMPLETION = _STORE + "/{completion_id}"
 _LARGE = "text-embedding-3-large"
-_DIMENSIONS = 1_536
-_MAX_DIMENSIONS_BY_MODEL: Mapping[str, int] = {
-    "text-embedding-3-small": 1_536,
-    "text-embedding-ada-002": 1_536,
-}
-_MAX_DIMENSIONS = 3_072
+_SMALL = frozenset({"text-embedding-3-small", "text-embedding-ada-002"})
+_SMALL_DIMENSIONS, _LARGE_DIMENSIONS = 1_536, 3_072
 _MAX_INPUTS = 2_048
 _MAX_TOKENS = 300_000
 _FORMATS = "'float' and 'base64'"
@@ -69,14 +72,8 @@ def _retrieve_model(request: CanonicalRequest, context: ComputeContext) -> bytes
     return encode_json(_model(request.model, request, context))
 
 
-def _delete_model(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    return encode_json({"id": request.model, "object": "model", "deleted": True})
-
-
 def _list_nothing(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    return encode_json(
-        {"object": "list", "data": [], "first_id": None, "last_id": None, "has_more": False}
-    )
+    return encode_json(render_list([]))
 
 
 def _retrieve_completion(request: CanonicalRequest, context: ComputeContext) -> bytes:
@@ -90,10 +87,6 @@ def _retrieve_completion(request: CanonicalRequest, context: ComputeContext) -> 
         metadata={"id": request.own, "metadata": dict(request.metadata)},
     )
     return encode_json(render_completion(ChatFields(), response))
-
-
-def _delete_completion(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    return encode_json({"id": request.own, "object": "chat.completion.deleted", "deleted": True})
 
 
 def _model(name: str, request: CanonicalRequest, context: ComputeContext) -> Json:
@@ -119,19 +112,29 @@ def _model(name: str, request: CanonicalRequest, context: ComputeContext) -> Jso
 ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("GET", _MODELS, read_named, compute=list_models),
     Endpoint("GET", _MODEL, read_named, compute=_retrieve_model),
-    Endpoint("DELETE", _MODEL, read_named, compute=_delete_model),
+    Endpoint(
+        "DELETE",
+        _MODEL,
+        read_named,
+        compute=lambda request, context: render_deletion(request.model, "model"),
+    ),
     Endpoint("GET", _STORE, read_named, compute=_list_nothing, always_computed=True),
     Endpoint("GET", f"{_COMPLETION}/messages", read_named, compute=_list_nothing),
     Endpoint("GET", _COMPLETION, read_named, compute=_retrieve_completion),
     Endpoint("POST", _COMPLETION, read_named, compute=_retrieve_completion),
-    Endpoint("DELETE", _COMPLETION, read_named, compute=_delete_completion),
+    Endpoint(
+        "DELETE",
+        _COMPLETION,
+        read_named,
+        compute=lambda request, context: render_deletion(request.own, "chat.completion.deleted"),
+    ),
 )
 
 
 class OpenAIEmbeddingFields(msgspec.Struct, frozen=True):
     """The inputs to embed (texts or lists of tokens), the dimensions and the encoding."""
 
-    inputs: tuple[Json, ...]
+    inputs: tuple[str | list[int], ...]
     dimensions: int
     base64: bool
 
@@ -144,21 +147,16 @@ def read_embeddings(call: Call, endpoint: Endpoint, params: Params, body: Node) 
     if form and form.text() not in ("float", "base64"):
         raise unsupported(form, _FORMATS)
     read_fields(body, {"user": Node.text})
-    return CanonicalRequest(
+    is_base64 = form is not None and form.value == "base64"
+    own = OpenAIEmbeddingFields(inputs, _dimensions(body, model), is_base64)
+    parts = [TextPart(text) if isinstance(text, str) else OpaquePart("tokens") for text in inputs]
+    return make_resource_request(
+        call,
+        endpoint,
+        own,
         provider=PROVIDER,
-        path=call.path,
-        route=endpoint.canonical,
         model=model,
-        messages=tuple(
-            Message("user", (TextPart(text) if isinstance(text, str) else OpaquePart("tokens"),))
-            for text in inputs
-        ),
-        headers=call.headers,
-        own=OpenAIEmbeddingFields(
-            inputs,
-            _dimensions(body, model),
-            base64=form is not None and form.value == "base64",
-        ),
+        messages=tuple(Message("user", (part,)) for part in parts),
     )
 
 
@@ -188,7 +186,7 @@ def embeddings(request: CanonicalRequest, context: ComputeContext) -> bytes:
     return body.getvalue()
 
 
-def _inputs(node: Node) -> Iterator[Json]:
+def _inputs(node: Node) -> Iterator[str | list[int]]:
     """Yield the inputs: one text, several, the tokens of one, or those of several."""
     match node.value:
         case str() | [int(), *_]:
@@ -203,45 +201,36 @@ def _inputs(node: Node) -> Iterator[Json]:
     for item in nodes:
         if item.value in ("", []):
             raise _invalid_value(item, "an input must not be empty")
-        if isinstance(item.value, list):
-            for token in item.items():
-                token.integer()
-        else:
-            item.text()
-        left -= _tokens(item.value)
+        is_list = isinstance(item.value, list)
+        value = [token.integer() for token in item.items()] if is_list else item.text()
+        left -= _tokens(value)
         if left < 0:
             raise _invalid_value(node, f"at most {_MAX_TOKENS} tokens are taken in all")
-        yield item.value
+        yield value
 
 
 def _dimensions(body: Node, model: str) -> int:
-    most = _MAX_DIMENSIONS_BY_MODEL.get(model, _MAX_DIMENSIONS)
+    most = _SMALL_DIMENSIONS if model in _SMALL else _LARGE_DIMENSIONS
     node = body.maybe("dimensions")
     if node is None:
-        return _MAX_DIMENSIONS if model == _LARGE else _DIMENSIONS
+        return _LARGE_DIMENSIONS if model == _LARGE else _SMALL_DIMENSIONS
     if 1 <= node.integer() <= most:
         return node.integer()
     raise _invalid_value(node, f"expected 1 to {most} for this model, but got {node.integer()}")
 
 
-def _embedding(tokens_or_text: Json, dimensions: int, *, packed: bool) -> Json:
+def _embedding(tokens_or_text: str | list[int], dimensions: int, *, packed: bool) -> Json:
     """Return a vector in single precision, as floats or as base64."""
-    text = (
-        " ".join(map(str, tokens_or_text))
-        if isinstance(tokens_or_text, list)
-        else str(tokens_or_text)
-    )
+    if isinstance(tokens_or_text, list):
+        tokens_or_text = " ".join(map(str, tokens_or_text))
     form = struct.Struct(f"<{dimensions}f")
-    single = form.pack(*unit_vector(text, dimensions))
+    single = form.pack(*unit_vector(tokens_or_text, dimensions))
     return base64.b64encode(single).decode() if packed else list(form.unpack(single))
 
 
-def _tokens(tokens_or_text: Json) -> int:
-    return (
-        len(tokens_or_text)
-        if isinstance(tokens_or_text, list)
-        else count_tokens(len(str(tokens_or_text)))
-    )
+def _tokens(tokens_or_text: str | list[int]) -> int:
+    count = len(tokens_or_text)
+    return count_tokens(count) if isinstance(tokens_or_text, str) else count
 
 
 def _invalid_value(node: Node, why: str) -> WireError:

@@ -7,7 +7,14 @@ from collections.abc import Iterator, Mapping
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json, Message
 from scenarios_app.engine.parts import MessagePart, OpaquePart, TextPart
-from scenarios_app.wire.base import Call, ComputeContext, Endpoint, Params, encode_json
+from scenarios_app.wire.base import (
+    Call,
+    ComputeContext,
+    Endpoint,
+    Params,
+    encode_json,
+    make_resource_request,
+)
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.openai.fields import unsupported
 from scenarios_app.wire.openai.shared import PROVIDER
@@ -49,14 +56,13 @@ def read_moderations(
             messages = [Message("user", (TextPart(node.text()),)) for node in field.items()]
         case _:
             raise field.wrong("a string or an array")
-    model = body.maybe("model")
-    return CanonicalRequest(
+    model = body.optional("model", Node.text)
+    return make_resource_request(
+        call,
+        endpoint,
         provider=PROVIDER,
-        path=call.path,
-        route=endpoint.canonical,
-        model=model.text() if model else MODEL,
+        model=MODEL if model is None else model,
         messages=tuple(messages),
-        headers=call.headers,
     )
 
 
@@ -83,8 +89,8 @@ def _part(node: Node) -> MessagePart:
 def _result(message: Message) -> Json:
     text = message.text
     flagged = set(_flagged_categories(text))
-    has_image = any(isinstance(part, OpaquePart) for part in message.parts)
-    has_text = any(isinstance(part, TextPart) for part in message.parts)
+    texts = ["text"] if any(isinstance(part, TextPart) for part in message.parts) else []
+    images = ["image"] if any(isinstance(part, OpaquePart) for part in message.parts) else []
     return {
         "flagged": bool(flagged),
         "categories": {name: name in flagged for name in CATEGORIES},
@@ -92,7 +98,8 @@ def _result(message: Message) -> Json:
             name: _score(name, text, flagged=name in flagged) for name in CATEGORIES
         },
         "category_applied_input_types": {
-            name: _input_types(name, has_text=has_text, has_image=has_image) for name in CATEGORIES
+            name: [*texts, *images] if name in _IMAGE_CATEGORIES else [*texts]
+            for name in CATEGORIES
         },
     }
 
@@ -109,13 +116,6 @@ def _score(name: str, text: str, *, flagged: bool) -> float:
     digest = hashlib.sha256(f"{name}\0{text}".encode("utf-8", "surrogatepass")).digest()
     share = int.from_bytes(digest[:4], "little") / 2**32
     return round(0.9 + share / 10, 6) if flagged else round(share / 1000, 9)
-
-
-def _input_types(name: str, *, has_text: bool, has_image: bool) -> list[Json]:
-    applied: list[Json] = ["text"] if has_text else []
-    if has_image and name in _IMAGE_CATEGORIES:
-        applied.append("image")
-    return applied
 
 
 ENDPOINT = Endpoint("POST", "/v1/moderations", read_moderations, compute=moderations)

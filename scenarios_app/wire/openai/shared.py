@@ -6,13 +6,7 @@ from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import ErrorAnswer, Json
 from scenarios_app.engine.parts import Citation
-from scenarios_app.wire.base import (
-    Call,
-    Endpoint,
-    Headers,
-    encode_json,
-    retry_headers,
-)
+from scenarios_app.wire.base import Call, Endpoint, Headers, Wire, encode_json, retry_headers
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.sample import MODELS
 from scenarios_app.wire.upstream import DIALECT_HEADER, SdkClient, Upstream
@@ -59,7 +53,7 @@ OPENAI_UPSTREAM = Upstream(
 )
 
 
-class OpenAIWire:
+class OpenAIWire(Wire):
     """The part of `Wire` that OpenAI's wires share."""
 
     models = MODELS
@@ -105,12 +99,6 @@ def is_at_ollama_port(call: Call) -> bool:
     """Return whether the client addressed Ollama's port."""
     at_port = call.headers.get("host", "").endswith(OLLAMA_PORT)
     return at_port and not call.path.startswith(AZURE)
-
-
-def with_azure(endpoints: Iterable[Endpoint]) -> tuple[Endpoint, ...]:
-    """Return endpoints under `/v1/` and their variants on Azure."""
-    own = tuple(endpoints)
-    return (*own, *with_prefixes(own, AZURE_PREFIXES))
 
 
 def with_prefixes(endpoints: Iterable[Endpoint], starts: Iterable[str]) -> Iterator[Endpoint]:
@@ -163,8 +151,8 @@ def error_fields(error: ErrorAnswer, *, kind: str, code: Json) -> dict[str, Json
 
 def stream_error_code(error: ErrorAnswer) -> str:
     """Return the code of an error in a stream that has no field for its type."""
-    code = error.code or ERROR_CODES.get(error.status)
-    return code or error.type or error_type(error.status)
+    default = ERROR_CODES.get(error.status) or error.type or error_type(error.status)
+    return error.code or default
 
 
 def answer_headers(request_id: str, error: ErrorAnswer | None) -> Headers:

@@ -6,21 +6,19 @@ from operator import attrgetter
 
 from msgspec.structs import replace
 
-from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, ErrorAnswer
+from scenarios_app.engine.canonical import CanonicalRequest, ErrorAnswer
 from scenarios_app.wire.base import (
     Call,
     Endpoint,
     Headers,
     Params,
-    RequestReader,
     TypedReader,
     Wire,
     encode_json,
     sse,
 )
 from scenarios_app.wire.body import Node
-from scenarios_app.wire.openai import batches, completions, models, moderations
-from scenarios_app.wire.openai.batches import files
+from scenarios_app.wire.openai import batches, completions, files, models, moderations
 from scenarios_app.wire.openai.chat_answer import render_completion
 from scenarios_app.wire.openai.chat_decode import DECODER
 from scenarios_app.wire.openai.chat_request import read_chat
@@ -39,18 +37,13 @@ from scenarios_app.wire.openai.shared import (
 from scenarios_app.wire.samples import SampleCall, SampleRequest, SdkSetup
 from scenarios_app.wire.upstream import DIALECT_HEADER
 
-
-def _render(request: CanonicalRequest, response: CanonicalResponse) -> bytes:
-    return encode_json(render_completion(request.own, response))
-
-
 _ENDPOINTS = (
     Endpoint(
         "POST",
         "/v1/chat/completions",
         read_chat,
         TypedReader(read_chat, read_typed_chat),
-        render=_render,
+        render=lambda request, response: encode_json(render_completion(request.own, response)),
         encode=ChunkEncoder,
         cache_key=attrgetter("own"),
         decoder=DECODER,
@@ -111,26 +104,21 @@ class OpenAIChat(OpenAIWire):
 
 
 def _in_dialect(endpoint: Endpoint, dialect: Dialect) -> Endpoint:
-    """Return the endpoint with a reader for the dialect."""
+    """Return the endpoint with a reader for the dialect, whose requests name its provider."""
     if endpoint.read is read_chat:
         # Only ids with the whole hex id can be replaced in a cached response.
         form = endpoint.cache_key if dialect.id.endswith("{hex}") else None
-        read = _with_provider(partial(read_chat, dialect=dialect), dialect)
+        read = partial(read_chat, dialect=dialect)
         typed = TypedReader(read, partial(read_typed_chat, dialect=dialect))
         return replace(endpoint, read=read, typed=typed, cache_key=form)
-    return replace(endpoint, read=_with_provider(endpoint.read, dialect))
-
-
-def _with_provider(read: RequestReader, dialect: Dialect) -> RequestReader:
-    """Wrap a reader so that requests carry the name of the dialect's provider."""
     if dialect.provider == PROVIDER:
-        return read
+        return endpoint
 
-    def named(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-        request = read(call, endpoint, params, body)
+    def read_named(call: Call, of: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+        request = endpoint.read(call, of, params, body)
         return replace(request, provider=dialect.provider, also=(PROVIDER,))
 
-    return named
+    return replace(endpoint, read=read_named)
 
 
 WIRE = OpenAIChat(OPENAI)

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest
-from scenarios_app.wire.base import ComputeContext, Endpoint, SubResponse
+from scenarios_app.wire.base import ComputeContext, ComputedResponse, Endpoint, SubResponse
 from scenarios_app.wire.body import Limits, Node, read_body
 from scenarios_app.wire.errors import WireError
 from tests.wire.anthropic.anthropic_cases import BATCHES, CONTEXT, HEADERS, LEAST, call
@@ -59,12 +59,14 @@ class Session:
     def told(self, endpoint: Endpoint, request: CanonicalRequest, context: ComputeContext) -> bytes:
         assert endpoint.compute is not None and endpoint.archival is not None
         computed = endpoint.compute(request, context)
-        for each in endpoint.archival.record_computed(request, context):
+        if not isinstance(computed, ComputedResponse):
+            return computed
+        for each in computed.writes:
             if each.data is None:
                 self.stored.pop(each.name, None)
             else:
                 self.stored[each.name] = each.data
-        return computed
+        return computed.body
 
     def ask(self, endpoint: Endpoint, name: str = "") -> Any:
         return json.loads(self.raw(endpoint, name))
@@ -197,7 +199,9 @@ def test_without_a_host_results_are_named_by_their_path() -> None:
         call("/x"), RETRIEVE, {"message_batch_id": "message_batch_id"}, Node({})
     )
     assert RETRIEVE.archival is not None and RETRIEVE.compute is not None
-    told = json.loads(RETRIEVE.compute(RETRIEVE.archival.resolve(request, {}), CONTEXT))
+    computed = RETRIEVE.compute(RETRIEVE.archival.resolve(request, {}), CONTEXT)
+    assert isinstance(computed, ComputedResponse)
+    told = json.loads(computed.body)
     assert told["results_url"] == "/v1/messages/batches/message_batch_id/results"
 
 

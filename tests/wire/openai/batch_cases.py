@@ -5,10 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from scenarios_app.engine.canonical import CanonicalRequest
-from scenarios_app.wire.base import Call, ComputeContext, Endpoint, SubResponse
+from scenarios_app.wire.base import Call, ComputeContext, ComputedResponse, Endpoint, SubResponse
 from scenarios_app.wire.body import Limits, Node, read_body
-from scenarios_app.wire.openai import batches
-from scenarios_app.wire.openai.batches import files
+from scenarios_app.wire.openai import batches, files
 
 CONTENT, FILE, DELETE_FILE, FILES, UPLOAD = files.ENDPOINTS
 CANCEL, BATCH, LIST, CREATE = batches.ENDPOINTS
@@ -62,12 +61,14 @@ class Session:
         context = ComputeContext({}, NOW, request_id, self.ordinal, answers)
         assert endpoint.compute is not None and endpoint.archival is not None
         told = endpoint.compute(request, context)
-        for each in endpoint.archival.record_computed(request, context):
+        if not isinstance(told, ComputedResponse):
+            return told
+        for each in told.writes:
             if each.data is None:
                 self.stored.pop(each.name, None)
             else:
                 self.stored[each.name] = each.data
-        return told
+        return told.body
 
     def ask(self, endpoint: Endpoint, name: str = "", **keys: Any) -> Any:
         return json.loads(self.raw(endpoint, self.read(endpoint, name, **keys)))

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, ErrorAnswer
-from scenarios_app.wire.base import Call, ComputeContext
+from scenarios_app.wire.base import Call, ComputeContext, ComputedResponse
 from scenarios_app.wire.body import Limits, Node, read_body
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.responses.wire import WIRE
@@ -72,11 +72,13 @@ class Session:
         request = self.read(body, path=path, method=method, **query)
         context = replace(CONTEXT, request_id=f"{next(self.numbers):032x}")
         answer = target.endpoint.compute(request, context)
-        for left in target.endpoint.archival.record_computed(request, context):
+        if not isinstance(answer, ComputedResponse):
+            return answer
+        for left in answer.writes:
             self.kept.pop(left.name, None)
             if left.data is not None:
                 self.kept[left.name] = left.data
-        return answer
+        return answer.body
 
     def computed(self, method: str, path: str, body: Any = None, **query: str) -> Any:
         return json.loads(self.compute(method, path, body, **query))

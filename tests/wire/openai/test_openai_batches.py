@@ -8,7 +8,7 @@ import pytest
 
 from scenarios_app.wire.base import SubResponse
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.openai.batches.batch import read_lines
+from scenarios_app.wire.openai.batches import read_lines
 from tests.wire.openai.batch_cases import (
     BATCH,
     CANCEL,
@@ -161,7 +161,7 @@ def test_a_file_with_something_wrong_makes_a_batch_that_fails(
 
 
 def test_a_batch_has_so_many_lines_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scenarios_app.wire.openai.batches.batch.MAX_LINES", 1)
+    monkeypatch.setattr("scenarios_app.wire.openai.batches.MAX_LINES", 1)
     assert read_lines(jsonl(line("a")), CHAT)[1] == []
     assert read_lines(jsonl(line("a"), line("b")), CHAT)[1][0].code == "too_many_tasks"
 

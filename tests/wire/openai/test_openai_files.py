@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.openai.batches.files import read_form
+from scenarios_app.wire.openai.files import read_form
 from tests.wire.openai.batch_cases import (
     CONTENT,
     DELETE_FILE,

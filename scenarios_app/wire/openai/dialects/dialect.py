@@ -45,12 +45,10 @@ class Dialect:
 
     top_fields: Fields = field(default_factory=dict)
     """At the top of a whole response and of every chunk."""
-    response_fields: Fields = field(default_factory=dict)
-    """At the top of a whole response only."""
     make_top_fields: ResponseFieldsBuilder | None = None
-    """As `top_fields`, but derived from the response, as the next three are."""
+    """As `top_fields`, but derived from the response."""
     make_response_fields: ResponseFieldsBuilder | None = None
-    """At the top of a whole response only."""
+    """At the top of a whole response only, before the others."""
     make_first_chunk_fields: ResponseFieldsBuilder | None = None
     """At the top of a stream's first chunk."""
     make_last_chunk_fields: ResponseFieldsBuilder | None = None

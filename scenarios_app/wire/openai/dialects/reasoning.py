@@ -21,17 +21,14 @@ def reasoning_fields(
     text = "".join(part.text for part in thoughts)
     match where:
         case "details":
-            details = [
-                d
-                for i, part in enumerate(thoughts)
-                for d in reasoning_details(part, model, index=i)
-            ]
+            details: list[Json] = []
+            for index, part in enumerate(thoughts):
+                details += reasoning_details(part, model, index=index)
             return {"reasoning": text or None, "reasoning_details": details}
         case "content" if text:
-            pieces: list[Json] = [_thinking_block(text)]
-            if content:
-                pieces.append({"type": "text", "text": content})
-            return {"content": pieces}
+            thinking: Json = {"type": "thinking", "thinking": [{"type": "text", "text": text}]}
+            said: list[Json] = [{"type": "text", "text": content}] if content else []
+            return {"content": [thinking, *said]}
         case "reasoning" | "reasoning_content" if text:
             return {where: text}
         case _:
@@ -65,7 +62,3 @@ def reasoning_end_delta(where: ReasoningPlace, part: ReasoningPart, model: str) 
     if where != "details" or not (rest := closing_details(part, model)):
         return {}
     return {"role": "assistant", "content": "", "reasoning": None, "reasoning_details": rest}
-
-
-def _thinking_block(text: str) -> Json:
-    return {"type": "thinking", "thinking": [{"type": "text", "text": text}]}

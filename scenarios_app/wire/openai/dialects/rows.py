@@ -80,7 +80,7 @@ AZURE_OPENAI = replace(
     ),
     fingerprint="made",
     top_fields={},
-    response_fields={"prompt_filter_results": _PROMPT},
+    make_response_fields=lambda response: {"prompt_filter_results": _PROMPT},
     choice_fields={"logprobs": None, "content_filter_results": {**_FILTERED}},
     logprobs_by_family=False,
     stream_prefix=sse(encode_json(_PROMPT_EVENT)),
@@ -116,7 +116,7 @@ OPENROUTER = Dialect(
     id="gen-{created}-{short}",
     reasoning="details",
     make_top_fields=provider_field,
-    response_fields={"system_fingerprint": None, "service_tier": None},
+    make_response_fields=lambda response: {"system_fingerprint": None, "service_tier": None},
     message_fields={"refusal": None, "reasoning": None},
     choice_fields={"logprobs": None},
     make_ending_fields=native_finish_field,
@@ -141,7 +141,7 @@ VLLM = Dialect(
     id="chatcmpl-{hex}",
     call_prefix="chatcmpl-tool-",
     reasoning="reasoning_content",
-    response_fields={
+    make_response_fields=lambda response: {
         "service_tier": None,
         "system_fingerprint": None,
         "prompt_logprobs": None,
@@ -204,8 +204,11 @@ GROQ = Dialect(
     fingerprint="made",
     reasoning="reasoning",
     make_reasoning_fields=lambda model: {"channel": "analysis"} if "gpt-oss" in model else {},
-    response_fields={"usage_breakdown": None, "service_tier": "on_demand"},
-    make_response_fields=lambda response: {"x_groq": _groq(response)},
+    make_response_fields=lambda response: {
+        "usage_breakdown": None,
+        "service_tier": "on_demand",
+        "x_groq": _groq(response),
+    },
     make_first_chunk_fields=lambda response: {"x_groq": _groq(response)},
     make_last_chunk_fields=lambda response: {
         "x_groq": {

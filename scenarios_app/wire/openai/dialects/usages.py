@@ -11,12 +11,7 @@ def openai_usage(usage: Usage) -> dict[str, Json]:
     return {
         **plain_usage(usage),
         "prompt_tokens_details": {"cached_tokens": _cached(usage), "audio_tokens": 0},
-        "completion_tokens_details": {
-            "reasoning_tokens": usage.reasoning_tokens,
-            "audio_tokens": 0,
-            "accepted_prediction_tokens": 0,
-            "rejected_prediction_tokens": 0,
-        },
+        "completion_tokens_details": _completion_details(usage),
     }
 
 
@@ -99,12 +94,7 @@ def xai_usage(usage: Usage) -> dict[str, Json]:
             "image_tokens": 0,
             "cached_tokens": _cached(usage),
         },
-        "completion_tokens_details": {
-            "reasoning_tokens": usage.reasoning_tokens,
-            "audio_tokens": 0,
-            "accepted_prediction_tokens": 0,
-            "rejected_prediction_tokens": 0,
-        },
+        "completion_tokens_details": _completion_details(usage),
         "num_sources_used": 0,
     }
 
@@ -114,6 +104,15 @@ def plain_usage(usage: Usage) -> dict[str, Json]:
         "prompt_tokens": usage.input_tokens,
         "completion_tokens": usage.output_tokens,
         "total_tokens": usage.total_tokens,
+    }
+
+
+def _completion_details(usage: Usage) -> dict[str, Json]:
+    return {
+        "reasoning_tokens": usage.reasoning_tokens,
+        "audio_tokens": 0,
+        "accepted_prediction_tokens": 0,
+        "rejected_prediction_tokens": 0,
     }
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -35,12 +36,17 @@ UNSCRIPTED_REASONING = (-1, 0)
 
 
 class OutputItem(msgspec.Struct, frozen=True):
-    """An item of the output, with the part that it renders; a message has one `content`."""
+    """An item of the output, with the part that it renders."""
 
     index: int
     part: AnswerPart
-    item: dict[str, Json]
-    content: dict[str, Json] | None = None
+    item: dict[str, Any]
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """The only content of a message."""
+        (content,) = self.item["content"]
+        return content  # type: ignore[no-any-return]
 
 
 def output_items(
@@ -51,7 +57,6 @@ def output_items(
     Several choices become one output. Calls with the same id, which alternatives may have, get
     unique ids: an output must not repeat one.
     """
-    own: ResponseFields = request.own
     used_ids: set[str] = set()
     results = {
         part.tool_use_id: part
@@ -69,14 +74,9 @@ def output_items(
         for index, part in enumerate(choice.parts):
             if isinstance(part, ToolCallPart):
                 part = replace(part, id=_make_unique(part.id, used_ids))
-            item_id = f"{response.id}{len(items):02x}"
-            content = _content(part, own.top_logprobs)
-            if isinstance(part, ServerToolUsePart):
-                item = hosted_item(part, results.get(part.id), item_id, own.included)
-            else:
-                item = _message_item(item_id, content) if content else _item(part, item_id)
+            item = _item(part, f"{response.id}{len(items):02x}", request.own, results)
             if item is not None:
-                items[number, index] = OutputItem(len(items), part, item, content)
+                items[number, index] = OutputItem(len(items), part, item)
     if family_of(request.model).phased:
         _set_phases(items.values())
     if items and _incomplete_reason(response):
@@ -130,11 +130,6 @@ def usage_fields(usage: Usage) -> dict[str, Json]:
         "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
         "total_tokens": usage.total_tokens,
     }
-
-
-def annotations_of(part: TextPart) -> list[Json]:
-    """Return the citations of a text."""
-    return [_annotation(citation, part.text) for citation in part.citations]
 
 
 def _annotation(citation: Citation, text: str) -> Json:
@@ -210,23 +205,27 @@ def _incomplete_reason(response: CanonicalResponse) -> str | None:
     return _REASONS.get(response.choices[-1].finish_reason)
 
 
-def _content(part: AnswerPart, top: int | None) -> dict[str, Json] | None:
+def _item(
+    part: AnswerPart,
+    item_id: str,
+    own: ResponseFields,
+    results: Mapping[str, ServerToolResultPart],
+) -> dict[str, Json] | None:
+    """Return a part's item, or None: a hosted tool's result is in the item of its use."""
     match part:
         case TextPart():
-            return {
+            top = own.top_logprobs
+            content: dict[str, Json] = {
                 "type": "output_text",
                 "text": part.text,
-                "annotations": annotations_of(part),
+                "annotations": [_annotation(each, part.text) for each in part.citations],
                 "logprobs": [] if top is None else token_logprobs(part.text, top),
             }
+            return _message_item(item_id, content)
         case RefusalPart():
-            return {"type": "refusal", "refusal": part.text}
-        case _:
-            return None
-
-
-def _item(part: AnswerPart, item_id: str) -> dict[str, Json] | None:
-    match part:
+            return _message_item(item_id, {"type": "refusal", "refusal": part.text})
+        case ServerToolUsePart():
+            return hosted_item(part, results.get(part.id), item_id, own.included)
         case ReasoningPart():
             return _reasoning_item(part, item_id)
         case ToolCallPart():

@@ -1,7 +1,5 @@
 """OpenAI's conversations, which Responses can continue: their metadata and items."""
 
-from collections.abc import Callable
-
 from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest
@@ -9,9 +7,9 @@ from scenarios_app.wire.base import (
     ArchiveWrite,
     Call,
     ComputeContext,
+    ComputedResponse,
     Endpoint,
     Params,
-    RequestReader,
     encode_json,
     make_resource_request,
 )
@@ -21,6 +19,7 @@ from scenarios_app.wire.openai.fields import (
     ListPage,
     read_metadata,
     read_page,
+    render_deletion,
     render_list,
     render_page,
 )
@@ -60,38 +59,40 @@ class ConversationFields(ResponseFields, frozen=True):
     page: ListPage | None = None
 
 
-def _request(
-    call: Call, endpoint: Endpoint, params: Params, body: Node, own: ConversationFields
+def _read(
+    call: Call,
+    endpoint: Endpoint,
+    params: Params,
+    body: Node,
+    *,
+    page: ListPage | None = None,
+    items: tuple[Node, ...] = (),
 ) -> CanonicalRequest:
-    own = replace(own, conversation=params.get(_CONVERSATION))
+    conversation, item_id = params.get(_CONVERSATION), params.get(_ITEM, "")
+    own = ConversationFields(conversation=conversation, items=items, item_id=item_id, page=page)
     return make_resource_request(
         call, endpoint, own, provider=PROVIDER, metadata=read_metadata(body)
     )
 
 
-def _read(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    own = ConversationFields(item_id=params.get(_ITEM, ""))
-    return _request(call, endpoint, params, body, own)
-
-
 def _read_list(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    return _request(call, endpoint, params, body, ConversationFields(page=read_page(call)))
+    return _read(call, endpoint, params, body, page=read_page(call))
 
 
 def _read_update(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     body.need("metadata")
-    return _request(call, endpoint, params, body, ConversationFields())
+    return _read(call, endpoint, params, body)
 
 
 def _read_items(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     """Return a request to add items; a new conversation may have none."""
     items = body.maybe("items") if endpoint.canonical == PATH else body.need("items")
-    added = _check_items(items) if items else ()
-    return _request(call, endpoint, params, body, ConversationFields(items=added))
-
-
-def _retrieve_item(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    return encode_json(_find_item(request.own).value)
+    if items is None:
+        return _read(call, endpoint, params, body)
+    # An invalid item is refused before it is added.
+    read_items(items.items(), {})
+    added = tuple(read_input({"input": items.value}))
+    return _read(call, endpoint, params, body, items=added)
 
 
 def _list_items(request: CanonicalRequest, context: ComputeContext) -> bytes:
@@ -100,22 +101,60 @@ def _list_items(request: CanonicalRequest, context: ComputeContext) -> bytes:
     return encode_json(render_page(own.before, own.page))
 
 
-def _create_items(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    return encode_json(render_list(_added_items(request, context)))
+def _retrieve_item(request: CanonicalRequest, context: ComputeContext) -> bytes:
+    return encode_json(_find_item(request.own).value)
 
 
-def _delete(request: CanonicalRequest, context: ComputeContext) -> bytes:
+def _create_items(request: CanonicalRequest, context: ComputeContext) -> ComputedResponse:
+    body = encode_json(render_list(_added_items(request, context)))
+    return ComputedResponse(body, _write_items(request, context))
+
+
+def _delete(request: CanonicalRequest, context: ComputeContext) -> ComputedResponse:
     name = _conversation_id(request, context)
-    return encode_json({"id": name, "object": "conversation.deleted", "deleted": True})
+    names = (info_name(name), conversation_name(name))
+    writes = tuple(ArchiveWrite(each, None) for each in names)
+    return ComputedResponse(render_deletion(name, "conversation.deleted"), writes)
 
 
-def _store_deletion(request: CanonicalRequest, context: ComputeContext) -> tuple[ArchiveWrite, ...]:
-    name = _conversation_id(request, context)
-    return (ArchiveWrite(info_name(name), None), ArchiveWrite(conversation_name(name), None))
+def _retrieve(request: CanonicalRequest, context: ComputeContext) -> bytes:
+    return _render(request, context, _current_info(request, context))
 
 
-def _store_items(request: CanonicalRequest, context: ComputeContext) -> tuple[ArchiveWrite, ...]:
-    """Store items as a record without a response."""
+def _update(request: CanonicalRequest, context: ComputeContext) -> ComputedResponse:
+    about = _current_info(request, context)
+    return _store(request, context, replace(about, metadata=request.metadata))
+
+
+def _delete_item(request: CanonicalRequest, context: ComputeContext) -> ComputedResponse:
+    about, deleted = _current_info(request, context), _find_item(request.own)
+    gone = (*about.gone, str(deleted.get("id").value))
+    return _store(request, context, replace(about, gone=gone))
+
+
+def _render(request: CanonicalRequest, context: ComputeContext, about: ConversationInfo) -> bytes:
+    return encode_json(
+        {
+            "id": _conversation_id(request, context),
+            "object": "conversation",
+            "created_at": about.created_at,
+            "metadata": about.metadata,
+        }
+    )
+
+
+def _store(
+    request: CanonicalRequest, context: ComputeContext, about: ConversationInfo
+) -> ComputedResponse:
+    """Return a conversation with changed information, which is written with its new items."""
+    name = info_name(_conversation_id(request, context))
+    write = ArchiveWrite(name, encode_json(about))
+    writes = (write, *_write_items(request, context))
+    return ComputedResponse(_render(request, context, about), writes)
+
+
+def _write_items(request: CanonicalRequest, context: ComputeContext) -> tuple[ArchiveWrite, ...]:
+    """Return the writes of added items: a record without a response."""
     own: ConversationFields = request.own
     items = _added_items(request, context)
     if not items:
@@ -138,15 +177,6 @@ def _current_info(request: CanonicalRequest, context: ComputeContext) -> Convers
     return own.about or ConversationInfo(context.created)
 
 
-def _updated_info(request: CanonicalRequest, context: ComputeContext) -> ConversationInfo:
-    return replace(_current_info(request, context), metadata=request.metadata)
-
-
-def _info_without_item(request: CanonicalRequest, context: ComputeContext) -> ConversationInfo:
-    about = _current_info(request, context)
-    return replace(about, gone=(*about.gone, str(_find_item(request.own).get("id").value)))
-
-
 def _added_items(request: CanonicalRequest, context: ComputeContext) -> list[Node]:
     own: ConversationFields = request.own
     return [Node(item) for item in with_ids(context.request_id, own.items)]
@@ -164,53 +194,14 @@ def _find_item(own: ConversationFields) -> Node:
     )
 
 
-def _check_items(node: Node) -> tuple[Node, ...]:
-    """Return the items of a list after validating them."""
-    read_items(node.items(), {})
-    return tuple(read_input({"input": node.value}))
-
-
-_ITEMS = replace(HISTORY, record_computed=_store_items)
-_DELETED = replace(HISTORY, record_computed=_store_deletion)
-
-
-def _conversation_endpoint(
-    method: str,
-    path: str,
-    read: RequestReader,
-    change: Callable[[CanonicalRequest, ComputeContext], ConversationInfo],
-) -> Endpoint:
-    """Return an endpoint that shows a conversation with its changed information, and stores it with
-    new items."""
-
-    def compute(request: CanonicalRequest, context: ComputeContext) -> bytes:
-        about = change(request, context)
-        return encode_json(
-            {
-                "id": _conversation_id(request, context),
-                "object": "conversation",
-                "created_at": about.created_at,
-                "metadata": about.metadata,
-            }
-        )
-
-    def store(request: CanonicalRequest, context: ComputeContext) -> tuple[ArchiveWrite, ...]:
-        name = info_name(_conversation_id(request, context))
-        about = ArchiveWrite(name, encode_json(change(request, context)))
-        return (about, *_store_items(request, context))
-
-    archival = replace(HISTORY, record_computed=store)
-    return Endpoint(method, path, read, compute=compute, archival=archival)
-
-
 # The first matching pattern wins, so the longer ones come first.
 ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("GET", _ONE_ITEM, _read, compute=_retrieve_item, archival=HISTORY),
-    _conversation_endpoint("DELETE", _ONE_ITEM, _read, _info_without_item),
+    Endpoint("DELETE", _ONE_ITEM, _read, compute=_delete_item, archival=HISTORY),
     Endpoint("GET", _ALL_ITEMS, _read_list, compute=_list_items, archival=HISTORY),
-    Endpoint("POST", _ALL_ITEMS, _read_items, compute=_create_items, archival=_ITEMS),
-    replace(_conversation_endpoint("GET", _ONE_PATH, _read, _current_info), archival=HISTORY),
-    _conversation_endpoint("POST", _ONE_PATH, _read_update, _updated_info),
-    Endpoint("DELETE", _ONE_PATH, _read, compute=_delete, archival=_DELETED),
-    _conversation_endpoint("POST", PATH, _read_items, _updated_info),
+    Endpoint("POST", _ALL_ITEMS, _read_items, compute=_create_items, archival=HISTORY),
+    Endpoint("GET", _ONE_PATH, _read, compute=_retrieve, archival=HISTORY),
+    Endpoint("POST", _ONE_PATH, _read_update, compute=_update, archival=HISTORY),
+    Endpoint("DELETE", _ONE_PATH, _read, compute=_delete, archival=HISTORY),
+    Endpoint("POST", PATH, _read_items, compute=_update, archival=HISTORY),
 )

@@ -11,7 +11,7 @@ from scenarios_app.wire.decoded import (
     get_nested,
     parse_json,
 )
-from scenarios_app.wire.openai.annotations import decode_annotations
+from scenarios_app.wire.openai.chat_decode import decode_annotations
 
 _ENDED = ("response.completed", "response.incomplete", "response.failed")
 

@@ -57,9 +57,12 @@ def hosted_item(
     if use.server:
         return _mcp_item(use, value, error, item_id)
     if use.name.startswith("web_search"):
-        action = _search_action(fields)
+        queries = _queries(fields)
+        query = queries[0] if queries else ""
+        action: dict[str, Json] = {"type": "search", "query": query, "queries": [*queries]}
         if SOURCES in included:
-            action["sources"] = [{"type": "url", "url": url} for url in _urls(value)]
+            urls = [hit["url"] for hit in _dicts(value) if "url" in hit]
+            action["sources"] = [{"type": "url", "url": url} for url in urls]
         return {"type": "web_search_call", "id": f"ws_{item_id}", **status, "action": action}
     match use.name:
         case "file_search":
@@ -127,20 +130,11 @@ def _mcp_item(
     }
 
 
-def _search_action(fields: Mapping[str, Json]) -> dict[str, Json]:
-    queries = _queries(fields)
-    return {"type": "search", "query": queries[0] if queries else "", "queries": queries}
-
-
 def _queries(fields: Mapping[str, Json]) -> list[Json]:
     queries, query = fields.get("queries"), fields.get("query")
     if isinstance(queries, list):
         return queries
     return [query] if isinstance(query, str) else []
-
-
-def _urls(value: Json) -> list[Json]:
-    return [hit["url"] for hit in _dicts(value) if "url" in hit]
 
 
 def _found_files(value: Json) -> list[Json]:

@@ -89,7 +89,7 @@ def _answer_parts(item: Node, kind: str, called: dict[str, str]) -> tuple[Messag
     if kind in _CALLS:
         call_id, name = item.need("call_id").text(), item.need("name").text()
         called[call_id] = name
-        namespace = node.text() if (node := item.maybe("namespace")) else ""
+        namespace = item.optional("namespace", Node.text) or ""
         text, custom = item.need(_CALLS[kind]).text(), kind == "custom_tool_call"
         return (ToolCallPart(call_id, name, text, custom, namespace),)
     return (OpaquePart(kind),)
@@ -103,7 +103,7 @@ def _input_parts(item: Node, kind: str, called: dict[str, str]) -> tuple[Message
         return (OpaquePart(kind),)
     output = _content(item.need("output"))
     text = "\n".join(part.text for part in output if isinstance(part, TextPart))
-    call_id = node.text() if (node := item.maybe("call_id")) else ""
+    call_id = item.optional("call_id", Node.text) or ""
     return (ToolResultPart(call_id, called.get(call_id, ""), text),)
 
 
@@ -113,8 +113,8 @@ def _reasoning(item: Node) -> ReasoningPart:
     for key in ("summary", "content"):
         if not texts and (node := item.maybe(key)):
             texts = [p.text for p in _content(node) if isinstance(p, TextPart)]
-    encrypted = item.maybe("encrypted_content")
-    return ReasoningPart("\n".join(texts), signature=encrypted.text() if encrypted else None)
+    signature = item.optional("encrypted_content", Node.text)
+    return ReasoningPart("\n".join(texts), signature=signature)
 
 
 def _content(node: Node) -> tuple[MessagePart, ...]:

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from functools import cache
 from hashlib import sha256
 
-import msgspec
 from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import (
@@ -24,11 +23,11 @@ from scenarios_app.engine.parts import Finish, PartDelta, PartEnd, PartStart, St
 from scenarios_app.engine.producing.slots import SAMPLE_PART
 from scenarios_app.wire.base import ArchivedValues, ArchiveHooks, ArchiveWrite
 from scenarios_app.wire.body import Node
+from scenarios_app.wire.decoded import parse_events, parse_json
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.responses.answer import response_body
 from scenarios_app.wire.openai.responses.items import REFERENCE, kind_of, read_items
 from scenarios_app.wire.openai.responses.record import (
-    ConversationInfo,
     ResponseRecord,
     decode_info,
     encode_items,
@@ -48,7 +47,6 @@ from scenarios_app.wire.openai.shared import PROVIDER
 
 # Prefixes of archive names that are not those of responses.
 _CONVERSATION, _INFO = "conversation ", "about "
-_decode = msgspec.json.Decoder().decode
 _ITEM = re.compile(r"[a-z]+_([0-9a-f]{32})")
 EXAMPLE_IDS = ("resp_677efb5139a88190b512bc3fef8e535d", "resp_123", "response_id")
 
@@ -67,16 +65,11 @@ EXAMPLE_ITEM: Json = {
 
 def references(request: CanonicalRequest, archived: ArchivedValues) -> tuple[str, ...]:
     """Return the names of the earlier responses and of the owners of referenced items."""
-    return tuple(_iter_references(request.own, archived))
-
-
-def _iter_references(own: ResponseFields, archived: ArchivedValues) -> Iterator[str]:
-    if own.conversation is not None:
-        yield info_name(own.conversation)
-    yield from _earlier_names(own, archived)
-    for item in own.items:
-        if kind_of(item) == REFERENCE and (owner := _ITEM.match(item.need("id").text())):
-            yield f"resp_{owner[1]}"
+    own: ResponseFields = request.own
+    about = () if own.conversation is None else (info_name(own.conversation),)
+    referenced = [item.need("id").text() for item in own.items if kind_of(item) == REFERENCE]
+    owners = [f"resp_{owner[1]}" for item_id in referenced if (owner := _ITEM.match(item_id))]
+    return (*about, *_earlier_names(own, archived), *owners)
 
 
 def with_history(request: CanonicalRequest, archived: ArchivedValues) -> CanonicalRequest:
@@ -84,7 +77,8 @@ def with_history(request: CanonicalRequest, archived: ArchivedValues) -> Canonic
     own: ResponseFields = request.own
     names = [name for name in _earlier_names(own, archived) if not name.startswith(_CONVERSATION)]
     items = tuple(_resolve_item(item, archived) for item in own.items)
-    about = _find_info(own, archived)
+    data = archived.get(info_name(own.conversation)) if own.conversation is not None else None
+    about = None if data is None else decode_info(data)
     gone = about.gone if about else ()
     called: dict[str, str] = {}
     before: list[Node] = []
@@ -92,7 +86,12 @@ def with_history(request: CanonicalRequest, archived: ArchivedValues) -> Canonic
     for name in reversed(names):
         record = find_record(name, archived)
         if record is None:
-            raise _previous_not_found(name)
+            raise WireError(
+                400,
+                f"Previous response with id '{name}' not found.",
+                param="previous_response_id",
+                code="previous_response_not_found",
+            )
         # Read separately, so that consecutive responses stay separate messages.
         for items_or_output in (record.items, record.output):
             kept_items = [item for item in items_or_output if item.get("id").value not in gone]
@@ -123,8 +122,10 @@ def record_replayed(request: CanonicalRequest, data: bytes) -> tuple[ArchiveWrit
     """Return the writes for a replayed recording, under the provider's id."""
     own: ResponseFields = request.own
     body = _decode_response(data)
-    name = body.get("id") if isinstance(body, dict) else None
-    if own.echoed.get("store") is False or not isinstance(name, str) or not isinstance(body, dict):
+    if own.echoed.get("store") is False or not isinstance(body, dict):
+        return ()
+    name = body.get("id")
+    if not isinstance(name, str):
         return ()
     hex_id = sha256(name.encode()).hexdigest()[:32]
     return _record_writes(own, body, hex_id=hex_id, stream=data if request.stream else b"")
@@ -132,18 +133,10 @@ def record_replayed(request: CanonicalRequest, data: bytes) -> tuple[ArchiveWrit
 
 def _decode_response(data: bytes) -> Json:
     """Return the response in a recorded body; for a stream, that of its last event."""
-    last: Json = None
-    whole = not data.startswith((b"event:", b"data:"))
-    for piece in [data] if whole else data.splitlines():
-        try:
-            value = _decode(piece.removeprefix(b"data:"))
-        except ValueError:
-            continue
-        if whole:
-            return value  # type: ignore[no-any-return]
-        response = value.get("response") if isinstance(value, dict) else None
-        last = response or last
-    return last
+    if not data.startswith((b"event:", b"data:")):
+        return parse_json(data)  # type: ignore[no-any-return]
+    responses = [event.get("response") for event in parse_events(data)]
+    return next(filter(None, reversed(responses)), None)
 
 
 def _record_writes(
@@ -158,23 +151,16 @@ def _record_writes(
     return tuple(stored)
 
 
-def _items_part(request: CanonicalRequest, response_id: str) -> bytes:
-    own: ResponseFields = request.own
-    return encode_items(response_id, own.items)
-
-
-def _with_sample_part(request: CanonicalRequest) -> CanonicalRequest:
-    return replace(request, own=replace(request.own, recorded_items=SAMPLE_PART))
-
-
 HISTORY = ArchiveHooks(references, with_history)
 RECORDING_HISTORY = ArchiveHooks(
     references,
     with_history,
     record=record_response,
     record_body=record_replayed,
-    request_part=_items_part,
-    with_sample_part=_with_sample_part,
+    request_part=lambda request, response_id: encode_items(response_id, request.own.items),
+    with_sample_part=lambda request: replace(
+        request, own=replace(request.own, recorded_items=SAMPLE_PART)
+    ),
 )
 
 
@@ -208,11 +194,6 @@ def _earlier_names(own: ResponseFields, archived: ArchivedValues) -> Iterator[st
         name = None if data is None else read_previous(data)
 
 
-def _find_info(own: ResponseFields, archived: ArchivedValues) -> ConversationInfo | None:
-    data = archived.get(info_name(own.conversation)) if own.conversation is not None else None
-    return None if data is None else decode_info(data)
-
-
 def _find_data(name: str, archived: ArchivedValues) -> bytes | None:
     data = archived.get(name)
     return example_record(name) if data is None and name in EXAMPLE_IDS else data
@@ -235,15 +216,6 @@ def _resolve_item(item: Node, archived: ArchivedValues) -> Node:
             code="item_not_found",
         )
     return Node(value, item.place)
-
-
-def _previous_not_found(name: str) -> WireError:
-    return WireError(
-        400,
-        f"Previous response with id '{name}' not found.",
-        param="previous_response_id",
-        code="previous_response_not_found",
-    )
 
 
 @cache

@@ -30,10 +30,6 @@ class ResponseRecord(msgspec.Struct, frozen=True):
     events: bytes
 
     @property
-    def answered(self) -> bool:
-        return self.response.get("id").given
-
-    @property
     def output(self) -> tuple[Node, ...]:
         return tuple(self.response.get("output").items())
 
@@ -104,23 +100,13 @@ def with_ids(hex_id: str, items: Iterable[Node]) -> list[Json]:
 def _with_id(item: Node, id_suffix: str) -> Json:
     """Return an item with an id, and a message's text as a part."""
     kind = kind_of(item)
-    prefix = _PREFIXES.get(kind, "item")
-    defaults: dict[str, Json] = {"id": f"{prefix}_{id_suffix}", "type": kind, "status": "completed"}
-    if kind == "message":
-        defaults["content"] = _parts(item)
-    fields = {key: value for key, value in item.object().items() if value is not None}
-    return {
-        **fields,
-        **{key: value for key, value in defaults.items() if _needs_default(fields, key)},
-    }
-
-
-def _needs_default(fields: Mapping[str, Json], key: str) -> bool:
-    return key not in fields or (key == "content" and isinstance(fields[key], str))
-
-
-def _parts(item: Node) -> Json:
-    text = item.get("content").value
-    if item.get("role").value == "assistant":
-        return [{"type": "output_text", "text": text, "annotations": []}]
-    return [{"type": "input_text", "text": text}]
+    fields: dict[str, Json] = {k: v for k, v in item.object().items() if v is not None}
+    fields.setdefault("id", f"{_PREFIXES.get(kind, 'item')}_{id_suffix}")
+    fields.setdefault("type", kind)
+    fields.setdefault("status", "completed")
+    text = fields.get("content")
+    if kind == "message" and (text is None or isinstance(text, str)):
+        is_answer = fields.get("role") == "assistant"
+        part: dict[str, Json] = {"type": "output_text" if is_answer else "input_text", "text": text}
+        fields["content"] = [part | {"annotations": []} if is_answer else part]
+    return fields

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
-from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -18,10 +17,10 @@ from scenarios_app.wire.openai.fields import (
     read_fields,
     read_pairs,
     read_tool_choice,
+    read_top_logprobs,
     to_json_format,
     to_tool_choice,
 )
-from scenarios_app.wire.openai.logprobs import read_top_logprobs
 from scenarios_app.wire.openai.responses.items import kind_of, read_items, unpack_item
 from scenarios_app.wire.openai.responses.record import ConversationInfo
 from scenarios_app.wire.openai.shared import PROVIDER
@@ -93,11 +92,13 @@ class ResponseFields(msgspec.Struct, frozen=True):
 def read_response(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     """Return a request whose references to stored items are not yet resolved."""
     fields = read_fields(body, _FIELDS)
-    model, conversation = body.maybe("model"), body.maybe("conversation")
+    model = body.maybe("model")
     echoed = {key: value for key, value in body.object().items() if key in _ECHOED_KEYS}
-    named = _conversation(conversation) if conversation else None
+    conversation = body.optional("conversation", _conversation)
     items = tuple(read_input(echoed))
-    choice, form = fields.get("tool_choice"), _format(body.maybe("text"))
+    options = fields.get("stream_options", DEFAULT_STREAM_OPTIONS)
+    obfuscated = options.obfuscated and not fields.get("background")
+    choice, form = fields.get("tool_choice"), body.optional("text", _format)
     return CanonicalRequest(
         provider=PROVIDER,
         path=call.path,
@@ -111,13 +112,13 @@ def read_response(call: Call, endpoint: Endpoint, params: Params, body: Node) ->
         temperature=fields.get("temperature"),
         top_p=fields.get("top_p"),
         max_tokens=fields.get("max_output_tokens"),
-        reasoning=_reasoning(body.maybe("reasoning")),
+        reasoning=body.optional("reasoning", _reasoning) or False,
         response_format=form,
         json=to_json_format(form, "text.format"),
         headers=call.headers,
         metadata=fields.get("metadata", {}),
         own=ResponseFields(
-            echoed, named, _obfuscated(fields), _top_logprobs(body), items, _included(body)
+            echoed, conversation, obfuscated, _top_logprobs(body), items, _included(body)
         ),
     )
 
@@ -160,13 +161,7 @@ def _top_logprobs(body: Node) -> int | None:
 
 def _included(body: Node) -> tuple[Json, ...]:
     """Return the further outputs that are requested."""
-    include = body.maybe("include")
-    return tuple(item.value for item in include.items()) if include else ()
-
-
-def _obfuscated(fields: Mapping[str, Any]) -> bool:
-    obfuscated: bool = fields.get("stream_options", DEFAULT_STREAM_OPTIONS).obfuscated
-    return obfuscated and not fields.get("background")
+    return tuple(item.value for item in body.items_at("include"))
 
 
 def _conversation(node: Node) -> str:
@@ -214,8 +209,7 @@ def _namespace_tool(node: Node, namespace: str) -> Tool:
 
 
 def _named_tool(node: Node, schema: Json, kind: ToolKind, namespace: str) -> Tool:
-    described = node.maybe("description")
-    description = described.text() if described else ""
+    description = node.optional("description", Node.text) or ""
     return Tool(node.need("name").text(), description, schema, kind, namespace)
 
 
@@ -234,18 +228,15 @@ def loaded_tools(items: Iterable[Node]) -> Iterator[Tool]:
                     yield _named_tool(node, node.get("input_schema").value, "hosted", label)
 
 
-def _reasoning(node: Node | None) -> bool:
+def _reasoning(node: Node) -> bool:
     """Return whether thinking or a summary of it was requested."""
-    if node is None:
-        return False
     keys = ("effort", "summary", "generate_summary")
     settings = {key: value.text() for key in keys if (value := node.maybe(key))}
     return bool(settings) and settings.get("effort") != "none"
 
 
-def _format(node: Node | None) -> Json:
-    form = node.maybe("format") if node else None
-    if form is None:
-        return None
-    form.need("type").text()
-    return form.value
+def _format(text: Node) -> Json:
+    form = text.maybe("format")
+    if form:
+        form.need("type").text()
+    return form.value if form else None

@@ -10,6 +10,7 @@ import msgspec
 
 from scenarios_app.engine.canonical import ErrorAnswer, Json
 from scenarios_app.wire.base import encode_json
+from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.responses.messages import encode_create, read_server_message
 from scenarios_app.wire.openai.responses.record import encode_items, write_record
 from scenarios_app.wire.openai.responses.request import read_input
@@ -132,13 +133,13 @@ class ResponsesSocket:
                 return (self._steer(_decode(data)),)
             if event.type != "response.create":
                 message = f"There is no client event {event.type!r}; 'response.create' is one."
-                raise _Refused(message, param="type")
+                raise WireError(400, message, param="type")
             if self._is_expired:
                 return (RefuseTurn(turn, _EXPIRED),)
             self._read(turn, event)
             return self._admit(turn)
-        except _Refused as refused:
-            return (RefuseTurn(turn, refused.error),)
+        except WireError as refusal:
+            return (RefuseTurn(turn, refusal.answer),)
         except (msgspec.MsgspecError, RecursionError):
             message = "A message has to be a JSON object with a 'type', as text."
             return (RefuseTurn(turn, ErrorAnswer(400, message, code="invalid_json")),)
@@ -182,10 +183,7 @@ class ResponsesSocket:
             self._ready.append(lane[0])
         else:
             del self._lanes[turn.stream_id]
-        started = self._start() if self._ready else ()
-        if self._is_expired:
-            return (*events, *started, *self._close_if_expired())
-        return (*events, *started) if events else started
+        return (*events, *self._start(), *self._close_if_expired())
 
     def _steer(self, event: Mapping[str, Json]) -> SendEvent:
         """Queue input for a response that is being sent; return the acknowledgement."""
@@ -209,14 +207,14 @@ class ResponsesSocket:
             steer = Steer(f"steer_{name}_{number}", name, event["input"], items)
             turn.steers.append(steer)
             return SendEvent(_with_stream_id(turn, self._steering.accept(steer)))
-        return SendEvent(_with_stream_id(turn or Turn(b""), self._steering.fail(event, *failure)))
+        returned = {"input": event.get("input"), "previous_response_id": name}
+        failed = self._steering.fail(returned, *failure)
+        return SendEvent(_with_stream_id(turn or Turn(b""), failed))
 
     def _active_turn(self, name: Json) -> _WaitingTurn | None:
         """Return the request whose response has this id and is being sent, or None."""
-        for lane in self._lanes.values():
-            if name and _response_id(lane[0].first_event) == name:
-                return lane[0]
-        return None
+        active = (lane[0] for lane in self._lanes.values())
+        return next((t for t in active if name and _response_id(t.first_event) == name), None)
 
     def _end_steering(
         self, turn: _WaitingTurn, lane: deque[_WaitingTurn], *, is_answered: bool
@@ -246,26 +244,30 @@ class ResponsesSocket:
         if age < MAX_SECONDS or self._is_expired:
             return ()
         self._is_expired = True
-        event = self.encode_error(Turn(b""), _EXPIRED.status, (), _envelope(_EXPIRED))
+        fields = error_fields(_EXPIRED, kind=error_type(_EXPIRED.status), code=None)
+        body = encode_json({"error": fields})
+        event = self.encode_error(Turn(b""), _EXPIRED.status, (), body)
         return (SendEvent(event), *self._close_if_expired())
 
     def _close_if_expired(self) -> Sequence[SocketAction]:
-        return () if self._lanes else (CloseSocket(1000, "the connection is 60 minutes old"),)
+        if self._lanes or not self._is_expired:
+            return ()
+        return (CloseSocket(1000, "the connection is 60 minutes old"),)
 
     def _read(self, turn: _WaitingTurn, event: _ClientEvent) -> None:
-        """Read the request of an event; raises _Refused."""
+        """Read the request of an event; raises WireError."""
         stream_id = event.stream_id
-        if stream_id is not None and not (
-            isinstance(stream_id, str) and _STREAM_ID.fullmatch(stream_id)
-        ):
-            raise _Refused(
+        is_valid = isinstance(stream_id, str) and _STREAM_ID.fullmatch(stream_id)
+        if stream_id is not None and not is_valid:
+            raise WireError(
+                400,
                 "'stream_id' has to be a text of 1 to 256 letters, digits, '_', '-' and '.'.",
                 code="invalid_stream_id",
                 param="stream_id",
             )
         turn.stream_id = stream_id
         if event.background is True:
-            raise _Refused("A WebSocket has no background responses.", param="background")
+            raise WireError(400, "A WebSocket has no background responses.", param="background")
         previous = event.previous_response_id
         turn.previous = previous if isinstance(previous, str) else None
         turn.stores = event.store is not False
@@ -283,14 +285,14 @@ class ResponsesSocket:
         turn.body = encode_json(body)
 
     def _admit(self, turn: _WaitingTurn) -> Sequence[SocketAction]:
-        """Queue a request in its lane, and start it if it is the lane's first; raises _Refused."""
+        """Queue a request in its lane, and start it if it is the lane's first; raises WireError."""
         name = turn.stream_id
         if name is not None and name not in self._names and len(self._names) >= MAX_LANES:
             message = f"This connection uses all of its {MAX_LANES} stream ids; use one of them."
-            raise _Refused(message, code="websocket_stream_limit_reached", param="stream_id")
+            raise WireError(400, message, code="websocket_stream_limit_reached", param="stream_id")
         if self._waiting_bytes + len(turn.body) > MAX_WAITING_BYTES and self._lanes:
             message = f"The requests that wait here are larger than {MAX_WAITING_BYTES} bytes."
-            raise _Refused(message, code="too_many_waiting_requests", status=429)
+            raise WireError(429, message, code="too_many_waiting_requests")
         if name is not None:
             self._names.add(name)
         self._waiting_bytes += len(turn.body)
@@ -344,29 +346,12 @@ class ResponsesSocket:
         return write_record(response, items=items, previous=cached.previous, stream=b"")
 
 
-class _Refused(Exception):
-    def __init__(
-        self,
-        message: str,
-        *,
-        code: str | None = None,
-        param: str | None = None,
-        status: int = 400,
-    ) -> None:
-        self.error = ErrorAnswer(status, message, code=code, param=param)
-
-
 _EXPIRED: Final = ErrorAnswer(
     400,
     "Responses websocket connection limit reached (60 minutes). Create a new websocket connection "
     "to continue.",
     code="websocket_connection_limit_reached",
 )
-
-
-def _envelope(error: ErrorAnswer) -> bytes:
-    fields = error_fields(error, kind=error_type(error.status), code=None)
-    return encode_json({"error": fields})
 
 
 def _response_id(event: bytes) -> str:

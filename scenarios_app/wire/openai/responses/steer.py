@@ -3,6 +3,7 @@ becomes the next request of its lane."""
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import Any, Final
 
 import msgspec
@@ -34,36 +35,35 @@ class Steer(msgspec.Struct, frozen=True):
     input: Any
     items: tuple[Json, ...]
 
+    @property
+    def reference(self) -> dict[str, Json]:
+        return {"id": self.id, "previous_response_id": self.response}
+
 
 class Steering:
     """The events about steering on one connection, and what waits for the results of tools."""
 
     def __init__(self) -> None:
-        self._sent = 0
+        self._numbers = count()
         self._waiting: OrderedDict[str, tuple[Json, ...]] = OrderedDict()
 
     def accept(self, steer: Steer) -> bytes:
         """Return the event that acknowledges queued input."""
-        named: Json = {"id": steer.id, "previous_response_id": steer.response}
-        return self._event("accepted", steer=named)
+        return self._event("accepted", steer=steer.reference)
 
-    def fail(self, event: Mapping[str, Json], code: str, message: str, steer_id: str = "") -> bytes:
+    def fail(self, steer: dict[str, Json], code: str, message: str) -> bytes:
         """Return the event that gives the input of a steering event back."""
-        steer = {key: event.get(key) for key in ("input", "previous_response_id")}
-        named: Json = {**steer, "id": steer_id} if steer_id else steer
         error: Json = {"type": "invalid_request_error", "code": code, "message": message}
-        return self._event("failed", error=error, steer=named)
+        return self._event("failed", error=error, steer=steer)
 
     def fail_all(self, steers: Sequence[Steer]) -> list[bytes]:
         """Return the events for input that could not become a request."""
-        message = "The response failed, so that nothing continues it."
-        return [
-            self.fail(
-                {"input": one.input, "previous_response_id": one.response},
-                *("successor_creation_failed", message, one.id),
-            )
+        failure = "successor_creation_failed", "The response failed, so that nothing continues it."
+        inputs = [
+            {"input": one.input, "previous_response_id": one.response, "id": one.id}
             for one in steers
         ]
+        return [self.fail(each, *failure) for each in inputs]
 
     def wait(self, steers: Sequence[Steer], calls: Sequence[Json]) -> list[bytes]:
         """Keep input until the results of these calls come; return the events that say so."""
@@ -74,7 +74,7 @@ class Steering:
         return [
             self._event(
                 "pending",
-                steer={"id": one.id, "previous_response_id": one.response},
+                steer=one.reference,
                 reason=reason,
                 required_input=list(calls),
             )
@@ -86,9 +86,7 @@ class Steering:
         return self._waiting.pop(response, ())
 
     def _event(self, kind: str, **fields: Json) -> bytes:
-        number = self._sent
-        self._sent += 1
-        kind = f"response.steer.{kind}"
+        kind, number = f"response.steer.{kind}", next(self._numbers)
         return encode_json({"type": kind, "sequence_number": number, **fields})
 
 

@@ -1,6 +1,7 @@
 """Encodes a response as the numbered events of OpenAI's Responses."""
 
 from collections.abc import Mapping
+from itertools import count
 
 from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Json
 from scenarios_app.engine.parts import (
@@ -17,7 +18,6 @@ from scenarios_app.wire.openai.obfuscation import MAX_PADDING_CHARS, PADDINGS
 from scenarios_app.wire.openai.responses.answer import (
     UNSCRIPTED_REASONING,
     OutputItem,
-    annotations_of,
     opening_body,
     output_items,
     response_body,
@@ -25,8 +25,6 @@ from scenarios_app.wire.openai.responses.answer import (
 from scenarios_app.wire.openai.responses.hosted import HOSTED_ITEMS
 from scenarios_app.wire.openai.responses.request import ResponseFields
 
-_FINAL_EVENTS = {"incomplete": "response.incomplete", "failed": "response.failed"}
-_SUMMARY: dict[str, Json] = {"type": "summary_text"}
 # The name of each kind's delta events, and the index field that they have.
 _DELTAS: Mapping[str, tuple[str, ...]] = {
     "output_text": ("output_text", "content_index"),
@@ -61,24 +59,20 @@ class ResponseEncoder:
         self._request = request
         self._response = response
         self._placed = output_items(request, response)
-        self._sent = 0
+        self._numbers = count()
         own: ResponseFields = request.own
         self._obfuscated = own.obfuscated
         self._top_logprobs = own.top_logprobs
-        # True if the open part's deltas have log probabilities.
-        self._told = False
+        self._has_logprobs = False
         # None during a part without deltas.
         self._frame: tuple[bytes, bytes, bytes] | None = None
 
     def opening(self) -> bytes:
         body = opening_body(self._request, self._response)
-        sent = b""
-        for state in ("created", "queued", "in_progress"):
-            if state == "queued" and body["status"] != state:
-                continue
-            if state == "in_progress":
-                body = body | {"status": state}
-            sent += self._event(f"response.{state}", response=body)
+        sent = self._event("created", response=body)
+        if body["status"] == "queued":
+            sent += self._event("queued", response=body)
+        sent += self._event("in_progress", response=body | {"status": "in_progress"})
         if thought := self._placed.get(UNSCRIPTED_REASONING):
             sent += self._start(thought) + self._end(thought)
         return sent
@@ -96,37 +90,38 @@ class ResponseEncoder:
         body = response_body(self._request, self._response)
         # Only whole responses have a billing field.
         body.pop("billing", None)
-        last = _FINAL_EVENTS.get(str(body["status"]), "response.completed")
-        return self._event(last, response=body)
+        status = body["status"]
+        last = status if status in ("incomplete", "failed") else "completed"
+        return self._event(str(last), response=body)
 
     def _start(self, placed: OutputItem) -> bytes:
         item = placed.item
-        sent = self._of_output("response.output_item.added", placed, item=_empty_item(item))
-        match item["type"]:
+        kind = item["type"]
+        state = {"status": "in_progress"} if "status" in item else {}
+        empty: Json = {**item, **state, **_EMPTY_ITEMS[kind]}
+        sent = self._event("output_item.added", output_index=placed.index, item=empty)
+        match kind:
             case "message":
-                kind = "response.content_part.added"
-                sent += self._of_content(kind, placed, part=_empty_content(placed.content))
+                part: Json = {k: _EMPTY_CONTENT.get(k, v) for k, v in placed.content.items()}
+                sent += self._item_event("content_part.added", placed, content_index=0, part=part)
             case "reasoning" if item["summary"]:
-                kind, part = "response.reasoning_summary_part.added", {**_SUMMARY, "text": ""}
-                sent += self._of_summary(kind, placed, part=part)
-            case kind if kind in HOSTED_ITEMS:
-                sent += self._of_item(f"response.{kind}.in_progress", placed)
-        self._frame = self._framed(placed)
+                added = "reasoning_summary_part.added"
+                sent += self._item_event(added, placed, summary_index=0, part=_summary(""))
+            case _ if kind in HOSTED_ITEMS:
+                sent += self._item_event(f"{kind}.in_progress", placed)
+        delta = placed.content["type"] if kind == "message" else kind
+        has_deltas = delta in _DELTAS and streamed_text(placed.part)
+        self._frame = self._make_frame(placed, *_DELTAS[delta]) if has_deltas else None
         return sent
-
-    def _framed(self, placed: OutputItem) -> tuple[bytes, bytes, bytes] | None:
-        """Return the bytes before a delta's number, between it and the text, and after that."""
-        if not streamed_text(placed.part) or (kind_key := _delta_kind(placed)) not in _DELTAS:
-            return None
-        return self._make_frame(placed, *_DELTAS[kind_key])
 
     def _make_frame(
         self, placed: OutputItem, kind: str, *within: str
     ) -> tuple[bytes, bytes, bytes]:
-        places: dict[str, Json] = {"item_id": placed.item["id"], "output_index": placed.index}
+        """Return the bytes before a delta's number, between it and the text, and after that."""
+        places = {"item_id": placed.item["id"], "output_index": placed.index}
         places |= dict.fromkeys(within, 0)
         name = f"response.{kind}.delta".encode()
-        self._told = kind == "output_text"
+        self._has_logprobs = kind == "output_text"
         return (
             b'event: %b\ndata: {"type":"%b","sequence_number":' % (name, name),
             b"," + encode_line(places)[1:-1] + b',"delta":',
@@ -137,116 +132,80 @@ class ResponseEncoder:
         if self._frame is None:
             return b""
         before, between, after = self._frame
-        number = self._sent
-        self._sent += 1
+        number = next(self._numbers)
         hidden = PADDINGS[len(text) % MAX_PADDING_CHARS] if self._obfuscated else b""
         fields = encode_text(text) + hidden
-        if self._told:
-            fields += self._logprobs(text)
+        if self._has_logprobs:
+            top = self._top_logprobs
+            logprobs = b"[]" if top is None else encode_line(token_logprobs(text, top))
+            fields += b',"logprobs":' + logprobs
         return b"%b%d%b%b%b" % (before, number, between, fields, after)
 
-    def _logprobs(self, text: str) -> bytes:
-        if self._top_logprobs is None:
-            return b',"logprobs":[]'
-        return b',"logprobs":' + encode_line(token_logprobs(text, self._top_logprobs))
-
     def _end(self, placed: OutputItem) -> bytes:
-        self._frame = None
-        item, part = placed.item, placed.part
+        item, text, sent = placed.item, streamed_text(placed.part), b""
         match item["type"]:
             case "message":
                 sent = self._content_done(placed)
             case "reasoning" if item["summary"]:
-                text = streamed_text(part)
-                sent = self._of_summary("response.reasoning_summary_text.done", placed, text=text)
-                done: Json = {**_SUMMARY, "text": text}
-                sent += self._of_summary("response.reasoning_summary_part.done", placed, part=done)
+                kind = "reasoning_summary_text.done"
+                sent = self._item_event(kind, placed, summary_index=0, text=text)
+                kind = "reasoning_summary_part.done"
+                sent += self._item_event(kind, placed, summary_index=0, part=_summary(text))
             case "function_call":
-                kind = "response.function_call_arguments.done"
                 call = {key: item[key] for key in ("name", "arguments")}
-                sent = self._of_item(kind, placed, **call)
+                sent = self._item_event("function_call_arguments.done", placed, **call)
             case "custom_tool_call":
-                kind = "response.custom_tool_call_input.done"
-                sent = self._of_item(kind, placed, input=item["input"])
+                sent = self._item_event("custom_tool_call_input.done", placed, input=item["input"])
             case kind if kind in HOSTED_ITEMS:
                 sent = self._hosted_done(placed)
-            case _:
-                sent = b""
-        return sent + self._of_output("response.output_item.done", placed, item=item)
+        self._frame = None
+        return sent + self._event("output_item.done", output_index=placed.index, item=item)
 
     def _hosted_done(self, placed: OutputItem) -> bytes:
         """Return what a hosted tool got, and its states up to the last one."""
         item, sent = placed.item, b""
-        kind = str(item["type"])
+        kind = item["type"]
         hosted = HOSTED_ITEMS[kind]
-        match kind:
-            case "code_interpreter_call":
-                # The part streams as JSON, the code as itself.
-                self._frame = self._make_frame(placed, "code_interpreter_call_code")
-                sent += self._delta(str(item["code"]))
-                self._frame = None
-                event = "response.code_interpreter_call_code.done"
-                sent += self._of_item(event, placed, code=item["code"])
-            case "mcp_call":
-                event = "response.mcp_call_arguments.done"
-                sent += self._of_item(event, placed, arguments=item["arguments"])
+        if kind == "code_interpreter_call":
+            # The part streams as JSON, the code as itself.
+            self._frame = self._make_frame(placed, "code_interpreter_call_code")
+            sent += self._delta(item["code"])
+            sent += self._item_event(f"{kind}_code.done", placed, code=item["code"])
+        elif kind == "mcp_call":
+            sent += self._item_event(f"{kind}_arguments.done", placed, arguments=item["arguments"])
         *before, last = hosted.states
-        if hosted.can_fail and item.get("error") is not None:
+        if hosted.can_fail and item["error"] is not None:
             last = "failed"
         for state in (*before, last):
-            sent += self._of_item(f"response.{kind}.{state}", placed)
+            sent += self._item_event(f"{kind}.{state}", placed)
         return sent
 
     def _content_done(self, placed: OutputItem) -> bytes:
-        part, sent = placed.part, b""
-        assert placed.content is not None
+        part, content, sent = placed.part, placed.content, b""
         if isinstance(part, TextPart):
-            for number, annotation in enumerate(annotations_of(part)):
-                kind = "response.output_text.annotation.added"
+            for number, annotation in enumerate(content["annotations"]):
                 places: dict[str, Json] = {"annotation_index": number, "annotation": annotation}
-                sent += self._of_content(kind, placed, **places)
-            kind, text = "response.output_text.done", part.text
-            logprobs = placed.content["logprobs"]
-            sent += self._of_content(kind, placed, text=text, logprobs=logprobs)
+                kind = "output_text.annotation.added"
+                sent += self._item_event(kind, placed, content_index=0, **places)
+            text: dict[str, Json] = {"text": part.text, "logprobs": content["logprobs"]}
+            sent += self._item_event("output_text.done", placed, content_index=0, **text)
+            # The real API sends no log probabilities with the part.
+            content = {**content, "logprobs": []}
         else:
             refusal = streamed_text(part)
-            sent += self._of_content("response.refusal.done", placed, refusal=refusal)
-        kind = "response.content_part.done"
-        # The real API sends no log probabilities here.
-        content: Json = {key: [] if key == "logprobs" else v for key, v in placed.content.items()}
-        return sent + self._of_content(kind, placed, part=content)
+            sent += self._item_event("refusal.done", placed, content_index=0, refusal=refusal)
+        return sent + self._item_event("content_part.done", placed, content_index=0, part=content)
 
-    def _of_output(self, kind: str, placed: OutputItem, **fields: Json) -> bytes:
-        return self._event(kind, output_index=placed.index, **fields)
-
-    def _of_item(self, kind: str, placed: OutputItem, **fields: Json) -> bytes:
-        return self._of_output(kind, placed, item_id=placed.item["id"], **fields)
-
-    def _of_content(self, kind: str, placed: OutputItem, **fields: Json) -> bytes:
-        return self._of_item(kind, placed, content_index=0, **fields)
-
-    def _of_summary(self, kind: str, placed: OutputItem, **fields: Json) -> bytes:
-        return self._of_item(kind, placed, summary_index=0, **fields)
+    def _item_event(self, kind: str, placed: OutputItem, **fields: Json) -> bytes:
+        """Return an event about an item, or about a part of it with its index."""
+        places = {"output_index": placed.index, "item_id": placed.item["id"]}
+        return self._event(kind, **places, **fields)
 
     def _event(self, kind: str, **fields: Json) -> bytes:
-        number = self._sent
-        self._sent += 1
-        return named_sse(kind, encode_line({"type": kind, "sequence_number": number, **fields}))
+        name = f"response.{kind}"
+        numbered = {"type": name, "sequence_number": next(self._numbers), **fields}
+        return named_sse(name, encode_line(numbered))
 
 
-def _delta_kind(placed: OutputItem) -> str:
-    """Return the kind of an item's deltas."""
-    if placed.content is not None:
-        return str(placed.content["type"])
-    return str(placed.item["type"])
-
-
-def _empty_item(item: dict[str, Json]) -> dict[str, Json]:
-    """Return an item at its start, without content."""
-    state: dict[str, Json] = {"status": "in_progress"} if "status" in item else {}
-    return item | state | _EMPTY_ITEMS[str(item["type"])]
-
-
-def _empty_content(content: dict[str, Json] | None) -> Json:
-    """Return the content of a message at its start."""
-    return {key: _EMPTY_CONTENT.get(key, value) for key, value in (content or {}).items()}
+def _summary(text: str) -> Json:
+    return {"type": "summary_text", "text": text}

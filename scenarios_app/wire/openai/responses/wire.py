@@ -17,6 +17,7 @@ from scenarios_app.wire.base import (
     ArchiveWrite,
     Call,
     ComputeContext,
+    ComputedResponse,
     Endpoint,
     Params,
     Wire,
@@ -27,7 +28,13 @@ from scenarios_app.wire.base import (
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.dialects.rows import OWNED_PREFIXES, PATH_PREFIXES
-from scenarios_app.wire.openai.fields import ListPage, read_integer, read_page, render_page
+from scenarios_app.wire.openai.fields import (
+    ListPage,
+    read_integer,
+    read_page,
+    render_deletion,
+    render_page,
+)
 from scenarios_app.wire.openai.responses import conversations
 from scenarios_app.wire.openai.responses.answer import response_body, usage_fields
 from scenarios_app.wire.openai.responses.decode import DECODER
@@ -46,10 +53,10 @@ from scenarios_app.wire.openai.responses.stream import ResponseEncoder
 from scenarios_app.wire.openai.sample import sample_response
 from scenarios_app.wire.openai.shared import (
     AZURE,
+    AZURE_PREFIXES,
     PROVIDER,
     OpenAIWire,
     stream_error_code,
-    with_azure,
     with_prefixes,
 )
 from scenarios_app.wire.samples import SdkSetup
@@ -96,22 +103,12 @@ def _read_stream(call: Call, endpoint: Endpoint, params: Params, body: Node) -> 
     return replace(request, stream=call.query.get("stream", "").lower() == "true")
 
 
-def _references(request: CanonicalRequest, archived: ArchivedValues) -> tuple[str, ...]:
-    own: StoredFields = request.own
-    return (own.name,)
-
-
 def _resolve(request: CanonicalRequest, archived: ArchivedValues) -> CanonicalRequest:
     own: StoredFields = request.own
     record = find_record(own.name, archived)
-    if record is None or not record.answered:
+    if record is None or not record.response.get("id").given:
         return request
     return replace(request, own=replace(own, record=record))
-
-
-def _delete_record(request: CanonicalRequest, context: ComputeContext) -> tuple[ArchiveWrite, ...]:
-    own: StoredFields = request.own
-    return (ArchiveWrite(own.name, None),)
 
 
 def _list_input(request: CanonicalRequest, context: ComputeContext) -> bytes:
@@ -127,10 +124,10 @@ def _cancel(request: CanonicalRequest, context: ComputeContext) -> bytes:
     raise WireError(400, "Cannot cancel a synchronous response.")
 
 
-def _delete(request: CanonicalRequest, context: ComputeContext) -> bytes:
+def _delete(request: CanonicalRequest, context: ComputeContext) -> ComputedResponse:
     own: StoredFields = request.own
     assert own.required_record
-    return encode_json({"id": own.name, "object": "response", "deleted": True})
+    return ComputedResponse(render_deletion(own.name, "response"), (ArchiveWrite(own.name, None),))
 
 
 def _retrieve(request: CanonicalRequest, context: ComputeContext) -> bytes:
@@ -148,20 +145,15 @@ def _retrieve(request: CanonicalRequest, context: ComputeContext) -> bytes:
     return b"".join(event + b"\n\n" for event in events)
 
 
-_LOAD = ArchiveHooks(_references, _resolve)
-_LOAD_AND_DELETE = ArchiveHooks(_references, _resolve, record_computed=_delete_record)
+_LOAD = ArchiveHooks(lambda request, archived: (request.own.name,), _resolve)
 
 # The first matching pattern wins, so the longer ones come first.
 _STORED_ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("GET", f"{_ONE_PATH}/input_items", _read, compute=_list_input, archival=_LOAD),
     Endpoint("POST", f"{_ONE_PATH}/cancel", _read, compute=_cancel, archival=_LOAD, bodiless=True),
     Endpoint("GET", _ONE_PATH, _read_stream, compute=_retrieve, archival=_LOAD),
-    Endpoint("DELETE", _ONE_PATH, _read, compute=_delete, archival=_LOAD_AND_DELETE),
+    Endpoint("DELETE", _ONE_PATH, _read, compute=_delete, archival=_LOAD),
 )
-
-
-def _render(request: CanonicalRequest, response: CanonicalResponse) -> bytes:
-    return encode_json(response_body(request, response))
 
 
 def _cache_key(request: CanonicalRequest) -> bytes:
@@ -183,25 +175,19 @@ def _read_create(call: Call, endpoint: Endpoint, params: Params, body: Node) -> 
     return replace(request, computed=True) if warms_up else request
 
 
-def _warm_response(request: CanonicalRequest, context: ComputeContext) -> CanonicalResponse:
+def _warm_up(request: CanonicalRequest, context: ComputeContext) -> ComputedResponse:
     """Return a response without output, which later requests can continue."""
     usage = Usage(count_input(request), 0)
     choices = (Choice((), "stop"),)
-    return CanonicalResponse(context.request_id, context.created, request.model, choices, usage)
-
-
-def _warm_up(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    encoder = ResponseEncoder(request, _warm_response(request, context))
-    return encoder.opening() + encoder.closing()
-
-
-def _record_warm_up(request: CanonicalRequest, context: ComputeContext) -> tuple[ArchiveWrite, ...]:
-    return record_response(request, _warm_response(request, context), b"")
+    response = CanonicalResponse(context.request_id, context.created, request.model, choices, usage)
+    encoder = ResponseEncoder(request, response)
+    body = encoder.opening() + encoder.closing()
+    return ComputedResponse(body, record_response(request, response, b""))
 
 
 def _count(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    tokens = count_input(request)
-    return encode_json({"object": "response.input_tokens", "input_tokens": tokens})
+    counted = {"object": "response.input_tokens", "input_tokens": count_input(request)}
+    return encode_json(counted)
 
 
 def _compact(request: CanonicalRequest, context: ComputeContext) -> bytes:
@@ -225,11 +211,11 @@ _ENDPOINTS = (
         "POST",
         _PATH,
         _read_create,
-        render=_render,
+        render=lambda request, response: encode_json(response_body(request, response)),
         encode=ResponseEncoder,
         compute=_warm_up,
         decoder=DECODER,
-        archival=replace(RECORDING_HISTORY, record_computed=_record_warm_up),
+        archival=RECORDING_HISTORY,
         cache_key=_cache_key,
         custom_tools=True,
         sends=HOSTED_TOOLS | {"citations"},
@@ -248,7 +234,8 @@ class OpenAIResponses(OpenAIWire):
     name = "responses"
     title = "OpenAI Responses"
     endpoints: tuple[Endpoint, ...] = (
-        *with_azure(_ENDPOINTS),
+        *_ENDPOINTS,
+        *with_prefixes(_ENDPOINTS, AZURE_PREFIXES),
         *with_prefixes(_ENDPOINTS[:1], PATH_PREFIXES),
     )
     prefixes = ("/v1/", AZURE, *OWNED_PREFIXES)

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from scenarios_app.engine.canonical import CanonicalRequest
-from scenarios_app.wire.base import Call
+from scenarios_app.wire.base import Call, ComputedResponse
 from scenarios_app.wire.body import Limits, read_body
 from tests.wire.openai.responses_cases import CONTEXT, CREATE, PATH
 
@@ -31,8 +31,10 @@ def test_only_a_request_over_a_websocket_can_ask_for_no_output(
 
 def test_warm_up_is_a_completed_response_without_output() -> None:
     assert CREATE.compute is not None
-    body = CREATE.compute(read(OVER_SOCKET, generate=False), CONTEXT)
-    events = [json.loads(line[6:]) for line in body.decode().splitlines() if "data: " in line]
+    computed = CREATE.compute(read(OVER_SOCKET, generate=False), CONTEXT)
+    assert isinstance(computed, ComputedResponse)
+    lines = computed.body.decode().splitlines()
+    events = [json.loads(line[6:]) for line in lines if "data: " in line]
     types = [event["type"] for event in events]
     assert types == ["response.created", "response.in_progress", "response.completed"]
     response = events[-1]["response"]
@@ -44,4 +46,7 @@ def test_warm_up_is_a_completed_response_without_output() -> None:
 def test_warm_up_is_stored_unless_the_request_says_no(store: bool, names: list[str]) -> None:
     assert CREATE.archival is not None
     request = CREATE.archival.resolve(read(OVER_SOCKET, generate=False, store=store), {})
-    assert [write.name for write in CREATE.archival.record_computed(request, CONTEXT)] == names
+    assert CREATE.compute is not None
+    computed = CREATE.compute(request, CONTEXT)
+    assert isinstance(computed, ComputedResponse)
+    assert [write.name for write in computed.writes] == names

@@ -1,18 +1,48 @@
-"""A stored batch of OpenAI's: its input lines, its status and its JSON in the API."""
+"""OpenAI's batches: create from a file of requests, retrieve, list and cancel.
+
+The requests of a batch are answered in order when it is created. Its status is validating in the
+response to its creation, and final when it is next retrieved, with its output files. If it was
+cancelled in between, it has no output.
+"""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
-from scenarios_app.engine.canonical import Json
-from scenarios_app.wire.base import ArchiveWrite, SubResponse, encode_json
+from scenarios_app.engine.canonical import CanonicalRequest, Usage
+from scenarios_app.wire.base import (
+    ArchivedValues,
+    ArchiveHooks,
+    ArchiveWrite,
+    Call,
+    ComputeContext,
+    Endpoint,
+    Params,
+    SubResponse,
+    encode_json,
+    make_resource_request,
+    to_raw_json,
+)
 from scenarios_app.wire.body import Limits, Node, read_body
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.openai.batches.files import PREFIX as FILE
-from scenarios_app.wire.openai.batches.files import file_write, lines_file
-from scenarios_app.wire.resources import Resource
+from scenarios_app.wire.openai.fields import read_metadata, read_page, render_page, unsupported
+from scenarios_app.wire.openai.files import FILES, file_write, lines_file
+from scenarios_app.wire.openai.files import PREFIX as FILE
+from scenarios_app.wire.openai.shared import PROVIDER
+from scenarios_app.wire.resources import Resource, ResourceFields, ResourceKind
 
+# Every session has this example: the id in OpenAI's API description.
+_EXAMPLE = "batch_id"
+_SERVED = (
+    "/v1/responses",
+    "/v1/chat/completions",
+    "/v1/embeddings",
+    "/v1/completions",
+    "/v1/moderations",
+)
+_WINDOW = "24h"
 PREFIX = "batch_"
 _DAY = 86_400
 _OK = range(200, 300)
@@ -20,6 +50,7 @@ _OK = range(200, 300)
 Status: TypeAlias = Literal["validating", "failed", "completed", "cancelling", "cancelled"]
 # The status of a batch at its next retrieval.
 _NEXT: dict[Status, Status] = {"validating": "completed", "cancelling": "cancelled"}
+_NO_USAGE = Usage(0, 0)
 # The limit of the real API.
 MAX_LINES = 50_000
 
@@ -60,13 +91,11 @@ def read_lines(data: bytes, url: str) -> tuple[list[Line], list[LineError]]:
                     code="duplicate_custom_id",
                 )
         except WireError as error:
-            answer = error.answer
-            errors.append(
-                LineError(answer.code or "invalid_request", answer.message, answer.param, number)
-            )
-            continue
-        seen.add(line.custom_id)
-        lines.append(line)
+            answer, code = error.answer, error.answer.code or "invalid_request"
+            errors.append(LineError(code, answer.message, answer.param, number))
+        else:
+            seen.add(line.custom_id)
+            lines.append(line)
     if not lines and not errors:
         errors.append(LineError("empty_file", "The input file has no lines."))
     if len(lines) > MAX_LINES:
@@ -84,7 +113,8 @@ def _line(line: Node, url: str) -> Line:
         raise WireError(
             400, "Batches are not streamed.", param="body.stream", code="invalid_request"
         )
-    return Line(custom_id, encode_json(body.value), _model(body))
+    model = body.get("model").value
+    return Line(custom_id, encode_json(body.value), model if isinstance(model, str) else None)
 
 
 def _check(node: Node, wanted: str, code: str) -> None:
@@ -93,22 +123,9 @@ def _check(node: Node, wanted: str, code: str) -> None:
         raise WireError(400, message, param=node.place, code=code)
 
 
-def _model(body: Node) -> str | None:
-    name: Json = body.get("model").value
-    return name if isinstance(name, str) else None
-
-
-class Tokens(msgspec.Struct, frozen=True):
-    """The token usage of all requests in a batch."""
-
-    input: int = 0
-    output: int = 0
-    cached: int = 0
-    reasoning: int = 0
-
-
 class Batch(Resource, frozen=True):
-    """A stored batch; `output` and `failed` are the lines of its two files."""
+    """A stored batch; `output` and `failed` are the lines of its two files, `usage` is that of all
+    its requests."""
 
     endpoint: str
     input_file: str
@@ -118,7 +135,7 @@ class Batch(Resource, frozen=True):
     errors: tuple[LineError, ...] = ()
     output: tuple[msgspec.Raw, ...] = ()
     failed: tuple[msgspec.Raw, ...] = ()
-    tokens: Tokens = Tokens()
+    usage: Usage = _NO_USAGE
     cancelled: int | None = None
 
     @property
@@ -134,7 +151,7 @@ def with_responses(batch: Batch, lines: Sequence[Line], answers: Iterable[SubRes
     """Return the batch with the responses to its requests."""
     output: list[msgspec.Raw] = []
     failed: list[msgspec.Raw] = []
-    tokens = Tokens()
+    usage = batch.usage
     for number, (line, answer) in enumerate(zip(lines, answers, strict=True), start=1):
         request_id = f"{batch.id.removeprefix(PREFIX)}-{number}"
         ids: dict[str, Any] = {"id": f"batch_req_{request_id}", "custom_id": line.custom_id}
@@ -142,14 +159,14 @@ def with_responses(batch: Batch, lines: Sequence[Line], answers: Iterable[SubRes
             body = msgspec.json.decode(answer.body)
         except msgspec.DecodeError:
             error = {"code": "server_error", "message": "The request ended without an answer."}
-            failed.append(msgspec.Raw(encode_json({**ids, "response": None, "error": error})))
+            failed.append(to_raw_json({**ids, "response": None, "error": error}))
             continue
         response = {"status_code": answer.status, "request_id": f"req_{request_id}", "body": body}
         fine = answer.status in _OK
-        line_json = msgspec.Raw(encode_json({**ids, "response": response, "error": None}))
+        line_json = to_raw_json({**ids, "response": response, "error": None})
         (output if fine else failed).append(line_json)
-        tokens = _add_usage(tokens, body) if fine else tokens
-    return msgspec.structs.replace(batch, output=tuple(output), failed=tuple(failed), tokens=tokens)
+        usage = _add_usage(usage, body) if fine else usage
+    return replace(batch, output=tuple(output), failed=tuple(failed), usage=usage)
 
 
 def batch_writes(batch: Batch) -> tuple[ArchiveWrite, ...]:
@@ -165,7 +182,7 @@ def batch_writes(batch: Batch) -> tuple[ArchiveWrite, ...]:
 def advance(batch: Batch, now: int) -> Batch:
     """Return the batch at its next retrieval."""
     status: Status = "failed" if batch.errors else _NEXT.get(batch.status, batch.status)
-    return msgspec.structs.replace(batch, status=status)
+    return replace(batch, status=status)
 
 
 def cancelled(batch: Batch, now: int) -> Batch:
@@ -174,9 +191,7 @@ def cancelled(batch: Batch, now: int) -> Batch:
         return batch
     if batch.status != "validating":
         raise WireError(409, f"Cannot cancel a batch with status '{batch.status}'.")
-    return msgspec.structs.replace(
-        batch, status="cancelling", output=(), failed=(), tokens=Tokens(), cancelled=now
-    )
+    return replace(batch, status="cancelling", output=(), failed=(), usage=_NO_USAGE, cancelled=now)
 
 
 def batch_json(batch: Batch) -> dict[str, Any]:
@@ -184,6 +199,13 @@ def batch_json(batch: Batch) -> dict[str, Any]:
     over = batch.status == "completed"
     begun = batch.created if over else None
     errors = {"object": "list", "data": batch.errors} if batch.status == "failed" else None
+    usage = {
+        "input_tokens": batch.usage.input_tokens,
+        "input_tokens_details": {"cached_tokens": batch.usage.cached_tokens},
+        "output_tokens": batch.usage.output_tokens,
+        "output_tokens_details": {"reasoning_tokens": batch.usage.reasoning_tokens},
+        "total_tokens": batch.usage.total_tokens,
+    }
     return {
         "id": batch.id,
         "object": "batch",
@@ -209,20 +231,20 @@ def batch_json(batch: Batch) -> dict[str, Any]:
             "completed": len(batch.output) if over else 0,
             "failed": len(batch.failed) if over else 0,
         },
-        "usage": _usage(batch.tokens) if over else None,
+        "usage": usage if over else None,
         "metadata": batch.metadata,
     }
 
 
-def _add_usage(tokens: Tokens, body: Any) -> Tokens:
-    """Return the tokens plus a response's usage, in the form of chat or of Responses."""
+def _add_usage(total: Usage, body: Any) -> Usage:
+    """Return the total plus a response's usage, in the form of chat or of Responses."""
     usage = body.get("usage") or {}
     prompt, completion = _details(usage, "prompt", "input"), _details(usage, "completion", "output")
-    return Tokens(
-        tokens.input + prompt[0],
-        tokens.output + completion[0],
-        tokens.cached + prompt[1].get("cached_tokens", 0),
-        tokens.reasoning + completion[1].get("reasoning_tokens", 0),
+    return Usage(
+        total.input_tokens + prompt[0],
+        total.output_tokens + completion[0],
+        total.reasoning_tokens + completion[1].get("reasoning_tokens", 0),
+        total.cached_tokens + prompt[1].get("cached_tokens", 0),
     )
 
 
@@ -233,11 +255,89 @@ def _details(usage: dict[str, Any], *names: str) -> tuple[int, dict[str, int]]:
     return 0, {}
 
 
-def _usage(tokens: Tokens) -> dict[str, Any]:
-    return {
-        "input_tokens": tokens.input,
-        "input_tokens_details": {"cached_tokens": tokens.cached},
-        "output_tokens": tokens.output,
-        "output_tokens_details": {"reasoning_tokens": tokens.reasoning},
-        "total_tokens": tokens.input + tokens.output,
-    }
+BATCHES = ResourceKind(
+    provider=PROVIDER,
+    path="/v1/batches",
+    parameter="batch_id",
+    prefix=PREFIX,
+    examples={_EXAMPLE: Batch(_EXAMPLE, 0, 0, "/v1/responses", "input_file_id")},
+    decode=msgspec.json.Decoder(Batch).decode,
+    writes=batch_writes,
+    read_fields=lambda call: ResourceFields(),
+    read_page=read_page,
+    to_json=lambda batch, own: batch_json(batch),
+    render_page=lambda entries, own: render_page(map(Node, entries), own.page),
+    not_found=lambda name: WireError(
+        404, f"No batch found with id '{name}'.", param="batch_id", code="not_found"
+    ),
+)
+
+
+class NewBatchFields(ResourceFields, frozen=True, kw_only=True):
+    """A request to create a batch: its input file and endpoint; and, once loaded, the lines of the
+    file with their errors."""
+
+    call: Call
+    input_file: str
+    endpoint: str
+    lines: tuple[Line, ...] = ()
+    errors: tuple[LineError, ...] = ()
+
+
+def _read_new(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+    named, window = body.need("endpoint"), body.need("completion_window")
+    if named.text() not in _SERVED:
+        raise unsupported(named, ", ".join(map(repr, _SERVED)))
+    if window.text() != _WINDOW:
+        raise unsupported(window, repr(_WINDOW))
+    input_file = body.need("input_file_id").text()
+    own = NewBatchFields(call=call, input_file=input_file, endpoint=named.text())
+    return make_resource_request(
+        call, endpoint, own, provider=PROVIDER, metadata=read_metadata(body)
+    )
+
+
+def _resolve_new(request: CanonicalRequest, archived: ArchivedValues) -> CanonicalRequest:
+    own: NewBatchFields = request.own
+    file = FILES.find(own.input_file, archived)
+    if file is None:
+        raise FILES.not_found(own.input_file)
+    lines, errors = read_lines(file.data, own.endpoint)
+    return replace(request, own=replace(own, lines=tuple(lines), errors=tuple(errors)))
+
+
+def _sub_requests(request: CanonicalRequest) -> tuple[Call, ...]:
+    own: NewBatchFields = request.own
+    if own.errors:
+        return ()
+    one = replace(own.call, path=own.endpoint, query={}, raw_query="")
+    return tuple(replace(one, body=line.body) for line in own.lines)
+
+
+def _new(request: CanonicalRequest, context: ComputeContext) -> Batch:
+    own: NewBatchFields = request.own
+    batch = Batch(
+        f"{PREFIX}{context.request_id}",
+        context.created,
+        context.ordinal,
+        own.endpoint,
+        own.input_file,
+        metadata=dict(request.metadata) or None,
+        model=own.lines[0].model if own.lines else None,
+        errors=own.errors,
+    )
+    return batch if own.errors else with_responses(batch, own.lines, context.sub_responses)
+
+
+# The first matching pattern wins, so the longer ones come first.
+ENDPOINTS: tuple[Endpoint, ...] = (
+    BATCHES.one("POST", "/cancel", cancelled, bodiless=True),
+    BATCHES.one("GET", change=advance),
+    BATCHES.listing(),
+    BATCHES.creation(
+        _read_new,
+        _new,
+        hooks=ArchiveHooks(lambda request, archived: (request.own.input_file,), _resolve_new),
+        sub_requests=_sub_requests,
+    ),
+)

@@ -19,7 +19,7 @@ from scenarios_app.wire.base import (
 )
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.openai.fields import read_page, render_page, unsupported
+from scenarios_app.wire.openai.fields import read_page, render_deletion, render_page, unsupported
 from scenarios_app.wire.openai.shared import PROVIDER
 from scenarios_app.wire.resources import Resource, ResourceFields, ResourceKind
 
@@ -187,19 +187,16 @@ def _new(request: CanonicalRequest, context: ComputeContext) -> File:
     )
 
 
-def _content(file: File, own: object) -> bytes:
-    return file.data
-
-
-def _render_deletion(file: File, own: object) -> bytes:
-    return encode_json({"id": file.id, "object": "file", "deleted": True})
-
-
 # The first matching pattern wins, so the longer ones come first.
 ENDPOINTS: tuple[Endpoint, ...] = (
-    FILES.one("GET", "/content", render=_content, media_type="application/octet-stream"),
+    FILES.one(
+        "GET",
+        "/content",
+        render=lambda file, own: file.data,
+        media_type="application/octet-stream",
+    ),
     FILES.one("GET"),
-    FILES.deletion(_render_deletion),
+    FILES.deletion(lambda file, own: render_deletion(file.id, "file")),
     FILES.listing(),
     FILES.creation(_read_new, _new, bodiless=True),
 )
