@@ -334,7 +334,7 @@ def request_for_first_step(scenario: Compiled | None) -> dict[str, Any]:
             fields["user"] = literal
         elif literal and role == "system":
             fields["system"] = literal
-    for condition in match.model:
+    for condition in match.alternatives("model"):
         if condition.equals:
             fields["model"] = condition.equals
             break

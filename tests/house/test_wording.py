@@ -42,7 +42,7 @@ ROOM_LINES: Mapping[str, int] = {
     "scenarios_app/catalog": 711,
     "scenarios_app/cluster": 915,
     "scenarios_app/control": 3_730,
-    "scenarios_app/engine": 13_383,
+    "scenarios_app/engine": 13_147,
     "scenarios_app/journal": 1_317,
     "scenarios_app/models": 983,
     "scenarios_app/play": 951,
