@@ -154,8 +154,7 @@ def _message_text(step: Step, role: str) -> str:
 
 def _provider(step: Step) -> str:
     named = step.match.alternatives("provider")
-    names = (name for name in wires_by_name() if any(one.test(name) for one in named))
-    return next(names, "")
+    return next((name for name in wires_by_name() if any(one.test(name) for one in named)), "")
 
 
 def _stream(step: Step) -> bool:

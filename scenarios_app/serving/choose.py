@@ -13,19 +13,13 @@ from scenarios_app.engine.canonical import CanonicalRequest, ErrorAnswer
 from scenarios_app.engine.changes import AnswerChanges
 from scenarios_app.engine.instructions import build_instructed_answer
 from scenarios_app.engine.instructions.probes import Received
+from scenarios_app.engine.matching import index as matching_index
 from scenarios_app.engine.matching.expectations import (
     assert_violations,
     violated_message,
     violations_of,
 )
-from scenarios_app.engine.matching.index import (
-    NO_EXPECTATIONS,
-    Candidate,
-    Index,
-    names_path,
-    refuses_upgrade,
-    replays_recording,
-)
+from scenarios_app.engine.matching.index import NO_EXPECTATIONS, Candidate, Index
 from scenarios_app.engine.matching.near_misses import (
     NearMiss,
     near_misses,
@@ -130,26 +124,22 @@ class StepSelection(msgspec.Struct, frozen=True):
         return None if step is None else Candidate(scenario, step)
 
     async def override(self) -> Decision | None:
-        """Return the decision of a step that names the request's path, or None to compute the
-        response."""
-        return await self._first_of(names_path)
+        """Return the decision of a step that names the request's path, or None."""
+        return await self._first_of(matching_index.names_path)
 
     async def recorded(self) -> Decision | None:
         """Return the decision of a recorded step, or None. Called if nothing else can answer."""
-        return await self._first_of(replays_recording)
+        return await self._first_of(matching_index.replays_recording)
 
     async def refusing_upgrade(self) -> Decision | None:
         """Return the decision of a step that refuses a WebSocket, or None."""
-        return await self._first_of(refuses_upgrade)
+        return await self._first_of(matching_index.refuses_upgrade)
 
-    async def _first_of(self, allowed: Callable[[Step], bool]) -> Decision | None:
-        """Return the decision of the first free, allowed candidate, of one scenario if a header
-        names it."""
+    async def _first_of(self, only: Callable[[Step], bool]) -> Decision | None:
+        """Return the decision of the first free candidate, of one scenario if a header names it."""
         narrowed = scenario_in_header(self.index, self.request)
         name = narrowed.name if isinstance(narrowed, Scenario) else None
-        every = self.index.candidates(
-            self.request, scenario=name, consumed=self.consumed, allowed=allowed
-        )
+        every = self.index.candidates(self.request, only, scenario=name, consumed=self.consumed)
         return await self._first_free(Candidates(name, await self.work(next, every, None), every))
 
     async def _first_free(self, start: Candidates) -> Decision | None:

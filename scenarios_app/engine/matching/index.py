@@ -251,13 +251,13 @@ class Index(msgspec.Struct, frozen=True, eq=False, weakref=True):
     def candidates(
         self,
         request: CanonicalRequest,
+        only: Callable[[Step], bool] | None = None,
         *,
         scenario: str | None = None,
         consumed: Container[tuple[str, str]] = frozenset(),
-        allowed: Callable[[Step], bool] | None = None,
     ) -> Iterator[Candidate]:
-        """Yield the steps that can answer a request, best first, of one scenario or of all; only
-        `allowed` ones.
+        """Yield the steps that can answer a request, best first, of one scenario or of all, and
+        those alone for which `only` is true.
 
         Order: priority; then each scenario offers its first step, in step order, that matches and
         is not consumed; among offers of one priority a real condition precedes a default for a
@@ -273,7 +273,7 @@ class Index(msgspec.Struct, frozen=True, eq=False, weakref=True):
         def eligible(entry: Entry) -> bool:
             step, ref = entry.step, entry.ref
             is_unavailable = (step.consume and ref in consumed) or ref in offered_refs
-            return not is_unavailable and (allowed is None or allowed(step))
+            return not is_unavailable and (only is None or only(step))
 
         offers = self._offers(reader, eligible, scenario)
         while (best := next(offers, None)) is not None:

@@ -231,8 +231,8 @@ def test_only_steps_that_name_a_path_override_a_computed_answer() -> None:
             )
         ]
     )
-    assert [c.step.key for c in index.candidates(ask(), allowed=names_path)] == ["path"]
-    found = index.candidates(ask(), consumed={("a", "path")}, allowed=names_path)
+    assert [c.step.key for c in index.candidates(ask(), only=names_path)] == ["path"]
+    found = index.candidates(ask(), consumed={("a", "path")}, only=names_path)
     assert [c.step.key for c in found] == []
 
 
@@ -240,7 +240,7 @@ def test_steps_that_name_no_path_hold_none_back_from_a_computed_answer() -> None
     named = Match((*ON_CHAT.conditions, *saying(contains="h").conditions))
     steps = step(OPENAI, key="default"), step(ON_CHAT, key="path"), step(named, key="both")
     index = build_index([scenario("a", *steps), scenario("b", step(named, key="other"))])
-    found = [c.step.key for c in index.candidates(ask("hi"), allowed=names_path)]
+    found = [c.step.key for c in index.candidates(ask("hi"), only=names_path)]
     assert found == ["other", "path", "both"]
 
 
@@ -275,5 +275,5 @@ def test_only_steps_that_refuse_a_websocket_answer_a_handshake() -> None:
     plain = step(key="plain")
     index = build_index([scenario("a", plain, failing, refusing)])
     assert index.refuses_upgrades
-    assert [c.step.key for c in index.candidates(ask(), allowed=refuses_upgrade)] == ["refusing"]
+    assert [c.step.key for c in index.candidates(ask(), only=refuses_upgrade)] == ["refusing"]
     assert not build_index([scenario("a", plain, failing)]).refuses_upgrades

@@ -83,6 +83,6 @@ def test_unread_request_matches_only_recorded_steps() -> None:
     raw = {"match": {"recorded": {"body": SAME}}, "produce": {"raw": {"body": "x"}}, "name": "raw"}
     plain = {"produce": {"text": "any"}, "name": "plain"}
     here = index(plain, edited, raw, recorded("whole", SAME))
-    found = [one.step.label for one in here.candidates(sent(SAME), allowed=replays_recording)]
+    found = [one.step.label for one in here.candidates(sent(SAME), only=replays_recording)]
     assert found == ["raw", "whole"]
-    assert not list(here.candidates(sent(SAME), scenario="other", allowed=replays_recording))
+    assert not list(here.candidates(sent(SAME), scenario="other", only=replays_recording))

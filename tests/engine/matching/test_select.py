@@ -123,8 +123,8 @@ def test_a_helper_endpoint_is_answered_by_steps_that_name_its_path() -> None:
     named_path = step(when(path=(TextCondition(equals="/v1/models"),)), key="models")
     index = build_index([MATCHING, scenario("models", named_path)])
     request = ask(path="/v1/models", route="/v1/models")
-    assert [c.step.key for c in index.candidates(request, allowed=names_path)] == ["models"]
-    assert list(index.candidates(ask("hello"), allowed=names_path)) == []
+    assert [c.step.key for c in index.candidates(request, only=names_path)] == ["models"]
+    assert list(index.candidates(ask("hello"), only=names_path)) == []
 
 
 def test_a_stream_breaks_off_where_a_decision_says_and_a_whole_answer_does_not() -> None:
