@@ -16,8 +16,7 @@ from chat_app.clients.sdk import SdkClient
 from chat_app.clients.transports import EndpointTransport, Route, check_base_url, check_key_host
 from chat_app.errors import SERVICE_UNAVAILABLE, UNAUTHORIZED, VALIDATION_ERROR, ChatError
 from chat_app.models import MOCK_URL, ModelProfile
-from mockllm_site.kit import env
-from mockllm_site.kit.setting_kinds import EXTRA
+from mockllm_site.kit import env, setting_kinds
 
 SESSION_HEADER = "X-MockLLM-Session"
 # The mock requires any key.
@@ -93,5 +92,5 @@ def _check_sdk_installed(family: ApiFamily) -> None:
     except ModuleNotFoundError:
         is_installed = False
     if not is_installed:
-        hint = EXTRA.format("chat")
+        hint = setting_kinds.EXTRA.format("chat")
         raise ChatError(SERVICE_UNAVAILABLE, f"Talking to this provider {hint}")

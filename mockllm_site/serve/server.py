@@ -105,9 +105,9 @@ class Server(uvicorn.Server):
         *,
         ready: Callable[[], None],
         stop: Stop,
-        most_connections: int | None,
-        by_turns: bool,
-        parent: Parent | None,
+        most_connections: int | None = None,
+        by_turns: bool = False,
+        parent: Parent | None = None,
     ) -> None:
         super().__init__(config)
         self._parent = parent

@@ -62,9 +62,7 @@ class Workers:
         self._parent = parent
         self._workers: dict[int, _Worker] = {}
         self._selector = selectors.DefaultSelector()
-        self._signals = 0
-        self._heeded = 0
-        self._up = self._ending = self._failed = False
+        self._signalled = self._up = self._ending = self._failed = False
         # When those that are missing are started, and when those that do not end are killed.
         self._start_at = self._kill_at = float("inf")
 
@@ -99,8 +97,8 @@ class Workers:
                 awake.recv(4_096)
             else:
                 self._hear(self._workers[key.fd])
-        if self._signals > self._heeded or (self._parent is not None and self._parent.gone):
-            self._heeded = max(self._signals, self._heeded)
+        if self._signalled or (self._parent is not None and self._parent.gone):
+            self._signalled = False
             self._end()
         now = time.monotonic()
         if now >= self._start_at and not self._ending:
@@ -188,7 +186,7 @@ class Workers:
                 os.kill(worker.pid, number)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
-        self._signals += 1
+        self._signalled = True
 
 
 def _say(pipe: int) -> None:

@@ -11,18 +11,17 @@ from django.db import connection, models
 from django.test import RequestFactory
 from simple_history.models import HistoricalRecords
 
-from scenarios_app import models as ours
 from scenarios_app.engine import parts, scenario
-from scenarios_app.models import CatalogVersion, Scenario, ServedRequest, Step
+from scenarios_app.models import CatalogVersion, Scenario, ServedRequest, Step, fields
 from scenarios_app.models.fields import JsonField, LinesField, NamesField, ScriptField
 
 
 @pytest.mark.parametrize(
     ("choices", "words"),
     [
-        (ours.FinishReason, get_args(parts.FinishReason)),
-        (ours.Reasoning, get_args(scenario.Reasoning)),
-        (ours.Select, get_args(scenario.Select)),
+        (fields.FinishReason, get_args(parts.FinishReason)),
+        (fields.Reasoning, get_args(scenario.Reasoning)),
+        (fields.Select, get_args(scenario.Select)),
     ],
 )
 def test_a_column_offers_the_document_s_words(
