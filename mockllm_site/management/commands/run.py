@@ -1,6 +1,7 @@
 """`run`: a server for the length of a command, and the verdict on what it asked."""
 
 import sys
+from argparse import Namespace
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
@@ -15,6 +16,5 @@ class Command(BaseCommand):
         run.add_arguments(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        arguments = options["scenario"], options["fixture"], options["command"]
-        if code := run.run(*arguments, strict=options["strict"]):
+        if code := run.run(Namespace(**options)):
             sys.exit(code)
