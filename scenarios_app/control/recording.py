@@ -238,12 +238,7 @@ class DriftView(ControlView):
     @documented("read_drift", AllDriftBody, "Each that has ended.")
     def get(self, request: Request) -> Response:
         """The differences from the recorded requests, in every recording that has ended"""
-        return Response(drift_reports())
-
-
-def drift_reports() -> dict[str, Any]:
-    """Return the drift of each ended replay, as an AllDriftBody."""
-    return {"recordings": list(services().drifts)}
+        return Response({"recordings": list(services().drifts)})
 
 
 def begin_recording(fields: Mapping[str, Any]) -> dict[str, Any]:
