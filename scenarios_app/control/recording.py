@@ -61,9 +61,10 @@ def start_recording(recording: Recording) -> None:
     pipeline.recordings[recording.session] = recording
 
 
-def end_recording(recording: Recording) -> dict[str, Any]:
-    """End a recording and return its result as an EndedBody; its scenario is None if it only
-    replayed."""
+def end_recording(name_or_key: str | None) -> tuple[Recording, dict[str, Any]]:
+    """End the recording for a name or API key, or that of all sessions; return it and its result as
+    an EndedBody. Raises ControlError 404."""
+    recording = find_recording(name_or_key)
     services().pipeline.recordings.pop(recording.session, None)
     ended = recording.ended()
     document: dict[str, Any] | None = None
@@ -82,13 +83,14 @@ def end_recording(recording: Recording) -> dict[str, Any]:
     if not recording.records:
         names = [document["name"] for document in recording.cassettes]
         services().drifts.append({"session": recording.session, "cassettes": names, **drift})
-    return {
+    body = {
         **_recording_body(recording),
         "problems": list(ended.problems),
         "document": document,
         "notes": list(notes),
         **drift,
     }
+    return recording, body
 
 
 def _merge_document(
@@ -231,7 +233,8 @@ class RecordingView(ControlView):
     @documented("end_recording", EndedBody, "What it came to.", query=SessionQuery, errors=(404,))
     def delete(self, request: Request) -> Response:
         """End a recording; its scenario is in the answer, and nowhere else"""
-        return Response(end_recording(find_recording(self.query(SessionQuery).get("session"))))
+        _, body = end_recording(self.query(SessionQuery).get("session"))
+        return Response(body)
 
 
 class DriftView(ControlView):

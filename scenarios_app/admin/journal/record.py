@@ -20,12 +20,7 @@ from django.views.decorators.http import require_POST
 from mockllm_site.kit import env
 from mockllm_site.kit.permissions import require
 from scenarios_app.control.kit import ControlError
-from scenarios_app.control.recording import (
-    SHARED_STATE_ERROR,
-    end_recording,
-    find_recording,
-    start_recording,
-)
+from scenarios_app.control.recording import SHARED_STATE_ERROR, end_recording, start_recording
 from scenarios_app.engine.document import load_documents
 from scenarios_app.recording.upstreams import official_upstreams
 from scenarios_app.serving.recorder.recordings import Recording
@@ -190,11 +185,10 @@ def _begin(request: HttpRequest, name: str | None) -> None:
 
 
 def _end(request: HttpRequest, name: str | None, subject: str) -> HttpResponse:
-    recording = find_recording(name)
-    ended = end_recording(recording)
+    recording, ended = end_recording(name)
     for message in (*ended["problems"], *ended["notes"]):
         messages.warning(request, message)
-    if ended["document"] is None or not ended["document"]["steps"]:
+    if not (ended["document"] and ended["document"]["steps"]):
         messages.warning(request, f"No answers of {subject} were recorded: no draft was created.")
         return redirect(_record_page(name))
     (document,) = load_documents(ended["document"], limits=limits())

@@ -377,7 +377,7 @@ def start_recording(fields: Fields) -> ToolResult:
 @tool("stop_recording", {"destructive_hint": True, **_LOCAL}, recording.EndedBody)
 def stop_recording(fields: Fields) -> ToolResult:
     """Stop a recording and store its scenario, in place of one of the same name."""
-    body = recording.end_recording(recording.find_recording(fields.get("session")))
+    _, body = recording.end_recording(fields.get("session"))
     document, text = body["document"], "It only replayed. Next: drift."
     if document is not None:
         stored = read_document(document, name=body["name"])
