@@ -116,7 +116,7 @@ def coverage_body(scenarios: str) -> dict[str, Any]:
     answered = rows.exclude(step_key="").exclude(status=400)
     steps = set(answered.order_by().values_list("scenario", "step_key").distinct())
     run = services().cluster.run(steps)
-    report = measure_coverage(selected.values(), run.coverage)
+    report = measure_coverage(selected.values(), run)
     unseen = max(0, run.requests - run.observed - row_count)
     notes = (UNSEEN.format(unseen),) if unseen else ()
     return {

@@ -25,6 +25,7 @@ from scenarios_app.serving.options import Options
 from scenarios_app.serving.read import admit
 from scenarios_app.serving.services import services
 from scenarios_app.verdict.coverage import find_unmet_conditions, select_met_conditions
+from scenarios_app.verdict.metrics import merge_counts
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.registry import find_target
@@ -183,7 +184,7 @@ def rows_of_coverage_run(rows: QuerySet[ServedRequest]) -> QuerySet[ServedReques
 def record_met_conditions(rows: QuerySet[ServedRequest]) -> None:
     """Record which step conditions these requests meet, for the coverage of the run."""
     current = services()
-    seen = current.steps.coverage()
+    seen = merge_counts([current.steps.to_message()])
     scenarios = {**current.steps.session_scenarios(), **catalog.snapshot().index.by_name}
     wanted = dict(find_unmet_conditions(scenarios.values(), seen.served, seen.met))
     if not wanted:

@@ -1,7 +1,6 @@
 """Starts and ends recordings of sessions, and builds their scenario document and drift report."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from rest_framework import serializers
@@ -33,18 +32,6 @@ SHARED_STATE_ERROR: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RecordingResult:
-    """The result of an ended recording. `document` is its scenario, None if it only replayed;
-    `notes` are details that a scenario cannot express, `problems` responses that could not be
-    stored."""
-
-    document: dict[str, Any] | None
-    notes: tuple[str, ...]
-    problems: tuple[str, ...]
-    drifted: DriftReport
-
-
 def find_recording(name_or_key: str | None) -> Recording:
     """Return the recording for a name or API key, or that of all sessions; ControlError 404."""
     recordings = services().pipeline.recordings
@@ -74,29 +61,36 @@ def start_recording(recording: Recording) -> None:
     pipeline.recordings[recording.session] = recording
 
 
-def end_recording(name_or_key: str | None) -> tuple[Recording, RecordingResult]:
-    """End the recording for a name or API key, or that of all sessions; ControlError 404."""
+def end_recording(name_or_key: str | None) -> tuple[Recording, dict[str, Any]]:
+    """End the recording for a name or API key, or that of all sessions; return it and its result as
+    an EndedBody. Raises ControlError 404."""
     recording = find_recording(name_or_key)
     services().pipeline.recordings.pop(recording.session, None)
     ended = recording.ended()
+    document: dict[str, Any] | None = None
+    notes: tuple[str, ...] = ()
+    drifted = DriftReport()
     if recording.records:
         document, notes = _merge_document(recording, ended)
-        return recording, RecordingResult(document, notes, ended.problems, DriftReport())
-    missed_requests = [miss.request for miss in ended.missed]
-    drifted = find_drift(recording.cassettes, ended.served, missed_requests)
-    names = [document["name"] for document in recording.cassettes]
-    report = {"session": recording.session, "cassettes": names, **drift_body(drifted)}
-    services().drifts.append(report)
-    return recording, RecordingResult(None, (), ended.problems, drifted)
-
-
-def drift_body(drifted: DriftReport) -> dict[str, Any]:
-    """Return the drift report as JSON values."""
-    return {
+    else:
+        missed_requests = [miss.request for miss in ended.missed]
+        drifted = find_drift(recording.cassettes, ended.served, missed_requests)
+    drift: dict[str, Any] = {
         "drifted": bool(drifted.drifts),
         "drift": [drift_json(drift) for drift in drifted.drifts],
         "unreached": [f"{step.cassette}/{step.step}" for step in drifted.unreached],
     }
+    if not recording.records:
+        names = [document["name"] for document in recording.cassettes]
+        services().drifts.append({"session": recording.session, "cassettes": names, **drift})
+    body = {
+        **_recording_body(recording),
+        "problems": list(ended.problems),
+        "document": document,
+        "notes": list(notes),
+        **drift,
+    }
+    return recording, body
 
 
 def _merge_document(
@@ -239,19 +233,15 @@ class RecordingView(ControlView):
     @documented("end_recording", EndedBody, "What it came to.", query=SessionQuery, errors=(404,))
     def delete(self, request: Request) -> Response:
         """End a recording; its scenario is in the answer, and nowhere else"""
-        return Response(ended_body(self.query(SessionQuery).get("session")))
+        _, body = end_recording(self.query(SessionQuery).get("session"))
+        return Response(body)
 
 
 class DriftView(ControlView):
     @documented("read_drift", AllDriftBody, "Each that has ended.")
     def get(self, request: Request) -> Response:
         """The differences from the recorded requests, in every recording that has ended"""
-        return Response(drift_reports())
-
-
-def drift_reports() -> dict[str, Any]:
-    """Return the drift of each ended replay, as an AllDriftBody."""
-    return {"recordings": list(services().drifts)}
+        return Response({"recordings": list(services().drifts)})
 
 
 def begin_recording(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -262,18 +252,6 @@ def begin_recording(fields: Mapping[str, Any]) -> dict[str, Any]:
     recording = Recording(session, mode, name, keys, cassettes, services().state)
     start_recording(recording)
     return _recording_body(recording)
-
-
-def ended_body(name_or_key: str | None) -> dict[str, Any]:
-    """End a recording and return its result as an EndedBody; raises ControlError 404."""
-    recording, result = end_recording(name_or_key)
-    return {
-        **_recording_body(recording),
-        "problems": list(result.problems),
-        "document": result.document,
-        "notes": list(result.notes),
-        **drift_body(result.drifted),
-    }
 
 
 def _recording_body(recording: Recording) -> dict[str, Any]:

@@ -11,14 +11,14 @@ from pathlib import Path
 
 from scenarios_app.proof.experiment import REPORTS, CellResult, Experiment
 from scenarios_app.proof.plan import BadCell, Cell
-from scenarios_app.proof.sweep import INTERRUPTED, Budget, CannotSweep, SweepOptions, sweep
+from scenarios_app.proof.sweep import INTERRUPTED, CannotSweep, SweepOptions, sweep
 from scenarios_app.testing.control import ServerFailed
 from scenarios_app.testing.documents import to_documents
 from scenarios_app.testing.run import CannotRun, add_sources, refuse, split
 
 FAILED, NOT_SWEPT, STOPPED = 1, 2, 130
 # Fields of SweepOptions that options of the command line have the names of.
-_AS_OPTION = ("kinds", "steps", "only", "seed", "jobs", "timeout")
+_AS_OPTION = ("kinds", "steps", "only", "seed", "jobs", "timeout", "budget", "seconds")
 FAIL_UNDER = "fail the sweep if the score is lower, instead of by outcomes"
 
 
@@ -88,7 +88,6 @@ def run(experiment: Experiment, namespace: Namespace, command: Sequence[str]) ->
             command,
             to_documents(namespace.scenario),
             namespace.fixture,
-            budget=Budget(namespace.budget, namespace.seconds),
             **{name: getattr(namespace, name) for name in _AS_OPTION},
         )
         result = sweep(options, progress=_progress())

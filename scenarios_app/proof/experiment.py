@@ -4,7 +4,7 @@ differ."""
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from scenarios_app.proof.outcome import Judgement, Observation
 from scenarios_app.proof.plan import Cell, Place
@@ -46,12 +46,8 @@ class Sweep:
         return sum(1 for cell in self.cells if not cell.reason and cell not in self.results)
 
 
-class Again(Protocol):
-    """Returns the shell command that runs cells of one name alone."""
-
-    def __call__(self, *cells: Cell) -> str: ...
-
-
+# Returns the shell command that runs cells of one name alone.
+Again: TypeAlias = Callable[..., str]
 # Files that a sweep can write, with their help texts.
 REPORTS = {
     "json": "write the results as JSON",

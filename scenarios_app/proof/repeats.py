@@ -22,7 +22,6 @@ from scenarios_app.proof.outcome import Judgement, Observation, first_difference
 from scenarios_app.proof.plan import BadCell, Cell, Place, check_kinds
 from scenarios_app.proof.program import ProgramRun
 from scenarios_app.proof.sweep import (
-    Budget,
     SweepOptions,
     clean_body,
     plan,
@@ -107,7 +106,8 @@ class TestSweeps:
             kinds=read("kinds", names, []),
             only=read("only", str, ""),
             seed=read("seed", int, 0),
-            budget=Budget(read("budget", positive, None), read("seconds", positive, None)),
+            budget=read("budget", positive, None),
+            seconds=read("seconds", positive, None),
         )
         try:
             check_kinds(self.options.kinds, experiment.kinds)
@@ -209,9 +209,9 @@ class TestSweeps:
         except BadCell as error:
             return {"note": str(error)}
         results = []
-        budget = self.options.budget
-        for cell in to_run(cells, budget):
-            if budget.seconds and time.monotonic() - self._began > budget.seconds:
+        seconds = self.options.seconds
+        for cell in to_run(cells, self.options.budget):
+            if seconds and time.monotonic() - self._began > seconds:
                 break
             run = TestRun([cell.change], limit=seconds_for(cell, clean.seconds))
             observation = self._repeat(item, run).observation(session)

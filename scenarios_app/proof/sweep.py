@@ -33,16 +33,9 @@ class CannotSweep(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
-    """How many runs or seconds a sweep may take; None is no limit."""
-
-    runs: int | None = None
-    seconds: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class SweepOptions:
-    """The command and options of a sweep; `timeout` is the longest clean run, in seconds."""
+    """The command and options of a sweep. `budget` is the maximum number of runs, and no run starts
+    after `seconds`. `timeout` is the longest clean run, in seconds."""
 
     experiment: Experiment
     command: Sequence[str]
@@ -52,7 +45,8 @@ class SweepOptions:
     steps: Sequence[str] = ()
     only: str = ""
     seed: int = 0
-    budget: Budget = Budget()
+    budget: int | None = None
+    seconds: float | None = None
     jobs: int = 1
     timeout: float = 600.0
 
@@ -147,8 +141,8 @@ def plan(options: SweepOptions, answers: Sequence[Answer]) -> list[Cell]:
     return [find_cell(options.only, cells)] if options.only else cells
 
 
-def to_run(cells: Sequence[Cell], budget: Budget) -> list[Cell]:
-    return [cell for cell in cells if not cell.reason][: budget.runs]
+def to_run(cells: Sequence[Cell], budget: int | None) -> list[Cell]:
+    return [cell for cell in cells if not cell.reason][:budget]
 
 
 def unused_steps(verdict: Mapping[str, Any]) -> list[str]:
@@ -195,7 +189,7 @@ def run_cells(
     benches: "queue.SimpleQueue[Bench]",
     progress: Callable[[int, int, CellResult | None], None],
 ) -> None:
-    stop, seconds = threading.Event(), options.budget.seconds
+    stop, seconds = threading.Event(), options.seconds
     ends_at = inf if seconds is None else time.monotonic() + seconds
 
     def run(cell: Cell) -> CellResult | None:

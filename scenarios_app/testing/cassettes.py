@@ -9,14 +9,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final
 
 from scenarios_app.testing.control import ServerFailed
 from scenarios_app.testing.stubs import Mockllm
 from scenarios_app.testing.variables import real_keys
 
-Mode: TypeAlias = Literal["none", "once", "new", "all"]
-MODES: Final[tuple[Mode, ...]] = ("none", "once", "new", "all")
+MODES: Final = ("none", "once", "new", "all")
 FOLDER: Final = "cassettes"
 _UNSAFE: Final = re.compile(r"[^\w.,=+@\[\]-]+")
 # File systems allow 255 bytes for a name.

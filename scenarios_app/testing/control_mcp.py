@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, Final
 from scenarios_app.testing.control import TOKEN, Control, ServerFailed
 from scenarios_app.testing.documents import to_documents
 from scenarios_app.testing.process import ServerOptions, server_process
+from scenarios_app.testing.run import refuse
 
 HELP: Final = (
     "Lets a coding agent drive a server over MCP, through pipes. "
@@ -50,7 +51,9 @@ def control_mcp(options: Namespace) -> int:
     """Forward messages until standard input ends; return the exit code."""
     url = options.url.rstrip("/")
     if url and options.scenario:
-        return _refused("--scenario is for a new server; leave out --url and MOCKLLM_URL")
+        return refuse(
+            "control-mcp", "--scenario is for a new server; leave out --url and MOCKLLM_URL", code=1
+        )
     try:
         if url:
             _serve(url, token=os.environ.get(TOKEN, ""))
@@ -58,7 +61,7 @@ def control_mcp(options: Namespace) -> int:
             with server_process(ServerOptions(to_documents(options.scenario))) as (base_url, _):
                 _serve(base_url)
     except ServerFailed as error:
-        return _refused(str(error))
+        return refuse("control-mcp", error, code=1)
     except KeyboardInterrupt:
         return _INTERRUPTED
     return 0
@@ -128,8 +131,3 @@ class Proxy:
 
 def _error(id: Any, code: int, message: str) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}
-
-
-def _refused(message: str) -> int:
-    print(f"mockllm control-mcp: {message}", file=sys.stderr)
-    return 1

@@ -9,6 +9,7 @@ from typing import Final
 from scenarios_app.engine.document import DocumentError
 from scenarios_app.recording.files import read_paths
 from scenarios_app.recording.tools import RecordedTools
+from scenarios_app.testing.run import refuse
 
 HELP: Final = (
     "Serves the tools of scenarios and recordings over MCP. "
@@ -37,16 +38,16 @@ def main(arguments: Sequence[str]) -> int:
 def mcp(options: Namespace) -> int:
     """Serve tools of scenarios and recordings until the client leaves; return the exit code."""
     if find_spec("mcp") is None:
-        return _refused(MISSING)
+        return refuse("mcp", MISSING, code=1)
     try:
         files = read_paths(options.paths)
     except DocumentError as error:
-        return _refused(str(error))
+        return refuse("mcp", error, code=1)
     for note in files.notes:
         print(f"mockllm mcp: {note}", file=sys.stderr)
     tools = RecordedTools(files.documents)
     if not tools.offered:
-        return _refused("these scenarios have no tools")
+        return refuse("mcp", "these scenarios have no tools", code=1)
     # Imported late: the MCP SDK takes a second to import.
     from scenarios_app.testing import mcp_server
 
@@ -56,12 +57,7 @@ def mcp(options: Namespace) -> int:
         else:
             mcp_server.serve_http(mcp_server.build_server(tools, pace=options.pace), options.port)
     except OSError as error:
-        return _refused(f"port {options.port}: {error.strerror}")
+        return refuse("mcp", f"port {options.port}: {error.strerror}", code=1)
     except OverflowError:
-        return _refused(f"port {options.port}: expected a number from 0 to 65535")
+        return refuse("mcp", f"port {options.port}: expected a number from 0 to 65535", code=1)
     return 0
-
-
-def _refused(message: str) -> int:
-    print(f"mockllm mcp: {message}", file=sys.stderr)
-    return 1

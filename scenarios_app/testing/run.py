@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from argparse import REMAINDER, ArgumentParser
+from argparse import REMAINDER, ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
@@ -75,23 +75,20 @@ def main(arguments: Sequence[str]) -> int:
     """Run `mockllm run` with these arguments; return its exit code."""
     parser = ArgumentParser(prog="mockllm run", description=HELP)
     add_arguments(parser)
-    options = parser.parse_args(arguments)
-    return run(options.scenario, options.fixture, options.command, strict=options.strict)
+    return run(parser.parse_args(arguments))
 
 
-def run(
-    scenarios: Sequence[str], fixtures: Sequence[str], command: Sequence[str], *, strict: bool
-) -> int:
+def run(options: Namespace) -> int:
     """Start a server, run the command and print the verdict."""
-    command = strip_separator(command)
+    command = strip_separator(options.command)
     if not command:
         return refuse("run", "no command: give one after --", code=2)
     try:
-        documents = to_documents(scenarios)
-        with controlled_server(ServerOptions(documents, fixtures)) as control:
+        documents = to_documents(options.scenario)
+        with controlled_server(ServerOptions(documents, options.fixture)) as control:
             code = run_command(command, control.base_url)
-            required = [document["name"] for document in documents] if strict else []
-            passed = print_verdict(control, strict=strict, required=required)
+            required = [document["name"] for document in documents] if options.strict else []
+            passed = print_verdict(control, strict=options.strict, required=required)
             return code or (0 if passed else VERDICT_FAILED)
     except (CannotRun, ServerFailed) as error:
         return refuse("run", error, code=VERDICT_FAILED)

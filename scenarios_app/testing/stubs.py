@@ -28,7 +28,7 @@ class Stub:
     """
 
     _mockllm: "Mockllm"
-    _name: str
+    name: str
     _match: Mapping[str, Any]
     _turn: int | None
     _once: bool
@@ -78,10 +78,6 @@ class Stub:
     def is_empty(self) -> bool:
         return not self._failures and not self._answer
 
-    @property
-    def name(self) -> str:
-        return self._name
-
     def _push(self) -> Self:
         """Load the steps so far into the test's session."""
         __tracebackhide__ = True
@@ -89,7 +85,7 @@ class Stub:
         steps = [self._step(produce, consume=True) for produce in self._failures]
         if self._answer:
             steps.append(self._step(self._answer, consume=self._once))
-        self._mockllm._load({"name": self._name, "steps": steps})
+        self._mockllm._load({"name": self.name, "steps": steps})
         return self
 
     @property
@@ -169,7 +165,9 @@ class Mockllm:
         """
         __tracebackhide__ = True
         # Imported here because they import the whole engine.
-        from scenarios_app.simulate.in_tests import simulate_documents
+        from scenarios_app.engine.document import load_documents
+        from scenarios_app.simulate.conversation import scripts_of, simulate
+        from scenarios_app.simulate.report import json_report, text_report
         from scenarios_app.testing.documents import to_documents
 
         if isinstance(scenario, str) and not Path(scenario).exists():
@@ -177,7 +175,15 @@ class Mockllm:
         else:
             documents = to_documents(scenario)
             self.scenario(*documents)
-        return simulate_documents(documents, agent, self)
+        scripts = scripts_of(load_documents(documents))
+        if not scripts:
+            raise ValueError("no scenario has a scripted user; add the key user")
+        conversations = [
+            simulate(name, script, agent, session=self) for name, script in scripts.items()
+        ]
+        if not all(one.passed for one in conversations):
+            raise AssertionError(text_report(conversations))
+        return json_report(conversations)
 
     @property
     def requests(self) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from scenarios_app.engine.canonical import CanonicalRequest
 from scenarios_app.engine.conditions.base import Condition
 from scenarios_app.engine.conditions.subjects import RequestReader
 from scenarios_app.engine.scenario import Scenario, Step
-from scenarios_app.verdict.metrics import CoverageData, CoverageKey
+from scenarios_app.verdict.metrics import CoverageKey, RunCounts
 from scenarios_app.verdict.reports import first_lines, line
 from scenarios_app.verdict.session import StepKey
 
@@ -77,7 +77,7 @@ class Coverage:
         return tuple(fault for step in self.all_steps for fault in step.faults)
 
 
-def measure_coverage(scenarios: Iterable[Scenario], data: CoverageData) -> Coverage:
+def measure_coverage(scenarios: Iterable[Scenario], data: RunCounts) -> Coverage:
     """Return the coverage of these scenarios without catch-alls."""
     return Coverage(
         tuple(
@@ -133,7 +133,7 @@ def _lines(coverage: Coverage) -> Iterator[str]:
                     yield line(f"never triggered: {step_ref}: {fault.kind} ({fault.place})")
 
 
-def _step_coverage(scenario: Scenario, step: Step, data: CoverageData) -> StepCoverage:
+def _step_coverage(scenario: Scenario, step: Step, data: RunCounts) -> StepCoverage:
     step_key = (scenario.name, step.key)
     served = data.served.get(step_key, 0)
     unmet = (
@@ -151,7 +151,7 @@ def _judgeable_conditions(step: Step) -> tuple[Condition, ...]:
     return tuple(condition for condition in match.conditions if not condition.is_masked)
 
 
-def _fault_coverage(step_key: StepKey, step: Step, data: CoverageData) -> Iterator[FaultCoverage]:
+def _fault_coverage(step_key: StepKey, step: Step, data: RunCounts) -> Iterator[FaultCoverage]:
     failing = step.failures.fault if step.failures else None
     for place, fault in (("failures", failing), ("produce", step.produce.fault)):
         if fault is not None:

@@ -3,7 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from threading import RLock
 from typing import TypeAlias, TypedDict
 
@@ -15,15 +15,6 @@ from scenarios_app.verdict.session import StepKey
 CoverageKey: TypeAlias = tuple[str, str, str]
 
 MAX_STEPS, MAX_SESSIONS, MAX_SCENARIOS = 100_000, 10_000, 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class CoverageData:
-    """Answers per step, triggered faults, and conditions that held at least once."""
-
-    served: Mapping[StepKey, int] = field(default_factory=dict)
-    faults: Collection[CoverageKey] = frozenset()
-    met: Collection[CoverageKey] = frozenset()
 
 
 class CountsMessage(TypedDict):
@@ -39,10 +30,13 @@ class CountsMessage(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class RunCounts:
-    """The merged counts of all processes. `observed` requests were checked against the conditions
-    before their journal rows were deleted. `whole` is false if a process exceeded MAX_STEPS."""
+    """The merged counts of all processes: answers per step, triggered faults, and conditions that
+    held at least once. `observed` requests were checked against the conditions before their journal
+    rows were deleted. `whole` is false if a process exceeded MAX_STEPS."""
 
-    coverage: CoverageData
+    served: Mapping[StepKey, int]
+    faults: Collection[CoverageKey]
+    met: Collection[CoverageKey]
     requests: int
     observed: int
     whole: bool
@@ -118,11 +112,6 @@ class StepCounts:
         with self._lock:
             self.observed += requests
 
-    def coverage(self) -> CoverageData:
-        """Return a snapshot of this process's coverage."""
-        with self._lock:
-            return CoverageData(dict(self._served), frozenset(self._faults), frozenset(self._met))
-
     def to_message(self) -> CountsMessage:
         """Return a snapshot for the other processes."""
         with self._lock:
@@ -146,11 +135,9 @@ def merge_counts(
         for scenario, key, count in message["served"]:
             served[scenario, key] += count
     return RunCounts(
-        CoverageData(
-            {**dict.fromkeys(journaled, 1), **served},
-            frozenset((a, b, c) for message in messages for a, b, c in message["faults"]),
-            frozenset((a, b, c) for message in messages for a, b, c in message["met"]),
-        ),
+        served={**dict.fromkeys(journaled, 1), **served},
+        faults=frozenset((a, b, c) for message in messages for a, b, c in message["faults"]),
+        met=frozenset((a, b, c) for message in messages for a, b, c in message["met"]),
         requests=sum(message["requests"] for message in messages),
         observed=sum(message["observed"] for message in messages),
         whole=all(message["whole"] for message in messages),

@@ -13,15 +13,8 @@ from scenarios_app.engine.scenario import GeneratedAnswer, Scenario, ScriptedAns
 from scenarios_app.verdict.fault_kinds import KINDS, Kind
 from scenarios_app.verdict.reports import first_lines, line
 
-# The outcomes of a report that are kept, the best one first, with their words in texts.
-OUTCOMES: Mapping[str, str] = {
-    "survived": "survived",
-    "failed_loudly": "failed loudly",
-    "failed_silently": "failed silently",
-    "wrong": "wrong",
-    "hung": "hung",
-    "multiplied": "multiplied",
-}
+# The outcomes of a report that are kept, the best one first; texts have a space for "_".
+OUTCOMES = ("survived", "failed_loudly", "failed_silently", "wrong", "hung", "multiplied")
 NOT_TRIED = "not tried"
 _MAX_LINES = 200
 _VERSION_CHARS = 12
@@ -53,10 +46,9 @@ class StepSurvival:
     def failures(self) -> dict[str, list[Kind]]:
         """Return the kinds that were not survived by what happened, in the order of OUTCOMES."""
         kinds: dict[str, list[Kind]] = {}
-        for outcome in (*OUTCOMES, None):
-            found = [one for one in KINDS if self.faults.get(one.name, "survived") == outcome]
-            if found and outcome != "survived":
-                kinds[NOT_TRIED if outcome is None else OUTCOMES[outcome]] = found
+        for outcome in (*OUTCOMES[1:], None):
+            if found := [one for one in KINDS if self.faults.get(one.name, "") == outcome]:
+                kinds[_words(outcome)] = found
         return kinds
 
 
@@ -143,7 +135,6 @@ def split_step(text: str, scenarios: Container[str]) -> tuple[str, str]:
 def worst_results(report: Mapping[str, Any]) -> dict[str, dict[tuple[str, str], str]]:
     """Return the results of a JSON report by scenario: the worst outcome of each kind at each step.
     Scenarios without a version are left out: they are in the code of tests."""
-    order = list(OUTCOMES)
     results: dict[str, dict[tuple[str, str], str]] = {}
     for cell in report["cells"]:
         name, step = split_step(cell["step"], report["versions"])
@@ -151,8 +142,8 @@ def worst_results(report: Mapping[str, Any]) -> dict[str, dict[tuple[str, str], 
             continue
         key = step, cell["kind"]
         of_scenario = results.setdefault(name, {})
-        before = of_scenario.get(key, order[0])
-        of_scenario[key] = max(before, cell["outcome"], key=order.index)
+        before = of_scenario.get(key, OUTCOMES[0])
+        of_scenario[key] = max(before, cell["outcome"], key=OUTCOMES.index)
     return results
 
 
@@ -196,14 +187,15 @@ def _applicable_kinds(step: Step) -> Iterator[str]:
             yield kind.name
 
 
+def _words(outcome: str | None) -> str:
+    return NOT_TRIED if outcome is None else outcome.replace("_", " ")
+
+
 def survival_text(survival: Survival) -> str:
     """Return the percentage, and a line for each step with a fault that was not survived."""
     outcomes = survival.outcomes
-    words = [
-        f"{outcomes[name]} {word}"
-        for name, word in (*OUTCOMES.items(), (None, NOT_TRIED))
-        if outcomes[name] and name != "survived"
-    ]
+    unsurvived = [outcome for outcome in (*OUTCOMES[1:], None) if outcomes[outcome]]
+    words = [f"{outcomes[outcome]} {_words(outcome)}" for outcome in unsurvived]
     headline = (
         f"fault coverage: {survival.percent:g} %, {survival.survived} of {survival.faults} faults "
         "survived"

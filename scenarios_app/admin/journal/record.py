@@ -178,13 +178,13 @@ def _begin(request: HttpRequest, name: str | None) -> None:
 
 
 def _end(request: HttpRequest, name: str | None, subject: str) -> HttpResponse:
-    recording, result = end_recording(name)
-    for message in (*result.problems, *result.notes):
+    recording, ended = end_recording(name)
+    for message in (*ended["problems"], *ended["notes"]):
         messages.warning(request, message)
-    if result.document is None or not result.document["steps"]:
+    if not (ended["document"] and ended["document"]["steps"]):
         messages.warning(request, f"No answers of {subject} were recorded: no draft was created.")
         return redirect(_record_page(name))
-    (document,) = load_documents(result.document, limits=limits())
+    (document,) = load_documents(ended["document"], limits=limits())
     try:
         draft = create_draft(document)
     except DatabaseError:

@@ -337,8 +337,7 @@ def make_step(fields: Fields) -> ToolResult:
 def read_verdict(fields: Fields) -> ToolResult:
     """Judge a session, or all: unmatched requests, violations, unused steps, mistakes of clients.
     Next: unmatched, if there are some. After a correction: reset, then run the test again."""
-    lists = ("unmatched", "violations", "unserved", "findings")
-    body = cut_lists(verdict.judge_query(fields), fields["limit"], *lists)
+    body = cut_lists(verdict.judge_query(fields), fields["limit"], *verdict.VERDICT_PARTS)
     return ToolResult(body, body["text"])
 
 
@@ -378,7 +377,7 @@ def start_recording(fields: Fields) -> ToolResult:
 @tool("stop_recording", {"destructive_hint": True, **_LOCAL}, recording.EndedBody)
 def stop_recording(fields: Fields) -> ToolResult:
     """Stop a recording and store its scenario, in place of one of the same name."""
-    body = recording.ended_body(fields.get("session"))
+    _, body = recording.end_recording(fields.get("session"))
     document, text = body["document"], "It only replayed. Next: drift."
     if document is not None:
         stored = read_document(document, name=body["name"])
@@ -391,9 +390,9 @@ def stop_recording(fields: Fields) -> ToolResult:
 @tool("drift", READS, recording.AllDriftBody, Shape)
 def list_drift(fields: Fields) -> ToolResult:
     """List how requests differ from their recordings, for each replay that has ended."""
-    body = cut(recording.drift_reports())
-    count = sum(report["drifted"] for report in body["recordings"])
-    return ToolResult(body, f"{count} of {len(body['recordings'])} recordings differ.")
+    reports = cut(list(services().drifts))
+    count = sum(report["drifted"] for report in reports)
+    return ToolResult({"recordings": reports}, f"{count} of {len(reports)} recordings differ.")
 
 
 @tool(

@@ -9,6 +9,7 @@ from scenarios_app.journal import Journal
 from scenarios_app.serving import services as of_services
 from scenarios_app.serving.metrics import Served
 from scenarios_app.serving.services import Services
+from scenarios_app.verdict.metrics import merge_counts
 from tests.serving.pipelines import Playing, chat, record_with, says, scenario
 from tests.serving.short_path.connection import Connection
 
@@ -50,7 +51,7 @@ async def test_answers_of_the_short_path_are_counted_before_figures_are_read(
     assert connection.short == 5
     assert services.tally.served() == {MATCHED: 7}
     assert services.tally.heads()["openai"].count == 7
-    assert services.steps.coverage().served == {("s", "1"): 7}
+    assert merge_counts([services.steps.to_message()]).served == {("s", "1"): 7}
     assert services.steps.to_message()["requests"] == 7
 
 
