@@ -33,7 +33,7 @@ from mockllm_site.kit.api.tokens import bearer_of, is_token
 from scenarios_app.cluster import redis_connections
 from scenarios_app.journal import Journal, journal
 from scenarios_app.serving.metrics import Durations, Served, Tally
-from scenarios_app.serving.playback import Streams
+from scenarios_app.serving.playback import Allowance
 from scenarios_app.serving.services import services
 
 PLAIN = "text/plain; charset=utf-8"
@@ -157,7 +157,7 @@ class ServingFigures(Collector):
     """Asks no database, and keeps the event loop waiting for nothing."""
 
     def __init__(
-        self, tally: Callable[[], Tally], streams: Streams, journal: Journal, *, state: Sessions
+        self, tally: Callable[[], Tally], streams: Allowance, journal: Journal, *, state: Sessions
     ) -> None:
         self._tally = tally
         self._state = state

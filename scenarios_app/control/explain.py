@@ -29,7 +29,7 @@ from scenarios_app.serving.explain import ExplainedStep, Explanation, explain
 from scenarios_app.serving.read import admit
 from scenarios_app.serving.reply import Reply
 from scenarios_app.serving.services import services
-from scenarios_app.serving.transports.asgi_scope import SAFE_IN_PATH, make_call
+from scenarios_app.serving.transports.asgi_scope import SAFE_IN_PATH, make_call, read_headers
 from scenarios_app.wire.base import Call, encode_json
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.registry import find_target, is_provider_path
@@ -127,7 +127,7 @@ def _reply_fields(reply: Reply) -> dict[str, Any]:
         "headers": dict(reply.headers),
         "body": text,
         "base64": None if text is not None else b64encode(body).decode(),
-        "ending": reply.ending.value,
+        "ending": "cut" if reply.cut else "complete",
         "delay_ms": reply.delay * 1000,
         "duration_ms": reply.seconds * 1000,
     }
@@ -240,7 +240,7 @@ def _build_call(fields: Mapping[str, Any]) -> Call:
     session = headers_by_name.get(SESSION_HEADER, "").strip()
     # Clients may not claim a session that is named by a key; an explanation may read any.
     session = headers_by_name.pop(SESSION_HEADER).strip() if is_key_session(session) else ""
-    headers = [(name.encode(), value.encode()) for name, value in headers_by_name.items()]
+    headers = read_headers((k.encode(), v.encode()) for k, v in headers_by_name.items())
     body = "" if fields.get("body") is None else fields["body"]
     data = body.encode() if isinstance(body, str) else encode_json(body)
     call = make_call(fields["method"], path, query=query.encode(), headers=headers, body=data)

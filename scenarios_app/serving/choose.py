@@ -122,21 +122,9 @@ class StepSelection(msgspec.Struct, frozen=True):
         step = next((step for step in scenario.steps if step.key == ref.key), None)
         return None if step is None else Candidate(scenario, step)
 
-    async def override(self) -> Decision | None:
-        """Return the decision of a step that names the request's path, or None to compute the
-        response."""
-        return await self._first_of(self.index.candidates_naming_path)
-
-    async def recorded(self) -> Decision | None:
-        """Return the decision of a recorded step, or None. Called if nothing else can answer."""
-        return await self._first_of(self.index.candidates_recorded)
-
-    async def refusing_upgrade(self) -> Decision | None:
-        """Return the decision of a step that refuses a WebSocket, or None."""
-        return await self._first_of(self.index.candidates_refusing_upgrade)
-
-    async def _first_of(self, candidates: Callable[..., Iterator[Candidate]]) -> Decision | None:
-        """Return the decision of the first free candidate, of one scenario if a header names it."""
+    async def first_of(self, candidates: Callable[..., Iterator[Candidate]]) -> Decision | None:
+        """Return the decision of the first free one of these candidates of the index, of one
+        scenario if a header names it; None if all are consumed."""
         narrowed = scenario_in_header(self.index, self.request)
         name = narrowed.name if isinstance(narrowed, Scenario) else None
         every = candidates(self.request, scenario=name, consumed=self.consumed)

@@ -1,7 +1,7 @@
 """Turns a decision into a reply: produced, paced, encoded, with its faults."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from urllib.parse import quote
 
@@ -18,7 +18,7 @@ from scenarios_app.engine.parts import (
     produced_text,
 )
 from scenarios_app.engine.producing.faults import fault_error, fault_stage_of, kind_of
-from scenarios_app.engine.producing.plan import MAX_PREPARED_CHARS, TimedEvent, is_long, plan
+from scenarios_app.engine.producing.plan import MAX_PREPARED_CHARS, is_long, plan
 from scenarios_app.engine.producing.produce import (
     answer,
     error_turn,
@@ -42,16 +42,19 @@ from scenarios_app.serving.recorder.replay import replay
 from scenarios_app.serving.reply import (
     BODILESS,
     FRAMING,
+    PIECE_BYTES,
+    Frame,
+    LongFrames,
     Reply,
     broken,
+    encode_frames,
     malformed,
     silent,
     streamed,
-    streamed_long,
     whole,
 )
 from scenarios_app.serving.templates import TemplateCache
-from scenarios_app.wire.base import ArchiveHooks, ArchiveWrite, Headers, StreamEncoder
+from scenarios_app.wire.base import ArchiveHooks, ArchiveWrite, Headers
 from scenarios_app.wire.sockets import SOCKET_KEY
 
 _UPGRADE_REQUIRED = 426
@@ -339,7 +342,7 @@ def _encoded(
     encoded_request = replace(request, sent=None) if is_long_stream else request
 
     def stream(fault: Fault | None) -> Reply:
-        def make() -> tuple[StreamEncoder, Iterable[TimedEvent]]:
+        def make() -> Iterator[Frame]:
             assert endpoint is not None and endpoint.encode is not None
             timed = plan(
                 response,
@@ -348,12 +351,12 @@ def _encoded(
                 fault=fault,
                 draws=exchange.seed.draws(),
             )
-            return endpoint.encode(encoded_request, response), timed
+            encoder = endpoint.encode(encoded_request, response)
+            return encode_frames(wire, encoder, timed, most=PIECE_BYTES if is_long_stream else None)
 
-        if is_long_stream:
-            cut = fault is not None and kind_of(fault).stream == "cut"
-            return streamed_long(wire, make, cut=cut, status=status, headers=headers, delay=delay)
-        return streamed(wire, *make(), status=status, headers=headers, delay=delay)
+        frames = LongFrames(make) if is_long_stream else tuple(make())
+        cut = fault is not None and kind_of(fault).stream == "cut"
+        return streamed(wire, frames, cut=cut, status=status, headers=headers, delay=delay)
 
     def stored(archival: ArchiveHooks) -> tuple[ArchiveWrite, ...]:
         sent = (stream(None) if fault else reply).body if request.stream else b""

@@ -318,7 +318,7 @@ class SocketSession:
                     return
                 connection.send(events)
                 await connection.wait_until_writable()
-        if answer.closes_connection:
+        if answer.reply.cut:
             self._is_over = True
             connection.cut()
             return
