@@ -21,11 +21,11 @@ from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.matching.index import Index, build_index, overlay
 from scenarios_app.engine.matching.select import DecisionKind
 from scenarios_app.engine.scenario import Scenario
-from scenarios_app.engine.state import SessionState, is_key_session
+from scenarios_app.engine.state import is_key_session
 from scenarios_app.models import ServedRequest
 from scenarios_app.serving import archive
 from scenarios_app.serving.exchange import SESSION_HEADER
-from scenarios_app.serving.explain import ExplainedStep, Explanation, explain
+from scenarios_app.serving.explain import ExplainedStep, Explanation, StateSnapshot, explain
 from scenarios_app.serving.read import admit
 from scenarios_app.serving.reply import Reply
 from scenarios_app.serving.services import services
@@ -164,31 +164,6 @@ def explain_row(row: ServedRequest) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class _StateSnapshot:
-    """A session's state at one moment, readable on any event loop."""
-
-    state: SessionState
-    own: tuple[int, Mapping[str, Json]]
-    responses: Mapping[str, bytes | None]
-
-    async def read(self, session: str) -> SessionState:
-        return self.state
-
-    async def scenarios_of(self, session: str) -> tuple[int, Mapping[str, Json]]:
-        return self.own
-
-    async def recall_response(self, session: str, name: str) -> bytes | None:
-        return self.responses.get(name)
-
-    async def recall_responses(self, session: str, prefix: str) -> Mapping[str, bytes]:
-        return {
-            name: data
-            for name, data in self.responses.items()
-            if data is not None and name.startswith(prefix)
-        }
-
-
-@dataclass(frozen=True, slots=True)
 class _OtherCatalog:
     """The catalog with some scenarios replaced by name, or these scenarios alone."""
 
@@ -208,7 +183,7 @@ def explain_call(
     replace scenarios of the same names; with `only` there is no other scenario."""
     current = services()
     session = current.pipeline.exchange(call).session
-    snapshot = _StateSnapshot(
+    snapshot = StateSnapshot(
         async_to_sync(current.state.read)(session),
         async_to_sync(current.state.scenarios_of)(session),
         _stored_responses(call, session),

@@ -7,11 +7,10 @@ from urllib.parse import quote
 
 from msgspec.structs import replace
 
-from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, ErrorAnswer
+from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Choice, ErrorAnswer
 from scenarios_app.engine.matching.expectations import VIOLATED
 from scenarios_app.engine.matching.select import Decision
 from scenarios_app.engine.parts import (
-    AnswerPart,
     RefusalPart,
     TextPart,
     ToolCallPart,
@@ -27,12 +26,12 @@ from scenarios_app.engine.producing.produce import (
     scripted_answer,
 )
 from scenarios_app.engine.scenario import (
-    Answer,
     Fault,
     GeneratedAnswer,
     Pacing,
     RawAnswer,
     ScriptedAnswer,
+    ScriptedChoice,
     SideEffects,
     Step,
 )
@@ -147,7 +146,8 @@ def _scripted(exchange: Exchange, decision: Decision, request: CanonicalRequest)
         headers = provider_headers(exchange)
         reply = replay(exchange, script.recorded, headers=headers, delay=delay)
         scripted = scripted_answer(script, stream=request.stream)
-        reply = replace(reply, preview=_preview_of_script(scripted))
+        choices = scripted.choices if isinstance(scripted, ScriptedAnswer) else ()
+        reply = replace(reply, preview=_preview(choices))
         if numbered is not None and isinstance(
             response := produced(exchange, decision, request), CanonicalResponse
         ):
@@ -370,7 +370,7 @@ def _encoded(
         body = endpoint.render(request, response)
         reply = whole(status, body, headers=headers, delay=delay)
         reply = broken(reply, fault) if fault else reply
-    reply = replace(reply, preview=_preview(response))
+    reply = replace(reply, preview=_preview(response.choices))
     # An answer that fails has not been given; one that was lost on its way can be asked for again.
     archival = endpoint.archival
     if archival is not None and (fault is None or kind_of(fault).stream != "error_event"):
@@ -379,17 +379,9 @@ def _encoded(
     return reply
 
 
-def _preview(response: CanonicalResponse) -> str:
-    """Return the beginning of a response: its first text, or else its tool calls."""
-    return _preview_of_parts(response.choices[0].parts if response.choices else ())
-
-
-def _preview_of_script(scripted: Answer | None) -> str:
-    first = scripted.choices[0].parts if isinstance(scripted, ScriptedAnswer) else ()
-    return _preview_of_parts(first)
-
-
-def _preview_of_parts(parts: Sequence[AnswerPart]) -> str:
+def _preview(choices: Sequence[Choice | ScriptedChoice]) -> str:
+    """Return the beginning of an answer: its first text, or else its tool calls."""
+    parts = choices[0].parts if choices else ()
     for part in parts:
         if isinstance(part, TextPart | RefusalPart) and part.text:
             return part.text[:MAX_PREVIEW_CHARS]

@@ -2,7 +2,7 @@
 piece with its time."""
 
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from typing import Final
 
@@ -39,18 +39,13 @@ _FRAMING: Final = frozenset({"content-encoding", "content-length"})
 
 
 class Tape:
-    """Records one response, at most `most` bytes of it.
+    """Records one response, at most `most` bytes of it. Times count from the construction, when the
+    request was sent."""
 
-    `clock` returns seconds. Times count from the construction, when the request was sent.
-    """
-
-    def __init__(
-        self, out: Outgoing, *, most: int, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, out: Outgoing, *, most: int) -> None:
         self._out = out
         self._most = most
-        self._clock = clock
-        self._began = clock()
+        self._began = time.monotonic()
         self._status = 0
         self._headers: Headers = ()
         self._chunks: list[tuple[float, bytes]] = []
@@ -83,7 +78,7 @@ class Tape:
             decoded, self._reader = b"", None
             self.problem = str(error)
         if decoded:
-            at = round((self._clock() - self._began) * 1000, 3)
+            at = round((time.monotonic() - self._began) * 1000, 3)
             self._chunks.append((at, decoded))
 
     def end(self) -> None:
