@@ -19,7 +19,7 @@ from django.conf import settings
 from mockllm_site.kit.api.errors import PREFIXES, error_response
 from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.serving.services import running_pipeline
-from scenarios_app.serving.transports.asgi import head
+from scenarios_app.serving.transports.asgi import response_start
 from scenarios_app.serving.transports.asgi_scope import (
     App,
     Message,
@@ -125,7 +125,7 @@ async def busy(scope: Scope, receive: Receive, send: Send) -> None:
         pipeline = await running_pipeline()
         error = ErrorAnswer(503, MESSAGE, retry_after_ms=RETRY_MS)
         answer = pipeline.refuse(call_of_scope(scope, b""), error)
-        opening = head(answer.reply)
+        opening = response_start(answer.reply)
         opening["headers"].append(CLOSE)
         await send(opening)
         await send({"type": "http.response.body", "body": answer.immediate_body()})

@@ -23,7 +23,7 @@ from scenarios_app.serving.transports.asgi_scope import (
     BLANKS,
     App,
     announced_length,
-    call_of,
+    make_call,
     read_headers,
 )
 from scenarios_app.serving.transports.body_memory import SMALL_BODY
@@ -170,7 +170,7 @@ class GuardedProtocol(SerialProtocol):
         if pipeline is None or not (is_provider_path(raw) or find_intended_path("POST", raw)):
             return False
         headers = read_headers(self.headers)
-        call = call_of("GET", raw, query=query, headers=headers, body=b"")
+        call = make_call("GET", raw, query=query, headers=headers, body=b"")
         head = head_of_upgrade(call)
         error = upgrade_error(pipeline, call, head)
         if error is not None:

@@ -221,7 +221,7 @@ def _answer_summary(explanation: Explanation) -> AnswerSummary | None:
         step=decision.step.label,
         said=reply.preview if reply.status < 400 else "",
         status=reply.status if reply.started else None,
-        cut=reply.ending.value == "cut",
+        cut=reply.cut,
         fallback=decision.fallback,
     )
 
@@ -245,7 +245,7 @@ def _response_bytes(key: str, explanation: Explanation, call: Call) -> ResponseB
         status=reply.status if reply.started else None,
         streamed=tuple(_timed_events(streamed)) if streamed.streaming else (),
         whole=_text(whole.body),
-        cut=reply.ending.value == "cut",
+        cut=reply.cut,
     )
 
 

@@ -16,8 +16,9 @@ from scenarios_app.engine.state import StateUnavailable
 
 log = logging.getLogger(__name__)
 
-# Does something with a text, and answers with what JSON can say.
-Handler: TypeAlias = Callable[[str], Any]
+# Does something about a value, and answers with what JSON can say.
+Handler: TypeAlias = Callable[[Any], Any]
+Handlers: TypeAlias = Mapping[str, Handler]
 
 LOOK_SECONDS: Final = 0.5
 RETRY_SECONDS: Final = 0.5
@@ -29,12 +30,13 @@ MISSED: Final = "missed"
 
 
 class Bus:
-    """One per process. A message is a word, and a text that may follow it; `handlers` has what is
-    done for each word. An asked one has `ask` and the key for its answer before it."""
+    """One per process. A message is a word, and a text that may follow it. A query is a word with
+    JSON, and has `ask` and the key for its answers before it. Each word has its handler."""
 
-    def __init__(self, connections: Connections, handlers: Mapping[str, Handler]) -> None:
+    def __init__(self, connections: Connections, *, messages: Handlers, queries: Handlers) -> None:
         self._connections = connections
-        self._handlers = handlers
+        self._messages = messages
+        self._queries = queries
         self._stopping = Event()
         self._up = Event()
         self._thread: Thread | None = None
@@ -55,24 +57,26 @@ class Bus:
             self._stopping.set()
             thread.join()
 
-    def ask(self, word: str, text: str = "", *, seconds: float = ASK_SECONDS) -> list[Any]:
+    def ask(self, word: str, about: Any) -> list[Any]:
         """Return the answers of all processes, this one included. Blocks; raises StateUnavailable
         if one does not answer."""
-        redis, key = self._connections.here(), b"%b%b" % (self._connections.prefix, _reply())
-        until = time.monotonic() + seconds
-        answers: list[Any] = []
+        redis = self._connections.here
+        key = b"%breply:%b" % (self._connections.prefix, uuid4().hex.encode())
+        until = time.monotonic() + ASK_SECONDS
+        replies: list[list[Any]] = []
         try:
-            subscribers = redis.publish(
-                self._connections.channel, f"ask {key.decode()} {word} {text}"
-            )
-            while len(answers) < subscribers:
+            query = f"ask {key.decode()} {word} {json.dumps(about)}"
+            subscribers = redis.publish(self._connections.channel, query)
+            while len(replies) < subscribers:
                 if time.monotonic() > until:
                     raise StateUnavailable(AWAY)
                 if popped := redis.blpop([key], timeout=1):
-                    answers.append(json.loads(popped[1]))
+                    replies.append(json.loads(popped[1]))
         except (RedisError, OSError) as error:
             raise StateUnavailable(AWAY) from error
-        return answers
+        if not replies or [] in replies:
+            raise StateUnavailable("Not every process of this server has answered; try again.")
+        return [answer for (answer,) in replies]
 
     def _run(self) -> None:
         works = True
@@ -90,13 +94,13 @@ class Bus:
                 self._stopping.wait(RETRY_SECONDS)
 
     def _hear(self) -> None:
-        with self._connections.here().pubsub() as listening:
+        with self._connections.here.pubsub() as listening:
             listening.subscribe(self._connections.channel)
             while not self._stopping.is_set():
                 message = listening.get_message(timeout=LOOK_SECONDS)
                 match message:
                     case {"type": "subscribe"}:
-                        self._handle(MISSED, "")
+                        _handle(self._messages, MISSED, "")
                         self._up.set()
                     case {"type": "message", "data": data}:
                         self._take(data.decode())
@@ -104,23 +108,20 @@ class Bus:
     def _take(self, message: str) -> None:
         word, _, text = message.partition(" ")
         if word != "ask":
-            self._handle(word, text)
+            _handle(self._messages, word, text)
             return
-        key, _, text = text.partition(" ")
-        word, _, text = text.partition(" ")
-        answer = self._handle(word, text)
-        redis = self._connections.here()
-        redis.rpush(key, json.dumps(answer))
+        key, word, about = text.split(" ", 2)
+        reply = _handle(self._queries, word, json.loads(about))
+        redis = self._connections.here
+        redis.rpush(key, json.dumps(reply))
         redis.expire(key, _KEPT_SECONDS)
 
-    def _handle(self, word: str, text: str) -> Any:
-        try:
-            handler = self._handlers.get(word)
-            return None if handler is None else handler(text)
-        except Exception:
-            log.exception("what another process asked for (%s) could not be done", word)
-            return None
 
-
-def _reply() -> bytes:
-    return b"reply:" + uuid4().hex.encode()
+def _handle(handlers: Handlers, word: str, about: Any) -> list[Any]:
+    """Return a list of the handler's result; an empty one if it failed or there is none."""
+    try:
+        handler = handlers.get(word)
+        return [] if handler is None else [handler(about)]
+    except Exception:
+        log.exception("what another process asked for (%s) could not be done", word)
+        return []

@@ -5,8 +5,8 @@ import asyncio
 import hashlib
 import logging
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from functools import cache, cached_property
 from typing import Any, Final
 from uuid import uuid4
 
@@ -34,24 +34,17 @@ LOST: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Script:
-    """A script by its text and the name that Redis has for it."""
-
-    text: str
-    sha: str = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sha", hashlib.sha1(self.text.encode()).hexdigest())
+_SETTINGS: Final[Mapping[str, Any]] = {
+    "socket_timeout": SECONDS,
+    "socket_connect_timeout": SECONDS,
+    "protocol": 2,
+}
 
 
-def script(body: str) -> Script:
-    return Script(LIBRARY + body)
-
-
-_CHECK: Final = script(CHECK)
-_CHANGED: Final = script(CHANGED)
-_NAME: Final = script(NAME)
+@cache
+def _sha(script: str) -> str:
+    """Return the name that Redis has for a script with the library before it."""
+    return hashlib.sha1((LIBRARY + script).encode()).hexdigest()
 
 
 class Connections:
@@ -60,7 +53,6 @@ class Connections:
     something that it had."""
 
     def __init__(self, url: str) -> None:
-        self._prefix = b""
         self.lost = 0
         # The last moment of Redis that an answer has told of.
         self.moment = 0
@@ -71,21 +63,16 @@ class Connections:
         self._async: redis.asyncio.Redis | None = None
         # Who waits for a connection waits in line.
         self._free = asyncio.Semaphore(CONNECTIONS)
-        self._sync = redis.Redis.from_url(
-            url, retry=Retry(NoBackoff(), 0), redis_connect_func=self._on_connect, **_settings()
+        # The client for threads.
+        self.here = redis.Redis.from_url(
+            url, retry=Retry(NoBackoff(), 0), redis_connect_func=self._on_connect, **_SETTINGS
         )
 
-    @property
+    @cached_property
     def prefix(self) -> bytes:
         """Return the prefix of all keys of one database, read from the database in a thread at
         first use."""
-        if not self._prefix:
-            self._prefix = b"mockllm:{%b}:" % Installation.name().encode()
-        return self._prefix
-
-    @prefix.setter
-    def prefix(self, prefix: bytes) -> None:
-        self._prefix = prefix
+        return b"mockllm:{%b}:" % Installation.name().encode()
 
     @property
     def channel(self) -> bytes:
@@ -101,7 +88,7 @@ class Connections:
             self._url,
             retry=AsyncRetry(NoBackoff(), 0),
             redis_connect_func=self._on_connect_async,
-            **_settings(),
+            **_SETTINGS,
         )
         self._async = redis.asyncio.Redis(connection_pool=pool)
 
@@ -110,58 +97,54 @@ class Connections:
         client, self._async, self._loop = self._async, None, None
         if client is not None:
             await client.aclose(close_connection_pool=True)
-        self._sync.close()
+        self.here.close()
 
-    async def run(self, wanted: Script, *arguments: Any) -> Any:
+    async def run(self, script: str, *arguments: Any) -> Any:
         """Run a script in Redis and return its result."""
         client = self._async
         if client is None or asyncio.get_running_loop() is not self._loop:
-            return self.run_here(wanted, *arguments)
+            return self.run_here(script, *arguments)
         async with self._free:
             self._look()
             try:
                 try:
-                    return await client.evalsha(wanted.sha, 1, self.prefix, *arguments)
+                    return await client.evalsha(_sha(script), 1, self.prefix, *arguments)
                 except NoScriptError:
-                    return await client.eval(wanted.text, 1, self.prefix, *arguments)
+                    return await client.eval(LIBRARY + script, 1, self.prefix, *arguments)
             except (RedisError, OSError) as error:
                 # What is idle is as dead as this one: nobody should find that out one by one.
                 await client.connection_pool.disconnect(inuse_connections=False)
                 raise self._away(error) from error
 
-    def run_here(self, wanted: Script, *arguments: Any) -> Any:
+    def run_here(self, script: str, *arguments: Any) -> Any:
         """The same, in this thread."""
         self._look()
         try:
             try:
-                return self._sync.evalsha(wanted.sha, 1, self.prefix, *arguments)
+                return self.here.evalsha(_sha(script), 1, self.prefix, *arguments)
             except NoScriptError:
-                return self._sync.eval(wanted.text, 1, self.prefix, *arguments)
+                return self.here.eval(LIBRARY + script, 1, self.prefix, *arguments)
         except (RedisError, OSError) as error:
-            self._sync.connection_pool.disconnect(inuse_connections=False)
+            self.here.connection_pool.disconnect(inuse_connections=False)
             raise self._away(error) from error
 
     def announce_change(self) -> None:
         """Name the latest change of the common scenarios, and tell every process of it."""
         try:
-            self.run_here(_CHANGED, self.channel)
+            self.run_here(CHANGED, self.channel)
         except StateUnavailable:
             log.warning("other processes were not notified of a change; they poll for it")
 
     def name(self) -> str:
         """Return an id of this Redis and key prefix."""
         if not self._name:
-            self._name = self.run_here(_NAME, uuid4().hex)
+            self._name = self.run_here(NAME, uuid4().hex)
         return self._name.decode()
-
-    def here(self) -> redis.Redis:
-        """A client for threads."""
-        return self._sync
 
     def problem(self) -> str | None:
         """Return why Redis cannot take a write, or None."""
         try:
-            self._sync.set(self.prefix + b"probe", b"1")
+            self.here.set(self.prefix + b"probe", b"1")
         except (RedisError, OSError) as error:
             log.warning("Redis does not answer (%s)", error)
             return type(error).__name__
@@ -179,7 +162,7 @@ class Connections:
 
     def _question(self) -> Sequence[Any]:
         now = int(time.time() * 1_000_000)
-        return ("EVAL", _CHECK.text, 1, self._prefix, now, self.moment, self._name)
+        return ("EVAL", LIBRARY + CHECK, 1, self.prefix, now, self.moment, self._name)
 
     def _answered(self, whole: Any) -> None:
         if not whole:
@@ -189,20 +172,12 @@ class Connections:
 
     def _on_connect(self, connection: Any) -> None:
         connection.on_connect()
-        if self._prefix:
+        if "prefix" in vars(self):
             connection.send_command(*self._question())
             self._answered(connection.read_response())
 
     async def _on_connect_async(self, connection: Any) -> None:
         await connection.on_connect()
-        if self._prefix:
+        if "prefix" in vars(self):
             await connection.send_command(*self._question())
             self._answered(await connection.read_response())
-
-
-def _settings() -> dict[str, Any]:
-    return {
-        "socket_timeout": SECONDS,
-        "socket_connect_timeout": SECONDS,
-        "protocol": 2,
-    }

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from mockllm_site.kit.bounded_dict import BoundedDict
 from scenarios_app.cluster import scripts
-from scenarios_app.cluster.connections import Connections, script
+from scenarios_app.cluster.connections import Connections
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.state import (
     MAX_RESPONSE_BYTES,
@@ -27,14 +27,6 @@ from scenarios_app.engine.state import (
 # what is new.
 MAX_CACHED_SESSIONS: Final = 10_000
 _AT_ONCE: Final = 200
-
-_ARRIVE, _CONSUME, _FAIL = map(script, (scripts.ARRIVE, scripts.CONSUME, scripts.FAIL))
-_COUNT, _VIOLATE, _READ = map(script, (scripts.COUNT, scripts.VIOLATE, scripts.READ))
-_REMEMBER, _RECALL, _GIVE_UP = map(script, (scripts.REMEMBER, scripts.RECALL, scripts.GIVE_UP))
-_RECALL_ALL = script(scripts.RECALL_ALL)
-_SESSIONS, _NAMES, _CLEAR = map(script, (scripts.SESSIONS, scripts.NAMES, scripts.CLEAR))
-_RESET, _RESET_OWN = map(script, (scripts.RESET, scripts.RESET_OWN))
-_KEEP, _OWN = map(script, (scripts.KEEP, scripts.OWN))
 
 
 class _ConsumedSteps:
@@ -79,7 +71,7 @@ class RedisState:
         consumed, own = self._consumed.get(name) or _ConsumedSteps(), self._own.get(key)
         cached_versions = consumed.epoch, len(consumed.steps), own.revision if own else 0
         try:
-            reply = await self._run(_ARRIVE, name, _bytes(key), self.most, *cached_versions)
+            reply = await self._run(scripts.ARRIVE, name, _bytes(key), self.most, *cached_versions)
         except StateUnavailable:
             if own is None:
                 raise
@@ -107,7 +99,7 @@ class RedisState:
             for part in (_bytes(step.scenario), _step(step), _bytes(step.label))
         ]
         place, epoch, start, entries = await self._use(
-            _CONSUME, session, consumed.epoch, len(consumed.steps), *wanted
+            scripts.CONSUME, session, consumed.epoch, len(consumed.steps), *wanted
         )
         self._learn(name, int(epoch), start, entries)
         return place - 1 if place else None
@@ -116,16 +108,16 @@ class RedisState:
         step = attempt.step
         field = _step(step) + _netstring(attempt.provider)
         arguments = _bytes(step.scenario), field, _bytes(step.label), times
-        return bool(await self._use(_FAIL, session, *arguments))
+        return bool(await self._use(scripts.FAIL, session, *arguments))
 
     async def count(self, session: str, counter: str) -> int:
-        return int(await self._use(_COUNT, session, _bytes(counter)))
+        return int(await self._use(scripts.COUNT, session, _bytes(counter)))
 
     async def violate(self, session: str, violation: str) -> None:
-        await self._use(_VIOLATE, session, _bytes(violation), MAX_VIOLATIONS)
+        await self._use(scripts.VIOLATE, session, _bytes(violation), MAX_VIOLATIONS)
 
     async def read(self, session: str) -> SessionState:
-        reply = await self._run(_READ, _bytes(session))
+        reply = await self._run(scripts.READ, _bytes(session))
         ordinal, consumed, attempts, counts, counters, violations = reply
         by_field = dict(_pairs(counts))
         return SessionState(
@@ -138,43 +130,45 @@ class RedisState:
         )
 
     async def sessions(self) -> tuple[str, ...]:
-        return tuple(sorted(map(_text, await self._run(_SESSIONS))))
+        return tuple(sorted(map(_text, await self._run(scripts.SESSIONS))))
 
     async def reset(self, session: str | None, *, scenarios: bool = False) -> None:
-        names = [session] if session is not None else map(_text, await self._run(_NAMES))
+        names = [session] if session is not None else map(_text, await self._run(scripts.NAMES))
         arguments = [part for name in names for part in (_bytes(name), _bytes(alias(name)))]
         options = self.most, int(scenarios)
         for start in range(0, len(arguments), 2 * _AT_ONCE):
-            await self._run(_RESET, *options, *arguments[start : start + 2 * _AT_ONCE])
+            await self._run(scripts.RESET, *options, *arguments[start : start + 2 * _AT_ONCE])
         if session is None:
-            await self._run(_RESET_OWN, *options)
+            await self._run(scripts.RESET_OWN, *options)
 
     async def clear_scenario(self, scenario: str, *, session: str | None = None) -> None:
         wanted = "" if session is None else alias(session)
-        await self._run(_CLEAR, _bytes(scenario), _bytes(wanted))
+        await self._run(scripts.CLEAR, _bytes(scenario), _bytes(wanted))
 
     async def remember_response(self, session: str, name: str, data: bytes) -> None:
-        await self._use(_REMEMBER, session, _bytes(name), data, MAX_RESPONSES, MAX_RESPONSE_BYTES)
+        await self._use(
+            scripts.REMEMBER, session, _bytes(name), data, MAX_RESPONSES, MAX_RESPONSE_BYTES
+        )
 
     async def recall_response(self, session: str, name: str) -> bytes | None:
-        data: bytes | None = await self._run(_RECALL, _bytes(session), _bytes(name))
+        data: bytes | None = await self._run(scripts.RECALL, _bytes(session), _bytes(name))
         return data
 
     async def recall_responses(self, session: str, prefix: str) -> dict[str, bytes]:
-        reply = await self._run(_RECALL_ALL, _bytes(session), _bytes(prefix))
+        reply = await self._run(scripts.RECALL_ALL, _bytes(session), _bytes(prefix))
         return {_text(name): data for name, data in _pairs(reply)}
 
     async def forget_response(self, session: str, name: str) -> None:
-        await self._run(_GIVE_UP, _bytes(session), _bytes(name))
+        await self._run(scripts.GIVE_UP, _bytes(session), _bytes(name))
 
     async def keep_scenarios(
         self, session: str, documents: Mapping[str, Json], *, was: int
     ) -> bool:
         data = json.dumps(dict(documents)) if documents else ""
-        return bool(await self._use(_KEEP, session, was, data, self._connections.channel))
+        return bool(await self._use(scripts.KEEP, session, was, data, self._connections.channel))
 
     async def scenarios_of(self, session: str) -> tuple[int, Mapping[str, Json]]:
-        revision, data = await self._run(_OWN, _bytes(session), _bytes(alias(session)))
+        revision, data = await self._run(scripts.OWN, _bytes(session), _bytes(alias(session)))
         return int(revision), MappingProxyType(json.loads(data) if data else {})
 
     def drop_cached_scenarios(self, key: str | None = None) -> None:
@@ -184,9 +178,9 @@ class RedisState:
         else:
             self._own.pop(key, None)
 
-    async def _use(self, wanted: Any, session: str, *arguments: Any) -> Any:
+    async def _use(self, script: str, session: str, *arguments: Any) -> Any:
         return await self._run(
-            wanted, _bytes(session), _bytes(alias(session)), self.most, *arguments
+            script, _bytes(session), _bytes(alias(session)), self.most, *arguments
         )
 
     def _learn(

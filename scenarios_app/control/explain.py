@@ -21,15 +21,15 @@ from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.matching.index import Index, build_index, overlay
 from scenarios_app.engine.matching.select import DecisionKind
 from scenarios_app.engine.scenario import Scenario
-from scenarios_app.engine.state import SessionState, is_key_session
+from scenarios_app.engine.state import is_key_session
 from scenarios_app.models import ServedRequest
 from scenarios_app.serving import archive
 from scenarios_app.serving.exchange import SESSION_HEADER
-from scenarios_app.serving.explain import ExplainedStep, Explanation, explain
+from scenarios_app.serving.explain import ExplainedStep, Explanation, StateSnapshot, explain
 from scenarios_app.serving.read import admit
 from scenarios_app.serving.reply import Reply
 from scenarios_app.serving.services import services
-from scenarios_app.serving.transports.asgi_scope import SAFE_IN_PATH, make_call
+from scenarios_app.serving.transports.asgi_scope import SAFE_IN_PATH, make_call, read_headers
 from scenarios_app.wire.base import Call, encode_json
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.registry import find_target, is_provider_path
@@ -127,7 +127,7 @@ def _reply_fields(reply: Reply) -> dict[str, Any]:
         "headers": dict(reply.headers),
         "body": text,
         "base64": None if text is not None else b64encode(body).decode(),
-        "ending": reply.ending.value,
+        "ending": "cut" if reply.cut else "complete",
         "delay_ms": reply.delay * 1000,
         "duration_ms": reply.seconds * 1000,
     }
@@ -164,31 +164,6 @@ def explain_row(row: ServedRequest) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class _StateSnapshot:
-    """A session's state at one moment, readable on any event loop."""
-
-    state: SessionState
-    own: tuple[int, Mapping[str, Json]]
-    responses: Mapping[str, bytes | None]
-
-    async def read(self, session: str) -> SessionState:
-        return self.state
-
-    async def scenarios_of(self, session: str) -> tuple[int, Mapping[str, Json]]:
-        return self.own
-
-    async def recall_response(self, session: str, name: str) -> bytes | None:
-        return self.responses.get(name)
-
-    async def recall_responses(self, session: str, prefix: str) -> Mapping[str, bytes]:
-        return {
-            name: data
-            for name, data in self.responses.items()
-            if data is not None and name.startswith(prefix)
-        }
-
-
-@dataclass(frozen=True, slots=True)
 class _OtherCatalog:
     """The catalog with some scenarios replaced by name, or these scenarios alone."""
 
@@ -208,7 +183,7 @@ def explain_call(
     replace scenarios of the same names; with `only` there is no other scenario."""
     current = services()
     session = current.pipeline.exchange(call).session
-    snapshot = _StateSnapshot(
+    snapshot = StateSnapshot(
         async_to_sync(current.state.read)(session),
         async_to_sync(current.state.scenarios_of)(session),
         _stored_responses(call, session),
@@ -240,7 +215,7 @@ def _build_call(fields: Mapping[str, Any]) -> Call:
     session = headers_by_name.get(SESSION_HEADER, "").strip()
     # Clients may not claim a session that is named by a key; an explanation may read any.
     session = headers_by_name.pop(SESSION_HEADER).strip() if is_key_session(session) else ""
-    headers = [(name.encode(), value.encode()) for name, value in headers_by_name.items()]
+    headers = read_headers((k.encode(), v.encode()) for k, v in headers_by_name.items())
     body = "" if fields.get("body") is None else fields["body"]
     data = body.encode() if isinstance(body, str) else encode_json(body)
     call = make_call(fields["method"], path, query=query.encode(), headers=headers, body=data)

@@ -1,8 +1,9 @@
 """Today's traffic by the hour, for the chart on the overview: matched, unmatched and faults."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from django.db.models import CharField, Count, Max, Min, Q
 from django.db.models.functions import Cast, Substr
@@ -12,7 +13,6 @@ from scenarios_app.models import UNMATCHED_ROWS, Outcome, ServedRequest
 
 # More requests are not counted: of a longer journal, the newest ones are.
 MAX_REQUESTS = 100_000
-HOURS = 24
 # The chart's own units.
 HOUR_WIDTH, HEIGHT, GAP = 10, 60, 2
 # A bar of a single request among thousands can still be seen.
@@ -23,8 +23,7 @@ _FAULT = Q(outcome=Outcome.FAULT) | ~Q(fault="")
 _HOUR = Substr(Cast("at", CharField()), 12, 2)
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
+class Bar(NamedTuple):
     """One kind of requests in an hour, in the chart's units from the top left."""
 
     kind: str
@@ -61,24 +60,21 @@ class Hour:
 
 @dataclass(frozen=True, slots=True)
 class Today:
-    """All hours of a day in UTC. `since` is when its first counted request arrived, if any."""
+    """The hours of a day in UTC that had requests, in order. `since` is when the first counted
+    request arrived, if any."""
 
-    hours: tuple[Hour, ...]
+    busy: Sequence[Hour]
     since: datetime | None
 
     @property
-    def busy(self) -> list[Hour]:
-        return [hour for hour in self.hours if hour.total]
-
-    @property
     def most(self) -> int:
-        return max(hour.total for hour in self.hours)
+        return max(hour.total for hour in self.busy)
 
     @property
     def total(self) -> Hour:
         """The sum of all hours."""
         kinds = ("matched", "unmatched", "faults")
-        sums = {kind: sum(getattr(hour, kind) for hour in self.hours) for kind in kinds}
+        sums = {kind: sum(getattr(hour, kind) for hour in self.busy) for kind in kinds}
         return Hour(0, **sums)
 
     @property
@@ -102,10 +98,10 @@ def traffic_of_today(now: datetime | None = None) -> Today:
             faults=Count("pk", filter=_FAULT & ~UNMATCHED_ROWS),
             first=Min("at"),
         )
+        .order_by("hour")
     )
-    traffic = {
-        int(hour): Hour(int(hour), total - unmatched - faults, unmatched, faults)
+    busy = [
+        Hour(int(hour), total - unmatched - faults, unmatched, faults)
         for hour, total, unmatched, faults, _ in counted
-    }
-    hours = tuple(traffic.get(number, Hour(number)) for number in range(HOURS))
-    return Today(hours, min((first for *_, first in counted), default=None))
+    ]
+    return Today(busy, min((first for *_, first in counted), default=None))

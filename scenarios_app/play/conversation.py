@@ -21,7 +21,7 @@ from scenarios_app.engine.document.source_text import decode_text, located
 from scenarios_app.engine.shapes import Document, Finding, expected, quote_json
 from scenarios_app.engine.shapes.fields import Flag, Name, SomeText, Status, Text
 from scenarios_app.models import ServedRequest
-from scenarios_app.serving.transports.asgi_scope import SAFE_IN_PATH, make_call
+from scenarios_app.serving.transports.asgi_scope import SAFE_IN_PATH, make_call, read_headers
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.registry import find_target, is_provider_path, wires_by_name
 from scenarios_app.wire.samples import SampleCall, SampleRequest
@@ -57,9 +57,9 @@ def raw_call(path: str, body: str, *, headers: Mapping[str, str], session: str) 
 
 
 def _post(path: str, query: str, *, headers: Mapping[str, str], body: str, session: str) -> Call:
-    pairs = [(n.encode(), v.encode("utf-8", "replace")) for n, v in headers.items()]
+    sent = read_headers((n.encode(), v.encode("utf-8", "replace")) for n, v in headers.items())
     data = body.encode("utf-8", "replace")
-    call = make_call("POST", path, query=query.encode(), headers=pairs, body=data)
+    call = make_call("POST", path, query=query.encode(), headers=sent, body=data)
     return replace(call, session=session)
 
 

@@ -33,7 +33,7 @@ from scenarios_app.play.conversation import (
 from scenarios_app.serving.exchange import Exchange
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.pipeline import Catalog, Pipeline
-from scenarios_app.serving.reply import Ending, Reply
+from scenarios_app.serving.reply import Reply
 from scenarios_app.serving.respond import produced
 from scenarios_app.wire.base import Call
 from scenarios_app.wire.registry import wires_by_name
@@ -213,7 +213,7 @@ def _turn_response(exchange: Exchange, reply: Reply) -> TurnResponse:
         step=step,
         by_step=matched or exchange.computed,
         text=reply.preview,
-        cut=reply.ending is Ending.CUT or _is_truncated(exchange),
+        cut=reply.cut or _is_truncated(exchange),
         near=decision.near_misses if decision and not matched else (),
     )
     request = exchange.request

@@ -53,9 +53,8 @@ def to_document(name: str, interactions: Sequence[Interaction]) -> Conversion:
     Secrets are removed first. Requests to an API that this server does not support are left out,
     with a note; the document may then have no steps.
     """
-    steps: list[Json] = []
+    steps: list[dict[str, Any]] = []
     notes: Counter[str] = Counter()
-    braces = False
     for interaction in interactions:
         if len(interaction.request.url) > MAX_URL_CHARS:
             notes[f"left out: a request with a URL of more than {MAX_URL_CHARS:,} characters"] += 1
@@ -67,23 +66,14 @@ def to_document(name: str, interactions: Sequence[Interaction]) -> Conversion:
             notes[f"left out: {api} is an API that this server does not speak"] += 1
             continue
         parts, lost = _editable_parts(where, clean.response) or (_raw_parts(clean.response), ())
-        literal = escape_produce(parts)
-        braces = braces or literal != parts
-        recorded = _recorded_answer(where, clean.response, parts=literal)
-        produce = {**literal, "recorded": recorded}
+        recorded = _recorded_answer(where, clean.response, parts=escape_produce(parts))
+        produce = {**parts, "recorded": recorded}
         steps.append({"match": _recorded_match(where), "produce": produce})
         notes.update(f"step {len(steps)}: {note}" for note in clean.notes)
         if lost:
             notes[f"once edited, an answer is without {', '.join(lost)}"] += 1
     note_lines = (f"{note} ({n} interactions)" if n > 1 else note for note, n in notes.items())
-    return _conversion(name, steps, note_lines, braces=braces)
-
-
-def _conversion(
-    name: str, steps: Sequence[Json], notes: Iterable[str], *, braces: bool
-) -> Conversion:
-    variables = {"variables": {BRACES: OPENING}} if braces else {}
-    return Conversion({"name": name, "tags": [TAG], **variables, "steps": steps}, tuple(notes))
+    return make_conversion(name, steps, note_lines)
 
 
 def _recorded_match(where: PlacedRequest) -> dict[str, Json]:
@@ -206,7 +196,8 @@ def expected_tools(names: Sequence[str]) -> Json:
     return {"tools": list(names), "allow_missing_tools": True}
 
 
-def make_conversion(name: str, steps: Sequence[dict[str, Any]], notes: Sequence[str]) -> Conversion:
+def make_conversion(name: str, steps: Sequence[dict[str, Any]], notes: Iterable[str]) -> Conversion:
     """Return the conversion with these steps, with the texts of their answers made literal."""
     escaped = [{**step, "produce": escape_produce(step["produce"])} for step in steps]
-    return _conversion(name, escaped, notes, braces=escaped != list(steps))
+    variables = {"variables": {BRACES: OPENING}} if escaped != list(steps) else {}
+    return Conversion({"name": name, "tags": [TAG], **variables, "steps": escaped}, tuple(notes))

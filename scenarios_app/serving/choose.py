@@ -13,7 +13,6 @@ from scenarios_app.engine.canonical import CanonicalRequest, ErrorAnswer
 from scenarios_app.engine.changes import AnswerChanges
 from scenarios_app.engine.instructions import build_instructed_answer
 from scenarios_app.engine.instructions.probes import Received
-from scenarios_app.engine.matching import index as matching_index
 from scenarios_app.engine.matching.expectations import (
     assert_violations,
     violated_message,
@@ -123,20 +122,9 @@ class StepSelection(msgspec.Struct, frozen=True):
         step = next((step for step in scenario.steps if step.key == ref.key), None)
         return None if step is None else Candidate(scenario, step)
 
-    async def override(self) -> Decision | None:
-        """Return the decision of a step that names the request's path, or None."""
-        return await self._first_of(matching_index.names_path)
-
-    async def recorded(self) -> Decision | None:
-        """Return the decision of a recorded step, or None. Called if nothing else can answer."""
-        return await self._first_of(matching_index.replays_recording)
-
-    async def refusing_upgrade(self) -> Decision | None:
-        """Return the decision of a step that refuses a WebSocket, or None."""
-        return await self._first_of(matching_index.refuses_upgrade)
-
-    async def _first_of(self, only: Callable[[Step], bool]) -> Decision | None:
-        """Return the decision of the first free candidate, of one scenario if a header names it."""
+    async def first_of(self, only: Callable[[Step], bool]) -> Decision | None:
+        """Return the decision of the first free step of which `only` is true, of one scenario if a
+        header names it; None if all are consumed."""
         narrowed = scenario_in_header(self.index, self.request)
         name = narrowed.name if isinstance(narrowed, Scenario) else None
         every = self.index.candidates(self.request, only, scenario=name, consumed=self.consumed)

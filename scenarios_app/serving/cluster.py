@@ -1,8 +1,7 @@
 """Sends queries and commands to all processes that serve from one database; a single process calls
 itself."""
 
-import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from scenarios_app.catalog import catalog
@@ -22,6 +21,8 @@ class Cluster:
     """The processes of this server, this one included. Methods raise StateUnavailable if a process
     does not answer."""
 
+    _bus: "Bus | None" = None
+
     def __init__(
         self, steps: Callable[[], StepCounts], drop_cached_scenarios: Callable[[str | None], None]
     ) -> None:
@@ -32,20 +33,22 @@ class Cluster:
             "flush": lambda _: journal.flush(FLUSH_SECONDS),
             "lost": journal.dropped_rows.of,
             "served": lambda session: sorted(steps().served_in(session)),
-            "forget": _each(lambda session: steps().forget_session(session)),
-            "begin": _done(lambda _: steps().restart_run()),
+            "forget": lambda sessions: _for_each(steps().forget_session, sessions),
+            "begin": lambda _: steps().restart_run(),
             "seen": lambda _: steps().to_message(),
             "figures": lambda _: self.metrics_text(),
-            "whole": _each(journal.dropped_rows.forget),
+            "whole": lambda sessions: _for_each(journal.dropped_rows.forget, sessions),
         }
-        handlers: dict[str, Callable[[str], Any]] = {
-            "own": drop_cached_scenarios,
-            "catalog": lambda _: catalog.reload(),
-            "missed": lambda _: drop_cached_scenarios(None),
-        }
-        self._bus = _bus(
-            {word: _about(answer) for word, answer in self._answers.items()} | handlers
-        )
+        if shared := redis_connections():
+            # As late as Redis's client itself.
+            from scenarios_app.cluster.bus import Bus
+
+            messages: dict[str, Callable[[str], Any]] = {
+                "own": drop_cached_scenarios,
+                "catalog": lambda _: catalog.reload(),
+                "missed": lambda _: drop_cached_scenarios(None),
+            }
+            self._bus = Bus(shared, messages=messages, queries=self._answers)
 
     @property
     def is_single_process(self) -> bool:
@@ -75,7 +78,7 @@ class Cluster:
 
     def run(self, also: Collection[StepKey] = ()) -> RunCounts:
         """Return the counts of the run; steps in `also` count at least one answer."""
-        return merge_counts(list(self._query_all("seen")), also)
+        return merge_counts(self._query_all("seen"), also)
 
     def begin(self) -> None:
         """Restart the run's counts."""
@@ -96,42 +99,13 @@ class Cluster:
         """Reset the counts of lost journal rows of these sessions, or of all."""
         self._query_all("whole", sessions)
 
-    def _query_all(self, word: str, about: Any = None) -> Iterable[Any]:
+    def _query_all(self, word: str, about: Any = None) -> list[Any]:
         if self._bus is None:
             return [self._answers[word](about)]
-        answers = self._bus.ask(word, json.dumps(about))
-        if None in answers or not answers:
-            raise StateUnavailable("Not every process of this server has answered; try again.")
-        return answers
+        return self._bus.ask(word, about)
 
 
-def _bus(handlers: Mapping[str, Callable[[str], Any]]) -> "Bus | None":
-    shared = redis_connections()
-    if shared is None:
-        return None
-    # As late as Redis's client itself.
-    from scenarios_app.cluster.bus import Bus
-
-    return Bus(shared, handlers)
-
-
-def _about(answer: Callable[[Any], Any]) -> Callable[[str], Any]:
-    return lambda text: answer(json.loads(text))
-
-
-def _done(do: Callable[[Any], None]) -> Callable[[Any], bool]:
-    def done(about: Any) -> bool:
-        do(about)
-        return True
-
-    return done
-
-
-def _each(forget: Callable[[str | None], None]) -> Callable[[Any], bool]:
-    """Return a handler that calls `forget` with each session of a list, or with None for all."""
-
-    def forgotten(sessions: Sequence[str] | None) -> None:
-        for session in [None] if sessions is None else sessions:
-            forget(session)
-
-    return _done(forgotten)
+def _for_each(forget: Callable[[str | None], None], sessions: Sequence[str] | None) -> None:
+    """Call `forget` with each of these sessions, or with None for all."""
+    for session in [None] if sessions is None else sessions:
+        forget(session)

@@ -1,7 +1,8 @@
 """Explains which step would answer a call and why: runs the pipeline without changing state, and
 lists each step with the conditions that failed."""
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 from itertools import islice
 
 import msgspec
@@ -14,7 +15,7 @@ from scenarios_app.engine.matching.index import Entry, Index, entries_of
 from scenarios_app.engine.matching.near_misses import explain_loss, near_misses
 from scenarios_app.engine.matching.select import Decision, asked_for, scenario_header_of
 from scenarios_app.engine.scenario import Scenario, Step
-from scenarios_app.engine.state import Arrival, AttemptRef, SessionReader, SessionState, StepRef
+from scenarios_app.engine.state import Arrival, AttemptRef, SessionState, StepRef
 from scenarios_app.serving.exchange import Exchange
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.pipeline import Catalog, Pipeline
@@ -56,21 +57,74 @@ class Explanation(msgspec.Struct, frozen=True):
     streamed: Reply | None
 
 
+@dataclass(frozen=True, slots=True)
+class StateSnapshot:
+    """A session's state at one moment, its own scenarios with their revision, and its stored
+    responses. Nothing changes it, and every event loop may read it."""
+
+    state: SessionState
+    own: tuple[int, Mapping[str, Json]]
+    responses: Mapping[str, bytes | None]
+
+    @property
+    def consumed(self) -> Set[tuple[str, str]]:
+        return {(ref.scenario, ref.key) for ref in self.state.consumed}
+
+    async def arrive(self, session: str) -> Arrival:
+        return Arrival(self.state.ordinal + 1, self.consumed, *self.own)
+
+    async def consume(self, session: str, step: StepRef) -> bool:
+        return (step.scenario, step.key) not in self.consumed
+
+    async def consume_first(self, session: str, steps: Sequence[StepRef]) -> int | None:
+        consumed = self.consumed
+        free = (n for n, step in enumerate(steps) if (step.scenario, step.key) not in consumed)
+        return next(free, None)
+
+    async def fail(self, session: str, attempt: AttemptRef, *, times: int) -> bool:
+        return dict(self.state.attempts).get(attempt, 0) < times
+
+    async def count(self, session: str, counter: str) -> int:
+        return self.state.counters.get(counter, 0) + 1
+
+    async def violate(self, session: str, violation: str) -> None:
+        """Record nothing."""
+
+    async def read(self, session: str) -> SessionState:
+        return self.state
+
+    async def remember_response(self, session: str, name: str, data: bytes) -> None:
+        """Store nothing."""
+
+    async def recall_response(self, session: str, name: str) -> bytes | None:
+        return self.responses.get(name)
+
+    async def recall_responses(self, session: str, prefix: str) -> Mapping[str, bytes]:
+        return {
+            name: data
+            for name, data in self.responses.items()
+            if data is not None and name.startswith(prefix)
+        }
+
+    async def forget_response(self, session: str, name: str) -> None:
+        """Forget nothing."""
+
+    async def scenarios_of(self, session: str) -> tuple[int, Mapping[str, Json]]:
+        return self.own
+
+
 async def explain(
-    call: Call, *, catalog: Catalog, state: SessionReader, options: Options, most: int = STEPS
+    call: Call, *, catalog: Catalog, state: StateSnapshot, options: Options, most: int = STEPS
 ) -> Explanation:
     """Return what would happen to a call now; at most `most` steps are explained."""
-    unmoved = _Unmoved(state)
-    pipeline = Pipeline(catalog=catalog, state=unmoved, options=options)
+    pipeline = Pipeline(catalog=catalog, state=state, options=options)
     exchange = pipeline.exchange(call)
     reply = await pipeline.work(exchange)
     request = exchange.request
     steps: tuple[ExplainedStep, ...] = ()
     if request is not None:
-        version, documents = await state.scenarios_of(exchange.session)
-        index = catalog.index_for(documents, version)
-        session_state = await state.read(exchange.session)
-        consumed = {(ref.scenario, ref.key) for ref in session_state.consumed}
+        version, documents = state.own
+        index, consumed = catalog.index_for(documents, version), state.consumed
         explained = islice(explained_steps(index, request, consumed, exchange=exchange), most)
         misses = near_misses(index, request, limit=most, served=consumed)
         places = {(m.scenario.name, m.step.key): place for place, m in enumerate(misses)}
@@ -92,54 +146,6 @@ def _as(exchange: Exchange, *, stream: bool) -> Reply | None:
         return None
     request = replace(exchange.request, stream=stream)
     return respond(exchange, exchange.decision, request)
-
-
-class _Unmoved:
-    """A session's state as it is, in which nothing moves."""
-
-    def __init__(self, state: SessionReader) -> None:
-        self._state = state
-
-    async def arrive(self, session: str) -> Arrival:
-        session_state = await self.read(session)
-        consumed = {(ref.scenario, ref.key) for ref in session_state.consumed}
-        return Arrival(session_state.ordinal + 1, consumed, *await self.scenarios_of(session))
-
-    async def consume(self, session: str, step: StepRef) -> bool:
-        return await self.consume_first(session, [step]) is not None
-
-    async def consume_first(self, session: str, steps: Sequence[StepRef]) -> int | None:
-        consumed = {(ref.scenario, ref.key) for ref in (await self.read(session)).consumed}
-        free = (n for n, step in enumerate(steps) if (step.scenario, step.key) not in consumed)
-        return next(free, None)
-
-    async def fail(self, session: str, attempt: AttemptRef, *, times: int) -> bool:
-        counts = dict((await self.read(session)).attempts)
-        return counts.get(attempt, 0) < times
-
-    async def count(self, session: str, counter: str) -> int:
-        return (await self.read(session)).counters.get(counter, 0) + 1
-
-    async def violate(self, session: str, violation: str) -> None:
-        """Record nothing."""
-
-    async def read(self, session: str) -> SessionState:
-        return await self._state.read(session)
-
-    async def remember_response(self, session: str, name: str, data: bytes) -> None:
-        """Store nothing."""
-
-    async def recall_response(self, session: str, name: str) -> bytes | None:
-        return await self._state.recall_response(session, name)
-
-    async def recall_responses(self, session: str, prefix: str) -> Mapping[str, bytes]:
-        return await self._state.recall_responses(session, prefix)
-
-    async def forget_response(self, session: str, name: str) -> None:
-        """Forget nothing."""
-
-    async def scenarios_of(self, session: str) -> tuple[int, Mapping[str, Json]]:
-        return await self._state.scenarios_of(session)
 
 
 def explained_steps(

@@ -10,7 +10,12 @@ from msgspec.structs import replace
 
 from scenarios_app.engine.canonical import CanonicalRequest, ErrorAnswer
 from scenarios_app.engine.changes import AnswerChanges
-from scenarios_app.engine.matching.index import Index
+from scenarios_app.engine.matching.index import (
+    Index,
+    names_path,
+    refuses_upgrade,
+    replays_recording,
+)
 from scenarios_app.engine.matching.select import Decision
 from scenarios_app.engine.memory import MemoryState
 from scenarios_app.engine.secrets import secrets_of
@@ -28,7 +33,7 @@ from scenarios_app.serving.executor import (
     work_for,
 )
 from scenarios_app.serving.options import Options
-from scenarios_app.serving.playback import Allowance, Answer, Streams, never
+from scenarios_app.serving.playback import Allowance, Answer, never
 from scenarios_app.serving.read import admit_head, admit_unread, check_size, read
 from scenarios_app.serving.recorder.miss_policy import (
     OURS_ALONE,
@@ -38,7 +43,7 @@ from scenarios_app.serving.recorder.miss_policy import (
 )
 from scenarios_app.serving.recorder.proxy import ProxiedResponse
 from scenarios_app.serving.recorder.recordings import Recording, Recordings, recording_of
-from scenarios_app.serving.reply import Ending, Reply, SentReply
+from scenarios_app.serving.reply import Reply, SentReply
 from scenarios_app.serving.respond import (
     computed_reply,
     error_reply,
@@ -83,7 +88,7 @@ class Pipeline:
         unmatched_note: Callable[[], str] = str,
     ) -> None:
         self.options = options
-        self.streams = Streams(options.max_streams)
+        self.streams = Allowance(options.max_streams)
         self._held_bodies = Allowance(HELD_BODY_BYTES)
         self.catalog = catalog
         self._state = state
@@ -122,7 +127,8 @@ class Pipeline:
             reply = await self.work(exchange, recording)
         except ForwardToUpstream as forward:
             self._release(exchange)
-            return ProxiedResponse(forward.upstream_call, exchange, self)
+            assert recording is not None
+            return ProxiedResponse(forward.out, recording, exchange, self)
         except asyncio.CancelledError:
             reply = Reply(499, started=False)
             self.record_reply(
@@ -176,7 +182,7 @@ class Pipeline:
                 headers=call.headers,
             )
             selection = StepSelection(index, request, session, arrival.consumed, self._state)
-            decision = await selection.refusing_upgrade()
+            decision = await selection.first_of(refuses_upgrade)
         except StateUnavailable as error:
             return self.refuse(call, ErrorAnswer(503, str(error), retry_after_ms=1000), head)
         if decision is None:
@@ -219,9 +225,11 @@ class Pipeline:
             return reply
         endpoint = head.target.endpoint
         assert endpoint is not None
-        if request.stream and not self._take_stream(exchange):
-            message = f"All {options.max_streams} streams of this server are in use."
-            return error_reply(exchange, ErrorAnswer(503, message, retry_after_ms=1000))
+        if request.stream:
+            exchange.streaming = self.streams.take()
+            if not exchange.streaming:
+                message = f"All {options.max_streams} streams of this server are in use."
+                return error_reply(exchange, ErrorAnswer(503, message, retry_after_ms=1000))
         arrival = await self._state.arrive(session)
         exchange.ordinal = arrival.ordinal
         if arrival.changes and self._catch_up is not None:
@@ -231,18 +239,18 @@ class Pipeline:
             *(index, request, session, arrival.consumed, self._state, work, self._secrets(call)),
             changes=self.changes if self.changes.by_session else None,
         )
-        decision: Decision | None
+        decision: Decision | None = None
         if request.computed or endpoint.always_computed:
-            decision = await selection.recorded() if index.recorded else None
-            if decision is None:
-                return await self._computed(exchange, index, recording)
+            if index.recorded:
+                decision = await selection.first_of(replays_recording)
         elif endpoint.generates:
-            in_band = await self._in_band(exchange, request, work)
+            in_band = await work(choose_in_band, call, request, options)
             decision = in_band or with_cancel(await selection.choose(), options)
         else:
-            decision = await selection.override()
-            if decision is None:
-                return await self._computed(exchange, index, recording)
+            # A step that names the path answers in place of a computed answer.
+            decision = await selection.first_of(names_path)
+        if decision is None:
+            return await self._computed(exchange, index, recording)
         return await self._responded(exchange, decision, work, recording)
 
     async def _request(self, exchange: Exchange, work: Work) -> CanonicalRequest:
@@ -263,12 +271,6 @@ class Pipeline:
             check_size(request, options.limits)
             exchange.is_context_free = not there and not archival.prefix
         return request
-
-    async def _in_band(
-        self, exchange: Exchange, request: CanonicalRequest, work: Work
-    ) -> Decision | None:
-        """Return the decision of an instruction block in the request, or None."""
-        return await work(choose_in_band, exchange.call, request, self.options)
 
     async def _recorded_reply(
         self, exchange: Exchange, work: Work, recording: Recording | None
@@ -292,7 +294,7 @@ class Pipeline:
         arrival = await self._state.arrive(exchange.session)
         consumed = arrival.consumed
         selection = StepSelection(index, request, exchange.session, consumed, self._state, work)
-        decision = await selection.recorded()
+        decision = await selection.first_of(replays_recording)
         if decision is None:
             return None
         exchange.request, exchange.is_context_free = request, False
@@ -359,7 +361,7 @@ class Pipeline:
         # Many of them come one after another: the others have their turn in between.
         await asyncio.sleep(0)
         answer = await self.answer(call)
-        whole = answer.reply.started and answer.reply.ending is Ending.COMPLETE
+        whole = answer.reply.started and not answer.reply.cut
         body = answer.immediate_body() if whole else b""
         answer.finish(early=not whole)
         return SubResponse(answer.reply.status, body)
@@ -430,10 +432,6 @@ class Pipeline:
             shared = shared_headers(call, self.options.origins, reply.headers)
             reply = with_headers(reply, shared)
         return replace(reply, frames=()) if call.method == "HEAD" else reply
-
-    def _take_stream(self, exchange: Exchange) -> bool:
-        exchange.streaming = self.streams.take()
-        return exchange.streaming
 
 
 def _listed_models(wire: Wire, index: Index, extra: Iterable[str]) -> dict[str, str]:

@@ -15,7 +15,6 @@ from scenarios_app.serving.exchange import Exchange
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.reply import (
     PIECE_BYTES,
-    Ending,
     Frame,
     LongFrames,
     RenderedFrames,
@@ -56,10 +55,6 @@ class Allowance:
     def free(self, count: int = 1) -> None:
         with self._lock:
             self.open -= count
-
-
-class Streams(Allowance):
-    """Limits the open streams of the process."""
 
 
 class Player:
@@ -221,14 +216,9 @@ class Answer:
         self._end(gone=True)
 
     @property
-    def closes_connection(self) -> bool:
-        """Return whether this reply ends by closing the connection."""
-        return self.reply.ending is Ending.CUT
-
-    @property
     def may_close_connection(self) -> bool:
         """Return whether the reply may turn out to close the connection."""
-        return self.closes_connection
+        return self.reply.cut
 
     @property
     def is_immediate(self) -> bool:
@@ -238,7 +228,7 @@ class Answer:
     def replace_cut_with_error(self) -> None:
         """Replace a reply that closes the connection by an error, for servers that cannot close
         it."""
-        if self.closes_connection:
+        if self.reply.cut:
             message = (
                 "This step closes the connection, which works under uvicorn and daphne and in "
                 "process, but not on this server."
@@ -297,7 +287,7 @@ class Answer:
         reply = self.reply
         if reply.streaming or not reply.started or not reply.delay:
             return
-        held = replace(reply, started=False, ending=Ending.CUT)
+        held = replace(reply, started=False, cut=True)
         drain_at, most = self._observer.drain_at, MAX_STREAM_SECONDS
         waiting = Player(held, time.monotonic(), drain_at=drain_at, max_seconds=most)
         async with aclosing(play(waiting)) as pieces:

@@ -4,7 +4,6 @@
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from enum import Enum
 from typing import TypeAlias
 
 import msgspec
@@ -27,13 +26,6 @@ SLICE_BYTES = 65_536
 LONG_BYTES = 262_144
 # Events repeat within a window of 4 KB.
 _WINDOW_BITS, _MEMORY_LEVEL, _COMPRESSOR_BYTES = -12, 5, 32_768
-
-
-class Ending(Enum):
-    """How the HTTP response ends: complete, or by closing the connection after a flush."""
-
-    COMPLETE = "complete"
-    CUT = "cut"
 
 
 class Frame(msgspec.Struct, frozen=True):
@@ -124,7 +116,7 @@ class SentCopy:
 
 class Reply(msgspec.Struct, frozen=True):
     """One HTTP response. Nothing is sent before `delay` seconds, and nothing at all if `started` is
-    false.
+    false. A `cut` reply ends by closing the connection after a flush.
 
     `headers` hold the declared content length of a whole response, even if the frames fall short of
     it. `wire` is set for a stream and encodes its early end. `stored` lists the archive's writes,
@@ -136,7 +128,7 @@ class Reply(msgspec.Struct, frozen=True):
     headers: Headers = ()
     frames: Frames = ()
     delay: float = 0.0
-    ending: Ending = Ending.COMPLETE
+    cut: bool = False
     started: bool = True
     wire: Wire | None = None
     stored: tuple[ArchiveWrite, ...] | Callable[[], tuple[ArchiveWrite, ...]] = ()
@@ -158,7 +150,7 @@ class Reply(msgspec.Struct, frozen=True):
         frames = self.frames.frames if isinstance(self.frames, RenderedFrames) else self.frames
         return (
             not self.delay
-            and self.ending is Ending.COMPLETE
+            and not self.cut
             and isinstance(frames, tuple)
             and all(not frame.at for frame in frames)
         )
@@ -216,56 +208,27 @@ def whole(
 
 def streamed(
     wire: Wire,
-    encoder: StreamEncoder,
-    timed: Iterable[TimedEvent],
+    frames: Frames,
     *,
+    cut: bool = False,
     status: int = 200,
     headers: Headers = (),
     delay: float = 0.0,
 ) -> Reply:
-    """Return a stream. Events due at the same time share a frame; a fault ends or breaks the
-    stream."""
-    timed = tuple(timed)
-    cut = isinstance(last := timed[-1].event, Fault) and kind_of(last).stream == "cut"
-    frames = tuple(_encoded(wire, encoder, timed))
-    return _stream(wire, frames, cut=cut, status=status, headers=headers, delay=delay)
-
-
-def streamed_long(
-    wire: Wire,
-    make: Callable[[], tuple[StreamEncoder, Iterable[TimedEvent]]],
-    *,
-    cut: bool,
-    status: int = 200,
-    headers: Headers = (),
-    delay: float = 0.0,
-) -> Reply:
-    """Return a long stream, whose frames are made while they are sent.
-
-    `make` returns the same encoder and events at each call. `cut` is true if a fault closes the
-    connection.
-    """
-    frames = LongFrames(lambda: _encoded(wire, *make(), most=PIECE_BYTES))
-    return _stream(wire, frames, cut=cut, status=status, headers=headers, delay=delay)
-
-
-def _stream(
-    wire: Wire, frames: Frames, *, cut: bool, status: int, headers: Headers, delay: float
-) -> Reply:
-    return Reply(
-        status,
-        _stream_headers(wire, headers),
-        frames=frames,
-        delay=delay,
-        ending=Ending.CUT if cut else Ending.COMPLETE,
-        wire=wire,
+    """Return a stream of these frames."""
+    stream_headers = (
+        *((k.lower(), v) for k, v in headers if k.lower() not in FRAMING),
+        ("content-type", wire.stream_type),
+        ("cache-control", "no-cache"),
     )
+    return Reply(status, stream_headers, frames=frames, delay=delay, cut=cut, wire=wire)
 
 
-def _encoded(
+def encode_frames(
     wire: Wire, encoder: StreamEncoder, timed: Iterable[TimedEvent], *, most: int | None = None
 ) -> Iterator[Frame]:
-    """Yield the frames of a stream, each at most about `most` bytes if that is given."""
+    """Yield the frames of a stream, each at most about `most` bytes if that is given. Events due at
+    the same time share a frame; a fault mark ends or breaks the stream."""
     due, pieces, size, sent = 0.0, [encoder.opening()], 0, 0
     encode = encoder.event
     last = b""
@@ -294,26 +257,19 @@ def _encoded(
         yield Frame(due, data)
 
 
-def malformed(
-    wire: Wire, *, stream: bool, status: int = 200, headers: Headers = (), delay: float = 0.0
-) -> Reply:
+def malformed(wire: Wire, *, stream: bool, headers: Headers = (), delay: float = 0.0) -> Reply:
     """Return a response that no client of this provider can parse."""
     if not stream:
-        return whole(status, wire.malformed_body, headers=headers, delay=delay)
-    return Reply(
-        status,
-        _stream_headers(wire, headers),
-        frames=(Frame(0.0, wire.malformed_event),),
-        delay=delay,
-        wire=wire,
-    )
+        return whole(200, wire.malformed_body, headers=headers, delay=delay)
+    frames = (Frame(0.0, wire.malformed_event),)
+    return streamed(wire, frames, headers=headers, delay=delay)
 
 
 def silent(fault: Fault, *, delay: float = 0.0) -> Reply:
     """Return a reply without a response: the connection is held as long as the fault says, then
     closed."""
     held = delay + silence_ms(fault) / 1000
-    return Reply(200, delay=held, ending=Ending.CUT, started=False)
+    return Reply(200, delay=held, cut=True, started=False)
 
 
 def broken(reply: Reply, fault: Fault) -> Reply:
@@ -323,19 +279,11 @@ def broken(reply: Reply, fault: Fault) -> Reply:
     half = body[: len(body) // 2]
     match kind_of(fault).whole:
         case "cut":
-            return replace(reply, frames=(Frame(0.0, half),), ending=Ending.CUT)
+            return replace(reply, frames=(Frame(0.0, half),), cut=True)
         case "end":
             return whole(reply.status, half, headers=reply.headers, delay=reply.delay)
         case _:
             return replace(reply, frames=(Frame(fault.hold_ms / 1000, body),))
-
-
-def _stream_headers(wire: Wire, headers: Headers) -> Headers:
-    return (
-        *((k.lower(), v) for k, v in headers if k.lower() not in FRAMING),
-        ("content-type", wire.stream_type),
-        ("cache-control", "no-cache"),
-    )
 
 
 def count_events(data: bytes) -> int:

@@ -1,24 +1,23 @@
 """Turns a decision into a reply: produced, paced, encoded, with its faults."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from urllib.parse import quote
 
 from msgspec.structs import replace
 
-from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, ErrorAnswer
+from scenarios_app.engine.canonical import CanonicalRequest, CanonicalResponse, Choice, ErrorAnswer
 from scenarios_app.engine.matching.expectations import VIOLATED
 from scenarios_app.engine.matching.select import Decision
 from scenarios_app.engine.parts import (
-    AnswerPart,
     RefusalPart,
     TextPart,
     ToolCallPart,
     produced_text,
 )
 from scenarios_app.engine.producing.faults import fault_error, fault_stage_of, kind_of
-from scenarios_app.engine.producing.plan import MAX_PREPARED_CHARS, TimedEvent, is_long, plan
+from scenarios_app.engine.producing.plan import MAX_PREPARED_CHARS, is_long, plan
 from scenarios_app.engine.producing.produce import (
     answer,
     error_turn,
@@ -27,12 +26,12 @@ from scenarios_app.engine.producing.produce import (
     scripted_answer,
 )
 from scenarios_app.engine.scenario import (
-    Answer,
     Fault,
     GeneratedAnswer,
     Pacing,
     RawAnswer,
     ScriptedAnswer,
+    ScriptedChoice,
     SideEffects,
     Step,
 )
@@ -42,16 +41,19 @@ from scenarios_app.serving.recorder.replay import replay
 from scenarios_app.serving.reply import (
     BODILESS,
     FRAMING,
+    PIECE_BYTES,
+    Frame,
+    LongFrames,
     Reply,
     broken,
+    encode_frames,
     malformed,
     silent,
     streamed,
-    streamed_long,
     whole,
 )
 from scenarios_app.serving.templates import TemplateCache
-from scenarios_app.wire.base import ArchiveHooks, ArchiveWrite, Headers, StreamEncoder
+from scenarios_app.wire.base import ArchiveHooks, ArchiveWrite, Headers
 from scenarios_app.wire.sockets import SOCKET_KEY
 
 _UPGRADE_REQUIRED = 426
@@ -144,7 +146,8 @@ def _scripted(exchange: Exchange, decision: Decision, request: CanonicalRequest)
         headers = provider_headers(exchange)
         reply = replay(exchange, script.recorded, headers=headers, delay=delay)
         scripted = scripted_answer(script, stream=request.stream)
-        reply = replace(reply, preview=_preview_of_script(scripted))
+        choices = scripted.choices if isinstance(scripted, ScriptedAnswer) else ()
+        reply = replace(reply, preview=_preview(choices))
         if numbered is not None and isinstance(
             response := produced(exchange, decision, request), CanonicalResponse
         ):
@@ -339,7 +342,7 @@ def _encoded(
     encoded_request = replace(request, sent=None) if is_long_stream else request
 
     def stream(fault: Fault | None) -> Reply:
-        def make() -> tuple[StreamEncoder, Iterable[TimedEvent]]:
+        def make() -> Iterator[Frame]:
             assert endpoint is not None and endpoint.encode is not None
             timed = plan(
                 response,
@@ -348,12 +351,12 @@ def _encoded(
                 fault=fault,
                 draws=exchange.seed.draws(),
             )
-            return endpoint.encode(encoded_request, response), timed
+            encoder = endpoint.encode(encoded_request, response)
+            return encode_frames(wire, encoder, timed, most=PIECE_BYTES if is_long_stream else None)
 
-        if is_long_stream:
-            cut = fault is not None and kind_of(fault).stream == "cut"
-            return streamed_long(wire, make, cut=cut, status=status, headers=headers, delay=delay)
-        return streamed(wire, *make(), status=status, headers=headers, delay=delay)
+        frames = LongFrames(make) if is_long_stream else tuple(make())
+        cut = fault is not None and kind_of(fault).stream == "cut"
+        return streamed(wire, frames, cut=cut, status=status, headers=headers, delay=delay)
 
     def stored(archival: ArchiveHooks) -> tuple[ArchiveWrite, ...]:
         sent = (stream(None) if fault else reply).body if request.stream else b""
@@ -367,7 +370,7 @@ def _encoded(
         body = endpoint.render(request, response)
         reply = whole(status, body, headers=headers, delay=delay)
         reply = broken(reply, fault) if fault else reply
-    reply = replace(reply, preview=_preview(response))
+    reply = replace(reply, preview=_preview(response.choices))
     # An answer that fails has not been given; one that was lost on its way can be asked for again.
     archival = endpoint.archival
     if archival is not None and (fault is None or kind_of(fault).stream != "error_event"):
@@ -376,17 +379,9 @@ def _encoded(
     return reply
 
 
-def _preview(response: CanonicalResponse) -> str:
-    """Return the beginning of a response: its first text, or else its tool calls."""
-    return _preview_of_parts(response.choices[0].parts if response.choices else ())
-
-
-def _preview_of_script(scripted: Answer | None) -> str:
-    first = scripted.choices[0].parts if isinstance(scripted, ScriptedAnswer) else ()
-    return _preview_of_parts(first)
-
-
-def _preview_of_parts(parts: Sequence[AnswerPart]) -> str:
+def _preview(choices: Sequence[Choice | ScriptedChoice]) -> str:
+    """Return the beginning of an answer: its first text, or else its tool calls."""
+    parts = choices[0].parts if choices else ()
     for part in parts:
         if isinstance(part, TextPart | RefusalPart) and part.text:
             return part.text[:MAX_PREVIEW_CHARS]

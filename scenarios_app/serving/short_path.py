@@ -31,7 +31,7 @@ from scenarios_app.serving.exchange import (
     random_uid,
 )
 from scenarios_app.serving.options import Options
-from scenarios_app.serving.playback import Streams
+from scenarios_app.serving.playback import Allowance
 from scenarios_app.serving.read import read
 from scenarios_app.serving.recorder.recordings import Recordings
 from scenarios_app.serving.reply import SentPrefix, SentReply
@@ -123,7 +123,7 @@ class ShortPath:
     state: MemoryState
     catalog: Catalog
     templates: TemplateCache
-    streams: Streams
+    streams: Allowance
     recordings: Recordings
     changes: AnswerChanges
     options: Options

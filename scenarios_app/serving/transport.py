@@ -15,7 +15,7 @@ import httpx2
 from scenarios_app.serving.pipeline import Pipeline
 from scenarios_app.serving.playback import Answer
 from scenarios_app.serving.services import running_pipeline
-from scenarios_app.serving.transports.asgi_scope import make_call
+from scenarios_app.serving.transports.asgi_scope import make_call, read_headers
 from scenarios_app.wire.base import Call
 
 GetPipeline: TypeAlias = Callable[[], Awaitable[Pipeline]]
@@ -48,12 +48,11 @@ class MockTransport(httpx2.AsyncBaseTransport):
 def call_of(request: httpx2.Request, body: bytes) -> Call:
     """The call that a client makes."""
     path, _, query = request.url.raw_path.partition(b"?")
-    headers = request.headers.raw
     return make_call(
         request.method,
         path.decode("latin-1"),
         query=query,
-        headers=headers,
+        headers=read_headers(request.headers.raw),
         body=body,
         scheme=request.url.scheme,
     )
@@ -133,7 +132,7 @@ async def _fill(queue: asyncio.Queue[Item], answer: Answer) -> None:
                 sent = True
     except Exception as error:
         end = error
-    if answer.closes_connection and end is None:
+    if answer.reply.cut and end is None:
         end = httpx2.RemoteProtocolError(
             "peer closed connection without sending complete message body (incomplete read)"
             if sent

@@ -20,6 +20,7 @@ SAVE_GAP = timedelta(seconds=1)
 NO_USER = "no user"
 # The reason in the history of a published draft.
 PUBLISHED = "published from the draft"
+MAX_VERSIONS = 50
 _MAX_VALUE_CHARS = 80
 _UNTRACKED_COLUMNS = {"order", "updated_at"}
 _TIME_COLUMNS = {"created_at", "updated_at"}
@@ -103,7 +104,7 @@ def parse_time(text: str) -> datetime:
     return time
 
 
-def versions_of(scenario: AnyScenario, *, most: int = 50) -> list[Version]:
+def versions_of(scenario: AnyScenario) -> list[Version]:
     """Return the versions, the newest first, each with its changes from the one before."""
     records = sorted(_records(scenario), key=lambda record: record.history_date)
     saves: list[list[Any]] = []
@@ -112,13 +113,13 @@ def versions_of(scenario: AnyScenario, *, most: int = 50) -> list[Version]:
             saves[-1].append(record)
         else:
             saves.append([record])
-    recent = saves[-most - 1 :]
+    recent = saves[-MAX_VERSIONS - 1 :]
     states = [_state(records, save[-1].history_date) for save in recent]
     versions = [
         _version(save, tuple(changes_between(before, after)))
         for (before, after), save in zip(pairwise(states), recent[1:], strict=True)
     ]
-    if len(saves) <= most and saves:
+    if len(saves) <= MAX_VERSIONS and saves:
         versions.insert(0, _version(saves[0], ("created",)))
     return versions[::-1]
 

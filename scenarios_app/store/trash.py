@@ -81,12 +81,9 @@ def restore(pk: int) -> Scenario:
 
 
 @transaction.atomic
-def empty_trash(before: datetime | None = None) -> int:
-    """Erase scenarios deleted before a time, by default those past the retention.
-
-    Returns how many were erased.
-    """
-    expired = _deletions().filter(history_date__lte=before or _expiry())
+def empty_trash() -> int:
+    """Erase deleted scenarios past the retention; return how many were erased."""
+    expired = _deletions().filter(history_date__lte=_expiry())
     erased = dict(expired.values_list("id", "name"))
     names = set(erased.values())
     stored_names = set(Scenario.objects.filter(name__in=names).values_list("name", flat=True))

@@ -24,9 +24,9 @@ def same_state(state: RedisState) -> RedisState:
 def keys(state: RedisState) -> list[bytes]:
     """Everything that the store has in Redis."""
     here = state._connections
-    return sorted(here.here().scan_iter(match=here.prefix + b"*", count=1_000))
+    return sorted(here.here.scan_iter(match=here.prefix + b"*", count=1_000))
 
 
 def forget(state: RedisState) -> None:
     for key in keys(state):
-        state._connections.here().delete(key)
+        state._connections.here.delete(key)

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 
+from scenarios_app.cluster import scripts
 from scenarios_app.cluster import state as shared
 from scenarios_app.cluster.connections import Connections
 from scenarios_app.cluster.state import RedisState
@@ -66,7 +67,7 @@ async def test_nothing_is_known_before_the_first_answer() -> None:
     state, said = told(arrival())
     assert (state.kept, state.left) == (0, 0)
     found = await state.arrive(SESSION)
-    assert said.asked == [(shared._ARRIVE, (b"s", ALIAS.encode(), 5, 0, 0, 0))]
+    assert said.asked == [(scripts.ARRIVE, (b"s", ALIAS.encode(), 5, 0, 0, 0))]
     assert found == Arrival(1, {}.keys(), 0, {}, 4)
     assert (state.kept, state.left, said.moment) == (2, 3, 99)
 
@@ -152,15 +153,15 @@ async def test_a_reset_of_many_goes_two_hundred_at_a_time() -> None:
     names = [b"%d" % number for number in range(450)]
     state, said = told(names, *[None] * 4)
     await state.reset(None, scenarios=True)
-    assert said.asked[0] == (shared._NAMES, ())
-    resets = [arguments for wanted, arguments in said.asked if wanted is shared._RESET]
+    assert said.asked[0] == (scripts.NAMES, ())
+    resets = [arguments for wanted, arguments in said.asked if wanted is scripts.RESET]
     assert [len(arguments) for arguments in resets] == [2 + 2 * 200, 2 + 2 * 200, 2 + 2 * 50]
     assert all(arguments[:2] == (5, 1) for arguments in resets)
     assert [name for arguments in resets for name in arguments[2::2]] == names
-    assert said.asked[-1] == (shared._RESET_OWN, (5, 1))
+    assert said.asked[-1] == (scripts.RESET_OWN, (5, 1))
 
 
 async def test_a_reset_of_one_leaves_the_own_scenarios_of_all_others() -> None:
     state, said = told(None)
     await state.reset(SESSION)
-    assert said.asked == [(shared._RESET, (5, 0, b"s", ALIAS.encode()))]
+    assert said.asked == [(scripts.RESET, (5, 0, b"s", ALIAS.encode()))]

@@ -16,7 +16,14 @@ from mockllm_site.serve.request_queue import (
     MAX_HELD_BYTES,
     SerialProtocol,
 )
-from scenarios_app.serving.transports.asgi_scope import Message, Receive, Scope, Send, make_call
+from scenarios_app.serving.transports.asgi_scope import (
+    Message,
+    Receive,
+    Scope,
+    Send,
+    make_call,
+    read_headers,
+)
 from tests.project.guarded import HEAD_BYTES, OPENING, answer, connected, reading, serving
 from tests.serving.pipelines import Playing, chat, says, scenario
 from tests.serving.transports import guarded
@@ -310,7 +317,7 @@ async def test_heads_that_stop_leave_where_no_more_connections_are_taken(
 
 
 def test_blanks_around_a_header_are_not_part_of_it_on_any_way_in() -> None:
-    call = make_call("GET", "/", query=b"", headers=[(b"X-A", b" b c \t")], body=b"")
+    call = make_call("GET", "/", query=b"", headers=read_headers([(b"X-A", b" b c \t")]), body=b"")
     assert call.headers == {"x-a": "b c"}
 
 

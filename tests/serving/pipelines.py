@@ -11,6 +11,7 @@ from scenarios_app.engine.document import compile_scenario, load_documents
 from scenarios_app.engine.matching.index import Index, build_index, overlay
 from scenarios_app.engine.memory import MemoryState
 from scenarios_app.journal.entry import JournalEntry
+from scenarios_app.serving.explain import Explanation, StateSnapshot, explain
 from scenarios_app.serving.options import Options
 from scenarios_app.serving.pipeline import Pipeline, Record
 from scenarios_app.wire.base import Call
@@ -51,6 +52,17 @@ class Playing:
         answer = await self.pipeline.answer(call)
         body = b"".join([piece async for piece in answer.pieces()])
         return answer.reply.status, dict(answer.reply.headers), body
+
+    async def explain(self, call: Call, **options: int) -> Explanation:
+        """Explain a call in the state that its session has now."""
+        state, session = self.state, self.pipeline.exchange(call).session
+        snapshot = StateSnapshot(
+            await state.read(session),
+            await state.scenarios_of(session),
+            await state.recall_responses(session, ""),
+        )
+        catalog = self.catalog
+        return await explain(call, catalog=catalog, state=snapshot, options=self.options, **options)
 
     async def running(self) -> Pipeline:
         return self.pipeline

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from scenarios_app.serving.playback import Streams
-from scenarios_app.serving.reply import Ending, Reply
+from scenarios_app.serving.playback import Allowance
+from scenarios_app.serving.reply import Reply
 from scenarios_app.wire.base import Call
 from tests.serving.pipelines import Playing, chat, claude, says, scenario
 
@@ -72,7 +72,7 @@ async def test_a_model_error_is_a_500() -> None:
 async def test_some_faults_close_without_an_answer(kind: str, held: float) -> None:
     keys = {"hold_ms": 20} if held else {}
     reply = await reply_to(faulty(kind, text=None, **keys), chat())
-    assert (reply.started, reply.ending, reply.delay) == (False, Ending.CUT, held)
+    assert (reply.started, reply.cut, reply.delay) == (False, True, held)
 
 
 @pytest.mark.parametrize("kind", ["invalid_response", "malformed_chunk"])
@@ -86,21 +86,21 @@ async def test_a_malformed_whole_answer_is_no_json(kind: str) -> None:
 
 async def test_a_disconnect_in_a_stream_cuts_after_so_many_chunks() -> None:
     reply = await reply_to(faulty("disconnect", after_chunks=2), chat(stream=True))
-    assert reply.ending is Ending.CUT
+    assert reply.cut
     assert b"three" in reply.body and b"five" not in reply.body and b"[DONE]" not in reply.body
 
 
 async def test_a_disconnect_in_a_whole_answer_sends_half_under_the_full_length() -> None:
     reply = await reply_to(faulty("disconnect"), chat())
     length = int(dict(reply.headers)["content-length"])
-    assert reply.ending is Ending.CUT and len(reply.body) == length // 2
+    assert reply.cut and len(reply.body) == length // 2
 
 
 async def test_truncate_is_a_proper_end_of_half_an_answer() -> None:
     stream = await reply_to(faulty("truncate"), chat(stream=True))
-    assert stream.ending is Ending.COMPLETE and b"[DONE]" not in stream.body
+    assert not stream.cut and b"[DONE]" not in stream.body
     whole = await reply_to(faulty("truncate"), chat())
-    assert whole.ending is Ending.COMPLETE
+    assert not whole.cut
     assert dict(whole.headers)["content-length"] == str(len(whole.body))
 
 
@@ -128,10 +128,8 @@ async def test_a_failing_attempt_may_break_the_steps_own_answer() -> None:
     playing = Playing(scenario("s", step))
     first = await playing.pipeline.answer(chat(stream=True))
     second = await playing.pipeline.answer(chat(stream=True))
-    assert (
-        first.closes_connection and b"one" in first.reply.body and b"three" not in first.reply.body
-    )
-    assert not second.closes_connection and b"three" in second.reply.body
+    assert first.reply.cut and b"one" in first.reply.body and b"three" not in first.reply.body
+    assert not second.reply.cut and b"three" in second.reply.body
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -202,9 +200,9 @@ async def test_how_an_answer_ends_is_told_once(end: str, how: dict[str, Any], to
 
 async def test_cut_without_connection_access_becomes_an_error() -> None:
     answer = await Playing(scenario("s", faulty("disconnect"))).pipeline.answer(chat())
-    assert answer.closes_connection and answer.may_close_connection
+    assert answer.reply.cut and answer.may_close_connection
     answer.replace_cut_with_error()
-    assert not answer.closes_connection and answer.reply.status == 500
+    assert not answer.reply.cut and answer.reply.status == 500
     assert dict(answer.reply.headers)["x-mockllm-fault"] == "unsupported"
     assert json.loads(answer.reply.body)["error"]["message"] == (
         "This step closes the connection, which works under uvicorn and daphne and in process, "
@@ -222,7 +220,7 @@ async def test_reply_without_a_cut_is_not_replaced() -> None:
 
 
 def test_open_streams_are_limited() -> None:
-    streams = Streams(3)
+    streams = Allowance(3)
     assert [streams.take() for _ in range(4)] == [True, True, True, False]
     streams.free()
     assert (streams.open, streams.take(), streams.take()) == (2, True, False)

@@ -13,11 +13,12 @@ from scenarios_app.serving.exchange import session_of
 from scenarios_app.serving.transports.asgi_scope import (
     EXTENSION,
     Scope,
+    announced_length,
     call_of_scope,
     close_of,
-    declared_length,
     make_call,
     path_of,
+    read_headers,
     with_close,
 )
 from scenarios_app.wire.anthropic.wire import WIRE as ANTHROPIC
@@ -84,7 +85,7 @@ def test_paths_stay_as_they_were_sent() -> None:
 
 def test_headers_are_utf8_or_else_latin1_and_repeated_ones_are_joined() -> None:
     headers = [(b"X-A", "ü".encode()), (b"x-a", b"\xfc"), (b"x-b", b"1")]
-    call = make_call("get", "/", query=b"a=1&b=&a=%C3%BC", headers=headers, body=b"")
+    call = make_call("get", "/", query=b"a=1&b=&a=%C3%BC", headers=read_headers(headers), body=b"")
     assert call.headers == {"x-a": "ü, ü", "x-b": "1"}
     assert call.query == {"a": "ü", "b": ""}
     assert call.method == "GET"
@@ -100,7 +101,8 @@ def test_a_scope_makes_a_call() -> None:
     [([], 0), ([b"12"], 12), ([b"-1"], 0), ([b"x"], 0), ([b"9" * 5_000], int("9" * 18))],
 )
 def test_a_declared_length_is_a_number_or_nothing(given: list[bytes], length: int) -> None:
-    assert declared_length({"headers": [(b"content-length", v) for v in given]}) == length
+    headers = [(b"content-length", value) for value in given]
+    assert announced_length({"headers": headers}, unknown=9) == length
 
 
 ASKED = {"access_control_request_method": "POST", "access_control_request_headers": "a, b"}

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from scenarios_app.engine.state import put_scenario
-from scenarios_app.serving.explain import Explanation, explain
+from scenarios_app.serving.explain import Explanation
 from scenarios_app.wire.base import Call
 from tests.serving.pipelines import Playing, chat, says, scenario
 
@@ -13,9 +13,7 @@ SESSION = {"x-mockllm-session": "s"}
 
 
 async def explained(playing: Playing, call: Call, **keys: int) -> Explanation:
-    return await explain(
-        call, catalog=playing.catalog, state=playing.state, options=playing.options, **keys
-    )
+    return await playing.explain(call, **keys)
 
 
 def told(explanation: Explanation) -> dict[str, bool]:

@@ -8,9 +8,16 @@ import pytest
 from scenarios_app.engine.canonical import ErrorAnswer
 from scenarios_app.engine.producing import plan as plans
 from scenarios_app.engine.producing.plan import MAX_PREPARED_CHARS
-from scenarios_app.serving import reply as replies
+from scenarios_app.serving import respond as respond_module
 from scenarios_app.serving.playback import Player, never, play
-from scenarios_app.serving.reply import LONG_BYTES, PIECE_BYTES, SLICE_BYTES, LongFrames, whole
+from scenarios_app.serving.reply import (
+    LONG_BYTES,
+    PIECE_BYTES,
+    SLICE_BYTES,
+    Frame,
+    LongFrames,
+    whole,
+)
 from scenarios_app.wire.base import Call
 from tests.serving.pipelines import Playing, chat, claude, gemini, says, scenario
 from tests.serving.test_player import FakeClock
@@ -62,12 +69,12 @@ async def test_they_are_the_bytes_and_times_of_answers_made_beforehand(
     long, short = made
     assert isinstance(long.frames, LongFrames) and isinstance(short.frames, tuple)
     assert list(merged(long.frames)) == list(merged(short.frames))
-    assert (long.status, long.ending, long.seconds) == (short.status, short.ending, short.seconds)
+    assert (long.status, long.cut, long.seconds) == (short.status, short.cut, short.seconds)
     # Going through them again gives the same.
     assert long.body == short.body
 
 
-def merged(frames: LongFrames | tuple[replies.Frame, ...]) -> Iterator[tuple[float, bytes]]:
+def merged(frames: LongFrames | tuple[Frame, ...]) -> Iterator[tuple[float, bytes]]:
     """What is due at the same time in one piece."""
     due, pieces = 0.0, b""
     for frame in frames:
@@ -82,15 +89,15 @@ async def test_a_client_that_reads_little_has_little_made_for_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made = 0
-    encode = replies._encoded
+    encode = respond_module.encode_frames
 
-    def counted(*given: object, **named: object) -> Iterator[replies.Frame]:
+    def counted(*given: object, **named: object) -> Iterator[Frame]:
         nonlocal made
         for frame in encode(*given, **named):  # type: ignore[arg-type]
             made += len(frame.data)
             yield frame
 
-    monkeypatch.setattr(replies, "_encoded", counted)
+    monkeypatch.setattr(respond_module, "encode_frames", counted)
     answer = await Playing(scenario("one", says(LONG * 20))).pipeline.answer(chat(stream=True))
     pieces = answer.pieces()
     taken = [await anext(pieces) for _ in range(3)]
@@ -136,7 +143,7 @@ async def test_a_long_stream_can_be_asked_for_again() -> None:
 
 def test_a_large_body_leaves_in_pieces() -> None:
     small, large = b"x" * LONG_BYTES, b"x" * (LONG_BYTES + 1)
-    assert whole(200, small).frames == (replies.Frame(0.0, small),)
+    assert whole(200, small).frames == (Frame(0.0, small),)
     reply = whole(200, large)
     assert reply.body == large
     assert {len(frame.data) for frame in islice(reply.frames, 4)} == {SLICE_BYTES}

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scenarios_app.serving.playback import LOOK_UP, Player, never, play
-from scenarios_app.serving.reply import PIECE_BYTES, Ending, Frame, Reply, whole
+from scenarios_app.serving.reply import PIECE_BYTES, Frame, Reply, whole
 from tests.serving.acting import WIRE, FakeClock
 
 HELLO = (Frame(0, b"a\n\n"), Frame(1, b"b\n\n"), Frame(1, b"c\n\n"), Frame(2.5, b"d\n\n"))
@@ -33,8 +33,8 @@ async def played(
     return pieces
 
 
-def stream(*frames: Frame, delay: float = 0.0, ending: Ending = Ending.COMPLETE) -> Reply:
-    return Reply(200, frames=frames, delay=delay, ending=ending, wire=WIRE)
+def stream(*frames: Frame, delay: float = 0.0) -> Reply:
+    return Reply(200, frames=frames, delay=delay, wire=WIRE)
 
 
 async def test_due_frames_are_sent_in_one_piece() -> None:
@@ -92,7 +92,7 @@ async def test_a_reply_without_body_still_gives_its_head() -> None:
 
 async def test_a_reply_that_is_never_started_gives_nothing_and_holds() -> None:
     clock = FakeClock()
-    reply = Reply(200, delay=30, started=False, ending=Ending.CUT)
+    reply = Reply(200, delay=30, started=False, cut=True)
     assert await played(reply, clock=clock) == []
     assert clock.now == 30
 
@@ -130,7 +130,7 @@ async def test_a_drain_before_the_head_gives_the_error_alone() -> None:
 
 async def test_a_drain_lets_go_of_a_connection_that_is_just_held() -> None:
     clock = FakeClock()
-    reply = Reply(200, delay=300, started=False, ending=Ending.CUT)
+    reply = Reply(200, delay=300, started=False, cut=True)
     assert await played(reply, clock=clock, drain_at=lambda: 5) == []
     assert clock.now == 5
 

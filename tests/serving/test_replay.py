@@ -8,7 +8,6 @@ import pytest
 
 from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
 from scenarios_app.recording.document import to_document
-from scenarios_app.serving.reply import Ending
 from scenarios_app.wire.base import Call
 from tests.serving.pipelines import KEY, Playing
 
@@ -162,7 +161,7 @@ async def test_recorded_cut_is_replayed_as_a_cut(stream: bool) -> None:
     response = streamed(cut=True) if stream else RecordedResponse(200, (), whole.chunks, cut=True)
     here = Playing(cassette((asked(body), response)))
     answer = await here.pipeline.answer(call(body))
-    assert answer.reply.ending is Ending.CUT
+    assert answer.reply.cut
     assert answer.reply.body == response.body
     length = dict(answer.reply.headers).get("content-length")
     assert length == (None if stream else str(len(response.body) + 1))

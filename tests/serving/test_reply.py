@@ -8,10 +8,10 @@ from scenarios_app.engine.producing.plan import plan
 from scenarios_app.engine.producing.produce import Seed
 from scenarios_app.engine.scenario import Fault, Pacing
 from scenarios_app.serving.reply import (
-    Ending,
     Frame,
     Reply,
     broken,
+    encode_frames,
     malformed,
     silent,
     streamed,
@@ -31,7 +31,8 @@ def stream(pacing: Pacing | None = None, fault: Fault | None = None, delay: floa
         fault=fault,
         draws=Seed("ab").draws(),
     )
-    return streamed(WIRE, FakeEncoder(), timed, headers=(("X-One", "1"),), delay=delay)
+    frames = tuple(encode_frames(WIRE, FakeEncoder(), timed))
+    return streamed(WIRE, frames, headers=(("X-One", "1"),), delay=delay)
 
 
 def events(reply: Reply) -> list[str]:
@@ -84,7 +85,7 @@ def test_an_unpaced_stream_is_one_frame() -> None:
     reply = stream()
     assert [frame.at for frame in reply.frames] == [0]
     assert events(reply) == ["open", "a", " b", " c", "stop", "close"]
-    assert reply.ending is Ending.COMPLETE
+    assert not reply.cut
 
 
 def test_a_paced_stream_has_a_frame_for_each_time() -> None:
@@ -100,26 +101,19 @@ def test_a_paced_stream_has_a_frame_for_each_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "last", "ending"),
+    ("kind", "last"),
     [
-        ("disconnect", [], Ending.CUT),
-        ("truncate", [], Ending.COMPLETE),
-        ("malformed_chunk", ['data: {"broken'], Ending.COMPLETE),
-        (
-            "error_event",
-            ["error 500 after 3: Simulated error inside the stream."],
-            Ending.COMPLETE,
-        ),
+        ("disconnect", []),
+        ("truncate", []),
+        ("malformed_chunk", ['data: {"broken']),
+        ("error_event", ["error 500 after 3: Simulated error inside the stream."]),
     ],
 )
 @pytest.mark.parametrize("chunk_ms", [0, 10])
-def test_a_fault_inside_ends_the_stream(
-    kind: str, last: list[str], ending: Ending, chunk_ms: int
-) -> None:
+def test_a_fault_inside_ends_the_stream(kind: str, last: list[str], chunk_ms: int) -> None:
     pacing = Pacing(chunk_ms=chunk_ms, words_per_chunk=1)
     reply = stream(pacing, Fault(kind, after_chunks=2))
     assert events(reply) == ["open", "a", " b", *last]
-    assert reply.ending is ending
 
 
 def test_a_stall_only_puts_off_the_rest() -> None:
@@ -129,7 +123,7 @@ def test_a_stall_only_puts_off_the_rest() -> None:
         ["open", "a", " b"],
         [" c", "stop", "close"],
     ]
-    assert reply.ending is Ending.COMPLETE
+    assert not reply.cut
 
 
 def test_times_without_bytes_are_no_frames() -> None:
@@ -145,7 +139,7 @@ def test_times_without_bytes_are_no_frames() -> None:
         fault=None,
         draws=iter(()),
     )
-    assert [frame.at for frame in streamed(WIRE, Quiet(), timed).frames] == [1]
+    assert [frame.at for frame in encode_frames(WIRE, Quiet(), timed)] == [1]
 
 
 def test_an_early_end_says_how_many_events_went_before() -> None:
@@ -172,18 +166,18 @@ def test_a_malformed_stream_is_one_event_nobody_can_read() -> None:
     reply = malformed(WIRE, stream=True, delay=1)
     assert reply.frames == (Frame(0, b'data: {"broken\n\n'),)
     assert ("content-type", "text/event-stream") in reply.headers
-    assert (reply.status, reply.delay, reply.ending) == (200, 1, Ending.COMPLETE)
+    assert (reply.status, reply.delay, reply.cut) == (200, 1, False)
 
 
 @pytest.mark.parametrize(("kind", "held"), [("timeout", 9.5), ("network_error", 2)])
 def test_silence_sends_nothing_and_cuts(kind: str, held: float) -> None:
     reply = silent(Fault(kind, hold_ms=7500), delay=2)
-    assert reply == Reply(200, delay=held, ending=Ending.CUT, started=False)
+    assert reply == Reply(200, delay=held, cut=True, started=False)
 
 
 def test_a_disconnect_sends_half_of_the_length_it_declares() -> None:
     reply = broken(whole(200, BODY, delay=1), Fault("disconnect"))
-    assert (reply.body, reply.ending, reply.delay) == (b"01234", Ending.CUT, 1)
+    assert (reply.body, reply.cut, reply.delay) == (b"01234", True, 1)
     assert ("content-length", "10") in reply.headers
 
 
@@ -197,7 +191,7 @@ def test_a_truncated_answer_is_half_and_complete() -> None:
 def test_a_stalled_answer_waits_between_head_and_body() -> None:
     reply = broken(whole(200, BODY, delay=1), Fault("stall", hold_ms=4000))
     assert reply.frames == (Frame(4, BODY),)
-    assert (reply.delay, reply.ending) == (1, Ending.COMPLETE)
+    assert (reply.delay, reply.cut) == (1, False)
 
 
 @pytest.mark.parametrize("kind", ["disconnect", "truncate"])

@@ -89,7 +89,7 @@ class SimulatedServer:
         reply, body = answer.reply, b"".join(pieces)
         headers = dict(reply.headers)
         size = headers.get("content-length", str(len(body)))
-        whole = bool(pieces) and not answer.closes_connection and size == str(len(body))
+        whole = bool(pieces) and not answer.reply.cut and size == str(len(body))
         return ServerResponse(reply.status if pieces else 0, headers, body, whole)
 
     def wait(self, seconds: float) -> None:

@@ -81,7 +81,7 @@ class Layers:
         from scenarios_app.serving.read import read
         from scenarios_app.serving.services import services
         from scenarios_app.serving.short_path import PlainAnswer
-        from scenarios_app.serving.transports.asgi_scope import make_call
+        from scenarios_app.serving.transports.asgi_scope import make_call, read_headers
         from tests.serving.pipelines import Playing
         from tools.bench.peers import document
 
@@ -96,7 +96,7 @@ class Layers:
         for data in every:
             head, _, body = data.partition(b"\r\n\r\n")
             lines = (line.split(b": ", 1) for line in head.split(b"\r\n")[1:])
-            headers = [(name, value) for name, value in lines]
+            headers = read_headers((name, value) for name, value in lines)
             calls.append(
                 make_call("POST", "/v1/chat/completions", query=b"", headers=headers, body=body)
             )

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from scenarios_app.recording import Interaction, RecordedRequest
+from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
 from scenarios_app.recording.importers.reader import FileValue
-from scenarios_app.recording.messages import AnswerMessages
 from scenarios_app.wire.openai.responses.messages import read_server_message
+from scenarios_app.wire.sockets import STREAM_HEADERS, ServerMessage
 
 _URL: Final = "https://api.openai.com/v1/responses"
 _CREATE: Final = "response.create"
@@ -21,12 +21,20 @@ class _Turn:
     """A request with the messages that answer it."""
 
     fields: dict[str, Any]
-    answer: AnswerMessages = field(default_factory=AnswerMessages)
+    answer: list[ServerMessage] = field(default_factory=list)
+
+    @property
+    def is_answered(self) -> bool:
+        return bool(self.answer) and self.answer[-1].ends
 
     def interaction(self) -> Interaction:
+        """Return request and response as over HTTP; it is cut if its last message is missing."""
         body = {key: value for key, value in self.fields.items() if key not in _OF_MESSAGES}
         data = json.dumps({**body, "stream": True}, ensure_ascii=False).encode()
-        return Interaction(RecordedRequest("POST", _URL, body=data), self.answer.response())
+        head = self.answer[0].head if self.answer else (200, STREAM_HEADERS)
+        chunks = tuple((0.0, one.body_after(number)) for number, one in enumerate(self.answer))
+        response = RecordedResponse(*head, chunks, cut=not self.is_answered)
+        return Interaction(RecordedRequest("POST", _URL, body=data), response)
 
 
 def fits(value: Any) -> bool:
@@ -48,11 +56,11 @@ def read(cassette: FileValue) -> Iterator[Interaction | str]:
             text = json.dumps(data.object(), ensure_ascii=False)
             received = read_server_message(text.encode())
             lane = (turn for turn in turns if turn.fields.get("stream_id") == received.stream_id)
-            answered = next((turn.answer for turn in lane if not turn.answer.is_whole), None)
-            if answered is None:
+            open_turn = next((turn for turn in lane if not turn.is_answered), None)
+            if open_turn is None:
                 yield f"left out: a received {kind!r} that answers no {_CREATE!r}"
             else:
-                answered.add(0.0, received)
+                open_turn.answer.append(received)
         elif direction == "sent":
             yield f"left out: a sent {kind!r}"
         elif direction != "closed":

@@ -9,9 +9,8 @@ from scenarios_app.recording import Interaction, RecordedRequest, RecordedRespon
 from scenarios_app.recording.redaction import redact_interaction
 from scenarios_app.recording.upstreams import NotForwarded, provider_of, upstream_of
 from scenarios_app.serving.exchange import Exchange
-from scenarios_app.serving.recorder.proxy import UpstreamCall
 from scenarios_app.serving.recorder.recordings import MissedRequest, Recording
-from scenarios_app.serving.recorder.upstream import outgoing
+from scenarios_app.serving.recorder.upstream import Outgoing, outgoing
 from scenarios_app.wire.base import Call
 
 # This server's own limits, which hold for what is passed on too.
@@ -21,9 +20,9 @@ OURS_ALONE: Final = frozenset({413, 431, 503})
 class ForwardToUpstream(Exception):
     """Raised to have the upstream answer."""
 
-    def __init__(self, upstream_call: UpstreamCall) -> None:
-        super().__init__(upstream_call.out.place)
-        self.upstream_call = upstream_call
+    def __init__(self, out: Outgoing) -> None:
+        super().__init__(out.place)
+        self.out = out
 
 
 def replay_or_forward(exchange: Exchange, recording: Recording, decision: Decision) -> Decision:
@@ -57,9 +56,7 @@ def forward_or_miss(exchange: Exchange, recording: Recording) -> Decision:
     if recording.records and url:
         key = wire.api_key(call)
         real = recording.keys.get(name, recording.keys.get(wire.provider))
-        out = outgoing(call, name=name, url=url, key=key, real=real)
-        seconds, most = options.upstream_seconds, options.record_bytes
-        raise ForwardToUpstream(UpstreamCall(out, recording, seconds, most, call.link))
+        raise ForwardToUpstream(outgoing(call, name=name, url=url, key=key, real=real))
     if recording.records:
         recording.tell(f"not recorded: {refusal or _no_upstream(name, recording)}")
     recording.miss(MissedRequest(name, _request(call)))

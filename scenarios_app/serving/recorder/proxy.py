@@ -2,9 +2,8 @@
 piece with its time."""
 
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import Final
 
 from msgspec.structs import replace
@@ -25,9 +24,8 @@ from scenarios_app.serving.recorder.upstream import (
     upstream_error,
 )
 from scenarios_app.serving.recorder.upstream_socket import SocketCut
-from scenarios_app.serving.reply import Ending, Reply
+from scenarios_app.serving.reply import Reply
 from scenarios_app.wire.base import Headers
-from scenarios_app.wire.sockets import SocketLink
 
 _STREAM = "text/event-stream"
 # Taking secrets out of more takes a while.
@@ -41,18 +39,13 @@ _FRAMING: Final = frozenset({"content-encoding", "content-length"})
 
 
 class Tape:
-    """Records one response, at most `most` bytes of it.
+    """Records one response, at most `most` bytes of it. Times count from the construction, when the
+    request was sent."""
 
-    `clock` returns seconds. Times count from the construction, when the request was sent.
-    """
-
-    def __init__(
-        self, out: Outgoing, *, most: int, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, out: Outgoing, *, most: int) -> None:
         self._out = out
         self._most = most
-        self._clock = clock
-        self._began = clock()
+        self._began = time.monotonic()
         self._status = 0
         self._headers: Headers = ()
         self._chunks: list[tuple[float, bytes]] = []
@@ -85,7 +78,7 @@ class Tape:
             decoded, self._reader = b"", None
             self.problem = str(error)
         if decoded:
-            at = round((self._clock() - self._began) * 1000, 3)
+            at = round((time.monotonic() - self._began) * 1000, 3)
             self._chunks.append((at, decoded))
 
     def end(self) -> None:
@@ -110,28 +103,20 @@ class Tape:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class UpstreamCall:
-    """A call to the upstream: the request, its recording, the maximum silence in seconds, and the
-    bytes of the response to keep. `link` is set if the request came over a WebSocket."""
-
-    out: Outgoing
-    recording: Recording
-    seconds: float
-    most: int
-    link: SocketLink | None = None
-
-
 class ProxiedResponse(Answer):
     """An answer whose bytes come from the upstream, sent like any other."""
 
-    __slots__ = ("_kept", "_passed", "_size_kept", "_tape")
+    __slots__ = ("_kept", "_out", "_own_exchange", "_recording", "_tape")
 
-    def __init__(self, passed: UpstreamCall, exchange: Exchange, observer: ReplyObserver) -> None:
+    def __init__(
+        self, out: Outgoing, recording: Recording, exchange: Exchange, observer: ReplyObserver
+    ) -> None:
         super().__init__(Reply(502, started=False), exchange, observer)
         exchange.passed = True
-        self._passed = passed
-        self._tape = Tape(passed.out, most=passed.most)
+        self._own_exchange = exchange
+        self._out = out
+        self._recording = recording
+        self._tape = Tape(out, most=exchange.options.record_bytes)
         self._kept: Interaction | None = None
 
     @property
@@ -148,7 +133,7 @@ class ProxiedResponse(Answer):
     async def pieces(self) -> AsyncGenerator[bytes, None]:
         """Yield the pieces; the first is empty and comes with the head, once the upstream has sent
         its own."""
-        place = self._passed.recording.begin()
+        place = self._recording.begin()
         problem, through = "", False
         try:
             async with aclosing(self._received()) as received:
@@ -160,7 +145,7 @@ class ProxiedResponse(Answer):
                 await run_in_thread(self._keep)
         except UpstreamFailed as failed:
             problem, self._first_at = failed.error.message, time.monotonic()
-            self.reply = self._observer.replacement_reply(self._exchange_there(), failed.error, ())
+            self.reply = self._observer.replacement_reply(self._own_exchange, failed.error, ())
             self._replaced = through = True
             self._kept = None
             body = self.reply.body
@@ -172,17 +157,17 @@ class ProxiedResponse(Answer):
 
     async def _received(self) -> AsyncGenerator[bytes, None]:
         """Yield the pieces of the upstream's response; raises UpstreamFailed without one."""
-        link, out, seconds = self._passed.link, self._passed.out, self._passed.seconds
-        over_socket = link is not None and await link.upstream.open(out, seconds=seconds)
+        link, seconds = self._own_exchange.call.link, self._own_exchange.options.upstream_seconds
+        over_socket = link is not None and await link.upstream.open(self._out, seconds=seconds)
         async with aclosing(self._messages() if over_socket else self._response()) as pieces:
             async for piece in pieces:
                 yield piece
 
     async def _messages(self) -> AsyncGenerator[bytes, None]:
         """Yield the messages of the upstream's WebSocket as the events of an HTTP response."""
-        link, out, seconds = self._passed.link, self._passed.out, self._passed.seconds
+        link, seconds = self._own_exchange.call.link, self._own_exchange.options.upstream_seconds
         assert link is not None
-        messages = link.upstream.answer(out.body, link.turn.stream_id, seconds=seconds)
+        messages = link.upstream.answer(self._out.body, link.turn.stream_id, seconds=seconds)
         problem = ""
         async with aclosing(messages):
             try:
@@ -201,7 +186,7 @@ class ProxiedResponse(Answer):
             except SocketCut:
                 problem = CUT
         if problem and not self.reply.started:
-            raise upstream_error(out, 502, f"ended the WebSocket: {problem}")
+            raise upstream_error(self._out, 502, f"ended the WebSocket: {problem}")
         if problem:
             self._cut(problem)
 
@@ -215,24 +200,24 @@ class ProxiedResponse(Answer):
         # Imported late, as in `upstream`.
         import httpx2
 
-        tape, out = self._tape, self._passed.out
-        async with open_response(out, seconds=self._passed.seconds) as response:
+        seconds = self._own_exchange.options.upstream_seconds
+        async with open_response(self._out, seconds=seconds) as response:
             encoding = response.headers.get("content-encoding", "")
             self._begin(response.status_code, raw_headers(response), encoding)
             yield b""
             assert isinstance(response.stream, httpx2.AsyncByteStream)
             try:
                 async for piece in response.stream:
-                    tape.piece(piece)
+                    self._tape.piece(piece)
                     yield piece
-                tape.end()
+                self._tape.end()
             except httpx2.TimeoutException:
                 self._cut(SILENT)
             except httpx2.TransportError:
                 self._cut(CUT)
 
     def _open(self, reply: Reply) -> None:
-        exchange = self._exchange_there()
+        exchange = self._own_exchange
         types = [value for name, value in reply.headers if name == "content-type"]
         wire = exchange.wire if any(_STREAM in value.lower() for value in types) else None
         self.reply = self._observer.with_mockllm_headers(exchange, replace(reply, wire=wire))
@@ -240,11 +225,7 @@ class ProxiedResponse(Answer):
     def _cut(self, note: str) -> None:
         self._tape.cut = True
         self._tape.note(note)
-        self.reply = replace(self.reply, ending=Ending.CUT)
-
-    def _exchange_there(self) -> Exchange:
-        assert self._exchange is not None
-        return self._exchange
+        self.reply = replace(self.reply, cut=True)
 
     def _keep(self) -> None:
         if self._kept is None:
@@ -256,12 +237,12 @@ class ProxiedResponse(Answer):
             return
         if gone:
             self._tape.note(LEFT)
-        tape = self._tape
         if not problem and self.reply.started:
             self._keep()
             self.reply = self._without_secrets()
-            problem = tape.problem and f"An answer of {self._passed.out.place}: {tape.problem}."
-        self._passed.recording.end(place, None if problem else self._kept, problem)
+            problem = self._tape.problem
+            problem = problem and f"An answer of {self._out.place}: {problem}."
+        self._recording.end(place, None if problem else self._kept, problem)
         self._end(gone=gone)
 
     def _without_secrets(self) -> Reply:

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from scenarios_app.engine.recorded import RecordedAnswer
 from scenarios_app.serving.exchange import Exchange
-from scenarios_app.serving.reply import FRAMING, Ending, Frame, Reply, whole
+from scenarios_app.serving.reply import FRAMING, Frame, Reply, whole
 from scenarios_app.wire.base import ArchiveWrite, Headers
 
 PACE_HEADER = "x-mockllm-pace"
@@ -41,8 +41,8 @@ def replay(
             length = ("content-length", missing)
             others = (header for header in reply.headers if header[0] != "content-length")
             reply = replace(reply, headers=(*others, length))
-    ending = Ending.CUT if recorded.cut else Ending.COMPLETE
-    return replace(reply, delay=delay, ending=ending, stored=_archive_writes(exchange, recorded))
+    stored = _archive_writes(exchange, recorded)
+    return replace(reply, delay=delay, cut=recorded.cut, stored=stored)
 
 
 def _is_stream(recorded: RecordedAnswer) -> bool:

@@ -50,13 +50,13 @@ class ProviderApp:
 async def send_answer(answer: Answer, receive: Receive, send: Send) -> None:
     """Send an answer whose request was read already."""
     close = close_of(send) if answer.may_close_connection else None
-    if answer.closes_connection and close is None:
+    if answer.reply.cut and close is None:
         answer.replace_cut_with_error()
     if answer.is_immediate:
         body = answer.immediate_body()
         # First the journal: who has an answer may look there at once.
         answer.finish()
-        await send(head(answer.reply))
+        await send(response_start(answer.reply))
         await send(_body(body, more=False))
     else:
         await _play(answer, receive, send, close=close)
@@ -110,7 +110,7 @@ async def read_body(receive: Receive, most: int) -> bytes | None:
     return read.getvalue()
 
 
-def head(reply: Reply) -> Message:
+def response_start(reply: Reply) -> Message:
     """Return the message that opens an HTTP response."""
     headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in reply.headers]
     return {"type": "http.response.start", "status": reply.status, "headers": headers}
@@ -136,10 +136,10 @@ async def _play(answer: Answer, receive: Receive, send: Send, *, close: Close | 
         async with aclosing(answer.pieces()) as pieces:
             async for piece in pieces:
                 if not started:
-                    await send(head(answer.reply))
+                    await send(response_start(answer.reply))
                     started = True
                 await send(_body(piece, more=True))
-        if not answer.closes_connection:
+        if not answer.reply.cut:
             await send(_body(b"", more=False))
         elif close is None:
             # All that ends a connection too soon on a server that has no way to close it.

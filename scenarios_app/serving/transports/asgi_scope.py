@@ -22,7 +22,7 @@ def call_of_scope(scope: Mapping[str, Any], body: bytes) -> Call:
         path_of(scope),
         # Django's own test client gives text.
         query=query.encode() if isinstance(query, str) else query,
-        headers=scope["headers"],
+        headers=read_headers(scope["headers"]),
         body=body,
         scheme=scope.get("scheme", "http"),
     )
@@ -36,35 +36,16 @@ def path_of(scope: Mapping[str, Any]) -> str:
     return quote(scope["path"], safe=SAFE_IN_PATH)
 
 
-def declared_length(scope: Mapping[str, Any]) -> int:
-    """Return the declared length of the body, or 0 without one."""
+def announced_length(scope: Mapping[str, Any], *, unknown: int) -> int:
+    """Return the declared length of the body, 0 without one, or `unknown` if it is chunked."""
+    if any(name == b"transfer-encoding" for name, _ in scope["headers"]):
+        return unknown
     digits = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
     # So many digits are too many already, and Python refuses to read thousands of them.
     return int(digits[:18]) if digits.isdigit() else 0
 
 
-def announced_length(scope: Mapping[str, Any], *, unknown: int) -> int:
-    """Return the declared length of the body, or `unknown` if it is chunked."""
-    if any(name == b"transfer-encoding" for name, _ in scope["headers"]):
-        return unknown
-    return declared_length(scope)
-
-
 def make_call(
-    method: str,
-    path: str,
-    *,
-    query: bytes,
-    headers: Iterable[tuple[bytes, bytes]],
-    body: bytes,
-    scheme: str = "http",
-) -> Call:
-    """Return a call with decoded headers; repeated headers are joined."""
-    read = read_headers(headers)
-    return call_of(method, path, query=query, headers=read, body=body, scheme=scheme)
-
-
-def call_of(
     method: str,
     path: str,
     *,
@@ -73,7 +54,7 @@ def call_of(
     body: bytes,
     scheme: str = "http",
 ) -> Call:
-    """Return a call with the given decoded headers."""
+    """Return a call with decoded headers."""
     raw_query = _text(query)
     pairs = dict(parse_qsl(raw_query, keep_blank_values=True)) if query else {}
     return Call(method.upper(), path, pairs, headers, body, raw_query, scheme, siblings=1)

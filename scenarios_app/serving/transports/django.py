@@ -20,6 +20,7 @@ from scenarios_app.serving.transports.asgi_scope import (
     Close,
     call_of_scope,
     make_call,
+    read_headers,
 )
 from scenarios_app.wire.base import Call
 
@@ -99,7 +100,7 @@ class _Body:
         async for piece in self._pieces:
             yield piece
         self._through = True
-        if self._answer.closes_connection:
+        if self._answer.reply.cut:
             await _cut(self._close_connection)
 
     def close(self) -> None:
@@ -124,7 +125,7 @@ def _call(request: HttpRequest, body: bytes) -> Call:
         request.method or "",
         quote(request.path_info, safe=SAFE_IN_PATH),
         query=request.META.get("QUERY_STRING", "").encode(),
-        headers=[(name.encode(), value.encode()) for name, value in request.headers.items()],
+        headers=read_headers((k.encode(), v.encode()) for k, v in request.headers.items()),
         body=body,
         scheme=request.scheme or "http",
     )

@@ -24,7 +24,7 @@ from scenarios_app.serving.transports.asgi_scope import (
     Receive,
     Scope,
     Send,
-    call_of,
+    make_call,
     read_headers,
 )
 from scenarios_app.serving.transports.body_memory import SMALL_BODY
@@ -212,7 +212,7 @@ class UvicornProtocol(HttpToolsProtocol):
         max_length = min(SMALL_BODY, pipeline.options.max_body_bytes)
         if int(length) > max_length:
             return None
-        call = call_of("POST", raw, query=query, headers=headers, body=b"")
+        call = make_call("POST", raw, query=query, headers=headers, body=b"")
         head = head_of(call)
         return PlainHead(pipeline, call, head, max_length, parser.should_keep_alive())
 
@@ -249,7 +249,7 @@ class UvicornProtocol(HttpToolsProtocol):
         reply = answer.reply
         is_immediate = answer.is_immediate
         if self.flow.write_paused or not (
-            is_immediate or (reply.streaming and not answer.closes_connection)
+            is_immediate or (reply.streaming and not answer.reply.cut)
         ):
             return False
         headers = "\r\n".join(map(": ".join, (*reply.headers, END)))

@@ -123,16 +123,10 @@ def upgrade_error(pipeline: Pipeline, call: Call, head: RequestHead) -> ErrorAns
 
 
 class SocketSession:
-    """One connection: plays the rules of its API. `clock` returns seconds."""
+    """One connection: plays the rules of its API."""
 
     def __init__(
-        self,
-        pipeline: Pipeline,
-        call: Call,
-        head: RequestHead,
-        connection: SocketConnection,
-        *,
-        clock: Callable[[], float] = time.monotonic,
+        self, pipeline: Pipeline, call: Call, head: RequestHead, connection: SocketConnection
     ) -> None:
         endpoint = head.target.endpoint
         assert endpoint is not None and endpoint.socket is not None
@@ -146,8 +140,7 @@ class SocketSession:
         self._connection = connection
         self._rules: SocketProtocol = endpoint.socket(call.query)
         self._upstream = UpstreamSocket(self._rules)
-        self._clock = clock
-        self._opened_at = clock()
+        self._opened_at = time.monotonic()
         self._playing: set[asyncio.Task[Any]] = set()
         self._actions: deque[SocketAction] = deque()
         self._is_acting = False
@@ -184,7 +177,7 @@ class SocketSession:
     def look(self) -> None:
         """Let the rules know how old the connection is."""
         if not self._is_over:
-            self._act(self._rules.expire(self._clock() - self._opened_at))
+            self._act(self._rules.expire(time.monotonic() - self._opened_at))
 
     def shut_down(self) -> None:
         """Answer nothing new; the connection is closed once no answer is under way."""
@@ -318,7 +311,7 @@ class SocketSession:
                     return
                 connection.send(events)
                 await connection.wait_until_writable()
-        if answer.closes_connection:
+        if answer.reply.cut:
             self._is_over = True
             connection.cut()
             return

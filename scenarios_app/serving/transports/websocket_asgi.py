@@ -6,14 +6,13 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from scenarios_app.serving.pipeline import Pipeline
 from scenarios_app.serving.services import running_pipeline
+from scenarios_app.serving.transports.asgi import response_start
 from scenarios_app.serving.transports.asgi_scope import (
     Message,
     Receive,
     Scope,
     Send,
-    call_of,
-    path_of,
-    read_headers,
+    call_of_scope,
 )
 from scenarios_app.serving.transports.websocket import (
     SocketSession,
@@ -38,11 +37,10 @@ class SocketApp:
         call = _call_of(scope)
         head = head_of_upgrade(call)
         error = upgrade_error(pipeline, call, head)
-        answer = None
-        if error is not None:
-            answer = pipeline.refuse(call, error, head)
-        else:
+        if error is None:
             answer = await pipeline.refuse_upgrade(call, head)
+        else:
+            answer = pipeline.refuse(call, error, head)
         if answer is None:
             connection = AsgiConnection(send)
             session = SocketSession(pipeline, call, head, connection)
@@ -55,9 +53,7 @@ class SocketApp:
             # All that such a server can do is to refuse with a 403 of its own.
             await send({"type": "websocket.close"})
             return
-        headers = [(name.encode(), value.encode("latin-1")) for name, value in answer.reply.headers]
-        start = {"type": f"{_RESPONSE}.start", "status": answer.reply.status, "headers": headers}
-        await send(start)
+        await send({**response_start(answer.reply), "type": f"{_RESPONSE}.start"})
         await send({"type": f"{_RESPONSE}.body", "body": body})
 
 
@@ -147,12 +143,5 @@ async def _look(session: SocketSession) -> None:
 
 
 def _call_of(scope: Scope) -> Call:
-    query: bytes | str = scope.get("query_string", b"")
-    return call_of(
-        "GET",
-        path_of(scope),
-        query=query.encode() if isinstance(query, str) else query,
-        headers=read_headers(scope["headers"]),
-        body=b"",
-        scheme="https" if scope.get("scheme") == "wss" else "http",
-    )
+    scheme = "https" if scope.get("scheme") == "wss" else "http"
+    return call_of_scope({**scope, "method": "GET", "scheme": scheme}, b"")

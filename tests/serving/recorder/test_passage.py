@@ -9,7 +9,6 @@ from contextlib import aclosing
 import pytest
 
 from scenarios_app.recording import Interaction
-from scenarios_app.serving.reply import Ending
 from scenarios_app.wire.base import Call
 from tests.serving.pipelines import chat, claude, says, scenario
 from tests.serving.recorder.upstreams import (
@@ -88,7 +87,7 @@ async def test_a_cut_is_passed_on_and_kept_as_one() -> None:
         answer = await playing.pipeline.answer(chat(stream=True))
         body = b"".join([piece async for piece in answer.pieces()])
     assert body == EVENTS[0]
-    assert answer.closes_connection and answer.reply.ending is Ending.CUT
+    assert answer.reply.cut
     (one,) = kept(playing)
     assert one.response.cut and one.response.body == EVENTS[0]
 
@@ -184,7 +183,7 @@ async def test_an_upstream_that_falls_silent_is_a_cut() -> None:
     async with recorded(STREAM, chunk(EVENTS[0]), **how) as (_, playing):
         answer = await playing.pipeline.answer(chat(stream=True))
         body = b"".join([piece async for piece in answer.pieces()])
-    assert body == EVENTS[0] and answer.closes_connection
+    assert body == EVENTS[0] and answer.reply.cut
     assert "fell silent" in kept(playing)[0].notes[0]
 
 

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from scenarios_app.recording.document import to_document
 from scenarios_app.serving.playback import Answer
-from scenarios_app.serving.reply import Ending
 from scenarios_app.wire.base import Call
 from tests.chat.raw_provider import raw_provider
 from tests.serving.pipelines import Playing, chat
@@ -163,7 +162,7 @@ async def played(playing: Playing, call: Call) -> tuple[Answer, bytes]:
 
 
 def is_cut(answer: Answer) -> bool:
-    return answer.reply.ending is Ending.CUT or bool(answer.closes_connection)
+    return answer.reply.cut
 
 
 @settings(

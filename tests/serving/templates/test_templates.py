@@ -161,7 +161,7 @@ async def answers(playing: Playing, calls: list[Call]) -> list[Any]:
         headers = [header for header in reply.headers if header[0] != "x-mockllm-request"]
         frames = [(frame.at, frame.data) for frame in reply.frames]
         body = b"".join([piece async for piece in answer.pieces()])
-        got.append((reply.status, headers, frames, reply.delay, reply.ending, body))
+        got.append((reply.status, headers, frames, reply.delay, reply.cut, body))
     return got
 
 

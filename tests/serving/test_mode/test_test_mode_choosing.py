@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from scenarios_app.serving.explain import explain
 from tests.serving.modes import CATCH_ALL, WIRES, WireName, asking, in_test_mode, marked
 from tests.serving.pipelines import KEY, Playing, says, scenario
 from tests.serving.reading import openai_whole
@@ -123,12 +122,8 @@ async def test_without_the_catch_all_a_request_is_unmatched() -> None:
 @pytest.mark.parametrize("text", [HI, "Hello"])
 async def test_explaining_shows_both_forms_and_moves_nothing(text: str) -> None:
     playing = in_test_mode(words_per_second=0, cancel_after_chunks=1)
-    found = await explain(
-        asking("openai", text, stream=False),
-        catalog=playing.catalog,
-        state=playing.state,
-        options=playing.options,
-    )
+    call = asking("openai", text, stream=False)
+    found = await playing.explain(call)
     assert found.whole is not None and found.streamed is not None
     assert openai_whole(found.whole.body)[0].finish == "stop"
     assert b"[DONE]" not in found.streamed.body

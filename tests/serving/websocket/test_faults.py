@@ -149,6 +149,6 @@ async def test_fault_over_http_is_the_nearest_one(
     answer = await playing.pipeline.answer(responses("Hello", model="m", stream=True))
     body = b"".join([piece async for piece in answer.pieces()])
     assert b"response.completed" not in body
-    assert answer.closes_connection is (status == 200)
+    assert answer.reply.cut is (status == 200)
     (entry,) = playing.journal
     assert (entry.status, entry.outcome) == (status, outcome)
