@@ -41,7 +41,7 @@ pages = with_close(with_routes(with_body_limit(with_database_threads(cast(App, d
 
 
 async def application(scope: Scope, receive: Receive, send: Send) -> None:
-    """Providers' paths never reach Django, whose own errors are not a provider's."""
+    """Answer an ASGI connection; provider paths never reach Django, whose errors are not theirs."""
     match scope["type"]:
         case "http":
             # A server may add a body's trailers to its own list while that is read.

@@ -18,6 +18,6 @@ class LazyAdmin(SimpleAdminConfig):
 
 
 def check_pages(app_configs: Any, **options: Any) -> Sequence[checks.CheckMessage]:
-    """Django's checks of every admin page, which are imported for it."""
+    """Import every admin page and return the problems that Django's checks find."""
     admin.autodiscover()
     return check_admin_app(app_configs, **options)

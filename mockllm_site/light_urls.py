@@ -12,7 +12,7 @@ from scenarios_app.wire.registry import url_patterns
 
 
 def not_here(request: HttpRequest) -> HttpResponse:
-    """Answer 404 for the pages and the API that only a full server has."""
+    """Answer 404 for pages and APIs that only a full server has."""
     message = f"There is no {request.path}: {LIGHT_SERVER}"
     if request.path.startswith(PREFIXES):
         return error_response(404, message)

@@ -12,7 +12,7 @@ _BEARER = re.compile(r"(?i)(bearer\s+)[^\s\"',]+")
 
 
 class WithoutSecrets(logging.Filter):
-    """Lets every record through, with its message made safe; arguments are formatted here."""
+    """A log filter that masks secrets in each record's formatted message."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         message = record.getMessage()
@@ -23,7 +23,7 @@ class WithoutSecrets(logging.Filter):
 
 
 class WithoutTraceback(logging.Filter):
-    """Lets every record through as one line."""
+    """A log filter that cuts each record to one line."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         record.exc_info = record.exc_text = None
@@ -31,5 +31,5 @@ class WithoutTraceback(logging.Filter):
 
 
 def masked(text: str) -> str:
-    """A line of the log without the values of secret parameters."""
+    """Return a line of the log with the values of secret parameters masked."""
     return _BEARER.sub(rf"\1{MASK}", _PARAMETER.sub(rf"\1{MASK}", text))

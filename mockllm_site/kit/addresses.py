@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class AddressRefused(Exception):
-    """A URL or an address that no call may be sent to; the message says why."""
+    """A URL or an address that the server must not call; the message says why."""
 
 
 class Reach(Enum):
@@ -67,7 +67,7 @@ _ISATAP_MASK = 0xFDFF_FFFF
 
 
 def literal(host: str) -> IPv4Address | IPv6Address | None:
-    """The address that a host is written as, if it is one: nothing but the usual forms counts."""
+    """Return the address that a host name spells out, or None; only the usual notations count."""
     try:
         return ip_address(host)
     except ValueError:
@@ -109,7 +109,7 @@ def endpoint_at(url: httpx2.URL) -> Endpoint:
 
 
 def is_plain_tls(endpoint: Endpoint) -> bool:
-    """Whether it is TLS on its usual port."""
+    """Return True for TLS on port 443."""
     return endpoint.scheme == "https" and endpoint.port == _PORTS["https"]
 
 
@@ -139,17 +139,14 @@ def read_base_url(base_url: str) -> httpx2.URL:
 
 
 def check_literal(host: str) -> None:
-    """Raise AddressRefused for a host that is a forbidden IP address; makes no DNS lookup."""
+    """Raise AddressRefused for a host that is an address which no call needs; without a DNS lookup."""
     if (address := literal(host)) and reach(address) is Reach.NEVER:
         raise AddressRefused(f"{host} is not an address that calls may be sent to")
 
 
 def check_addresses(host: str, addresses: tuple[str, ...]) -> None:
-    """Raise AddressRefused unless a call may go to every address of a host.
-
-    This machine and private networks are reached by hosts that name them: by number, or as
-    localhost.
-    """
+    """Raise AddressRefused unless calls may go to every address of a host. Loopback and private
+    addresses need a host that is such an address, or localhost."""
     written = literal(host) is not None
     for text in addresses:
         address = literal(text)

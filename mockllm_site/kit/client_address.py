@@ -36,7 +36,7 @@ def client_address(request: HttpRequest) -> str:
 
 
 def cool_off(request: HttpRequest | None = None) -> timedelta:
-    """Return how long a name and address stay locked after ten wrong passwords."""
+    """Return how long a name and address are locked after ten wrong passwords."""
     if request is None:
         return LOCKED
     peer = str(request.META.get("REMOTE_ADDR") or "")

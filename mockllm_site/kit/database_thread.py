@@ -24,11 +24,9 @@ _executor = _thread()
 
 
 async def in_database(work: Callable[[], T]) -> T:
-    """Run `work` in the thread that runs use the database from, and give back what it returns.
-
-    A thread of their own, because that of a web request ends with the request, and a run goes on.
-    `work` does no other I/O: in memory, an open transaction keeps everyone else waiting.
-    """
+    """Run `work` in the thread in which chat runs use the database, and return its result. The
+    thread of a web request would end with the request, while a run goes on. `work` does no other
+    I/O: an open transaction on an in-memory database blocks everyone else."""
 
     def run() -> T:
         refuse_open_test_transaction()
@@ -39,7 +37,7 @@ async def in_database(work: Callable[[], T]) -> T:
 
 
 def close_connection() -> None:
-    """Close that thread's connection; the next work opens another."""
+    """Close that thread's connection; later work opens a new one."""
     _executor.submit(connections.close_all).result()
 
 
@@ -60,7 +58,7 @@ def give_up_transactions() -> None:
 
 
 def _check_connection() -> None:
-    """Keep a working connection: opening one takes PostgreSQL 6 ms, like a batch of events."""
+    """Keep a connection that still works: opening one to PostgreSQL takes 6 ms."""
     give_up_transactions()
     for connection in connections.all(initialized_only=True):
         connection.close_at = None
@@ -69,7 +67,7 @@ def _check_connection() -> None:
 
 
 def _renew() -> None:
-    """A forked child has its parent's executor, but not the thread in it."""
+    """Make a new executor in a forked child, which inherits one without its thread."""
     global _executor
     _executor = _thread()
 

@@ -86,7 +86,7 @@ class Dial(httpx2.AsyncBaseTransport):
 
 
 def _pinned(request: httpx2.Request, address: str, timeout: dict[str, float]) -> httpx2.Request:
-    """The request to an address, which for TLS and in its Host header keeps the name."""
+    """Return the request to this address; TLS and the Host header keep the host's name."""
     return httpx2.Request(
         request.method,
         request.url.copy_with(host=address),

@@ -49,12 +49,12 @@ def mode(variables: Mapping[str, str]) -> str:
 
 
 def settings_module(variables: Mapping[str, str]) -> str:
-    """The dotted name of the settings to use; an explicit DJANGO_SETTINGS_MODULE wins."""
+    """Return the dotted name of the settings module; DJANGO_SETTINGS_MODULE overrides the mode."""
     return variables.get("DJANGO_SETTINGS_MODULE") or MODULES[mode(variables)]
 
 
 def configure(*, light: bool = False) -> None:
-    """Choose the settings and load them; one that is wrong ends the process with one line."""
+    """Choose and load the settings; a wrong setting ends the process with a one-line message."""
     try:
         if light:
             variables()[LIGHT] = "true"
@@ -71,7 +71,7 @@ def configure(*, light: bool = False) -> None:
 
 
 def has_server() -> bool:
-    """Whether the packages of the extra `server` are installed."""
+    """Return True if the packages of the extra `server` are installed."""
     return all(find_spec(name) for name in SERVER_PACKAGES)
 
 

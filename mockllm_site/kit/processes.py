@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 def machine() -> str:
-    """Return the boot id and the PID namespace of this machine; empty if unknown."""
+    """Return the boot id and the PID namespace of this machine, or an empty string if unknown."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{boot} {os.readlink('/proc/self/ns/pid')}"

@@ -47,34 +47,32 @@ def remember(*, connection: BaseDatabaseWrapper, **_: object) -> None:
 
 
 def running_connection() -> BaseDatabaseWrapper | None:
-    """The connection of the test case that is running in this process, if there is one."""
+    """Return the connection of the running test case, or None."""
     if "django.test.testcases" not in sys.modules:
         return None
     return next((connection for connection in tuple(_opened) if scope_of(connection)), None)
 
 
 def running_scope() -> Scope:
-    """The running test case's transactions; empty where none runs in one."""
+    """Return the running test case's transactions, or an empty scope."""
     connection = running_connection()
     return () if connection is None else scope_of(connection)
 
 
 def scope_of(connection: BaseDatabaseWrapper) -> Scope:
-    """The transactions of a test case on this connection."""
+    """Return the transactions of a test case on this connection."""
     blocks: list[Any] = connection.atomic_blocks
     return tuple(block for block in blocks if getattr(block, "_from_testcase", False))
 
 
 def position(connection: BaseDatabaseWrapper) -> Position:
-    """Where in its transaction a connection is: another one after every rollback."""
+    """Return a value that changes with every rollback of the connection's transaction."""
     return (*connection.atomic_blocks, *connection.savepoint_ids)
 
 
 def through(connection: BaseDatabaseWrapper | None, work: Callable[[], T]) -> T:
-    """Run `work` in a new thread, so that an event loop's thread may call this.
-
-    It uses this connection, whose own thread must be waiting, or else a new one.
-    """
+    """Run `work` in a new thread, so that an event loop's thread may call this. The thread uses
+    this connection, whose own thread must be waiting, or else a new connection."""
 
     def run() -> T:
         if connection is None:

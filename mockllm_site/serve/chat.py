@@ -4,7 +4,7 @@ from django.apps import apps
 
 
 def is_installed() -> bool:
-    """Whether this process has the chat."""
+    """Return True if this process has the chat."""
     return apps.is_installed("chat_app")
 
 
@@ -55,7 +55,7 @@ def warm_up() -> None:
 
 
 def drain(seconds: float) -> None:
-    """Let running answers know that they must end; called by signal handlers."""
+    """Tell running answers that they must end; signal handlers call this."""
     if is_installed():
         from chat_app.runs.registry import end_runs_within
 
@@ -63,7 +63,7 @@ def drain(seconds: float) -> None:
 
 
 def stop(seconds: float) -> None:
-    """Stop the chat's event loop; runs have so long to finish."""
+    """Stop the chat's event loop after its runs end, or after this many seconds."""
     if is_installed():
         from chat_app import loop
 

@@ -14,8 +14,9 @@ _keepers: dict[str, BaseDatabaseWrapper] = {}
 
 
 def keep(*, connection: BaseDatabaseWrapper, **_: object) -> None:
-    """Hold a database in memory from its first connection on: it is gone with its last one, and
-    commands such as `loaddata` close theirs. Django's test runner holds its own."""
+    """Keep a reference to the first connection of an in-memory database, which is lost when its
+    last connection closes; commands such as `loaddata` close theirs. Django's test runner keeps its
+    own."""
     name = str(connection.settings_dict["NAME"])
     if in_memory(connection) and "mode=memory" not in name and name not in _keepers:
         # Before it connects: that calls this again.
@@ -24,7 +25,7 @@ def keep(*, connection: BaseDatabaseWrapper, **_: object) -> None:
 
 
 def prepare() -> None:
-    """Bring the tables up to date. Those in memory are as the models are, once they are there."""
+    """Migrate the database. An in-memory one is created from the models and never migrated."""
     if not (in_memory() and connection.introspection.table_names()):
         call_command("migrate", verbosity=0, interactive=False)
 
@@ -38,7 +39,7 @@ def prepare_in_memory() -> bool:
 
 
 def in_memory(of: BaseDatabaseWrapper | None = None) -> bool:
-    """Whether the default connection, or another one, is to a database in this process's memory."""
+    """Return True if a connection, by default the default one, is to an in-memory database."""
     chosen = of or connection
     return chosen.vendor == "sqlite" and "vfs=memdb" in str(chosen.settings_dict["NAME"])
 
@@ -50,7 +51,7 @@ IN_MEMORY = (
 
 
 def problem() -> str:
-    """The reason why nothing can be read; empty where the database is as it should be."""
+    """Return why the database cannot be read, or an empty string if it can."""
     try:
         there = connection.introspection.table_names()
         executor = MigrationExecutor(connection)
@@ -66,7 +67,7 @@ def problem() -> str:
 
 
 def one_line(error: Exception) -> str:
-    """An error's text in one line, without the password that a driver may have quoted."""
+    """Return an error's text in one line, without a password that the driver may have quoted."""
     text = " ".join(str(error).split())
     password = connection.settings_dict["PASSWORD"]
     return text.replace(password, "…") if password else text
@@ -81,7 +82,7 @@ def _name() -> str:
 
 
 def _reason(error: DatabaseProblem) -> str:
-    """Why it cannot be opened: SQLite says the same of all that may be wrong with a path."""
+    """Return why a database cannot be opened; SQLite has one message for all faults of a path."""
     if connection.vendor == "sqlite":
         path = Path(str(connection.settings_dict["NAME"]))
         if path.is_dir():

@@ -28,7 +28,7 @@ _here = threading.local()
 
 
 class DatabaseThread:
-    """One thread that does one thing after another; `waiting` counts what it has not done."""
+    """A thread that runs one task after another; `waiting` counts unfinished tasks."""
 
     def __init__(self) -> None:
         self.waiting = 0
@@ -36,8 +36,8 @@ class DatabaseThread:
         self._executor = ThreadPoolExecutor(1, "mockllm-database", initializer=_mark)
 
     def submit(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
-        """Return the work's future: a cancelled one when the process has ended its threads, so
-        that a request which `runserver` cuts off at Ctrl-C ends without a traceback."""
+        """Return the task's future; it is cancelled if the process has ended its threads, so that a
+        request that `runserver` cuts off at Ctrl-C ends without a traceback."""
         try:
             future = self._executor.submit(work, *args, **kwargs)
         except RuntimeError:
@@ -55,8 +55,8 @@ class DatabaseThread:
 
 
 class OneThread(Executor):
-    """Runs all thread-sensitive work of one request in one thread: the most idle one when the work
-    began. A request without such work takes no thread."""
+    """Runs all thread-sensitive work of a request in one thread, which is the idlest one when the
+    first work begins. A request without such work uses no thread."""
 
     def __init__(self, threads: tuple[DatabaseThread, ...]) -> None:
         self._threads = threads
@@ -70,7 +70,7 @@ class OneThread(Executor):
 
 
 def with_database_threads(app: App) -> App:
-    """The application, whose requests use the database in these threads alone."""
+    """Return the application; its requests use the database in these threads only."""
 
     async def threaded(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["path"] in PROBES:
@@ -97,15 +97,15 @@ def _mark() -> None:
 
 
 def _keep(*, connection: BaseDatabaseWrapper, **_: object) -> None:
-    """Let a connection of these threads outlive its request. Before it is used by another one it
-    is looked at, and opened anew if the database has closed it meanwhile."""
+    """Keep a connection open after its request. The next request checks it first, and reconnects if
+    the database has closed it."""
     if getattr(_here, "connections_stay", False):
         connection.close_at = None
         connection.health_check_enabled = True  # type: ignore[attr-defined]
 
 
 def _begin(**_: object) -> None:
-    """A request finds nothing that another one has left open."""
+    """Roll back a transaction that an earlier request left open."""
     if getattr(_here, "connections_stay", False):
         give_up_transactions()
 

@@ -33,11 +33,11 @@ NEEDS_CHAT = " A light server has no chat: use `serve` without --light, or `ligh
 
 
 class CannotLoad(Exception):
-    """Something that was asked for cannot be loaded; the message names it and the path in it."""
+    """A requested file or fixture cannot be loaded; the message names it and the place in it."""
 
 
 def read_scenarios(files: ScenarioFiles) -> list[ScenarioDocument]:
-    """The documents that MOCKLLM_SCENARIOS names, checked before anything else is done."""
+    """Return the documents of MOCKLLM_SCENARIOS, checked before the server changes anything."""
     try:
         scenarios = read_all(files)
     except DocumentError as error:
@@ -49,7 +49,7 @@ def read_scenarios(files: ScenarioFiles) -> list[ScenarioDocument]:
 
 
 def watch(files: ScenarioFiles, documents: Sequence[ScenarioDocument]) -> None:
-    """Load the files again when they change, from the start of the catalog on."""
+    """Reload the files when they change, once the catalog has started."""
 
     def forget(name: str) -> None:
         async_to_sync(services().state.clear_scenario)(name)
@@ -75,7 +75,7 @@ def check_addresses() -> None:
 
 
 def load_scenarios(documents: Sequence[ScenarioDocument]) -> None:
-    """Let the files' scenarios take the place of those of their names."""
+    """Load the files' scenarios; each replaces the stored one of its name."""
     try:
         load(documents, reason=LOADED)
     except DocumentError as error:
@@ -95,16 +95,14 @@ def load_fixtures(names: Sequence[str]) -> None:
 
 
 def load_test_mode() -> None:
-    """Give test mode the scenario that answers everything with lorem."""
+    """Load the scenario of test mode, which answers every request with lorem ipsum."""
     if settings.MOCKLLM_ENV == "test":
         load_fixtures([TEST_MODE])
 
 
 def load_demo(*, demo: bool = True, catch_all: bool = True) -> None:
-    """Give a new database of dev what a newcomer looks at, before anything else is loaded into it.
-
-    What the demo consists of is its user's from then on: what is deleted does not come again.
-    """
+    """Load the demo scenarios into a new database of dev, before anything else. They are loaded
+    once: a demo scenario that its user deletes does not come back."""
     # The first scenario that is ever stored makes this row, and nothing deletes it.
     if not chat.is_installed() or settings.MOCKLLM_ENV != "dev" or CatalogVersion.objects.exists():
         return
@@ -117,7 +115,7 @@ def load_demo(*, demo: bool = True, catch_all: bool = True) -> None:
 
 
 def create_admin() -> None:
-    """Create the first user. In dev there is always one; elsewhere one whose password is set."""
+    """Create the first user: always in dev, elsewhere only if its password is set."""
     users = get_user_model().objects
     password = settings.MOCKLLM_ADMIN_PASSWORD
     if not password and settings.MOCKLLM_ENV != "dev":

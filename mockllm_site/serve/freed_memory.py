@@ -16,10 +16,8 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 
 
 def limit_kept_memory() -> None:
-    """Limit the freed memory that glibc keeps; does nothing without glibc.
-
-    Called first of all: what a start frees is then returned too.
-    """
+    """Limit the freed memory that glibc keeps; does nothing without glibc. Call it first, so that
+    memory freed during the start is returned too."""
     if sys.platform != "linux":
         return
     libc = ctypes.CDLL(None)

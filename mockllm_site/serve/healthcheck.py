@@ -20,7 +20,7 @@ NOT_READY: Final = 1
 
 
 class NotReady(Exception):
-    """No server is ready; the message says why in one line."""
+    """The server is not ready; the message says why in one line."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -36,10 +36,8 @@ _lock = Lock()
 
 
 class MockTransport(transport.MockTransport):
-    """Answers an `httpx2.AsyncClient` in process, for any host.
-
-    `scenarios` are documents, builders or paths. They are for all transports of the process, and
-    replace scenarios of the same name.
+    """Answers an `httpx2.AsyncClient` in process, for any host. `scenarios` are documents, builders
+    or paths; all transports of the process share them, and they replace scenarios of the same name.
     """
 
     def __init__(self, scenarios: Source | Iterable[Source] = ()) -> None:

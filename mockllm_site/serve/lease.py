@@ -39,17 +39,18 @@ UNCLEAN: Final = (
 
 
 def _after_all_rows() -> datetime:
-    """Now, or the time of the journal's latest row where the clock was set back since."""
+    """Return the time, or that of the journal's latest row if the clock was set back since."""
     latest: datetime | None = ServedRequest.objects.aggregate(latest=Max("at"))["latest"]
     return max(timezone.now(), latest) if latest else timezone.now()
 
 
 class LeaseRefused(Exception):
-    """This process may not serve; the message says why in one line."""
+    """This process may not serve from the database; the message says why in one line."""
 
 
 class Lease:
-    """One process's. `shares` names the state that it shares, empty where that is its own."""
+    """The right of this process to serve from the database. `shares` names the state that it shares
+    with other processes; empty without any."""
 
     def __init__(
         self,
@@ -72,8 +73,8 @@ class Lease:
         self._thread: Thread | None = None
 
     def take(self) -> None:
-        """Enter this process; raises LeaseRefused if another one lives that it cannot serve beside.
-        It may take DEAD_SECONDS to be sure that one has died."""
+        """Register this process; raises LeaseRefused beside a live process that shares no state
+        with it. To be sure that another process is dead may take DEAD_SECONDS."""
         while against := self._enter():
             for row in against:
                 if self.lives(row):
@@ -112,18 +113,18 @@ class Lease:
         return lives
 
     def keep(self) -> None:
-        """Renew from now on, in a thread."""
+        """Renew the lease from now on, in a thread."""
         self._thread = Thread(target=self._run, name="mockllm-lease", daemon=True)
         self._thread.start()
 
     def end(self) -> None:
-        """Renew no more, and leave the database to others."""
+        """Stop the renewals and remove this process's row."""
         self._ended.set()
         if self._thread is not None:
             self._thread.join()
 
     def _enter(self) -> list[ServerProcess]:
-        """Enter this process, unless there are others that it cannot serve beside: these."""
+        """Register this process, or return the processes that it cannot serve beside."""
         with transaction.atomic():
             Installation.name()
             # Who enters waits for who enters.
@@ -161,7 +162,7 @@ _held: dict[int, Lease] = {}
 
 
 def hold() -> None:
-    """Have this process serve from the database; raises LeaseRefused. Done once for a process."""
+    """Take the lease of this process once; raises LeaseRefused."""
     if os.getpid() in _held or not can_be_shared():
         return
     shared = redis_connections()
@@ -183,7 +184,7 @@ def hold_or_exit() -> None:
 
 
 def let_go() -> None:
-    """Leave the database to others."""
+    """End the lease of this process."""
     lease = _held.pop(os.getpid(), None)
     if lease is not None:
         lease.end()

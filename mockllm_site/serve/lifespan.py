@@ -26,7 +26,7 @@ _drained_at: float | None = None
 
 
 async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
-    """Start before the first request and end after the last, as the ASGI server says."""
+    """Start and stop the services on the ASGI server's lifespan events."""
     while True:
         message = await receive()
         if message["type"] == "lifespan.startup":
@@ -48,7 +48,7 @@ async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 async def ensure_started() -> None:
-    """Start with the first request, under a server that knows no lifespan."""
+    """Start with the first request, under a server without lifespan events."""
     if not services().started:
         try:
             await start()
@@ -58,7 +58,7 @@ async def ensure_started() -> None:
 
 
 async def start() -> None:
-    """Start the services, on a database that is ready for them."""
+    """Start the services after their database is ready."""
     await sync_to_async(_prepare)()
     try:
         services().stay()
@@ -71,7 +71,7 @@ async def start() -> None:
 
 
 def stop(seconds: float) -> None:
-    """Stop the services; answers that are being given have so long to finish."""
+    """Stop the services; running answers have this many seconds to finish."""
     chat.stop(seconds)
     close_connection()
     database_threads.close_connections()
@@ -87,15 +87,15 @@ def _metrics_text() -> str:
 
 
 def _prepare() -> None:
-    """Do at startup what `serve` has done already and other servers do not do."""
+    """Do the preparations that `serve` has done already and other servers leave out."""
     if database.prepare_in_memory():
         starting.load_test_mode()
     lease.hold()
 
 
 def _drain_on_signals() -> None:
-    """Let running answers know by when they must end, before the server hears of the signal: it
-    has set its own handlers by now, and cuts what is not through at the end of its grace."""
+    """Install signal handlers that give running answers their deadline, before the server's own
+    handlers, which cut unfinished answers at the end of its grace period."""
     for number in (signal.SIGTERM, signal.SIGINT):
         theirs = signal.getsignal(number)
         if callable(theirs):

@@ -99,7 +99,7 @@ def _too_large(most: int) -> str:
 async def _refuse(
     scope: Scope, send: Send, status: int, *, message: str, end: str = "", close: bool = False
 ) -> None:
-    """Answer with an error: as JSON below the APIs, else as text with this end."""
+    """Answer with an error: as JSON below the API paths, else as text that ends with `end`."""
     if scope["path"].startswith(PREFIXES):
         body, kind = error_response(status, message).content, b"application/json"
     else:
@@ -152,7 +152,7 @@ def connection_cap(wanted: int) -> int:
 
 
 def _raised(needed: int, hard: int) -> int:
-    """Return the descriptor limit after trying to raise it, the hard one too, which root may."""
+    """Return the descriptor limit after an attempt to raise it; root may raise the hard limit."""
     for top in (max(hard, needed) if hard != resource.RLIM_INFINITY else hard, hard):
         soft = needed if top == resource.RLIM_INFINITY else min(needed, top)
         try:
@@ -194,7 +194,7 @@ class Acceptor:
         self._loop.add_reader(self._listening, self._accept)
 
     def stop(self) -> None:
-        """Take no more; those that are being taken still are."""
+        """Accept no more connections; those being accepted are kept."""
         if self._pause is not None:
             self._pause.cancel()
         self._loop.remove_reader(self._listening)

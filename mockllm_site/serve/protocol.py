@@ -52,7 +52,7 @@ class Limits:
 
 
 class GuardedProtocol(SerialProtocol):
-    """One connection. `limits` are set once, before the first."""
+    """One connection with limits. `limits` are set once, before the first connection."""
 
     limits: ClassVar[Limits]
     # Bytes of a head that is not whole yet, or of a body in chunks since the last that was content;
@@ -145,8 +145,8 @@ class GuardedProtocol(SerialProtocol):
         return is_get and super()._should_upgrade()
 
     def _unsupported_upgrade_warning(self) -> None:
-        """Parse a head that offers a protocol which is not spoken once more without the offer: with
-        it the parser takes the request's body for that protocol's bytes."""
+        """Parse the head again without its offer of an unsupported protocol: with the offer the
+        parser takes the request's body for bytes of that protocol."""
         if not self._declined:
             return
         method, version = self.parser.get_method(), self.parser.get_http_version().encode()
@@ -207,8 +207,7 @@ class GuardedProtocol(SerialProtocol):
         socket.open(pipeline, call, head, rest=bytes(self._held))
 
     def on_response_complete(self) -> None:
-        """As uvicorn does it, but for the timer: setting and taking back one for each answer costs
-        each of them, and `look` comes by anyway."""
+        """Do as uvicorn does, without its timer for each answer: `look` runs regularly anyway."""
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             return
@@ -225,7 +224,7 @@ class GuardedProtocol(SerialProtocol):
         return not (self._beyond or self._refused) and super().is_free()
 
     def look(self, now: float, *, crowded: bool = False) -> None:
-        """End a connection whose client has let itself be waited for too long."""
+        """Close a connection whose client has kept the server waiting for too long."""
         if self._is_unread(now):
             self.transport.abort()
         if self.transport.is_closing():
@@ -254,7 +253,7 @@ class GuardedProtocol(SerialProtocol):
             self._refuse(408, "The request's body did not come to an end.")
 
     def _is_unread(self, now: float) -> bool:
-        """Whether the client has taken none of the bytes written to it for too long."""
+        """Return True if the client has read none of the written bytes for too long."""
         unread, before = self.transport.get_write_buffer_size(), self._unread
         self._unread = unread
         if not before or unread < before:
@@ -262,15 +261,16 @@ class GuardedProtocol(SerialProtocol):
         return unread > 0 and now - self._unread_since > UNREAD_SECONDS
 
     def _waits_for_room(self) -> bool:
-        """Whether the body that is not whole yet is a large one, or does not say how large, and
-        there is some of it to be taken. What comes after an answer is thrown away."""
+        """Return True if bytes of a large body, or of one with unknown length, wait for the
+        application. What arrives after the answer is discarded."""
         large = announced_length(self.scope, unknown=SMALL_BODY + 1) > SMALL_BODY
         cycle = self.cycle
         return large and not cycle.response_complete and bool(cycle.body)
 
     def _refuse(self, status: int, message: str) -> None:
-        """Say why, and close a moment later: a client that is still sending would see a reset in
-        place of the answer. What never became a request has no provider's envelope."""
+        """Send an error, and close the connection a moment later, since a client that is still
+        sending would see a reset in place of the error. Without a parsed request the error has no
+        provider's envelope."""
         cycle = self.cycle
         if cycle is not None and not self._in_head:
             # For the application its client is gone.
@@ -293,7 +293,7 @@ class GuardedProtocol(SerialProtocol):
 
 
 def look_at_all(connections: Iterable[Any]) -> None:
-    """Called every second or so: a timer for each request would cost each of them."""
+    """Check all connections; called about every second, which costs less than timers."""
     now = time.monotonic()
     everyone = list(connections)
     for connection in everyone:

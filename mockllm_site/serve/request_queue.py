@@ -23,7 +23,7 @@ PIECES_PER_TURN = 64
 
 
 class HoldingFlow(FlowControl):
-    """uvicorn's, except that an application cannot resume reading while `holding` is set."""
+    """uvicorn's flow control; the application cannot resume reading while `holding` is set."""
 
     holding = False
 
@@ -33,7 +33,7 @@ class HoldingFlow(FlowControl):
 
 
 class SerialProtocol(UvicornProtocol):
-    """One connection, of which one request is parsed in each turn of the loop."""
+    """One connection; each iteration of the event loop parses one request of it."""
 
     flow: HoldingFlow
     _held: bytearray
@@ -78,7 +78,7 @@ class SerialProtocol(UvicornProtocol):
             self._parse_held()
 
     def _parse_held(self) -> None:
-        """Parse one request at most of what is held."""
+        """Parse at most one request of the held bytes."""
         self._turn = None
         if self._is_answering():
             return
@@ -100,7 +100,7 @@ class SerialProtocol(UvicornProtocol):
             self._count_held()
 
     def _piece_size(self) -> int:
-        """How many of the bytes that are held reach to where a request may end, and not beyond."""
+        """Return the number of held bytes up to where a request may end."""
         held, tail = self._held, self._tail
         if self._body_left:
             return min(self._body_left, len(held))
@@ -110,13 +110,13 @@ class SerialProtocol(UvicornProtocol):
         return len(held) if head_end < 0 else head_end + len(HEAD_END)
 
     def _is_answering(self) -> bool:
-        """Whether a request has come to its end and its answer has not."""
+        """Return True if a request is complete and its answer is not."""
         return self._is_between_requests and not (
             self.cycle is None or self.cycle.response_complete
         )
 
     def _wait(self) -> None:
-        """Keep what is held, and read no more where that is much."""
+        """Hold the bytes, and pause reading if there are many."""
         self._count_held()
         if SerialProtocol._all_held > MAX_ALL_HELD_BYTES:
             self._drop_held()
@@ -149,5 +149,5 @@ class SerialProtocol(UvicornProtocol):
         super()._parse(data)
 
     def _is_closed(self) -> bool:
-        """Whether nothing more is parsed."""
+        """Return True if nothing more is parsed."""
         return self.transport.is_closing()

@@ -9,14 +9,14 @@ ADMIN = "/admin/"
 
 
 async def load_routes(path: str = ADMIN) -> None:
-    """Import what answers a path; the admin's needs everything."""
+    """Import the modules that answer a path; those of the admin import everything."""
     await import_in_thread(settings.ROOT_URLCONF)
     if path.startswith(ADMIN) and not settings.MOCKLLM_LIGHT:
         await import_in_thread("mockllm_site.admin_urls")
 
 
 def with_routes(app: App) -> App:
-    """The application, told of a request once its routes are there."""
+    """Return the application; a request waits until its routes are imported."""
 
     async def routed(scope: Scope, receive: Receive, send: Send) -> None:
         await load_routes(path_of(scope))

@@ -47,13 +47,13 @@ log = logging.getLogger(__name__)
 
 
 class StartFailed(Exception):
-    """The server could not be started; the message says why in one line."""
+    """The server did not start; the message says why in one line."""
 
 
 class Stop:
-    """SIGTERM and SIGINT from the first moment on. Before the server runs they end the process;
-    once it is about to run they are remembered for it, since it raises them again when it is
-    through, which must not end the process before its own end."""
+    """Handles SIGTERM and SIGINT from the start of the process. Before the server runs they end the
+    process. Later they are remembered for the server, which raises them again at its end; then they
+    must not end the process early."""
 
     def __init__(self) -> None:
         self.asked = False
@@ -71,7 +71,7 @@ class Stop:
 
 
 class Parent:
-    """The process that a server was started for. It need not have started it itself."""
+    """The process for which a server runs; it may not be the one that started it."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
@@ -92,12 +92,10 @@ class Parent:
 
 
 class Server(uvicorn.Server):
-    """One process that serves on a socket. `ready` is called once it serves.
-
-    The first signal lets answers finish; a second one stops them. `most_connections` are accepted
-    while descriptors last. With `by_turns` one is accepted at a time, for other processes on the
-    same socket. The server ends when its `parent` does.
-    """
+    """One process that serves on a socket. `ready` is called once it serves. The first signal lets
+    answers finish; a second one stops them. At most `most_connections` are open, fewer if
+    descriptors run out. With `by_turns` it accepts one connection at a time, so that processes on
+    one socket share them. The server ends with its `parent`."""
 
     def __init__(
         self,
@@ -177,7 +175,7 @@ class Server(uvicorn.Server):
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A socket of our own: its port is known before the server runs, and there is just one."""
+    """Return a bound socket, so that its port is known before the server runs."""
     try:
         addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         # `localhost` may be both: the older address is the one that clients try first.
@@ -192,7 +190,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def say_ready(host: str, bound: socket.socket) -> None:
-    """Write the address to MOCKLLM_READY_FILE, and print the line that is waited for."""
+    """Write the address to MOCKLLM_READY_FILE, and print the line that says it is ready."""
     port = bound.getsockname()[1]
     # Clients on this machine reach a server on every address by this one.
     write_ready_file(f"{_url(LOCAL_HOSTS.get(host, host), port)}\n")
@@ -213,7 +211,7 @@ def _url(host: str, port: int) -> str:
 
 
 def open_to(bound: socket.socket) -> None:
-    """Let the process, and those that it forks, know who can reach it."""
+    """Store the bound address, from which this process and its forks know who can reach it."""
     address: str = bound.getsockname()[0]
     set_listening_address(address)
     if not is_loopback(address):

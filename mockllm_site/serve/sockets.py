@@ -14,7 +14,7 @@ NO_SUCH_PATH = 4404
 
 
 class Unknown(AsyncWebsocketConsumer):
-    """Ends a connection to a path that is not there; without it that is an error of ours."""
+    """Closes a WebSocket to an unknown path, which Channels would report as an error."""
 
     async def connect(self) -> None:
         await self.accept()
@@ -22,7 +22,8 @@ class Unknown(AsyncWebsocketConsumer):
 
 
 def for_own_pages(app: App) -> App:
-    """Return the application for this server's pages: others could come with a user's cookies."""
+    """Return the application; pages of other origins, which would send the user's cookies, are
+    refused."""
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
         headers = read_headers(scope["headers"])

@@ -32,7 +32,7 @@ Serve: TypeAlias = Callable[[Callable[[], None]], None]
 
 @dataclass
 class _Worker:
-    """`pipe` says when it is ready, and by its end that the process has ended, however it did."""
+    """A forked process; `pipe` reports that it is ready, and is closed when it has ended."""
 
     pid: int
     pipe: int
@@ -40,9 +40,9 @@ class _Worker:
 
 
 class Workers:
-    """`count` processes that `serve`, of which `ready` is called once all are ready; one that dies
-    is replaced. The first signal lets them finish, as `bound` is closed; a second one hurries them.
-    Forks, so this process has no thread but this one."""
+    """Runs `serve` in `count` forked processes and replaces one that dies; calls `ready` once all
+    are ready. The first signal closes `bound` and lets them finish; a second one stops them.
+    Because it forks, this process has no other thread."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class Workers:
             raise StartFailed("not every worker has ended as it should; the lines above say which")
 
     def _turn(self, awake: socket.socket) -> None:
-        """Wait for something to happen, and do what there is to do."""
+        """Wait for an event of a worker or a signal, and handle it."""
         for key, _ in self._selector.select(LOOK_SECONDS):
             if key.fileobj is awake:
                 awake.recv(4_096)
@@ -122,7 +122,7 @@ class Workers:
         self._selector.register(read, selectors.EVENT_READ)
 
     def _work(self, read: int, write: int) -> None:
-        """The life of a child."""
+        """Serve in the forked process, and exit."""
         code = 1
         try:
             # What is typed at the terminal is for the parent, which tells its children once.
@@ -172,8 +172,8 @@ class Workers:
             self._end()
 
     def _end(self) -> None:
-        """Let the workers finish. The port is closed with their own sockets, since a connection to
-        this process's socket would never be answered."""
+        """Let the workers finish. They close the port too: a connection to this process's socket
+        would never be answered."""
         if not self._ending:
             self._ending = True
             self._bound.close()

@@ -151,7 +151,7 @@ class Catalog:
                 self._caught_up = changes
 
     def forget(self) -> None:
-        """The tables were made or emptied: read them when they are asked for."""
+        """Drop the loaded scenarios; the next use reads them from the database again."""
         self._current = self._committed = None
 
     def _look(self) -> Snapshot:
