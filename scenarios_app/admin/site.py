@@ -103,7 +103,7 @@ _SHIPPED = ("demo", "auto", "test_mode")
 
 
 def first_steps() -> list[dict[str, Any]]:
-    """Return the first steps of a new user with those done marked; none once all are done."""
+    """Return a new user's first steps, each marked if it is done; empty once all are done."""
     own = own_scenarios().values("name")
     requests = ServedRequest.objects.order_by()
     answered = requests.filter(scenario__in=own, matched=True).exists()

@@ -62,6 +62,8 @@ class FinishReason(TextChoices):
 
 
 class Outcome(TextChoices):
+    """How the answer to a request ended, or that nothing matched the request."""
+
     COMPLETE = "complete", "complete"
     CLIENT_GONE = "client_gone", "client disconnected"
     FAULT = "fault", "fault"

@@ -70,7 +70,8 @@ class _Location:
     path: tuple[str, ...] = ()
     references: tuple[str, ...] = ()
 
-    def at(self, step: str, branch: Branch) -> "_Location":
+    def below(self, step: str, branch: Branch) -> "_Location":
+        """Return the location of a part, with the references that the branch has followed."""
         return _Location((*self.path, step), (*self.references, *branch.references))
 
 
@@ -209,7 +210,7 @@ class _InstanceMaker:
 
         def add(name: str) -> bool:
             schemas = _combined_property_schemas(name, parts)
-            for value in self.values(schemas, location.at(name, branch)):
+            for value in self.values(schemas, location.below(name, branch)):
                 instance[name] = value
                 return True
             return False
@@ -288,7 +289,7 @@ class _InstanceMaker:
         used: set[str] = set()
         for index in range(size):
             schemas = (*(item_schema(index, p) for p in branch.parts), *placed.get(index, ()))
-            for value in self.values(schemas, location.at(str(index), branch)):
+            for value in self.values(schemas, location.below(str(index), branch)):
                 if not unique or canonical_json(value) not in used:
                     break
             else:
