@@ -139,7 +139,7 @@ def read_base_url(base_url: str) -> httpx2.URL:
 
 
 def check_literal(host: str) -> None:
-    """Raise AddressRefused for a host that is an address which no call needs; without a DNS lookup."""
+    """Raise AddressRefused for a host that is an address no call needs; does no DNS lookup."""
     if (address := literal(host)) and reach(address) is Reach.NEVER:
         raise AddressRefused(f"{host} is not an address that calls may be sent to")
 
