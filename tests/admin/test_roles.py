@@ -230,6 +230,16 @@ def test_publishing_needs_both_its_own_permission_and_that_on_scenarios(one: Sce
     assert not Draft.objects.exists()
 
 
+def test_warning_about_a_step_is_shown_without_the_permission_to_view_steps(db: None) -> None:
+    answer = {"match_user": "hi", "consume": False, "answer_text": "a"}
+    scenario = a_scenario("twice", answer, answer)
+    user = User.objects.create_user("reader", is_staff=True)
+    page = allow(user, "view_scenario").get(page_of(scenario))
+    assert page.status_code == 200
+    (warning,) = page.context["doubts"]
+    assert (warning.where, warning.target, warning.mends) == ("Step 2", "", ())
+
+
 def test_publishing_a_new_scenario_needs_the_permission_to_add_one(author: Client) -> None:
     author.post(f"{DRAFTS}from-document/", {"document": DOCUMENT})
     draft = Draft.objects.get()

@@ -37,7 +37,7 @@ ROOM_LINES: Mapping[str, int] = {
     "mockllm_site/public/mockllm": 72,
     "mockllm_site/serve": 2_114,
     "scenarios_app": 910,
-    "scenarios_app/admin": 5_839,
+    "scenarios_app/admin": 5_843,
     "scenarios_app/builder": 740,
     "scenarios_app/catalog": 704,
     "scenarios_app/cluster": 885,

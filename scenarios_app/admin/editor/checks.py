@@ -101,13 +101,17 @@ def _doubts(scenario: AnyScenario, formset: StepFormSet | None, name: str) -> It
 def warning_lines(
     suspicions: Iterable[Suspicion], forms: Sequence[ClosedStepForm]
 ) -> Iterator[FormProblem]:
-    """Yield suspicions as lines of the page; `forms` are those of its steps."""
+    """Yield suspicions as lines of the page; `forms` are those of its steps, none if its reader may
+    not view steps."""
     rows, steps = [form.prefix or "" for form in forms], [form.instance for form in forms]
     index = catalog.snapshot().index.by_name
     for suspicion in suspicions:
         by = suspicion.by[0] if suspicion.by else suspicion.scenario
         other = index.get(by) if by != suspicion.scenario else None
-        fixes = fixes_for(suspicion, rows, steps, above=other.priority if other else None)
         where = f"Step {suspicion.step}" if suspicion.step else ""
+        if suspicion.step and not rows:
+            yield FormProblem(where, suspicion.message, "")
+            continue
+        fixes = fixes_for(suspicion, rows, steps, above=other.priority if other else None)
         target = rows[suspicion.row] if suspicion.step else "steps"
         yield FormProblem(where, suspicion.message, target, tuple(fixes))
