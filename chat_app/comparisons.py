@@ -200,10 +200,10 @@ def _to_vote(preference: str, a: str, b: str) -> Vote:
 
 async def start_pair(incoming: IncomingMessage, *, seed: int | None = None) -> StoredPair:
     """Store a message and start both answers. Raises ChatError if nothing was stored."""
-    return await on_loop(_start(partial(open_pair, incoming, seed=seed)))
+    return await on_loop(_store_and_start(partial(open_pair, incoming, seed=seed)))
 
 
-async def _start(opening: "partial[StoredPair]") -> StoredPair:
+async def _store_and_start(opening: "partial[StoredPair]") -> StoredPair:
     registry = accepting_registry()
     with registry.gate.hold():
         pair = await in_database(opening)

@@ -86,7 +86,7 @@ def stop(seconds: float = 0.0) -> None:
         current = _current
     if current is None:
         return
-    closing = asyncio.run_coroutine_threadsafe(_close(seconds), current.loop)
+    closing = asyncio.run_coroutine_threadsafe(_drain_and_close(seconds), current.loop)
     try:
         closing.result(seconds + STOP_SECONDS)
     except Exception:
@@ -98,7 +98,7 @@ def stop(seconds: float = 0.0) -> None:
     current.thread.join(STOP_SECONDS)
 
 
-async def _close(seconds: float) -> None:
+async def _drain_and_close(seconds: float) -> None:
     for drain in _drains:
         await drain(seconds)
     for closer in reversed(_closers):

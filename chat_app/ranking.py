@@ -50,7 +50,7 @@ VoteCounts: TypeAlias = Mapping[Vote, int]
 
 def rank_profiles(votes: Iterable[Vote]) -> list[ProfileRank]:
     """Rank all profiles with votes, the best first. A profile against itself does not count."""
-    vote_counts = Counter(_ordered(vote) for vote in votes if vote.winner != vote.loser)
+    vote_counts = Counter(_sort_tie(vote) for vote in votes if vote.winner != vote.loser)
     return list(_rank_counts(tuple(sorted(vote_counts.items()))))
 
 
@@ -74,7 +74,7 @@ def _rank_counts(vote_counts: tuple[tuple[Vote, int], ...]) -> tuple[ProfileRank
     return tuple(sorted(ranks, key=lambda row: (-row.score, row.profile)))
 
 
-def _ordered(vote: Vote) -> Vote:
+def _sort_tie(vote: Vote) -> Vote:
     if vote.tie and vote.loser < vote.winner:
         return Vote(vote.loser, vote.winner, tie=True)
     return vote

@@ -74,7 +74,7 @@ async def send_message(
         client_id=client_id,
         client_message_id=client_message_id,
     )
-    return await _on_chat_loop(_send(incoming))
+    return await _on_chat_loop(_store_and_start(incoming))
 
 
 async def cancel(run: StreamHandle | UUID | str) -> None:
@@ -94,7 +94,7 @@ async def _on_chat_loop(work: Coroutine[Any, Any, T]) -> T:
         raise ChatError(SERVICE_UNAVAILABLE, DATABASE_UNAVAILABLE) from problem
 
 
-async def _send(incoming: IncomingMessage) -> StreamHandle:
+async def _store_and_start(incoming: IncomingMessage) -> StreamHandle:
     registry = accepting_registry()
     with registry.gate.hold():
         accepted: AcceptedMessage = await in_database(partial(accept_message, incoming))

@@ -148,7 +148,7 @@ class Screen:
     def note(self, text: str, *, style: str = "dim") -> None:
         """Print a separate line."""
         self.end_line()
-        self._print(self._asides, text, style=style, end="\n")
+        self._print_verbatim(self._asides, text, style=style, end="\n")
 
     def error(self, code: str, message: str) -> None:
         """Print an error in one line."""
@@ -166,9 +166,9 @@ class Screen:
             # The newline that ended the line is half of the blank line between rounds.
             text = text.removeprefix("\n")
         self._line = line
-        self._print(console, text, style=style, end="")
+        self._print_verbatim(console, text, style=style, end="")
 
-    def _print(self, console: Console, text: str, *, style: str, end: str) -> None:
+    def _print_verbatim(self, console: Console, text: str, *, style: str, end: str) -> None:
         # Verbatim, because texts may look like markup, and contain tabs.
         payload = Segments([Segment(text + end, Style.parse(style))])
         console.print(payload, end="", soft_wrap=True)
@@ -200,13 +200,13 @@ class TerminalConversation:
         sending = asyncio.ensure_future(self._send(text))
         try:
             try:
-                await self._show(await asyncio.shield(sending))
+                await self._show_events(await asyncio.shield(sending))
             except asyncio.CancelledError:
                 handle = await sending
                 # The run may have ended.
                 with contextlib.suppress(ChatError):
                     await cancel(handle)
-                await self._show(handle)
+                await self._show_events(handle)
         except ChatError as error:
             self.failed = True
             self.screen.error(error.code, error.message)
@@ -226,7 +226,7 @@ class TerminalConversation:
         self._last_seq = 0
         return handle
 
-    async def _show(self, handle: StreamHandle) -> None:
+    async def _show_events(self, handle: StreamHandle) -> None:
         async for event in follow(handle.id, after=self._last_seq):
             self._last_seq = event.seq
             self.screen.show(event)

@@ -120,11 +120,11 @@ def _unchecked(**_: Any) -> None:
 
 def _create_parser(create: Callable[..., ArgumentParser], /, *args: Any, **options: Any) -> Any:
     parser = create(*args, **options)
-    vars(parser).update(error=partial(_misused, parser))
+    vars(parser).update(error=partial(_exit_as_misused, parser))
     return parser
 
 
-def _misused(parser: ArgumentParser, message: str) -> NoReturn:
+def _exit_as_misused(parser: ArgumentParser, message: str) -> NoReturn:
     parser.exit(2, f"{parser.prog}: {message}; `{parser.prog} --help` says more\n")
 
 
@@ -165,7 +165,7 @@ def _discard_output() -> None:
 
 def _line(error: Exception) -> str:
     """Return the problem of the database if it caused the error, else the error's message."""
-    if any(isinstance(behind, DatabaseProblem) for behind in _chain(error)):
+    if any(isinstance(behind, DatabaseProblem) for behind in _causes_of(error)):
         if problem := database.problem():
             return problem
         if isinstance(error, DatabaseProblem):
@@ -173,7 +173,7 @@ def _line(error: Exception) -> str:
     return str(error)
 
 
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
+def _causes_of(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__

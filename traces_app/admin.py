@@ -31,12 +31,12 @@ class EventInline(kit.ReadOnlyInline):
         return kit.as_json(payload, indent=None)
 
 
-def _tokens(row: Trace | ModelCall) -> str:
+def _format_tokens(row: Trace | ModelCall) -> str:
     mark = " (estimated)" if row.tokens_estimated else ""
     return f"{row.input_tokens:,} / {row.output_tokens:,}{mark}"
 
 
-def _duration(row: Trace | ModelCall) -> str:
+def _format_duration(row: Trace | ModelCall) -> str:
     count = duration_ms(row.started_at, row.finished_at)
     return "–" if count is None else f"{count:,} ms"
 
@@ -52,8 +52,8 @@ class ModelCallInline(kit.ReadOnlyInline):
     )  # fmt: skip
     readonly_fields = ("model_name", "tokens", "duration", "response_json")
     ordering = ("number",)
-    tokens = kit.column("Input / output tokens", _tokens)
-    duration = kit.column("Duration", _duration)
+    tokens = kit.column("Input / output tokens", _format_tokens)
+    duration = kit.column("Duration", _format_duration)
     response_json = kit.column("Response", lambda call: kit.as_json(call.parts))
 
     @admin.display(description="Model")
@@ -90,8 +90,8 @@ class TraceAdmin(kit.RecordAdmin):
     first_token = kit.column("First token", lambda trace: kit.moment(trace.first_token_at))
     finished = kit.column("Finished", lambda trace: kit.moment(trace.finished_at))
     calls = kit.column("Model / tool calls", lambda run: f"{run.model_calls} / {run.tool_calls}")
-    tokens = kit.column("Input / output tokens", _tokens)
-    duration = kit.column("Duration", _duration)
+    tokens = kit.column("Input / output tokens", _format_tokens)
+    duration = kit.column("Duration", _format_duration)
     conversation_link = kit.column("Conversation", lambda trace: kit.row_link(trace.conversation))
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:

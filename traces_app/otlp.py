@@ -88,10 +88,10 @@ def _encode_run(run: RunSpan) -> Iterator[dict[str, Any]]:
         attributes={
             "gen_ai.operation.name": "invoke_agent",
             "gen_ai.agent.name": "mockllm",
-            "gen_ai.provider.name": _provider(trace.provider_id),
+            "gen_ai.provider.name": _otel_provider_name(trace.provider_id),
             "gen_ai.request.model": trace.model_id,
             "gen_ai.conversation.id": conversation,
-            **_usage(trace),
+            **_usage_attributes(trace),
             "mockllm.run.status": trace.status,
             "mockllm.report.status": run.report,
         },
@@ -107,11 +107,11 @@ def _encode_run(run: RunSpan) -> Iterator[dict[str, Any]]:
             times=(call.started_at, call_end(call)),
             attributes={
                 "gen_ai.operation.name": "chat",
-                "gen_ai.provider.name": _provider(call.provider_id),
+                "gen_ai.provider.name": _otel_provider_name(call.provider_id),
                 "gen_ai.request.model": call.model_id,
                 "gen_ai.conversation.id": conversation,
                 "gen_ai.response.finish_reasons": list(filter(None, [call.finish_reason])),
-                **_usage(call),
+                **_usage_attributes(call),
             },
             error=call.code,
         )
@@ -169,11 +169,11 @@ def _nanoseconds(moment: datetime) -> str:
     return str((moment - epoch) // timedelta(microseconds=1) * 1_000)
 
 
-def _provider(name: str) -> str:
+def _otel_provider_name(name: str) -> str:
     return OTEL_PROVIDER_NAMES.get(name, name)
 
 
-def _usage(row: Trace | ModelCall) -> dict[str, Attribute]:
+def _usage_attributes(row: Trace | ModelCall) -> dict[str, Attribute]:
     return {
         "gen_ai.usage.input_tokens": row.input_tokens,
         "gen_ai.usage.output_tokens": row.output_tokens,

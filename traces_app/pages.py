@@ -46,7 +46,7 @@ def waterfall_bars(run: RunSpan) -> list[Bar]:
     """Return the bar of the run, then those of its calls in the order of their start."""
     start = run.trace.started_at
     ends = [run.ended, *map(call_end, run.calls), *(tool.ended for tool in run.tools)]
-    length = max(_milliseconds(start, max(ends)), 1.0)
+    length = max(_milliseconds_between(start, max(ends)), 1.0)
 
     def bar(
         kind: BarKind,
@@ -57,7 +57,7 @@ def waterfall_bars(run: RunSpan) -> list[Bar]:
         failed: bool,
         first: datetime | None = None,
     ) -> Bar:
-        begin, end = (_milliseconds(start, time) for time in times)
+        begin, end = (_milliseconds_between(start, time) for time in times)
         lasted = max(end - begin, 0.0)
         width = max(lasted / length * CHART_WIDTH, _MIN_BAR_WIDTH)
         left = min(begin / length * CHART_WIDTH, CHART_WIDTH - width)
@@ -69,7 +69,9 @@ def waterfall_bars(run: RunSpan) -> list[Bar]:
             duration_ms=round(lasted),
             left=f"{left:.1f}",
             width=f"{width:.1f}",
-            first=f"{_milliseconds(start, first) / length * CHART_WIDTH:.1f}" if first else "",
+            first=f"{_milliseconds_between(start, first) / length * CHART_WIDTH:.1f}"
+            if first
+            else "",
             failed=failed,
         )
 
@@ -110,7 +112,7 @@ def _call_details(call: ModelCall) -> Iterable[str]:
         yield f"{call.input_tokens} → {call.output_tokens} tokens{estimated}"
 
 
-def _milliseconds(start: datetime, moment: datetime) -> float:
+def _milliseconds_between(start: datetime, moment: datetime) -> float:
     return max((moment - start).total_seconds() * 1_000, 0.0)
 
 

@@ -100,7 +100,7 @@ def _write(batch: Mapping[UUID, PendingRecords]) -> set[UUID]:
         rows = Trace.objects.select_for_update(no_key=True).order_by("pk")
         running = rows.filter(pk__in=batch, owner=current_owner(), status=Status.RUNNING)
         mine = set(running.values_list("pk", flat=True))
-        _insert({trace_id: batch[trace_id] for trace_id in mine})
+        _insert_records({trace_id: batch[trace_id] for trace_id in mine})
     return mine
 
 
@@ -124,13 +124,13 @@ async def finish_run(
             if not change(Trace, mine, columns):
                 return False
             store()
-            _insert({trace_id: PendingRecords([*pending.events, event], pending.calls)})
+            _insert_records({trace_id: PendingRecords([*pending.events, event], pending.calls)})
         return True
 
     return await in_database(finish)
 
 
-def _insert(batch: Mapping[UUID, PendingRecords]) -> None:
+def _insert_records(batch: Mapping[UUID, PendingRecords]) -> None:
     insert_events({trace_id: pending.events for trace_id, pending in batch.items()})
     calls = (call for pending in batch.values() for call in pending.calls.values())
     rows = [[getattr(call, column) for column in CALL_COLUMNS] for call in calls]

@@ -37,7 +37,7 @@ def parse_report(name: str, arguments: str) -> FinalReport | None:
         fields = _load_storable(arguments)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(fields, Mapping) or (content := _content(fields)) is None:
+    if not isinstance(fields, Mapping) or (content := _report_content(fields)) is None:
         return None
     status, report_format = fields.get("status"), fields.get("report_format")
     return FinalReport(
@@ -56,7 +56,7 @@ def find_report(parts: Iterable[Mapping[str, Any]]) -> FinalReport | None:
     return next((report for report in reports if report is not None), None)
 
 
-def _content(fields: Mapping[str, Any]) -> str | None:
+def _report_content(fields: Mapping[str, Any]) -> str | None:
     content = fields.get("report_content")
     if isinstance(content, str):
         return content

@@ -114,7 +114,7 @@ def _failed_produce(call: ModelCall, error: str) -> dict[str, Any]:
     if any("tool_call" in part for part in call.parts):
         raise CannotReplay("A call that failed in the middle of a tool call cannot be replayed.")
     parts = [_script_part(part, {}) for part in call.parts]
-    fault = _fault(call.code, error, in_stream=bool(parts))
+    fault = _fault_for_error(call.code, error, in_stream=bool(parts))
     return (
         {"chunks": parts, "fault": {**fault, "after_chunks": len(parts)}}
         if parts
@@ -122,7 +122,7 @@ def _failed_produce(call: ModelCall, error: str) -> dict[str, Any]:
     )
 
 
-def _fault(code: str, error: str, *, in_stream: bool) -> dict[str, Any]:
+def _fault_for_error(code: str, error: str, *, in_stream: bool) -> dict[str, Any]:
     match code:
         case "NETWORK_ERROR":
             return {"kind": "disconnect" if in_stream else "network_error"}

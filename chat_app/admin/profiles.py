@@ -103,7 +103,7 @@ class ProfileForm(forms.ModelForm):
             return False
         before = self.initial.get("provider_id", ""), self.initial.get("base_url", "")
         after = cleaned.get("provider_id", ""), cleaned.get("base_url", "")
-        return _origin(*before) != _origin(*after)
+        return _scheme_and_host(*before) != _scheme_and_host(*after)
 
 
 def known_servers() -> list[str]:
@@ -114,7 +114,7 @@ def known_servers() -> list[str]:
         return []
 
 
-def _origin(provider_id: str, base_url: str) -> tuple[str, str]:
+def _scheme_and_host(provider_id: str, base_url: str) -> tuple[str, str]:
     url = base_url or provider_of(provider_id).base_url
     try:
         parts = urlsplit(url)

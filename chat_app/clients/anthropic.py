@@ -71,10 +71,10 @@ class AnthropicEventReader(sdk.EventReader):
         block = self._blocks[event.index] = _OpenBlock()
         match event.content_block.type:
             case "text":
-                yield from _pieces(llm.TextPart, event.content_block.text)
+                yield from _part_unless_empty(llm.TextPart, event.content_block.text)
             case "thinking":
                 block.signature = sdk.optional_text(event.content_block.signature)
-                yield from _pieces(llm.ThinkingPart, event.content_block.thinking)
+                yield from _part_unless_empty(llm.ThinkingPart, event.content_block.thinking)
             case "redacted_thinking":
                 yield llm.ThinkingPart(redacted=sdk.optional_text(event.content_block.data))
             case "tool_use":
@@ -87,9 +87,9 @@ class AnthropicEventReader(sdk.EventReader):
     ) -> llm.ProviderEvents:
         match delta.type:
             case "text_delta":
-                yield from _pieces(llm.TextPart, delta.text)
+                yield from _part_unless_empty(llm.TextPart, delta.text)
             case "thinking_delta":
-                yield from _pieces(llm.ThinkingPart, delta.thinking)
+                yield from _part_unless_empty(llm.ThinkingPart, delta.thinking)
             case "signature_delta":
                 block.signature = sdk.optional_text(delta.signature)
             case "input_json_delta":
@@ -108,7 +108,9 @@ class AnthropicEventReader(sdk.EventReader):
         self._tokens = (now[0] or self._tokens[0], now[1] or self._tokens[1])
 
 
-def _pieces(kind: type[llm.TextPart | llm.ThinkingPart], text: object) -> llm.ProviderEvents:
+def _part_unless_empty(
+    kind: type[llm.TextPart | llm.ThinkingPart], text: object
+) -> llm.ProviderEvents:
     if content := sdk.optional_text(text):
         yield kind(content)
 

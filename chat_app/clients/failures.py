@@ -55,11 +55,11 @@ def to_chat_error(error: Exception, *, key: str = "") -> ChatError:
             if cause.__cause__ is not None:
                 _log(cause.message, cause.__cause__, key)
             return cause
-        if kind := _kind(cause):
+        if kind := _find_kind(cause):
             return _to_chat_error(kind, cause, key)
     trace = "".join(traceback.format_exception(error))
-    logger.error("a model call failed: %s", _redact(key, trace))
-    return ChatError(errors.SERVICE_UNAVAILABLE, _for_display(_text(error), key))
+    logger.error("a model call failed: %s", _redact_key(key, trace))
+    return ChatError(errors.SERVICE_UNAVAILABLE, _for_display(_error_text(error), key))
 
 
 def _to_chat_error(kind: _FailureKind, error: BaseException, key: str) -> ChatError:
@@ -86,7 +86,7 @@ def _to_chat_error(kind: _FailureKind, error: BaseException, key: str) -> ChatEr
 
 def _log(summary: str, error: BaseException, key: str) -> None:
     """Log the details of an error, without the key."""
-    details = _redact(key, f"{type(error).__name__}: {error}")
+    details = _redact_key(key, f"{type(error).__name__}: {error}")
     logger.warning("%s: %.500s", summary, details)
 
 
@@ -98,7 +98,7 @@ def _causes(error: BaseException) -> list[BaseException]:
     return chain[::-1]
 
 
-def _kind(error: BaseException) -> _FailureKind | None:
+def _find_kind(error: BaseException) -> _FailureKind | None:
     names = (f"{base.__module__}.{base.__qualname__}" for base in type(error).__mro__)
     return next((KINDS[name] for name in names if name in KINDS), None)
 
@@ -121,7 +121,7 @@ def _message(error: BaseException) -> str:
     if message:
         return message
     status = _status(error)
-    return f"The provider answered with HTTP {status}" if status else _text(error)
+    return f"The provider answered with HTTP {status}" if status else _error_text(error)
 
 
 def _message_in(sent: object) -> str:
@@ -137,14 +137,14 @@ def _message_in(sent: object) -> str:
             return ""
 
 
-def _text(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
 def _for_display(message: str, key: str) -> str:
-    text = _redact(key, clean(message))
+    text = _redact_key(key, clean(message))
     return text if len(text) <= _MAX_MESSAGE_CHARS else f"{text[:_MAX_MESSAGE_CHARS]}…"
 
 
-def _redact(key: str, text: str) -> str:
+def _redact_key(key: str, text: str) -> str:
     return text.replace(key, "…") if len(key) >= _MIN_KEY_CHARS else text

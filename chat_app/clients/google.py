@@ -50,9 +50,9 @@ class GoogleEventReader(sdk.ChoiceReader):
             why = feedback.block_reason_message or feedback.block_reason.value
             raise ChatError(SERVICE_UNAVAILABLE, f"The prompt was blocked: {why}")
         for candidate in response.candidates or ():
-            yield from self._candidate(candidate)
+            yield from self._candidate_events(candidate)
 
-    def _candidate(self, candidate: "types.Candidate") -> llm.ProviderEvents:
+    def _candidate_events(self, candidate: "types.Candidate") -> llm.ProviderEvents:
         index = candidate.index or 0
         parts = (candidate.content and candidate.content.parts) or ()
         events = [event for part in parts for event in self._part(index, part)]

@@ -59,11 +59,11 @@ class OpenAIEventReader(sdk.ChoiceReader):
     def _choice(self, choice: "chunks.Choice") -> llm.ProviderEvents:
         index = sdk.optional_index(choice.index)
         if choice.delta:
-            yield from self._add(index, [*self._delta(index, choice.delta)])
+            yield from self._add(index, [*self._delta_events(index, choice.delta)])
         if reason := sdk.optional_text(choice.finish_reason):
             yield from self._finish_choice(index, reason)
 
-    def _delta(self, choice: int, delta: "chunks.ChoiceDelta") -> llm.ProviderEvents:
+    def _delta_events(self, choice: int, delta: "chunks.ChoiceDelta") -> llm.ProviderEvents:
         extra = delta.model_extra or {}
         if thinking := next(
             (value for key in _THINKING if (value := sdk.optional_text(extra.get(key)))), ""

@@ -36,7 +36,7 @@ def get_client(profile: ModelProfile, *, session: str) -> SdkClient:
     if is_in_process(provider_id, base_url):
         route = _mock_route(provider.family, session)
     else:
-        route = _route(provider, base_url or provider.base_url, key_env=profile.api_key_env)
+        route = _build_route(provider, base_url or provider.base_url, key_env=profile.api_key_env)
     _check_sdk_installed(provider.family)
     match provider_id:
         case "anthropic":
@@ -62,7 +62,7 @@ def _mock_route(family: ApiFamily, session: str) -> Route:
     return Route(family.default_base_url, import_string(settings.MOCKLLM_TRANSPORT)(), headers)
 
 
-def _route(provider: Provider, base_url: str, *, key_env: str) -> Route:
+def _build_route(provider: Provider, base_url: str, *, key_env: str) -> Route:
     transport = EndpointTransport(base_url)
     variable = key_env.strip()
     if variable:

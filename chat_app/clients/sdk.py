@@ -165,7 +165,7 @@ class SdkClient(ABC):
         marker. Closing the iterator, or cancelling its task, closes the provider's socket.
         """
         try:
-            async with aclosing(self._events(request)) as events:
+            async with aclosing(self._response_events(request)) as events:
                 count = 0
                 async for event in events:
                     yield event
@@ -179,7 +179,7 @@ class SdkClient(ABC):
         """Close connections."""
         await self.route.aclose()
 
-    async def _events(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
+    async def _response_events(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         await import_in_thread(self.family.first_import)
         async with self.route.call():
             reader = self.reader(call_prefix=f"call_{len(request.turns)}")

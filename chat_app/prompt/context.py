@@ -194,7 +194,7 @@ class ContextPlan:
         first, last = self.task.first, self.task.last
         count = self.inputs.positions(first, last).stop
         state = Summary(self.inputs.strategy, text.strip(), first, last, count)
-        return _plan(self.inputs, state)
+        return _build_plan(self.inputs, state)
 
     def turns_with(self, new_turns: Sequence[Turn]) -> tuple[Turn, ...]:
         """Return the turns of the answer's next call, with its `new_turns` so far.
@@ -227,10 +227,12 @@ def plan_context(
 ) -> ContextPlan:
     """Plan the prompt for a model with a limit of `limit` tokens. Strategies other than `sandwich`
     send all messages. A prompt that is still too long is sent, and the provider decides."""
-    return _plan(PromptInputs(tuple(messages), system_prompt, tuple(tools), limit, strategy), state)
+    return _build_plan(
+        PromptInputs(tuple(messages), system_prompt, tuple(tools), limit, strategy), state
+    )
 
 
-def _plan(inputs: PromptInputs, state: Summary | None) -> ContextPlan:
+def _build_plan(inputs: PromptInputs, state: Summary | None) -> ContextPlan:
     whole = turns_of(inputs.messages)
     if inputs.strategy != SANDWICH:
         return ContextPlan(whole, whole, None, None, inputs)

@@ -64,14 +64,14 @@ def transcript(
         utterances.append(f"Summary of {follows}: {summary_so_far}")
     utterances += _transcript_lines(messages)
     room = max(tokens, MIN_TRANSCRIPT_TOKENS) * CHARACTERS_PER_TOKEN - len(INSTRUCTIONS)
-    return _fit(utterances, room)
+    return _shorten_to_fit(utterances, room)
 
 
 def _transcript_lines(messages: Iterable[PromptMessage]) -> Iterator[str]:
-    return (line for message in messages for turn in message.turns for line in _utterances(turn))
+    return (line for message in messages for turn in message.turns for line in _format_turn(turn))
 
 
-def _utterances(turn: llm.Turn) -> Iterator[str]:
+def _format_turn(turn: llm.Turn) -> Iterator[str]:
     match turn:
         case llm.UserTurn(text):
             yield f"User: {text}"
@@ -87,7 +87,7 @@ def _utterances(turn: llm.Turn) -> Iterator[str]:
                         yield f"Assistant called {name}: {arguments}"
 
 
-def _fit(utterances: Sequence[str], room: int) -> str:
+def _shorten_to_fit(utterances: Sequence[str], room: int) -> str:
     lengths = [len(line) + len(_SEPARATOR) for line in utterances]
     max_length = even_length(lengths, room)
     if max_length < min(max(lengths, default=0), _MIN_UTTERANCE_CHARS):
@@ -95,7 +95,7 @@ def _fit(utterances: Sequence[str], room: int) -> str:
         if max_utterances <= 0:
             return ""
         last = len(utterances) - max_utterances // 2
-        return _fit(
+        return _shorten_to_fit(
             [*utterances[: max_utterances - max_utterances // 2], _LEFT_OUT, *utterances[last:]],
             room,
         )

@@ -83,7 +83,7 @@ def accept_message(
     for _ in range(_ATTEMPTS):
         try:
             with transaction.atomic():
-                return _accept(incoming, store_more)
+                return _store_message(incoming, store_more)
         except IntegrityError:
             # The same message was stored concurrently: the next attempt finds it.
             if incoming.client_message_id is None:
@@ -91,7 +91,7 @@ def accept_message(
     raise ChatError(CONFLICT, "The message is being sent already", field="client_message_id")
 
 
-def _accept(
+def _store_message(
     incoming: IncomingMessage, store_more: Callable[[AcceptedMessage], None]
 ) -> AcceptedMessage:
     conversation = _lock_conversation(incoming)

@@ -52,7 +52,7 @@ class AnswerGenerator:
                     else:
                         yield part
             assert self.prompt is not None
-            async with aclosing(self._rounds(client, self.prompt.plan, tools=tools)) as events:
+            async with aclosing(self._run_rounds(client, self.prompt.plan, tools=tools)) as events:
                 async for event in events:
                     yield event
         finally:
@@ -63,7 +63,7 @@ class AnswerGenerator:
         yield from self.calls.unrecorded_rows()
         yield from self.tools.remaining_events()
 
-    async def _rounds(
+    async def _run_rounds(
         self, client: SdkClient, plan: ContextPlan, *, tools: Sequence[llm.Tool]
     ) -> AsyncGenerator[AnswerEvent, None]:
         new_turns: tuple[llm.Turn, ...] = ()

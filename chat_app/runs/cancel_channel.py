@@ -28,7 +28,9 @@ _waiting: defaultdict[UUID, set[asyncio.Event]] = defaultdict(set)
 
 async def request_cancel(process: str, trace_id: UUID) -> None:
     """Ask a process to cancel its run. A lost message is made good by its next lease renewal."""
-    await _send(process, {"type": _CANCEL, "trace_id": str(trace_id), "asks": current_owner()})
+    await _send_to_process(
+        process, {"type": _CANCEL, "trace_id": str(trace_id), "asks": current_owner()}
+    )
 
 
 @contextmanager
@@ -78,10 +80,10 @@ async def _cancel_and_reply(
     cancel: Callable[[UUID], Awaitable[object]], trace_id: UUID, *, reply_to: str
 ) -> None:
     await cancel(trace_id)
-    await _send(reply_to, {"type": _ENDED, "trace_id": str(trace_id)})
+    await _send_to_process(reply_to, {"type": _ENDED, "trace_id": str(trace_id)})
 
 
-async def _send(process: str, message: dict[str, str]) -> None:
+async def _send_to_process(process: str, message: dict[str, str]) -> None:
     layer = _shared_layer()
     if layer is None:
         return

@@ -33,7 +33,7 @@ class RunBudget:
     def __init__(self) -> None:
         self._max_bytes: int = settings.CHAT_RUN_TEXT_BYTES
         self._max_calls: int = settings.CHAT_RUN_TOOL_CALLS
-        self._bytes = 0
+        self._text_bytes = 0
         self._calls = 0
 
     def take(self, event: llm.ProviderEvent) -> llm.ProviderEvent:
@@ -45,15 +45,15 @@ class RunBudget:
                 raise _limit_error(
                     f"called more than {self._max_calls} tools", "CHAT_RUN_TOOL_CALLS"
                 )
-        left = max(self._max_bytes - self._bytes, 0)
-        self._bytes += (size := _size(event))
+        left = max(self._max_bytes - self._text_bytes, 0)
+        self._text_bytes += (size := _event_bytes(event))
         if size > left and isinstance(event, llm.TextPart | llm.ThinkingPart | llm.CallArguments):
             return replace(event, text=_cut_to_bytes(event.text, left))
         return event
 
     def check(self) -> None:
         """Raise ChatError if the text is longer than the limit."""
-        if self._bytes > self._max_bytes:
+        if self._text_bytes > self._max_bytes:
             raise _limit_error(
                 f"has more than {self._max_bytes} bytes of text", "CHAT_RUN_TEXT_BYTES"
             )
@@ -68,18 +68,18 @@ def _limit_error(what: str, setting: str) -> ChatError:
     return ChatError(SERVICE_UNAVAILABLE, f"The answer {what}, the limit of {setting}")
 
 
-def _size(event: llm.ProviderEvent) -> int:
+def _event_bytes(event: llm.ProviderEvent) -> int:
     match event:
         case llm.TextPart(text) | llm.CallArguments(text=text):
-            return _bytes(text)
+            return _text_bytes(text)
         case llm.ThinkingPart(text, signature, redacted):
-            return _bytes(text) + _bytes(signature) + _bytes(redacted)
+            return _text_bytes(text) + _text_bytes(signature) + _text_bytes(redacted)
         case llm.CallStarted(id=call_id, name=name):
-            return _bytes(call_id) + _bytes(name)
+            return _text_bytes(call_id) + _text_bytes(name)
     return 0
 
 
-def _bytes(text: str) -> int:
+def _text_bytes(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode(_ENCODING, "surrogatepass"))
 
 
@@ -120,7 +120,7 @@ class StreamedCall:
         cancelled call does not yield its row at the end."""
         yield self.row
         try:
-            async with aclosing(self._stream(client)) as stream_event:
+            async with aclosing(self._stream_and_record(client)) as stream_event:
                 async for event in stream_event:
                     yield event
         except ChatError as error:
@@ -134,7 +134,7 @@ class StreamedCall:
         self._end()
         yield self.row
 
-    async def _stream(self, client: SdkClient) -> AsyncGenerator[StreamEvent, None]:
+    async def _stream_and_record(self, client: SdkClient) -> AsyncGenerator[StreamEvent, None]:
         finished = False
         on_answered.set(self._set_answered_by)
         async with aclosing(client.stream(self._request)) as events:

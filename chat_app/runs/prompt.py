@@ -45,13 +45,13 @@ async def _load_history(message: Message) -> History:
 def _history_of(conversation_id: UUID, *, up_to: int) -> History:
     """Return a stored conversation up to the message of that number."""
     rows = Message.objects.filter(conversation=conversation_id, number__lte=up_to)
-    messages = rows.order_by("number").values(*_columns(PastMessage))
+    messages = rows.order_by("number").values(*_field_names(PastMessage))
     voted = ABComparison.objects.filter(conversation=conversation_id).exclude(preference="")
     summaries = ContextState.objects.filter(conversation=conversation_id)
     return History(
         tuple(PastMessage(**row) for row in messages),
         preferences=dict(voted.values_list(F("user_message__number"), "preference")),
-        state=next((Summary(**row) for row in summaries.values(*_columns(Summary))), None),
+        state=next((Summary(**row) for row in summaries.values(*_field_names(Summary))), None),
     )
 
 
@@ -66,7 +66,7 @@ def store_summary(conversation_id: UUID, state: Summary | None) -> None:
         )
 
 
-def _columns(value: type[PastMessage | Summary]) -> list[str]:
+def _field_names(value: type[PastMessage | Summary]) -> list[str]:
     return [field.name for field in fields(value)]
 
 

@@ -72,7 +72,7 @@ class ToolCalls:
         while self._queued:
             yield self._queued.popleft()
 
-    def _queue(self, event: run_events.RunEvent) -> None:
+    def _queue_event(self, event: run_events.RunEvent) -> None:
         self._queued.append(event)
         self._wakeup.set()
 
@@ -80,18 +80,20 @@ class ToolCalls:
         arguments = display_arguments(call.arguments)
         self.rows[call.id] = tool_call_row(call.id, call.name, arguments)
         self._running[call.id] = time.monotonic()
-        self._queue(run_events.ToolStarted(call, timezone.now()))
-        outcome = await self._outcome(call, toolbox)
+        self._queue_event(run_events.ToolStarted(call, timezone.now()))
+        outcome = await self._run_call(call, toolbox)
         is_error = outcome.status != "success"
         text = clean(outcome.text)
-        self._queue(run_events.ToolResult(call.id, text, is_error=is_error, code=outcome.code))
+        self._queue_event(
+            run_events.ToolResult(call.id, text, is_error=is_error, code=outcome.code)
+        )
         self.rows[call.id] |= {"result": text, "is_error": is_error}
         self._end(call.id, outcome.status)
 
-    async def _outcome(self, call: run_events.ToolCall, toolbox: McpToolbox) -> ToolOutcome:
+    async def _run_call(self, call: run_events.ToolCall, toolbox: McpToolbox) -> ToolOutcome:
         if call.name == REPORT_TOOL:
             for event in self._pipeline.announce_call(call):
-                self._queue(event)
+                self._queue_event(event)
             return failed_outcome(INVALID_REPORT, VALIDATION_ERROR)
         return await toolbox.call(self._servers, call.name, arguments=call.arguments)
 
@@ -101,7 +103,7 @@ class ToolCalls:
             # `remaining_events` has ended it as cancelled.
             return
         metrics.tool_call_ended(status)
-        self._queue(
+        self._queue_event(
             run_events.ToolEnded(call_id, status, round((time.monotonic() - started) * 1000))
         )
 

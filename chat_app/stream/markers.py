@@ -47,7 +47,7 @@ class MarkdownCode:
     def feed(self, piece: str) -> None:
         for token in _MARKDOWN.findall(piece):
             if token[0] in "`~":
-                self._extend(token)
+                self._extend_run(token)
                 continue
             self._end_run()
             if token == "\n":
@@ -60,7 +60,7 @@ class MarkdownCode:
         self._end_run()
         return self._span or self._fence != ""
 
-    def _extend(self, token: str) -> None:
+    def _extend_run(self, token: str) -> None:
         if self._run != token[0]:
             self._end_run()
             self._run, self._run_begins_line = token[0], self._line_begins
@@ -99,7 +99,9 @@ class MarkParser:
         """Return the held-back text, because no more of it comes."""
         stretches: list[Stretch] = []
         held, self._held = self._held, ""
-        self._append(StretchKind.THINKING if self._thinking else StretchKind.TEXT, held, stretches)
+        self._append_stretch(
+            StretchKind.THINKING if self._thinking else StretchKind.TEXT, held, stretches
+        )
         return stretches
 
     def _read_text(self, text: str, at: int, stretches: list[Stretch]) -> int:
@@ -108,13 +110,15 @@ class MarkParser:
             end = text.rfind("<", max(at, len(text) - len(OPEN)))
             if end != -1 and OPEN.startswith(text[end:]):
                 self._held = text[end:]
-            self._append(StretchKind.TEXT, text[at : len(text) - len(self._held)], stretches)
+            self._append_stretch(
+                StretchKind.TEXT, text[at : len(text) - len(self._held)], stretches
+            )
             return len(text)
-        self._append(StretchKind.TEXT, text[at : mark.start()], stretches)
+        self._append_stretch(StretchKind.TEXT, text[at : mark.start()], stretches)
         if mark[0] == END_OF_TEXT:
             self.ended = True
         elif self._code.is_inside():
-            self._append(StretchKind.TEXT, OPEN, stretches)
+            self._append_stretch(StretchKind.TEXT, OPEN, stretches)
         else:
             self._thinking = True
         return mark.end()
@@ -123,17 +127,17 @@ class MarkParser:
         tag = _CLOSE.search(text, at)
         if tag is not None:
             self._thinking = False
-            self._append(StretchKind.THINKING, text[at : tag.start()], stretches)
+            self._append_stretch(StretchKind.THINKING, text[at : tag.start()], stretches)
             return tag.end()
         end = text.rfind("<", at)
         if end != -1 and CLOSE.startswith(held := text[end:].replace(END_OF_TEXT, "")):
             self._held = held
         else:
             end = len(text)
-        self._append(StretchKind.THINKING, text[at:end], stretches)
+        self._append_stretch(StretchKind.THINKING, text[at:end], stretches)
         return len(text)
 
-    def _append(self, kind: StretchKind, text: str, stretches: list[Stretch]) -> None:
+    def _append_stretch(self, kind: StretchKind, text: str, stretches: list[Stretch]) -> None:
         if kind is StretchKind.TEXT:
             self._code.feed(text)
         else:

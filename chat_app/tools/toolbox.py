@@ -145,7 +145,7 @@ class McpToolbox:
             return failed_outcome(str(error), SERVICE_UNAVAILABLE)
         if offer is None or server is None:
             return failed_outcome(f"there is no tool {name}", NOT_FOUND)
-        return await self._call(offer, parsed, owner=self._owner(offer.server, server))
+        return await self._call(offer, parsed, owner=self._session_owner(offer.server, server))
 
     async def close(self) -> None:
         """End all servers of the running event loop and wait until they are gone."""
@@ -204,7 +204,7 @@ class McpToolbox:
 
     async def _list_tools(self, name: str, server: Server) -> tuple[Tool, ...] | None:
         try:
-            return await self._owner(name, server).tools()
+            return await self._session_owner(name, server).tools()
         except SessionEnded as end:
             log.warning("MCP server %s cannot be reached: %s", name, end)
         except Exception:
@@ -225,7 +225,7 @@ class McpToolbox:
             log.info("no tools: %s", error)
             self._missing_is_logged = True
 
-    def _owner(self, name: str, server: Server) -> SessionOwner:
+    def _session_owner(self, name: str, server: Server) -> SessionOwner:
         running = asyncio.get_running_loop()
         with self._lock:
             for closed in [cached for cached in self._owners if cached.is_closed()]:

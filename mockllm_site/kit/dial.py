@@ -42,7 +42,7 @@ class Dial(httpx2.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         if (endpoint := endpoint_at(request.url)) != self._endpoint:
             raise AddressRefused(f"{endpoint} is not {self._endpoint}")
-        inner = await self._transport()
+        inner = await self._inner_transport()
         timeout = request.extensions["timeout"]
         addresses = await self._allowed_addresses(timeout["connect"])
         # Each address gets its share of the time, so that one that is dead leaves some to the next.
@@ -59,7 +59,7 @@ class Dial(httpx2.AsyncBaseTransport):
         if self._inner is not None:
             await self._inner.aclose()
 
-    async def _transport(self) -> httpx2.AsyncHTTPTransport:
+    async def _inner_transport(self) -> httpx2.AsyncHTTPTransport:
         if self._inner is None:
             context = await asyncio.to_thread(tls)
             self._inner = httpx2.AsyncHTTPTransport(verify=context, trust_env=False)

@@ -136,7 +136,7 @@ def read_settings(*, prod: bool) -> dict[str, Any]:
     """Read every setting of the table; SettingError names the first wrong one."""
     values: dict[str, Any] = {}
     for setting in SETTINGS.values():
-        value = _text(setting.name)
+        value = _get_variable(setting.name)
         if prod and setting.parse is token and 0 < len(value) < MIN_PROD_TOKEN_CHARS:
             raise SettingError(
                 f"{setting.name}: shorter than {MIN_PROD_TOKEN_CHARS} characters, which prod asks "
@@ -146,13 +146,13 @@ def read_settings(*, prod: bool) -> dict[str, Any]:
     return values
 
 
-def _text(name: str) -> str:
+def _get_variable(name: str) -> str:
     return variables().get(name, "").strip()
 
 
 def refuse_weak_key(name: str) -> None:
     """Refuse a key for signing logins that Django's own check would call weak."""
-    value = _text(name)
+    value = _get_variable(name)
     if not value:
         raise SettingError(f"{name}: required when MOCKLLM_ENV is prod; {NEW_KEY}")
     insecure = value.startswith("django-insecure-")

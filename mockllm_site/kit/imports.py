@@ -21,11 +21,11 @@ async def import_in_thread(name: str) -> ModuleType:
     Imports are serialized, because concurrent ones can see half-imported modules.
     """
     if name not in _imported:
-        _imported[name] = await asyncio.to_thread(_import, name)
+        _imported[name] = await asyncio.to_thread(_import_locked, name)
     return _imported[name]
 
 
-def _import(name: str) -> ModuleType:
+def _import_locked(name: str) -> ModuleType:
     with _import_lock:
         with suppress(ImportError):
             import_module(_FIRST_MODULE)

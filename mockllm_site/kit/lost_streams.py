@@ -88,15 +88,15 @@ def close_soon(stream: AsyncGenerator[Any, None], loop: asyncio.AbstractEventLoo
     """Close a generator on its event loop, from any thread, without waiting for it."""
     # The loop may have ended before the response.
     with contextlib.suppress(RuntimeError):
-        loop.call_soon_threadsafe(_begin, stream)
+        loop.call_soon_threadsafe(_start_closing, stream)
 
 
-def _begin(stream: AsyncGenerator[Any, None]) -> None:
-    task = asyncio.create_task(_close(stream))
+def _start_closing(stream: AsyncGenerator[Any, None]) -> None:
+    task = asyncio.create_task(_close_stream(stream))
     _closing.add(task)
     task.add_done_callback(_closing.discard)
 
 
-async def _close(stream: AsyncGenerator[Any, None]) -> None:
+async def _close_stream(stream: AsyncGenerator[Any, None]) -> None:
     with contextlib.suppress(RuntimeError):
         await stream.aclose()

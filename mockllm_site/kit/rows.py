@@ -118,19 +118,21 @@ def _columns(
     """Return the database's column names, and the adapters of values by position."""
     fields = tuple(cast("Field[Any, Any]", model._meta.get_field(column)) for column in columns)
     adapters = [
-        (place, adapt) for place, field in enumerate(fields) if (adapt := _adapter(field, json))
+        (place, adapt)
+        for place, field in enumerate(fields)
+        if (adapt := _find_adapter(field, json))
     ]
     return tuple(str(field.column) for field in fields), tuple(adapters)
 
 
-def _adapter(field: "Field[Any, Any]", json: Adapt) -> Adapt | None:
+def _find_adapter(field: "Field[Any, Any]", json: Adapt) -> Adapt | None:
     match field:
         case ForeignKey():
-            return _adapter(field.target_field, json)
+            return _find_adapter(field.target_field, json)
         case JsonField():
             return json
         case UUIDField():
-            return _key
+            return _adapt_uuid
         case DateTimeField():
             return _adapt_datetime
         case _:
@@ -152,7 +154,7 @@ def _adapt_row(
     return values
 
 
-def _key(value: UUID | None, here: BaseDatabaseWrapper) -> UUID | str | None:
+def _adapt_uuid(value: UUID | None, here: BaseDatabaseWrapper) -> UUID | str | None:
     if value is None or here.features.has_native_uuid_field:
         return value
     return value.hex

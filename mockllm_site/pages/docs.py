@@ -91,7 +91,7 @@ def page_files() -> Mapping[str, Path]:
     """
     files = sorted((paths.PROJECT / "docs").rglob("*.md"))
     beside = [file for name in BESIDE if (file := paths.PROJECT / name).is_file()]
-    return {page_name(_source(file)): file for file in (*files, *beside)}
+    return {page_name(_project_path(file)): file for file in (*files, *beside)}
 
 
 @cache
@@ -114,7 +114,7 @@ def url_of_page(name: str) -> str:
     return f"{ROOT}{name}/" if name else ROOT
 
 
-def _source(file: Path) -> str:
+def _project_path(file: Path) -> str:
     return file.relative_to(paths.PROJECT).as_posix()
 
 
@@ -122,16 +122,16 @@ def _source(file: Path) -> str:
 def rendered_page(name: str) -> DocsPage:
     """Render a page once per process. HTML in its Markdown is left out, so nothing can run."""
     file = page_files()[name]
-    markdown = _markdown()
+    markdown = _markdown_parser()
     tokens = markdown.parse(file.read_text(encoding="utf-8"))
     anchors: dict[str, int] = {}
     headings: list[tuple[str, Heading]] = []
     for place, token in enumerate(tokens):
         if token.type == "heading_open":
             text = tokens[place + 1]
-            anchor = _unique(anchor_of(text.content), anchors)
+            anchor = _unique_anchor(anchor_of(text.content), anchors)
             token.attrSet("id", anchor)
-            headings.append((token.tag, Heading(anchor, _plain(text))))
+            headings.append((token.tag, Heading(anchor, _plain_text(text))))
         elif token.type in ("th_open", "td_open"):
             # The content security policy allows no style attribute.
             if "right" in str(token.attrs.pop("style", "")):
@@ -140,7 +140,7 @@ def rendered_page(name: str) -> DocsPage:
                 # An empty corner cell is not the heading of a column.
                 token.tag = tokens[place + 2].tag = "td"
         elif token.type == "inline":
-            _lead_to_pages(token, _source(file))
+            _lead_to_pages(token, _project_path(file))
     html = markdown.renderer.render(tokens, markdown.options, {})
     title = next((one.text for tag, one in headings if tag == "h1"), name)
     contents = tuple(one for tag, one in headings if tag == "h2")
@@ -152,12 +152,12 @@ def anchor_of(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
-def _unique(anchor: str, seen: dict[str, int]) -> str:
+def _unique_anchor(anchor: str, seen: dict[str, int]) -> str:
     number = seen[anchor] = seen.get(anchor, -1) + 1
     return f"{anchor}-{number}" if number else anchor
 
 
-def _plain(inline: "Token") -> str:
+def _plain_text(inline: "Token") -> str:
     return "".join(child.content for child in inline.children or ())
 
 
@@ -179,7 +179,7 @@ def link_in(source: str, target: str) -> str:
 
 
 @cache
-def _markdown() -> "MarkdownIt":
+def _markdown_parser() -> "MarkdownIt":
     # Imported late: the import takes 0.1 s, and only readers of the docs need it.
     from markdown_it import MarkdownIt
 

@@ -40,11 +40,11 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponseBase:
     shaped = _api_error(request, 403, "You may not do this.")
     if shaped is not None:
         return shaped
-    context = _refusal(request, missing_permissions(request, exception))
+    context = _refusal_context(request, missing_permissions(request, exception))
     return render(request, "403.html", context, status=403)
 
 
-def _refusal(request: HttpRequest, missing: Sequence[str]) -> dict[str, Any]:
+def _refusal_context(request: HttpRequest, missing: Sequence[str]) -> dict[str, Any]:
     if not (request.user.is_active and request.user.is_staff):
         # Names of accounts and groups are shown only to staff, who see them in the admin anyway.
         return {"permissions": [(_title(name), ()) for name in missing]}
@@ -56,15 +56,15 @@ def _refusal(request: HttpRequest, missing: Sequence[str]) -> dict[str, Any]:
 
 def _title(permission: str) -> str:
     """Return the permission's name as the admin's pages of users and groups show it."""
-    return str(_rows(permission).values_list("name", flat=True).first() or permission)
+    return str(_permission_rows(permission).values_list("name", flat=True).first() or permission)
 
 
 def _roles_with(permission: str) -> list[str]:
-    groups = Group.objects.filter(permissions__in=_rows(permission))
+    groups = Group.objects.filter(permissions__in=_permission_rows(permission))
     return list(groups.order_by("name").values_list("name", flat=True)[:ROLES_SHOWN])
 
 
-def _rows(permission: str) -> QuerySet[Permission]:
+def _permission_rows(permission: str) -> QuerySet[Permission]:
     label, _, codename = permission.partition(".")
     return Permission.objects.filter(content_type__app_label=label, codename=codename)
 
@@ -118,12 +118,12 @@ def complete_error_responses(get_response: GetResponse) -> GetResponse:
     """
 
     def middleware(request: HttpRequest) -> HttpResponseBase:
-        return _completed(request, get_response(request))
+        return _complete_response(request, get_response(request))
 
     return middleware
 
 
-def _completed(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+def _complete_response(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
     status = response.status_code
     path = request.path_info
     if status == 405 and not path.startswith(PREFIXES) and not is_provider_path(path):

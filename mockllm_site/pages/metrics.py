@@ -42,7 +42,7 @@ PLAIN = "text/plain; charset=utf-8"
 @never_cache
 async def metrics(request: HttpRequest) -> HttpResponse:
     """Return the metrics of every process in the requested format."""
-    if refused := _refusal(request):
+    if refused := _refuse_access(request):
         return refused
     encode, content_type = choose_encoder(request.headers.get("Accept", ""))
     collector: Collector = registry()
@@ -51,7 +51,7 @@ async def metrics(request: HttpRequest) -> HttpResponse:
     return HttpResponse(encode(collector), content_type=content_type)
 
 
-def _refusal(request: HttpRequest) -> HttpResponse | None:
+def _refuse_access(request: HttpRequest) -> HttpResponse | None:
     if is_foreign(request):
         return HttpResponse(f"{FOREIGN}\n", status=403, content_type=PLAIN)
     if is_open(request):
@@ -128,8 +128,8 @@ class ServingFigures(Collector):
 
     def collect(self) -> Iterator[Metric]:
         tally = self._process.tally
-        yield from _requests(tally.served())
-        yield from _durations(tally)
+        yield from _request_metrics(tally.served())
+        yield from _duration_metrics(tally)
         yield from self._streams_and_sessions()
         yield from self._journal_figures()
 
@@ -167,7 +167,7 @@ class ServingFigures(Collector):
         )
 
 
-def _requests(served: dict[Served, int]) -> Iterator[Metric]:
+def _request_metrics(served: dict[Served, int]) -> Iterator[Metric]:
     yield _counted(
         "mockllm_requests",
         "Requests to the providers' routes that were answered.",
@@ -191,7 +191,7 @@ def _requests(served: dict[Served, int]) -> Iterator[Metric]:
     )
 
 
-def _durations(tally: Tally) -> Iterator[Metric]:
+def _duration_metrics(tally: Tally) -> Iterator[Metric]:
     answers = HistogramMetricFamily(
         "mockllm_answer_seconds",
         "From a request's arrival to the end of its answer, scripted waits among it.",

@@ -37,7 +37,7 @@ _ACCOUNTS = (
 _QUERIES = {"Feedback": "?feedback=given"}
 
 
-def _link(
+def _sidebar_link(
     title: str, icon: str, route: str, who: str, here: str = "", *, app: str = "", site: str = _SITE
 ) -> dict[str, Any]:
     url = reverse_lazy(f"admin:{app}{route}")
@@ -103,10 +103,10 @@ UNFOLD: dict[str, Any] = {
         "show_search": False,
         "show_all_applications": False,
         "navigation": [
-            {"title": "Scripts", "items": [_link(*row, app=_OURS) for row in _SCRIPTS]},
-            {"title": "Traffic", "items": [_link(*row, app=_OURS) for row in _TRAFFIC]},
-            {"title": "Chat", "items": [_link(*row, site=_CHAT) for row in _CHATS]},
-            {"title": "Accounts", "items": [_link(*row) for row in _ACCOUNTS]},
+            {"title": "Scripts", "items": [_sidebar_link(*row, app=_OURS) for row in _SCRIPTS]},
+            {"title": "Traffic", "items": [_sidebar_link(*row, app=_OURS) for row in _TRAFFIC]},
+            {"title": "Chat", "items": [_sidebar_link(*row, site=_CHAT) for row in _CHATS]},
+            {"title": "Accounts", "items": [_sidebar_link(*row) for row in _ACCOUNTS]},
         ],
     },
 }

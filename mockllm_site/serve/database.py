@@ -44,6 +44,7 @@ def in_memory(of: BaseDatabaseWrapper | None = None) -> bool:
     return chosen.vendor == "sqlite" and "vfs=memdb" in str(chosen.settings_dict["NAME"])
 
 
+_MIGRATE_FIRST = "run `mockllm migrate` or `mockllm serve` first"
 IN_MEMORY = (
     "test mode keeps its database in the memory of each process, so no command reaches a server's: "
     "load at its start (serve --fixture NAME, MOCKLLM_SCENARIOS) or through /control/"
@@ -56,14 +57,14 @@ def problem() -> str:
         there = connection.introspection.table_names()
         executor = MigrationExecutor(connection)
     except DatabaseProblem as error:
-        return f"{_name()}: {_reason(error)}"
+        return f"{_describe_database()}: {_reason(error)}"
     if in_memory():
         return "" if there else IN_MEMORY
     if not executor.migration_plan(executor.loader.graph.leaf_nodes()):
         return ""
     if not there:
-        return f"{_name()} has no tables yet: run `mockllm migrate` or `mockllm serve` first"
-    return f"{_name()} is of another version: run `mockllm migrate` or `mockllm serve` first"
+        return f"{_describe_database()} has no tables yet: {_MIGRATE_FIRST}"
+    return f"{_describe_database()} is of another version: {_MIGRATE_FIRST}"
 
 
 def one_line(error: Exception) -> str:
@@ -73,7 +74,7 @@ def one_line(error: Exception) -> str:
     return text.replace(password, "…") if password else text
 
 
-def _name() -> str:
+def _describe_database() -> str:
     settings = connection.settings_dict
     if connection.vendor == "sqlite":
         return f"database {settings['NAME']}"

@@ -33,7 +33,7 @@ class DatabaseThread:
     def __init__(self) -> None:
         self.waiting = 0
         self._lock = threading.Lock()
-        self._executor = ThreadPoolExecutor(1, "mockllm-database", initializer=_mark)
+        self._executor = ThreadPoolExecutor(1, "mockllm-database", initializer=_keep_connections)
 
     def submit(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
         """Return the task's future; it is cancelled if the process has ended its threads, so that a
@@ -46,10 +46,10 @@ class DatabaseThread:
             return ended
         with self._lock:
             self.waiting += 1
-        future.add_done_callback(self._done)
+        future.add_done_callback(self._count_finished)
         return future
 
-    def _done(self, _: "Future[T]") -> None:
+    def _count_finished(self, _: "Future[T]") -> None:
         with self._lock:
             self.waiting -= 1
 
@@ -92,7 +92,7 @@ def _threads() -> tuple[DatabaseThread, ...]:
     return tuple(DatabaseThread() for _ in range(settings.MOCKLLM_DATABASE_THREADS))
 
 
-def _mark() -> None:
+def _keep_connections() -> None:
     _here.connections_stay = True
 
 

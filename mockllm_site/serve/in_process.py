@@ -41,7 +41,7 @@ class MockTransport(transport.MockTransport):
     """
 
     def __init__(self, scenarios: Source | Iterable[Source] = ()) -> None:
-        _prepare(scenarios)
+        _load_scenarios(scenarios)
         super().__init__(running_pipeline)
 
 
@@ -49,11 +49,11 @@ class SyncMockTransport(sync_transport.SyncMockTransport):
     """Answers an `httpx2.Client` in process, as `MockTransport` does."""
 
     def __init__(self, scenarios: Source | Iterable[Source] = ()) -> None:
-        _prepare(scenarios)
+        _load_scenarios(scenarios)
         super().__init__(running_pipeline)
 
 
-def _prepare(scenarios: Source | Iterable[Source]) -> None:
+def _load_scenarios(scenarios: Source | Iterable[Source]) -> None:
     documents = to_documents(scenarios)
 
     def work() -> None:

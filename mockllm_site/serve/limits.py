@@ -191,7 +191,7 @@ class Acceptor:
     def start(self) -> None:
         self._listening.setblocking(False)
         self._pause = None
-        self._loop.add_reader(self._listening, self._accept)
+        self._loop.add_reader(self._listening, self._accept_connections)
 
     def stop(self) -> None:
         """Accept no more connections; those being accepted are kept."""
@@ -199,7 +199,7 @@ class Acceptor:
             self._pause.cancel()
         self._loop.remove_reader(self._listening)
 
-    def _accept(self) -> None:
+    def _accept_connections(self) -> None:
         for _ in range(self._at_once):
             if len(self._open) + len(self._taking) >= self._most:
                 return self._wait()
@@ -210,12 +210,12 @@ class Acceptor:
             except OSError:
                 # No descriptor left after all.
                 return self._wait()
-            task = self._loop.create_task(self._take(connection))
+            task = self._loop.create_task(self._serve_connection(connection))
             self._taking.add(task)
             task.add_done_callback(self._taking.discard)
         return None
 
-    async def _take(self, connection: socket.socket) -> None:
+    async def _serve_connection(self, connection: socket.socket) -> None:
         connection.setblocking(False)
         try:
             await self._loop.connect_accepted_socket(self._protocol, connection)

@@ -119,7 +119,7 @@ class Server(uvicorn.Server):
         most = self._most_connections
         await super().startup(sockets=sockets if most is None else [])
         if most is not None:
-            self._acceptors = [self._acceptor(bound, most) for bound in sockets or []]
+            self._acceptors = [self._build_acceptor(bound, most) for bound in sockets or []]
         if self._stop.asked:
             self.should_exit = True
         else:
@@ -138,7 +138,7 @@ class Server(uvicorn.Server):
                 self.should_exit = True
         return await super().on_tick(counter)
 
-    def _acceptor(self, bound: socket.socket, most: int) -> Acceptor:
+    def _build_acceptor(self, bound: socket.socket, most: int) -> Acceptor:
         acceptor = Acceptor(
             bound,
             partial(GuardedProtocol, self.config, self.server_state, self.lifespan.state),
@@ -159,11 +159,11 @@ class Server(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self.should_exit:
-            asyncio.get_running_loop().call_soon_threadsafe(self._hurry)
+            asyncio.get_running_loop().call_soon_threadsafe(self._schedule_cut)
         else:
             super().handle_exit(sig, frame)
 
-    def _hurry(self) -> None:
+    def _schedule_cut(self) -> None:
         asyncio.get_running_loop().call_later(HURRY_SECONDS, self._cut)
 
     def _cut(self) -> None:
@@ -193,8 +193,8 @@ def say_ready(host: str, bound: socket.socket) -> None:
     """Write the address to MOCKLLM_READY_FILE, and print the line that says it is ready."""
     port = bound.getsockname()[1]
     # Clients on this machine reach a server on every address by this one.
-    write_ready_file(f"{_url(LOCAL_HOSTS.get(host, host), port)}\n")
-    print(f"mockllm ready on {_url(host, port)}", flush=True)
+    write_ready_file(f"{_format_url(LOCAL_HOSTS.get(host, host), port)}\n")
+    print(f"mockllm ready on {_format_url(host, port)}", flush=True)
 
 
 def write_ready_file(text: str) -> None:
@@ -206,7 +206,7 @@ def write_ready_file(text: str) -> None:
             raise StartFailed(f"MOCKLLM_READY_FILE: {file}: {error.strerror or error}") from None
 
 
-def _url(host: str, port: int) -> str:
+def _format_url(host: str, port: int) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 

@@ -68,7 +68,7 @@ class Workers:
 
     def run(self) -> None:
         """Serve until a signal; raises StartFailed if workers do not start or end with an error."""
-        before = {number: signal.signal(number, self._note) for number in SIGNALS}
+        before = {number: signal.signal(number, self._note_signal) for number in SIGNALS}
         awake, waker = socket.socketpair()
         waker.setblocking(False)
         signal.set_wakeup_fd(waker.fileno(), warn_on_full_buffer=False)
@@ -96,7 +96,7 @@ class Workers:
             if key.fileobj is awake:
                 awake.recv(4_096)
             else:
-                self._hear(self._workers[key.fd])
+                self._handle_message(self._workers[key.fd])
         if self._signalled or (self._parent is not None and self._parent.gone):
             self._signalled = False
             self._end()
@@ -133,7 +133,7 @@ class Workers:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
             for pipe in (read, *self._workers):
                 os.close(pipe)
-            self._serve(lambda: _say(write))
+            self._serve(lambda: _report_ready(write))
             code = 0
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else 1
@@ -146,7 +146,7 @@ class Workers:
             sys.stderr.flush()
             os._exit(code)
 
-    def _hear(self, worker: _Worker) -> None:
+    def _handle_message(self, worker: _Worker) -> None:
         if os.read(worker.pipe, 1) == READY:
             worker.ready = True
             if self._up:
@@ -162,9 +162,11 @@ class Workers:
         if self._ending:
             if code:
                 self._failed = True
-                log.error("worker %d ended %s", worker.pid, _how(code))
+                log.error("worker %d ended %s", worker.pid, _describe_exit(code))
         elif self._up:
-            log.error("worker %d ended %s; another one takes its place", worker.pid, _how(code))
+            log.error(
+                "worker %d ended %s; another one takes its place", worker.pid, _describe_exit(code)
+            )
             pause = 0.0 if worker.ready else PAUSE_SECONDS
             self._start_at = min(self._start_at, time.monotonic() + pause)
         else:
@@ -185,14 +187,14 @@ class Workers:
             with suppress(ProcessLookupError):
                 os.kill(worker.pid, number)
 
-    def _note(self, number: int, frame: FrameType | None) -> None:
+    def _note_signal(self, number: int, frame: FrameType | None) -> None:
         self._signalled = True
 
 
-def _say(pipe: int) -> None:
+def _report_ready(pipe: int) -> None:
     with suppress(BrokenPipeError):
         os.write(pipe, READY)
 
 
-def _how(code: int) -> str:
+def _describe_exit(code: int) -> str:
     return f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"

@@ -229,7 +229,7 @@ def prefilled_form(served: ServedRequest) -> PrefilledForm | None:
             continue
         if _essence(rebuilt) == _essence(request):
             fields = to_builtins(sample) | {"tools": ", ".join(sample.tools), "provider": name}
-            return PrefilledForm(fields, tuple(_differences(rebuilt, request)))
+            return PrefilledForm(fields, tuple(_describe_differences(rebuilt, request)))
     return None
 
 
@@ -256,7 +256,7 @@ _SETTINGS = {
 }
 
 
-def _differences(rebuilt: CanonicalRequest, request: CanonicalRequest) -> Iterator[str]:
+def _describe_differences(rebuilt: CanonicalRequest, request: CanonicalRequest) -> Iterator[str]:
     yield from (
         label for key, label in _SETTINGS.items() if getattr(rebuilt, key) != getattr(request, key)
     )

@@ -38,17 +38,17 @@ def play_page(request: HttpRequest, owner: Any) -> HttpResponse:
     """Show the page for published scenarios, or for the draft in the address."""
     owner.require(request, "view")
     fields = (request.POST if request.method == "POST" else request.GET).dict()
-    return _page(request, owner, fields, dry_run_scenario(fields))
+    return _render_page(request, owner, fields, dry_run_scenario(fields))
 
 
 def play_edits(request: HttpRequest, owner: Any, hidden: Mapping[str, str]) -> HttpResponse:
     """Return the page for unsaved edits, with their conversation played."""
     tried = dry_run_scenario(hidden)
     conversation = conversation_for(tried.name) or _propose(tried)[0]
-    return _page(request, owner, {"conversation": json.dumps(conversation)}, tried)
+    return _render_page(request, owner, {"conversation": json.dumps(conversation)}, tried)
 
 
-def _page(
+def _render_page(
     request: HttpRequest, owner: Any, fields: Mapping[str, str], tried: DryRunScenario
 ) -> HttpResponse:
     name, compiled = tried.name, tried.compiled

@@ -24,14 +24,14 @@ _LIST = "/admin/scenarios_app"
 IMPORT = ("scenarios_app.add_scenario", "scenarios_app.change_scenario")
 
 
-def _may(*permissions: str) -> Callable[[HttpRequest], bool]:
+def _has_permissions(*permissions: str) -> Callable[[HttpRequest], bool]:
     return lambda request: request.user.has_perms(permissions)
 
 
-may_see_scenarios = _may("scenarios_app.view_scenario")
-may_import = _may(*IMPORT)
-may_see_journal = _may("scenarios_app.view_servedrequest")
-may_see_accounts = _may("auth.view_user")
+may_see_scenarios = _has_permissions("scenarios_app.view_scenario")
+may_import = _has_permissions(*IMPORT)
+may_see_journal = _has_permissions("scenarios_app.view_servedrequest")
+may_see_accounts = _has_permissions("auth.view_user")
 
 
 def at_scenarios(request: HttpRequest) -> bool:

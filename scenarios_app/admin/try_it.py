@@ -96,18 +96,18 @@ def try_page(request: HttpRequest, owner: Any) -> HttpResponse:
         form = TryForm(request.POST)
     else:
         tried = dry_run_scenario(request.GET.dict())
-        form = TryForm(initial=_initial(tried, served, prefilled))
-    return _page(request, owner, form, tried, served=served, prefilled=prefilled)
+        form = TryForm(initial=_initial_values(tried, served, prefilled))
+    return _render_page(request, owner, form, tried, served=served, prefilled=prefilled)
 
 
 def try_edits(request: HttpRequest, owner: Any, hidden: Mapping[str, str]) -> HttpResponse:
     """Show the page for unsaved edits, with a request that matches their first step."""
     tried = dry_run_scenario(hidden)
-    form = TryForm({"provider": next(iter(wires_by_name())), **_initial(tried)})
-    return _page(request, owner, form, tried)
+    form = TryForm({"provider": next(iter(wires_by_name())), **_initial_values(tried)})
+    return _render_page(request, owner, form, tried)
 
 
-def _page(
+def _render_page(
     request: HttpRequest,
     owner: Any,
     form: TryForm,
@@ -244,7 +244,7 @@ def _response_bytes(key: str, explanation: Explanation, call: Call) -> ResponseB
         name=wires_by_name()[key].title if key else call.path,
         status=reply.status if reply.started else None,
         streamed=tuple(_timed_events(streamed)) if streamed.streaming else (),
-        whole=_text(whole.body),
+        whole=_decode_shortened(whole.body),
         cut=reply.cut,
     )
 
@@ -252,16 +252,16 @@ def _response_bytes(key: str, explanation: Explanation, call: Call) -> ResponseB
 def _timed_events(reply: Reply) -> Iterator[tuple[int, str]]:
     for frame in reply.frames:
         ms = round((reply.delay + frame.at) * 1_000)
-        text = _text(frame.data).replace("\r\n", "\n")
+        text = _decode_shortened(frame.data).replace("\r\n", "\n")
         yield from ((ms, event.strip("\n")) for event in text.split("\n\n") if event.strip())
 
 
-def _text(data: bytes) -> str:
+def _decode_shortened(data: bytes) -> str:
     text = data.decode("utf-8", "backslashreplace")
     return text if len(text) <= _MAX_TEXT_CHARS else f"{text[:_MAX_TEXT_CHARS]}…"
 
 
-def _initial(
+def _initial_values(
     tried: DryRunScenario,
     served: ServedRequest | None = None,
     prefilled: PrefilledForm | None = None,

@@ -66,7 +66,7 @@ class Catalog:
         cached = self._sessions.get(version)
         if cached is not None and cached[0] is snapshot:
             return cached[1]
-        index = overlay(snapshot.index, map(_compiled, documents.values()))
+        index = overlay(snapshot.index, map(_compile_document, documents.values()))
         with self._lock:
             self._sessions[version] = (snapshot, index)
         return index
@@ -88,7 +88,7 @@ class Catalog:
 
     def snapshot(self) -> Snapshot:
         """All that requests see at this moment."""
-        return self._current or self._look()
+        return self._current or self._current_snapshot()
 
     def start(self) -> None:
         """Compile what is committed, then look out for what other processes commit.
@@ -118,7 +118,7 @@ class Catalog:
                 # Its transaction may have the database to itself, and is looked through anyhow.
                 return
             try:
-                snapshot = self._take()
+                snapshot = self._take_snapshot()
             except DatabaseError:
                 # The poller tries again; what was good until now still answers.
                 log.exception("catalog: could not be read")
@@ -154,29 +154,29 @@ class Catalog:
         """Drop the loaded scenarios; the next use reads them from the database again."""
         self._current = self._committed = None
 
-    def _look(self) -> Snapshot:
+    def _current_snapshot(self) -> Snapshot:
         with self._lock:
             connection = running_connection()
             if connection is not None:
                 return self._look_in_test(connection)
             self._in_test = None
             if self._committed is None:
-                self._last = self._committed = through(None, self._take)
+                self._last = self._committed = through(None, self._take_snapshot)
             self._current = self._committed
             return self._committed
 
-    def _take(self) -> Snapshot:
+    def _take_snapshot(self) -> Snapshot:
         return take_snapshot(self._last)
 
     def _look_in_test(self, connection: BaseDatabaseWrapper) -> Snapshot:
         seen, here = self._in_test, position(connection)
         if seen is None or seen[0] != here:
-            self._last = through(connection, self._take)
+            self._last = through(connection, self._take_snapshot)
             seen = self._in_test = here, self._last
         return seen[1]
 
 
-def _compiled(document: Json) -> Compiled:
+def _compile_document(document: Json) -> Compiled:
     (scenario,) = load_documents(document, limits=limits())
     # A disabled one hides the common one of its name and answers nothing.
     return compile_scenario(scenario) if scenario.enabled else Compiled(scenario.name)
@@ -186,11 +186,11 @@ catalog = Catalog()
 
 
 @receiver(catalog_changed)
-def _changed(*, using: str, **_: object) -> None:
+def _on_catalog_changed(*, using: str, **_: object) -> None:
     catalog.changed(using)
 
 
 @receiver(post_migrate)
-def _forget(*, sender: AppConfig, **_: object) -> None:
+def _on_post_migrate(*, sender: AppConfig, **_: object) -> None:
     if sender.name == "scenarios_app":
         catalog.forget()

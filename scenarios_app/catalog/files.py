@@ -81,15 +81,15 @@ class FileWatcher:
             loaded = load(changed, reason=LOADED) if changed else None
             removed = remove(gone, reason=REMOVED)
         for name in loaded.created if loaded else ():
-            _say(f"{name}: new")
+            _print_to_stderr(f"{name}: new")
         for name in loaded.replaced if loaded else ():
             self._forget(name)
-            _say(f"{name}: replaced")
+            _print_to_stderr(f"{name}: replaced")
         for name in removed:
             self._forget(name)
-            _say(f"{name}: removed")
+            _print_to_stderr(f"{name}: removed")
         self._documents = documents
-        self._report(problems)
+        self._report_problems(problems)
 
     def _settled(self) -> tuple[Mapping[str, ScenarioDocument], list[Problem]]:
         """Read the files. A new problem or a missing scenario counts if the next reading agrees."""
@@ -138,21 +138,23 @@ class FileWatcher:
                 if self._files.folders() != folders or folders & {path for _, path in changes}:
                     return
 
-    def _report(self, problems: list[Problem]) -> None:
+    def _report_problems(self, problems: list[Problem]) -> None:
         for note in self._files.notes:
-            _say(str(note))
+            _print_to_stderr(str(note))
         self._files.notes.clear()
         if problems != self._problems:
             lines = "\n".join(map(str, problems[:MAX_PROBLEMS]))
             os.pwrite(self._shared.fileno(), lines.encode() + b"\0", 0)
             for problem in problems[:MAX_PROBLEMS]:
-                _say(f"{problem} (its changes are not loaded)")
+                _print_to_stderr(f"{problem} (its changes are not loaded)")
             if len(problems) > MAX_PROBLEMS:
-                _say(f"and {len(problems) - MAX_PROBLEMS} more problems of scenario files")
+                _print_to_stderr(
+                    f"and {len(problems) - MAX_PROBLEMS} more problems of scenario files"
+                )
             if not problems:
-                _say("all scenario files are valid again")
+                _print_to_stderr("all scenario files are valid again")
         self._problems = problems
 
 
-def _say(message: str) -> None:
+def _print_to_stderr(message: str) -> None:
     print(f"mockllm: {message}", file=sys.stderr, flush=True)

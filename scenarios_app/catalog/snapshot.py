@@ -79,7 +79,7 @@ def take_snapshot(before: Snapshot | None) -> Snapshot:
     with _uncollected():
         for _ in range(_ATTEMPTS):
             number = catalog_number()
-            rows = _compile(rows)
+            rows = _compile_enabled(rows)
             if catalog_number() == number:
                 break
         scenarios = [row.scenario for row in rows.values() if row.scenario is not None]
@@ -104,7 +104,7 @@ def catalog_number() -> int | None:
     return CatalogVersion.objects.values_list("number", flat=True).filter(pk=1).first()
 
 
-def _compile(rows_before: Rows) -> dict[int, CompiledRow]:
+def _compile_enabled(rows_before: Rows) -> dict[int, CompiledRow]:
     enabled = Scenario.objects.filter(enabled=True).order_by("name")
     versions = dict(enabled.values_list("pk", "version"))
     rows: dict[int, CompiledRow] = {}
@@ -114,7 +114,7 @@ def _compile(rows_before: Rows) -> dict[int, CompiledRow]:
             rows[pk] = row
     for part in batches([pk for pk in versions if pk not in rows]):
         for scenario in Scenario.objects.filter(pk__in=part).prefetch_related("steps"):
-            rows[scenario.pk] = _compiled(scenario)
+            rows[scenario.pk] = _compile_row(scenario)
     return {pk: rows[pk] for pk in versions if pk in rows}
 
 
@@ -161,7 +161,7 @@ def _known_steps(
     }
 
 
-def _compiled(scenario: Scenario) -> CompiledRow:
+def _compile_row(scenario: Scenario) -> CompiledRow:
     steps = list(scenario.steps.all())
     try:
         document = document_of(scenario, steps)
@@ -213,7 +213,7 @@ class Poller:
         while not self._stopping.wait(SECONDS):
             self._looking_since = time.monotonic()
             try:
-                self._look()
+                self._reload_if_changed()
                 self._error = None
             except Exception as error:
                 if self._error is None:
@@ -225,7 +225,7 @@ class Poller:
             self._looking_since = None
         connection.close()
 
-    def _look(self) -> None:
+    def _reload_if_changed(self) -> None:
         file = _data_version()
         if file is not None and file == self._file:
             return

@@ -82,7 +82,7 @@ class Bus:
         works = True
         while not self._stopping.is_set():
             try:
-                self._hear()
+                self._listen()
                 works = True
             except (RedisError, OSError) as error:
                 if works:
@@ -93,7 +93,7 @@ class Bus:
                 works = False
                 self._stopping.wait(RETRY_SECONDS)
 
-    def _hear(self) -> None:
+    def _listen(self) -> None:
         with self._connections.here.pubsub() as listening:
             listening.subscribe(self._connections.channel)
             while not self._stopping.is_set():
@@ -103,9 +103,9 @@ class Bus:
                         _handle(self._messages, MISSED, "")
                         self._up.set()
                     case {"type": "message", "data": data}:
-                        self._take(data.decode())
+                        self._handle_message(data.decode())
 
-    def _take(self, message: str) -> None:
+    def _handle_message(self, message: str) -> None:
         word, _, text = message.partition(" ")
         if word != "ask":
             _handle(self._messages, word, text)

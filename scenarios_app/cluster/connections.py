@@ -105,7 +105,7 @@ class Connections:
         if client is None or asyncio.get_running_loop() is not self._loop:
             return self.run_here(script, *arguments)
         async with self._free:
-            self._look()
+            self._require_up()
             try:
                 try:
                     return await client.evalsha(_sha(script), 1, self.prefix, *arguments)
@@ -114,11 +114,11 @@ class Connections:
             except (RedisError, OSError) as error:
                 # What is idle is as dead as this one: nobody should find that out one by one.
                 await client.connection_pool.disconnect(inuse_connections=False)
-                raise self._away(error) from error
+                raise self._mark_away(error) from error
 
     def run_here(self, script: str, *arguments: Any) -> Any:
         """The same, in this thread."""
-        self._look()
+        self._require_up()
         try:
             try:
                 return self.here.evalsha(_sha(script), 1, self.prefix, *arguments)
@@ -126,7 +126,7 @@ class Connections:
                 return self.here.eval(LIBRARY + script, 1, self.prefix, *arguments)
         except (RedisError, OSError) as error:
             self.here.connection_pool.disconnect(inuse_connections=False)
-            raise self._away(error) from error
+            raise self._mark_away(error) from error
 
     def announce_change(self) -> None:
         """Name the latest change of the common scenarios, and tell every process of it."""
@@ -150,17 +150,17 @@ class Connections:
             return type(error).__name__
         return None
 
-    def _look(self) -> None:
+    def _require_up(self) -> None:
         if time.monotonic() < self._away_until:
             raise StateUnavailable(AWAY)
 
-    def _away(self, error: Exception) -> StateUnavailable:
+    def _mark_away(self, error: Exception) -> StateUnavailable:
         if time.monotonic() >= self._away_until:
             log.error("Redis does not answer (%s: %s)", type(error).__name__, error)
         self._away_until = time.monotonic() + PAUSE_SECONDS
         return StateUnavailable(AWAY)
 
-    def _question(self) -> Sequence[Any]:
+    def _check_command(self) -> Sequence[Any]:
         now = int(time.time() * 1_000_000)
         return ("EVAL", LIBRARY + CHECK, 1, self.prefix, now, self.moment, self._name)
 
@@ -173,11 +173,11 @@ class Connections:
     def _on_connect(self, connection: Any) -> None:
         connection.on_connect()
         if "prefix" in vars(self):
-            connection.send_command(*self._question())
+            connection.send_command(*self._check_command())
             self._answered(connection.read_response())
 
     async def _on_connect_async(self, connection: Any) -> None:
         await connection.on_connect()
         if "prefix" in vars(self):
-            await connection.send_command(*self._question())
+            await connection.send_command(*self._check_command())
             self._answered(await connection.read_response())

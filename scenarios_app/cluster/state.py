@@ -67,11 +67,13 @@ class RedisState:
         self._own = BoundedDict[str, _Own](MAX_CACHED_SESSIONS)
 
     async def arrive(self, session: str) -> Arrival:
-        key, name = alias(session), _bytes(session)
+        key, name = alias(session), _encode_text(session)
         consumed, own = self._consumed.get(name) or _ConsumedSteps(), self._own.get(key)
         cached_versions = consumed.epoch, len(consumed.steps), own.revision if own else 0
         try:
-            reply = await self._run(scripts.ARRIVE, name, _bytes(key), self.most, *cached_versions)
+            reply = await self._run(
+                scripts.ARRIVE, name, _encode_text(key), self.most, *cached_versions
+            )
         except StateUnavailable:
             if own is None:
                 raise
@@ -91,12 +93,12 @@ class RedisState:
         return await self.consume_first(session, [step]) is not None
 
     async def consume_first(self, session: str, steps: Sequence[StepRef]) -> int | None:
-        name = _bytes(session)
+        name = _encode_text(session)
         consumed = self._consumed.get(name) or _ConsumedSteps()
         wanted = [
             part
             for step in steps
-            for part in (_bytes(step.scenario), _step(step), _bytes(step.label))
+            for part in (_encode_text(step.scenario), _encode_step(step), _encode_text(step.label))
         ]
         place, epoch, start, entries = await self._use(
             scripts.CONSUME, session, consumed.epoch, len(consumed.steps), *wanted
@@ -106,35 +108,39 @@ class RedisState:
 
     async def fail(self, session: str, attempt: AttemptRef, *, times: int) -> bool:
         step = attempt.step
-        field = _step(step) + _netstring(attempt.provider)
-        arguments = _bytes(step.scenario), field, _bytes(step.label), times
+        field = _encode_step(step) + _netstring(attempt.provider)
+        arguments = _encode_text(step.scenario), field, _encode_text(step.label), times
         return bool(await self._use(scripts.FAIL, session, *arguments))
 
     async def count(self, session: str, counter: str) -> int:
-        return int(await self._use(scripts.COUNT, session, _bytes(counter)))
+        return int(await self._use(scripts.COUNT, session, _encode_text(counter)))
 
     async def violate(self, session: str, violation: str) -> None:
-        await self._use(scripts.VIOLATE, session, _bytes(violation), MAX_VIOLATIONS)
+        await self._use(scripts.VIOLATE, session, _encode_text(violation), MAX_VIOLATIONS)
 
     async def read(self, session: str) -> SessionState:
-        reply = await self._run(scripts.READ, _bytes(session))
+        reply = await self._run(scripts.READ, _encode_text(session))
         ordinal, consumed, attempts, counts, counters, violations = reply
-        by_field = dict(_pairs(counts))
+        by_field = dict(_pair_up(counts))
         return SessionState(
             session=session,
             ordinal=int(ordinal),
             consumed=tuple(StepRef(*_read(entry, 2)) for entry in consumed),
-            attempts=tuple(_attempt(entry, by_field) for entry in attempts),
-            counters={_text(name): int(count) for name, count in _pairs(counters)},
-            violations=tuple(map(_text, violations)),
+            attempts=tuple(_decode_attempt(entry, by_field) for entry in attempts),
+            counters={_decode_text(name): int(count) for name, count in _pair_up(counters)},
+            violations=tuple(map(_decode_text, violations)),
         )
 
     async def sessions(self) -> tuple[str, ...]:
-        return tuple(sorted(map(_text, await self._run(scripts.SESSIONS))))
+        return tuple(sorted(map(_decode_text, await self._run(scripts.SESSIONS))))
 
     async def reset(self, session: str | None, *, scenarios: bool = False) -> None:
-        names = [session] if session is not None else map(_text, await self._run(scripts.NAMES))
-        arguments = [part for name in names for part in (_bytes(name), _bytes(alias(name)))]
+        names = (
+            [session] if session is not None else map(_decode_text, await self._run(scripts.NAMES))
+        )
+        arguments = [
+            part for name in names for part in (_encode_text(name), _encode_text(alias(name)))
+        ]
         options = self.most, int(scenarios)
         for start in range(0, len(arguments), 2 * _AT_ONCE):
             await self._run(scripts.RESET, *options, *arguments[start : start + 2 * _AT_ONCE])
@@ -143,23 +149,25 @@ class RedisState:
 
     async def clear_scenario(self, scenario: str, *, session: str | None = None) -> None:
         wanted = "" if session is None else alias(session)
-        await self._run(scripts.CLEAR, _bytes(scenario), _bytes(wanted))
+        await self._run(scripts.CLEAR, _encode_text(scenario), _encode_text(wanted))
 
     async def remember_response(self, session: str, name: str, data: bytes) -> None:
         await self._use(
-            scripts.REMEMBER, session, _bytes(name), data, MAX_RESPONSES, MAX_RESPONSE_BYTES
+            scripts.REMEMBER, session, _encode_text(name), data, MAX_RESPONSES, MAX_RESPONSE_BYTES
         )
 
     async def recall_response(self, session: str, name: str) -> bytes | None:
-        data: bytes | None = await self._run(scripts.RECALL, _bytes(session), _bytes(name))
+        data: bytes | None = await self._run(
+            scripts.RECALL, _encode_text(session), _encode_text(name)
+        )
         return data
 
     async def recall_responses(self, session: str, prefix: str) -> dict[str, bytes]:
-        reply = await self._run(scripts.RECALL_ALL, _bytes(session), _bytes(prefix))
-        return {_text(name): data for name, data in _pairs(reply)}
+        reply = await self._run(scripts.RECALL_ALL, _encode_text(session), _encode_text(prefix))
+        return {_decode_text(name): data for name, data in _pair_up(reply)}
 
     async def forget_response(self, session: str, name: str) -> None:
-        await self._run(scripts.GIVE_UP, _bytes(session), _bytes(name))
+        await self._run(scripts.GIVE_UP, _encode_text(session), _encode_text(name))
 
     async def keep_scenarios(
         self, session: str, documents: Mapping[str, Json], *, was: int
@@ -168,7 +176,9 @@ class RedisState:
         return bool(await self._use(scripts.KEEP, session, was, data, self._connections.channel))
 
     async def scenarios_of(self, session: str) -> tuple[int, Mapping[str, Json]]:
-        revision, data = await self._run(scripts.OWN, _bytes(session), _bytes(alias(session)))
+        revision, data = await self._run(
+            scripts.OWN, _encode_text(session), _encode_text(alias(session))
+        )
         return int(revision), MappingProxyType(json.loads(data) if data else {})
 
     def drop_cached_scenarios(self, key: str | None = None) -> None:
@@ -180,7 +190,7 @@ class RedisState:
 
     async def _use(self, script: str, session: str, *arguments: Any) -> Any:
         return await self._run(
-            script, _bytes(session), _bytes(alias(session)), self.most, *arguments
+            script, _encode_text(session), _encode_text(alias(session)), self.most, *arguments
         )
 
     def _learn(
@@ -197,21 +207,21 @@ class RedisState:
         return consumed
 
 
-def _bytes(text: str) -> bytes:
+def _encode_text(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _text(data: bytes) -> str:
+def _decode_text(data: bytes) -> str:
     return data.decode("utf-8", "surrogatepass")
 
 
 def _netstring(text: str) -> bytes:
     """Return a text with its length before it, so that joined ones can be split again."""
-    data = _bytes(text)
+    data = _encode_text(text)
     return b"%d:%b" % (len(data), data)
 
 
-def _step(step: StepRef) -> bytes:
+def _encode_step(step: StepRef) -> bytes:
     return _netstring(step.scenario) + _netstring(step.key)
 
 
@@ -220,16 +230,16 @@ def _read(entry: bytes, netstrings: int) -> list[str]:
     values = []
     for _ in range(netstrings):
         size, _, entry = entry.partition(b":")
-        values.append(_text(entry[: int(size)]))
+        values.append(_decode_text(entry[: int(size)]))
         entry = entry[int(size) :]
-    return [*values, _text(entry)]
+    return [*values, _decode_text(entry)]
 
 
-def _attempt(entry: bytes, counts: Mapping[bytes, bytes]) -> tuple[AttemptRef, int]:
+def _decode_attempt(entry: bytes, counts: Mapping[bytes, bytes]) -> tuple[AttemptRef, int]:
     scenario, key, provider, label = _read(entry, 3)
     attempt = AttemptRef(StepRef(scenario, key, label), provider)
-    return attempt, int(counts[_step(attempt.step) + _netstring(provider)])
+    return attempt, int(counts[_encode_step(attempt.step) + _netstring(provider)])
 
 
-def _pairs(flat: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
+def _pair_up(flat: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
     return zip(flat[::2], flat[1::2], strict=True)

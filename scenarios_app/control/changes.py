@@ -124,7 +124,7 @@ class AnswerChangesView(ControlView):
     @documented("read_changes", NumberedBody, "As they are now.", query=SessionQuery)
     def get(self, request: Request) -> Response:
         """The changes, and the answers since they were set"""
-        return Response(_body(find_scenario_session(self.query(SessionQuery).get("session"))))
+        return Response(_state_body(find_scenario_session(self.query(SessionQuery).get("session"))))
 
     @documented("set_changes", NumberedBody, "As set.", body=ChangesBody, errors=(409,))
     def put(self, request: Request) -> Response:
@@ -136,13 +136,13 @@ class AnswerChangesView(ControlView):
             raise ControlError(409, SHARED_STATE_ERROR)
         session = find_scenario_session(fields["session"])
         services().pipeline.changes.start(session, changes)
-        return Response(_body(session))
+        return Response(_state_body(session))
 
     @documented("end_changes", NumberedBody, "As they were at the end.", query=SessionQuery)
     def delete(self, request: Request) -> Response:
         """Drop the changes of a session, or of all sessions"""
         session = find_scenario_session(self.query(SessionQuery).get("session"))
-        body = _body(session)
+        body = _state_body(session)
         services().pipeline.changes.stop(session)
         return Response(body)
 
@@ -162,7 +162,7 @@ def _change(number: int, fields: Mapping[str, Any]) -> Change:
     return Change(**fields)
 
 
-def _body(session: str | None) -> dict[str, Any]:
+def _state_body(session: str | None) -> dict[str, Any]:
     changes = services().pipeline.changes
     answers = (one for one in changes.answers if session is None or one.session == session)
     return {

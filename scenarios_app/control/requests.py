@@ -207,12 +207,12 @@ def request_body(row: ServedRequest) -> dict[str, Any]:
     """Return a request with the headers and bodies of both messages, as in a RequestBody."""
     return {
         **_request_line(row),
-        "request": {"method": row.method, "query": row.query, **_message(row, "request")},
-        "response": {**_message(row, "response"), "timings": row.timings},
+        "request": {"method": row.method, "query": row.query, **_message_fields(row, "request")},
+        "response": {**_message_fields(row, "response"), "timings": row.timings},
     }
 
 
-def _message(row: ServedRequest, name: str) -> dict[str, Any]:
+def _message_fields(row: ServedRequest, name: str) -> dict[str, Any]:
     return {key: getattr(row, f"{name}_{key}") for key in ("headers", "body", "bytes", "cut")}
 
 

@@ -189,11 +189,11 @@ class SessionScenarios:
                 raise name_conflict_error(taken_names)
             return {**stored, **{document.name: dump(document) for document in documents}}
 
-        self._register(documents)
+        self._add_session_scenarios(documents)
         self._change(add_to)
 
     def put(self, document: ScenarioDocument) -> bool:
-        self._register([document])
+        self._add_session_scenarios([document])
         return _put_document(self._session, document.name, dump(document))
 
     def remove(self, name: str) -> None:
@@ -210,7 +210,7 @@ class SessionScenarios:
             return {**stored, name: dump(longer[-1])}
 
         self._change(push_to)
-        self._register(longer[-1:])
+        self._add_session_scenarios(longer[-1:])
         return longer[-1]
 
     def _read(self) -> tuple[int, StoredDocuments]:
@@ -223,7 +223,7 @@ class SessionScenarios:
             if async_to_sync(keep)(self._session, change(stored), was=revision):
                 return
 
-    def _register(self, documents: list[ScenarioDocument]) -> None:
+    def _add_session_scenarios(self, documents: list[ScenarioDocument]) -> None:
         for document in documents:
             if document.enabled:
                 services().steps.add_session_scenario(compile_scenario(document))

@@ -171,7 +171,7 @@ class AnswerChanges:
         """Return the session's next answer if it is changed by its number, else None."""
         with self._lock:
             number = self._numbers.get(session, 0) + 1
-            change = next((one for one in self._of(session) if one.answer == number), None)
+            change = next((one for one in self._changes_of(session) if one.answer == number), None)
             if change is None:
                 return None
             if consumable:
@@ -185,10 +185,12 @@ class AnswerChanges:
         name = f"{step.scenario}/{step.label}"
         with self._lock:
             numbered = self._number(session, step, request)
-            numbered.change = next((one for one in self._of(session) if one.step == name), None)
+            numbered.change = next(
+                (one for one in self._changes_of(session) if one.step == name), None
+            )
             return numbered
 
-    def _of(self, session: str) -> tuple[Change, ...]:
+    def _changes_of(self, session: str) -> tuple[Change, ...]:
         return self.by_session.get(session, self.by_session.get(None, ()))
 
     def _number(self, session: str, step: StepRef, request: CanonicalRequest) -> NumberedAnswer:

@@ -90,7 +90,7 @@ class Simulation:
         said = self.turns[-1]
         said.answer, said.calls = text, tuple(calls)
         turn = self._script.turns[said.number - 1]
-        said.checkpoints += self._judge(check for one in turn.must for check in one.checks())
+        said.checkpoints += self._run_checks(check for one in turn.must for check in one.checks())
         if turn.end:
             self._end()
 
@@ -114,7 +114,7 @@ class Simulation:
         if failure := failure or self._unfinished():
             self.checkpoints.append(failure)
         checks = (check for one in self._script.must for check in one.checks("any"))
-        self.checkpoints += self._judge(checks)
+        self.checkpoints += self._run_checks(checks)
 
     def _unfinished(self) -> Checkpoint | None:
         """Return the failed checkpoint of a conversation that stopped before its end. It has to
@@ -125,10 +125,10 @@ class Simulation:
         has_end = any(turn.end for turn in turns)
         if turns[last.number - 1].end or (not left and not has_end):
             return None
-        wanted = " or ".join(_describe(number, turns[number - 1]) for number in left)
+        wanted = " or ".join(_describe_turn(number, turns[number - 1]) for number in left)
         return Checkpoint("next", wanted or "a turn with end", quote(last.answer or ""), ok=False)
 
-    def _judge(self, checks: Iterable[AgentCheck]) -> list[Checkpoint]:
+    def _run_checks(self, checks: Iterable[AgentCheck]) -> list[Checkpoint]:
         reader = self._reader()
         return [
             Checkpoint(one.name, one.expected, one.condition.actual(reader), one.holds(reader))
@@ -144,6 +144,6 @@ class Simulation:
         return RequestReader(CanonicalRequest("", "", "", "", messages=tuple(messages)))
 
 
-def _describe(number: int, turn: UserTurnDocument) -> str:
+def _describe_turn(number: int, turn: UserTurnDocument) -> str:
     wanted = " and ".join(f"{check.name}: {check.expected}" for check in turn.needed_checks)
     return f"turn {number} after {wanted}"

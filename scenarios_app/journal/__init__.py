@@ -186,7 +186,7 @@ class Journal:
         for source in tuple(self.sources):
             source.derive()
         self._write_unread()
-        done = self._pass(_Barrier(), timeout)
+        done = self._wait_for_barrier(_Barrier(), timeout)
         if not done:
             log.error("journal: not written after %s seconds", timeout)
         scope = running_scope()
@@ -202,13 +202,13 @@ class Journal:
             source.derive()
         self._stopping.set()
         thread = self._thread
-        done = self._pass(_Barrier(last=True), timeout)
+        done = self._wait_for_barrier(_Barrier(last=True), timeout)
         if done and thread is not None:
             thread.join(timeout)
         self._stopping.clear()
         return done
 
-    def _pass(self, barrier: _Barrier, timeout: float) -> bool:
+    def _wait_for_barrier(self, barrier: _Barrier, timeout: float) -> bool:
         if self._thread is None:
             if self._queue.empty():
                 return True
@@ -227,7 +227,7 @@ class Journal:
                 or self._untrimmed * TRIM_PART > setting("MOCKLLM_JOURNAL_ROWS")
                 or self._untrimmed_bytes * TRIM_PART > setting("MOCKLLM_JOURNAL_BYTES")
             ):
-                self._trim()
+                self._trim_table()
             with self._lock:
                 self._waiting_bytes -= sum(item.size for item in waiting)
                 if barrier is not None and barrier.last:
@@ -292,7 +292,7 @@ class Journal:
                 tries = tries + 1 if self._stopping.is_set() else 0
                 if tries > len(RETRY_SECONDS):
                     return self._give_up([row.session for row in rows])
-                self._pause(next(pauses), error)
+                self._wait_after_error(next(pauses), error)
             except (DataError, IntegrityError, ValueError) as error:
                 if len(rows) == 1:
                     return self._give_up([rows[0].session])
@@ -303,7 +303,7 @@ class Journal:
             except Exception:
                 return self._give_up([row.session for row in rows])
 
-    def _pause(self, seconds: float, error: Exception) -> None:
+    def _wait_after_error(self, seconds: float, error: Exception) -> None:
         self.problem = type(error).__name__
         log.warning("journal: the database takes nothing, rows wait for it (%s)", error)
         if self._stopping.is_set():
@@ -316,7 +316,7 @@ class Journal:
         self._untrimmed += len(rows)
         self.problem = None
 
-    def _trim(self) -> None:
+    def _trim_table(self) -> None:
         if not self._untrimmed:
             return
         most_bytes = setting("MOCKLLM_JOURNAL_BYTES")

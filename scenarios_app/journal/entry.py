@@ -153,17 +153,17 @@ def row_of(entry: JournalEntry, *, body_bytes: int) -> Row:
         fault=entry.fault,
         status=entry.status,
         violations=[*map(clean, entry.violations)],
-        near_misses=[_clean(miss, clean) for miss in entry.near_misses],
+        near_misses=[_clean_texts(miss, clean) for miss in entry.near_misses],
         asked=clean(asked)[:MAX_PREVIEW_CHARS],
         answered=clean(answered)[:MAX_PREVIEW_CHARS],
         duration_ms=entry.duration_ms,
         timings=dict(entry.timings),
         siblings=entry.siblings,
-        request_headers=_headers(entry.request_headers.items(), clean),
+        request_headers=_clean_headers(entry.request_headers.items(), clean),
         request_text=clean(request_body),
         request_bytes=request_bytes,
         request_cut=request_bytes > min(body_bytes, len(entry.request_body)),
-        response_headers=_headers(entry.response_headers, clean),
+        response_headers=_clean_headers(entry.response_headers, clean),
         response_text=clean(response_body),
         response_bytes=response_bytes,
         response_cut=response_bytes > body_bytes,
@@ -192,7 +192,9 @@ def size_of(size: int | None, body: bytes) -> int:
     return len(body) if size is None else size
 
 
-def _headers(headers: Iterable[tuple[str, str]], clean: Callable[[str], str]) -> dict[str, str]:
+def _clean_headers(
+    headers: Iterable[tuple[str, str]], clean: Callable[[str], str]
+) -> dict[str, str]:
     masked = redaction.redact_headers(headers)
     together = "\n".join((*masked, *masked.values()))
     if clean(together) == together:
@@ -200,14 +202,14 @@ def _headers(headers: Iterable[tuple[str, str]], clean: Callable[[str], str]) ->
     return {clean(name): clean(value) for name, value in masked.items()}
 
 
-def _clean(value: Json, clean: Callable[[str], str]) -> Json:
+def _clean_texts(value: Json, clean: Callable[[str], str]) -> Json:
     match value:
         case str():
             return clean(value)
         case list():
-            return [_clean(item, clean) for item in value]
+            return [_clean_texts(item, clean) for item in value]
         case dict():
-            cleaned = {key: _clean(item, clean) for key, item in value.items()}
+            cleaned = {key: _clean_texts(item, clean) for key, item in value.items()}
             if isinstance(actual := value.get("actual"), str) and _is_secret(value.get("field")):
                 cleaned["actual"] = mask(actual)
             return cleaned

@@ -86,7 +86,7 @@ class Feed:
         self._pages.add(page)
         if self._looking is None:
             self._last = page.last
-            self._looking = asyncio.create_task(self._look())
+            self._looking = asyncio.create_task(self._poll_rows())
 
     async def leave(self, page: LiveJournal) -> None:
         self._pages.discard(page)
@@ -96,7 +96,7 @@ class Feed:
             with contextlib.suppress(asyncio.CancelledError):
                 await looking
 
-    async def _look(self) -> None:
+    async def _poll_rows(self) -> None:
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             try:
@@ -107,9 +107,13 @@ class Feed:
             if rows:
                 self._last = rows[-1].pk
                 text = message(rows)
-                await asyncio.gather(*(self._show(page, rows, text) for page in self._pages))
+                await asyncio.gather(
+                    *(self._show_to_page(page, rows, text) for page in self._pages)
+                )
 
-    async def _show(self, page: LiveJournal, rows: Sequence[ServedRequest], text: str) -> None:
+    async def _show_to_page(
+        self, page: LiveJournal, rows: Sequence[ServedRequest], text: str
+    ) -> None:
         try:
             async with asyncio.timeout(SEND_SECONDS):
                 await page.show(rows, text)

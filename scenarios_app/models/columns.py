@@ -59,7 +59,7 @@ def places_of(model: type[models.Model], *, rest: bool = False) -> dict[str, Pla
     return dict(sorted(places.items(), key=lambda item: -len(item[1]))) if rest else places
 
 
-def _name(verbose: str | None = None, **options: Any) -> Any:
+def _name_field(verbose: str | None = None, **options: Any) -> Any:
     return models.CharField(verbose, max_length=255, blank=True, default="", **options)
 
 
@@ -68,43 +68,43 @@ def _choice(verbose: str, choices: type[models.TextChoices] | None = None) -> An
     return models.CharField(verbose, max_length=32, choices=choices, blank=True, default="")
 
 
-def _script(verbose: str) -> Any:
+def _script_field(verbose: str) -> Any:
     return ScriptField(verbose, blank=True, default="")
 
 
-def _mode(default: TextMode) -> Any:
+def _mode_field(default: TextMode) -> Any:
     return models.CharField("how", max_length=16, choices=TextMode, default=default)
 
 
-def _flag(verbose: str) -> Any:
+def _flag_field(verbose: str) -> Any:
     return models.BooleanField(verbose, default=False)
 
 
-def _names(verbose: str) -> Any:
+def _names_field(verbose: str) -> Any:
     return NamesField(verbose, blank=True, default=list)
 
 
-def _json(verbose: str, default: type[list[Any] | dict[str, Any]] = dict) -> Any:
+def _json_field(verbose: str, default: type[list[Any] | dict[str, Any]] = dict) -> Any:
     return JsonField(verbose, blank=True, default=default)
 
 
-def _rest(path: str, verbose: str, label: str) -> Any:
-    return at(path, _json(verbose), label, rest=True)
+def _rest_field(path: str, verbose: str, label: str) -> Any:
+    return at(path, _json_field(verbose), label, rest=True)
 
 
-def _whole(verbose: str | None = None, *, least: int = 0, help_text: str = "") -> Any:
+def _whole_number_field(verbose: str | None = None, *, least: int = 0, help_text: str = "") -> Any:
     checks = [MinValueValidator(least)]
     return models.PositiveIntegerField(
         verbose, null=True, blank=True, validators=checks, help_text=help_text
     )
 
 
-def _status(verbose: str) -> Any:
+def _status_field(verbose: str) -> Any:
     checks = [MinValueValidator(200), MaxValueValidator(599)]
     return models.PositiveSmallIntegerField(verbose, null=True, blank=True, validators=checks)
 
 
-def _number(*, most: float | None = None) -> Any:
+def _number_field(*, most: float | None = None) -> Any:
     checks: list[Any] = [MinValueValidator(0.0)]
     if most is not None:
         checks.append(MaxValueValidator(most))
@@ -128,8 +128,8 @@ class ScenarioColumns(models.Model):
     system_prompt_must_include = at(
         "system_prompt_must_include", LinesField(blank=True, default=list)
     )
-    user = at("user", _json("scripted user"), "Scripted user (JSON)")
-    extra = _rest("", "rest of the document", "Other settings (JSON)")
+    user = at("user", _json_field("scripted user"), "Scripted user (JSON)")
+    extra = _rest_field("", "rest of the document", "Other settings (JSON)")
     # Not `auto_now`: a fixture is loaded raw and would have to hold both.
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     updated_at = models.DateTimeField(default=timezone.now, editable=False)
@@ -143,106 +143,120 @@ class ScenarioColumns(models.Model):
 
 class StepColumns(models.Model):
     order = models.PositiveIntegerField(default=0)
-    name = at("name", _name(), "Step name")
-    turn = at("turn", _whole(least=1, help_text="Which answer of the conversation; empty for any."))
+    name = at("name", _name_field(), "Step name")
+    turn = at(
+        "turn",
+        _whole_number_field(least=1, help_text="Which answer of the conversation; empty for any."),
+    )
     consume = at(
         "consume",
         models.BooleanField(default=True, help_text="Answers once in each session."),
         "Can answer",
     )
 
-    match_provider = at("match.provider", _name("provider"))
-    match_path = at("match.path", _name("path"))
-    match_model = _name("model")
-    match_model_mode = _mode(TextMode.EQUALS)
+    match_provider = at("match.provider", _name_field("provider"))
+    match_path = at("match.path", _name_field("path"))
+    match_model = _name_field("model")
+    match_model_mode = _mode_field(TextMode.EQUALS)
     match_stream = at(
         "match.stream", models.BooleanField("stream", null=True, blank=True), "Streaming"
     )
-    match_user = _script("last user message")
-    match_user_mode = _mode(TextMode.CONTAINS)
-    match_user_ignore_case = at(None, _flag("in any letter case"), "Ignore case")
-    match_system = _script("system prompt")
-    match_system_mode = _mode(TextMode.CONTAINS)
-    match_tool_result = _script("last tool result")
-    match_tool_result_mode = _mode(TextMode.CONTAINS)
-    match_tool_result_name = at(None, _name("result of tool"), "Tool result from")
-    match_tools = at("match.tools", _names("offered tools"), "Tools in the request")
-    match_recorded = at("match.recorded", _json("recorded request"))
-    match_extra = _rest("match", "other conditions", "Other conditions (JSON)")
+    match_user = _script_field("last user message")
+    match_user_mode = _mode_field(TextMode.CONTAINS)
+    match_user_ignore_case = at(None, _flag_field("in any letter case"), "Ignore case")
+    match_system = _script_field("system prompt")
+    match_system_mode = _mode_field(TextMode.CONTAINS)
+    match_tool_result = _script_field("last tool result")
+    match_tool_result_mode = _mode_field(TextMode.CONTAINS)
+    match_tool_result_name = at(None, _name_field("result of tool"), "Tool result from")
+    match_tools = at("match.tools", _names_field("offered tools"), "Tools in the request")
+    match_recorded = at("match.recorded", _json_field("recorded request"))
+    match_extra = _rest_field("match", "other conditions", "Other conditions (JSON)")
 
-    expect_tools = at("expect.tools", _names("tools"), "Expected tools")
+    expect_tools = at("expect.tools", _names_field("tools"), "Expected tools")
     expect_allow_missing_tools = at(
-        "expect.allow_missing_tools", _flag("tools may be missing"), "Expected tools may be missing"
+        "expect.allow_missing_tools",
+        _flag_field("tools may be missing"),
+        "Expected tools may be missing",
     )
-    expect_temperature = at("expect.temperature", _number(), "Expected temperature")
-    expect_top_p = at("expect.top_p", _number(), "Expected top_p")
+    expect_temperature = at("expect.temperature", _number_field(), "Expected temperature")
+    expect_top_p = at("expect.top_p", _number_field(), "Expected top_p")
     expect_reasoning = at(
         "expect.reasoning", _choice("reasoning", fields.Reasoning), "Expected reasoning"
     )
 
     failures_times = at(
         "failures.times",
-        _whole("attempts that fail", least=1),
+        _whole_number_field("attempts that fail", least=1),
         "Number of failing requests (per session)",
     )
     failures_kind = at("failures.fault.kind", _choice("fail with"), "Failure type")
-    failures_status = at("failures.fault.status", _status("status"), "Failure status")
-    failures_message = at("failures.fault.message", _script("message"), "Failure message")
+    failures_status = at("failures.fault.status", _status_field("status"), "Failure status")
+    failures_message = at("failures.fault.message", _script_field("message"), "Failure message")
     failures_retry_after_ms = at(
-        "failures.fault.retry_after_ms", _whole("retry after (ms)"), "Failure: retry after (ms)"
+        "failures.fault.retry_after_ms",
+        _whole_number_field("retry after (ms)"),
+        "Failure: retry after (ms)",
     )
-    failures_extra = _rest("failures.fault", "rest of the failure", "More of the failure (JSON)")
+    failures_extra = _rest_field(
+        "failures.fault", "rest of the failure", "More of the failure (JSON)"
+    )
 
-    answer_reasoning = at("produce.reasoning", _script("reasoning"))
-    answer_text = at("produce.text", _script("text"), "Answer text")
-    answer_tool_calls = at("produce.tool_calls", _json("tool calls", list))
-    answer_refusal = at("produce.refusal", _script("refusal"))
+    answer_reasoning = at("produce.reasoning", _script_field("reasoning"))
+    answer_text = at("produce.text", _script_field("text"), "Answer text")
+    answer_tool_calls = at("produce.tool_calls", _json_field("tool calls", list))
+    answer_refusal = at("produce.refusal", _script_field("refusal"))
     report_status = at(
         "produce.final_report.status",
-        _name("status of the report", help_text="Empty: success."),
+        _name_field("status of the report", help_text="Empty: success."),
         "Report status",
     )
     report_format = at(
-        "produce.final_report.report_format", _name("format of the report"), "Report format"
+        "produce.final_report.report_format", _name_field("format of the report"), "Report format"
     )
-    report_content = at("produce.final_report.report_content", _script("final report"))
+    report_content = at("produce.final_report.report_content", _script_field("final report"))
     answer_finish_reason = at(
         "produce.finish_reason", _choice("finish reason", fields.FinishReason)
     )
-    answer_input_tokens = at("produce.usage.input_tokens", _whole("input tokens"))
-    answer_output_tokens = at("produce.usage.output_tokens", _whole("output tokens"))
-    answer_recorded = at("produce.recorded", _json("recorded answer"))
-    answer_extra = _rest("produce", "rest of the answer", "Other reply settings (JSON)")
+    answer_input_tokens = at("produce.usage.input_tokens", _whole_number_field("input tokens"))
+    answer_output_tokens = at("produce.usage.output_tokens", _whole_number_field("output tokens"))
+    answer_recorded = at("produce.recorded", _json_field("recorded answer"))
+    answer_extra = _rest_field("produce", "rest of the answer", "Other reply settings (JSON)")
 
     latency_ms = at(
-        "produce.latency_ms", _whole("latency (ms)", help_text="Before anything is sent.")
+        "produce.latency_ms",
+        _whole_number_field("latency (ms)", help_text="Before anything is sent."),
     )
-    first_ms = at("produce.pacing.first_ms", _whole("first chunk after (ms)"))
-    words_per_second = at("produce.pacing.words_per_second", _number())
-    chunk_ms = at("produce.pacing.chunk_ms", _whole("time between chunks (ms)"))
-    words_per_chunk = at("produce.pacing.words_per_chunk", _whole(least=1))
-    jitter = at("produce.pacing.jitter", _number(most=1.0))
+    first_ms = at("produce.pacing.first_ms", _whole_number_field("first chunk after (ms)"))
+    words_per_second = at("produce.pacing.words_per_second", _number_field())
+    chunk_ms = at("produce.pacing.chunk_ms", _whole_number_field("time between chunks (ms)"))
+    words_per_chunk = at("produce.pacing.words_per_chunk", _whole_number_field(least=1))
+    jitter = at("produce.pacing.jitter", _number_field(most=1.0))
 
     fault_kind = at("produce.fault.kind", _choice("fault"), "Always fail with")
     fault_after_chunks = at(
-        "produce.fault.after_chunks", _whole("after chunks"), "Fail after chunks"
+        "produce.fault.after_chunks", _whole_number_field("after chunks"), "Fail after chunks"
     )
-    fault_hold_ms = at("produce.fault.hold_ms", _whole("hold for (ms)"), "Hold for (ms)")
-    fault_status = at("produce.fault.status", _status("status"), "Always fail: status")
-    fault_message = at("produce.fault.message", _script("message"), "Always fail: message")
+    fault_hold_ms = at(
+        "produce.fault.hold_ms", _whole_number_field("hold for (ms)"), "Hold for (ms)"
+    )
+    fault_status = at("produce.fault.status", _status_field("status"), "Always fail: status")
+    fault_message = at("produce.fault.message", _script_field("message"), "Always fail: message")
     fault_retry_after_ms = at(
-        "produce.fault.retry_after_ms", _whole("retry after (ms)"), "Always fail: retry after (ms)"
+        "produce.fault.retry_after_ms",
+        _whole_number_field("retry after (ms)"),
+        "Always fail: retry after (ms)",
     )
-    fault_extra = _rest("produce.fault", "rest of the fault", "Always fail: more (JSON)")
+    fault_extra = _rest_field("produce.fault", "rest of the fault", "Always fail: more (JSON)")
 
-    counter = at("side_effects.counter", _name(help_text="Counts the answers of this step."))
+    counter = at("side_effects.counter", _name_field(help_text="Counts the answers of this step."))
     response_status = at(
-        "side_effects.status", _status("status of the answer"), "HTTP status of the answer"
+        "side_effects.status", _status_field("status of the answer"), "HTTP status of the answer"
     )
-    response_headers = at("side_effects.headers", _json("headers of the answer"))
-    echo_headers = at("side_effects.echo_headers", _names("headers to echo"))
-    asserts = at("side_effects.assert", _json("assertions", list))
-    extra = _rest("", "rest of the step", "Other step settings (JSON)")
+    response_headers = at("side_effects.headers", _json_field("headers of the answer"))
+    echo_headers = at("side_effects.echo_headers", _names_field("headers to echo"))
+    asserts = at("side_effects.assert", _json_field("assertions", list))
+    extra = _rest_field("", "rest of the step", "Other step settings (JSON)")
 
     class Meta:
         abstract = True

@@ -39,7 +39,9 @@ def sample_call(sent: SampleCall, *, session: str) -> Call:
     """Return the call of a provider's client, in this session unless it is empty."""
     path, _, query = sent.path.partition("?")
     headers = {**sent.headers, "content-type": "application/json"}
-    return _post(path, query, headers=headers, body=json.dumps(sent.body), session=session)
+    return _make_post_call(
+        path, query, headers=headers, body=json.dumps(sent.body), session=session
+    )
 
 
 def raw_call(path: str, body: str, *, headers: Mapping[str, str], session: str) -> Call:
@@ -53,10 +55,12 @@ def raw_call(path: str, body: str, *, headers: Mapping[str, str], session: str) 
         for wire in wires_by_name().values():
             all_headers = {**wire.sample(SampleRequest("")).headers, **all_headers}
     path = quote(path, safe=SAFE_IN_PATH + "%")
-    return _post(path, query, headers=all_headers, body=body, session=session)
+    return _make_post_call(path, query, headers=all_headers, body=body, session=session)
 
 
-def _post(path: str, query: str, *, headers: Mapping[str, str], body: str, session: str) -> Call:
+def _make_post_call(
+    path: str, query: str, *, headers: Mapping[str, str], body: str, session: str
+) -> Call:
     sent = read_headers((n.encode(), v.encode("utf-8", "replace")) for n, v in headers.items())
     data = body.encode("utf-8", "replace")
     call = make_call("POST", path, query=query.encode(), headers=sent, body=data)
@@ -245,7 +249,7 @@ def journaled_conversation(name: str, rows: Iterable[ServedRequest]) -> tuple[di
             continue
         headers = {k: v for k, v in row.request_headers.items() if k not in _CLIENT_HEADERS}
         request: Json = {"path": path, "headers": headers, "body": parse_json(row.request_body)}
-        turns.append({"request": request, "expect": _expectation(row)})
+        turns.append({"request": request, "expect": _expectation_from(row)})
     return {"name": (name.strip() or "session")[:200], "turns": turns}, left_out
 
 
@@ -264,7 +268,7 @@ def parse_json(text: str) -> Json:
     return value
 
 
-def _expectation(row: ServedRequest) -> dict[str, Json]:
+def _expectation_from(row: ServedRequest) -> dict[str, Json]:
     if not row.scenario or row.fallback:
         return {}
     expect: dict[str, Json] = {"scenario": row.scenario, "step": row.step, "status": row.status}

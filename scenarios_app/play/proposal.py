@@ -50,7 +50,7 @@ async def propose_conversation(
     for candidate in candidates:
         run = await play_candidate(candidate)
         if not _is_answered(run, scenario):
-            first_failure = first_failure or _failure(run, scenario)
+            first_failure = first_failure or _failure_text(run, scenario)
             continue
         while calls := run.turns[-1].response.tool_calls:
             turns = [*candidate["turns"], {"tool_results": _results(scenario, calls)}]
@@ -66,21 +66,23 @@ async def propose_conversation(
 def _candidates(scenario: Scenario) -> Iterator[dict[str, Any]]:
     """Yield conversations of one turn: user messages first, then requests with tool results."""
     for step in scenario.steps:
-        yield _candidate(scenario, step, {"user": _user_text(scenario, step)})
+        yield _conversation_fields(scenario, step, {"user": _user_text(scenario, step)})
     for step in scenario.steps:
         if any(condition.requires_tool_result for condition in step.match.conditions):
-            yield _candidate(scenario, step, {"request": _request_with_result(scenario, step)})
+            yield _conversation_fields(
+                scenario, step, {"request": _request_with_result(scenario, step)}
+            )
     if not scenario.steps:
         yield {"name": scenario.name, "turns": [{"user": _DEFAULT_USER}]}
 
 
-def _candidate(scenario: Scenario, step: Step, turn: Json) -> dict[str, Any]:
+def _conversation_fields(scenario: Scenario, step: Step, turn: Json) -> dict[str, Any]:
     optional = {
         "model": _first_text(step.match.alternatives("model")),
         "system": _message_text(step, "system"),
-        "tools": _tools(scenario),
-        "provider": _provider(step),
-        "stream": _stream(step),
+        "tools": _offered_tools(scenario),
+        "provider": _first_provider(step),
+        "stream": _wants_stream(step),
     }
     fields = {"name": scenario.name, "turns": [turn]}
     return fields | {name: value for name, value in optional.items() if value}
@@ -92,13 +94,13 @@ def _request_with_result(scenario: Scenario, step: Step) -> dict[str, Json]:
         _user_text(scenario, step),
         model=_first_text(step.match.alternatives("model")) or "gpt-4o",
         system=_message_text(step, "system"),
-        tools=(*_tools(scenario), tool),
+        tools=(*_offered_tools(scenario), tool),
         tool_name=tool,
         tool_result=content,
         turn=2,
-        stream=_stream(step),
+        stream=_wants_stream(step),
     )
-    sent = wires_by_name()[_provider(step) or next(iter(wires_by_name()))].sample(request)
+    sent = wires_by_name()[_first_provider(step) or next(iter(wires_by_name()))].sample(request)
     headers = {name.lower(): value for name, value in sent.headers.items()}
     return {"path": sent.path, "headers": {**headers}, "body": sent.body}
 
@@ -107,7 +109,7 @@ def _is_answered(run: PlayedConversation, scenario: Scenario) -> bool:
     return run.passed and all(turn.response.scenario == scenario.name for turn in run.turns)
 
 
-def _failure(run: PlayedConversation, scenario: Scenario) -> str:
+def _failure_text(run: PlayedConversation, scenario: Scenario) -> str:
     turn = run.turns[-1]
     if reason := ", ".join(failure_reasons(turn)):
         return f"{reason[0].upper()}{reason[1:]}."
@@ -133,7 +135,7 @@ def _tool_result(step: Step) -> tuple[str, str]:
     return _DEFAULT_TOOL, text
 
 
-def _tools(scenario: Scenario) -> list[str]:
+def _offered_tools(scenario: Scenario) -> list[str]:
     conditions = (c for step in scenario.steps for c in step.match.of(OfferedToolCondition))
     return list(dict.fromkeys(condition.name for condition in conditions))
 
@@ -152,12 +154,12 @@ def _message_text(step: Step, role: str) -> str:
     return ""
 
 
-def _provider(step: Step) -> str:
+def _first_provider(step: Step) -> str:
     named = step.match.alternatives("provider")
     return next((name for name in wires_by_name() if any(one.test(name) for one in named)), "")
 
 
-def _stream(step: Step) -> bool:
+def _wants_stream(step: Step) -> bool:
     conditions = step.match.of(StreamCondition)
     return any(condition.alternatives[0].equals == "true" for condition in conditions)
 

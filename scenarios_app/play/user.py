@@ -48,7 +48,7 @@ async def _answer(text: str, simulation: Simulation, player: Player, tools: Reco
             return simulation.fail(f"the model calls a tool without a scripted result: {error}")
         response = await player.respond(PlayedTurnDocument(tool_results=results))
     if not response.by_step or not response.is_complete:
-        return simulation.fail(_describe(response))
+        return simulation.fail(_describe_failure(response))
     return simulation.add_answer(response.text, calls)
 
 
@@ -61,7 +61,7 @@ def _result(call: ToolCallPart, tools: RecordedTools) -> PlayedToolResultDocumen
     return PlayedToolResultDocument(name=call.name, content=tools.result(call.name, arguments).text)
 
 
-def _describe(response: TurnResponse) -> str:
+def _describe_failure(response: TurnResponse) -> str:
     if not response.by_step:
         return f"no step of the scenario answers: {response.text}"
     if response.status is None or response.cut:

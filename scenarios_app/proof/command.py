@@ -25,19 +25,30 @@ FAIL_UNDER = "fail the sweep if the score is lower, instead of by outcomes"
 def add_arguments(experiment: Experiment, parser: ArgumentParser) -> None:
     add = parser.add_argument
     add_sources(parser)
-    add("--budget", type=positive, metavar="N", help="at most N runs, the most telling ones first")
-    add("--seconds", type=positive, metavar="S", help="start no run after S seconds")
-    add("--jobs", type=positive, default=1, metavar="N", help="runs at the same time (default: 1)")
+    add(
+        "--budget",
+        type=parse_positive,
+        metavar="N",
+        help="at most N runs, the most telling ones first",
+    )
+    add("--seconds", type=parse_positive, metavar="S", help="start no run after S seconds")
+    add(
+        "--jobs",
+        type=parse_positive,
+        default=1,
+        metavar="N",
+        help="runs at the same time (default: 1)",
+    )
     add(
         "--kinds",
-        type=names,
+        type=parse_names,
         default=[],
         metavar="A,B",
         help=f"only these kinds of change, of {', '.join(kind.name for kind in experiment.kinds)}",
     )
     add(
         "--steps",
-        type=names,
+        type=parse_names,
         default=[],
         metavar="A,B",
         help="only answers of these scenarios or steps (SCENARIO/STEP)",
@@ -53,13 +64,13 @@ def add_arguments(experiment: Experiment, parser: ArgumentParser) -> None:
     )
     add(
         "--fail-on",
-        type=partial(outcomes, experiment),
+        type=partial(parse_outcomes, experiment),
         metavar="A,B",
         help=f"outcomes that fail the sweep, of {', '.join(experiment.outcomes)} (default: "
         f"{','.join(experiment.fail_on)})",
     )
     if experiment.score is not None:
-        add("--fail-under", type=percent, metavar="PERCENT", help=FAIL_UNDER)
+        add("--fail-under", type=parse_percent, metavar="PERCENT", help=FAIL_UNDER)
     for name, meaning in REPORTS.items():
         add(f"--{name}", type=Path, metavar="FILE", help=meaning)
 
@@ -104,12 +115,12 @@ def run(experiment: Experiment, namespace: Namespace, command: Sequence[str]) ->
         *(word for name in namespace.fixture for word in ("--fixture", name)),
     ]
 
-    def again(*cells: Cell) -> str:
+    def repeat_command(*cells: Cell) -> str:
         only = ["--only", cells[0].name]
         return shlex.join(["mockllm", experiment.name, *sources, *only, "--", *command])
 
-    print(experiment.text(result, fail_on, again))
-    experiment.write_reports(result, vars(namespace), fail_on, again)
+    print(experiment.text(result, fail_on, repeat_command))
+    experiment.write_reports(result, vars(namespace), fail_on, repeat_command)
     if result.left_out_because == INTERRUPTED:
         return STOPPED
     return FAILED if experiment.fails(result, fail_on, fail_under) else 0
@@ -132,19 +143,19 @@ def _progress() -> Callable[[int, int, CellResult | None], None]:
     return show
 
 
-def names(text: str) -> list[str]:
+def parse_names(text: str) -> list[str]:
     return [name for part in text.split(",") if (name := part.strip())]
 
 
-def outcomes(experiment: Experiment, text: str) -> list[str]:
-    wanted = names(text)
+def parse_outcomes(experiment: Experiment, text: str) -> list[str]:
+    wanted = parse_names(text)
     if unknown := [name for name in wanted if name not in experiment.outcomes]:
         there = ", ".join(experiment.outcomes)
         raise ArgumentTypeError(f"no outcome {unknown[0]!r}; there are {there}")
     return wanted
 
 
-def percent(text: str) -> float:
+def parse_percent(text: str) -> float:
     try:
         value = float(text)
     except ValueError:
@@ -154,7 +165,7 @@ def percent(text: str) -> float:
     return value
 
 
-def positive(text: str) -> int:
+def parse_positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise ArgumentTypeError(f"expected a number from 1 up, got {text!r}")
     return int(text)

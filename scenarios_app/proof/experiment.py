@@ -47,14 +47,14 @@ class Sweep:
 
 
 # Returns the shell command that runs cells of one name alone.
-Again: TypeAlias = Callable[..., str]
+RepeatCommand: TypeAlias = Callable[..., str]
 # Files that a sweep can write, with their help texts.
 REPORTS = {
     "json": "write the results as JSON",
     "html": "write a page with the results",
     "junit": "write the results as JUnit XML",
 }
-ReportText: TypeAlias = Callable[[Sweep, Sequence[str], Again], str]
+ReportText: TypeAlias = Callable[[Sweep, Sequence[str], RepeatCommand], str]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,10 +98,14 @@ class Experiment:
         return self.fail_on if fail_under is None else ()
 
     def write_reports(
-        self, sweep: Sweep, files: Mapping[str, Path | None], fail_on: Sequence[str], again: Again
+        self,
+        sweep: Sweep,
+        files: Mapping[str, Path | None],
+        fail_on: Sequence[str],
+        repeat_command: RepeatCommand,
     ) -> None:
         """Write the reports for which there is a file."""
         for name, report in self.reports.items():
             if file := files[name]:
                 file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_text(report(sweep, fail_on, again), encoding="utf-8")
+                file.write_text(report(sweep, fail_on, repeat_command), encoding="utf-8")

@@ -10,7 +10,7 @@ from typing import Any
 
 from scenarios_app.engine.producing.alterations import ALTERATIONS
 from scenarios_app.proof import command
-from scenarios_app.proof.experiment import Again, Experiment, Sweep
+from scenarios_app.proof.experiment import Experiment, RepeatCommand, Sweep
 from scenarios_app.proof.outcome import Judgement, Observation, was_struck
 from scenarios_app.proof.plan import Cell, Place
 from scenarios_app.proof.reports import STYLE
@@ -84,7 +84,7 @@ class Mutant:
 def mutants_of(sweep: Sweep) -> list[Mutant]:
     """Return the mutants that were run, in the order of their steps, and then the unused steps."""
     mutants = []
-    for _, group in groupby(sorted(sweep.results, key=_order), _key):
+    for _, group in groupby(sorted(sweep.results, key=_sort_key), _key):
         cells = list(group)
         outcomes = {sweep.results[cell].judgement.outcome for cell in cells}
         tests = [sweep.command] if sweep.command else [cell.place.session for cell in cells]
@@ -99,22 +99,22 @@ def _key(cell: Cell) -> tuple[str, str, int, int]:
     return place.owner, place.step, kinds.index(cell.kind.name), cell.change["nth"]
 
 
-def _order(cell: Cell) -> tuple[Any, ...]:
+def _sort_key(cell: Cell) -> tuple[Any, ...]:
     return (*_key(cell), cell.place.session, cell.place.number)
 
 
-def _counts(sweep: Sweep) -> Counter[str]:
+def _count_outcomes(sweep: Sweep) -> Counter[str]:
     return Counter(mutant.outcome for mutant in mutants_of(sweep))
 
 
 def score(sweep: Sweep) -> float | None:
     """Return which part of the mutants was killed, or None if none was killed or survived."""
-    counts = _counts(sweep)
+    counts = _count_outcomes(sweep)
     run = counts["killed"] + counts["survived"]
     return counts["killed"] / run if run else None
 
 
-def text_report(sweep: Sweep, fail_on: Sequence[str], again: Again) -> str:
+def text_report(sweep: Sweep, fail_on: Sequence[str], repeat_command: RepeatCommand) -> str:
     """Return a paragraph for each survivor, what was left out, and the score."""
     lines: list[str] = []
     for mutant in mutants_of(sweep):
@@ -124,7 +124,7 @@ def text_report(sweep: Sweep, fail_on: Sequence[str], again: Again) -> str:
             lines += [
                 f"{tests} {stay} green when {mutant.difference}",
                 f"  {mutant.change} at {mutant.step}",
-                f"  again: {again(*mutant.cells)}",
+                f"  again: {repeat_command(*mutant.cells)}",
                 "",
             ]
     lines += [f"unused, since no answer came from it: {step}" for step in sorted(sweep.unused)]
@@ -134,7 +134,7 @@ def text_report(sweep: Sweep, fail_on: Sequence[str], again: Again) -> str:
     ]
     if sweep.left_out:
         lines.append(f"mutants left out: {sweep.left_out}, since {sweep.left_out_because}")
-    counts, part = _counts(sweep), score(sweep)
+    counts, part = _count_outcomes(sweep), score(sweep)
     percent = "none, since no mutant was run" if part is None else f"{100 * part:.0f} %"
     score_line = f"score: {percent}, {counts['killed']} killed, {counts['survived']} survived"
     return "\n".join([*lines, score_line])
@@ -142,16 +142,16 @@ def text_report(sweep: Sweep, fail_on: Sequence[str], again: Again) -> str:
 
 def _equivalent(sweep: Sweep) -> list[Cell]:
     """Return a cell for each kind of change that a step declares to be equivalent."""
-    cells = sorted((cell for cell in sweep.cells if cell.reason), key=_order)
+    cells = sorted((cell for cell in sweep.cells if cell.reason), key=_sort_key)
     return list({_key(cell)[:3]: cell for cell in cells}.values())
 
 
-def json_report(sweep: Sweep, fail_on: Sequence[str], again: Again) -> str:
+def json_report(sweep: Sweep, fail_on: Sequence[str], repeat_command: RepeatCommand) -> str:
     """Return the mutants as JSON, the same for equal sweeps."""
     part = score(sweep)
     body = {
         "seed": sweep.seed,
-        "mutants": [_body(mutant, again) for mutant in mutants_of(sweep)],
+        "mutants": [_mutant_body(mutant, repeat_command) for mutant in mutants_of(sweep)],
         "score": None if part is None else round(part, 2),
         "equivalent": [
             {"step": cell.place.step, "change": cell.kind.label, "reason": cell.reason}
@@ -162,7 +162,7 @@ def json_report(sweep: Sweep, fail_on: Sequence[str], again: Again) -> str:
     return json.dumps(body, indent=1, ensure_ascii=False) + "\n"
 
 
-def _body(mutant: Mutant, again: Again) -> dict[str, Any]:
+def _mutant_body(mutant: Mutant, repeat_command: RepeatCommand) -> dict[str, Any]:
     cell = mutant.cells[0] if mutant.cells else None
     return {
         "step": mutant.step,
@@ -172,11 +172,11 @@ def _body(mutant: Mutant, again: Again) -> dict[str, Any]:
         "after": cell.after if cell else "",
         "outcome": mutant.outcome,
         "tests": list(mutant.tests),
-        "repeat": again(*mutant.cells) if cell else "",
+        "repeat": repeat_command(*mutant.cells) if cell else "",
     }
 
 
-def junit_report(sweep: Sweep, fail_on: Sequence[str], again: Again) -> str:
+def junit_report(sweep: Sweep, fail_on: Sequence[str], repeat_command: RepeatCommand) -> str:
     """Return a JUnit case for each mutant; those with an outcome in `fail_on` fail."""
     cases = []
     for mutant in mutants_of(sweep):
@@ -186,7 +186,7 @@ def junit_report(sweep: Sweep, fail_on: Sequence[str], again: Again) -> str:
     return junit("mockllm mutants", cases)
 
 
-def html_report(sweep: Sweep, fail_on: Sequence[str], again: Again) -> str:
+def html_report(sweep: Sweep, fail_on: Sequence[str], repeat_command: RepeatCommand) -> str:
     """Return a page with a table of the mutants, survivors first."""
     mutants = sorted(mutants_of(sweep), key=lambda mutant: mutant.outcome != "survived")
     rows = "".join(
@@ -194,7 +194,7 @@ def html_report(sweep: Sweep, fail_on: Sequence[str], again: Again) -> str:
         f"<td>{escape(one['before'])}</td><td>{escape(one['after'])}</td>"
         f'<td class="{one["outcome"]}">{one["outcome"]}</td>'
         f"<td>{'<br>'.join(map(escape, one['tests']))}</td><td>{escape(one['repeat'])}</td></tr>"
-        for one in (_body(mutant, again) for mutant in mutants)
+        for one in (_mutant_body(mutant, repeat_command) for mutant in mutants)
     )
     heads = "".join(
         f"<th>{head}</th>"
@@ -203,7 +203,7 @@ def html_report(sweep: Sweep, fail_on: Sequence[str], again: Again) -> str:
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8"><title>mockllm mutants</title>'
         f"<style>{STYLE}td.survived {{ background: #c223 }}</style><h1>mockllm mutants</h1>"
-        f"<p>{escape(text_report(sweep, fail_on, again).splitlines()[-1])}</p>"
+        f"<p>{escape(text_report(sweep, fail_on, repeat_command).splitlines()[-1])}</p>"
         f"<table><tr>{heads}</tr>{rows}</table></html>\n"
     )
 

@@ -72,21 +72,25 @@ def _judge_green(cell: Cell, clean: Observation, run: Observation) -> Judgement:
     kind = cell.kind
     output, before = run.program.output, clean.program.output
     altered = ALTERED_TEXTS.get(kind.name)
-    if altered and _contains(output, altered):
+    if altered and _contains_flat(output, altered):
         return Judgement("wrong", f"shows the {kind.label} as an answer: {altered}")
-    missing = [text for text in _shown_texts(clean) if not _contains(output, text)]
+    missing = [text for text in _shown_texts(clean) if not _contains_flat(output, text)]
     for text in missing:
         if part := _partial(text, output, before):
             return Judgement("wrong", f"shows a part of an answer: {part}")
     if findings := list(_new_findings(kind, clean, run)):
         return Judgement("silent", findings[0])
     if result := _result_of_broken_call(cell, run):
-        return Judgement("silent", f"the result of this call names no error: {_line(result)}")
+        return Judgement(
+            "silent", f"the result of this call names no error: {_shorten_to_line(result)}"
+        )
     if not missing:
         return Judgement("survived", "")
     if sign := _sign_in(output, before, (*kind.signs, *_GENERAL_SIGNS)):
         return Judgement("survived", f"without the answer; the output says why: {sign}")
-    return Judgement("silent", f"not in the output, and nothing says why: {_line(missing[0])}")
+    return Judgement(
+        "silent", f"not in the output, and nothing says why: {_shorten_to_line(missing[0])}"
+    )
 
 
 def was_struck(run: Observation) -> bool:
@@ -127,18 +131,18 @@ def _new_findings(kind: Kind, clean: Observation, run: Observation) -> Iterator[
     for request in run.verdict["unmatched"][len(clean.verdict["unmatched"]) :]:
         yield f"a request that no step answered: {request['path']}"
     for violation in run.verdict["violations"][len(clean.verdict["violations"]) :]:
-        yield f"violation: {_line(violation['text'])}"
+        yield f"violation: {_shorten_to_line(violation['text'])}"
     for finding in run.verdict["findings"]:
         rule = finding["rule"]
         if finding["level"] == "error" and rule not in usual and rule not in kind.own_rules:
-            yield f"{rule}: {_line(finding['message'])}"
+            yield f"{rule}: {_shorten_to_line(finding['message'])}"
 
 
 def _shown_texts(clean: Observation) -> list[str]:
     """Return the texts of answers that the program shows when nothing goes wrong."""
     texts = dict.fromkeys(answer["text"].strip() for answer in clean.answers)
     output = clean.program.output
-    return [text for text in texts if len(text) >= MIN_TEXT_CHARS and _contains(output, text)]
+    return [text for text in texts if len(text) >= MIN_TEXT_CHARS and _contains_flat(output, text)]
 
 
 def _partial(text: str, output: str, before: str) -> str:
@@ -148,7 +152,7 @@ def _partial(text: str, output: str, before: str) -> str:
     part = flat[:length]
     # What the program says anyway proves nothing.
     usual = part in _flat(before).replace(flat, "")
-    return "" if length < MIN_PARTIAL_CHARS or usual else _line(part)
+    return "" if length < MIN_PARTIAL_CHARS or usual else _shorten_to_line(part)
 
 
 def _sign_in(output: str, before: str, signs: Sequence[str]) -> str:
@@ -157,7 +161,7 @@ def _sign_in(output: str, before: str, signs: Sequence[str]) -> str:
     return next((sign for sign in signs if sign in lower and sign not in usual), "")
 
 
-def _contains(output: str, text: str) -> bool:
+def _contains_flat(output: str, text: str) -> bool:
     return _flat(text) in _flat(output)
 
 
@@ -166,7 +170,7 @@ def _flat(text: str) -> str:
     return re.sub(r"\s+", " ", text).strip()
 
 
-def _line(text: str) -> str:
+def _shorten_to_line(text: str) -> str:
     flat = _flat(text)
     return flat if len(flat) <= 120 else f"{flat[:119]}…"
 
@@ -188,7 +192,7 @@ def _answers_by_place(answers: Sequence[Answer]) -> dict[tuple[str, int], str]:
     return {
         (answer["session"], answer["number"]): (
             f"{answer['scenario']}/{answer['step']}"
-            f"{' streamed' if answer['stream'] else ''}: {_line(answer['text'])}"
+            f"{' streamed' if answer['stream'] else ''}: {_shorten_to_line(answer['text'])}"
             f"{' calls ' + ', '.join(answer['calls']) if answer['calls'] else ''}"
         )
         for answer in answers

@@ -61,10 +61,12 @@ def run_program(
         finally:
             end_group(process)
         seconds = time.monotonic() - began
-        return ProgramRun(shell_code(process.returncode), _read(output.fileno()), seconds, hung)
+        return ProgramRun(
+            shell_code(process.returncode), _read_output(output.fileno()), seconds, hung
+        )
 
 
-def _read(file: int) -> str:
+def _read_output(file: int) -> str:
     size = os.fstat(file).st_size
     if size <= MAX_OUTPUT_BYTES:
         data = os.pread(file, size, 0)

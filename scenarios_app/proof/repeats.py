@@ -16,7 +16,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 from scenarios_app.proof.alarm import Hung, time_limit
-from scenarios_app.proof.command import names, outcomes, percent, positive
+from scenarios_app.proof.command import parse_names, parse_outcomes, parse_percent, parse_positive
 from scenarios_app.proof.experiment import CellResult, Experiment, Sweep
 from scenarios_app.proof.outcome import Judgement, Observation, first_difference
 from scenarios_app.proof.plan import BadCell, Cell, Place, check_kinds
@@ -95,19 +95,19 @@ class TestSweeps:
         self.config = config
         self.experiment = experiment
         self.option = f"--mockllm-{experiment.name}"
-        read = self._option
-        self.fail_under = read("fail-under", percent, None) if experiment.score else None
-        wanted = read("fail-on", partial(outcomes, experiment), None)
+        read = self._read_option
+        self.fail_under = read("fail-under", parse_percent, None) if experiment.score else None
+        wanted = read("fail-on", partial(parse_outcomes, experiment), None)
         self.fail_on = experiment.fail_on_outcomes(wanted, self.fail_under)
         self.files = {name: read(name, Path, None) for name in experiment.reports}
         self.options = SweepOptions(
             experiment,
             (),
-            kinds=read("kinds", names, []),
+            kinds=read("kinds", parse_names, []),
             only=read("only", str, ""),
             seed=read("seed", int, 0),
-            budget=read("budget", positive, None),
-            seconds=read("seconds", positive, None),
+            budget=read("budget", parse_positive, None),
+            seconds=read("seconds", parse_positive, None),
         )
         try:
             check_kinds(self.options.kinds, experiment.kinds)
@@ -120,7 +120,7 @@ class TestSweeps:
         self._unused: set[str] = set()
         self._used: set[str] = set()
 
-    def _option(self, name: str, read: Callable[[str], T], default: D) -> T | D:
+    def _read_option(self, name: str, read: Callable[[str], T], default: D) -> T | D:
         text = self.config.getoption(f"{self.option}-{name}")
         if text is None:
             return default
@@ -236,14 +236,14 @@ class TestSweeps:
             self._notes[report.nodeid] = body["note"]
         if "cells" not in body:
             return
-        cells = {one["name"]: self._cell(report.nodeid, one) for one in body["cells"]}
+        cells = {one["name"]: self._cell_from(report.nodeid, one) for one in body["cells"]}
         sweep = Sweep(list(cells.values()), self.options.seed, body["clean"])
         sweep.versions, self._sweeps[report.nodeid] = body["versions"], sweep
         for name, judgement, program, transcript in body["results"]:
             ended = Judgement(*judgement), ProgramRun(*program)
             sweep.results[cells[name]] = CellResult(cells[name], *ended, transcript)
 
-    def _cell(self, test: str, body: Mapping[str, Any]) -> Cell:
+    def _cell_from(self, test: str, body: Mapping[str, Any]) -> Cell:
         kind, place = self.experiment.kind(body["kind"]), Place(**body["place"])
         return Cell(**{**body, "name": f"{test} {body['name']}", "kind": kind, "place": place})
 
@@ -254,11 +254,11 @@ class TestSweeps:
             write(f"{test}: {note}")
         if self._sweeps and self.experiment.score is not None:
             # Tests share the steps of scenario files, so that one report is of all tests.
-            write(self.experiment.text(self._whole(), self.fail_on, self._again))
+            write(self.experiment.text(self._whole(), self.fail_on, self._repeat_command))
         else:
             for test, sweep in sorted(self._sweeps.items()):
                 write(f"\n{test}")
-                write(self.experiment.text(sweep, self.fail_on, self._again))
+                write(self.experiment.text(sweep, self.fail_on, self._repeat_command))
         if not self._sweeps and not self._notes:
             write("no test passed with an answer of the server, so there is nothing to repeat")
 
@@ -267,7 +267,7 @@ class TestSweeps:
         if hasattr(session.config, "workerinput"):
             return
         whole = self._whole()
-        self.experiment.write_reports(whole, self.files, self.fail_on, self._again)
+        self.experiment.write_reports(whole, self.files, self.fail_on, self._repeat_command)
         fails = self.experiment.fails(whole, self.fail_on, self.fail_under)
         if session.exitstatus == pytest.ExitCode.OK and fails:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
@@ -283,7 +283,7 @@ class TestSweeps:
             whole.clean = {key: whole.clean[key] + value for key, value in sweep.clean.items()}
         return whole
 
-    def _again(self, *cells: Cell) -> str:
+    def _repeat_command(self, *cells: Cell) -> str:
         python = "pytest" if sys.argv[0].endswith("pytest") else "python -m pytest"
         tests = dict.fromkeys(cell.place.session for cell in cells)
         name = cells[0].name.removeprefix(f"{cells[0].place.session} ")

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from scenarios_app.proof.experiment import Again, CellResult, Sweep
+from scenarios_app.proof.experiment import CellResult, RepeatCommand, Sweep
 from scenarios_app.proof.outcome import OUTCOMES
 from scenarios_app.proof.plan import Cell, Place
-from scenarios_app.proof.sweep import tail
+from scenarios_app.proof.sweep import last_lines
 from scenarios_app.verdict.fault_kinds import KINDS
 from scenarios_app.verdict.reports import Case, junit
 from scenarios_app.verdict.survival import split_step
@@ -45,10 +45,10 @@ def failed_cells(sweep: Sweep, fail_on: Sequence[str]) -> list[CellResult]:
     return [result for result in _in_matrix_order(sweep) if result.judgement.outcome in fail_on]
 
 
-def text_report(sweep: Sweep, fail_on: Sequence[str], again: Again) -> str:
+def text_report(sweep: Sweep, fail_on: Sequence[str], repeat_command: RepeatCommand) -> str:
     """Return the matrix and a paragraph for each cell in `fail_on`; `again` returns the command
     that runs a cell alone."""
-    lines = [*_matrix_lines(sweep), "", _summary(sweep)]
+    lines = [*_matrix_lines(sweep), "", _summarize(sweep)]
     for result in failed_cells(sweep, fail_on):
         lines += [
             "",
@@ -56,13 +56,13 @@ def text_report(sweep: Sweep, fail_on: Sequence[str], again: Again) -> str:
             f"  {result.cell.kind.label} at answer {result.cell.place.number}, "
             f"step {result.cell.place.step}",
             f"  {result.judgement.reason}",
-            f"  again: {again(result.cell)}",
+            f"  again: {repeat_command(result.cell)}",
         ]
     return "\n".join(lines)
 
 
 def _matrix_lines(sweep: Sweep) -> Iterator[str]:
-    places = _places(sweep)
+    places = _sorted_places(sweep)
     kinds = [kind for kind in KINDS if any(cell.kind is kind for cell in sweep.cells)]
     width = max(len(kind.label) for kind in kinds) + 2
     cells = {(cell.kind, cell.place): cell for cell in sweep.cells}
@@ -74,19 +74,19 @@ def _matrix_lines(sweep: Sweep) -> Iterator[str]:
         heads = (f"[{number}]" for number in range(start + 1, start + len(group) + 1))
         yield (" " * width + "".join(head.ljust(_COLUMN) for head in heads)).rstrip()
         for kind in kinds:
-            signs = (_sign(sweep, cells.get((kind, place))) for place in group)
+            signs = (_cell_sign(sweep, cells.get((kind, place))) for place in group)
             row = kind.label.ljust(width) + "".join(sign.ljust(_COLUMN) for sign in signs)
             yield row.rstrip()
 
 
-def _sign(sweep: Sweep, cell: Cell | None) -> str:
+def _cell_sign(sweep: Sweep, cell: Cell | None) -> str:
     if cell is None:
         return ""
     result = sweep.results.get(cell)
     return LEFT_OUT if result is None else SIGNS[result.judgement.outcome]
 
 
-def _summary(sweep: Sweep) -> str:
+def _summarize(sweep: Sweep) -> str:
     counts = Counter(result.judgement.outcome for result in sweep.results.values())
     words = [f"{counts[outcome]} {outcome}" for outcome in OUTCOMES if counts[outcome]]
     cells = f"{len(sweep.results)} of {len(sweep.cells)} cells: {', '.join(words) or 'none run'}"
@@ -95,7 +95,7 @@ def _summary(sweep: Sweep) -> str:
     return f"{cells}\n{sweep.left_out} cells ({LEFT_OUT}) were left out: {sweep.left_out_because}"
 
 
-def json_report(sweep: Sweep, fail_on: Sequence[str], again: Again) -> str:
+def json_report(sweep: Sweep, fail_on: Sequence[str], repeat_command: RepeatCommand) -> str:
     """Return the sweep as JSON. Only `seconds` differ between equal sweeps."""
     answered = {split_step(cell.place.step, sweep.versions)[0] for cell in sweep.cells} - {""}
     body = {
@@ -103,13 +103,13 @@ def json_report(sweep: Sweep, fail_on: Sequence[str], again: Again) -> str:
         "passed": not failed_cells(sweep, fail_on),
         "clean": dict(sweep.clean),
         "versions": {name: sweep.versions[name] for name in sorted(answered)},
-        "cells": [_cell_body(result, again) for result in _in_matrix_order(sweep)],
+        "cells": [_cell_body(result, repeat_command) for result in _in_matrix_order(sweep)],
         "skipped": sweep.left_out,
     }
     return json.dumps(body, indent=1, ensure_ascii=False) + "\n"
 
 
-def _cell_body(result: CellResult, again: Again) -> dict[str, Any]:
+def _cell_body(result: CellResult, repeat_command: RepeatCommand) -> dict[str, Any]:
     cell, outcome = result.cell, result.judgement.outcome
     return {
         "request": cell.place.number,
@@ -121,11 +121,11 @@ def _cell_body(result: CellResult, again: Again) -> dict[str, Any]:
         "exit": result.program.code,
         "seconds": round(result.program.seconds, 3),
         "why": result.judgement.reason,
-        "repeat": again(cell),
+        "repeat": repeat_command(cell),
     }
 
 
-def junit_report(sweep: Sweep, fail_on: Sequence[str], again: Again) -> str:
+def junit_report(sweep: Sweep, fail_on: Sequence[str], repeat_command: RepeatCommand) -> str:
     """Return a JUnit case for each cell that was run; those in `fail_on` fail."""
     cases = []
     for one in _in_matrix_order(sweep):
@@ -135,9 +135,9 @@ def junit_report(sweep: Sweep, fail_on: Sequence[str], again: Again) -> str:
     return junit("mockllm torture", cases)
 
 
-def html_report(sweep: Sweep, fail_on: Sequence[str], again: Again) -> str:
+def html_report(sweep: Sweep, fail_on: Sequence[str], repeat_command: RepeatCommand) -> str:
     """Return a page with the matrix, and for each cell its output and requests."""
-    places = _places(sweep)
+    places = _sorted_places(sweep)
     cells = {(cell.kind, cell.place): cell for cell in sweep.cells}
     several = _has_several_sessions(places)
     heads = "".join(
@@ -152,12 +152,12 @@ def html_report(sweep: Sweep, fail_on: Sequence[str], again: Again) -> str:
         for kind in KINDS
         if any(cell.kind is kind for cell in sweep.cells)
     )
-    details = "".join(_html_details(one, again) for one in _in_matrix_order(sweep))
+    details = "".join(_html_details(one, repeat_command) for one in _in_matrix_order(sweep))
     meanings = "".join(f"<li><b>{name}</b>: {text}</li>" for name, text in OUTCOMES.items())
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8"><title>mockllm torture</title>'
         f"<style>{STYLE}</style><h1>mockllm torture</h1>"
-        f"<p>{escape(_summary(sweep))}</p>"
+        f"<p>{escape(_summarize(sweep))}</p>"
         f"<table><tr><th>trouble</th>{heads}</tr>{rows}</table>"
         f"<ul>{meanings}</ul>{details}</html>\n"
     )
@@ -173,24 +173,24 @@ def _html_cell(sweep: Sweep, cell: Cell | None) -> str:
     return f'<td class="{outcome}"><a href="#{escape(cell.name)}">{outcome}</a></td>'
 
 
-def _html_details(result: CellResult, again: Again) -> str:
+def _html_details(result: CellResult, repeat_command: RepeatCommand) -> str:
     requests = "".join(
         f"<li>{escape(entry['request']['method'])} {escape(entry['path'])}: "
         f"{entry['status']}, {escape(entry['outcome'])}"
-        f"<pre>{escape(_short(entry['request']['body']))}</pre>"
-        f"<pre>{escape(_short(entry['response']['body']))}</pre></li>"
+        f"<pre>{escape(_shorten(entry['request']['body']))}</pre>"
+        f"<pre>{escape(_shorten(entry['response']['body']))}</pre></li>"
         for entry in result.transcript
     )
     return (
         f'<h2 id="{escape(result.cell.name)}">{escape(result.cell.name)}: '
         f"{result.judgement.outcome}</h2><p>{escape(result.judgement.reason)}</p>"
-        f"<pre>{escape(again(result.cell))}</pre>"
+        f"<pre>{escape(repeat_command(result.cell))}</pre>"
         f"<details><summary>Output and requests</summary>"
-        f"<pre>{escape(tail(result.program.output, 60))}</pre><ol>{requests}</ol></details>"
+        f"<pre>{escape(last_lines(result.program.output, 60))}</pre><ol>{requests}</ol></details>"
     )
 
 
-def _short(text: str | None) -> str:
+def _shorten(text: str | None) -> str:
     text = text or ""
     return text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}…"
 
@@ -205,7 +205,7 @@ def _in_matrix_order(sweep: Sweep) -> list[CellResult]:
     return sorted(sweep.results.values(), key=place_of)
 
 
-def _places(sweep: Sweep) -> list[Place]:
+def _sorted_places(sweep: Sweep) -> list[Place]:
     places = {cell.place for cell in sweep.cells}
     return sorted(places, key=lambda place: (place.session, place.number))
 

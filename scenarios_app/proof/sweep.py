@@ -163,7 +163,7 @@ def clean_run(bench: Bench, options: SweepOptions) -> Observation:
         if run.program.code:
             raise CannotSweep(
                 f"without any trouble the command fails with exit code {run.program.code}:\n"
-                f"{tail(run.program.output)}"
+                f"{last_lines(run.program.output)}"
             )
         if not run.answers:
             raise CannotSweep(
@@ -177,7 +177,7 @@ def clean_run(bench: Bench, options: SweepOptions) -> Observation:
     return max(runs, key=lambda run: run.program.seconds)
 
 
-def tail(output: str, lines: int = 20) -> str:
+def last_lines(output: str, lines: int = 20) -> str:
     return "\n".join(output.rstrip().splitlines()[-lines:])
 
 

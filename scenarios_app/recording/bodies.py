@@ -24,9 +24,9 @@ def decompress(body: bytes, encoding: str) -> bytes:
     for kind in filter(None, map(str.strip, reversed(encoding.lower().split(",")))):
         match kind:
             case "gzip" | "x-gzip" if body.startswith(_GZIP):
-                body = _inflate(body)
+                body = _decompress(body)
             case "deflate" if not _is_text(body):
-                body = _inflate(body)
+                body = _decompress(body)
             case _ if kind not in ("identity", "gzip", "x-gzip", "deflate") and not _is_text(body):
                 raise UnreadableBody(f"its body is compressed as {kind}, which is not read here")
     return body
@@ -40,7 +40,7 @@ def decode_base64(text: str) -> bytes:
         raise UnreadableBody("its body is said to be Base64 and is not") from None
 
 
-def _inflate(body: bytes) -> bytes:
+def _decompress(body: bytes) -> bytes:
     reader = _InflatingReader(MAX_BODY_BYTES)
     try:
         data = reader.read(body)
@@ -130,7 +130,7 @@ class _InflatingReader(BodyReader):
             if self._decoder.eof:
                 self._decoder = zlib.decompressobj(_GZIP_OR_ZLIB)
             # One byte more than allowed is decompressed, to notice a body that is too long.
-            data = self._inflate(piece)
+            data = self._decompress(piece)
             out += data[: self._room]
             if len(data) > self._room:
                 raise BodyTooLong(out)
@@ -138,7 +138,7 @@ class _InflatingReader(BodyReader):
             piece = self._decoder.unused_data if self._decoder.eof else b""
         return out
 
-    def _inflate(self, piece: bytes) -> bytes:
+    def _decompress(self, piece: bytes) -> bytes:
         if not self._has_started:
             # The first two bytes tell the format; they may arrive in two pieces.
             self._head += piece
@@ -152,6 +152,6 @@ class _InflatingReader(BodyReader):
                 raise UnreadableBody(f"its body cannot be decompressed: {error}") from None
             self._has_started = True
             self._decoder = zlib.decompressobj(-zlib.MAX_WBITS)
-            return self._inflate(piece)
+            return self._decompress(piece)
         self._has_started = True
         return data

@@ -20,14 +20,14 @@ def find_collisions(
     `sources` are the files of each scenario by its name. Recordings of one file do not collide.
     """
     recordings = sorted((one for one in documents if TAG in one.tags), key=lambda one: one.name)
-    notes = [*_merged(recordings, sources), *_equal_requests(recordings, sources)]
+    notes = [*_merged_problems(recordings, sources), *_equal_requests(recordings, sources)]
     if len(notes) > MAX_NOTES:
         more = f"and {len(notes) - MAX_NOTES} more recordings that collide"
         notes[MAX_NOTES:] = [Problem("", more)]
     return notes
 
 
-def _merged(
+def _merged_problems(
     recordings: Sequence[ScenarioDocument], sources: Mapping[str, Sequence[str]]
 ) -> Iterator[Problem]:
     for document in recordings:

@@ -106,7 +106,7 @@ def _recorded_answer(
     streams = request.stream if request and endpoint and endpoint.generates else None
     recorded: dict[str, Json] = {
         "status": response.status,
-        "headers": _headers(response) or None,
+        "headers": _replayed_headers(response) or None,
         "chunks": [chunk_document(at, data) for at, data in response.chunks if data],
         "cut": response.cut or None,
         "path": where.path,
@@ -169,7 +169,7 @@ def _without_defaults(parts: dict[str, Any]) -> dict[str, Any]:
 
 def _raw_parts(response: RecordedResponse) -> dict[str, Any]:
     status = response.status if response.status != 200 else None
-    raw = _without_none({"status": status, "headers": _headers(response) or None})
+    raw = _without_none({"status": status, "headers": _replayed_headers(response) or None})
     body = response.body
     if body and len(body) <= _MAX_EDITABLE_BYTES:
         value = decode_body(body)
@@ -179,7 +179,7 @@ def _raw_parts(response: RecordedResponse) -> dict[str, Any]:
     return {"raw": raw}
 
 
-def _headers(response: RecordedResponse) -> dict[str, Json]:
+def _replayed_headers(response: RecordedResponse) -> dict[str, Json]:
     replayed = _REPLAYED_HEADERS.union(*(each.replayed_headers for each in upstreams().values()))
     headers: dict[str, Json] = {}
     if response.body.startswith((b"data:", b"event:", b":")):

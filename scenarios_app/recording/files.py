@@ -65,7 +65,7 @@ def read_upload(data: bytes, *, source: str, names: Collection[str] = ()) -> Fil
     name = scenario_name(source)
     free_name = unique_name(name, names)
     conversion = source_recording.convert(free_name)
-    notes = (*_notes(conversion, source), *_renamed(name, free_name, source))
+    notes = (*_note_problems(conversion, source), *_renaming_problem(name, free_name, source))
     document = _checked_document(conversion, source)
     return Files([] if document is None else [document], notes)
 
@@ -77,7 +77,7 @@ class _Recordings:
     used_names: Collection[str]
     notes: list[Problem] = field(default_factory=list)
     suffixes: Collection[str] = SUFFIXES
-    _renamed: set[Problem] = field(default_factory=set)
+    _renaming_problem: set[Problem] = field(default_factory=set)
 
     def find_reader(self, file: Path, data: bytes) -> Converter | None:
         """Return what makes a recording's document under a free name; None for another file."""
@@ -87,16 +87,16 @@ class _Recordings:
         # Convert now, so that its problems are reported together with those of other files.
         conversion = source_recording.convert(scenario_name(str(file)))
         document = _checked_document(conversion, str(file))
-        self.notes += _notes(conversion, str(file))
+        self.notes += _note_problems(conversion, str(file))
 
         def with_unique_name(names: Collection[str]) -> LoadedDocument | None:
             if document is None:
                 return None
             name = unique_name(document.name, {*names, *self.used_names})
             # Files that are read again have the same names.
-            renamed = {*_renamed(document.name, name, str(file))} - self._renamed
+            renamed = {*_renaming_problem(document.name, name, str(file))} - self._renaming_problem
             self.notes += renamed
-            self._renamed |= renamed
+            self._renaming_problem |= renamed
             return LoadedDocument(document.model_copy(update={"name": name}), str(file))
 
         return with_unique_name
@@ -114,11 +114,11 @@ def _checked_document(conversion: Conversion, source: str) -> ScenarioDocument |
     return loaded.document
 
 
-def _renamed(name: str, free_name: str, source: str) -> Iterator[Problem]:
+def _renaming_problem(name: str, free_name: str, source: str) -> Iterator[Problem]:
     if name != free_name:
         yield Problem("", f"its scenario is named {free_name}, since {name} is taken", source)
 
 
-def _notes(conversion: Conversion, source: str) -> list[Problem]:
+def _note_problems(conversion: Conversion, source: str) -> list[Problem]:
     note_lines = [*conversion.notes, *([] if conversion.steps else [_NOTHING])]
     return [Problem("", note, source) for note in note_lines]

@@ -159,7 +159,7 @@ class StepSelection(msgspec.Struct, frozen=True):
                 candidates = chain([candidate], candidates)
                 break
             plain.append(candidate)
-        place = await self.state.consume_first(self.session, list(map(_ref, plain)))
+        place = await self.state.consume_first(self.session, list(map(_step_ref, plain)))
         if place is None:
             return None, candidates
         return await self._serve_step(plain[place], "match"), candidates
@@ -182,10 +182,10 @@ class StepSelection(msgspec.Struct, frozen=True):
         expects = scenario.system_prompt_must_include or step.expect != NO_EXPECTATIONS
         violations = violations_of(scenario, step, self.request) if expects else ()
         failures, attempt = step.failures, 0
-        ref = _ref(candidate)
+        ref = _step_ref(candidate)
         if violations or failures is not None:
             before = await self.state.read(session)
-            if consumable and any(_same(ref, served) for served in before.consumed):
+            if consumable and any(_is_same_step(ref, served) for served in before.consumed):
                 return None
             counted = AttemptRef(ref, self.request.provider)
             attempt = next((n for a, n in before.attempts if _same_attempt(a, counted)), 0)
@@ -226,7 +226,7 @@ class StepSelection(msgspec.Struct, frozen=True):
         """Return the decision of a step that was claimed, after its side effects."""
         numbered = None
         if self.changes is not None:
-            numbered = self.changes.count(self.session, _ref(candidate), self.request)
+            numbered = self.changes.count(self.session, _step_ref(candidate), self.request)
         return Decision(
             "step",
             way,
@@ -286,17 +286,17 @@ class StepSelection(msgspec.Struct, frozen=True):
         return await self.work(near_misses, self.index, self.request, served=served, scenario=name)
 
 
-def _ref(candidate: Candidate) -> StepRef:
+def _step_ref(candidate: Candidate) -> StepRef:
     return StepRef(candidate.scenario.name, candidate.step.key, candidate.step.label)
 
 
-def _same(one: StepRef, other: StepRef) -> bool:
+def _is_same_step(one: StepRef, other: StepRef) -> bool:
     # A label may be edited while the step stays the same.
     return one.key == other.key and one.scenario == other.scenario
 
 
 def _same_attempt(one: AttemptRef, other: AttemptRef) -> bool:
-    return one.provider == other.provider and _same(one.step, other.step)
+    return one.provider == other.provider and _is_same_step(one.step, other.step)
 
 
 def choose_in_band(call: Call, request: CanonicalRequest, options: Options) -> Decision | None:

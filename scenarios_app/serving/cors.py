@@ -13,7 +13,7 @@ REMEMBER_SECONDS = "600"
 
 def preflight_headers(call: Call, origins: Sequence[str]) -> Headers | None:
     """The headers of a preflight's empty answer; None where the call is no allowed preflight."""
-    allowed = _allowed(call, origins)
+    allowed = _allow_headers(call, origins)
     if call.method != "OPTIONS" or not allowed:
         return None
     if "access-control-request-method" not in call.headers:
@@ -31,7 +31,7 @@ def preflight_headers(call: Call, origins: Sequence[str]) -> Headers | None:
 
 def shared_headers(call: Call, origins: Sequence[str], answered: Headers) -> Headers:
     """Return the CORS headers of a response to an allowed origin; every header may be read."""
-    allowed = _allowed(call, origins)
+    allowed = _allow_headers(call, origins)
     if not allowed:
         return ()
     names = ", ".join(dict.fromkeys(name for name, _ in answered))
@@ -42,10 +42,10 @@ def is_foreign_page(call: Call, origins: Sequence[str]) -> bool:
     """Return whether a page of another origin opens a WebSocket and is not allowed to. Browsers
     leave this check to the server."""
     scheme, _, host = call.headers.get("origin", "").partition("://")
-    return bool(scheme) and host != call.headers.get("host") and not _allowed(call, origins)
+    return bool(scheme) and host != call.headers.get("host") and not _allow_headers(call, origins)
 
 
-def _allowed(call: Call, origins: Sequence[str]) -> Headers:
+def _allow_headers(call: Call, origins: Sequence[str]) -> Headers:
     origin = call.headers.get("origin")
     if origin is None:
         return ()

@@ -188,8 +188,8 @@ class Exchange(msgspec.Struct):
         that was not matched and an answer that was changed."""
         scenario, step = self.answered_by
         headers: Headers = (
-            ("x-mockllm-scenario", _percent(scenario)),
-            ("x-mockllm-step", _percent(step)),
+            ("x-mockllm-scenario", _percent_encode(scenario)),
+            ("x-mockllm-step", _percent_encode(step)),
             ("x-mockllm-request", uid),
         )
         if self.decision and (change := self.decision.change):
@@ -230,9 +230,9 @@ class Exchange(msgspec.Struct):
         fault = self._fault()
         timings = {}
         if self.decided_at is not None:
-            timings["chosen_ms"] = _ms(self.decided_at - self.began)
+            timings["chosen_ms"] = _to_ms(self.decided_at - self.began)
         if sent.first_at is not None:
-            timings["head_ms"] = _ms(sent.first_at - self.began)
+            timings["head_ms"] = _to_ms(sent.first_at - self.began)
         return JournalEntry(
             uid=self.uid,
             at=self.at,
@@ -240,8 +240,8 @@ class Exchange(msgspec.Struct):
             method=call.method,
             path=call.path,
             status=reply.status,
-            outcome=self._outcome(sent, fault),
-            duration_ms=_ms(sent.ended_at - self.began),
+            outcome=self._find_outcome(sent, fault),
+            duration_ms=_to_ms(sent.ended_at - self.began),
             provider=self.head.target.provider,
             query=call.query,
             model=self.model,
@@ -255,7 +255,9 @@ class Exchange(msgspec.Struct):
             attempt=decision.attempt if decision and step and step.failures else None,
             fault=fault,
             violations=self.violations,
-            near_misses=_plain(decision.near_misses) if decision and decision.near_misses else (),
+            near_misses=_near_misses_body(decision.near_misses)
+            if decision and decision.near_misses
+            else (),
             asked=self._request_preview,
             answered=reply.preview,
             timings=timings,
@@ -270,7 +272,7 @@ class Exchange(msgspec.Struct):
             response_plain=reply.plain and not sent.early,
         )
 
-    def _outcome(self, sent: SentReply, fault: str) -> Outcome:
+    def _find_outcome(self, sent: SentReply, fault: str) -> Outcome:
         if sent.gone:
             return "client_gone"
         if sent.early or fault:
@@ -304,7 +306,7 @@ def preview_of(request: CanonicalRequest) -> str:
     return request.last_user_text[:MAX_PREVIEW_CHARS]
 
 
-def _plain(near: tuple[NearMiss, ...]) -> list[Json]:
+def _near_misses_body(near: tuple[NearMiss, ...]) -> list[Json]:
     return [
         {
             "scenario": miss.scenario.name,
@@ -319,9 +321,9 @@ def _plain(near: tuple[NearMiss, ...]) -> list[Json]:
 
 
 @lru_cache(maxsize=1024)
-def _percent(name: str) -> str:
+def _percent_encode(name: str) -> str:
     return quote(name, safe="")
 
 
-def _ms(seconds: float) -> float:
+def _to_ms(seconds: float) -> float:
     return round(seconds * 1000, 3)

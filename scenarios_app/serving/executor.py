@@ -77,16 +77,16 @@ def run_eagerly(coroutine: Coroutine[Any, Any, T]) -> T | Awaitable[T]:
         result: T = end.value
         return result
     except Exception as error:
-        return _failed(error)
-    return _rest(coroutine, waits_for)
+        return _raise_error(error)
+    return _continue(coroutine, waits_for)
 
 
-async def _failed(error: Exception) -> NoReturn:
+async def _raise_error(error: Exception) -> NoReturn:
     raise error
 
 
 @types.coroutine
-def _rest(coroutine: Coroutine[Any, Any, T], waits_for: Any) -> Generator[Any, Any, T]:
+def _continue(coroutine: Coroutine[Any, Any, T], waits_for: Any) -> Generator[Any, Any, T]:
     while True:
         try:
             sent = yield waits_for

@@ -136,12 +136,12 @@ async def explain(
         decision=exchange.decision if request is not None else None,
         steps=steps,
         reply=reply,
-        whole=_as(exchange, stream=False),
-        streamed=_as(exchange, stream=True),
+        whole=_respond_as(exchange, stream=False),
+        streamed=_respond_as(exchange, stream=True),
     )
 
 
-def _as(exchange: Exchange, *, stream: bool) -> Reply | None:
+def _respond_as(exchange: Exchange, *, stream: bool) -> Reply | None:
     if exchange.request is None or exchange.decision is None:
         return None
     request = replace(exchange.request, stream=stream)
@@ -157,14 +157,14 @@ def explained_steps(
 ) -> Iterator[ExplainedStep]:
     """All steps by scenario, in step order. `consumed` holds scenario and key of the steps that
     the session has consumed."""
-    reader, winner = RequestReader(request), _winner(exchange)
+    reader, winner = RequestReader(request), _winning_entry(exchange)
     for scenario in index.by_name.values():
         offered: Entry | None = None
         for entry in entries_of([scenario], scenario.select):
             step = entry.step
             conditions = [
                 *_way(scenario, step, request, exchange),
-                *_consumption(entry, consumed),
+                *_consumption_result(entry, consumed),
                 *entry.match.condition_results(reader),
             ]
             wins = winner is not None and entry.ref == winner.ref
@@ -178,7 +178,7 @@ def explained_steps(
             )
 
 
-def _winner(exchange: Exchange) -> Entry | None:
+def _winning_entry(exchange: Exchange) -> Entry | None:
     decision = exchange.decision
     if decision is None or decision.scenario is None or decision.step is None:
         return None
@@ -217,7 +217,9 @@ def _way(
         yield ConditionResult("select", wanted, named, named == scenario.name)
 
 
-def _consumption(entry: Entry, consumed: Container[tuple[str, str]]) -> Iterator[ConditionResult]:
+def _consumption_result(
+    entry: Entry, consumed: Container[tuple[str, str]]
+) -> Iterator[ConditionResult]:
     if entry.step.consume and entry.scenario.select == "match":
         gone = entry.ref in consumed
         yield ConditionResult("consume", _FRESH, "served" if gone else _FRESH, not gone)

@@ -86,23 +86,23 @@ class Tally:
                 counted.heads.add(head_ms / 1000)
 
     def served(self) -> dict[Served, int]:
-        return {served: counted.answers.count for served, counted in self._all()}
+        return {served: counted.answers.count for served, counted in self._counted_responses()}
 
     def answers(self) -> dict[tuple[str, bool], Durations]:
         """From a request's arrival to its answer's end, by provider and whether it streamed."""
         durations: defaultdict[tuple[str, bool], Durations] = defaultdict(Durations)
-        for served, counted in self._all():
+        for served, counted in self._counted_responses():
             durations[served.provider, served.streamed].add_all(counted.answers)
         return durations
 
     def heads(self) -> dict[str, Durations]:
         """From a request's arrival to the first byte of its answer, by provider."""
         durations: defaultdict[str, Durations] = defaultdict(Durations)
-        for served, counted in self._all():
+        for served, counted in self._counted_responses():
             durations[served.provider].add_all(counted.heads)
         return {provider: heads for provider, heads in durations.items() if heads.count}
 
-    def _all(self) -> list[tuple[Served, Counted]]:
+    def _counted_responses(self) -> list[tuple[Served, Counted]]:
         with self._lock:
             return [(Served(*key), counted) for key, counted in self._counted.items()]
 

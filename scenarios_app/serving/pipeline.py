@@ -150,7 +150,7 @@ class Pipeline:
         """
         call = exchange.call
         try:
-            return await self._reply(exchange, recording)
+            return await self._build_reply(exchange, recording)
         except ForwardToUpstream:
             raise
         except WireError as error:
@@ -212,7 +212,7 @@ class Pipeline:
         message = f"The request's body is larger than {self.options.max_body_bytes} bytes."
         return self.refuse(replace(call, body=b""), ErrorAnswer(413, message))
 
-    async def _reply(self, exchange: Exchange, recording: Recording | None) -> Reply:
+    async def _build_reply(self, exchange: Exchange, recording: Recording | None) -> Reply:
         call, head, options = exchange.call, exchange.head, self.options
         work, session = work_for(size=len(call.body)), head.session
         if recording is not None:
@@ -250,7 +250,7 @@ class Pipeline:
             # A step that names the path answers in place of a computed answer.
             decision = await selection.first_of(names_path)
         if decision is None:
-            return await self._computed(exchange, index, recording)
+            return await self._computed_reply(exchange, index, recording)
         return await self._responded(exchange, decision, work, recording)
 
     async def _request(self, exchange: Exchange, work: Work) -> CanonicalRequest:
@@ -332,7 +332,7 @@ class Pipeline:
         secrets = secrets_of(call.headers, call.query)
         return tuple(secret for secret in secrets if secret.encode() in call.body)
 
-    async def _computed(
+    async def _computed_reply(
         self, exchange: Exchange, index: Index, recording: Recording | None
     ) -> Reply:
         endpoint, request = exchange.target.endpoint, exchange.request

@@ -91,19 +91,19 @@ class Player:
             stop = self._end
         frames = self._frames
         if stop <= now and (frames is not None or now < self._due):
-            return self._stopped(now)
+            return self._stop_with_error(now)
         if now < self._due:
             return float(min(self._due, stop, now + LOOK_UP))
         if not self._reply.started:
             self.over = True
             return None
         if frames is None:
-            return self._first(now, stop)
+            return self._first_piece(now, stop)
         frame = self._frame
         assert frame is not None
         return self._piece(frame.data, next(frames, None), now, stop)
 
-    def _first(self, now: float, stop: float) -> bytes:
+    def _first_piece(self, now: float, stop: float) -> bytes:
         frames = self._frames = iter(self._reply.frames)
         frame = next(frames, None)
         if frame is not None and self._start + frame.at <= now:
@@ -114,7 +114,7 @@ class Player:
         """Return the due piece with everything else due by now, up to PIECE_BYTES."""
         due = math.inf if after is None else self._start + after.at
         if due <= now and len(piece) < PIECE_BYTES:
-            piece, after = self._more(piece, after, now)
+            piece, after = self._join_due_frames(piece, after, now)
             due = math.inf if after is None else self._start + after.at
         self._frame = after
         if after is None:
@@ -128,7 +128,9 @@ class Player:
         self.again = stop if stop < again else again
         return piece
 
-    def _more(self, piece: bytes, after: Frame | None, now: float) -> tuple[bytes, Frame | None]:
+    def _join_due_frames(
+        self, piece: bytes, after: Frame | None, now: float
+    ) -> tuple[bytes, Frame | None]:
         start, size, pieces, frames = self._start, len(piece), [piece], self._frames
         assert frames is not None
         while after is not None and start + after.at <= now and size < PIECE_BYTES:
@@ -137,11 +139,11 @@ class Player:
             after = next(frames, None)
         return b"".join(pieces), after
 
-    def _stopped(self, now: float) -> bytes | None:
+    def _stop_with_error(self, now: float) -> bytes | None:
         self.over = True
         if not self._reply.started:
             return None
-        error = _ended(self._drain_at() <= now, self._max_seconds)
+        error = _end_error(self._drain_at() <= now, self._max_seconds)
         return self._reply.error_frame(self._sent, error)
 
 
@@ -164,7 +166,7 @@ async def play(
                 await sleep(moment - now)
 
 
-def _ended(drained: bool, max_seconds: float) -> ErrorAnswer:
+def _end_error(drained: bool, max_seconds: float) -> ErrorAnswer:
     if drained:
         return ErrorAnswer(503, "The server is shutting down.")
     return ErrorAnswer(504, f"The stream was ended: it may last {max_seconds:g} seconds.")
@@ -233,7 +235,7 @@ class Answer:
                 "This step closes the connection, which works under uvicorn and daphne and in "
                 "process, but not on this server."
             )
-            self._replace(ErrorAnswer(500, message), UNSUPPORTED)
+            self._replace_with_error(ErrorAnswer(500, message), UNSUPPORTED)
 
     def immediate_body(self) -> bytes:
         """Return the body of an immediate answer. The transport calls `finish` before it sends the
@@ -295,9 +297,11 @@ class Answer:
                 pass
         self.reply = replace(reply, delay=0.0)
         if self._observer.drain_at() <= time.monotonic():
-            self._replace(ErrorAnswer(503, "The server is shutting down.", retry_after_ms=1000))
+            self._replace_with_error(
+                ErrorAnswer(503, "The server is shutting down.", retry_after_ms=1000)
+            )
 
-    def _replace(self, error: ErrorAnswer, headers: Headers = ()) -> None:
+    def _replace_with_error(self, error: ErrorAnswer, headers: Headers = ()) -> None:
         if self._exchange is not None:
             self.reply = self._observer.replacement_reply(self._exchange, error, headers)
             self._replaced = True

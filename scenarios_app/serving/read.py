@@ -26,7 +26,7 @@ def read(call: Call, target: Target, options: Options) -> CanonicalRequest:
     """Return the parsed request of a call whose head is admitted; raises WireError."""
     endpoint, limits = target.endpoint, options.limits
     assert endpoint is not None
-    request = _read(call, endpoint, target.params, limits)
+    request = _read_request(call, endpoint, target.params, limits)
     as_sent(request, SentRequest(call.method, call.query, call.body))
     check_size(request, limits)
     if target.wire.signs_reasoning and endpoint.generates:
@@ -34,7 +34,9 @@ def read(call: Call, target: Target, options: Options) -> CanonicalRequest:
     return request
 
 
-def _read(call: Call, endpoint: Endpoint, params: Params, limits: Limits) -> CanonicalRequest:
+def _read_request(
+    call: Call, endpoint: Endpoint, params: Params, limits: Limits
+) -> CanonicalRequest:
     if endpoint.bodiless or call.method != "POST":
         return endpoint.read(call, endpoint, params, Node({}))
     if (typed := endpoint.typed) is not None:
@@ -124,13 +126,13 @@ def without_unsigned(request: CanonicalRequest) -> CanonicalRequest:
     """
     if request.turn == 1:
         return request
-    messages = tuple(map(_signed, request.messages))
+    messages = tuple(map(_without_unsigned_thinking, request.messages))
     if messages == request.messages:
         return request
     return replace(request, messages=messages, reasoning=False)
 
 
-def _signed(message: Message) -> Message:
+def _without_unsigned_thinking(message: Message) -> Message:
     if message.role != "assistant" or not any(isinstance(p, ToolCallPart) for p in message.parts):
         return message
     thinking = [part for part in message.parts if isinstance(part, ReasoningPart)]

@@ -117,14 +117,16 @@ def respond(
         case "violation":
             return error_reply(exchange, ErrorAnswer(400, decision.text, code=VIOLATED))
         case "error_turn":
-            return _unscripted(exchange, error_turn(decision.text), request)
+            return _reply_without_step(exchange, error_turn(decision.text), request)
         case "fallback_step":
-            return _unscripted(exchange, fallback_step(decision.text), request)
+            return _reply_without_step(exchange, fallback_step(decision.text), request)
         case "in_band":
             assert decision.scripted is not None
             pacing = Pacing(words_per_second=exchange.options.words_per_second)
             fault = decision.cancel(stream=request.stream)
-            return _unscripted(exchange, decision.scripted, request, pacing=pacing, fault=fault)
+            return _reply_without_step(
+                exchange, decision.scripted, request, pacing=pacing, fault=fault
+            )
         case "failure":
             return _struck(exchange, decision, request, decision.fault, delay=0.0)
         case "step" if templates is not None and decision.numbered is None:
@@ -198,12 +200,12 @@ def _struck(
 ) -> Reply:
     """Return a step's reply with its fault, if there is one."""
     if fault is None:
-        return _produced(exchange, decision, request, None, delay=delay)
+        return _reply_of_step(exchange, decision, request, None, delay=delay)
     assert decision.step is not None
     if kind_of(fault).of_socket and SOCKET_KEY in exchange.call.headers:
         answers = kind_of(fault).inside
         reply = (
-            _produced(exchange, decision, request, None, delay=delay)
+            _reply_of_step(exchange, decision, request, None, delay=delay)
             if answers
             else silent(fault, delay=delay)
         )
@@ -220,10 +222,10 @@ def _struck(
         case "error":
             return error_reply(exchange, fault_error(fault, exchange.wire.own_errors), delay=delay)
         case "inside":
-            return _produced(exchange, decision, request, fault, delay=delay)
+            return _reply_of_step(exchange, decision, request, fault, delay=delay)
 
 
-def _produced(
+def _reply_of_step(
     exchange: Exchange,
     decision: Decision,
     request: CanonicalRequest,
@@ -248,7 +250,7 @@ def _produced(
                 response = _altered(response, decision, request)
                 if fault is not None:
                     fault = numbered.moved(fault, response.choices, pacing.words_per_chunk)
-            return _encoded(
+            return _encode_reply(
                 exchange,
                 response,
                 request,
@@ -303,7 +305,7 @@ def _pacing(exchange: Exchange, step: Step, *, stream: bool) -> Pacing:
     return replace(own, words_per_second=exchange.options.words_per_second)
 
 
-def _unscripted(
+def _reply_without_step(
     exchange: Exchange,
     scripted: ScriptedAnswer,
     request: CanonicalRequest,
@@ -322,10 +324,10 @@ def _unscripted(
     )
     if isinstance(response, ErrorAnswer):
         return error_reply(exchange, response)
-    return _encoded(exchange, response, request, pacing=pacing, fault=fault)
+    return _encode_reply(exchange, response, request, pacing=pacing, fault=fault)
 
 
-def _encoded(
+def _encode_reply(
     exchange: Exchange,
     response: CanonicalResponse,
     request: CanonicalRequest,

@@ -50,7 +50,7 @@ class Services:
 
     def __init__(self) -> None:
         shared = redis_connections()
-        self.state = _state(shared)
+        self.state = _build_state(shared)
         self._tally = Tally()
         self._steps = StepCounts()
         self.cluster = Cluster(lambda: self.steps, self.state.drop_cached_scenarios)
@@ -127,7 +127,7 @@ class Services:
     def _record(self, record: Record) -> None:
         if isinstance(record, JournalEntry):
             self.derive()
-            self._count(record)
+            self._count_entry(record)
             journal.record(record)
             return
         self._answers.append(record)
@@ -159,7 +159,7 @@ class Services:
             if batch:
                 journal.record_all(batch)
 
-    def _count(self, entry: JournalEntry) -> None:
+    def _count_entry(self, entry: JournalEntry) -> None:
         self._tally.count(labels_of(entry), entry.duration_ms, entry.timings.get("head_ms"))
         self._steps.count_answer(
             entry.session,
@@ -178,7 +178,7 @@ def _file_problems_note() -> str:
     return f"A scenario file has an error, so its changes are not loaded: {problems[0]}{more}"
 
 
-def _state(shared: "Connections | None") -> "MemoryState | RedisState":
+def _build_state(shared: "Connections | None") -> "MemoryState | RedisState":
     most: int = setting("MOCKLLM_MAX_SESSIONS")
     if shared is None:
         return MemoryState(most)
@@ -223,7 +223,7 @@ def options() -> Options:
         inband=setting("MOCKLLM_INBAND"),
         words_per_second=setting("MOCKLLM_WORDS_PER_SECOND"),
         cancel_after_chunks=setting("MOCKLLM_CANCEL_AFTER_CHUNKS"),
-        clock=_frozen(setting("MOCKLLM_CLOCK")),
+        clock=_frozen_seconds(setting("MOCKLLM_CLOCK")),
         models=tuple(setting("MOCKLLM_MODELS")),
         origins=tuple(setting("MOCKLLM_CORS_ORIGINS")),
         limits=Limits(
@@ -245,7 +245,7 @@ def options() -> Options:
     )
 
 
-def _frozen(clock: str | None) -> int | None:
+def _frozen_seconds(clock: str | None) -> int | None:
     return None if clock is None else int(datetime.fromisoformat(clock).timestamp())
 
 

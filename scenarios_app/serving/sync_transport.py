@@ -25,7 +25,7 @@ class SyncMockTransport(httpx2.BaseTransport):
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         call = call_of(request, request.read())
-        response = _run(self._inner.respond(call, read_timeout=read_timeout_of(request)))
+        response = _run_in_loop(self._inner.respond(call, read_timeout=read_timeout_of(request)))
         if isinstance(response.stream, httpx2.AsyncByteStream) and not isinstance(
             response.stream, httpx2.ByteStream
         ):
@@ -41,14 +41,14 @@ class _SyncBody(httpx2.SyncByteStream):
 
     def __iter__(self) -> Iterator[bytes]:
         pieces = aiter(self._inner)
-        while (piece := _run(_next(pieces))) is not None:
+        while (piece := _run_in_loop(_next_piece(pieces))) is not None:
             yield piece
 
     def close(self) -> None:
-        _run(self._inner.aclose())
+        _run_in_loop(self._inner.aclose())
 
 
-async def _next(pieces: AsyncIterator[bytes]) -> bytes | None:
+async def _next_piece(pieces: AsyncIterator[bytes]) -> bytes | None:
     return await anext(pieces, None)
 
 
@@ -78,7 +78,7 @@ class _Loop:
 _loop = _Loop()
 
 
-def _run(work: Coroutine[Any, Any, T]) -> T:
+def _run_in_loop(work: Coroutine[Any, Any, T]) -> T:
     future = asyncio.run_coroutine_threadsafe(work, _loop.get())
     try:
         return future.result()

@@ -150,13 +150,13 @@ class TemplateCache:
             return template.render_for(exchange, request)
         reply = encode(exchange, decision, request)
         if entry is None:
-            self._put(key, _CacheEntry(step, None if is_cacheable(step) else "never"))
+            self._store_entry(key, _CacheEntry(step, None if is_cacheable(step) else "never"))
         elif template is None:
             made = make_template(exchange, decision, request, reply, encode)
-            self._put(key, _CacheEntry(step, made or "never"))
+            self._store_entry(key, _CacheEntry(step, made or "never"))
         return reply
 
-    def _put(self, key: Hashable, entry: _CacheEntry) -> None:
+    def _store_entry(self, key: Hashable, entry: _CacheEntry) -> None:
         # Long responses are encoded in another thread.
         with self._lock:
             before = self._entries.get(key)

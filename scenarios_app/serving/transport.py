@@ -38,11 +38,11 @@ class MockTransport(httpx2.AsyncBaseTransport):
         pipeline = await self._pipeline()
         answer = await pipeline.answer(call)
         if not answer.is_immediate:
-            return await _opened(answer, read_timeout)
+            return await _open_response(answer, read_timeout)
         # A stream, as everything is that comes over a wire: clients time it until it is closed.
         stream = httpx2.ByteStream(answer.immediate_body())
         answer.finish()
-        return _response(answer, stream)
+        return _build_response(answer, stream)
 
 
 def call_of(request: httpx2.Request, body: bytes) -> Call:
@@ -79,13 +79,13 @@ class _Body(httpx2.AsyncByteStream):
         self._queue = queue
         self._pump = pump
         self._wait = wait
-        self._forget = weakref.finalize(self, _stop, pump.get_loop(), pump)
+        self._forget = weakref.finalize(self, _cancel_pump, pump.get_loop(), pump)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         if self._first:
             yield self._first
         while True:
-            match await _next(self._queue, self._wait):
+            match await _next_item(self._queue, self._wait):
                 case None:
                     return
                 case Exception() as error:
@@ -105,11 +105,11 @@ class _Body(httpx2.AsyncByteStream):
         self._queue.put_nowait(httpx2.ReadError("The response was closed while it was read."))
 
 
-async def _opened(answer: Answer, read_timeout: float | None) -> httpx2.Response:
+async def _open_response(answer: Answer, read_timeout: float | None) -> httpx2.Response:
     queue: asyncio.Queue[Item] = asyncio.Queue(1)
     pump = asyncio.create_task(_fill(queue, answer))
     try:
-        first = await _next(queue, read_timeout)
+        first = await _next_item(queue, read_timeout)
     except BaseException:
         pump.cancel()
         await asyncio.gather(pump, return_exceptions=True)
@@ -117,7 +117,7 @@ async def _opened(answer: Answer, read_timeout: float | None) -> httpx2.Response
     if isinstance(first, Exception):
         raise first
     body = _Body(first or b"", queue, pump=pump, wait=read_timeout)
-    return _response(answer, body)
+    return _build_response(answer, body)
 
 
 async def _fill(queue: asyncio.Queue[Item], answer: Answer) -> None:
@@ -141,7 +141,7 @@ async def _fill(queue: asyncio.Queue[Item], answer: Answer) -> None:
     await queue.put(end)
 
 
-async def _next(queue: asyncio.Queue[Item], wait: float | None) -> Item:
+async def _next_item(queue: asyncio.Queue[Item], wait: float | None) -> Item:
     try:
         async with asyncio.timeout(wait):
             return await queue.get()
@@ -149,7 +149,7 @@ async def _next(queue: asyncio.Queue[Item], wait: float | None) -> Item:
         raise httpx2.ReadTimeout("The answer did not come in time.") from None
 
 
-def _response(
+def _build_response(
     answer: Answer, stream: httpx2.ByteStream | httpx2.AsyncByteStream
 ) -> httpx2.Response:
     reply = answer.reply
@@ -157,7 +157,7 @@ def _response(
     return httpx2.Response(reply.status, headers=headers, stream=stream)
 
 
-def _stop(loop: asyncio.AbstractEventLoop, pump: asyncio.Task[None]) -> None:
+def _cancel_pump(loop: asyncio.AbstractEventLoop, pump: asyncio.Task[None]) -> None:
     # A loop that was closed has ended its tasks.
     with contextlib.suppress(RuntimeError):
         loop.call_soon_threadsafe(pump.cancel)

@@ -32,7 +32,7 @@ Model: TypeAlias = type[models.Model]
 @cache
 def empty_value(model: Model, column: str) -> Any:
     """Return the value that the column has if the document does not have its key."""
-    return _field(model, column).get_default()
+    return _model_field(model, column).get_default()
 
 
 def column_values(row: models.Model, columns: Iterable[str]) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def copy_columns(row: models.Model, other: models.Model, columns: Iterable[str])
 
 def can_hold(model: Model, column: str, value: Json) -> bool:
     """Return whether the column can hold this value; its empty value stands for a missing key."""
-    field = _field(model, column)
+    field = _model_field(model, column)
     if value == empty_value(model, column):
         return False
     match field:
@@ -72,7 +72,7 @@ def can_hold(model: Model, column: str, value: Json) -> bool:
 
 
 @cache
-def _field(model: Model, column: str) -> Any:
+def _model_field(model: Model, column: str) -> Any:
     return model._meta.get_field(column)
 
 

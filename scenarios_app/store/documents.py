@@ -87,14 +87,14 @@ def fixture_json(documents: Iterable[ScenarioDocument]) -> list[Object]:
     fixture: list[Object] = []
     for document in documents:
         scenario, steps = rows_of(document)
-        fixture.append(_row(scenario, SCENARIO_COLUMNS, {}))
+        fixture.append(_fixture_row(scenario, SCENARIO_COLUMNS, {}))
         for step in steps:
             place = {"scenario": [scenario.name], "order": step.order}
-            fixture.append(_row(step, STEP_COLUMNS, place))
+            fixture.append(_fixture_row(step, STEP_COLUMNS, place))
     return fixture
 
 
-def _row(row: Model, columns: Iterable[str], place: dict[str, Any]) -> Object:
+def _fixture_row(row: Model, columns: Iterable[str], place: dict[str, Any]) -> Object:
     model = type(row)
     values = column_values(row, columns).items()
     fields = {name: value for name, value in values if value != empty_value(model, name)}

@@ -106,7 +106,7 @@ def parse_time(text: str) -> datetime:
 
 def versions_of(scenario: AnyScenario) -> list[Version]:
     """Return the versions, the newest first, each with its changes from the one before."""
-    records = sorted(_records(scenario), key=lambda record: record.history_date)
+    records = sorted(_history_records(scenario), key=lambda record: record.history_date)
     saves: list[list[Any]] = []
     for record in records:
         if saves and _same_save(saves[-1][-1], record):
@@ -116,17 +116,17 @@ def versions_of(scenario: AnyScenario) -> list[Version]:
     recent = saves[-MAX_VERSIONS - 1 :]
     states = [_state(records, save[-1].history_date) for save in recent]
     versions = [
-        _version(save, tuple(changes_between(before, after)))
+        _version_of(save, tuple(changes_between(before, after)))
         for (before, after), save in zip(pairwise(states), recent[1:], strict=True)
     ]
     if len(saves) <= MAX_VERSIONS and saves:
-        versions.insert(0, _version(saves[0], ("created",)))
+        versions.insert(0, _version_of(saves[0], ("created",)))
     return versions[::-1]
 
 
 def state_at(scenario: AnyScenario, time: datetime) -> State:
     """Return the state of a scenario at a time. Raises DocumentError if it did not exist."""
-    state = _state(sorted(_records(scenario), key=lambda r: r.history_date), time)
+    state = _state(sorted(_history_records(scenario), key=lambda r: r.history_date), time)
     if state.scenario is None:
         raise DocumentError("", "There was no such scenario then.")
     return state
@@ -135,7 +135,7 @@ def state_at(scenario: AnyScenario, time: datetime) -> State:
 def changed_since(scenario: AnyScenario, time: datetime) -> ConcurrentChanges:
     """Return what changed since a time; moved steps do not count."""
     changes = ConcurrentChanges()
-    newer = _records(scenario, history_date__gt=time)
+    newer = _history_records(scenario, history_date__gt=time)
     if not newer:
         return changes
     changes.who = " and ".join(_authors_of_each(newer))
@@ -154,7 +154,7 @@ def changed_since(scenario: AnyScenario, time: datetime) -> ConcurrentChanges:
 
 def editors_since(scenario: Scenario, time: datetime) -> list[str]:
     """Return who has changed a scenario since a time."""
-    newer = _records(scenario, history_date__gt=time)
+    newer = _history_records(scenario, history_date__gt=time)
     return _authors_of_each(newer) or [NO_USER]
 
 
@@ -229,7 +229,7 @@ def _value_text(value: Json) -> str | None:
 
 def changes_between(before: State, after: State) -> Iterator[str]:
     """Yield the changes from one state to another, one line each."""
-    yield from _differences("", before.scenario or {}, after.scenario or {})
+    yield from _describe_differences("", before.scenario or {}, after.scenario or {})
     for number, key in enumerate(before.steps, start=1):
         if key not in after.steps:
             yield f"step {number} removed"
@@ -237,18 +237,20 @@ def changes_between(before: State, after: State) -> Iterator[str]:
         if key not in before.steps:
             yield f"step {number} added"
         else:
-            yield from _differences(f"step {number}: ", before.steps[key], after.steps[key])
+            yield from _describe_differences(
+                f"step {number}: ", before.steps[key], after.steps[key]
+            )
     common = [key for key in before.steps if key in after.steps]
     if common != [key for key in after.steps if key in before.steps]:
         yield "steps moved"
 
 
-def _version(save: list[Any], changes: tuple[str, ...]) -> Version:
+def _version_of(save: list[Any], changes: tuple[str, ...]) -> Version:
     reason = next(filter(None, (record.history_change_reason for record in save)), "")
     return Version(save[-1].history_date, author_of(*save), changes, reason)
 
 
-def _records(scenario: AnyScenario, **those: Any) -> list[Any]:
+def _history_records(scenario: AnyScenario, **those: Any) -> list[Any]:
     own = type(scenario).history.filter(id=scenario.pk, **those)
     steps = scenario.steps.model.history.filter(scenario_id=scenario.pk, **those)
     return [*own.select_related("history_user"), *steps.select_related("history_user")]
@@ -281,7 +283,7 @@ def _is_step(record: Any) -> bool:
     return isinstance(record, _STEP_HISTORIES)
 
 
-def _differences(
+def _describe_differences(
     where: str, before: Mapping[str, Json], after: Mapping[str, Json]
 ) -> Iterator[str]:
     for place, old, new in _changed_values(before, after):

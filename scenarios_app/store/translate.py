@@ -36,7 +36,7 @@ _PLACES = tuple((place, empty_value(Step, column)) for column, place in VALUES.i
 
 def scenario_object(scenario: ScenarioColumns, steps: Sequence[Object]) -> Object:
     """Return the document of a scenario row as unvalidated data."""
-    document = _extra(scenario, "extra")
+    document = _copy_extra(scenario, "extra")
     for key in SCENARIO_KEYS:
         value = getattr(scenario, key)
         if key == "name" or value != empty_value(Scenario, key):
@@ -48,13 +48,13 @@ def step_object(row: StepColumns) -> Object:
     """Return the document of a step row as unvalidated data."""
     step: Object = {}
     for column, place in reversed(EXTRAS.items()):
-        if rest := _extra(row, column):
+        if rest := _copy_extra(row, column):
             for key, value in rest.items():
-                _put(step, (*place, key), value)
+                _put_at(step, (*place, key), value)
     _lower_conditions(row, step)
     for (place, empty), value in zip(_PLACES, _values_of(row), strict=True):
         if value != empty:
-            _put(step, place, deepcopy(value))
+            _put_at(step, place, deepcopy(value))
     return step
 
 
@@ -82,7 +82,7 @@ def _lower_conditions(row: StepColumns, step: Object) -> None:
     if row.match_model:
         equals = row.match_model_mode == TextMode.EQUALS
         model: Json = row.match_model if equals else {row.match_model_mode: row.match_model}
-        _put(step, MODEL, model)
+        _put_at(step, MODEL, model)
     if row.match_tool_result_name:
         _put_first(step, TOOL_RESULTS, [{"name": row.match_tool_result_name}])
     messages: list[Json] = []
@@ -96,14 +96,14 @@ def _lower_conditions(row: StepColumns, step: Object) -> None:
         _put_first(step, MESSAGES, messages)
 
 
-def _extra(row: ScenarioColumns | StepColumns, column: str) -> Object:
+def _copy_extra(row: ScenarioColumns | StepColumns, column: str) -> Object:
     value = getattr(row, column)
     if not isinstance(value, dict):
         raise DocumentError(column, "expected an object")
     return deepcopy(value) if value else {}
 
 
-def _put(step: Object, place: Place, value: Json) -> None:
+def _put_at(step: Object, place: Place, value: Json) -> None:
     owner = step
     for key in place[:-1]:
         inner = owner.get(key)
@@ -117,8 +117,8 @@ def _put_first(step: Object, place: Place, items: list[Json]) -> None:
     match = step.get(place[0])
     more = match.get(place[1], []) if isinstance(match, dict) else []
     if not isinstance(more, list):
-        raise DocumentError(f"{place[0]}_extra", f"expected a list as {place[1]!r}")
-    _put(step, place, [*items, *more])
+        raise DocumentError(f"{place[0]}_copy_extra", f"expected a list as {place[1]!r}")
+    _put_at(step, place, [*items, *more])
 
 
 def scenario_values(document: Object) -> Values:
@@ -133,40 +133,40 @@ def step_values(step: Object) -> Values:
     rest = deepcopy(step)
     values: Values = {}
     for column, place in VALUES.items():
-        if place[0] in rest and can_hold(Step, column, value := _get(rest, place)):
+        if place[0] in rest and can_hold(Step, column, value := _get_at(rest, place)):
             values[column] = value
             _remove(rest, place)
     _lift_conditions(rest, values)
     for column, place in EXTRAS.items():
-        if place and can_hold(Step, column, value := _get(rest, place)):
+        if place and can_hold(Step, column, value := _get_at(rest, place)):
             values[column] = value
             _remove(rest, place)
     return values | {"extra": rest}
 
 
 def _lift_conditions(rest: Object, values: Values) -> None:
-    if lifted := _model(_get(rest, MODEL)):
+    if lifted := _model_values(_get_at(rest, MODEL)):
         values |= lifted
         _remove(rest, MODEL)
-    match _get(rest, TOOL_RESULTS):
+    match _get_at(rest, TOOL_RESULTS):
         case [{"name": name, **others}, *_] if not others:
             if can_hold(Step, "match_tool_result_name", name):
                 values["match_tool_result_name"] = name
                 _remove_first(rest, TOOL_RESULTS)
     for column, role in MESSAGE_COLUMNS.items():
-        match _get(rest, MESSAGES):
-            case [first, *_] if lifted := _message(column, role, first):
+        match _get_at(rest, MESSAGES):
+            case [first, *_] if lifted := _message_values(column, role, first):
                 values |= lifted
                 _remove_first(rest, MESSAGES)
 
 
-def _model(condition: Json) -> Values:
+def _model_values(condition: Json) -> Values:
     if isinstance(condition, str):
         condition = {TextMode.EQUALS.value: condition}
     return _text("match_model", condition)
 
 
-def _message(column: str, role: str, condition: Json) -> Values:
+def _message_values(column: str, role: str, condition: Json) -> Values:
     if not isinstance(condition, dict) or condition.get("role") != role:
         return {}
     text = {key: value for key, value in condition.items() if key != "role"}
@@ -189,7 +189,7 @@ def _text(column: str, condition: Json) -> Values:
     return {column: text, f"{column}_mode": mode}
 
 
-def _get(rest: Object, place: Place) -> Json:
+def _get_at(rest: Object, place: Place) -> Json:
     value: Json = rest
     for key in place:
         value = value.get(key) if isinstance(value, dict) else None
@@ -210,7 +210,7 @@ def _remove(rest: Object, place: Place) -> None:
 
 
 def _remove_first(rest: Object, place: Place) -> None:
-    items = _get(rest, place)
+    items = _get_at(rest, place)
     assert isinstance(items, list)
     del items[0]
     if not items:

@@ -39,7 +39,7 @@ def retention_days() -> int:
 
 def trash_entries() -> list[TrashEntry]:
     """Return the deleted scenarios that can be restored, the latest first."""
-    records = _deletions().filter(history_date__gt=_expiry()).select_related("history_user")
+    records = _deletions().filter(history_date__gt=_oldest_kept()).select_related("history_user")
     return [
         TrashEntry(
             pk=record.id,
@@ -55,7 +55,7 @@ def trash_entries() -> list[TrashEntry]:
 
 def deleted_scenario(pk: int) -> Scenario:
     """Return a scenario in the trash as an unsaved row. Raises Scenario.DoesNotExist."""
-    scenario: Scenario = _record(pk).instance
+    scenario: Scenario = _kept_record(pk).instance
     return scenario
 
 
@@ -66,7 +66,7 @@ def restore(pk: int) -> Scenario:
     If its name is taken, a number is appended. Steps get new keys, so no session has used them.
     Raises Scenario.DoesNotExist if the scenario is not in the trash.
     """
-    record = _record(pk)
+    record = _kept_record(pk)
     scenario: Scenario = record.instance
     scenario.name = free_name(scenario.name, drafts=False)
     scenario.version = new_key()
@@ -83,7 +83,7 @@ def restore(pk: int) -> Scenario:
 @transaction.atomic
 def empty_trash() -> int:
     """Erase deleted scenarios past the retention; return how many were erased."""
-    expired = _deletions().filter(history_date__lte=_expiry())
+    expired = _deletions().filter(history_date__lte=_oldest_kept())
     erased = dict(expired.values_list("id", "name"))
     names = set(erased.values())
     stored_names = set(Scenario.objects.filter(name__in=names).values_list("name", flat=True))
@@ -93,7 +93,7 @@ def empty_trash() -> int:
     return len(erased)
 
 
-def _expiry() -> datetime:
+def _oldest_kept() -> datetime:
     return timezone.now() - timedelta(days=retention_days())
 
 
@@ -105,8 +105,8 @@ def _deletions() -> "QuerySet[Any]":
     return records.exclude(Exists(stored)).exclude(Exists(later))
 
 
-def _record(pk: int) -> Any:
-    record = _deletions().filter(id=pk, history_date__gt=_expiry()).first()
+def _kept_record(pk: int) -> Any:
+    record = _deletions().filter(id=pk, history_date__gt=_oldest_kept()).first()
     if record is None:
         raise Scenario.DoesNotExist
     return record

@@ -42,7 +42,7 @@ _INDEX = re.compile(r"\[\d+\]")
 
 
 @cache
-def _labels() -> dict[str, str]:
+def _labels_by_place() -> dict[str, str]:
     labels = dict(_SHARED_LABELS)
     for model in (Scenario, Step):
         for name, place in places_of(model).items():
@@ -61,7 +61,7 @@ def label_of_place(place: str) -> str:
     keys = place.split(".")
     for length in range(len(keys), 0, -1):
         outer = ".".join(keys[:length])
-        label = _labels().get(_INDEX.sub("", outer)) or _labels().get(outer)
+        label = _labels_by_place().get(_INDEX.sub("", outer)) or _labels_by_place().get(outer)
         if label:
             inner = ".".join(keys[length:])
             return f"{label} ({inner})" if inner else label

@@ -61,7 +61,7 @@ def write_cassette(path: Path, document: Mapping[str, Any]) -> None:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
+        os.chmod(temporary, 0o666 & ~_read_umask())
         os.replace(temporary, path)
     except OSError as error:
         if temporary:
@@ -81,7 +81,7 @@ def check_writable(path: Path) -> None:
         raise ServerFailed(f"{path}: cannot be written: Permission denied")
 
 
-def _umask() -> int:
+def _read_umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask

@@ -56,10 +56,10 @@ def control_mcp(options: Namespace) -> int:
         )
     try:
         if url:
-            _serve(url, token=os.environ.get(TOKEN, ""))
+            _serve_stdio(url, token=os.environ.get(TOKEN, ""))
         else:
             with server_process(ServerOptions(to_documents(options.scenario))) as (base_url, _):
-                _serve(base_url)
+                _serve_stdio(base_url)
     except ServerFailed as error:
         return refuse("control-mcp", error, code=1)
     except KeyboardInterrupt:
@@ -67,7 +67,7 @@ def control_mcp(options: Namespace) -> int:
     return 0
 
 
-def _serve(base_url: str, *, token: str = "") -> None:
+def _serve_stdio(base_url: str, *, token: str = "") -> None:
     with closing(Control(base_url, token=token)) as control:
         # Fails with one line if there is no server, or the token is wrong.
         control.send("GET", "requests", limit="1")
@@ -95,7 +95,7 @@ class Proxy:
             params = message.get("params") or {}
             answer = self._send(message, params)
         except (ValueError, AttributeError, RecursionError):
-            answer = _error(None, _PARSE_ERROR, "Expected one JSON-RPC message a line.")
+            answer = _error_message(None, _PARSE_ERROR, "Expected one JSON-RPC message a line.")
         if answer is not None:
             # The client may be gone.
             with self._lock, suppress(OSError):
@@ -120,7 +120,7 @@ class Proxy:
             # It is no answer of the MCP server: there is none, or it is closed to this client.
             text = answer["message"] if isinstance(answer, dict) else "The server did not answer."
             if method != "tools/call":
-                return _error(id, _NO_ANSWER, text)
+                return _error_message(id, _NO_ANSWER, text)
             content = [{"type": "text", "text": text}]
             result = {"resultType": "complete", "content": content, "isError": True}
             return {"jsonrpc": "2.0", "id": id, "result": result}
@@ -129,5 +129,5 @@ class Proxy:
         return answer
 
 
-def _error(id: Any, code: int, message: str) -> dict[str, Any]:
+def _error_message(id: Any, code: int, message: str) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}

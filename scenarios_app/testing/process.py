@@ -51,8 +51,8 @@ def server_process(options: ServerOptions) -> Iterator[tuple[str, int]]:
     """Run a server; yield its base URL and process id. Raises ServerFailed if it does not start;
     its messages about settings become warnings."""
     with TemporaryDirectory(prefix="mockllm-") as directory:
-        process, base_url = _start(Path(directory), options)
-        finalizer = weakref.finalize(process, _stop, process)
+        process, base_url = _start_server(Path(directory), options)
+        finalizer = weakref.finalize(process, _stop_process, process)
         try:
             yield base_url, process.pid
         finally:
@@ -67,7 +67,7 @@ def controlled_server(options: ServerOptions | None = None) -> Iterator[Control]
         yield control
 
 
-def _start(directory: Path, options: ServerOptions) -> tuple["subprocess.Popen[str]", str]:
+def _start_server(directory: Path, options: ServerOptions) -> tuple["subprocess.Popen[str]", str]:
     # `-P`: a folder of the user named like one of our packages is not imported instead.
     command = [sys.executable, "-P", "-m", "mockllm_site", "serve", "--port", "0"]
     if options.light:
@@ -94,7 +94,7 @@ def _start(directory: Path, options: ServerOptions) -> tuple["subprocess.Popen[s
             command,
             # An empty directory, so that no `.env` or package of the user is read.
             cwd=directory,
-            env=_environment(settings),
+            env=_server_environment(settings),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=log,
@@ -105,19 +105,19 @@ def _start(directory: Path, options: ServerOptions) -> tuple["subprocess.Popen[s
         try:
             line = _first_line(process, options.timeout)
         except BaseException:
-            _stop(process)
+            _stop_process(process)
             raise
         if not line.startswith(READY):
-            _stop(process)
+            _stop_process(process)
             log.seek(0)
-            raise ServerFailed(_reason(log.read(), options.timeout))
+            raise ServerFailed(_failure_reason(log.read(), options.timeout))
     for message in (directory / "stderr").read_text(encoding="utf-8").splitlines():
         if message.startswith(MESSAGE_PREFIX):
             warnings.warn(message.removeprefix(MESSAGE_PREFIX), stacklevel=2)
     return process, line.removeprefix(READY).strip()
 
 
-def _environment(settings: Mapping[str, str]) -> dict[str, str]:
+def _server_environment(settings: Mapping[str, str]) -> dict[str, str]:
     inherited = {
         name: value
         for name, value in os.environ.items()
@@ -137,7 +137,7 @@ def _first_line(process: "subprocess.Popen[str]", timeout: float) -> str:
         timer.cancel()
 
 
-def _stop(process: "subprocess.Popen[str]") -> None:
+def _stop_process(process: "subprocess.Popen[str]") -> None:
     process.terminate()
     try:
         process.wait(STOP_SECONDS)
@@ -148,7 +148,7 @@ def _stop(process: "subprocess.Popen[str]") -> None:
         process.stdout.close()
 
 
-def _reason(log: str, timeout: float) -> str:
+def _failure_reason(log: str, timeout: float) -> str:
     lines = [line for line in log.splitlines() if line.strip()]
     late = f"the server was not ready after {timeout:g} s"
     return lines[-1].removeprefix(MESSAGE_PREFIX) if lines else late

@@ -91,12 +91,12 @@ def record(options: Namespace) -> int:
         urls = {name: url for name in upstream_names() if (url := getattr(options, name))}
         settings = upstream_settings(os.environ, urls)
         before = cassette if mode == "new" else None
-        return _record(path, before, command, mode=mode, settings=settings)
+        return _record_command(path, before, command, mode=mode, settings=settings)
     except (CannotRun, ServerFailed) as error:
         return refuse("record", error, code=VERDICT_FAILED)
 
 
-def _record(
+def _record_command(
     path: Path,
     before: Mapping[str, Any] | None,
     command: Sequence[str],

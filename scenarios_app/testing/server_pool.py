@@ -49,7 +49,9 @@ class ServerPool:
         self._running = ExitStack()
         self._started: dict[str, dict[str, str]] = {}
         self._lock = Lock()
-        self._thread = Thread(target=self._listen, name="mockllm server pool", daemon=True)
+        self._thread = Thread(
+            target=self._accept_connections, name="mockllm server pool", daemon=True
+        )
         self._thread.start()
 
     def base_urls(self) -> list[str]:
@@ -63,7 +65,7 @@ class ServerPool:
         with self._lock:
             self._running.close()
 
-    def _listen(self) -> None:
+    def _accept_connections(self) -> None:
         while True:
             try:
                 connection = self._listener.accept()

@@ -82,10 +82,10 @@ class Stub:
         """Load the steps so far into the test's session."""
         __tracebackhide__ = True
         self._mockllm._check_order(self)
-        steps = [self._step(produce, consume=True) for produce in self._failures]
+        steps = [self._step_document(produce, consume=True) for produce in self._failures]
         if self._answer:
-            steps.append(self._step(self._answer, consume=self._once))
-        self._mockllm._load({"name": self.name, "steps": steps})
+            steps.append(self._step_document(self._answer, consume=self._once))
+        self._mockllm._put_scenario({"name": self.name, "steps": steps})
         return self
 
     @property
@@ -96,7 +96,7 @@ class Stub:
         """Return whether both stubs have the same conditions."""
         return (self._match, self._turn) == (other._match, other._turn)
 
-    def _step(self, produce: Mapping[str, Any], *, consume: bool) -> dict[str, Any]:
+    def _step_document(self, produce: Mapping[str, Any], *, consume: bool) -> dict[str, Any]:
         turn = {} if self._turn is None else {"turn": self._turn}
         return {**turn, "match": self._match, "consume": consume, "produce": produce}
 
@@ -152,7 +152,7 @@ class Mockllm:
 
             documents = tuple(to_documents(documents))
         for document in documents:
-            self._load(document)
+            self._put_scenario(document)
 
     def simulate(
         self, scenario: Mapping[str, Any] | Any, *, agent: Callable[[str], str]
@@ -279,7 +279,7 @@ class Mockllm:
                 "every time. With once=True the first answers once, then the next; or remove one."
             )
 
-    def _load(self, document: Mapping[str, Any]) -> None:
+    def _put_scenario(self, document: Mapping[str, Any]) -> None:
         __tracebackhide__ = True
         name = document.get("name") or "unnamed"
         self._control.send("PUT", scenario_path(str(name)), document, session=self.session)

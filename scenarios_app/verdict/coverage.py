@@ -116,11 +116,11 @@ def coverage_text(coverage: Coverage, *, notes: tuple[str, ...] = ()) -> str:
     headline = f"coverage: {coverage.percent:g} %, {coverage.served} of {coverage.steps} steps"
     if faults:
         headline += f", {triggered} of {len(faults)} faults"
-    lines = first_lines(_lines(coverage), _MAX_LINES)
+    lines = first_lines(_uncovered_lines(coverage), _MAX_LINES)
     return "\n".join([headline, *lines, *(f"note: {note}" for note in notes)])
 
 
-def _lines(coverage: Coverage) -> Iterator[str]:
+def _uncovered_lines(coverage: Coverage) -> Iterator[str]:
     for scenario in coverage.scenarios:
         for step in scenario.steps:
             step_ref = f"{scenario.scenario}, step {step.step}"

@@ -59,11 +59,11 @@ def _fault(
     return Kind(name, label, change, signs, needs, seconds)
 
 
-def _alteration(name: str, label: str, signs: tuple[str, ...], **options: Any) -> Kind:
+def _alteration_kind(name: str, label: str, signs: tuple[str, ...], **options: Any) -> Kind:
     return Kind(name, label, {"alteration": name}, signs, **options)
 
 
-def _socket(name: str, label: str, signs: tuple[str, ...], **keys: Any) -> Kind:
+def _socket_fault_kind(name: str, label: str, signs: tuple[str, ...], **keys: Any) -> Kind:
     signs = (*signs, *_CONNECTION_SIGNS)
     return _fault(name, f"WebSocket {label}", signs, "close_socket", needs="socket", **keys)
 
@@ -116,10 +116,10 @@ KINDS: tuple[Kind, ...] = (
     ),
     _fault("ends_early", "ends in the middle", (*_CONNECTION_SIGNS, *_PARSE_SIGNS), "truncate"),
     _fault("malformed", "malformed frame", _PARSE_SIGNS, "malformed_chunk"),
-    _alteration("empty_answer", "empty answer", _EMPTY_SIGNS),
-    _alteration("max_tokens", "cut off by max_tokens", _FINISH_SIGNS, needs="text"),
-    _alteration("refusal", "refusal", ("refus", "content_filter")),
-    _alteration(
+    _alteration_kind("empty_answer", "empty answer", _EMPTY_SIGNS),
+    _alteration_kind("max_tokens", "cut off by max_tokens", _FINISH_SIGNS, needs="text"),
+    _alteration_kind("refusal", "refusal", ("refus", "content_filter")),
+    _alteration_kind(
         "broken_arguments",
         "arguments that are not JSON",
         (*_PARSE_SIGNS, "argument"),
@@ -127,7 +127,7 @@ KINDS: tuple[Kind, ...] = (
         own_rules=frozenset({"tool-arguments-outside-schema"}),
         breaks_call=True,
     ),
-    _alteration(
+    _alteration_kind(
         "unknown_tool",
         "call of an unknown tool",
         _UNKNOWN_SIGNS,
@@ -135,12 +135,12 @@ KINDS: tuple[Kind, ...] = (
         own_rules=frozenset({"tool-not-offered"}),
         breaks_call=True,
     ),
-    _alteration("call_twice", "the same call twice", ("twice", "duplicate"), needs="calls"),
-    _alteration("wrong_finish", "wrong finish reason", _REASON_SIGNS),
-    _socket(
+    _alteration_kind("call_twice", "the same call twice", ("twice", "duplicate"), needs="calls"),
+    _alteration_kind("wrong_finish", "wrong finish reason", _REASON_SIGNS),
+    _socket_fault_kind(
         "socket_closed", "closed before the answer", ("1012",), close_code=1012, after_frames=0
     ),
-    _socket("socket_closed_inside", "closed in the answer", ("1011",), after_frames=3),
+    _socket_fault_kind("socket_closed_inside", "closed in the answer", ("1011",), after_frames=3),
     _fault(
         "half_frame",
         "half a WebSocket frame",
@@ -151,7 +151,7 @@ KINDS: tuple[Kind, ...] = (
         half_frame=True,
     ),
     _fault("no_pong", "no pong", _PONG_SIGNS, "no_pong", needs="socket", hold_ms=HOLD_MS),
-    _socket(
+    _socket_fault_kind(
         "connection_limit",
         "after 60 minutes",
         (_AGE_LIMIT, "limit"),

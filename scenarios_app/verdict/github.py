@@ -21,17 +21,17 @@ _PROPERTY_ESCAPES: Final = {**_ESCAPES, ":": "%3A", ",": "%2C"}
 
 def verdict_annotations(verdict: Mapping[str, Any]) -> str:
     """Return an error for each reason of a verdict to fail, a warning for each other finding."""
-    return "\n".join(_annotations(verdict_cases(verdict)))
+    return "\n".join(_annotation_lines(verdict_cases(verdict)))
 
 
 def coverage_annotations(coverage: Mapping[str, Any], *, fail_under: float) -> str:
     """Return a warning for each unused step; an error if too few were used."""
-    unused = (case for case in _named(coverage) if case.reasons)
+    unused = (case for case in _with_full_names(coverage) if case.reasons)
     cases = [Case("", case.name, noted=("; ".join(case.reasons),)) for case in unused]
     if coverage["percent"] < fail_under:
         reason = f"{coverage['percent']:g} % of the steps were used, {fail_under:g} % are required"
         cases.append(Case("", "coverage", (reason,)))
-    return "\n".join(_annotations(cases))
+    return "\n".join(_annotation_lines(cases))
 
 
 def coverage_summary(coverage: Mapping[str, Any]) -> str:
@@ -39,7 +39,7 @@ def coverage_summary(coverage: Mapping[str, Any]) -> str:
     percent, served, steps = coverage["percent"], coverage["served"], coverage["steps"]
     lines = [f"### mockllm coverage: {percent:g} %", ""]
     lines += [f"Steps used: {served:,} of {steps:,}", ""]
-    unused = [case for case in _named(coverage) if case.reasons]
+    unused = [case for case in _with_full_names(coverage) if case.reasons]
     for case in unused[:MAX_REASONS]:
         reasons = "; ".join(map(escape_markdown, case.reasons))
         lines.append(f"- **{escape_markdown(case.name)}**: {reasons}")
@@ -54,12 +54,12 @@ def literal_lines(text: str) -> str:
     return f"::stop-commands::{mark}\n{text}\n::{mark}::"
 
 
-def _named(coverage: Mapping[str, Any]) -> Iterator[Case]:
+def _with_full_names(coverage: Mapping[str, Any]) -> Iterator[Case]:
     for case in coverage_cases(coverage):
         yield Case("", f"{case.group}, step {case.name}", case.reasons)
 
 
-def _annotations(cases: Iterable[Case]) -> Iterator[str]:
+def _annotation_lines(cases: Iterable[Case]) -> Iterator[str]:
     all_cases = list(cases)
     errors = ((case.name, reason) for case in all_cases for reason in case.reasons)
     warnings = ((case.name, reason) for case in all_cases for reason in case.noted)

@@ -123,7 +123,7 @@ def judge(
         strict=options.strict,
         requests=len(session.exchanges),
         unmatched=tuple(_unmatched_requests(session)),
-        violations=tuple(_violations(session)),
+        violations=tuple(_find_violations(session)),
         unserved=tuple(_unserved_steps(session, options, providers)),
         findings=tuple(_findings(session, options.ignored)),
     )
@@ -167,7 +167,7 @@ def _unmatched_requests(session: JudgedSession) -> Iterator[UnmatchedRequest]:
             )
 
 
-def _violations(session: JudgedSession) -> Iterator[Violation]:
+def _find_violations(session: JudgedSession) -> Iterator[Violation]:
     journaled: Counter[str] = Counter()
     for one in session.exchanges:
         journaled.update(one.violations)
@@ -198,15 +198,15 @@ def _required_steps(session: JudgedSession, options: VerdictOptions) -> Iterator
     """Yield every step that has to answer, with the name of its scenario."""
     for name in sorted(session.scenarios):
         scenario = session.scenarios[name]
-        required = name in session.own or _lists(options.scenarios, name)
-        if not required or scenario.catch_all or _lists(options.allowed, name):
+        required = name in session.own or _includes(options.scenarios, name)
+        if not required or scenario.catch_all or _includes(options.allowed, name):
             continue
         for step in scenario.steps:
             if f"{name}/{step.label}" not in options.allowed:
                 yield name, step
 
 
-def _lists(names: Collection[str], name: str) -> bool:
+def _includes(names: Collection[str], name: str) -> bool:
     return name in names or ALL in names
 
 

@@ -40,14 +40,16 @@ MAX_REASONS = 50
 
 def verdict_text(verdict: Verdict, *, notes: tuple[str, ...] = ()) -> str:
     """Return a headline and a line for each reason with the id of its request; notes come last."""
-    return "\n".join([headline(verdict), *_lines(verdict), *(f"note: {one}" for one in notes)])
+    return "\n".join(
+        [headline(verdict), *_trouble_lines(verdict), *(f"note: {one}" for one in notes)]
+    )
 
 
 def headline(verdict: Verdict) -> str:
     subject = "the run" if verdict.session is None else f"session {line(verdict.session)}"
     counts = [
-        _count(verdict.requests, "request"),
-        *(_count(len(items), noun) for items, noun in _parts(verdict) if items),
+        _format_count(verdict.requests, "request"),
+        *(_format_count(len(items), noun) for items, noun in _counted_findings(verdict) if items),
     ]
     return f"{'passed' if verdict.passed else 'FAILED'}: {subject}, {', '.join(counts)}"
 
@@ -69,7 +71,7 @@ def near_miss_text(miss: Any) -> str:
     return line(f"{step}: {mismatch.get('field')} wants {expected}, got {actual}")
 
 
-def _lines(verdict: Verdict) -> Iterator[str]:
+def _trouble_lines(verdict: Verdict) -> Iterator[str]:
     steps = (line(f"{one.scenario}, step {one.step}") for one in verdict.unserved)
     findings = (
         f"{one.level}: {one.rule}: {line(one.message)} [{one.request}]" for one in verdict.findings
@@ -116,7 +118,7 @@ def _never_asked_lines(verdict: Verdict) -> Iterator[str]:
         yield f"never asked: {line(name)}. Its client was not pointed here ({_CLIENTS_HINT})"
 
 
-def _parts(verdict: Verdict) -> Iterator[tuple[tuple[object, ...], str]]:
+def _counted_findings(verdict: Verdict) -> Iterator[tuple[tuple[object, ...], str]]:
     yield verdict.unmatched, "unmatched"
     yield verdict.violations, "violation"
     yield verdict.unserved, "step never served"
@@ -124,7 +126,7 @@ def _parts(verdict: Verdict) -> Iterator[tuple[tuple[object, ...], str]]:
         yield tuple(one for one in verdict.findings if one.level == level), noun
 
 
-def _count(number: int, noun: str) -> str:
+def _format_count(number: int, noun: str) -> str:
     if number == 1 or noun == "unmatched":
         return f"{number:,} {noun}"
     return f"{number:,} {noun.replace('step', 'steps', 1) if ' ' in noun else f'{noun}s'}"
@@ -143,9 +145,9 @@ class Case:
 def verdict_cases(verdict: Mapping[str, Any]) -> Iterator[Case]:
     """Yield a case for each part of a verdict and for each client rule."""
     parts = (
-        ("every request found its step", _unmatched, verdict["unmatched"]),
-        ("every expectation held", _violation, verdict["violations"]),
-        ("every step was served", _unserved, verdict["unserved"]),
+        ("every request found its step", _format_unmatched, verdict["unmatched"]),
+        ("every expectation held", _format_violation, verdict["violations"]),
+        ("every step was served", _format_unserved, verdict["unserved"]),
     )
     group = verdict["session"] or "run"
     for name, reason_of, items in parts:
@@ -215,17 +217,17 @@ def _xml_text(text: str) -> str:
     return _XML_INVALID.sub("�", text)
 
 
-def _unmatched(one: Mapping[str, Any]) -> str:
+def _format_unmatched(one: Mapping[str, Any]) -> str:
     near = "; ".join(near_miss_text(miss) for miss in one["near_misses"])
     reason = unmatched_reason(one["fallback"], one["url_error"])
     return f"{line(one['path'])}: {reason} [{one['id']}]" + (f"; near: {near}" if near else "")
 
 
-def _violation(one: Mapping[str, Any]) -> str:
+def _format_violation(one: Mapping[str, Any]) -> str:
     return f"{line(one['text'])} [{one['request'] or 'not kept'}]"
 
 
-def _unserved(one: Mapping[str, Any]) -> str:
+def _format_unserved(one: Mapping[str, Any]) -> str:
     return line(f"{one['scenario']}, step {one['step']}")
 
 

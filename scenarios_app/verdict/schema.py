@@ -84,18 +84,18 @@ class _Search:
     def first_error(self, value: Json, schema: Schema, path: str = "") -> str:
         """Return the first error with its path; the value must not fit the schema."""
         if not isinstance(schema, dict):
-            return _line(path, f"{value!r} is not allowed")
+            return _with_path(path, f"{value!r} is not allowed")
         for key in schema:
             alone = {k: schema[k] for k in (key, *_BESIDE.get(key, ())) if k in schema}
-            if self._fits(value, alone):
+            if self._is_valid(value, alone):
                 continue
             for item, inner, step in self._inside(value, schema, key):
-                if not self._fits(item, inner):
+                if not self._is_valid(item, inner):
                     return self.first_error(item, inner, path + step)
-            return _line(path, _message(value, schema, key))
-        return _line(path, f"{value!r} does not fit the schema")
+            return _with_path(path, _error_message(value, schema, key))
+        return _with_path(path, f"{value!r} does not fit the schema")
 
-    def _fits(self, value: Json, schema: Schema) -> bool:
+    def _is_valid(self, value: Json, schema: Schema) -> bool:
         return self.validator.is_valid(value, schema)
 
     def _inside(
@@ -114,20 +114,20 @@ class _Search:
             case "$ref", _:
                 yield value, self.validator.references.resolve(schema[key]), ""
             case "allOf", _:
-                yield from ((value, inner, "") for inner in _list(schema[key]))
+                yield from ((value, inner, "") for inner in _list_or_empty(schema[key]))
             case "if", _:
-                branch = "then" if self._fits(value, schema[key]) else "else"
+                branch = "then" if self._is_valid(value, schema[key]) else "else"
                 yield value, schema.get(branch, True), ""
 
 
-def _message(value: Json, schema: dict[str, Json], key: str) -> str:
+def _error_message(value: Json, schema: dict[str, Json], key: str) -> str:
     wanted: Any = schema[key]
     match key, value:
         case "type", _:
             types = wanted if isinstance(wanted, list) else [wanted]
             return f"{value!r} is not of type {', '.join(map(repr, types))}"
         case "required", dict():
-            missing = next((name for name in _list(wanted) if name not in value), "")
+            missing = next((name for name in _list_or_empty(wanted) if name not in value), "")
             return f"{missing!r} is a required property"
         case (("additionalProperties" | "properties" | "patternProperties"), dict()):
             refused = [name for name in value if False in property_schemas(name, schema)]
@@ -137,11 +137,11 @@ def _message(value: Json, schema: dict[str, Json], key: str) -> str:
             return f"{value!r} {meaning.format(key=key, wanted=repr(wanted))}"
 
 
-def _line(path: str, message: str) -> str:
+def _with_path(path: str, message: str) -> str:
     return f"{path.removeprefix('.')}: {message}" if path else message
 
 
-def _list(value: Json) -> Sequence[Any]:
+def _list_or_empty(value: Json) -> Sequence[Any]:
     return value if isinstance(value, list) else ()
 
 

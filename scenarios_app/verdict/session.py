@@ -178,7 +178,7 @@ class Finding:
 def response_text(body: str) -> str:
     """Return the text of a response's first choice, without reasoning and tool calls. Of a stream
     that was cut, returns the text up to there."""
-    return "".join(text for value in _json_values(body) for text in _texts(value))
+    return "".join(text for value in _json_values(body) for text in _answer_texts(value))
 
 
 def _json_values(body: str) -> Iterator[Any]:
@@ -198,7 +198,7 @@ def _json_values(body: str) -> Iterator[Any]:
             continue
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _answer_texts(value: Any) -> Iterator[str]:
     match value:
         case {"choices": [{"index": int(index)}, *_]} if index:
             return

@@ -48,7 +48,7 @@ class StepSurvival:
         kinds: dict[str, list[Kind]] = {}
         for outcome in (*OUTCOMES[1:], None):
             if found := [one for one in KINDS if self.faults.get(one.name, "") == outcome]:
-                kinds[_words(outcome)] = found
+                kinds[_outcome_words(outcome)] = found
         return kinds
 
 
@@ -187,7 +187,7 @@ def _applicable_kinds(step: Step) -> Iterator[str]:
             yield kind.name
 
 
-def _words(outcome: str | None) -> str:
+def _outcome_words(outcome: str | None) -> str:
     return NOT_TRIED if outcome is None else outcome.replace("_", " ")
 
 
@@ -195,16 +195,16 @@ def survival_text(survival: Survival) -> str:
     """Return the percentage, and a line for each step with a fault that was not survived."""
     outcomes = survival.outcomes
     unsurvived = [outcome for outcome in (*OUTCOMES[1:], None) if outcomes[outcome]]
-    words = [f"{outcomes[outcome]} {_words(outcome)}" for outcome in unsurvived]
+    words = [f"{outcomes[outcome]} {_outcome_words(outcome)}" for outcome in unsurvived]
     headline = (
         f"fault coverage: {survival.percent:g} %, {survival.survived} of {survival.faults} faults "
         "survived"
     )
-    lines = first_lines(_lines(survival.scenarios), _MAX_LINES)
+    lines = first_lines(_report_lines(survival.scenarios), _MAX_LINES)
     return "\n".join([", ".join([headline, *words]), *lines])
 
 
-def _lines(scenarios: Sequence[ScenarioSurvival]) -> Iterator[str]:
+def _report_lines(scenarios: Sequence[ScenarioSurvival]) -> Iterator[str]:
     for scenario in scenarios:
         if scenario.outdated:
             count = scenario.outdated

@@ -33,8 +33,8 @@ def _find_early_retries(retries: Iterable[Retry]) -> Iterator[Sighting]:
         if is_retryable(retry.failed) and wait is not None and retry.is_early:
             pause = max(0.0, retry.retry.at - retry.failed.answered_at)
             yield Sighting(
-                f"sent again {_seconds(pause)} after a {retry.failed.status} that asked to wait "
-                f"{_seconds(wait)}",
+                f"sent again {_format_duration(pause)} after a {retry.failed.status} that asked to "
+                f"wait {_format_duration(wait)}",
                 retry.retry,
                 (retry.failed,),
             )
@@ -59,8 +59,8 @@ def _find_loops(retries: Iterable[Retry]) -> Iterator[Sighting]:
             continue
         if retry.failed not in reported:
             yield Sighting(
-                f"sent a third time {_seconds(max(0.0, retry.pause))} after the second, which "
-                f"came {_seconds(max(0.0, first.pause))} after a failure",
+                f"sent a third time {_format_duration(max(0.0, retry.pause))} after the second, "
+                f"which came {_format_duration(max(0.0, first.pause))} after a failure",
                 retry.retry,
                 (first.failed, retry.failed),
             )
@@ -90,14 +90,15 @@ def _find_undecided_retries(session: JudgedSession) -> Iterator[Sighting]:
             came = "came" if not requests[-1].failed else "failed"
             yield Sighting(
                 f"{len(requests):,} identical requests {came} one after another within "
-                f"{_seconds(requests[-1].at - requests[0].at)}: {', '.join(broken)} if one client "
-                "sent them, not if parallel ones did; give each its own session (API key) to tell",
+                f"{_format_duration(requests[-1].at - requests[0].at)}: {', '.join(broken)} if "
+                "one client sent them, not if parallel ones did; give each its own session (API "
+                "key) to tell",
                 requests[-1],
                 (requests[0],),
             )
 
 
-def _seconds(seconds: float) -> str:
+def _format_duration(seconds: float) -> str:
     return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
 
 

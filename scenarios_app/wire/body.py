@@ -122,7 +122,8 @@ class Node(msgspec.Struct, frozen=True, gc=False):
         """Return the error for a value that is not `wanted`."""
         return WireError(
             400,
-            f"Invalid type for '{self.place}': expected {wanted}, but got {_kind(self.value)}.",
+            f"Invalid type for '{self.place}': expected {wanted}, "
+            f"but got {_type_name(self.value)}.",
             param=self.place,
             code="invalid_type",
         )
@@ -143,7 +144,7 @@ def read_body(body: bytes, limits: Limits) -> Node:
         # With fewer separators the value cannot exceed the limits.
         _measure(value, limits)
     if not isinstance(value, dict):
-        raise WireError(400, f"The JSON body must be an object, but got {_kind(value)}.")
+        raise WireError(400, f"The JSON body must be an object, but got {_type_name(value)}.")
     messages = value.get("messages")
     if isinstance(messages, list) and len(messages) > limits.messages:
         raise WireError(
@@ -189,7 +190,7 @@ _KINDS: Mapping[type, str] = {
 }
 
 
-def _kind(value: Json) -> str:
+def _type_name(value: Json) -> str:
     return _KINDS.get(type(value), "an object")
 
 

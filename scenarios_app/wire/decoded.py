@@ -26,10 +26,10 @@ class DecodedChoice:
         if citations and isinstance(text, str) and text:
             self.parts.append({"text": text, "citations": list(citations)})
         else:
-            self._prose("text", text)
+            self._append_text("text", text)
 
     def refusal(self, text: object) -> None:
-        self._prose("refusal", text)
+        self._append_text("refusal", text)
 
     def reasoning(self, text: object, *, signature: object = None, redacted: object = None) -> None:
         """Append a reasoning block."""
@@ -41,7 +41,7 @@ class DecodedChoice:
 
     def more_reasoning(self, text: object) -> None:
         """Append text to the reasoning before it, or as a new block."""
-        self._prose("reasoning", text)
+        self._append_text("reasoning", text)
 
     def call(
         self,
@@ -58,7 +58,7 @@ class DecodedChoice:
         call = _texts(id=id) | {"name": str(name or "unnamed")}
         if custom:
             call["input"] = arguments if isinstance(arguments, str) else ""
-        elif (read := _arguments(arguments)) != {}:
+        elif (read := _decode_arguments(arguments)) != {}:
             call["arguments"] = read
         call |= _texts(namespace=namespace)
         if result is not None:
@@ -70,7 +70,7 @@ class DecodedChoice:
         used = {key: value for key, value in keys.items() if value is not None}
         self.parts.append({"hosted_tool": {"tool": tool, "input": input, **used}})
 
-    def _prose(self, kind: str, text: object) -> None:
+    def _append_text(self, kind: str, text: object) -> None:
         if not isinstance(text, str) or not text:
             return
         last = self.parts[-1] if self.parts else {}
@@ -81,14 +81,14 @@ class DecodedChoice:
 
     def document(self) -> dict[str, Any]:
         """Return the choice for a document: parts by kind, or a list if their order is unusual."""
-        kinds = [next(kind for kind in _ORDER if _has(part, kind)) for part in self.parts]
+        kinds = [next(kind for kind in _ORDER if _has_kind(part, kind)) for part in self.parts]
         alone = kinds.count("text") <= 1 and kinds.count("refusal") <= 1
         alone = alone and not any(_NEEDS_PARTS & part.keys() for part in self.parts)
         produce: dict[str, Any] = {"parts": self.parts}
         if not self.parts:
             produce = {"text": ""}
         elif kinds == sorted(kinds, key=_ORDER.index) and alone:
-            produce = _listed(self.parts, kinds)
+            produce = _produce_keys(self.parts, kinds)
         usual = "tool_calls" if "tool_call" in kinds else "stop"
         if self.finish and self.finish != usual:
             produce["finish_reason"] = self.finish
@@ -173,18 +173,18 @@ def _texts(**values: object) -> dict[str, Json]:
     return {key: value for key, value in values.items() if isinstance(value, str) and value}
 
 
-def _arguments(arguments: object) -> Json:
+def _decode_arguments(arguments: object) -> Json:
     if isinstance(arguments, str):
         value = parse_json(arguments) if arguments.strip() else {}
         return value if isinstance(value, dict) else arguments
     return arguments if isinstance(arguments, dict | list) else {}
 
 
-def _has(part: Mapping[str, Json], kind: str) -> bool:
+def _has_kind(part: Mapping[str, Json], kind: str) -> bool:
     return kind in part or (kind == "reasoning" and "redacted" in part)
 
 
-def _listed(parts: list[dict[str, Json]], kinds: list[str]) -> dict[str, Any]:
+def _produce_keys(parts: list[dict[str, Json]], kinds: list[str]) -> dict[str, Any]:
     produce: dict[str, Any] = {}
     for part, kind in zip(parts, kinds, strict=True):
         if kind == "reasoning":

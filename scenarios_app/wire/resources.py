@@ -154,9 +154,11 @@ class ResourceKind(Generic[ResourceT]):
 
     @property
     def _hooks(self) -> ArchiveHooks:
-        return ArchiveHooks(_references, self._load)
+        return ArchiveHooks(_referenced_names, self._load_resources)
 
-    def _load(self, request: CanonicalRequest, archived: ArchivedValues) -> CanonicalRequest:
+    def _load_resources(
+        self, request: CanonicalRequest, archived: ArchivedValues
+    ) -> CanonicalRequest:
         own: ResourceFields = request.own
         names = (own.name,) if own.name else archived
         loaded = [each for name in names if (each := self.find(name, archived)) is not None]
@@ -171,6 +173,6 @@ class ResourceKind(Generic[ResourceT]):
         return resource
 
 
-def _references(request: CanonicalRequest, archived: ArchivedValues) -> tuple[str, ...]:
+def _referenced_names(request: CanonicalRequest, archived: ArchivedValues) -> tuple[str, ...]:
     own: ResourceFields = request.own
     return (own.name,) if own.name else ()

@@ -62,7 +62,7 @@ def test_the_default_profile_is_made_when_it_is_missing() -> None:
 @pytest.mark.parametrize("mode", ["dev", "test", "prod"])
 def test_a_server_has_it_from_its_start_in_every_mode(settings: Any, mode: str) -> None:
     settings.MOCKLLM_ENV = mode
-    serve._prepare([], catch_all=False)
+    serve._check_and_load([], catch_all=False)
     names = set(ModelProfile.objects.values_list("name", flat=True))
     # What dev has besides is there to be compared with it.
     assert names == ({"demo", "demo-anthropic", "demo-thinking"} if mode == "dev" else {"demo"})
@@ -72,7 +72,7 @@ def test_a_server_has_it_from_its_start_in_every_mode(settings: Any, mode: str) 
 def test_profiles_that_somebody_has_are_left_as_they_are(settings: Any) -> None:
     settings.MOCKLLM_ENV = "dev"
     ModelProfile.objects.create(name="mine", provider_id="openai", model_id="gpt-4o")
-    serve._prepare([], catch_all=False)
+    serve._check_and_load([], catch_all=False)
     assert set(ModelProfile.objects.values_list("name", flat=True)) == {"demo", "mine"}
 
 

@@ -122,7 +122,7 @@ async def test_slow_listener_is_closed_and_others_continue(
     pages: Any = {dead, alive}
     feed._pages = pages
     for page in list(pages):
-        await feed._show(page, [], "")
+        await feed._show_to_page(page, [], "")
     assert (dead.closed, alive.shown, feed._pages) == (True, 1, {alive})
 
 

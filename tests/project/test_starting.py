@@ -62,7 +62,7 @@ def test_a_new_database_gets_both_unless_they_are_not_wanted(
 ) -> None:
     own = scenario("own", says("Hi!"))
     dev.MOCKLLM_SCENARIOS = [written(tmp_path, own)] if files else []
-    serve._prepare([], **options)
+    serve._check_and_load([], **options)
     assert ("weather" in names(), NAME in names(), "own" in names()) == (demo, catch_all, files)
     profiles = set(ModelProfile.objects.values_list("name", flat=True))
     assert profiles == ({"demo", "demo-anthropic", "demo-thinking"} if demo else {"demo"})
@@ -70,7 +70,7 @@ def test_a_new_database_gets_both_unless_they_are_not_wanted(
 
 def test_files_take_the_place_of_the_demos_scenarios(dev: LazySettings, tmp_path: Path) -> None:
     dev.MOCKLLM_SCENARIOS = [written(tmp_path, scenario("weather", says("Mine.")))]
-    serve._prepare([])
+    serve._check_and_load([])
     assert Scenario.objects.get(name="weather").steps.count() == 1
     assert len(names()) > 2
 
@@ -96,7 +96,7 @@ def test_files_are_watched_in_dev_or_if_that_is_asked_for(
 ) -> None:
     settings.MOCKLLM_ENV = mode
     settings.MOCKLLM_SCENARIOS = [written(tmp_path, scenario("s", says("Hi!")))] * has_files
-    serve._prepare([], demo=False, catch_all=False, watch=watch)
+    serve._check_and_load([], demo=False, catch_all=False, watch=watch)
     watcher, catalog.files = catalog.files, None
     assert (watcher is not None) == is_watched
     if watcher:
@@ -104,32 +104,32 @@ def test_files_are_watched_in_dev_or_if_that_is_asked_for(
 
 
 def test_fixtures_come_beside_the_demo(dev: LazySettings) -> None:
-    serve._prepare(["turns"])
+    serve._check_and_load(["turns"])
     alone = names()
     assert {"weather", NAME} < alone
 
 
 @pytest.mark.parametrize("left", [0, 1])
 def test_deleted_demo_is_not_loaded_again(dev: LazySettings, left: int) -> None:
-    serve._prepare([])
+    serve._check_and_load([])
     keep = Scenario.objects.values_list("pk", flat=True)[:left]
     Scenario.objects.exclude(pk__in=list(keep)).delete()
     ModelProfile.objects.all().delete()
-    serve._prepare([])
+    serve._check_and_load([])
     assert len(names()) == left
     assert set(ModelProfile.objects.values_list("name", flat=True)) == {"demo"}
 
 
 def test_a_database_that_holds_something_is_left_alone(dev: LazySettings) -> None:
     Scenario.objects.create(name="mine")
-    serve._prepare([])
+    serve._check_and_load([])
     assert names() == {"mine"}
 
 
 @pytest.mark.parametrize("mode", ["test", "prod"])
 def test_the_demo_is_for_dev_alone(settings: LazySettings, mode: str) -> None:
     settings.MOCKLLM_ENV = mode
-    serve._prepare([], catch_all=False)
+    serve._check_and_load([], catch_all=False)
     assert names() == set()
 
 
@@ -139,7 +139,7 @@ def test_shipped_fixtures_are_ours_whatever_lies_about(
     monkeypatch.chdir(tmp_path)
     for name in ("demo", "test_mode", "profiles"):
         (tmp_path / f"{name}.json").write_text('{"name": "not a fixture", "steps": []}')
-    serve._prepare(["demo"])
+    serve._check_and_load(["demo"])
     assert {"weather", NAME} <= names()
 
 

@@ -65,5 +65,5 @@ def a_sweep(*outcomes: Any, **keys: Any) -> Sweep:
     return Sweep(cells, results=results, **keys)
 
 
-def again(*cells: Cell) -> str:
+def repeat_command(*cells: Cell) -> str:
     return f"run {cells[0].name}"

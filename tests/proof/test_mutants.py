@@ -10,7 +10,7 @@ from scenarios_app.proof import plan
 from scenarios_app.proof.experiment import Sweep
 from scenarios_app.proof.mutants import KINDS, MUTANTS, cells_of, judge, mutants_of, score
 from scenarios_app.proof.plan import Cell
-from tests.proof.observations import again, answer, done, observed, struck
+from tests.proof.observations import answer, done, observed, repeat_command, struck
 
 NUMBER = {"alteration": "number", "nth": 1, "before": "19.00", "after": "1900"}
 VARIANTS = [
@@ -110,7 +110,7 @@ def test_text_names_who_stays_green_when_what_becomes_what_and_the_score_comes_l
         "language@s/1": "killed",
     }
     sweep = swept(outcomes, command="python x.py", unused=["s/2"])
-    lines = MUTANTS.text(sweep, (), again).splitlines()
+    lines = MUTANTS.text(sweep, (), repeat_command).splitlines()
     assert [line for line in lines if "stays green" in line] == [
         "the command stays green when the answer is left out",
         "the command stays green when pay() is added",
@@ -128,11 +128,11 @@ def test_text_names_who_stays_green_when_what_becomes_what_and_the_score_comes_l
 def test_equivalent_changes_are_left_out_with_the_reason_and_are_not_in_the_score() -> None:
     marked = offered(equivalent_changes={"number": "shown to no one"})
     sweep = swept({"language@s/1": "killed"}, marked)
-    text = MUTANTS.text(sweep, (), again)
+    text = MUTANTS.text(sweep, (), repeat_command)
     assert text.count("left out as equivalent") == 1, "one line for both numbers"
     assert "left out as equivalent: another number at s/1: shown to no one" in text
     assert sweep.left_out == 3 and score(sweep) == 1.0
-    body = json.loads(MUTANTS.reports["json"](sweep, (), again))
+    body = json.loads(MUTANTS.reports["json"](sweep, (), repeat_command))
     assert body["equivalent"] == [
         {"step": "s/1", "change": "another number", "reason": "shown to no one"}
     ]
@@ -141,7 +141,7 @@ def test_equivalent_changes_are_left_out_with_the_reason_and_are_not_in_the_scor
 def test_json_has_the_mutants_that_were_run_and_the_unused_steps() -> None:
     outcomes = {"number@s/1": "survived", "number.2@s/1": "killed", "language@s/1": "killed"}
     sweep = swept(outcomes, command="x", unused=["s/9"], seed=3)
-    body = json.loads(MUTANTS.reports["json"](sweep, (), again))
+    body = json.loads(MUTANTS.reports["json"](sweep, (), repeat_command))
     assert body["mutants"][0] == {
         "step": "s/1",
         "change": "another number",
@@ -155,17 +155,17 @@ def test_json_has_the_mutants_that_were_run_and_the_unused_steps() -> None:
     empty = dict.fromkeys(("change", "kind", "before", "after", "repeat"), "")
     assert body["mutants"][-1] == {"step": "s/9", "outcome": "unused", "tests": [], **empty}
     assert (body["seed"], body["score"], body["skipped"]) == (3, 0.67, 3)
-    nothing = json.loads(MUTANTS.reports["json"](swept({}), (), again))
+    nothing = json.loads(MUTANTS.reports["json"](swept({}), (), repeat_command))
     assert nothing["score"] is None
-    assert MUTANTS.text(swept({}), (), again).endswith("0 killed, 0 survived")
+    assert MUTANTS.text(swept({}), (), repeat_command).endswith("0 killed, 0 survived")
 
 
 def test_junit_and_page_have_each_mutant() -> None:
     sweep = swept({"number@s/1": "survived", "language@s/1": "killed"}, command="<x>")
-    suite = ElementTree.fromstring(MUTANTS.reports["junit"](sweep, ["survived"], again))
+    suite = ElementTree.fromstring(MUTANTS.reports["junit"](sweep, ["survived"], repeat_command))
     failed = [case.get("name") for case in suite.iter("testcase") if list(case.iter("failure"))]
     assert failed == ["another number: 19.00 becomes 1900"]
-    page = MUTANTS.reports["html"](sweep, (), again)
+    page = MUTANTS.reports["html"](sweep, (), repeat_command)
     assert "&lt;x&gt;" in page and "<x>" not in page
     assert page.index('class="survived"') < page.index('class="killed"')
 

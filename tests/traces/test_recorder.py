@@ -196,7 +196,7 @@ async def test_a_batch_that_fails_is_told_and_waits_for_the_end(
         def refuse(*_: Any) -> None:
             raise problem
 
-        patched.setattr("traces_app.recorder._insert", refuse)
+        patched.setattr("traces_app.recorder._insert_records", refuse)
         await recorder.flush()
     assert losses.told == [(trace.pk, problem)]
     recorder.record(trace.pk, event(2))

@@ -26,12 +26,12 @@ def docs_page(request: HttpRequest, document: Json, *, title: str, schema_url: s
         for path, methods in document["paths"].items()
         for method, described in methods.items()
     ]
-    operations.sort(key=_tag)
+    operations.sort(key=_first_tag)
     context = {
         "title": title,
         "description": document["info"].get("description", ""),
-        "groups": [(tag, list(group)) for tag, group in groupby(operations, _tag)],
-        "schemas": [(name, _text(schema)) for name, schema in sorted(schemas.items())],
+        "groups": [(tag, list(group)) for tag, group in groupby(operations, _first_tag)],
+        "schemas": [(name, _format_json(schema)) for name, schema in sorted(schemas.items())],
         "schema_url": schema_url,
     }
     return render(request, "mockllm_site/api_docs.html", context)
@@ -49,13 +49,13 @@ def _operation(path: str, method: str, described: Json, schemas: Json) -> Json:
         "method": method.upper(),
         "path": path,
         "parameters": sorted(parameters, key=lambda one: (not one.get("required"), one["name"])),
-        "body": "" if body is None else _text(example(body, schemas)),
+        "body": "" if body is None else _format_json(example(body, schemas)),
         "body_schema": _name(body or {}),
         "answers": [_answer(*item) for item in described["responses"].items()],
     }
 
 
-def _tag(operation: Json) -> str:
+def _first_tag(operation: Json) -> str:
     return str(operation["tags"][0])
 
 
@@ -63,7 +63,7 @@ def _answer(status: str, described: Json) -> Json:
     """Return a response; `schema` is the name of a schema on the page, `inline` one without."""
     schema: Json = next((one["schema"] for one in described.get("content", {}).values()), {})
     name = _name(schema)
-    inline = _text(schema) if schema and not name else ""
+    inline = _format_json(schema) if schema and not name else ""
     return {**described, "status": status, "schema": name, "inline": inline}
 
 
@@ -97,5 +97,5 @@ def _name(schema: Json) -> str:
     return str(schema.get("$ref", "")).removeprefix(_REF)
 
 
-def _text(value: Any) -> str:
+def _format_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2)

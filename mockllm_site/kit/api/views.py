@@ -27,7 +27,9 @@ def decode(body: bytes) -> Any:
     """Parse JSON; ApiError 400 for invalid JSON or text, duplicate keys and lossy numbers."""
     try:
         value = json.loads(
-            body.decode("utf-8"), object_pairs_hook=_object, parse_constant=_no_number
+            body.decode("utf-8"),
+            object_pairs_hook=_object_of_unique_keys,
+            parse_constant=_no_number,
         )
         # No number beyond what JSON has, and no half of a surrogate pair.
         json.dumps(value, allow_nan=False, ensure_ascii=False).encode("utf-8")
@@ -45,7 +47,7 @@ def decode(body: bytes) -> Any:
     return value
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _object_of_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for key, value in pairs:
         if key in result:
@@ -112,7 +114,7 @@ class JsonView(APIView):
 
     def read_body(self, shape: type[Shape]) -> dict[str, Any]:
         """Return the body, validated by a shape."""
-        return _checked(shape(data=self.read_json()))
+        return _validated_data(shape(data=self.read_json()))
 
     def query(self, shape: type[Shape]) -> dict[str, Any]:
         """Return the query parameters, validated by a shape; empty ones count as absent."""
@@ -120,7 +122,9 @@ class JsonView(APIView):
         for name, values in parameters.lists():
             if len(values) > 1:
                 raise ApiError(400, f"{name}: given {len(values)} times", field=name)
-        return _checked(shape(data={name: value for name, value in parameters.items() if value}))
+        return _validated_data(
+            shape(data={name: value for name, value in parameters.items() if value})
+        )
 
 
 class AsyncJsonView(JsonView):
@@ -159,7 +163,7 @@ class AsyncJsonView(JsonView):
         self.http_method_not_allowed(request, *args, **kwargs)
 
 
-def _checked(shape: Shape) -> dict[str, Any]:
+def _validated_data(shape: Shape) -> dict[str, Any]:
     shape.is_valid(raise_exception=True)
     checked: dict[str, Any] = shape.validated_data
     return checked

@@ -31,13 +31,13 @@ class Command(BaseCommand):
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
         parser.add_argument(
             "--port",
-            type=partial(_whole, least=0, most=MAX_PORT),
+            type=partial(_parse_whole_number, least=0, most=MAX_PORT),
             default=settings.MOCKLLM_PORT,
             help="port to listen on; 0 picks a free one (default: %(default)s)",
         )
         parser.add_argument(
             "--workers",
-            type=partial(_whole, least=1, most=MAX_WORKERS),
+            type=partial(_parse_whole_number, least=1, most=MAX_WORKERS),
             default=1,
             metavar="N",
             help="processes that answer on the port; more than one need REDIS_URL (default: 1)",
@@ -88,7 +88,7 @@ class Command(BaseCommand):
             server.write_ready_file("")
             bound = server.bind(options["host"], options["port"])
             with bound:
-                _prepare(
+                _check_and_load(
                     options["fixture"],
                     demo=not options["no_demo"],
                     catch_all=not options["no_catch_all"],
@@ -130,7 +130,7 @@ def _serve_by(
     ).run()
 
 
-def _prepare(
+def _check_and_load(
     fixtures: list[str], *, demo: bool = True, catch_all: bool = True, watch: bool | None = False
 ) -> None:
     files = scenario_files(settings.MOCKLLM_SCENARIOS, limits=limits())
@@ -152,7 +152,7 @@ def _prepare(
     chat.create_default_profile()
 
 
-def _whole(text: str, *, least: int, most: int) -> int:
+def _parse_whole_number(text: str, *, least: int, most: int) -> int:
     if not (text.isdecimal() and least <= int(text) <= most):
         raise ArgumentTypeError(f"expected a number from {least} to {most}, got {text!r}")
     return int(text)

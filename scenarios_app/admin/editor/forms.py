@@ -127,7 +127,7 @@ class StepForm(ClosedStepForm):
         super().__init__(*args, **kwargs)
         for name, field in self.fields.items():
             if isinstance(field, AnyOfField):
-                field.offer(getattr(self.instance, name))
+                field.add_choice(getattr(self.instance, name))
         # In documents a step answers once and minds the case by default; a new one here does
         # neither.
         by_turn = self.select == Select.FIRST_USER_MESSAGE

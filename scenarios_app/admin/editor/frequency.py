@@ -44,7 +44,7 @@ def kind_choices() -> list[tuple[str, Any]]:
     """Return the failure types in groups, after the empty choice."""
     groups: dict[str, list[tuple[str, str]]] = {"HTTP errors": [], "Broken streams": []}
     for kind in FAULT_KINDS.values():
-        groups.setdefault(_group(kind), []).append((kind.name, kind.label))
+        groups.setdefault(_fault_group(kind), []).append((kind.name, kind.label))
     return [("", NO_FAILURE), *groups.items()]
 
 
@@ -105,10 +105,10 @@ def store_choices(form: "forms.ModelForm[Any]", *, select: str) -> None:
         if by_turn and often == ONCE:
             form.add_error("consume", _BY_TURN)
         # In such a scenario `consume` keeps its default, so that documents do not have the key.
-        _set(form, "consume", often == ONCE or by_turn)
+        _set_value(form, "consume", often == ONCE or by_turn)
     for name in (*_FAILURES, *_FAULTS):
         if name in form.fields and form.add_prefix(name) not in sent:
-            _set(form, name, empty_value(Step, name))
+            _set_value(form, name, empty_value(Step, name))
     if {"failures_kind", "failures_times"} <= form.fields.keys():
         _complete_first_failures(form)
 
@@ -121,15 +121,15 @@ def _complete_first_failures(form: "forms.ModelForm[Any]") -> None:
     rest = set(_FAILURES) - {"failures_kind", "failures_times"}
     alone = all(values.get(name, getattr(row, name)) == empty_value(Step, name) for name in rest)
     if kind and times is None and "failures_times" not in form.errors:
-        _set(form, "failures_times", 1)
+        _set_value(form, "failures_times", 1)
     elif times is not None and not kind and "failures_kind" not in form.errors:
         form.add_error("failures_kind", _NO_KIND)
     if kind == DEFAULT_KIND and without_kind:
         # The type stays implicit as stored; other keys of `failures` need it explicitly.
-        _set(form, "failures_kind", "" if alone else kind)
+        _set_value(form, "failures_kind", "" if alone else kind)
 
 
-def _set(form: "forms.ModelForm[Any]", column: str, value: Any) -> None:
+def _set_value(form: "forms.ModelForm[Any]", column: str, value: Any) -> None:
     if column in form.fields:
         form.cleaned_data[column] = value
     if getattr(form.instance, column) != value:
@@ -140,7 +140,7 @@ def _set(form: "forms.ModelForm[Any]", column: str, value: Any) -> None:
             form.changed_data.append(column)
 
 
-def _group(kind: FaultKind) -> str:
+def _fault_group(kind: FaultKind) -> str:
     if kind.inside:
         return "Broken streams"
     return "HTTP errors" if kind.stream == "error" else "Network"

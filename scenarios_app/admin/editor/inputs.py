@@ -92,7 +92,7 @@ class JsonListFormField(JsonFormField):
 class AnyOfField(forms.ChoiceField):
     """A choice that also accepts the stored value if it is not among the choices."""
 
-    def offer(self, stored: str) -> None:
+    def add_choice(self, stored: str) -> None:
         choices: Any = self.choices
         if stored and not self.valid_value(stored):
             self.choices = [*choices, (stored, stored)]
@@ -158,14 +158,14 @@ def form_field(db_field: "models.Field[Any, Any]", cell: Cell) -> forms.Field:
         kind = JsonListFormField if db_field.get_default() == [] else JsonFormField
         field = db_field.formfield(form_class=kind, widget=forms.Textarea(_CODE), **texts)
     else:
-        field = db_field.formfield(widget=_widget(db_field), **texts)
+        field = db_field.formfield(widget=_widget_for(db_field), **texts)
     assert field is not None
     if cell.example:
         field.widget.attrs["placeholder"] = cell.example
     return field
 
 
-def _widget(db_field: "models.Field[Any, Any]") -> forms.Widget:
+def _widget_for(db_field: "models.Field[Any, Any]") -> forms.Widget:
     match db_field:
         case ScriptField() | LinesField():
             return forms.Textarea(_AREA)
@@ -198,13 +198,13 @@ def recorded_answer_text(recorded: Json) -> str:
     head = [str(get_member(recorded, "status") or 200)]
     head += [media_type] if isinstance(media_type, str) else []
     head += ["cut off"] if get_member(recorded, "cut") else []
-    body = "".join(map(_piece, as_list(get_member(recorded, "chunks"))))
+    body = "".join(map(_chunk_text, as_list(get_member(recorded, "chunks"))))
     if len(body) > _MAX_SHOWN_CHARS:
         body = f"{body[:_MAX_SHOWN_CHARS]}… ({len(body) - _MAX_SHOWN_CHARS} more characters)"
     return f"{' · '.join(head)}\n\n{body}"
 
 
-def _piece(chunk: Json) -> str:
+def _chunk_text(chunk: Json) -> str:
     if isinstance(chunk, str):
         return chunk
     text, data = get_member(chunk, "text"), get_member(chunk, "base64")

@@ -45,11 +45,11 @@ class Group:
         return tuple(name for cell in self.cells for name in (cell.how, cell.field) if name)
 
 
-def _scenario(field: str, width: int, help: str = "", **options: Any) -> Cell:
+def _scenario_cell(field: str, width: int, help: str = "", **options: Any) -> Cell:
     return Cell(field, column_of(Scenario, field).label, width, help, **options)
 
 
-def _step(field: str, width: int, help: str = "", **options: Any) -> Cell:
+def _step_cell(field: str, width: int, help: str = "", **options: Any) -> Cell:
     return Cell(field, column_of(Step, field).label, width, help, **options)
 
 
@@ -60,29 +60,29 @@ def _group(title: str, *cells: Cell, **options: Any) -> Group:
 SCENARIO = (
     _group(
         "",
-        _scenario("name", 4),
-        _scenario("priority", 2, "A higher number is checked first."),
-        _scenario("enabled", 2),
-        _scenario("select", 4),
-        _scenario("description", 7, example="What this scenario is for"),
-        _scenario("tags", 5, example="demo, tools"),
+        _scenario_cell("name", 4),
+        _scenario_cell("priority", 2, "A higher number is checked first."),
+        _scenario_cell("enabled", 2),
+        _scenario_cell("select", 4),
+        _scenario_cell("description", 7, example="What this scenario is for"),
+        _scenario_cell("tags", 5, example="demo, tools"),
         folded=False,
     ),
     _group(
         "Variables and system prompt",
-        _scenario(
+        _scenario_cell(
             "variables",
             6,
             "{{ city }} in an answer is replaced by the value of city.",
             example='{"city": "Paris"}',
         ),
-        _scenario(
+        _scenario_cell(
             "system_prompt_must_include",
             6,
             "One text per line. A request that lacks one gets an error and is recorded as a "
             "violation.",
         ),
-        _scenario(
+        _scenario_cell(
             "extra",
             12,
             "Keys of the scenario document that have no field on this page.",
@@ -91,7 +91,7 @@ SCENARIO = (
     ),
     _group(
         "Scripted user",
-        _scenario(
+        _scenario_cell(
             "user",
             12,
             "A user who talks to your agent in turns, with checkpoints, by Play the user or "
@@ -104,17 +104,17 @@ SCENARIO = (
 STEP = (
     _group(
         "If the request matches",
-        _step("match_user", 12, how="match_user_mode", example="any message"),
-        _step("match_user_ignore_case", 5),
-        _step("consume", 7),
+        _step_cell("match_user", 12, how="match_user_mode", example="any message"),
+        _step_cell("match_user_ignore_case", 5),
+        _step_cell("consume", 7),
         folded=False,
         note="Empty fields match anything. Steps are checked from top to bottom; the first one "
         "that matches and is not used up answers.",
     ),
     _group(
         "Then reply",
-        _step("answer_text", 12, example="It is sunny in {{ city }}."),
-        _step(
+        _step_cell("answer_text", 12, example="It is sunny in {{ city }}."),
+        _step_cell(
             "answer_tool_calls",
             12,
             example='[{"name": "get_weather", "arguments": {"city": "Paris"}}]',
@@ -123,15 +123,15 @@ STEP = (
     ),
     _group(
         "More conditions",
-        _step("match_provider", 3, clear=True),
-        _step("match_stream", 3, clear=True),
-        _step("match_model", 6, how="match_model_mode", example="any model"),
-        _step("match_system", 6, how="match_system_mode", example="any"),
-        _step("match_tools", 6, example="get_weather, get_time"),
-        _step("match_tool_result", 6, how="match_tool_result_mode", example="any or none"),
-        _step("match_tool_result_name", 6, example="get_weather"),
-        _step("match_path", 6, example="/v1/chat/completions"),
-        _step("turn", 6, "Only for this answer number in the conversation. Empty: any."),
+        _step_cell("match_provider", 3, clear=True),
+        _step_cell("match_stream", 3, clear=True),
+        _step_cell("match_model", 6, how="match_model_mode", example="any model"),
+        _step_cell("match_system", 6, how="match_system_mode", example="any"),
+        _step_cell("match_tools", 6, example="get_weather, get_time"),
+        _step_cell("match_tool_result", 6, how="match_tool_result_mode", example="any or none"),
+        _step_cell("match_tool_result_name", 6, example="get_weather"),
+        _step_cell("match_path", 6, example="/v1/chat/completions"),
+        _step_cell("turn", 6, "Only for this answer number in the conversation. Empty: any."),
         note="A step with only a provider or path is a default for them: at the same priority, "
         "scenarios with a more specific condition go first. In a regex "
         r"\w, \b, \d and \s match ASCII only: \w+$ finds ln in Köln; [\pL\pN_] matches every "
@@ -139,32 +139,32 @@ STEP = (
     ),
     _group(
         "More of the reply",
-        _step("answer_reasoning", 6, example="what the model thinks first"),
-        _step("answer_refusal", 6),
-        _step("answer_finish_reason", 4),
-        _step("answer_input_tokens", 4, example="automatic"),
-        _step("answer_output_tokens", 4, example="automatic"),
-        _step("report_content", 6, example="# Findings"),
-        _step("report_format", 3, example="markdown"),
-        _step("report_status", 3, example="success"),
+        _step_cell("answer_reasoning", 6, example="what the model thinks first"),
+        _step_cell("answer_refusal", 6),
+        _step_cell("answer_finish_reason", 4),
+        _step_cell("answer_input_tokens", 4, example="automatic"),
+        _step_cell("answer_output_tokens", 4, example="automatic"),
+        _step_cell("report_content", 6, example="# Findings"),
+        _step_cell("report_format", 3, example="markdown"),
+        _step_cell("report_status", 3, example="success"),
         note="A final report is an agent's last answer. It is sent as a call of the tool "
         "agent__final_report, after the text and the tool calls.",
     ),
     _group(
         "Failures",
-        _step("failures_kind", 4),
-        _step("failures_times", 4, example="1"),
-        _step("failures_status", 3, example="503"),
-        _step("failures_message", 5),
-        _step("failures_retry_after_ms", 3),
-        _step("failures_extra", 4, example='{"code": "busy"}'),
-        _step("fault_kind", 4),
-        _step("fault_after_chunks", 4, example="1"),
-        _step("fault_hold_ms", 4, example="30000"),
-        _step("fault_status", 3, example="503"),
-        _step("fault_message", 5),
-        _step("fault_retry_after_ms", 3),
-        _step("fault_extra", 4, example='{"code": "busy"}'),
+        _step_cell("failures_kind", 4),
+        _step_cell("failures_times", 4, example="1"),
+        _step_cell("failures_status", 3, example="503"),
+        _step_cell("failures_message", 5),
+        _step_cell("failures_retry_after_ms", 3),
+        _step_cell("failures_extra", 4, example='{"code": "busy"}'),
+        _step_cell("fault_kind", 4),
+        _step_cell("fault_after_chunks", 4, example="1"),
+        _step_cell("fault_hold_ms", 4, example="30000"),
+        _step_cell("fault_status", 3, example="503"),
+        _step_cell("fault_message", 5),
+        _step_cell("fault_retry_after_ms", 3),
+        _step_cell("fault_extra", 4, example='{"code": "busy"}'),
         note="The first requests of each session can fail, or every request, or both with "
         "different failures. Broken streams send a part of the reply; other failures are sent "
         "instead of it.",
@@ -172,33 +172,33 @@ STEP = (
     ),
     _group(
         "Timing",
-        _step("latency_ms", 4, "Before anything is sent."),
-        _step("first_ms", 4),
-        _step("chunk_ms", 4),
-        _step("words_per_second", 4, "Instead of a fixed time."),
-        _step("words_per_chunk", 4, example="5"),
-        _step("jitter", 4, "0 to 1: the random share of each gap."),
+        _step_cell("latency_ms", 4, "Before anything is sent."),
+        _step_cell("first_ms", 4),
+        _step_cell("chunk_ms", 4),
+        _step_cell("words_per_second", 4, "Instead of a fixed time."),
+        _step_cell("words_per_chunk", 4, example="5"),
+        _step_cell("jitter", 4, "0 to 1: the random share of each gap."),
         note="Empty: as fast as the client reads.",
     ),
     _group(
         "Expectations",
-        _step("expect_tools", 6, example="get_weather, get_time"),
-        _step("expect_allow_missing_tools", 6),
-        _step("expect_temperature", 4),
-        _step("expect_top_p", 4),
-        _step("expect_reasoning", 4),
+        _step_cell("expect_tools", 6, example="get_weather, get_time"),
+        _step_cell("expect_allow_missing_tools", 6),
+        _step_cell("expect_temperature", 4),
+        _step_cell("expect_top_p", 4),
+        _step_cell("expect_reasoning", 4),
         note="Checked on requests that this step answers. A request that differs gets a 400 that "
         "names what was expected, and its session a violation. (Where the scenario is selected by "
         "its name, the answer is requirement 003's error turn.)",
     ),
     _group(
         "Name and side effects",
-        _step("name", 4, example="optional"),
-        _step("counter", 4, "Goes up by one with each answer of this step."),
-        _step("response_status", 4, example="200"),
-        _step("response_headers", 6, example='{"x-extra": "1"}'),
-        _step("echo_headers", 6, example="x-request-id, x-trace"),
-        _step(
+        _step_cell("name", 4, example="optional"),
+        _step_cell("counter", 4, "Goes up by one with each answer of this step."),
+        _step_cell("response_status", 4, example="200"),
+        _step_cell("response_headers", 6, example='{"x-extra": "1"}'),
+        _step_cell("echo_headers", 6, example="x-request-id, x-trace"),
+        _step_cell(
             "asserts",
             12,
             "Conditions as in match. One that does not hold is a violation.",
@@ -209,17 +209,19 @@ STEP = (
     ),
     _group(
         "Recorded",
-        _step("match_recorded", 6, "exact lists comparison rules to switch off.", example="{}"),
-        _step("answer_recorded", 6, "Read-only. Edit the reply above instead."),
+        _step_cell(
+            "match_recorded", 6, "exact lists comparison rules to switch off.", example="{}"
+        ),
+        _step_cell("answer_recorded", 6, "Read-only. Edit the reply above instead."),
         optional=True,
         note="A recorded step matches the same conversation as it was recorded with, and sends the "
         "recorded bytes until its reply is edited.",
     ),
     _group(
         "Advanced (JSON)",
-        _step("match_extra", 6, "Keys of match.", example="{}"),
-        _step("answer_extra", 6, "Keys of produce.", example='{"json": {"city": "Paris"}}'),
-        _step("extra", 12, example="{}"),
+        _step_cell("match_extra", 6, "Keys of match.", example="{}"),
+        _step_cell("answer_extra", 6, "Keys of produce.", example='{"json": {"city": "Paris"}}'),
+        _step_cell("extra", 12, example="{}"),
         note="Keys of the scenario document that have no field, as JSON.",
     ),
 )

@@ -86,7 +86,7 @@ class ScenarioPage(ModelAdmin):
         ]
 
     def page(self, route: str, view: Callable[..., HttpResponseBase], name: str) -> URLPattern:
-        return path(route, self.admin_site.admin_view(view), name=self._route(name))
+        return path(route, self.admin_site.admin_view(view), name=self._route_name(name))
 
     def formfield_for_dbfield(
         self, db_field: "models.Field[Any, Any]", request: HttpRequest | None, **kwargs: Any
@@ -176,7 +176,7 @@ class ScenarioPage(ModelAdmin):
         """List the versions with author, time and changes; a post restores one."""
         scenario = self.get_row(request, object_id, "view")
         if request.method == "POST":
-            return self._restore(request, scenario)
+            return self._restore_version(request, scenario)
         context = {
             "title": f"History of {scenario}",
             "original": scenario,
@@ -187,14 +187,14 @@ class ScenarioPage(ModelAdmin):
         }
         return render_page(request, self, "history.html", context)
 
-    def _restore(self, request: HttpRequest, scenario: AnyScenario) -> HttpResponse:
+    def _restore_version(self, request: HttpRequest, scenario: AnyScenario) -> HttpResponse:
         self.require(request, "change")
         try:
             time = parse_time(request.POST.get("at", ""))
             restore(scenario, time)
         except (ValueError, DocumentError) as error:
             messages.error(request, f"“{scenario}” cannot be restored to that version: {error}")
-            return redirect(f"admin:{self._route('history')}", scenario.pk)
+            return redirect(f"admin:{self._route_name('history')}", scenario.pk)
         self.log_change(request, scenario, f"Restored the version of {time:%Y-%m-%d %H:%M:%S}.")
         messages.success(
             request, f"“{scenario}” has the version of {time:%Y-%m-%d %H:%M:%S} UTC again."
@@ -249,7 +249,7 @@ class ScenarioPage(ModelAdmin):
             submit_button(
                 f"_{verb}",
                 title,
-                to=reverse(f"admin:{self._route(f'{verb}_{which}')}", args=row),
+                to=reverse(f"admin:{self._route_name(f'{verb}_{which}')}", args=row),
                 icon=icon,
                 tab=verb,
             )
@@ -269,7 +269,7 @@ class ScenarioPage(ModelAdmin):
             raise Http404
         return scenario
 
-    def _route(self, name: str) -> str:
+    def _route_name(self, name: str) -> str:
         return f"scenarios_app_{self.opts.model_name}_{name}"
 
 

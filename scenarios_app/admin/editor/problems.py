@@ -36,7 +36,7 @@ ADD = "add"
 
 def scenario_problem(place: str, message: str) -> tuple[str, str]:
     """Return the column of a scenario and the message for a problem at `place`."""
-    column, *inner = _keys(place) or [""]
+    column, *inner = _split_place(place) or [""]
     if column not in SCENARIO_CELLS:
         return "extra", f"{place}: {message}" if place else message
     return column, f"{join_keys(inner)}: {message}" if inner else message
@@ -44,10 +44,10 @@ def scenario_problem(place: str, message: str) -> tuple[str, str]:
 
 def step_problem(place: str, message: str, row: StepColumns) -> tuple[str, str]:
     """Return the column of a step and the message for a problem at `place` below `steps[i].`."""
-    keys = tuple(_keys(place))
+    keys = tuple(_split_place(place))
     if keys == ("produce",) and message.startswith(("missing", "says nothing")):
         return "answer_text", NO_ANSWER
-    column = _column(place, keys, row)
+    column = _find_column(place, keys, row)
     if column in EXTRAS:
         inner = _inside_extra(column, keys[len(EXTRAS[column]) :], row)
     elif isinstance(Step._meta.get_field(column), JsonField | NamesField):
@@ -109,7 +109,7 @@ def join_keys(keys: list[str]) -> str:
     return place.removeprefix(".")
 
 
-def _column(place: str, keys: Place, row: StepColumns) -> str:
+def _find_column(place: str, keys: Place, row: StepColumns) -> str:
     column = column_at(place, row)
     if column not in EXTRAS:
         return column
@@ -140,7 +140,7 @@ def _inside_extra(column: str, inside: Place, row: StepColumns) -> list[str]:
     return keys
 
 
-def _keys(place: str) -> list[str]:
+def _split_place(place: str) -> list[str]:
     return re.findall(r"[^.\[\]]+", place)
 
 

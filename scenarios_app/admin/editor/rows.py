@@ -162,7 +162,7 @@ def step_rows(formset: StepFormSet, hits: Mapping[str, int]) -> list[StepRow]:
         rows.append(
             StepRow(
                 form=form,
-                title=_title(0 if deleted else number, form.instance),
+                title=_title_unless_blank(0 if deleted else number, form.instance),
                 groups=_groups_to_send(form, formset, has_errors=bool(errors)),
                 hits=hits.get(form.instance.key, 0) if form.instance.pk else 0,
                 errors=len(errors),
@@ -243,7 +243,7 @@ def _groups_to_send(
     return group_views(step_form)
 
 
-def _title(number: int, step: Step) -> Title:
+def _title_unless_blank(number: int, step: Step) -> Title:
     try:
         title = title_of(number, step_object(step))
     except DocumentError:

@@ -79,8 +79,8 @@ class StepFormSet(InlineFormSet):
     def save_new(self, form: ClosedStepForm, commit: bool = True) -> Any:
         if form.cleaned_data.get("order") is None:
             # The default order is 0, which the first step may have.
-            self._last += 1
-            form.instance.order = self._last
+            self._last_order += 1
+            form.instance.order = self._last_order
         return super().save_new(form, commit=commit)
 
     def save(self, commit: bool = True) -> Any:
@@ -96,7 +96,7 @@ class StepFormSet(InlineFormSet):
         return saved
 
     @cached_property
-    def _last(self) -> int:
+    def _last_order(self) -> int:
         return max(
             (form.cleaned_data.get("order") or 0 for form in self.remaining_forms), default=0
         )
@@ -192,15 +192,15 @@ def _without_errors(form: ClosedStepForm) -> AnyStep:
     return row
 
 
-def _section(column: str) -> str:
+def _first_key(column: str) -> str:
     return ({**VALUES, **EXTRAS}.get(column) or ("",))[0]
 
 
 def _add_problem(form: ClosedStepForm, row: AnyStep, problem: RowProblem) -> bool:
     column, message = step_problem(problem.place, problem.message, row)
     # The emptied column may be the reason why something is missing.
-    caused_by_removal = is_missing(message) and _section(column) in map(
-        _section, form.error_columns
+    caused_by_removal = is_missing(message) and _first_key(column) in map(
+        _first_key, form.error_columns
     )
     if column in form.error_columns or caused_by_removal:
         return False

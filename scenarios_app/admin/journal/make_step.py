@@ -149,7 +149,7 @@ def make_step_page(request: HttpRequest, owner: Any, served: ServedRequest) -> H
         return TemplateResponse(request, "scenarios_app/admin/make_step_preview.html", preview)
     if posted is not None and is_valid:
         try:
-            return _save(request, owner, filled, served, parsed)
+            return _save_step(request, owner, filled, served, parsed)
         except DocumentError as error:
             _add_errors(filled, error)
     context = {
@@ -204,7 +204,7 @@ def _document(form: MakeStepForm, served: ServedRequest) -> ScenarioDocument:
     return document
 
 
-def _save(
+def _save_step(
     request: HttpRequest,
     owner: Any,
     form: MakeStepForm,

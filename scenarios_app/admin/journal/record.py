@@ -157,8 +157,8 @@ def record(request: HttpRequest) -> HttpResponse:
     subject = ALL_SESSIONS if name is None else f"session “{name}”"
     try:
         if "end" in request.POST:
-            return _end(request, name, subject)
-        _begin(request, name)
+            return _end_and_create_draft(request, name, subject)
+        _start_from_form(request, name)
     except ControlError as error:
         messages.error(request, str(error))
     else:
@@ -166,7 +166,7 @@ def record(request: HttpRequest) -> HttpResponse:
     return redirect(_record_page(name))
 
 
-def _begin(request: HttpRequest, name: str | None) -> None:
+def _start_from_form(request: HttpRequest, name: str | None) -> None:
     upstreams: Mapping[str, str] = {}
     keys: Mapping[str, str] = {}
     if "choose" in request.POST:
@@ -177,7 +177,7 @@ def _begin(request: HttpRequest, name: str | None) -> None:
     start_recording(Recording(name, "all", title, keys, upstreams=upstreams, ends_at=ends_at))
 
 
-def _end(request: HttpRequest, name: str | None, subject: str) -> HttpResponse:
+def _end_and_create_draft(request: HttpRequest, name: str | None, subject: str) -> HttpResponse:
     recording, ended = end_recording(name)
     for message in (*ended["problems"], *ended["notes"]):
         messages.warning(request, message)

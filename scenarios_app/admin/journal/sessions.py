@@ -77,7 +77,8 @@ def sessions_page(request: HttpRequest, owner: "ModelAdmin[ServedRequest]") -> H
     shown = newest[:_MAX_SESSIONS]
     display_names = display_names_of(shown)
     lines = [
-        SessionLine(name, counts[name], _state(name), display_names.get(name, "")) for name in shown
+        SessionLine(name, counts[name], _read_state(name), display_names.get(name, ""))
+        for name in shown
     ]
     passed = quick_verdicts(
         (line.name, line.seen.requests, bool(line.seen.unmatched or line.state.violations))
@@ -92,14 +93,14 @@ def sessions_page(request: HttpRequest, owner: "ModelAdmin[ServedRequest]") -> H
         "record": record_panel(request, None),
     }
     warn_of_losses(request, None)
-    return _page(request, owner, "sessions.html", context)
+    return _render_page(request, owner, "sessions.html", context)
 
 
 @handle_missing_state
 def session_page(request: HttpRequest, owner: "ModelAdmin[ServedRequest]") -> HttpResponse:
     journal.flush()
     name = request.GET.get("name", "")
-    state = _state(name)
+    state = _read_state(name)
     display_name = display_names_of([name]).get(name, "")
     _, own = async_to_sync(services().state.scenarios_of)(name)
     verdict = verdict_card(name)
@@ -115,7 +116,7 @@ def session_page(request: HttpRequest, owner: "ModelAdmin[ServedRequest]") -> Ht
         + urlencode({"session": name}),
     }
     warn_of_losses(request, name)
-    return _page(request, owner, "session.html", context)
+    return _render_page(request, owner, "session.html", context)
 
 
 @require_POST
@@ -162,7 +163,7 @@ def warn_of_losses(request: HttpRequest, session: str | None) -> None:
         messages.warning(request, warning)
 
 
-def _page(
+def _render_page(
     request: HttpRequest,
     owner: "ModelAdmin[ServedRequest]",
     template: str,
@@ -182,7 +183,7 @@ def display_names_of(sessions: Collection[str]) -> dict[str, str]:
     return dict(rows.values_list("session", "name"))
 
 
-def _state(name: str) -> SessionState:
+def _read_state(name: str) -> SessionState:
     return async_to_sync(services().state.read)(name)
 
 

@@ -64,7 +64,7 @@ class VerdictCard:
 def verdict_card(session: str) -> VerdictCard:
     """Judge a session as `GET /control/verdict` does. The journal must have been flushed."""
     verdict, judged = judge_session(session)
-    groups = [group for group in _groups(verdict) if group.findings]
+    groups = [group for group in _finding_groups(verdict) if group.findings]
     _add_links([finding for group in groups for finding in group.lines])
     note = "" if judged.complete else INCOMPLETE
     return VerdictCard(verdict.passed, verdict.requests, groups, note)
@@ -86,7 +86,7 @@ def quick_verdicts(sessions: Iterable[tuple[str, int, bool]]) -> dict[str, bool]
     return passed
 
 
-def _groups(verdict: Verdict) -> Iterator[FindingGroup]:
+def _finding_groups(verdict: Verdict) -> Iterator[FindingGroup]:
     unmatched = [
         FindingLine(
             f"{line(finding.path)}: {unmatched_reason(finding.fallback, finding.url_error)}",

@@ -191,10 +191,10 @@ def changes_of(
             for name in imported_names
             if name in stored
         )
-    return [_change(document, stored.get(document.name), names) for document in documents]
+    return [_describe_change(document, stored.get(document.name), names) for document in documents]
 
 
-def _change(
+def _describe_change(
     document: ScenarioDocument, stored: Scenario | None, names: Mapping[str, str]
 ) -> ImportChange:
     if stored is None:

@@ -45,12 +45,12 @@ def output_schema(shape: serializers.BaseSerializer[Any]) -> Schema:
     fields = shape.fields  # type: ignore[attr-defined]
     return {
         "type": "object",
-        "properties": {name: _schema(field) for name, field in fields.items()},
+        "properties": {name: _field_schema(field) for name, field in fields.items()},
         "required": [name for name, field in fields.items() if field.required],
         "additionalProperties": False,
     }
 
 
-def _schema(field: Any) -> Schema:
+def _field_schema(field: Any) -> Schema:
     schema = next((dict(schema) for kinds, schema in _TYPES if isinstance(field, kinds)), {})
     return {"anyOf": [schema, {"type": "null"}]} if field.allow_null and schema else schema

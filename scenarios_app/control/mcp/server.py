@@ -91,10 +91,13 @@ def build_server(base_url: str) -> "Server[Any]":
         try:
             result = await sync_to_async(call_tool)(spec, params.arguments or {})
         except ToolFailed as error:
-            return CallToolResult(content=[_text(str(error))], is_error=True)
+            return CallToolResult(content=[_text_content(str(error))], is_error=True)
         return CallToolResult(
             # Some clients show their model only the text.
-            content=[_text(result.text), _text(json.dumps(result.data, ensure_ascii=False))],
+            content=[
+                _text_content(result.text),
+                _text_content(json.dumps(result.data, ensure_ascii=False)),
+            ],
             structured_content=result.data,
         )
 
@@ -118,5 +121,5 @@ def to_mcp(spec: ToolSpec) -> Tool:
     )
 
 
-def _text(text: str) -> TextContent:
+def _text_content(text: str) -> TextContent:
     return TextContent(type="text", text=text)

@@ -65,11 +65,11 @@ _REQUEST = serializers.UUIDField(help_text="The id of the served request.")
 _OFFSET = Whole(required=False, min_value=0, default=0, help_text="Of bodies: first character.")
 
 
-def _limit(default: int, maximum: int = 200, text: str = "Entries at most.") -> Whole:
+def _limit_field(default: int, maximum: int = 200, text: str = "Entries at most.") -> Whole:
     return Whole(required=False, min_value=1, max_value=maximum, default=default, help_text=text)
 
 
-_CHARS = _limit(MAX_TEXT_CHARS, 20_000, "Of bodies: characters at most.")
+_CHARS = _limit_field(MAX_TEXT_CHARS, 20_000, "Of bodies: characters at most.")
 
 
 @tool(
@@ -77,7 +77,7 @@ _CHARS = _limit(MAX_TEXT_CHARS, 20_000, "Of bodies: characters at most.")
     READS,
     {"scenarios": _LIST, "problems": ProblemBody(many=True), "next": Text(allow_null=True)},
     after=Text(required=False, default="", help_text="The `next` of the page before."),
-    limit=_limit(50),
+    limit=_limit_field(50),
 )
 def list_scenarios(fields: Fields) -> ToolResult:
     """List scenarios. read_scenario has their steps."""
@@ -224,7 +224,7 @@ def _visible_index(session: str | None) -> Index:
     READS,
     requests.RequestsBody,
     after=requests.RequestsQuery().fields["after"],
-    limit=_limit(20),
+    limit=_limit_field(20),
 )
 def list_unmatched(fields: Fields) -> ToolResult:
     """List the requests that no step answered, the oldest first, with the nearest steps and the
@@ -236,14 +236,14 @@ def list_unmatched(fields: Fields) -> ToolResult:
     return ToolResult(body, f"{count} unmatched requests on this page. {hint}")
 
 
-@tool("requests", READS, requests.RequestsBody, requests.RequestsQuery, limit=_limit(20))
+@tool("requests", READS, requests.RequestsBody, requests.RequestsQuery, limit=_limit_field(20))
 def list_requests(fields: Fields) -> ToolResult:
     """List served requests, the oldest first. read_request has their bodies."""
     body = cut(requests.list_requests(fields))
     return ToolResult(body, f"{len(body['requests'])} requests on this page.")
 
 
-def _part(body: str | None, fields: Fields) -> str | None:
+def _body_part(body: str | None, fields: Fields) -> str | None:
     return body and body[fields["offset"] : fields["offset"] + fields["limit"]]
 
 
@@ -262,7 +262,7 @@ def read_request(fields: Fields) -> ToolResult:
     ends = []
     for name in ("request", "response"):
         text = body[name]["body"]
-        body[name]["body"] = _part(text, fields)
+        body[name]["body"] = _body_part(text, fields)
         end = min(fields["offset"] + fields["limit"], len(text))
         ends.append(f"{name} body to character {end:,} of {len(text):,}")
     return ToolResult(body, f"{', '.join(ends)}; offset reads on.")
@@ -290,7 +290,10 @@ def explain_request(fields: Fields) -> ToolResult:
     body["steps"].sort(key=lambda step: sum(not one["ok"] for one in step["conditions"]))
     body["steps"] = cut(body["steps"][:MAX_NEAREST_STEPS])
     for sent in filter(None, (body["sent"], body["whole"], body["streamed"])):
-        sent |= {"body": _part(sent["body"], fields), "base64": _part(sent["base64"], fields)}
+        sent |= {
+            "body": _body_part(sent["body"], fields),
+            "base64": _body_part(sent["base64"], fields),
+        }
     winner = body["winner"]
     answers = f"{winner['scenario']}, step {winner['step']} answers." if winner else "No step."
     return ToolResult(body, f"{answers} offset reads bodies on.")
@@ -332,7 +335,7 @@ def make_step(fields: Fields) -> ToolResult:
     READS,
     verdict.VerdictBody._declared_fields | _LEFT_OUT,
     verdict.VerdictQuery,
-    limit=_limit(20),
+    limit=_limit_field(20),
 )
 def read_verdict(fields: Fields) -> ToolResult:
     """Judge a session, or all: unmatched requests, violations, unused steps, mistakes of clients.
@@ -346,7 +349,7 @@ def read_verdict(fields: Fields) -> ToolResult:
     READS,
     coverage.CoverageBody._declared_fields | _LEFT_OUT,
     coverage.CoverageQuery,
-    limit=_limit(20),
+    limit=_limit_field(20),
 )
 def read_coverage(fields: Fields) -> ToolResult:
     """Report steps that never answered, conditions that were never true, and faults that never

@@ -147,11 +147,11 @@ class BaseMatchDocument(Document):
 
 def match_model() -> type[BaseMatchDocument]:
     """Return the pydantic model of `match` with the keys of all conditions."""
-    return _model(tuple(CONDITION_KINDS))
+    return _build_model(tuple(CONDITION_KINDS))
 
 
 @lru_cache(maxsize=4)
-def _model(kinds: ConditionKinds) -> type[BaseMatchDocument]:
+def _build_model(kinds: ConditionKinds) -> type[BaseMatchDocument]:
     fields: dict[str, Any] = {_field_name(kind): (kind.shape, _field_of(kind)) for kind in kinds}
     model = create_model(
         "MatchDocument",

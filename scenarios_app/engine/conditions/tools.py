@@ -273,7 +273,7 @@ class ToolResultCondition(Condition):
 
     def distance(self, reader: RequestReader) -> float:
         results = reader.request.tool_results[-MAX_COMPARED_TEXTS:]
-        return min((self._distance(result) for result in results), default=1.0)
+        return min((self._result_distance(result) for result in results), default=1.0)
 
     def groups(self, reader: RequestReader) -> dict[str, str]:
         result = self._find_result(reader)
@@ -301,7 +301,7 @@ class ToolResultCondition(Condition):
             + (self.is_error not in (None, result.is_error))
         )
 
-    def _distance(self, result: ToolResultPart) -> float:
+    def _result_distance(self, result: ToolResultPart) -> float:
         text_part = text_distance(ComparedText(result.content), self.text)
         return (self._count_wrong_fields(result) + text_part) / 4
 

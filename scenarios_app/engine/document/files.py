@@ -163,13 +163,13 @@ class ScenarioFiles:
         data = last.data
         try:
             data = path.read_bytes()
-            return last if data == last.data else self._parse(path, data)
+            return last if data == last.data else self._parse_file(path, data)
         except DocumentError as error:
             return replace(last, data=data, problems=error.problems)
         except OSError as error:
             return replace(last, data=None, problems=[_unreadable_problem(path, error)])
 
-    def _parse(self, path: Path, data: bytes) -> _File:
+    def _parse_file(self, path: Path, data: bytes) -> _File:
         if self._others and (convert := self._others.find_reader(path, data)):
             return _File(data, convert=convert)
         source = str(path)
@@ -230,7 +230,7 @@ def _find_files(path: Path, suffixes: set[str]) -> list[Path]:
 
 
 def _iter_files(directory: Path) -> Iterator[Path]:
-    for folder, names in _walk(directory, onerror=_raise):
+    for folder, names in _walk(directory, onerror=_raise_error):
         for name in names:
             if not name.startswith("."):
                 yield Path(folder, name)
@@ -245,7 +245,7 @@ def _walk(
         yield folder, names
 
 
-def _raise(error: OSError) -> None:
+def _raise_error(error: OSError) -> None:
     raise error
 
 

@@ -50,13 +50,13 @@ def plain(value: object, *, source: str = "", loc: Loc = ()) -> Json:
     def report(place: Loc, message: str) -> None:
         problems.append(Problem(format_location(place), message, source))
 
-    copy = _copy(value, loc, report)
+    copy = _plain_copy(value, loc, report)
     if problems:
         raise DocumentError.of(problems)
     return copy
 
 
-def _copy(value: object, loc: Loc, report: Callable[[Loc, str], None]) -> Json:
+def _plain_copy(value: object, loc: Loc, report: Callable[[Loc, str], None]) -> Json:
     match value:
         case None | bool():
             return value
@@ -78,7 +78,7 @@ def _copy(value: object, loc: Loc, report: Callable[[Loc, str], None]) -> Json:
         case dict():
             return _copy_object(value, loc, report)
         case list() | tuple():
-            return [_copy(item, (*loc, index), report) for index, item in enumerate(value)]
+            return [_plain_copy(item, (*loc, index), report) for index, item in enumerate(value)]
         case _:
             report(loc, f"expected a JSON value, got {type(value).__name__}")
             return None
@@ -94,7 +94,7 @@ def _copy_object(
         if not isinstance(key, str) or not _is_encodable(key):
             report(loc, f"expected keys that are text, got {key!r:.80}")
         else:
-            copy[str(key)] = _copy(item, (*loc, key), report)
+            copy[str(key)] = _plain_copy(item, (*loc, key), report)
     return copy
 
 

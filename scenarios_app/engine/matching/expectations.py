@@ -30,14 +30,14 @@ def violations_of(
     """Return all violations in the order of requirement 003: system prompt, tools, temperature,
     topP, reasoning. The first is the error turn's text. Without a step (a missing turn) only the
     system prompt is checked."""
-    return tuple(violation.text for violation in _violations(scenario, step, request))
+    return tuple(violation.text for violation in _find_violations(scenario, step, request))
 
 
 def violated_message(scenario: Scenario, step: Step, request: CanonicalRequest) -> str:
     """Return the text of the 400: every violation with expected and actual values."""
     violations = "; ".join(
         f"{violation.text} ({violation.got})" if violation.got else violation.text
-        for violation in _violations(scenario, step, request)
+        for violation in _find_violations(scenario, step, request)
     )
     return (
         f"{VIOLATED}: step “{step.label}” of scenario “{scenario.name}” answers this request, "
@@ -78,7 +78,7 @@ def format_js_number(number: float | None) -> str:
     return f"{'-' if sign else ''}{first}{fraction}e{point - 1:+d}"
 
 
-def _violations(
+def _find_violations(
     scenario: Scenario, step: Step | None, request: CanonicalRequest
 ) -> Iterator[_Violation]:
     system = request.system_text

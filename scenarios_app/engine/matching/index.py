@@ -275,7 +275,7 @@ class Index(msgspec.Struct, frozen=True, eq=False, weakref=True):
             is_unavailable = (step.consume and ref in consumed) or ref in offered_refs
             return not is_unavailable and (only is None or only(step))
 
-        offers = self._offers(reader, eligible, scenario)
+        offers = self._merge_offers(reader, eligible, scenario)
         while (best := next(offers, None)) is not None:
             offered = best
             if best.recorded:
@@ -283,7 +283,7 @@ class Index(msgspec.Struct, frozen=True, eq=False, weakref=True):
             yield Candidate(best.scenario, best.step, best.match.groups(reader))
             offered_refs.add(best.ref)
             if best is not offered or self._has_blocking_defaults:
-                offers = self._offers(reader, eligible, scenario)
+                offers = self._merge_offers(reader, eligible, scenario)
 
     def first(
         self, request: CanonicalRequest, consumed: Container[tuple[str, str]]
@@ -297,7 +297,7 @@ class Index(msgspec.Struct, frozen=True, eq=False, weakref=True):
 
         if len(self.layers) == 1:
             return self.layers[0][0].first(reader, eligible)
-        return next(self._offers(reader, eligible, None), None)
+        return next(self._merge_offers(reader, eligible, None), None)
 
     @property
     def recorded(self) -> bool:
@@ -320,7 +320,7 @@ class Index(msgspec.Struct, frozen=True, eq=False, weakref=True):
                 if entry.scenario.name not in hidden:
                     yield entry
 
-    def _offers(
+    def _merge_offers(
         self, reader: RequestReader, eligible: Callable[[Entry], bool], scenario: str | None
     ) -> Iterator[Entry]:
         if len(self.layers) == 1:

@@ -42,7 +42,7 @@ class RegexSet:
 
     def __init__(self, positions: Mapping[Atom, Sequence[int]]) -> None:
         self.unfiltered: list[int] = []
-        self._groups = tuple(self._build(list(positions.items())))
+        self._groups = tuple(self._build_groups(list(positions.items())))
 
     def find(self, text: str) -> set[int]:
         """Return the positions of all matching patterns, without the unfiltered ones."""
@@ -53,7 +53,7 @@ class RegexSet:
             for position in group.positions[match]
         }
 
-    def _build(self, patterns: list[tuple[Atom, Sequence[int]]]) -> Iterator[_Group]:
+    def _build_groups(self, patterns: list[tuple[Atom, Sequence[int]]]) -> Iterator[_Group]:
         regexes = re2.Filter()
         for pattern, _ in patterns:
             regexes.Add(pattern.text, regex_options(ignore_case=pattern.ignore_case))
@@ -64,8 +64,8 @@ class RegexSet:
                 self.unfiltered.extend(patterns[0][1])
                 return
             half = len(patterns) // 2
-            yield from self._build(patterns[:half])
-            yield from self._build(patterns[half:])
+            yield from self._build_groups(patterns[:half])
+            yield from self._build_groups(patterns[half:])
         else:
             yield _Group(regexes, tuple(positions for _, positions in patterns))
 
@@ -95,14 +95,14 @@ class LiteralSet:
     def find(self, text: str) -> set[int]:
         """Return the positions of all literals in the text, and possibly a few others."""
         seen: set[int] = set()
-        for piece in self._pieces(text):
+        for piece in self._overlapping_pieces(text):
             hits = self._automaton.find_matches_as_indexes(piece, overlapping=True)
             seen.update([hit[0] for hit in hits])
             if len(seen) == len(self._positions):
                 break
         return {position for literal in seen for position in self._positions[literal]}
 
-    def _pieces(self, text: str) -> Iterator[str]:
+    def _overlapping_pieces(self, text: str) -> Iterator[str]:
         for start in range(0, max(1, len(text) - self._overlap), _PIECE_CHARS):
             yield text[start : start + _PIECE_CHARS + self._overlap]
 
@@ -232,7 +232,7 @@ class StepLookup:
                 by_subject[subject].extend((atom, position) for atom in atoms)
             else:
                 always.append(position)
-        self._tables = {subject: _table(atoms) for subject, atoms in by_subject.items()}
+        self._tables = {subject: _build_table(atoms) for subject, atoms in by_subject.items()}
         for table in self._tables.values():
             if table.regexes:
                 always.extend(table.regexes.unfiltered)
@@ -249,11 +249,13 @@ class StepLookup:
 
 def _subject_atoms(match: Match) -> list[SubjectAtoms]:
     needs = (need for condition in match.conditions for need in condition.needs)
-    places = (SubjectAtoms(need.subject, tuple(map(_atoms, need.conditions))) for need in needs)
+    places = (
+        SubjectAtoms(need.subject, tuple(map(_required_atoms, need.conditions))) for need in needs
+    )
     return [place for place in places if all(place.alternatives)]
 
 
-def _atoms(condition: TextCondition) -> tuple[Atom, ...]:
+def _required_atoms(condition: TextCondition) -> tuple[Atom, ...]:
     ignore_case = condition.ignore_case
     pattern = condition.regex or ""
     literals = (
@@ -283,7 +285,7 @@ def _rarest(
     return max(map(cost, rarest)), need.subject, rarest
 
 
-def _table(atoms: Iterable[tuple[Atom, int]]) -> _Table:
+def _build_table(atoms: Iterable[tuple[Atom, int]]) -> _Table:
     by_kind: dict[tuple[AtomKind, bool], Positions] = defaultdict(lambda: defaultdict(list))
     for atom, position in atoms:
         by_kind[atom.kind, atom.ignore_case][atom.text].append(position)

@@ -121,7 +121,7 @@ def _with_part(choice: Choice, index: int, *parts: AnswerPart) -> Choice:
     return _with_parts(choice, [*choice.parts[:index], *parts, *choice.parts[index + 1 :]])
 
 
-def _calls(choice: Choice) -> list[tuple[int, ToolCallPart]]:
+def _numbered_calls(choice: Choice) -> list[tuple[int, ToolCallPart]]:
     return [(i, part) for i, part in enumerate(choice.parts) if isinstance(part, ToolCallPart)]
 
 
@@ -154,7 +154,7 @@ def _in_calls(change: Callable[[ToolCallPart, CanonicalRequest], Iterator[str]])
     """Return the alteration that gives calls other arguments."""
 
     def apply(choice: Choice, request: CanonicalRequest) -> Iterator[Choice]:
-        for index, call in _calls(choice):
+        for index, call in _numbered_calls(choice):
             for arguments in change(call, request):
                 yield _with_part(choice, index, replace(call, arguments=arguments))
 
@@ -185,28 +185,28 @@ def _broken_arguments(call: ToolCallPart, _: CanonicalRequest) -> Iterator[str]:
 
 
 def _unknown_tool(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
-    for index, call in _calls(choice):
+    for index, call in _numbered_calls(choice):
         yield _with_part(choice, index, replace(call, name=UNKNOWN_TOOL))
 
 
 def _call_twice(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
-    for index, call in _calls(choice):
+    for index, call in _numbered_calls(choice):
         yield _with_part(choice, index, call, replace(call, id=f"{call.id}2" if call.id else ""))
 
 
 def _wrong_finish(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
-    yield replace(choice, finish_reason="stop" if _calls(choice) else "tool_calls")
+    yield replace(choice, finish_reason="stop" if _numbered_calls(choice) else "tool_calls")
 
 
 def _one_call_less(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
-    calls = _calls(choice)
+    calls = _numbered_calls(choice)
     finish = choice.finish_reason if len(calls) > 1 else "stop"
     for index, _call in calls:
         yield replace(_with_part(choice, index), finish_reason=finish)
 
 
 def _other_order(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
-    for (first, one), (second, other) in pairwise(_calls(choice)):
+    for (first, one), (second, other) in pairwise(_numbered_calls(choice)):
         parts = list(choice.parts)
         parts[first], parts[second] = other, one
         yield _with_parts(choice, parts)

@@ -34,19 +34,21 @@ def other_names(text: str) -> Iterator[str]:
 def contradictions(text: str, result: str) -> Iterator[str]:
     """Yield the text with a number or name changed that it repeats from the result, wherever it
     stands; of a text that repeats neither, with "not" before its first word of the result."""
-    numbers = {number: _other_digits(number) for number in _common(_NUMBER, text, result)}
+    numbers = {number: _other_digits(number) for number in _common_matches(_NUMBER, text, result)}
     names = {
-        word: _reversed_name(word) for word in _common(_WORD, text, result) if word[0].isupper()
+        word: _reversed_name(word)
+        for word in _common_matches(_WORD, text, result)
+        if word[0].isupper()
     }
     changes = numbers | names
     if not changes:
-        changes = {word: f"not {word}" for word in _common(_WORD, text, result)[:1]}
+        changes = {word: f"not {word}" for word in _common_matches(_WORD, text, result)[:1]}
     for word, other in changes.items():
         standing_alone = rf"(?<![\w.]){re.escape(word)}(?!\w|\.\d)"
         yield other.join(re.split(standing_alone, text))
 
 
-def _common(pattern: re.Pattern[str], text: str, result: str) -> list[str]:
+def _common_matches(pattern: re.Pattern[str], text: str, result: str) -> list[str]:
     there = set(pattern.findall(result))
     return [word for word in dict.fromkeys(pattern.findall(text)) if word in there]
 
@@ -54,14 +56,14 @@ def _common(pattern: re.Pattern[str], text: str, result: str) -> list[str]:
 def other_objects(value: Mapping[str, Json], schema: Json = None) -> Iterator[Json]:
     """Yield the object with one scalar changed, for each of them; it stays valid by the schema if
     there is one for which that can be told."""
-    is_valid = _validator(schema)
+    is_valid = _schema_validator(schema)
     allowed = list(_listed_values(schema))
     for options in _changed_once(dict(value), allowed):
         if (first := next(filter(is_valid, options), None)) is not None:
             yield first
 
 
-def _validator(schema: Json) -> Callable[[Json], bool]:
+def _schema_validator(schema: Json) -> Callable[[Json], bool]:
     if not isinstance(schema, dict):
         return lambda _: True
     references = References(schema)

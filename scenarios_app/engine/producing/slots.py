@@ -126,7 +126,7 @@ class SlotFinder:
 
     def _number(self, sample: bytes, with_more_tokens: bytes) -> int | None:
         """Return the number of the filler of a sample, or None if it is the same in all answers."""
-        key, filler = self._filler(sample, with_more_tokens)
+        key, filler = self._find_filler(sample, with_more_tokens)
         if filler is None:
             return None
         if key not in self._numbers:
@@ -134,7 +134,7 @@ class SlotFinder:
             self.fillers.append(filler)
         return self._numbers[key]
 
-    def _filler(self, sample: bytes, with_more_tokens: bytes) -> tuple[object, Filler | None]:
+    def _find_filler(self, sample: bytes, with_more_tokens: bytes) -> tuple[object, Filler | None]:
         if (filler := _id_fillers().get(sample)) is not None:
             return sample, filler
         if sample == SAMPLE_PART:

@@ -178,13 +178,13 @@ class TemplateFiller:
     def text(self, text: str) -> str:
         if not self._has_template(text):
             return text
-        return render_template(text, self._values, self._spend)
+        return render_template(text, self._values, self._count_chars)
 
     def arguments(self, text: str) -> str:
         """Fill arguments. In JSON, values are escaped, since templates are inside strings."""
         if not self._has_template(text):
             return text
-        transform = self._spend_escaped if _is_json(text) else self._spend
+        transform = self._spend_escaped if _is_json(text) else self._count_chars
         return render_template(text, self._values, transform)
 
     def _has_template(self, text: str) -> bool:
@@ -194,14 +194,14 @@ class TemplateFiller:
     def _values(self) -> Mapping[str, str]:
         return self._make_values()
 
-    def _spend(self, value: str) -> str:
+    def _count_chars(self, value: str) -> str:
         self._remaining_chars -= len(value)
         if self._remaining_chars < 0:
             raise TextTooLong
         return value
 
     def _spend_escaped(self, value: str) -> str:
-        return self._spend(_escape(value))
+        return self._count_chars(_escape_for_json(value))
 
 
 def fill_choice(choice: ScriptedChoice, filler: TemplateFiller) -> Choice:
@@ -247,5 +247,5 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _escape(value: str) -> str:
+def _escape_for_json(value: str) -> str:
     return json.dumps(value, ensure_ascii=False)[1:-1]

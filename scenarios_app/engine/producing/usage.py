@@ -138,7 +138,7 @@ class Token:
 
 def split_tokens(text: str) -> list[Token]:
     """Return the tokens of a text; joined they are the text."""
-    return [_token(piece) for piece in _TOKEN.findall(text)]
+    return [_invent_token(piece) for piece in _TOKEN.findall(text)]
 
 
 def top_tokens(token: Token, count: int) -> tuple[Token, ...]:
@@ -153,7 +153,7 @@ def top_tokens(token: Token, count: int) -> tuple[Token, ...]:
 
 
 @lru_cache(maxsize=4096)
-def _token(text: str) -> Token:
+def _invent_token(text: str) -> Token:
     # Half of the tokens are nearly certain, as with a real model.
     share = crc32(text.encode()) % 10_000 / 10_000
     return Token(text, -round(_MIN_SURPRISE + max(0.0, share - 0.5), 6))

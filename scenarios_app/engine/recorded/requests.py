@@ -58,7 +58,7 @@ class ComparedRequest:
     @cached_property
     def leaves(self) -> frozenset[tuple[str, str]]:
         """Each value with the keys that lead to it, without list indexes, to measure likeness."""
-        return frozenset(_leaves(self.compared_form["body"], ""))
+        return frozenset(_list_leaves(self.compared_form["body"], ""))
 
     def likeness(self, other: "ComparedRequest") -> float:
         """Return how alike two requests are, from 0 (nothing in common) to 1."""
@@ -130,12 +130,14 @@ def digest_of(value: Json) -> str:
     return sha256(text.encode()).hexdigest()[:16]
 
 
-def _leaves(value: Json, place: str) -> list[tuple[str, str]]:
+def _list_leaves(value: Json, place: str) -> list[tuple[str, str]]:
     match value:
         case dict():
-            return [leaf for key, item in value.items() for leaf in _leaves(item, f"{place}.{key}")]
+            return [
+                leaf for key, item in value.items() for leaf in _list_leaves(item, f"{place}.{key}")
+            ]
         case list():
-            return [leaf for item in value for leaf in _leaves(item, f"{place}[]")]
+            return [leaf for item in value for leaf in _list_leaves(item, f"{place}[]")]
         case _:
             return [(place, json.dumps(value))]
 
@@ -161,12 +163,12 @@ def differences(
     one, other = recorded.compared_form, received.compared_form
     # An inserted call shifts the numbers of all later ids, which counts as one difference.
     difference_list = tuple(
-        islice(_diff(_without_id_numbers(one), _without_id_numbers(other), ()), most)
+        islice(_find_differences(_without_id_numbers(one), _without_id_numbers(other), ()), most)
     )
-    return difference_list or tuple(islice(_diff(one, other, ()), most))
+    return difference_list or tuple(islice(_find_differences(one, other, ()), most))
 
 
-def _diff(one: Json, other: Json, loc: Loc) -> Iterator[Difference]:
+def _find_differences(one: Json, other: Json, loc: Loc) -> Iterator[Difference]:
     match one, other:
         case dict(), dict():
             for key in dict.fromkeys((*one, *other)):
@@ -176,7 +178,7 @@ def _diff(one: Json, other: Json, loc: Loc) -> Iterator[Difference]:
                 elif key not in other:
                     yield Difference("removed", format_location(inner), one[key], None)
                 else:
-                    yield from _diff(one[key], other[key], inner)
+                    yield from _find_differences(one[key], other[key], inner)
         case [{"text": str(text), **kind}], [{"text": str(more), **other_kind}] if (
             kind == other_kind == _TEXT
         ):
@@ -199,7 +201,7 @@ def _diff_lists(one: list[Json], other: list[Json], loc: Loc) -> Iterator[Differ
         both = min(end - start, other_end - other_start)
         for step in range(both):
             at = (*loc, other_start + step)
-            yield from _diff(one[start + step], other[other_start + step], at)
+            yield from _find_differences(one[start + step], other[other_start + step], at)
         for place in range(start + both, end):
             yield Difference("removed", format_location((*loc, place)), one[place], None)
         for place in range(other_start + both, other_end):

@@ -94,7 +94,7 @@ class _InstanceMaker:
         order = partial(self._order_branches, lean=lean)
         for branch in expand_branches(schemas, order, self.fit):
             if any(location.references.count(name) > 1 for name in branch.references):
-                self._blame(location, "it nests without end.")
+                self._record_error(location, "it nests without end.")
                 continue
             within = lean or any(name in location.references for name in branch.references)
             for value in self._branch_values(branch, location, lean=within):
@@ -104,18 +104,18 @@ class _InstanceMaker:
                     self.made += 1
                     yield value
         if not is_found and not self.error_message:
-            self._blame(location, "no value fits it.")
+            self._record_error(location, "no value fits it.")
 
-    def _blame(self, location: _Location, error_message: str) -> None:
+    def _record_error(self, location: _Location, error_message: str) -> None:
         self.error_path, self.error_message = location.path, error_message
 
     def _order_branches(self, branches: Sequence[Schema], *, lean: bool) -> list[Schema]:
         """Rotate the branches, with null last; if the value is to be small, simplest first."""
         if not branches:
             raise SchemaError("'anyOf' and 'oneOf' must not be empty.")
-        return sorted(self._rotate(branches), key=_branch_weight if lean else _is_nothing)
+        return sorted(self._rotate_at_random(branches), key=_branch_weight if lean else _is_nothing)
 
-    def _rotate(self, values: Sequence[Json]) -> list[Json]:
+    def _rotate_at_random(self, values: Sequence[Json]) -> list[Json]:
         start = int(self.rng.random() * len(values))
         return [*values[start:], *values[:start]]
 
@@ -131,7 +131,7 @@ class _InstanceMaker:
                 case "object":
                     yield from self._objects(branch, location, lean=lean)
                 case "array":
-                    yield from self._arrays(branch, location, lean=lean)
+                    yield from self._candidate_arrays(branch, location, lean=lean)
                 case "string":
                     yield from draw_strings(branch.parts, self.rng)
                 case "boolean":
@@ -144,7 +144,9 @@ class _InstanceMaker:
 
     def _enumerated_values(self, parts: Parts) -> Iterator[Json]:
         lists = [[p["const"]] if "const" in p else get_list(p, "enum") for p in parts]
-        yield from sorted(self._rotate(min(lists, key=len)), key=lambda value: value is None)
+        yield from sorted(
+            self._rotate_at_random(min(lists, key=len)), key=lambda value: value is None
+        )
 
     def _example_values(self, parts: Parts) -> Iterator[Json]:
         """Yield a schema's examples and defaults that are not empty."""
@@ -245,7 +247,9 @@ class _InstanceMaker:
     def _is_allowed_name(self, name: str, parts: Parts) -> bool:
         return all(self.fit.is_valid(name, part.get("propertyNames", True)) for part in parts)
 
-    def _arrays(self, branch: Branch, location: _Location, *, lean: bool) -> Iterator[Json]:
+    def _candidate_arrays(
+        self, branch: Branch, location: _Location, *, lean: bool
+    ) -> Iterator[Json]:
         parts = branch.parts
         least = max((get_count(p, "minItems") or 0 for p in parts), default=0)
         bounds = [n for p in parts if (n := get_count(p, "maxItems")) is not None]

@@ -56,7 +56,7 @@ def get_number(part: Mapping[str, Json], key: str) -> Fraction | None:
 
 
 def get_text(part: Mapping[str, Json], key: str) -> str | None:
-    return _get(part, key, str, "a string")
+    return _get_typed(part, key, str, "a string")
 
 
 def get_names(part: Mapping[str, Json], key: str) -> list[str]:
@@ -71,15 +71,15 @@ def get_names(part: Mapping[str, Json], key: str) -> list[str]:
 
 def get_list(part: Mapping[str, Json], key: str) -> list[Json]:
     """Return a list of schemas or values."""
-    return _get(part, key, list, "an array") or []
+    return _get_typed(part, key, list, "an array") or []
 
 
 def get_mapping(part: Mapping[str, Json], key: str) -> dict[str, Json]:
     """Return schemas by name."""
-    return _get(part, key, dict, "an object") or {}
+    return _get_typed(part, key, dict, "an object") or {}
 
 
-def _get(part: Mapping[str, Json], key: str, kind: type[T], wanted: str) -> T | None:
+def _get_typed(part: Mapping[str, Json], key: str, kind: type[T], wanted: str) -> T | None:
     value = part.get(key)
     if value is None or isinstance(value, kind):
         return value
@@ -121,17 +121,17 @@ def to_fraction(value: int | float) -> Fraction:
 
 def canonical_json(value: Json) -> str:
     """Return a text that is equal for values that are equal in JSON, and only for those."""
-    return json.dumps(_plain(value), sort_keys=True)
+    return json.dumps(_with_whole_numbers(value), sort_keys=True)
 
 
-def _plain(value: Json) -> Json:
+def _with_whole_numbers(value: Json) -> Json:
     match value:
         case float() if value.is_integer():
             return int(value)
         case list():
-            return [_plain(item) for item in value]
+            return [_with_whole_numbers(item) for item in value]
         case dict():
-            return {key: _plain(item) for key, item in value.items()}
+            return {key: _with_whole_numbers(item) for key, item in value.items()}
         case _:
             return value
 

@@ -80,7 +80,7 @@ def _group(sequences: Sequence[Sequence[_Item]], number: int) -> _Item:
     return add
 
 
-def _repeat(item: _Item, least: int, most: int) -> _Item:
+def _repeat_item(item: _Item, least: int, most: int) -> _Item:
     def add(sample: _Sample) -> None:
         more = min(most - least, sample.grow)
         for _ in range(least + int(sample.rng.random() * (more + 1))):
@@ -249,7 +249,7 @@ class _PatternParser:
 
     def parse_repeats(self, item: _Item) -> _Item:
         while (bounds := self.parse_quantifier()) is not None:
-            item = _repeat(item, *bounds)
+            item = _repeat_item(item, *bounds)
             if not self.accept("?"):
                 self.accept("+")
         return item

@@ -41,7 +41,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--fail-under",
             metavar="PERCENT",
-            type=_percent,
+            type=_parse_percent,
             default=0.0,
             help="exit with 1 if a smaller percentage was used, or survived",
         )
@@ -105,7 +105,7 @@ def _read_report(file: str) -> Any:
         raise BadReport(f"{file} is {NO_REPORT}") from None
 
 
-def _percent(text: str) -> float:
+def _parse_percent(text: str) -> float:
     try:
         number = float(text)
     except ValueError:

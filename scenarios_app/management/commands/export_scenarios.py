@@ -37,7 +37,7 @@ class Command(BaseCommand):
         try:
             names: list[str] = options["names"]
             available = _of_files(options["path"]) if options["path"] else _of_database(names)
-            documents = _named(names, available)
+            documents = _select_by_name(names, available)
         except DocumentError as error:
             raise CommandError(str(error)) from None
         written = (
@@ -72,7 +72,9 @@ def _of_database(names: list[str]) -> dict[str, ScenarioDocument]:
     return documents
 
 
-def _named(names: list[str], available: dict[str, ScenarioDocument]) -> list[ScenarioDocument]:
+def _select_by_name(
+    names: list[str], available: dict[str, ScenarioDocument]
+) -> list[ScenarioDocument]:
     if unknown := [name for name in names if name not in available]:
         raise DocumentError.of(
             Problem(name, "there is no scenario of this name") for name in unknown

@@ -54,7 +54,7 @@ class Command(BaseCommand):
         except DocumentError as error:
             raise CommandError(str(error)) from None
         if options["json"]:
-            report = _report(files, targets, replaced=replaced, loaded=not is_dry)
+            report = _report_body(files, targets, replaced=replaced, loaded=not is_dry)
             self.stdout.write(json.dumps(report, indent=2, ensure_ascii=False))
             return
         for note in files.notes:
@@ -70,7 +70,7 @@ class Command(BaseCommand):
             raise CommandError("nothing was imported")
 
 
-def _report(
+def _report_body(
     files: Files, targets: Mapping[str, Path], *, replaced: Collection[str], loaded: bool
 ) -> dict[str, Any]:
     scenarios: list[dict[str, Any]] = []

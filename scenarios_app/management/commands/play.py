@@ -50,7 +50,7 @@ class Command(BaseCommand):
             scenarios = (
                 read_files(options["scenario"], limits=limits()) if options["scenario"] else []
             )
-            runs = [run for file in options["files"] for run in _played(file, scenarios)]
+            runs = [run for file in options["files"] for run in _play_file(file, scenarios)]
         except DocumentError as error:
             raise CommandError(str(error), returncode=NOT_JUDGED) from None
         if options["junit"]:
@@ -61,9 +61,9 @@ class Command(BaseCommand):
             sys.exit(1)
 
 
-def _played(file: str, scenarios: list[ScenarioDocument]) -> list[PlayedConversation]:
+def _play_file(file: str, scenarios: list[ScenarioDocument]) -> list[PlayedConversation]:
     document = read_play(read(file), source=file)
-    against = _catalog([*scenarios, *document.scenarios])
+    against = _build_catalog([*scenarios, *document.scenarios])
     scenario = document.scenarios[0].name if len(document.scenarios) == 1 else ""
     return [
         asyncio.run(play(one, catalog=against, options=serving_options(), scenario=scenario))
@@ -71,7 +71,7 @@ def _played(file: str, scenarios: list[ScenarioDocument]) -> list[PlayedConversa
     ]
 
 
-def _catalog(documents: list[ScenarioDocument]) -> FixedCatalog:
+def _build_catalog(documents: list[ScenarioDocument]) -> FixedCatalog:
     if not documents:
         return FixedCatalog(catalog.index())
     merged = merge_documents(documents, limits=limits())

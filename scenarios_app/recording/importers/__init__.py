@@ -69,14 +69,14 @@ class Recording:
                 raise self._too_many()
             return conversion
         notes: list[str] = []
-        conversion = to_document(name, self._interactions(notes))
+        conversion = to_document(name, self._read_interactions(notes))
         return Conversion(conversion.document, (*notes, *conversion.notes))
 
     def interactions(self) -> list[Interaction]:
         """Return the interactions, empty for a format without bytes; raises DocumentError."""
-        return self._interactions([])
+        return self._read_interactions([])
 
-    def _interactions(self, notes: list[str]) -> list[Interaction]:
+    def _read_interactions(self, notes: list[str]) -> list[Interaction]:
         interactions: list[Interaction] = []
         read = self.format.read_interactions
         for entry in () if read is None else read(self.value):
@@ -101,7 +101,7 @@ def decode_recording(data: bytes, *, source: str) -> Recording | None:
     if len(data) > MAX_FILE_BYTES:
         if suffix == ".json":
             return None
-        raise _error(source, f"is larger than {MAX_FILE_BYTES // 1_000_000} MB")
+        raise _document_error(source, f"is larger than {MAX_FILE_BYTES // 1_000_000} MB")
     value = _decode_file(data, suffix, source)
     formats = (Recording(form, FileValue(value, source)) for form in FORMATS if form.fits(value))
     return next(formats, None)
@@ -132,42 +132,44 @@ def _decode_file(data: bytes, suffix: str, source: str) -> Any:
 
         return read_yaml(data, source=source)
     if suffix in LINES:
-        return _lines(data, source)
+        return _parse_lines(data, source)
     try:
-        value = json.loads(_text(data, source), parse_constant=_reject_constant)
+        value = json.loads(_decode_text(data, source), parse_constant=_reject_constant)
         return _check_depth(value, source)
     except RecursionError:
-        raise _error(source, f"nested deeper than {MAX_DEPTH} levels") from None
+        raise _document_error(source, f"nested deeper than {MAX_DEPTH} levels") from None
     except ValueError as error:
         if suffix == ".json":
             # It may be a scenario document, whose reader reports the error.
             return None
-        raise _error(source, f"not valid JSON: {error}") from None
+        raise _document_error(source, f"not valid JSON: {error}") from None
 
 
-def _text(data: bytes, source: str) -> str:
+def _decode_text(data: bytes, source: str) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise _error(source, f"expected UTF-8 text, byte {error.start + 1} is not") from None
+        raise _document_error(
+            source, f"expected UTF-8 text, byte {error.start + 1} is not"
+        ) from None
 
 
-def _lines(data: bytes, source: str) -> list[Any]:
+def _parse_lines(data: bytes, source: str) -> list[Any]:
     values: list[Any] = []
-    for number, line in enumerate(_text(data, source).split("\n"), start=1):
+    for number, line in enumerate(_decode_text(data, source).split("\n"), start=1):
         if not line.strip():
             continue
         try:
             values.append(json.loads(line, parse_constant=_reject_constant))
         except (ValueError, RecursionError):
-            raise _error(source, f"line {number} is not valid JSON") from None
+            raise _document_error(source, f"line {number} is not valid JSON") from None
     return list(_check_depth(values, source))
 
 
 def _check_depth(value: Any, source: str) -> Any:
     """Return the value; raises DocumentError if it is nested too deep."""
     if depth_of(value) > MAX_DEPTH:
-        raise _error(source, f"nested deeper than {MAX_DEPTH} levels")
+        raise _document_error(source, f"nested deeper than {MAX_DEPTH} levels")
     return value
 
 
@@ -175,5 +177,5 @@ def _reject_constant(text: str) -> Any:
     raise ValueError(f"{text} is not JSON")
 
 
-def _error(source: str, message: str) -> DocumentError:
+def _document_error(source: str, message: str) -> DocumentError:
     return DocumentError.of([Problem("", message, source)])

@@ -36,14 +36,14 @@ def read(name: str, file: FileValue) -> Conversion:
     notes: list[str] = []
     for number, fixture in enumerate(file.at("fixtures").items(), start=1):
         match = fixture.maybe("match")
-        answer = _produce(fixture.at("response"))
+        answer = _convert_response(fixture.at("response"))
         if answer is None:
             notes.append(f"left out: fixture {number}: an answer that is no text, call or error")
             continue
         left = sorted({*match.object()} - _SUPPORTED_KEYS) if match.is_present else []
         left += sorted(_STREAM_KEYS & {*fixture.object()})
         notes += [f"fixture {number}: {key} is not carried over" for key in left]
-        step: dict[str, Any] = {"match": dict(_match(match)), "produce": answer}
+        step: dict[str, Any] = {"match": dict(_match_items(match)), "produce": answer}
         if isinstance(latency := fixture.maybe("latency").value, int) and latency > 0:
             answer["pacing"] = {"first_ms": latency, "chunk_ms": latency}
         turn = match.maybe("turnIndex")
@@ -56,7 +56,7 @@ def read(name: str, file: FileValue) -> Conversion:
     return make_conversion(name, steps, notes)
 
 
-def _match(match: FileValue) -> Iterator[tuple[str, Json]]:
+def _match_items(match: FileValue) -> Iterator[tuple[str, Json]]:
     if not match.is_present:
         return
     messages: list[Json] = []
@@ -81,15 +81,17 @@ def _match(match: FileValue) -> Iterator[tuple[str, Json]]:
         yield "tool_results", [{"regex": "^"}]
 
 
-def _produce(response: FileValue) -> dict[str, Any] | None:
+def _convert_response(response: FileValue) -> dict[str, Any] | None:
     match response.value:
         case {"error": dict(error)}:
-            return {"fault": dict(_fault(error, response.at("status").value))}
+            return {"fault": dict(_fault_items(error, response.at("status").value))}
         case {"embedding": list(numbers)}:
             data = [{"object": "embedding", "index": 0, "embedding": numbers}]
             return {"raw": {"body": {"object": "list", "data": data, "model": "", "usage": {}}}}
         case {"blocks": list()}:
-            produce: dict[str, Any] = {"parts": list(map(_block, response.at("blocks").items()))}
+            produce: dict[str, Any] = {
+                "parts": list(map(_convert_block, response.at("blocks").items()))
+            }
         case {"content": _} | {"toolCalls": _}:
             produce = dict(_produce_items(response))
         case _:
@@ -118,11 +120,11 @@ def _produce_items(response: FileValue) -> Iterator[tuple[str, Json]]:
     if content is not None:
         # A file may hold the object that the text is JSON of.
         yield "text", content if isinstance(content, str) else json.dumps(content)
-    if calls := list(map(_call, response.at("toolCalls").items())):
+    if calls := list(map(_convert_call, response.at("toolCalls").items())):
         yield "tool_calls", [*calls]
 
 
-def _call(call: FileValue) -> dict[str, Json]:
+def _convert_call(call: FileValue) -> dict[str, Json]:
     arguments = call.at("arguments").value
     if isinstance(arguments, str) and isinstance(read := parse_json(arguments), dict):
         arguments = read
@@ -132,13 +134,13 @@ def _call(call: FileValue) -> dict[str, Json]:
     return {**tool_call, "arguments": {} if arguments is None else arguments}
 
 
-def _block(block: FileValue) -> dict[str, Json]:
+def _convert_block(block: FileValue) -> dict[str, Json]:
     if block.at("type").value == "toolCall":
-        return {"tool_call": _call(block)}
+        return {"tool_call": _convert_call(block)}
     return {"text": block.at("text").text()}
 
 
-def _fault(error: dict[str, Any], status: Any) -> Iterator[tuple[str, Json]]:
+def _fault_items(error: dict[str, Any], status: Any) -> Iterator[tuple[str, Json]]:
     yield "kind", "http"
     yield "status", status if isinstance(status, int) and 200 <= status <= 599 else 500
     for key in ("message", "type", "code"):

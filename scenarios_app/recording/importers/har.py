@@ -30,12 +30,12 @@ def read(archive: FileValue) -> Iterator[Interaction | str]:
             yield f"left out: {method} {url}: {_NO_ANSWER}"
             continue
         try:
-            yield _interaction(method, url, entry=entry)
+            yield _read_interaction(method, url, entry=entry)
         except UnreadableBody as error:
             raise entry.error(str(error)) from None
 
 
-def _interaction(method: str, url: str, *, entry: FileValue) -> Interaction:
+def _read_interaction(method: str, url: str, *, entry: FileValue) -> Interaction:
     request, response = entry.at("request"), entry.at("response")
     posted = request.maybe("postData").maybe("text").data()
     content = response.maybe("content")

@@ -91,13 +91,13 @@ def _logged_call(place: FileValue) -> Interaction:
     method = _first_text(holders, "method") or "POST"
     headers = read_headers(request.at("headers")) if around else ()
     return Interaction(
-        RecordedRequest(method.upper(), url, headers, _encode(body.value)),
-        _response(answer, place),
+        RecordedRequest(method.upper(), url, headers, _encode_body(body.value)),
+        _read_response(answer, place),
         (_ENCODED_AGAIN,) if not isinstance(answer.value, str) else (),
     )
 
 
-def _response(answer: FileValue, place: FileValue) -> RecordedResponse:
+def _read_response(answer: FileValue, place: FileValue) -> RecordedResponse:
     around = answer.value if isinstance(answer.value, dict) else {}
     body = answer.value
     if "body" in around and not {"id", "object", "choices", "candidates"} & {*around}:
@@ -106,7 +106,9 @@ def _response(answer: FileValue, place: FileValue) -> RecordedResponse:
     has_headers = isinstance(around.get("headers"), dict | list)
     headers = read_headers(answer.at("headers")) if has_headers else ()
     headers = headers or read_headers(place.maybe("headers"))
-    return RecordedResponse.whole(next(filter(_is_status, statuses), 200), headers, _encode(body))
+    return RecordedResponse.whole(
+        next(filter(_is_status, statuses), 200), headers, _encode_body(body)
+    )
 
 
 def _is_status(value: Any) -> TypeGuard[int]:
@@ -147,8 +149,8 @@ def _batch_interaction(request: FileValue, response_line: FileValue) -> Interact
 def _encoded_interaction(url: str, sent: Any, answer: Any, *, status: int = 200) -> Interaction:
     """Return an interaction whose bytes are not in the file."""
     return Interaction(
-        RecordedRequest("POST", url, (), _encode(sent)),
-        RecordedResponse.whole(status, (), _encode(answer)),
+        RecordedRequest("POST", url, (), _encode_body(sent)),
+        RecordedResponse.whole(status, (), _encode_body(answer)),
         (_ENCODED_AGAIN,),
     )
 
@@ -175,7 +177,7 @@ def _likely_path(body: Any) -> str:
             return _CHAT
 
 
-def _encode(value: Any) -> bytes:
+def _encode_body(value: Any) -> bytes:
     if value is None:
         return b""
     return text_or_json(value).encode("utf-8", "surrogatepass")

@@ -34,7 +34,7 @@ def fits(value: Any) -> bool:
 def read(name: str, file: FileValue) -> Conversion:
     """Return the document of the model spans, ordered by their start; raises DocumentError."""
     traces = file.value if isinstance(file.value, list) else [file.value]
-    spans = [span for trace in traces for span in _spans(FileValue(trace, file.source))]
+    spans = [span for trace in traces for span in _all_spans(FileValue(trace, file.source))]
     spans.sort(key=_start_time)
     results = _results(spans)
     provider_names = _provider_names()
@@ -76,17 +76,17 @@ def _provider_names() -> dict[str, str]:
     return names
 
 
-def _spans(trace: FileValue) -> Iterator[FileValue]:
+def _all_spans(trace: FileValue) -> Iterator[FileValue]:
     for resource in trace.at("resourceSpans").items():
         for scope in resource.at("scopeSpans").items():
             yield from scope.at("spans").items()
 
 
 def _start_time(span: FileValue) -> int:
-    return _nanoseconds(span, "startTimeUnixNano")
+    return _get_nanoseconds(span, "startTimeUnixNano")
 
 
-def _nanoseconds(span: FileValue, key: str) -> int:
+def _get_nanoseconds(span: FileValue, key: str) -> int:
     number = _whole_number(span.maybe(key).value)
     return max(number, 0) if number is not None else 0
 
@@ -105,7 +105,7 @@ def _results(spans: Iterable[FileValue]) -> dict[str, Json]:
                     repeated.setdefault(part["id"], text_or_json(result))
         id, result = (attributes.get(f"gen_ai.tool.call.{key}") for key in ("id", "result"))
         if isinstance(id, str) and result is not None:
-            duration = _nanoseconds(span, "endTimeUnixNano") - _start_time(span)
+            duration = _get_nanoseconds(span, "endTimeUnixNano") - _start_time(span)
             failed = {"is_error": True} if attributes.get("error.type") else {}
             ms = max(0, round(duration / 1_000_000))
             results[id] = {"text": text_or_json(result), **failed, "ms": ms}
@@ -126,13 +126,15 @@ def _offered_tools(attributes: Mapping[str, Any]) -> list[str]:
 
 def _attributes(span: FileValue) -> dict[str, Any]:
     """Return the attributes of a span, with those of its events that hold messages."""
-    attributes = dict(_pairs(span.at("attributes")))
+    attributes = dict(_read_attributes(span.at("attributes")))
     for event in span.at("events").items():
-        attributes |= {k: v for k, v in _pairs(event.at("attributes")) if k.startswith("gen_ai.")}
+        attributes |= {
+            k: v for k, v in _read_attributes(event.at("attributes")) if k.startswith("gen_ai.")
+        }
     return attributes
 
 
-def _pairs(attributes: FileValue) -> Iterator[tuple[str, Any]]:
+def _read_attributes(attributes: FileValue) -> Iterator[tuple[str, Any]]:
     for attribute in attributes.items():
         yield attribute.at("key").text(), _value(attribute.at("value").value)
 
@@ -209,7 +211,7 @@ def _turns(attributes: dict[str, Any]) -> Iterator[tuple[str, str]]:
 def _decode_response(
     attributes: dict[str, Any], results: Mapping[str, Json]
 ) -> DecodedResponse | None:
-    choices = [_content(one, results) for one in _messages(attributes, _OUTPUT)]
+    choices = [_message_content(one, results) for one in _messages(attributes, _OUTPUT)]
     if not choices:
         return None
     reasons = attributes.get("gen_ai.response.finish_reasons")
@@ -222,7 +224,7 @@ def _decode_response(
     return DecodedResponse(tuple(choices), usage)
 
 
-def _content(message: dict[str, Any], results: Mapping[str, Json]) -> DecodedChoice:
+def _message_content(message: dict[str, Any], results: Mapping[str, Json]) -> DecodedChoice:
     content = DecodedChoice(finish=_FINISHES.get(str(message.get("finish_reason")), ""))
     content.text(message.get("content"))
     for part in dict_items(message.get("parts")):

@@ -19,18 +19,18 @@ def fits(value: Any) -> bool:
 def read(cassette: FileValue) -> Iterator[Interaction]:
     """Yield the interactions; raises DocumentError."""
     key = next(key for key in KEYS if key in cassette.object())
-    yield from map(_interaction, cassette.at(key).items())
+    yield from map(_read_interaction, cassette.at(key).items())
 
 
-def _interaction(place: FileValue) -> Interaction:
+def _read_interaction(place: FileValue) -> Interaction:
     sent, response = place.at("request"), place.at("response")
     method, url = sent.at("method").text().upper(), sent.first("uri", "url").text()
     headers = read_headers(sent.maybe("headers"))
     request = RecordedRequest(method, url, headers, _body(sent, headers))
-    return Interaction(request, _response(response))
+    return Interaction(request, _read_response(response))
 
 
-def _response(place: FileValue) -> RecordedResponse:
+def _read_response(place: FileValue) -> RecordedResponse:
     status = place.maybe("status")
     code = status.maybe("code") if isinstance(status.value, dict) else status
     if not code.is_present:

@@ -45,10 +45,10 @@ def read(name: str, file: FileValue) -> Conversion:
     document: dict[str, Any] = {"name": name, "tags": [TAG]}
     steps: list[Json] = []
     notes: list[str] = []
-    for number, mapping in enumerate(sorted(mappings, key=_priority), start=1):
+    for number, mapping in enumerate(sorted(mappings, key=_get_priority), start=1):
         problems = [f"mapping {number}: {text}" for text in _unsupported_keys(mapping)]
-        request = _request(mapping.at("request"))
-        interaction = Interaction(request, _response(mapping.at("response")))
+        request = _read_request(mapping.at("request"))
+        interaction = Interaction(request, _read_response(mapping.at("response")))
         converted = to_document(name, [interaction]).document
         if not converted["steps"]:
             url = request.url[:200]
@@ -72,12 +72,12 @@ def read(name: str, file: FileValue) -> Conversion:
     return Conversion({**document, "steps": steps}, tuple(notes))
 
 
-def _priority(mapping: FileValue) -> int:
+def _get_priority(mapping: FileValue) -> int:
     priority = mapping.maybe("priority").value
     return priority if isinstance(priority, int) else 5
 
 
-def _request(request: FileValue) -> RecordedRequest:
+def _read_request(request: FileValue) -> RecordedRequest:
     key = next(key for key in _URLS if key in request.object())
     url = _plain_url(request.at(key)) if "Pattern" in key else request.at(key).text()
     query = _equal_to_values(request.maybe("queryParameters"))
@@ -86,7 +86,7 @@ def _request(request: FileValue) -> RecordedRequest:
         method=method if isinstance(method, str) and method != "ANY" else "POST",
         url=f"{url}?{urlencode(query, errors='replace')}" if query and "?" not in url else url,
         headers=tuple(_equal_to_values(request.maybe("headers")).items()),
-        body=_body(request),
+        body=_request_body(request),
     )
 
 
@@ -108,7 +108,7 @@ def _equal_to_values(expected: FileValue) -> dict[str, str]:
     }
 
 
-def _body(request: FileValue) -> bytes:
+def _request_body(request: FileValue) -> bytes:
     for pattern in request.maybe("bodyPatterns").items():
         for key in ("equalToJson", "equalTo"):
             value = pattern.maybe(key).value
@@ -118,7 +118,7 @@ def _body(request: FileValue) -> bytes:
     return b""
 
 
-def _response(response: FileValue) -> RecordedResponse:
+def _read_response(response: FileValue) -> RecordedResponse:
     status = response.maybe("status")
     if response.maybe("jsonBody").is_present:
         body = json.dumps(response.at("jsonBody").value, separators=(",", ":")).encode()

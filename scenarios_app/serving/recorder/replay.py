@@ -28,13 +28,13 @@ def replay(
         reply = Reply(
             recorded.status,
             tuple((name, value) for name, value in merged if name not in FRAMING),
-            frames=_frames(recorded, paced=paced),
+            frames=_recorded_frames(recorded, paced=paced),
             wire=exchange.wire,
         )
     else:
         reply = whole(recorded.status, recorded.body, headers=merged)
         if paced:
-            reply = replace(reply, frames=_frames(recorded, paced=True))
+            reply = replace(reply, frames=_recorded_frames(recorded, paced=True))
         if recorded.cut:
             # A length that is never reached, so that clients see what happened.
             missing = str(len(recorded.body) + 1)
@@ -51,7 +51,7 @@ def _is_stream(recorded: RecordedAnswer) -> bool:
     return media_type in _STREAMS or asked_for
 
 
-def _frames(recorded: RecordedAnswer, *, paced: bool) -> tuple[Frame, ...]:
+def _recorded_frames(recorded: RecordedAnswer, *, paced: bool) -> tuple[Frame, ...]:
     return tuple(Frame(at / 1000 if paced else 0.0, data) for at, data in recorded.chunks)
 
 

@@ -147,7 +147,7 @@ async def open_response(out: Outgoing, *, seconds: float) -> AsyncIterator[httpx
         raise upstream_error(out, 502, f"cannot be asked: {error}") from None
     dial = Dial(endpoint_at(request.url))
     try:
-        response = await _response(dial, request, out, seconds=seconds)
+        response = await _open_response(dial, request, out, seconds=seconds)
         try:
             yield response
         finally:
@@ -156,7 +156,7 @@ async def open_response(out: Outgoing, *, seconds: float) -> AsyncIterator[httpx
         await dial.aclose()
 
 
-async def _response(
+async def _open_response(
     dial: Dial, request: httpx2.Request, out: Outgoing, *, seconds: float
 ) -> httpx2.Response:
     import httpx2

@@ -94,7 +94,7 @@ class UpstreamSocket:
                 self._stream = response.extensions["network_stream"]
                 opened.set_result(True)
                 try:
-                    await self._receive()
+                    await self._receive_frames()
                 finally:
                     await self._send_close()
         except UpstreamFailed as failed:
@@ -117,7 +117,7 @@ class UpstreamSocket:
                 self._protocol.send_close(CloseCode.NORMAL_CLOSURE)
                 await self._flush()
 
-    async def _receive(self) -> None:
+    async def _receive_frames(self) -> None:
         whole = b""
         while data := await self._stream.read(_READ_BYTES):
             self._protocol.receive_data(data)

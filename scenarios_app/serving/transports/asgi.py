@@ -57,7 +57,7 @@ async def send_answer(answer: Answer, receive: Receive, send: Send) -> None:
         # First the journal: who has an answer may look there at once.
         answer.finish()
         await send(response_start(answer.reply))
-        await send(_body(body, more=False))
+        await send(_body_message(body, more=False))
     else:
         await _play(answer, receive, send, close=close)
 
@@ -123,14 +123,14 @@ async def _play(answer: Answer, receive: Receive, send: Send, *, close: Close | 
     assert giving is not None
     gone = False
 
-    async def listen() -> None:
+    async def wait_for_disconnect() -> None:
         nonlocal gone
         while (await receive())["type"] != "http.disconnect":
             pass
         gone = True
         giving.cancel()
 
-    listener = asyncio.create_task(listen())
+    listener = asyncio.create_task(wait_for_disconnect())
     try:
         started = False
         async with aclosing(answer.pieces()) as pieces:
@@ -138,9 +138,9 @@ async def _play(answer: Answer, receive: Receive, send: Send, *, close: Close | 
                 if not started:
                     await send(response_start(answer.reply))
                     started = True
-                await send(_body(piece, more=True))
+                await send(_body_message(piece, more=True))
         if not answer.reply.cut:
-            await send(_body(b"", more=False))
+            await send(_body_message(b"", more=False))
         elif close is None:
             # All that ends a connection too soon on a server that has no way to close it.
             raise ConnectionAbortedError("The answer ends here, as its provider's did.")
@@ -160,5 +160,5 @@ async def _play(answer: Answer, receive: Receive, send: Send, *, close: Close | 
         await asyncio.gather(listener, return_exceptions=True)
 
 
-def _body(data: bytes, *, more: bool) -> Message:
+def _body_message(data: bytes, *, more: bool) -> Message:
     return {"type": "http.response.body", "body": data, "more_body": more}

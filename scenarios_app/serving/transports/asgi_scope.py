@@ -55,7 +55,7 @@ def make_call(
     scheme: str = "http",
 ) -> Call:
     """Return a call with decoded headers."""
-    raw_query = _text(query)
+    raw_query = _header_value(query)
     pairs = dict(parse_qsl(raw_query, keep_blank_values=True)) if query else {}
     return Call(method.upper(), path, pairs, headers, body, raw_query, scheme, siblings=1)
 
@@ -64,18 +64,18 @@ def read_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     """Return headers by lower-case name; repeated ones are joined."""
     joined: dict[str, str] = {}
     for raw_name, raw_value in headers:
-        name, value = _name(raw_name), _text(raw_value.strip(BLANKS))
+        name, value = _header_name(raw_name), _header_value(raw_value.strip(BLANKS))
         joined[name] = f"{joined[name]}, {value}" if name in joined else value
     return joined
 
 
 @functools.lru_cache(maxsize=256)
-def _name(raw: bytes) -> str:
+def _header_name(raw: bytes) -> str:
     # Kept once, for all the requests that the journal still holds.
     return raw.decode("latin-1").lower()
 
 
-def _text(value: bytes) -> str:
+def _header_value(value: bytes) -> str:
     # Clients write UTF-8 into headers although HTTP says Latin-1; every byte string is Latin-1.
     try:
         return value.decode()
@@ -107,11 +107,11 @@ def close_of(send: Send) -> Close | None:
     if isinstance(send, functools.partial) and send.args:
         request = send.args[0]
         if type(request).__module__.startswith("daphne."):
-            return functools.partial(_lose, request)
+            return functools.partial(_lose_connection, request)
     return None
 
 
-def _lose(request: Any) -> None:
+def _lose_connection(request: Any) -> None:
     # A daphne request loses its channel when the client has gone first.
     if request.channel is not None:
         request.channel.transport.loseConnection()

@@ -31,19 +31,19 @@ class BodyMemory:
         maybe after a wait."""
         size = 0 if size <= SMALL_BODY else min(size, self._size)
         if size:
-            await self._take(size)
+            await self._wait_for_memory(size)
         try:
             yield
         finally:
             self._left += size
-            self._serve()
+            self._grant_waiting()
 
-    async def _take(self, size: int) -> None:
+    async def _wait_for_memory(self, size: int) -> None:
         if len(self._waiting) >= MAX_WAITING_REQUESTS:
             raise NoBodyMemory
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append((size, turn))
-        self._serve()
+        self._grant_waiting()
         try:
             async with asyncio.timeout(MAX_WAIT_SECONDS):
                 await turn
@@ -53,12 +53,12 @@ class BodyMemory:
             else:
                 with suppress(ValueError):
                     self._waiting.remove((size, turn))
-            self._serve()
+            self._grant_waiting()
             if isinstance(error, TimeoutError):
                 raise NoBodyMemory from None
             raise
 
-    def _serve(self) -> None:
+    def _grant_waiting(self) -> None:
         while self._waiting and self._waiting[0][0] <= self._left:
             size, turn = self._waiting.popleft()
             if not turn.done():

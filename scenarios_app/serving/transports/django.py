@@ -37,25 +37,25 @@ async def provider(request: HttpRequest) -> HttpResponseBase:
     most = pipeline.options.max_body_bytes
     body = request.read(most + 1)
     if len(body) > most:
-        answer = pipeline.refuse_body(_call(request, b""))
+        answer = pipeline.refuse_body(_call_of_request(request, b""))
     else:
-        answer = await pipeline.answer(_call(request, body))
+        answer = await pipeline.answer(_call_of_request(request, body))
     scope = getattr(request, "scope", None)
     close: Close | None = (scope or {}).get("extensions", {}).get(EXTENSION)
     if close is None:
         answer.replace_cut_with_error()
-    return await _response(answer, close, live=scope is not None)
+    return await _build_response(answer, close, live=scope is not None)
 
 
 def refusal(request: HttpRequest, error: ErrorAnswer) -> HttpResponse:
     """Return the error response for a provider's path when Django fails outside the view."""
-    answer = services().pipeline.refuse(_call(request, b""), error)
+    answer = services().pipeline.refuse(_call_of_request(request, b""), error)
     response = HttpResponse(answer.immediate_body())
     answer.finish()
-    return _headed(response, answer.reply)
+    return _with_status_and_headers(response, answer.reply)
 
 
-async def _response(answer: Answer, close: Close | None, *, live: bool) -> HttpResponseBase:
+async def _build_response(answer: Answer, close: Close | None, *, live: bool) -> HttpResponseBase:
     pieces = answer.pieces()
     try:
         first = await anext(pieces, None)
@@ -64,18 +64,18 @@ async def _response(answer: Answer, close: Close | None, *, live: bool) -> HttpR
             return HttpResponse(status=500)
         if not live:
             # Without an event loop nobody can wait for the pieces one by one.
-            return _headed(
+            return _with_status_and_headers(
                 HttpResponse(first + b"".join([piece async for piece in pieces])), answer.reply
             )
         if answer.is_immediate and not answer.reply.streaming:
             await pieces.aclose()
-            return _headed(HttpResponse(first), answer.reply)
+            return _with_status_and_headers(HttpResponse(first), answer.reply)
     except BaseException:
         await pieces.aclose()
         raise
     body = _Body(first, pieces, answer, close)
     close_if_lost(body)
-    return _headed(StreamingHttpResponse(body), answer.reply)
+    return _with_status_and_headers(StreamingHttpResponse(body), answer.reply)
 
 
 class _Body:
@@ -116,7 +116,7 @@ async def _cut(close: Close | None) -> None:
         await asyncio.sleep(CLOSE_SECONDS)
 
 
-def _call(request: HttpRequest, body: bytes) -> Call:
+def _call_of_request(request: HttpRequest, body: bytes) -> Call:
     scope = getattr(request, "scope", None)
     if scope is not None:
         return call_of_scope(scope, body)
@@ -131,7 +131,7 @@ def _call(request: HttpRequest, body: bytes) -> Call:
     )
 
 
-def _headed(response: Response, reply: Reply) -> Response:
+def _with_status_and_headers(response: Response, reply: Reply) -> Response:
     response.status_code = reply.status
     del response["content-type"]
     for name, value in reply.headers:

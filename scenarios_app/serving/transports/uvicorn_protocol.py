@@ -275,7 +275,7 @@ class UvicornProtocol(HttpToolsProtocol):
         """Send a whole response with these header lines."""
         last = self._ending
         if chunked:
-            body = _chunk(body) + LAST_CHUNK
+            body = _encode_chunk(body) + LAST_CHUNK
         self.transport.write(self._encode_head(status, lines, chunked=chunked, last=last) + body)
         self._end(last=last)
 
@@ -283,7 +283,7 @@ class UvicornProtocol(HttpToolsProtocol):
         transport, reply = self.transport, answer.reply
 
         def write(piece: bytes, over: bool) -> None:
-            data = _chunk(piece)
+            data = _encode_chunk(piece)
             if not stream.response_started:
                 last = not stream.keep_alive
                 head = self._encode_head(reply.status, lines, chunked=reply.streaming, last=last)
@@ -352,7 +352,7 @@ def _header_lines(*headers: tuple[bytes, bytes]) -> bytes:
     return b"".join(b"%b: %b\r\n" % header for header in headers)
 
 
-def _chunk(data: bytes) -> bytes:
+def _encode_chunk(data: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(data), data) if data else b""
 
 

@@ -201,12 +201,12 @@ class SocketSession:
             for _ in range(ACTIONS_PER_TURN):
                 if not self._actions or self._is_over:
                     return
-                self._do(self._actions.popleft())
+                self._perform(self._actions.popleft())
             asyncio.get_running_loop().call_soon(self._act, ())
         finally:
             self._is_acting = False
 
-    def _do(self, action: SocketAction) -> None:
+    def _perform(self, action: SocketAction) -> None:
         if type(action) is StartTurn:
             self._start(action.turn)
             return
@@ -217,7 +217,7 @@ class SocketSession:
             case SendEvent(data):
                 self._connection.send([data])
             case CloseSocket(code, reason):
-                self._close(code, reason)
+                self._close_once(code, reason)
 
     def _call_of(self, turn: Turn) -> Call:
         link = SocketLink(turn, self._upstream)
@@ -288,7 +288,7 @@ class SocketSession:
             await self._play_to_end(turn, answer)
         except Exception:
             log.exception("an answer over a WebSocket could not be sent")
-            self._close(CloseCode.INTERNAL_ERROR, "the server failed; its log says why")
+            self._close_once(CloseCode.INTERNAL_ERROR, "the server failed; its log says why")
 
     async def _play_to_end(self, turn: Turn, answer: Answer | Awaitable[Answer]) -> None:
         connection, whole, sent = self._connection, b"", 0
@@ -341,13 +341,13 @@ class SocketSession:
             self.leave()
             self._connection.cut(next_event if fault.half_frame else b"")
         else:
-            self._close(fault.close_code, error.message)
+            self._close_once(fault.close_code, error.message)
 
     def _close_if_left(self) -> None:
         if self._is_leaving and self.is_idle:
-            self._close(CloseCode.SERVICE_RESTART, "the server is shutting down")
+            self._close_once(CloseCode.SERVICE_RESTART, "the server is shutting down")
 
-    def _close(self, code: int, reason: str) -> None:
+    def _close_once(self, code: int, reason: str) -> None:
         if not self._is_over:
             self.leave()
             self._connection.close(code, reason)

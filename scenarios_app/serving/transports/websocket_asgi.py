@@ -70,7 +70,7 @@ class AsgiConnection:
     async def play(self, session: SocketSession, receive: Receive) -> None:
         """Pass messages both ways until the connection ends."""
         reading = asyncio.create_task(self._read(session, receive))
-        looking = asyncio.create_task(_look(session))
+        looking = asyncio.create_task(_look_regularly(session))
         try:
             await self._write()
         finally:
@@ -82,7 +82,7 @@ class AsgiConnection:
     def send(self, messages: Sequence[bytes]) -> None:
         """Send text messages."""
         for message in messages:
-            self._put({"type": "websocket.send", "text": message.decode("utf-8", "replace")})
+            self._enqueue({"type": "websocket.send", "text": message.decode("utf-8", "replace")})
 
     write_frames = None
 
@@ -94,16 +94,16 @@ class AsgiConnection:
         await self._is_empty.wait()
 
     def close(self, code: int, reason: str) -> None:
-        self._put({"type": "websocket.close", "code": code, "reason": reason})
+        self._enqueue({"type": "websocket.close", "code": code, "reason": reason})
 
     def ignore_pings(self) -> None:
         """Do nothing: pings are the server's."""
 
     def cut(self, half_of: bytes = b"") -> None:
         """Close the connection; ASGI has no way to do that without a close frame."""
-        self._put({"type": "websocket.close", "code": 1011, "reason": ""})
+        self._enqueue({"type": "websocket.close", "code": 1011, "reason": ""})
 
-    def _put(self, message: Message) -> None:
+    def _enqueue(self, message: Message) -> None:
         self._outgoing.append(message)
         self._is_empty.clear()
         self._has_outgoing.set()
@@ -125,7 +125,7 @@ class AsgiConnection:
         while True:
             message = await receive()
             if message["type"] == "websocket.disconnect":
-                self._put(message)
+                self._enqueue(message)
                 return
             # A client that takes no answers is not read.
             await self._is_empty.wait()
@@ -136,7 +136,7 @@ class AsgiConnection:
                 session.receive(text.encode())
 
 
-async def _look(session: SocketSession) -> None:
+async def _look_regularly(session: SocketSession) -> None:
     while True:
         await asyncio.sleep(LOOK_SECONDS)
         session.look()

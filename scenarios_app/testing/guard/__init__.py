@@ -105,14 +105,14 @@ class ProviderGuard:
         if find_upstream(host) is None and not has_no_wire(host):
             return
         is_own_thread = threading.get_ident() == self._thread and not is_callback
-        text = self._explanation(host)
+        text = self._explain(host)
         is_of_daemon = threading.current_thread().daemon
         self.attempts.append(Attempt(text, is_own_thread, is_of_daemon))
         if is_own_thread:
             raise pytest.fail.Exception(f"mockllm: {text}", pytrace=False)
         raise error(socket.EAI_FAIL, f"mockllm: {text}")
 
-    def _explanation(self, host: str) -> str:
+    def _explain(self, host: str) -> str:
         first = f"stopped a request to {host}, a real provider, before it was sent{_caller()}"
         last = "a test that is to call the provider: @pytest.mark.mockllm(guard=False)"
         return "\n  ".join((first, *self._reasons(host), last))

@@ -55,13 +55,13 @@ class _Completions:
             message = response.json()["choices"][0]["message"]
             content, calls = message.get("content"), message.get("tool_calls")
         except (ValueError, KeyError, IndexError, TypeError, AttributeError):
-            reason = f"{self._url} answers no chat completion: {_start(response)}"
+            reason = f"{self._url} answers no chat completion: {_beginning_of(response)}"
             raise AgentFailed(reason) from None
         if calls:
             reason = f"{self._url} answers with a tool call: an agent runs its tools itself"
             raise AgentFailed(reason)
         if not isinstance(content, str):
-            raise AgentFailed(f"{self._url} answers without text: {_start(response)}")
+            raise AgentFailed(f"{self._url} answers without text: {_beginning_of(response)}")
         self._messages.append({"role": "assistant", "content": content})
         return content
 
@@ -88,7 +88,7 @@ class _ChatApi:
                     case {"type": "tool_start", "tool_call_id": id, "tool_name": name}:
                         calls.append(ToolCallPart(id, name, json.dumps(last["tool_args"])))
         if last.get("type") != "done":
-            reason = last.get("message") or f"its stream has no end: {_start(response)}"
+            reason = last.get("message") or f"its stream has no end: {_beginning_of(response)}"
             raise AgentFailed(f"{self._url}: {reason}")
         self._conversation = last["conversation_id"]
         return AgentAnswer("".join(pieces), tuple(calls))
@@ -120,11 +120,11 @@ def _post(http: httpx2.Client, url: str, body: Mapping[str, Any]) -> httpx2.Resp
         raise AgentFailed(f"nothing answers at {url}: {error or type(error).__name__}") from None
     response = httpx2.Response(streamed.status_code, content=b"".join(pieces))
     if response.is_error:
-        raise AgentFailed(f"{url} answers {response.status_code}: {_start(response)}")
+        raise AgentFailed(f"{url} answers {response.status_code}: {_beginning_of(response)}")
     return response
 
 
-def _start(response: httpx2.Response) -> str:
+def _beginning_of(response: httpx2.Response) -> str:
     return " ".join(response.text.split())[:MAX_ERROR_CHARS]
 
 
@@ -215,11 +215,11 @@ class _Command:
         data = os.read(self._output.fileno(), _READ_BYTES)
         self._unread += data
         if not data:
-            raise self._failure(self._ending())
+            raise self._failure(self._describe_ending())
         if len(self._unread) > MAX_ANSWER_BYTES:
             raise self._failure(f"an answer of more than {MAX_ANSWER_BYTES:,} bytes")
 
-    def _ending(self) -> str:
+    def _describe_ending(self) -> str:
         try:
             code = self._process.wait(END_SECONDS)
         except subprocess.TimeoutExpired:

@@ -66,7 +66,7 @@ def render_message(response: CanonicalResponse, options: AnthropicOptions) -> di
     parts = (part for choice in response.choices for part in choice.parts)
     content = [_complete_block(part) for part in parts if has_block(part)]
     usage = whole_usage(response, options)
-    message = _message(response, content, stop=stop_fields(response), usage=usage)
+    message = _message_body(response, content, stop=stop_fields(response), usage=usage)
     return {
         **message,
         **container_fields(response, options),
@@ -78,11 +78,11 @@ def render_message(response: CanonicalResponse, options: AnthropicOptions) -> di
 def opening_message(response: CanonicalResponse, options: AnthropicOptions) -> dict[str, Any]:
     """Return the message at the start of a stream, without content."""
     stop, usage = dict.fromkeys(_STOP_FIELDS), opening_usage(response, options)
-    message = _message(response, [], stop=stop, usage=usage)
+    message = _message_body(response, [], stop=stop, usage=usage)
     return message | _scripted_fields(response, message)
 
 
-def _message(
+def _message_body(
     response: CanonicalResponse, content: list[Any], *, stop: Mapping[str, Json], usage: Any
 ) -> dict[str, Any]:
     return {

@@ -145,7 +145,7 @@ def _sub_requests(request: CanonicalRequest) -> tuple[Call, ...]:
     return tuple(call for _, call in own.calls)
 
 
-def _new(request: CanonicalRequest, context: ComputeContext) -> MessageBatch:
+def _create_batch(request: CanonicalRequest, context: ComputeContext) -> MessageBatch:
     own: MessageBatchFields = request.own
     names = [custom_id for custom_id, _ in own.calls]
     results = tuple(map(_result_of, names, context.sub_responses))
@@ -194,5 +194,5 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     _BATCHES.one("GET", change=_ended),
     _BATCHES.deletion(_render_deletion),
     _BATCHES.listing(),
-    _BATCHES.creation(_read_new, _new, sub_requests=_sub_requests),
+    _BATCHES.creation(_read_new, _create_batch, sub_requests=_sub_requests),
 )

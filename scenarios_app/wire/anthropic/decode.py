@@ -31,8 +31,8 @@ def decode_body(body: Any) -> DecodedResponse | None:
     if body.get("stop_reason") not in (None, *_FINISHES):
         content.lost.add(f"stop reason {body['stop_reason']}")
     for block in dict_items(body["content"]):
-        _block(content, block)
-    return DecodedResponse((content,), _usage(body))
+        _decode_block(content, block)
+    return DecodedResponse((content,), _decode_usage(body))
 
 
 def decode_stream(events: list[Any]) -> DecodedResponse | None:
@@ -46,7 +46,9 @@ def decode_stream(events: list[Any]) -> DecodedResponse | None:
             case "content_block_start":
                 blocks[event.get("index") or 0] = dict(get_nested(event, "content_block") or {})
             case "content_block_delta":
-                _merge(blocks.setdefault(event.get("index") or 0, {}), get_nested(event, "delta"))
+                _merge_delta(
+                    blocks.setdefault(event.get("index") or 0, {}), get_nested(event, "delta")
+                )
             case "message_delta":
                 message |= get_nested(event, "delta") or {}
                 message["usage"] = {**(message.get("usage") or {}), **(event.get("usage") or {})}
@@ -55,7 +57,7 @@ def decode_stream(events: list[Any]) -> DecodedResponse | None:
     return decode_body({**message, "content": [block for _, block in sorted(blocks.items())]})
 
 
-def _merge(block: dict[str, Any], delta: Any) -> None:
+def _merge_delta(block: dict[str, Any], delta: Any) -> None:
     if not isinstance(delta, dict):
         return
     for key in ("text", "thinking", "signature"):
@@ -68,7 +70,7 @@ def _merge(block: dict[str, Any], delta: Any) -> None:
         block["citations"] = [*(block.get("citations") or []), delta["citation"]]
 
 
-def _block(content: DecodedChoice, block: dict[str, Any]) -> None:
+def _decode_block(content: DecodedChoice, block: dict[str, Any]) -> None:
     match block.get("type"):
         case "text":
             citations = [_citation(each) for each in dict_items(block.get("citations"))]
@@ -140,7 +142,7 @@ def _citation(citation: dict[str, Any]) -> dict[str, Json]:
     return {"document": title, "quote": quote, **index, unit: [first, last]}
 
 
-def _usage(body: dict[str, Any]) -> dict[str, Any]:
+def _decode_usage(body: dict[str, Any]) -> dict[str, Any]:
     usage = body.get("usage")
     return {
         "input_tokens": get_nested(usage, "input_tokens"),

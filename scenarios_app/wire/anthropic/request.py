@@ -58,7 +58,7 @@ def read_request(
         path=call.path,
         route=endpoint.pattern,
         model=model,
-        messages=tuple(_messages(body)),
+        messages=tuple(_read_messages(body)),
         tools=tuple(map(_tool, body.items_at("tools"))),
         tool_choice=choice,
         choice=_tool_choice(choice),
@@ -71,7 +71,7 @@ def read_request(
         response_format=form,
         json=_json_format(form),
         headers=call.headers,
-        metadata=body.optional("metadata", _metadata) or {},
+        metadata=body.optional("metadata", _read_metadata) or {},
         own=read_options(call, body, model, thinking=reasoning),
     )
 
@@ -91,18 +91,18 @@ def need(node: Node, key: str) -> Node:
     raise WireError(400, f"{node.get(key).place}: Field required")
 
 
-def _messages(body: Node) -> Iterator[Message]:
+def _read_messages(body: Node) -> Iterator[Message]:
     names: dict[str, str] = {}
     if system := body.maybe("system"):
-        yield Message("system", _parts(system, names))
+        yield Message("system", _read_parts(system, names))
     turns = tuple(need(body, "messages").items())
     if not turns:
         raise WireError(400, "messages: at least one message is required")
     for turn in turns:
-        yield from _message(turn, names)
+        yield from _read_message(turn, names)
 
 
-def _message(node: Node, names: dict[str, str]) -> Iterator[Message]:
+def _read_message(node: Node, names: dict[str, str]) -> Iterator[Message]:
     """Yield one message, or several if a user message has tool results beside other content."""
     role_name = need(node, "role").text()
     role = _ROLES.get(role_name)
@@ -112,24 +112,24 @@ def _message(node: Node, names: dict[str, str]) -> Iterator[Message]:
         )
     # Only a system message may lack content: it can consist of settings.
     content = node.maybe("content") if role == "system" else need(node, "content")
-    parts = _parts(content, names) if content else ()
+    parts = _read_parts(content, names) if content else ()
     if role == "user":
         yield from user_messages(parts)
     else:
         yield Message(role, parts)
 
 
-def _parts(content: Node, names: dict[str, str]) -> tuple[MessagePart, ...]:
+def _read_parts(content: Node, names: dict[str, str]) -> tuple[MessagePart, ...]:
     match content.value:
         case str(text):
             return (TextPart(text),)
         case list():
-            return tuple(_part(block, names) for block in content.items())
+            return tuple(_read_part(block, names) for block in content.items())
         case _:
             raise content.wrong("a string or an array of blocks")
 
 
-def _part(block: Node, names: dict[str, str]) -> MessagePart:
+def _read_part(block: Node, names: dict[str, str]) -> MessagePart:
     """Return one content block. `names` collects the name of each tool call by its id."""
     match kind := need(block, "type").text():
         case "text":
@@ -154,7 +154,7 @@ def _part(block: Node, names: dict[str, str]) -> MessagePart:
 
 
 def _result_text(content: Node | None, names: dict[str, str]) -> str:
-    parts = _parts(content, names) if content else ()
+    parts = _read_parts(content, names) if content else ()
     return "\n".join(part.text for part in parts if isinstance(part, TextPart))
 
 
@@ -213,7 +213,7 @@ def _response_format(body: Node) -> Json:
     return body.optional("output_format", Node.object) if wanted is None else wanted
 
 
-def _metadata(node: Node) -> Mapping[str, str]:
+def _read_metadata(node: Node) -> Mapping[str, str]:
     node.optional("user_id", Node.text)
     return {key: value for key, value in node.object().items() if isinstance(value, str)}
 
@@ -239,7 +239,7 @@ def _described_keywords(description: str) -> Mapping[str, Json]:
     _, *split = _KEY.split(match[1])
     words: dict[str, Json] = {}
     for key, value in zip(split[::2], split[1::2], strict=True):
-        if key in _NUMBERS and (number := _decimal(value)) is not None:
+        if key in _NUMBERS and (number := _parse_decimal(value)) is not None:
             words[key] = number
         elif key in _TEXTS:
             words[key] = value
@@ -248,7 +248,7 @@ def _described_keywords(description: str) -> Mapping[str, Json]:
     return words
 
 
-def _decimal(text: str) -> int | float | None:
+def _parse_decimal(text: str) -> int | float | None:
     if not _DECIMAL.fullmatch(text):
         return None
     return float(text) if "." in text else int(text)

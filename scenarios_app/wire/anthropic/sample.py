@@ -15,7 +15,7 @@ from scenarios_app.wire.samples import (
 
 
 def sample(request: SampleRequest) -> SampleCall:
-    messages = [_message(message) for message in request.messages]
+    messages = [_message_body(message) for message in request.messages]
     body: JsonObject = {
         "model": request.model,
         "max_tokens": 1024,
@@ -32,7 +32,7 @@ def sample(request: SampleRequest) -> SampleCall:
     )
 
 
-def _message(message: Message) -> JsonObject:
+def _message_body(message: Message) -> JsonObject:
     calls, results = calls_of(message), results_of(message)
     if not calls and not results:
         return {"role": message.role, "content": message.text or FILLER}

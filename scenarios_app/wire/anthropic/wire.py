@@ -28,7 +28,7 @@ from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.upstream import SdkClient, Upstream
 
 
-def _read(
+def _read_request_or_thread(
     call: Call, endpoint: Endpoint, params: Params, body: Node, *, counted: bool = False
 ) -> CanonicalRequest:
     try:
@@ -52,7 +52,7 @@ def _read_model(call: Call, endpoint: Endpoint, params: Params, body: Node) -> C
     return make_resource_request(call, endpoint, own, provider=PROVIDER, model=model)
 
 
-def _count(request: CanonicalRequest, context: ComputeContext) -> bytes:
+def _count_tokens(request: CanonicalRequest, context: ComputeContext) -> bytes:
     tokens = count_input(request)
     managed = {"context_management": {"original_input_tokens": tokens}}
     return encode_json({"input_tokens": tokens, **(managed if request.own.managed else {})})
@@ -77,14 +77,19 @@ class AnthropicMessages(Wire):
         Endpoint(
             "POST",
             MESSAGES,
-            _read,
+            _read_request_or_thread,
             render=lambda request, response: encode_json(render_message(response, request.own)),
             encode=lambda request, response: AnthropicEncoder(response, request.own),
             cache_key=lambda request: request.own,
             decoder=DECODER,
             sends=HOSTED_TOOLS | {"citations", "mcp", "mcp_list_tools"},
         ),
-        Endpoint("POST", f"{MESSAGES}/count_tokens", partial(_read, counted=True), compute=_count),
+        Endpoint(
+            "POST",
+            f"{MESSAGES}/count_tokens",
+            partial(_read_request_or_thread, counted=True),
+            compute=_count_tokens,
+        ),
         *batches.ENDPOINTS,
         Endpoint("GET", "/v1/models", _read_model, compute=_show_models),
         Endpoint("GET", "/v1/models/{model}", _read_model, compute=_show_models),

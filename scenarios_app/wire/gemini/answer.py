@@ -199,14 +199,14 @@ def render_part(
         case ReasoningPart():
             return {"text": part.text, "thought": True, **signature_field(part)}
         case ToolCallPart():
-            return {"functionCall": _call(part, manner), **_preceding_signature(parts, number)}
+            return {"functionCall": _call_body(part, manner), **_preceding_signature(parts, number)}
         case ServerToolUsePart():
             return use_part(part)
         case _:
             return result_part(part)
 
 
-def _call(part: ToolCallPart, manner: GeminiFormat) -> dict[str, Any]:
+def _call_body(part: ToolCallPart, manner: GeminiFormat) -> dict[str, Any]:
     call = {"name": part.name, "args": object_json(part.arguments)}
     is_generated = _GENERATED_ID.fullmatch(part.id)
     return call if is_generated and not manner.call_ids else {"id": part.id, **call}

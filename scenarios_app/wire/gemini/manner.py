@@ -39,7 +39,7 @@ def format_of(model: str, *, thinks: bool, functions: bool) -> GeminiFormat:
     It depends on whether the model thinks and whether the request offers functions. For a model of
     unknown generation only fields that all generations have are sent.
     """
-    version = _version(model)
+    version = _model_version(model)
     if version is None:
         return GeminiFormat()
     if version < _GENERATION_2_5:
@@ -52,7 +52,7 @@ def format_of(model: str, *, thinks: bool, functions: bool) -> GeminiFormat:
 @lru_cache(maxsize=256)
 def thinks(model: str, budget: int | None) -> bool:
     """Return whether a model thinks before it answers, given its budget."""
-    version = _version(model)
+    version = _model_version(model)
     if version is None or version < _GENERATION_2_5 or budget == 0:
         return False
     if version >= _GENERATION_3:
@@ -61,7 +61,7 @@ def thinks(model: str, budget: int | None) -> bool:
     return by_default and _NEVER_THINKING.search(model) is None
 
 
-def _version(model: str) -> tuple[int, int] | None:
+def _model_version(model: str) -> tuple[int, int] | None:
     if match := _VERSION.search(model):
         return int(match[1]), int(match[2] or 0)
     return _GENERATION_3 if _LATEST.search(model) else None

@@ -125,11 +125,11 @@ def count_tokens(request: CanonicalRequest, context: ComputeContext) -> bytes:
 
 
 def embedding(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    return encode_json({"embedding": _vectors(request)[0]})
+    return encode_json({"embedding": _embedding_vectors(request)[0]})
 
 
 def embeddings(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    return encode_json({"embeddings": _vectors(request)})
+    return encode_json({"embeddings": _embedding_vectors(request)})
 
 
 def list_models(request: CanonicalRequest, context: ComputeContext) -> bytes:
@@ -155,14 +155,14 @@ def _embedding_request(
         message = f"requests: expected 1 to {_MAX_EMBEDDED_TEXTS} of them, but got {len(requests)}."
         raise WireError(400, message, param="requests")
     texts = [read_text(require_field(request, "content")) for request in requests]
-    dimensions = tuple(_dimensions(request, model) for request in requests)
+    dimensions = tuple(_read_dimensions(request, model) for request in requests)
     messages = tuple(Message("user", (TextPart(text),)) for text in texts)
     return make_resource_request(
         call, endpoint, dimensions, provider=PROVIDER, model=model, messages=messages
     )
 
 
-def _dimensions(request: Node, model: str) -> int:
+def _read_dimensions(request: Node, model: str) -> int:
     # The maximum is the default.
     most = _DIMENSIONS.get(model, _MAX_DIMENSIONS)
     wanted = integer_field(request, "outputDimensionality")
@@ -175,7 +175,7 @@ def _dimensions(request: Node, model: str) -> int:
     raise WireError(400, message, param=place)
 
 
-def _vectors(request: CanonicalRequest) -> list[dict[str, Any]]:
+def _embedding_vectors(request: CanonicalRequest) -> list[dict[str, Any]]:
     dimensions: tuple[int, ...] = request.own
     return [
         {"values": unit_vector(message.text[:_MAX_EMBEDDED_CHARS], size)}

@@ -82,7 +82,7 @@ def read_generate(
         path=call.path,
         route=endpoint.canonical,
         model=model,
-        messages=tuple(_messages(body)),
+        messages=tuple(_read_messages(body)),
         tools=tuple(_tools(body)),
         tool_choice=read_field(body, "toolConfig", Node.object),
         choice=read_field(body, "toolConfig", _tool_choice) or ToolChoice(),
@@ -94,9 +94,9 @@ def read_generate(
         reasoning=_reasoning(thinking) if thinking else False,
         response_format=_response_format(config),
         json=_json_format(config),
-        n=_candidates(config),
+        n=_read_candidate_count(config),
         headers=call.headers,
-        metadata=read_field(body, "labels", _labels) or {},
+        metadata=read_field(body, "labels", _read_labels) or {},
         own=_answer_format(model, config, body, thinks=thinking_on),
         thought_tokens=_thought_tokens(budget) if thinking_on else 0,
         cached_tokens=_CACHED_TOKENS if text_field(body, "cachedContent") else 0,
@@ -121,7 +121,7 @@ def read_count_tokens(
     return read_generate(call, endpoint, params, find_field(body, "generateContentRequest") or body)
 
 
-def _messages(body: Node) -> Iterator[Message]:
+def _read_messages(body: Node) -> Iterator[Message]:
     if system := find_field(body, "systemInstruction"):
         yield read_system(system)
     contents = tuple(list_field(body, "contents"))
@@ -137,7 +137,7 @@ def _tools(body: Node) -> Iterator[Tool]:
     for tool in list_field(body, "tools"):
         for key in tool.object():
             if to_snake_case(key) == "function_declarations":
-                yield from map(_function, list_field(tool, key))
+                yield from map(_read_function, list_field(tool, key))
             elif tool.maybe(key):
                 yield Tool(to_snake_case(key), kind="hosted")
 
@@ -147,7 +147,7 @@ def _thought_tokens(budget: int | None) -> int:
     return _THOUGHT_TOKENS if budget is None or budget < 0 else min(budget, _THOUGHT_TOKENS)
 
 
-def _function(node: Node) -> Tool:
+def _read_function(node: Node) -> Tool:
     schema: Json
     if own := read_field(node, "parameters", Node.object):
         schema = json_schema(own)
@@ -194,7 +194,7 @@ def _json_format(config: Node) -> JsonFormat | None:
     return None
 
 
-def _candidates(config: Node) -> int:
+def _read_candidate_count(config: Node) -> int:
     wanted = integer_field(config, "candidateCount")
     if wanted is None:
         return 1
@@ -206,7 +206,7 @@ def _candidates(config: Node) -> int:
     )
 
 
-def _labels(labels: Node) -> Mapping[str, str]:
+def _read_labels(labels: Node) -> Mapping[str, str]:
     return {key: labels.get(key).text() for key in labels.object()}
 
 

@@ -16,7 +16,7 @@ from scenarios_app.wire.samples import (
 
 
 def sample(request: SampleRequest) -> SampleCall:
-    contents = [_content(message) for message in request.messages]
+    contents = [_content_body(message) for message in request.messages]
     body: JsonObject = {"contents": contents}
     if request.system:
         body["systemInstruction"] = {"parts": [{"text": request.system}]}
@@ -32,7 +32,7 @@ def clients(origin: str) -> tuple[SdkSetup, ...]:
     return (SdkSetup("Gemini", origin, code),)
 
 
-def _content(message: Message) -> JsonObject:
+def _content_body(message: Message) -> JsonObject:
     calls, results = calls_of(message), results_of(message)
     text = message.text if message.role != "tool" else ""
     parts: list[JsonObject] = [{"text": text}] if text or not (calls or results) else []

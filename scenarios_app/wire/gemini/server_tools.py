@@ -97,7 +97,7 @@ def citation_sources(part: TextPart | RefusalPart, *, before: int) -> list[Json]
     Each spans the cited words, or the whole text if they are not found in it. Offsets are in bytes.
     """
     citations = part.citations if isinstance(part, TextPart) and part.text else ()
-    return [_source(each, part.text, before) for each in citations if not each.document]
+    return [_source_body(each, part.text, before) for each in citations if not each.document]
 
 
 def grounding_metadata(parts: Iterable[AnswerPart]) -> dict[str, Json]:
@@ -117,7 +117,7 @@ def grounding_metadata(parts: Iterable[AnswerPart]) -> dict[str, Json]:
                     found_at: Json = [chunks.index(chunk)]
                     supports.append({"segment": support, "groundingChunkIndices": found_at})
             case ServerToolUsePart(server="") if part.name in _WEB_SEARCHES:
-                queries += _queries(json.loads(part.input))
+                queries += _list_queries(json.loads(part.input))
     fields = {"webSearchQueries": queries, "groundingChunks": chunks, "groundingSupports": supports}
     grounding: Json = {name: values for name, values in fields.items() if values}
     return {"groundingMetadata": grounding} if grounding else {}
@@ -131,7 +131,7 @@ def _grounding_chunk(citation: Citation) -> Json:
     return {"retrievedContext": {"title": citation.title or citation.document, **text}}
 
 
-def _queries(fields: Json) -> list[Json]:
+def _list_queries(fields: Json) -> list[Json]:
     if not isinstance(fields, dict):
         return []
     query, queries = fields.get("query"), fields.get("queries")
@@ -147,7 +147,7 @@ def _segment(citation: Citation, text: str, before: int) -> dict[str, Json]:
     }
 
 
-def _source(citation: Citation, text: str, before: int) -> Json:
+def _source_body(citation: Citation, text: str, before: int) -> Json:
     title = {} if citation.title is None else {"title": citation.title}
     return {**_segment(citation, text, before), "uri": citation.url, **title}
 

@@ -51,7 +51,7 @@ _SHARED_VERB_PATH = re.compile(
 _STREAM = ":streamGenerateContent"
 
 
-def _encode(
+def _make_encoder(
     framing: Framing, request: CanonicalRequest, response: CanonicalResponse
 ) -> StreamEncoder:
     if is_blocked(response):
@@ -72,11 +72,11 @@ def _drop_error_codes(read: RequestReader) -> RequestReader:
     return read_it
 
 
-def _endpoints(framing: Framing) -> tuple[Endpoint, ...]:
+def _generate_endpoints(framing: Framing) -> tuple[Endpoint, ...]:
     answered: dict[str, Any] = {
         "named": "generateContent",
         "render": lambda request, response: encode_json(render_response(response, request.own)),
-        "encode": partial(_encode, framing),
+        "encode": partial(_make_encoder, framing),
         "cache_key": lambda request: request.own,
         "decoder": DECODER,
         "sends": HOSTED_TOOLS | {"citations"},
@@ -147,7 +147,7 @@ class Gemini(Wire):
 
     def __init__(self, framing: Framing) -> None:
         self._framing = framing
-        self.endpoints = _endpoints(framing)
+        self.endpoints = _generate_endpoints(framing)
         as_events = framing is EVENTS
         self.stream_type = "text/event-stream" if as_events else "application/json; charset=UTF-8"
         self.malformed_event = framing.later + self.malformed_body + framing.after

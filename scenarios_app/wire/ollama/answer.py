@@ -77,7 +77,11 @@ def final_fields(request: CanonicalRequest, response: CanonicalResponse) -> dict
     A generate response also has the conversation so far, unless its prompt was raw.
     """
     reason = "length" if response.choices[-1].finish_reason == "length" else "stop"
-    fields: dict[str, Json] = {"done": True, "done_reason": reason, **_metrics(response.usage)}
+    fields: dict[str, Json] = {
+        "done": True,
+        "done_reason": reason,
+        **_usage_metrics(response.usage),
+    }
     own: GenerateFields = request.own
     if request.route == GENERATE and not own.raw:
         answered = Message("assistant", (TextPart(joined_text(response)),))
@@ -104,7 +108,7 @@ def format_timestamp(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.000000Z")
 
 
-def _metrics(usage: Usage) -> dict[str, Json]:
+def _usage_metrics(usage: Usage) -> dict[str, Json]:
     # Clients divide by durations, so none is zero.
     prompt = PROMPT_NS * max(usage.input_tokens, 1)
     answer = EVAL_NS * max(usage.output_tokens, 1)
@@ -162,7 +166,7 @@ class LineEncoder:
                 return b""
             case PartEnd(part=ToolCallPart()):
                 self._open.remove(event.index)
-                return self._called()
+                return self._finished_calls()
             case _:
                 return b""
 
@@ -177,7 +181,7 @@ class LineEncoder:
         content = content_fields(self._request, "")
         return self._line({**content, **final_fields(self._request, self._response)})
 
-    def _called(self) -> bytes:
+    def _finished_calls(self) -> bytes:
         sent = b""
         while self._waiting and self._waiting[0][0] not in self._open:
             _, call = self._waiting.pop(0)

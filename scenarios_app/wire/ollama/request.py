@@ -52,7 +52,7 @@ class _MessageReader(msgspec.Struct):
             case "assistant":
                 return Message("assistant", self._assistant_parts(node))
             case "system" | "user" as role:
-                return Message(role, (*_text(node), *read_images(node)))
+                return Message(role, (*_read_text(node), *read_images(node)))
             case _:
                 message = f"{named.place}: invalid role {named.value!r}, must be one of {_ROLES}"
                 raise WireError(400, message)
@@ -63,7 +63,7 @@ class _MessageReader(msgspec.Struct):
         calls = tuple(map(self._call, node.items_at("tool_calls")))
         if calls:
             self.open = list(calls)
-        return (*thoughts, *_text(node), *read_images(node), *calls)
+        return (*thoughts, *_read_text(node), *read_images(node), *calls)
 
     def _call(self, node: Node) -> ToolCallPart:
         self.calls += 1
@@ -96,7 +96,7 @@ class _MessageReader(msgspec.Struct):
         return next(iter(exact + named), None)
 
 
-def _text(node: Node) -> tuple[TextPart, ...]:
+def _read_text(node: Node) -> tuple[TextPart, ...]:
     text = node.optional("content", Node.text)
     return () if text is None else (TextPart(text),)
 

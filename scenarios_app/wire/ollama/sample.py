@@ -17,14 +17,14 @@ def sample(request: SampleRequest) -> SampleCall:
         [{"role": "system", "content": request.system}] if request.system else []
     )
     for message in request.messages:
-        messages += _messages(message)
+        messages += _message_bodies(message)
     body: JsonObject = {"model": request.model, "messages": messages, "stream": request.stream}
     if request.tools:
         body["tools"] = [{"type": "function", "function": {"name": name}} for name in request.tools]
     return SampleCall("/api/chat", {}, body)
 
 
-def _messages(message: Message) -> list[JsonObject]:
+def _message_bodies(message: Message) -> list[JsonObject]:
     if message.role == "tool":
         return [
             {"role": "tool", "tool_name": result.name, "content": result.content}

@@ -82,7 +82,7 @@ def read_lines(data: bytes, url: str) -> tuple[list[Line], list[LineError]]:
         if not text.strip():
             continue
         try:
-            line = _line(read_body(text, Limits()), url)
+            line = _read_line(read_body(text, Limits()), url)
             if line.custom_id in seen:
                 raise WireError(
                     400,
@@ -104,10 +104,10 @@ def read_lines(data: bytes, url: str) -> tuple[list[Line], list[LineError]]:
     return lines, errors
 
 
-def _line(line: Node, url: str) -> Line:
+def _read_line(line: Node, url: str) -> Line:
     custom_id = line.need("custom_id").text()
-    _check(line.need("method"), "POST", "invalid_method")
-    _check(line.need("url"), url, "mismatched_endpoint")
+    _require_value(line.need("method"), "POST", "invalid_method")
+    _require_value(line.need("url"), url, "mismatched_endpoint")
     body = line.need("body")
     if body.get("stream").value:
         raise WireError(
@@ -117,7 +117,7 @@ def _line(line: Node, url: str) -> Line:
     return Line(custom_id, encode_json(body.value), model if isinstance(model, str) else None)
 
 
-def _check(node: Node, wanted: str, code: str) -> None:
+def _require_value(node: Node, wanted: str, code: str) -> None:
     if node.value != wanted:
         message = f"'{node.place}' is {node.value!r}, but this batch takes '{wanted}' alone."
         raise WireError(400, message, param=node.place, code=code)
@@ -239,7 +239,10 @@ def batch_json(batch: Batch) -> dict[str, Any]:
 def _add_usage(total: Usage, body: Any) -> Usage:
     """Return the total plus a response's usage, in the form of chat or of Responses."""
     usage = body.get("usage") or {}
-    prompt, completion = _details(usage, "prompt", "input"), _details(usage, "completion", "output")
+    prompt, completion = (
+        _token_count_and_details(usage, "prompt", "input"),
+        _token_count_and_details(usage, "completion", "output"),
+    )
     return Usage(
         total.input_tokens + prompt[0],
         total.output_tokens + completion[0],
@@ -248,7 +251,7 @@ def _add_usage(total: Usage, body: Any) -> Usage:
     )
 
 
-def _details(usage: dict[str, Any], *names: str) -> tuple[int, dict[str, int]]:
+def _token_count_and_details(usage: dict[str, Any], *names: str) -> tuple[int, dict[str, int]]:
     for name in names:
         if f"{name}_tokens" in usage:
             return usage[f"{name}_tokens"], usage.get(f"{name}_tokens_details") or {}
@@ -314,7 +317,7 @@ def _sub_requests(request: CanonicalRequest) -> tuple[Call, ...]:
     return tuple(replace(one, body=line.body) for line in own.lines)
 
 
-def _new(request: CanonicalRequest, context: ComputeContext) -> Batch:
+def _create_batch(request: CanonicalRequest, context: ComputeContext) -> Batch:
     own: NewBatchFields = request.own
     batch = Batch(
         f"{PREFIX}{context.request_id}",
@@ -336,7 +339,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     BATCHES.listing(),
     BATCHES.creation(
         _read_new,
-        _new,
+        _create_batch,
         hooks=ArchiveHooks(lambda request, archived: (request.own.input_file,), _resolve_new),
         sub_requests=_sub_requests,
     ),

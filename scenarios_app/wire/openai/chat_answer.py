@@ -43,7 +43,7 @@ def render_completion(own: ChatFields, response: CanonicalResponse) -> dict[str,
         choices.append(
             {
                 "index": index,
-                "message": _message(choice, dialect, response, legacy=legacy),
+                "message": _message_body(choice, dialect, response, legacy=legacy),
                 **every,
                 **logprob_fields(own, content_of(choice.parts)),
                 **finish_fields(dialect, response.model, reason),
@@ -87,7 +87,7 @@ def top_fields(
     if dialect.make_top_fields:
         top |= dialect.make_top_fields(response)
     if dialect.fingerprint is not None:
-        top["system_fingerprint"] = _fingerprint(dialect.fingerprint, response.model)
+        top["system_fingerprint"] = _system_fingerprint(dialect.fingerprint, response.model)
     if response.metadata:
         top |= {k: v for k, v in response.metadata.items() if k not in RESERVED_FIELDS}
     return top
@@ -106,7 +106,7 @@ def _format_id(form: str, response: CanonicalResponse) -> str:
     )
 
 
-def _fingerprint(of: str, model: str) -> str | None:
+def _system_fingerprint(of: str, model: str) -> str | None:
     match of:
         case "family":
             return fingerprint_of(model) if family_of(model).fingerprint else None
@@ -154,7 +154,7 @@ def annotations_of(parts: tuple[AnswerPart, ...], index: int) -> list[Json]:
     return [{"type": "url_citation", "url_citation": fields} for fields in cited]
 
 
-def _message(
+def _message_body(
     choice: Choice,
     dialect: Dialect,
     response: CanonicalResponse,
@@ -177,11 +177,13 @@ def _message(
     if legacy:
         message["function_call"] = {"name": calls[0].name, "arguments": calls[0].arguments}
     elif calls:
-        message["tool_calls"] = [_call(call, dialect, number) for number, call in enumerate(calls)]
+        message["tool_calls"] = [
+            _call_body(call, dialect, number) for number, call in enumerate(calls)
+        ]
     return message
 
 
-def _call(call: ToolCallPart, dialect: Dialect, number: int) -> Json:
+def _call_body(call: ToolCallPart, dialect: Dialect, number: int) -> Json:
     numbered: dict[str, Json] = {"index": number} if dialect.call_index else {}
     return {**numbered, **call_fields(call, call.arguments, typed=dialect.call_type)}
 

@@ -26,9 +26,10 @@ _PAGE_KEYS: Final = {"start_index": "start", "end_index": "end", "title": "title
 def decode_body(body: Any) -> DecodedResponse | None:
     """Decode a response that was not streamed."""
     choices = [
-        _content(choice, get_nested(choice, "message")) for choice in dict_items(body["choices"])
+        _decode_message(choice, get_nested(choice, "message"))
+        for choice in dict_items(body["choices"])
     ]
-    return DecodedResponse(tuple(choices), _usage(body)) if choices else None
+    return DecodedResponse(tuple(choices), _decode_usage(body)) if choices else None
 
 
 def decode_stream(events: list[Any]) -> DecodedResponse | None:
@@ -36,7 +37,7 @@ def decode_stream(events: list[Any]) -> DecodedResponse | None:
     merged: dict[int, dict[str, Any]] = {}
     usage: dict[str, Any] = {}
     for event in events:
-        usage = _usage(event) or _usage(get_nested(event, "x_groq") or {}) or usage
+        usage = _decode_usage(event) or _decode_usage(get_nested(event, "x_groq") or {}) or usage
         for choice in dict_items(event.get("choices")):
             into = merged.setdefault(choice.get("index") or 0, {"message": {}})
             into["finish_reason"] = choice.get("finish_reason") or into.get("finish_reason")
@@ -44,14 +45,14 @@ def decode_stream(events: list[Any]) -> DecodedResponse | None:
                 into["logprobs"] = True
             delta = choice.get("delta")
             if isinstance(delta, dict):
-                _merge(into["message"], delta)
+                _merge_delta(into["message"], delta)
             elif isinstance(choice.get("text"), str):
-                _merge(into["message"], {"content": choice["text"]})
-    choices = [_content(choice, choice["message"]) for _, choice in sorted(merged.items())]
+                _merge_delta(into["message"], {"content": choice["text"]})
+    choices = [_decode_message(choice, choice["message"]) for _, choice in sorted(merged.items())]
     return DecodedResponse(tuple(choices), usage) if choices else None
 
 
-def _content(choice: dict[str, Any], message: Any) -> DecodedChoice:
+def _decode_message(choice: dict[str, Any], message: Any) -> DecodedChoice:
     content = DecodedChoice(finish=_FINISHES.get(str(choice.get("finish_reason")), ""))
     if not isinstance(message, dict):
         message = {"content": choice.get("text")}
@@ -66,7 +67,7 @@ def _content(choice: dict[str, Any], message: Any) -> DecodedChoice:
     if isinstance(message_content, str):
         content.text(message_content, sources)
     for part in dict_items(message_content):
-        _part(content, part)
+        _decode_part(content, part)
     for call in dict_items(message.get("tool_calls")):
         function, custom = call.get("function"), call.get("custom")
         if isinstance(custom, dict) and custom:
@@ -79,7 +80,7 @@ def _content(choice: dict[str, Any], message: Any) -> DecodedChoice:
     return content
 
 
-def _part(content: DecodedChoice, part: dict[str, Any]) -> None:
+def _decode_part(content: DecodedChoice, part: dict[str, Any]) -> None:
     match part.get("type"):
         case "text" | "output_text":
             content.text(part.get("text"))
@@ -91,7 +92,7 @@ def _part(content: DecodedChoice, part: dict[str, Any]) -> None:
             content.lost.add(str(kind))
 
 
-def _merge(message: dict[str, Any], delta: dict[str, Any]) -> None:
+def _merge_delta(message: dict[str, Any], delta: dict[str, Any]) -> None:
     for name, value in delta.items():
         if name == "tool_calls":
             _merge_calls(message.setdefault(name, []), value)
@@ -125,7 +126,7 @@ def _merge_calls(calls: list[dict[str, Any]], pieces: Any) -> None:
             into[key] += more
 
 
-def _usage(body: dict[str, Any]) -> dict[str, Any]:
+def _decode_usage(body: dict[str, Any]) -> dict[str, Any]:
     usage = body.get("usage")
     if not isinstance(usage, dict):
         return {}

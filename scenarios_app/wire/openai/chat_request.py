@@ -44,7 +44,7 @@ _PAYLOADS = frozenset({"image_url", "input_audio", "file"})
 def read_messages(node: Node) -> tuple[Message, ...]:
     """Return the conversation, which must not be empty; tool results get the name of their call."""
     called: dict[str, str] = {}
-    messages = tuple(_message(item, called) for item in node.items())
+    messages = tuple(_read_message(item, called) for item in node.items())
     if messages:
         return messages
     raise WireError(
@@ -55,13 +55,13 @@ def read_messages(node: Node) -> tuple[Message, ...]:
     )
 
 
-def _message(node: Node, called: dict[str, str]) -> Message:
+def _read_message(node: Node, called: dict[str, str]) -> Message:
     role = node.need("role")
     match role.text():
         case "system" | "developer":
-            return Message("system", _content(node.need("content")))
+            return Message("system", _read_content(node.need("content")))
         case "user":
-            return Message("user", _content(node.need("content")))
+            return Message("user", _read_content(node.need("content")))
         case "assistant":
             return Message("assistant", _assistant_parts(node, called))
         case "tool":
@@ -72,17 +72,17 @@ def _message(node: Node, called: dict[str, str]) -> Message:
             raise unsupported(role, _ROLES)
 
 
-def _content(node: Node) -> tuple[MessagePart, ...]:
+def _read_content(node: Node) -> tuple[MessagePart, ...]:
     match node.value:
         case str(text):
             return (TextPart(text),)
         case list():
-            return tuple(_part(item) for item in node.items())
+            return tuple(_read_part(item) for item in node.items())
         case _:
             raise node.wrong("a string or an array")
 
 
-def _part(node: Node) -> MessagePart:
+def _read_part(node: Node) -> MessagePart:
     kind = node.need("type").text()
     match kind:
         case "text":
@@ -99,7 +99,7 @@ def _part(node: Node) -> MessagePart:
 
 def _assistant_parts(node: Node, called: dict[str, str]) -> tuple[MessagePart, ...]:
     parts: list[MessagePart] = [*_reasoning_parts(node)]
-    parts += node.optional("content", _content) or ()
+    parts += node.optional("content", _read_content) or ()
     if refusal := node.maybe("refusal"):
         parts.append(RefusalPart(refusal.text()))
     if node.maybe("audio"):
@@ -147,17 +147,17 @@ def _tool_call(node: Node, called: dict[str, str]) -> ToolCallPart:
 
 def _tool_result(node: Node, called: dict[str, str]) -> ToolResultPart:
     call_id = node.need("tool_call_id").text()
-    return ToolResultPart(call_id, called.get(call_id, ""), _text(node.need("content")))
+    return ToolResultPart(call_id, called.get(call_id, ""), _read_text(node.need("content")))
 
 
 def _function_result(node: Node) -> ToolResultPart:
     """Return a legacy result; its name stands for the call's id too."""
     name = node.need("name").text()
-    return ToolResultPart(name, name, node.optional("content", _text) or "")
+    return ToolResultPart(name, name, node.optional("content", _read_text) or "")
 
 
-def _text(node: Node) -> str:
-    return "\n".join(part.text for part in _content(node) if isinstance(part, TextPart))
+def _read_text(node: Node) -> str:
+    return "\n".join(part.text for part in _read_content(node) if isinstance(part, TextPart))
 
 
 class ChatFields(msgspec.Struct, frozen=True):
@@ -287,7 +287,7 @@ def _add_call_types(message: Json) -> Json:
     return {**message, "tool_calls": typed}
 
 
-def _tool(node: Node) -> Tool:
+def _read_tool(node: Node) -> Tool:
     kind = node.need("type")
     match kind.text():
         case "function":
@@ -350,7 +350,7 @@ _FIELDS: Mapping[str, Callable[[Node], object]] = {
     "stop": read_stop,
     "store": Node.flag,
     "tool_choice": read_tool_choice,
-    "tools": lambda node: [_tool(item) for item in node.items()],
+    "tools": lambda node: [_read_tool(item) for item in node.items()],
     "top_logprobs": Node.integer,
     "verbosity": Node.text,
     "web_search_options": Node.object,

@@ -100,7 +100,7 @@ class ChunkEncoder:
                 if self._has_logprobs and isinstance(event.part, TextPart):
                     delta = {**self._dialect.delta_fields, "content": event.text}
                     ended = {**logprob_fields(self._own, event.text), **_UNFINISHED}
-                    return self._chunk(event.choice, delta, ended, size=len(event.text))
+                    return self._encode_chunk(event.choice, delta, ended, size=len(event.text))
                 chunk = encode_text(event.text).join(frame)
                 if not self._obfuscated:
                     return chunk + b"}\n\n"
@@ -121,7 +121,7 @@ class ChunkEncoder:
 
     def _compact(self, number: int) -> ToolCallPart | None:
         """Return the call that a choice starts with in its first chunk, if it is the only call."""
-        if not self._dialect.compact_call or self._legacy(number):
+        if not self._dialect.compact_call or self._is_legacy(number):
             return None
         parts = self._response.choices[number].parts
         calls = [part for part in parts if isinstance(part, ToolCallPart)]
@@ -141,7 +141,7 @@ class ChunkEncoder:
         if not (only_calls and dialect.compact_call):
             delta |= dialect.first_delta_fields
         first = dialect.make_first_chunk_fields if len(self._begun) == 1 else None
-        return self._chunk(choice, delta, make_fields=first)
+        return self._encode_chunk(choice, delta, make_fields=first)
 
     def _call_delta(self, number: int, call: ToolCallPart, text: str = "") -> Fields:
         """Return the delta of a call with `text` as its arguments or input."""
@@ -154,16 +154,16 @@ class ChunkEncoder:
         frame: tuple[bytes, ...]
         match part:
             case TextPart():
-                frame = self._framed("content")
+                frame = self._frame_around("content")
             case ServerToolUsePart() | ServerToolResultPart():
                 frame = ()
             case RefusalPart():
-                frame = self._framed("refusal")
+                frame = self._frame_around("refusal")
             case ReasoningPart():
                 frame = reasoning_delta_frame(self._dialect, self._response.model)
-            case ToolCallPart() if self._legacy(choice):
+            case ToolCallPart() if self._is_legacy(choice):
                 call: Json = {"name": part.name, "arguments": ""}
-                chunk += self._chunk(choice, {"function_call": call})
+                chunk += self._encode_chunk(choice, {"function_call": call})
                 frame = (b'{"function_call":{"arguments":', b"}}")
             case _ if self._dialect.whole_calls:
                 frame = ()
@@ -171,7 +171,7 @@ class ChunkEncoder:
                 number = 0
                 if event.index or not self._compact(choice):
                     number = next(self._numbers[choice])
-                    chunk += self._chunk(choice, self._call_delta(number, part))
+                    chunk += self._encode_chunk(choice, self._call_delta(number, part))
                 key = b'"custom":{"input":' if part.custom else b'"function":{"arguments":'
                 frame = (b'{"tool_calls":[{"index":%d,%b' % (number, key), b"}}]}")
         self._frames[choice, event.index] = self._around(choice, frame)
@@ -185,7 +185,7 @@ class ChunkEncoder:
         start = b'%b"index":%d,"delta":%b' % (self._head, choice, before)
         return (start, *between, after + self._after)
 
-    def _framed(self, key: str) -> tuple[bytes, ...]:
+    def _frame_around(self, key: str) -> tuple[bytes, ...]:
         beside = {k: v for k, v in self._dialect.delta_fields.items() if k != key}
         before = encode_json(beside)[1:-1] + b"," if beside else b""
         return (b'{%b"%b":' % (before, key.encode()), b"}")
@@ -194,23 +194,23 @@ class ChunkEncoder:
         part, dialect = event.part, self._dialect
         if isinstance(part, ReasoningPart):
             rest = reasoning_end_delta(dialect.reasoning, part, self._response.model)
-            return self._chunk(event.choice, rest) if rest else b""
+            return self._encode_chunk(event.choice, rest) if rest else b""
         if isinstance(part, ToolCallPart):
-            if not dialect.whole_calls or self._legacy(event.choice):
+            if not dialect.whole_calls or self._is_legacy(event.choice):
                 return b""
             call = self._call_delta(next(self._numbers[event.choice]), part, part.arguments)
-            return self._chunk(event.choice, {**dialect.delta_fields, **call})
+            return self._encode_chunk(event.choice, {**dialect.delta_fields, **call})
         sources = annotations_of(self._response.choices[event.choice].parts, event.index)
-        return self._chunk(event.choice, {"annotations": sources}) if sources else b""
+        return self._encode_chunk(event.choice, {"annotations": sources}) if sources else b""
 
     def _finish(self, choice: int, why: FinishReason) -> bytes:
-        reason = finish_reason(why, legacy=self._legacy(choice))
+        reason = finish_reason(why, legacy=self._is_legacy(choice))
         ended = finish_fields(self._dialect, self._response.model, reason)
         is_last = choice == len(self._response.choices) - 1
         last = self._dialect.make_last_chunk_fields if is_last else None
-        return self._chunk(choice, self._dialect.last_delta, ended, make_fields=last)
+        return self._encode_chunk(choice, self._dialect.last_delta, ended, make_fields=last)
 
-    def _chunk(
+    def _encode_chunk(
         self,
         choice: int,
         delta: Fields,
@@ -230,5 +230,5 @@ class ChunkEncoder:
             hidden,
         )
 
-    def _legacy(self, choice: int) -> bool:
+    def _is_legacy(self, choice: int) -> bool:
         return wants_legacy_call(self._own, self._response.choices[choice])

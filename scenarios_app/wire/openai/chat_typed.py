@@ -164,8 +164,8 @@ def read_typed_chat(
         path=call.path,
         route=endpoint.canonical,
         model=model,
-        messages=tuple([_message(message, called) for message in body.messages]),
-        tools=tuple([_tool(tool) for tool in body.tools]) if body.tools else (),
+        messages=tuple([_to_message(message, called) for message in body.messages]),
+        tools=tuple([_to_tool(tool) for tool in body.tools]) if body.tools else (),
         tool_choice=body.tool_choice,
         choice=_ANY_CHOICE if body.tool_choice is None else to_tool_choice(body.tool_choice),
         stream=body.stream or False,
@@ -183,30 +183,30 @@ def read_typed_chat(
     )
 
 
-def _message(message: _Message, called: dict[str, str]) -> Message:
+def _to_message(message: _Message, called: dict[str, str]) -> Message:
     match message.role:
         case "user":
-            return Message("user", _content(message.content))
+            return Message("user", _to_parts(message.content))
         case "system" | "developer":
-            return Message("system", _content(message.content))
+            return Message("system", _to_parts(message.content))
         case "assistant":
             return Message("assistant", _assistant_parts(message, called))
         case "tool":
             call_id = require(message.tool_call_id)
-            parts = _content(message.content)
+            parts = _to_parts(message.content)
             text = "\n".join([part.text for part in parts if isinstance(part, TextPart)])
             return Message("tool", (ToolResultPart(call_id, called.get(call_id, ""), text),))
         case _:
             raise Unsure
 
 
-def _content(content: str | list[_Part] | None) -> tuple[MessagePart, ...]:
+def _to_parts(content: str | list[_Part] | None) -> tuple[MessagePart, ...]:
     if isinstance(content, str):
         return (TextPart(content),)
-    return tuple([_part(part) for part in require(content)])
+    return tuple([_to_part(part) for part in require(content)])
 
 
-def _part(part: _Part) -> MessagePart:
+def _to_part(part: _Part) -> MessagePart:
     match part.type:
         case "text":
             return TextPart(require(part.text))
@@ -217,7 +217,7 @@ def _part(part: _Part) -> MessagePart:
 
 
 def _assistant_parts(message: _Message, called: dict[str, str]) -> tuple[MessagePart, ...]:
-    parts = () if message.content is None else _content(message.content)
+    parts = () if message.content is None else _to_parts(message.content)
     if message.refusal is not None:
         parts += (RefusalPart(message.refusal),)
     if message.tool_calls:
@@ -239,7 +239,7 @@ def _tool_call(call: _ToolCall, called: dict[str, str]) -> ToolCallPart:
     return ToolCallPart(call.id, name, text, custom=call.type == "custom")
 
 
-def _tool(tool: _Tool) -> Tool:
+def _to_tool(tool: _Tool) -> Tool:
     match tool.type:
         case "function":
             offered = require(tool.function)

@@ -71,7 +71,7 @@ class CompletionFields(msgspec.Struct, frozen=True):
 def read_completion(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     """Return a request with a user message for each prompt."""
     model = read_model(body, params.get(DEPLOYMENT))
-    prompts = _prompts(body.get("prompt"))
+    prompts = _read_prompts(body.get("prompt"))
     fields = read_fields(body, _FIELDS)
     n = fields.get("n", 1)
     if n * len(prompts) > MAX_CHOICES:
@@ -110,7 +110,7 @@ def render_text_completion(request: CanonicalRequest, response: CanonicalRespons
     for index, choice in enumerate(response.choices):
         said = (part.text for part in choice.parts if isinstance(part, TextPart | RefusalPart))
         text = "".join((_echoed_prompt(request, index, count), *said))
-        choices.append(_choice(index, text, _reason(choice), request.own))
+        choices.append(_choice_body(index, text, _finish_reason(choice), request.own))
     usage = openai_usage(response.usage)
     return encode_json({**_head(response), "choices": choices, "usage": usage})
 
@@ -137,13 +137,13 @@ class CompletionEncoder:
         if event.choice not in self._said:
             self._said[event.choice] = 0
             if echo := _echoed_prompt(self._request, event.choice, len(self._response.choices)):
-                sent = self._chunk(event.choice, echo)
+                sent = self._encode_chunk(event.choice, echo)
         match event:
             case PartDelta(part=TextPart() | RefusalPart()):
-                sent += self._chunk(event.choice, event.text)
+                sent += self._encode_chunk(event.choice, event.text)
             case Finish():
-                reason = _reason(self._response.choices[event.choice])
-                sent += self._chunk(event.choice, "", reason)
+                reason = _finish_reason(self._response.choices[event.choice])
+                sent += self._encode_chunk(event.choice, "", reason)
         return sent
 
     def closing(self) -> bytes:
@@ -153,26 +153,26 @@ class CompletionEncoder:
         last = b'data: {%b,"choices":[],"usage":%b}\n\n' % (self._head, usage)
         return last + b"data: [DONE]\n\n"
 
-    def _chunk(self, choice: int, text: str, reason: str | None = None) -> bytes:
+    def _encode_chunk(self, choice: int, text: str, reason: str | None = None) -> bytes:
         offset = self._said[choice]
         self._said[choice] += len(text)
-        fields = encode_line(_choice(choice, text, reason, self._own, offset=offset))
+        fields = encode_line(_choice_body(choice, text, reason, self._own, offset=offset))
         return b'data: {%b,"choices":[%b]%b\n\n' % (self._head, fields, self._tail)
 
 
-def _prompts(node: Node) -> tuple[Message, ...]:
+def _read_prompts(node: Node) -> tuple[Message, ...]:
     match node.value:
         case None:
             return (Message("user", (TextPart(""),)),)
         case str() | [int(), *_]:
-            return (_prompt(node),)
+            return (_read_prompt(node),)
         case [_, *_]:
-            return tuple(map(_prompt, node.items()))
+            return tuple(map(_read_prompt, node.items()))
         case _:
             raise node.wrong("a string or an array of prompts")
 
 
-def _prompt(node: Node) -> Message:
+def _read_prompt(node: Node) -> Message:
     """Return one prompt; one of tokens has no text."""
     if not isinstance(node.value, list):
         return Message("user", (TextPart(node.text()),))
@@ -189,7 +189,7 @@ def _echoed_prompt(request: CanonicalRequest, choice: int, choices: int) -> str:
     return request.messages[choice * len(request.messages) // choices].text
 
 
-def _reason(choice: Choice) -> str:
+def _finish_reason(choice: Choice) -> str:
     reason = finish_reason(choice.finish_reason, legacy=False)
     return "stop" if reason == "tool_calls" else reason
 
@@ -219,7 +219,7 @@ def _logprobs(text: str, top: int, *, offset: int = 0) -> Json:
     }
 
 
-def _choice(
+def _choice_body(
     index: int, text: str, reason: str | None, own: CompletionFields, *, offset: int = 0
 ) -> Json:
     logprobs = None

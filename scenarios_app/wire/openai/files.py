@@ -69,12 +69,14 @@ def read_form(call: Call) -> MultipartForm:
     form = MultipartForm({}, {})
 
     def take_field(part: "Field") -> None:
-        form.fields[_text(part.field_name)] = _text(part.value)
+        form.fields[_decode_text(part.field_name)] = _decode_text(part.value)
 
     def take_file(part: "PartOfForm") -> None:
         held = part.file_object
         assert isinstance(held, BytesIO)
-        form.files[_text(part.field_name)] = FilePart(_text(part.file_name), held.getvalue())
+        form.files[_decode_text(part.field_name)] = FilePart(
+            _decode_text(part.file_name), held.getvalue()
+        )
 
     config = {"MAX_MEMORY_FILE_SIZE": len(call.body) + 1, "MAX_FIELDS": _MAX_FIELDS}
     try:
@@ -86,7 +88,7 @@ def read_form(call: Call) -> MultipartForm:
     return form
 
 
-def _text(data: bytes | None) -> str:
+def _decode_text(data: bytes | None) -> str:
     return (data or b"").decode(errors="replace")
 
 
@@ -178,7 +180,7 @@ def _read_new(call: Call, endpoint: Endpoint, params: Params, body: Node) -> Can
     return make_resource_request(call, endpoint, own, provider=PROVIDER)
 
 
-def _new(request: CanonicalRequest, context: ComputeContext) -> File:
+def _create_file(request: CanonicalRequest, context: ComputeContext) -> File:
     own: FileFields = request.own
     assert own.uploaded is not None
     name, data = own.uploaded.name or "upload", own.uploaded.data
@@ -198,5 +200,5 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     FILES.one("GET"),
     FILES.deletion(lambda file, own: render_deletion(file.id, "file")),
     FILES.listing(),
-    FILES.creation(_read_new, _new, bodiless=True),
+    FILES.creation(_read_new, _create_file, bodiless=True),
 )

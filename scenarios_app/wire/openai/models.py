@@ -64,12 +64,12 @@ def read_named(call: Call, endpoint: Endpoint, params: Params, body: Node) -> Ca
 
 
 def list_models(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    models = [_model(name, request, context) for name in context.models]
+    models = [_model_body(name, request, context) for name in context.models]
     return encode_json({"object": "list", "data": models})
 
 
 def _retrieve_model(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    return encode_json(_model(request.model, request, context))
+    return encode_json(_model_body(request.model, request, context))
 
 
 def _list_nothing(request: CanonicalRequest, context: ComputeContext) -> bytes:
@@ -89,7 +89,7 @@ def _retrieve_completion(request: CanonicalRequest, context: ComputeContext) -> 
     return encode_json(render_completion(ChatFields(), response))
 
 
-def _model(name: str, request: CanonicalRequest, context: ComputeContext) -> Json:
+def _model_body(name: str, request: CanonicalRequest, context: ComputeContext) -> Json:
     if name not in context.models:
         raise WireError(
             404, f"The model '{name}' does not exist.", param="model", code="model_not_found"
@@ -148,7 +148,7 @@ def read_embeddings(call: Call, endpoint: Endpoint, params: Params, body: Node) 
         raise unsupported(form, _FORMATS)
     read_fields(body, {"user": Node.text})
     is_base64 = form is not None and form.value == "base64"
-    own = OpenAIEmbeddingFields(inputs, _dimensions(body, model), is_base64)
+    own = OpenAIEmbeddingFields(inputs, _read_dimensions(body, model), is_base64)
     parts = [TextPart(text) if isinstance(text, str) else OpaquePart("tokens") for text in inputs]
     return make_resource_request(
         call,
@@ -209,7 +209,7 @@ def _inputs(node: Node) -> Iterator[str | list[int]]:
         yield value
 
 
-def _dimensions(body: Node, model: str) -> int:
+def _read_dimensions(body: Node, model: str) -> int:
     most = _SMALL_DIMENSIONS if model in _SMALL else _LARGE_DIMENSIONS
     node = body.maybe("dimensions")
     if node is None:

@@ -51,7 +51,7 @@ def read_moderations(
         case str(text):
             messages = [Message("user", (TextPart(text),))]
         case [dict(), *_]:
-            messages = [Message("user", tuple(_part(node) for node in field.items()))]
+            messages = [Message("user", tuple(_read_part(node) for node in field.items()))]
         case list():
             messages = [Message("user", (TextPart(node.text()),)) for node in field.items()]
         case _:
@@ -68,13 +68,13 @@ def read_moderations(
 
 def moderations(request: CanonicalRequest, context: ComputeContext) -> bytes:
     """Return one result per input."""
-    results: list[Json] = [_result(message) for message in request.messages]
+    results: list[Json] = [_result_body(message) for message in request.messages]
     return encode_json(
         {"id": f"modr-{context.request_id}", "model": request.model, "results": results}
     )
 
 
-def _part(node: Node) -> MessagePart:
+def _read_part(node: Node) -> MessagePart:
     kind = node.need("type")
     match kind.text():
         case "text":
@@ -86,7 +86,7 @@ def _part(node: Node) -> MessagePart:
             raise unsupported(kind, "'text' and 'image_url'")
 
 
-def _result(message: Message) -> Json:
+def _result_body(message: Message) -> Json:
     text = message.text
     flagged = set(_flagged_categories(text))
     texts = ["text"] if any(isinstance(part, TextPart) for part in message.parts) else []

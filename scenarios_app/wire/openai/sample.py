@@ -20,14 +20,14 @@ def sample(request: SampleRequest) -> SampleCall:
         [{"role": "system", "content": request.system}] if request.system else []
     )
     for message in request.messages:
-        messages += _messages(message)
+        messages += _message_bodies(message)
     body: JsonObject = {"model": request.model, "messages": messages, "stream": request.stream}
     if request.tools:
         body["tools"] = [{"type": "function", "function": {"name": name}} for name in request.tools]
     return SampleCall("/v1/chat/completions", {"authorization": f"Bearer {API_KEY}"}, body)
 
 
-def _messages(message: Message) -> list[JsonObject]:
+def _message_bodies(message: Message) -> list[JsonObject]:
     if message.role == "tool":
         return [
             {"role": "tool", "tool_call_id": result.tool_call_id, "content": result.content}
@@ -36,11 +36,11 @@ def _messages(message: Message) -> list[JsonObject]:
     written: JsonObject = {"role": message.role, "content": message.text}
     if calls := calls_of(message):
         written["content"] = message.text or None
-        written["tool_calls"] = [_call(call) for call in calls]
+        written["tool_calls"] = [_call_body(call) for call in calls]
     return [written]
 
 
-def _call(call: ToolCallPart) -> JsonObject:
+def _call_body(call: ToolCallPart) -> JsonObject:
     if call.custom:
         content = {"name": call.name, "input": call.arguments}
         return {"id": call.id, "type": "custom", "custom": content}

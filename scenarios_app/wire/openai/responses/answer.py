@@ -132,7 +132,7 @@ def usage_fields(usage: Usage) -> dict[str, Json]:
     }
 
 
-def _annotation(citation: Citation, text: str) -> Json:
+def _annotation_body(citation: Citation, text: str) -> Json:
     if not citation.document:
         return {"type": "url_citation", **citation_fields(citation, text)}
     return {
@@ -218,7 +218,7 @@ def _item(
             content: dict[str, Json] = {
                 "type": "output_text",
                 "text": part.text,
-                "annotations": [_annotation(each, part.text) for each in part.citations],
+                "annotations": [_annotation_body(each, part.text) for each in part.citations],
                 "logprobs": [] if top is None else token_logprobs(part.text, top),
             }
             return _message_item(item_id, content)

@@ -22,11 +22,11 @@ def decode_body(body: Any) -> DecodedResponse | None:
         return None
     content = DecodedChoice()
     for item in dict_items(body["output"]):
-        _item(content, item)
+        _decode_item(content, item)
     if body.get("status") == "incomplete":
         reason = get_nested(body, "incomplete_details", "reason")
         content.finish = "content_filter" if reason == "content_filter" else "length"
-    return DecodedResponse((content,), _usage(body))
+    return DecodedResponse((content,), _decode_usage(body))
 
 
 def decode_stream(events: list[Any]) -> DecodedResponse | None:
@@ -42,11 +42,11 @@ def decode_stream(events: list[Any]) -> DecodedResponse | None:
     return decoded
 
 
-def _item(content: DecodedChoice, item: dict[str, Any]) -> None:
+def _decode_item(content: DecodedChoice, item: dict[str, Any]) -> None:
     match item.get("type"):
         case "message":
             for part in dict_items(item.get("content")):
-                _part(content, part)
+                _decode_part(content, part)
         case "function_call" | "custom_tool_call" as kind:
             custom = kind == "custom_tool_call"
             text = item.get("input" if custom else "arguments")
@@ -101,7 +101,7 @@ def _decode_hosted(content: DecodedChoice, item: dict[str, Any]) -> bool:
     return True
 
 
-def _part(content: DecodedChoice, part: dict[str, Any]) -> None:
+def _decode_part(content: DecodedChoice, part: dict[str, Any]) -> None:
     match part.get("type"):
         case "output_text":
             sources, is_exact = decode_annotations(part, part.get("text"))
@@ -116,7 +116,7 @@ def _part(content: DecodedChoice, part: dict[str, Any]) -> None:
             content.lost.add(str(kind))
 
 
-def _usage(body: dict[str, Any]) -> dict[str, Any]:
+def _decode_usage(body: dict[str, Any]) -> dict[str, Any]:
     usage = body.get("usage")
     return {
         "input_tokens": get_nested(usage, "input_tokens"),

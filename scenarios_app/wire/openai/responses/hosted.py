@@ -57,7 +57,7 @@ def hosted_item(
     if use.server:
         return _mcp_item(use, value, error, item_id)
     if use.name.startswith("web_search"):
-        queries = _queries(fields)
+        queries = _list_queries(fields)
         query = queries[0] if queries else ""
         action: dict[str, Json] = {"type": "search", "query": query, "queries": [*queries]}
         if SOURCES in included:
@@ -70,7 +70,7 @@ def hosted_item(
                 "type": "file_search_call",
                 "id": f"fs_{item_id}",
                 **status,
-                "queries": _queries(fields),
+                "queries": _list_queries(fields),
                 "results": _found_files(value) if FILE_RESULTS in included else None,
             }
         case "code_execution":
@@ -130,7 +130,7 @@ def _mcp_item(
     }
 
 
-def _queries(fields: Mapping[str, Json]) -> list[Json]:
+def _list_queries(fields: Mapping[str, Json]) -> list[Json]:
     queries, query = fields.get("queries"), fields.get("query")
     if isinstance(queries, list):
         return queries

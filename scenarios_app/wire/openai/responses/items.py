@@ -45,10 +45,10 @@ def read_items(items: Iterable[Node], called: dict[str, str]) -> tuple[Message, 
     `called` collects the name of each call by its id. References are not resolved here; items that
     only control the API are skipped.
     """
-    return tuple(_messages(items, called))
+    return tuple(_read_messages(items, called))
 
 
-def _messages(items: Iterable[Node], called: dict[str, str]) -> Iterator[Message]:
+def _read_messages(items: Iterable[Node], called: dict[str, str]) -> Iterator[Message]:
     answer: list[MessagePart] | None = None
     for item in items:
         kind = kind_of(item)
@@ -83,7 +83,7 @@ def _role(item: Node, kind: str) -> Role | None:
 def _answer_parts(item: Node, kind: str, called: dict[str, str]) -> tuple[MessagePart, ...]:
     """Return the parts of a response's item."""
     if kind == "message":
-        return _content(item.need("content"))
+        return _read_content(item.need("content"))
     if kind == "reasoning":
         return (_reasoning(item),)
     if kind in _CALLS:
@@ -98,10 +98,10 @@ def _answer_parts(item: Node, kind: str, called: dict[str, str]) -> tuple[Messag
 def _input_parts(item: Node, kind: str, called: dict[str, str]) -> tuple[MessagePart, ...]:
     """Return the parts of a message or a tool's output."""
     if kind == "message":
-        return _content(item.need("content"))
+        return _read_content(item.need("content"))
     if kind.removesuffix("_output") not in _CALLS:
         return (OpaquePart(kind),)
-    output = _content(item.need("output"))
+    output = _read_content(item.need("output"))
     text = "\n".join(part.text for part in output if isinstance(part, TextPart))
     call_id = item.optional("call_id", Node.text) or ""
     return (ToolResultPart(call_id, called.get(call_id, ""), text),)
@@ -112,22 +112,22 @@ def _reasoning(item: Node) -> ReasoningPart:
     texts: list[str] = []
     for key in ("summary", "content"):
         if not texts and (node := item.maybe(key)):
-            texts = [p.text for p in _content(node) if isinstance(p, TextPart)]
+            texts = [p.text for p in _read_content(node) if isinstance(p, TextPart)]
     signature = item.optional("encrypted_content", Node.text)
     return ReasoningPart("\n".join(texts), signature=signature)
 
 
-def _content(node: Node) -> tuple[MessagePart, ...]:
+def _read_content(node: Node) -> tuple[MessagePart, ...]:
     match node.value:
         case str(text):
             return (TextPart(text),)
         case list():
-            return tuple(map(_part, node.items()))
+            return tuple(map(_read_part, node.items()))
         case _:
             raise node.wrong("a string or an array")
 
 
-def _part(node: Node) -> MessagePart:
+def _read_part(node: Node) -> MessagePart:
     kind = node.need("type").text()
     if kind in _TEXTS:
         return TextPart(node.need("text").text())

@@ -98,7 +98,7 @@ def read_response(call: Call, endpoint: Endpoint, params: Params, body: Node) ->
     items = tuple(read_input(echoed))
     options = fields.get("stream_options", DEFAULT_STREAM_OPTIONS)
     obfuscated = options.obfuscated and not fields.get("background")
-    choice, form = fields.get("tool_choice"), body.optional("text", _format)
+    choice, form = fields.get("tool_choice"), body.optional("text", _read_text_format)
     return CanonicalRequest(
         provider=PROVIDER,
         path=call.path,
@@ -235,7 +235,7 @@ def _reasoning(node: Node) -> bool:
     return bool(settings) and settings.get("effort") != "none"
 
 
-def _format(text: Node) -> Json:
+def _read_text_format(text: Node) -> Json:
     form = text.maybe("format")
     if form:
         form.need("type").text()

@@ -319,14 +319,14 @@ class ResponsesSocket:
         name = _response_id(turn.last_event)
         if not name:
             return
-        self._drop(name)
+        self._drop_cached(name)
         response = _CachedResponse(turn.body, turn.last_event, turn.stream_id, turn.previous)
         self._cache[name] = response
         self._cached_bytes += response.size
         while self._cached_bytes > MAX_CACHED_BYTES:
-            self._drop(next(iter(self._cache)))
+            self._drop_cached(next(iter(self._cache)))
 
-    def _drop(self, name: str) -> None:
+    def _drop_cached(self, name: str) -> None:
         dropped = self._cache.pop(name, None)
         self._cached_bytes -= dropped.size if dropped else 0
 
@@ -334,7 +334,7 @@ class ResponsesSocket:
         """Forget a response that its own lane failed to continue. Another lane may try it again."""
         parent = self._cache.get(name)
         if parent is not None and parent.stream_id == stream_id:
-            self._drop(name)
+            self._drop_cached(name)
 
     def _recall(self, name: str) -> bytes | None:
         """Return the record of a cached response, or None."""

@@ -80,7 +80,7 @@ class ResponseEncoder:
     def event(self, event: StreamEvent) -> bytes:
         match event:
             case PartDelta():
-                return self._delta(event.text)
+                return self._encode_delta(event.text)
             case PartStart() | PartEnd() if placed := self._placed.get((event.choice, event.index)):
                 return self._start(placed) if isinstance(event, PartStart) else self._end(placed)
             case _:
@@ -106,7 +106,7 @@ class ResponseEncoder:
                 sent += self._item_event("content_part.added", placed, content_index=0, part=part)
             case "reasoning" if item["summary"]:
                 added = "reasoning_summary_part.added"
-                sent += self._item_event(added, placed, summary_index=0, part=_summary(""))
+                sent += self._item_event(added, placed, summary_index=0, part=_summary_body(""))
             case _ if kind in HOSTED_ITEMS:
                 sent += self._item_event(f"{kind}.in_progress", placed)
         delta = placed.content["type"] if kind == "message" else kind
@@ -128,7 +128,7 @@ class ResponseEncoder:
             b"}\n\n",
         )
 
-    def _delta(self, text: str) -> bytes:
+    def _encode_delta(self, text: str) -> bytes:
         if self._frame is None:
             return b""
         before, between, after = self._frame
@@ -150,7 +150,7 @@ class ResponseEncoder:
                 kind = "reasoning_summary_text.done"
                 sent = self._item_event(kind, placed, summary_index=0, text=text)
                 kind = "reasoning_summary_part.done"
-                sent += self._item_event(kind, placed, summary_index=0, part=_summary(text))
+                sent += self._item_event(kind, placed, summary_index=0, part=_summary_body(text))
             case "function_call":
                 call = {key: item[key] for key in ("name", "arguments")}
                 sent = self._item_event("function_call_arguments.done", placed, **call)
@@ -169,7 +169,7 @@ class ResponseEncoder:
         if kind == "code_interpreter_call":
             # The part streams as JSON, the code as itself.
             self._frame = self._make_frame(placed, "code_interpreter_call_code")
-            sent += self._delta(item["code"])
+            sent += self._encode_delta(item["code"])
             sent += self._item_event(f"{kind}_code.done", placed, code=item["code"])
         elif kind == "mcp_call":
             sent += self._item_event(f"{kind}_arguments.done", placed, arguments=item["arguments"])
@@ -207,5 +207,5 @@ class ResponseEncoder:
         return named_sse(name, encode_line(numbered))
 
 
-def _summary(text: str) -> Json:
+def _summary_body(text: str) -> Json:
     return {"type": "summary_text", "text": text}

@@ -103,7 +103,7 @@ def _read_stream(call: Call, endpoint: Endpoint, params: Params, body: Node) -> 
     return replace(request, stream=call.query.get("stream", "").lower() == "true")
 
 
-def _resolve(request: CanonicalRequest, archived: ArchivedValues) -> CanonicalRequest:
+def _attach_record(request: CanonicalRequest, archived: ArchivedValues) -> CanonicalRequest:
     own: StoredFields = request.own
     record = find_record(own.name, archived)
     if record is None or not record.response.get("id").given:
@@ -145,7 +145,7 @@ def _retrieve(request: CanonicalRequest, context: ComputeContext) -> bytes:
     return b"".join(event + b"\n\n" for event in events)
 
 
-_LOAD = ArchiveHooks(lambda request, archived: (request.own.name,), _resolve)
+_LOAD = ArchiveHooks(lambda request, archived: (request.own.name,), _attach_record)
 
 # The first matching pattern wins, so the longer ones come first.
 _STORED_ENDPOINTS: tuple[Endpoint, ...] = (
@@ -185,7 +185,7 @@ def _warm_up(request: CanonicalRequest, context: ComputeContext) -> ComputedResp
     return ComputedResponse(body, record_response(request, response, b""))
 
 
-def _count(request: CanonicalRequest, context: ComputeContext) -> bytes:
+def _count_tokens(request: CanonicalRequest, context: ComputeContext) -> bytes:
     counted = {"object": "response.input_tokens", "input_tokens": count_input(request)}
     return encode_json(counted)
 
@@ -221,7 +221,9 @@ _ENDPOINTS = (
         sends=HOSTED_TOOLS | {"citations"},
         socket=ResponsesSocket,
     ),
-    Endpoint("POST", f"{_PATH}/input_tokens", read_response, compute=_count, archival=HISTORY),
+    Endpoint(
+        "POST", f"{_PATH}/input_tokens", read_response, compute=_count_tokens, archival=HISTORY
+    ),
     Endpoint("POST", f"{_PATH}/compact", read_response, compute=_compact, archival=HISTORY),
     *_STORED_ENDPOINTS,
     *conversations.ENDPOINTS,
