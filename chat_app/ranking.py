@@ -108,6 +108,7 @@ def _to_scores(strength: Mapping[str, float]) -> dict[str, float]:
 
 
 def _denominator(name: str, strength: Mapping[str, float], opponents: Counter[str]) -> float:
+    """Return the denominator of a name's next strength in Hunter's iteration."""
     own = strength[name]
     prior = 2 * _PRIOR / (own + 1.0)
     return prior + sum(count / (own + strength[other]) for other, count in opponents.items())

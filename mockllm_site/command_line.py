@@ -106,7 +106,7 @@ def _not_light() -> str:
 
 
 def summary(command: BaseCommand) -> str:
-    """The first sentence of a command's help."""
+    """Return the first sentence of a command's help."""
     return command.help.partition(". ")[0].rstrip(".") + "."
 
 
@@ -158,7 +158,8 @@ def _execute(
 
 
 def _discard_output() -> None:
-    """Send what is still buffered to nowhere; the interpreter would fail on it again at its end."""
+    """Redirect buffered output to the null device, since flushing it at the interpreter's end would
+    fail again."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

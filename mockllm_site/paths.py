@@ -14,5 +14,5 @@ PROJECT = INSTALLED if IN_WHEEL else PACKAGE.parent
 
 
 def fixtures() -> list[str]:
-    """The names of the fixtures that come along."""
+    """Return the names of the shipped fixtures."""
     return sorted(file.stem for file in FIXTURES.glob("*.json"))

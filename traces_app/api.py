@@ -38,7 +38,7 @@ STATUS_MEANINGS: Mapping[int, str] = {
 documented = partial(described.documented, meanings=STATUS_MEANINGS, tag="traces")
 
 
-class _EventFields(Shape):
+class _EventSerializer(Shape):
     """Fields that any event may have beside those of its type."""
 
     branch = serializers.ChoiceField(
@@ -52,7 +52,7 @@ def _type_field(name: str) -> serializers.ChoiceField:
     return serializers.ChoiceField((name,))
 
 
-class StartedEvent(_EventFields):
+class StartedEventSerializer(_EventSerializer):
     """The first event: the user's message is stored, no model was called yet."""
 
     type = _type_field("started")
@@ -61,7 +61,7 @@ class StartedEvent(_EventFields):
     message_id = serializers.UUIDField(help_text="The user's message.")
 
 
-class ChunkEvent(_EventFields):
+class ChunkEventSerializer(_EventSerializer):
     """A piece of the answer, to be appended as it is."""
 
     type = _type_field("chunk")
@@ -69,7 +69,7 @@ class ChunkEvent(_EventFields):
     conversation_id = serializers.UUIDField()
 
 
-class ThinkingEvent(_EventFields):
+class ThinkingEventSerializer(_EventSerializer):
     """A piece of the model's thinking."""
 
     type = _type_field("thinking")
@@ -77,7 +77,7 @@ class ThinkingEvent(_EventFields):
     conversation_id = serializers.UUIDField()
 
 
-class ToolStartEvent(_EventFields):
+class ToolStartEventSerializer(_EventSerializer):
     """A tool is being called; its arguments are complete."""
 
     type = _type_field("tool_start")
@@ -87,7 +87,7 @@ class ToolStartEvent(_EventFields):
     timestamp = serializers.DateTimeField()
 
 
-class ToolOutputEvent(_EventFields):
+class ToolOutputEventSerializer(_EventSerializer):
     """What the tool gave back, cut at 16,384 characters; an error begins `Error: `."""
 
     type = _type_field("tool_output")
@@ -99,7 +99,7 @@ class ToolOutputEvent(_EventFields):
     code = Text(allow_null=True)
 
 
-class ToolEndEvent(_EventFields):
+class ToolEndEventSerializer(_EventSerializer):
     """A tool call has ended."""
 
     type = _type_field("tool_end")
@@ -108,7 +108,7 @@ class ToolEndEvent(_EventFields):
     duration_ms = serializers.FloatField()
 
 
-class ErrorEvent(_EventFields):
+class ErrorEventSerializer(_EventSerializer):
     """The last event of a run that failed."""
 
     type = _type_field("error")
@@ -117,7 +117,7 @@ class ErrorEvent(_EventFields):
     code = serializers.ChoiceField(CODES)
 
 
-class DoneEvent(_EventFields):
+class DoneEventSerializer(_EventSerializer):
     """The last event of a run that succeeded or was cancelled: everything is stored. A comparison
     ends with one more, without a branch."""
 
@@ -134,14 +134,14 @@ class DoneEvent(_EventFields):
 
 
 EVENTS: Mapping[str, type[Shape]] = {
-    "started": StartedEvent,
-    "chunk": ChunkEvent,
-    "thinking": ThinkingEvent,
-    "tool_start": ToolStartEvent,
-    "tool_output": ToolOutputEvent,
-    "tool_end": ToolEndEvent,
-    "error": ErrorEvent,
-    "done": DoneEvent,
+    "started": StartedEventSerializer,
+    "chunk": ChunkEventSerializer,
+    "thinking": ThinkingEventSerializer,
+    "tool_start": ToolStartEventSerializer,
+    "tool_output": ToolOutputEventSerializer,
+    "tool_end": ToolEndEventSerializer,
+    "error": ErrorEventSerializer,
+    "done": DoneEventSerializer,
 }
 
 

@@ -101,7 +101,8 @@ def _tokens(usage: "types.GenerateContentResponseUsageMetadata") -> tuple[int, i
 
 
 def _config(request: llm.ModelRequest) -> dict[str, Any]:
-    """All that is not the conversation. The SDK may neither run functions nor go on by itself."""
+    """Return the request's settings: everything but the conversation. The SDK's automatic function
+    calls are switched off."""
     budget = request.thinking_budget
     functions = [sdk.to_tool(tool, "parameters_json_schema") for tool in request.tools]
     thinking = {"thinking_budget": budget, "include_thoughts": True}

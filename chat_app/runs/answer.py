@@ -27,7 +27,7 @@ AnswerEvent: TypeAlias = RunEvent | ModelCall
 
 
 class AnswerGenerator:
-    """One answer. Its attributes hold what there is of it, also after it was stopped."""
+    """Generates one answer. Its attributes hold the answer so far, also after it was stopped."""
 
     def __init__(self, opened: OpenedRun) -> None:
         self.pipeline = StreamPipeline(hidden_tools=(REPORT_TOOL,))

@@ -50,7 +50,7 @@ def entry_of(event: run_events.RunEvent, conversation_id: UUID) -> Entry | None:
 
 
 def started(conversation_id: UUID, trace_id: UUID, *, message_id: UUID) -> Entry:
-    """`message_id` is that of the user's message."""
+    """Return the first entry of a run; `message_id` is that of the user's message."""
     return "started", {
         "conversation_id": str(conversation_id),
         "trace_id": str(trace_id),
@@ -65,7 +65,8 @@ def error(event: run_events.Error) -> Entry:
 def done(
     conversation_id: UUID, trace_id: UUID, *, message_id: UUID, cancelled: bool = False
 ) -> Entry:
-    """`message_id` is that of the answer. Only a cancelled run's event has `cancelled`."""
+    """Return the last entry of a run; `message_id` is that of the answer. Only a cancelled run's
+    entry has `cancelled`."""
     fields: dict[str, Any] = {
         "conversation_id": str(conversation_id),
         "message_id": str(message_id),
@@ -75,7 +76,7 @@ def done(
 
 
 def timestamp(at: datetime) -> str:
-    """RFC 3339 in UTC, to the millisecond."""
+    """Return a time in RFC 3339, in UTC, to the millisecond."""
     return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

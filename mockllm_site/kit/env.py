@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import environ
 
 from mockllm_site.kit import setting_kinds
-from mockllm_site.kit.setting_kinds import SettingError, token
+from mockllm_site.kit.setting_kinds import SettingError, parse_token
 from mockllm_site.kit.settings_table import SETTINGS
 
 MODULES = {
@@ -45,7 +45,7 @@ MIN_PROD_TOKEN_CHARS = 16
 
 def mode(variables: Mapping[str, str]) -> str:
     """Return the mode: `dev` (the default), `test` or `prod`."""
-    return setting_kinds.mode("MOCKLLM_ENV", variables.get("MOCKLLM_ENV", ""))
+    return setting_kinds.parse_mode("MOCKLLM_ENV", variables.get("MOCKLLM_ENV", ""))
 
 
 def settings_module(variables: Mapping[str, str]) -> str:
@@ -86,7 +86,7 @@ def require_server() -> None:
 
 @cache
 def warn_of_unknown() -> None:
-    """One line, once, for each variable that is meant for us and that nothing reads."""
+    """Print one line for each unknown MOCKLLM_ variable, once per process."""
     for line in unknown():
         print(f"mockllm: {line}", file=sys.stderr, flush=True)
 
@@ -107,18 +107,17 @@ def unknown() -> Iterator[str]:
 
 
 def only_defaults() -> None:
-    """Leave every setting at its default, for what has to work with any of them wrong."""
+    """Give every setting its default and ignore the variables, for commands that must work even if
+    a setting is wrong."""
     module = variables().get("DJANGO_SETTINGS_MODULE", "")
     variables().maps[:] = [{"DJANGO_SETTINGS_MODULE": module}]
 
 
 @cache
 def variables() -> ChainMap[str, str]:
-    """Return the variables of the settings module, the environment and `.env`, in this order.
-
-    The environment itself stays as it is: a test run that starts a server in its own process
-    must not find our `.env` in its variables.
-    """
+    """Return the variables of the settings module, the environment and `.env`, in this order. The
+    environment itself is not changed, so that `.env` does not reach the tests of a process that
+    starts a server in itself."""
 
     class Dotenv(environ.Env):
         ENVIRON: ClassVar[dict[str, str]] = {}
@@ -137,7 +136,7 @@ def read_settings(*, prod: bool) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for setting in SETTINGS.values():
         value = _get_variable(setting.name)
-        if prod and setting.parse is token and 0 < len(value) < MIN_PROD_TOKEN_CHARS:
+        if prod and setting.parse is parse_token and 0 < len(value) < MIN_PROD_TOKEN_CHARS:
             raise SettingError(
                 f"{setting.name}: shorter than {MIN_PROD_TOKEN_CHARS} characters, which prod asks "
                 "for"

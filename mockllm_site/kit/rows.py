@@ -155,6 +155,7 @@ def _adapt_row(
 
 
 def _adapt_uuid(value: UUID | None, here: BaseDatabaseWrapper) -> UUID | str | None:
+    """Return a UUID, or its hex digits if the database has no type for UUIDs."""
     if value is None or here.features.has_native_uuid_field:
         return value
     return value.hex

@@ -32,7 +32,7 @@ class SettingError(Exception):
     """A setting that cannot be used; the message names it."""
 
 
-def mode(name: str, value: str) -> str:
+def parse_mode(name: str, value: str) -> str:
     """The mode: `dev` (the default), `test` or `prod`."""
     chosen = value.strip().lower() or "dev"
     if chosen not in MODES:
@@ -40,60 +40,60 @@ def mode(name: str, value: str) -> str:
     return chosen
 
 
-def text(_: str, value: str) -> str:
+def parse_text(_: str, value: str) -> str:
     return value
 
 
-def token(_: str, value: str) -> str:
+def parse_token(_: str, value: str) -> str:
     """A bearer token."""
     return value
 
 
-def names(_: str, value: str) -> list[str]:
+def parse_names(_: str, value: str) -> list[str]:
     """A list separated by commas."""
     return [item for part in value.split(",") if (item := part.strip())]
 
 
-def networks(name: str, value: str) -> list[IPv4Network | IPv6Network]:
+def parse_networks(name: str, value: str) -> list[IPv4Network | IPv6Network]:
     """IP addresses and CIDR ranges separated by commas."""
     try:
-        return [ip_network(entry, strict=False) for entry in names(name, value)]
+        return [ip_network(entry, strict=False) for entry in parse_names(name, value)]
     except ValueError as error:
         expected = "expected IP addresses and ranges, separated by commas"
         raise SettingError(f"{name}: {expected} ({error})") from None
 
 
-def paths(_: str, value: str) -> list[str]:
+def parse_paths(_: str, value: str) -> list[str]:
     """Files and directories, separated as in PATH."""
     return [part for part in value.split(os.pathsep) if part]
 
 
-def pairs(name: str, value: str) -> list[tuple[str, str]]:
+def parse_pairs(name: str, value: str) -> list[tuple[str, str]]:
     """Variables and the hosts that they may be sent to: `MY_KEY@llm.example,OTHER@[::1]:8080`."""
-    items = names(name, value)
+    items = parse_names(name, value)
     for item in items:
         if not PAIR.fullmatch(item):
             raise SettingError(f"{name}: expected VARIABLE@HOST[:PORT], got {item!r}")
     return [(variable, host) for variable, _, host in (item.partition("@") for item in items)]
 
 
-def origins(name: str, value: str) -> list[str]:
+def parse_origins(name: str, value: str) -> list[str]:
     """Web origins such as `https://app.example.com:8443`, or `*` for any."""
-    items = names(name, value)
+    items = parse_names(name, value)
     for item in items:
         if not ORIGIN.fullmatch(item):
             raise SettingError(f"{name}: expected * or scheme://host[:port], got {item!r}")
     return items
 
 
-def flag(name: str, value: str) -> bool:
+def parse_flag(name: str, value: str) -> bool:
     word = value.lower()
     if word not in TRUE | FALSE:
         raise SettingError(f"{name}: expected true or false, got {word!r}")
     return word in TRUE
 
 
-def whole(name: str, value: str) -> int:
+def parse_whole(name: str, value: str) -> int:
     """A whole number from 1 up; underscores may group its digits."""
     try:
         result = int(value)
@@ -104,12 +104,12 @@ def whole(name: str, value: str) -> int:
     return result
 
 
-def optional_whole(name: str, value: str) -> int | None:
+def parse_optional_whole(name: str, value: str) -> int | None:
     """A whole number from 1 up, or nothing."""
-    return whole(name, value) if value else None
+    return parse_whole(name, value) if value else None
 
 
-def number(name: str, value: str) -> float:
+def parse_number(name: str, value: str) -> float:
     """A number from 0 up."""
     try:
         result = float(value)
@@ -120,7 +120,7 @@ def number(name: str, value: str) -> float:
     return result
 
 
-def database(name: str, value: str) -> dict[str, Any]:
+def parse_database(name: str, value: str) -> dict[str, Any]:
     """A database address; SQLite is set up for many readers beside one writer."""
     address = value or f"sqlite:///{Path.cwd() / 'mockllm.sqlite3'}"
     try:
@@ -148,7 +148,7 @@ def database(name: str, value: str) -> dict[str, Any]:
     return config
 
 
-def redis(name: str, value: str) -> str:
+def parse_redis(name: str, value: str) -> str:
     """A Redis address, or nothing."""
     if value and not value.startswith(("redis://", "rediss://", "unix://")):
         raise SettingError(f"{name}: expected redis://HOST:PORT/DB, got {value!r}")

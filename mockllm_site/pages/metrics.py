@@ -108,7 +108,7 @@ def merge_metrics(texts: Iterable[str]) -> Collector:
 
 @dataclass(frozen=True, eq=False)
 class CollectedMetrics(Collector):
-    """Metrics whose values are known."""
+    """A collector of given metrics."""
 
     families: Iterable[Metric]
 
@@ -120,7 +120,7 @@ Labels: TypeAlias = tuple[str, ...]
 
 
 class ServingFigures(Collector):
-    """The metrics of the mock. Asks no database, and keeps the event loop waiting for nothing."""
+    """Collects the metrics of the mock, without the database and without waiting."""
 
     def __init__(self, process: Services, journal: Journal) -> None:
         self._process = process
@@ -218,7 +218,7 @@ def _counted(
     served: dict[Served, int],
     labelled: Callable[[Served], Labels | None],
 ) -> Metric:
-    """A counter of what has labels at all, summed over everything that they do not tell apart."""
+    """Return a counter with these labels, summed over all other labels of `served`."""
     sums: Counter[Labels] = Counter()
     for what, count in served.items():
         if (values := labelled(what)) is not None:

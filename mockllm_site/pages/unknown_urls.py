@@ -44,8 +44,8 @@ def answer_unknown_urls(get_response: GetResponse) -> GetResponse:
 
 
 def _is_unknown(method: str, path: str, accept: str, preflight: str) -> bool:
-    """Browsers accept HTML. Other clients mean an API if the path ends as a provider's does, if
-    they write, or if they ask for JSON."""
+    """Return True for a request of an API client, not a browser: browsers accept HTML. API clients
+    use a path that ends like a provider's, write, or ask for JSON."""
     if "text/html" in accept or is_provider_path(path):
         return False
     # A CORS preflight names the method of the request that follows.

@@ -101,8 +101,8 @@ def load_test_mode() -> None:
 
 
 def load_demo(*, demo: bool = True, catch_all: bool = True) -> None:
-    """Load the demo scenarios into a new database of dev, before anything else. They are loaded
-    once: a demo scenario that its user deletes does not come back."""
+    """Load the demo scenarios (`demo`) and the catch-all (`catch_all`) into a new database in dev
+    mode. They are loaded once: a demo scenario that its user deletes does not return."""
     # The first scenario that is ever stored makes this row, and nothing deletes it.
     if not chat.is_installed() or settings.MOCKLLM_ENV != "dev" or CatalogVersion.objects.exists():
         return

@@ -42,7 +42,7 @@ async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
             # Answers may take what is left of the time for draining; their provider may be us.
             left = _drained_at - time.monotonic() if _drained_at else settings.MOCKLLM_DRAIN_SECONDS
             await sync_to_async(stop)(max(left, 0.0))
-            await services().leave()
+            await services().release_loop()
             await send({"type": "lifespan.shutdown.complete"})
             return
 
@@ -61,7 +61,7 @@ async def start() -> None:
     """Start the services after their database is ready."""
     await sync_to_async(_prepare)()
     try:
-        services().stay()
+        services().use_running_loop()
         services().cluster.metrics_text = _metrics_text
         await services().start()
         await chat.start()

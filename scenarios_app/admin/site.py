@@ -141,7 +141,7 @@ def own_scenarios() -> QuerySet[Scenario]:
 
 @cache
 def shipped_names() -> frozenset[str]:
-    """The names of the scenarios that come with this software."""
+    """Return the names of the scenarios in the shipped fixtures."""
     folders = [*settings.FIXTURE_DIRS, Path(apps.get_app_config("scenarios_app").path) / "fixtures"]
     files = [Path(folder) / f"{name}.json" for folder in folders for name in _SHIPPED]
     rows = [row for file in files if file.is_file() for row in json.loads(file.read_text("utf-8"))]

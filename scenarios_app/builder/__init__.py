@@ -46,7 +46,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Callable[..., Provider]:
-    """A provider that has no function of its own above has one by its name all the same."""
+    """Return a function for a provider by its name, also for one without a function above."""
     if name in providers():
         return partial(provider, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

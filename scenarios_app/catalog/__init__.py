@@ -29,12 +29,9 @@ MAX_SESSION_INDEXES = 1_000
 
 
 class Catalog:
-    """One per process. A request reads one attribute; the commit of a change swaps it.
-
-    While a Django test case has changed rows in its transaction, which no other connection sees,
-    there is nothing in that attribute: `index` then looks through the test's own connection, and
-    goes back to what is committed when the transaction is gone.
-    """
+    """The compiled scenarios of this process. A request reads one attribute; the commit of a change
+    replaces it. While a Django test case has uncommitted changes, the attribute is None: `index`
+    then compiles through the test's own connection, until its transaction ends."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -51,15 +48,13 @@ class Catalog:
         self._catching_up = Lock()
 
     def index(self) -> Index:
-        """The index of the enabled scenarios."""
+        """Return the index of the enabled scenarios."""
         current = self._current
         return current.index if current is not None else self.snapshot().index
 
     def index_for(self, documents: Mapping[str, Json], version: int) -> Index:
-        """The index with a session's own scenarios, which hide the common ones of their names.
-
-        `version` names these documents: what differs has another. It is made once for a snapshot.
-        """
+        """Return the index with a session's own scenarios, which hide common ones of the same
+        names. `version` identifies these documents; the index is cached by it."""
         if not documents:
             return self.index()
         snapshot = self.snapshot()
@@ -83,18 +78,16 @@ class Catalog:
 
     @property
     def database_problem(self) -> str | None:
-        """Return why the last look for other processes' changes failed, or None."""
+        """Return why the last poll for other processes' changes failed, or None."""
         return self._poller.problem if self._poller else None
 
     def snapshot(self) -> Snapshot:
-        """All that requests see at this moment."""
+        """Return the snapshot that requests use now."""
         return self._current or self._current_snapshot()
 
     def start(self) -> None:
-        """Compile what is committed, then look out for what other processes commit.
-
-        May be called again, and from an event loop, which it blocks as long as it compiles.
-        """
+        """Compile the committed scenarios, then poll for other processes' changes and watch the
+        files. May be called again, and from an event loop, which it blocks while it compiles."""
         through(None, self.reload)
         if self._poller is None and can_be_shared():
             self._poller = Poller(lambda: self.snapshot().number, self.reload)
@@ -103,7 +96,7 @@ class Catalog:
             self.files.start()
 
     def stop(self) -> None:
-        """Look out no more."""
+        """Stop polling and watching."""
         files, self.files = self.files, None
         if files is not None:
             files.stop()
@@ -112,7 +105,7 @@ class Catalog:
             poller.stop()
 
     def reload(self) -> None:
-        """Compile what is committed and swap it in, through this thread's connection."""
+        """Compile the committed scenarios, read through this thread's connection, and use them."""
         with self._lock:
             if running_connection():
                 # Its transaction may have the database to itself, and is looked through anyhow.
@@ -127,8 +120,9 @@ class Catalog:
                 return
             self._last = self._committed = self._current = snapshot
 
-    def changed(self, using: str = DEFAULT_DB_ALIAS) -> None:
-        """Rows have changed on this thread's connection: reload when they are committed."""
+    def reload_on_commit(self, using: str = DEFAULT_DB_ALIAS) -> None:
+        """Reload once the current transaction of this thread's connection is committed, and tell
+        the other processes. In a test case, drop the snapshot instead."""
         if using != DEFAULT_DB_ALIAS:
             return
         connection = connections[using]
@@ -139,7 +133,7 @@ class Catalog:
             transaction.on_commit(announce_change, using=using)
 
     async def catch_up(self, changes: int) -> None:
-        """Show what another process has committed and called so; nothing is read twice for it."""
+        """Reload if the change that another process announced under this number is new."""
         if changes != self._caught_up:
             await asyncio.to_thread(self._catch_up, changes)
 
@@ -187,7 +181,7 @@ catalog = Catalog()
 
 @receiver(catalog_changed)
 def _on_catalog_changed(*, using: str, **_: object) -> None:
-    catalog.changed(using)
+    catalog.reload_on_commit(using)
 
 
 @receiver(post_migrate)

@@ -66,7 +66,7 @@ class FileWatcher:
             self._thread.start()
 
     def stop(self) -> None:
-        """End the thread; it has no connection any more when this returns."""
+        """End the thread; its connection is closed when this returns."""
         self._stopping.set()
         if self._thread is not None:
             self._thread.join()

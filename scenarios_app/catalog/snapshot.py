@@ -28,14 +28,15 @@ LOOK_SECONDS = 5.0
 
 
 class KnownStep(NamedTuple):
-    """A step's row at one version, compiled; one that is not `named` is called by its number."""
+    """A step's row at one version, compiled. A step that is not `named` is labelled by its
+    number."""
 
     version: str
     compiled: CompiledStep
     named: bool
 
-    def placed(self, number: int, key: str) -> "KnownStep":
-        """The same at its place, under the key that it has now."""
+    def at_position(self, number: int, key: str) -> "KnownStep":
+        """Return the step with this number and key."""
         label = self.compiled.label if self.named else str(number)
         if (label, key) == (self.compiled.label, self.compiled.key):
             return self
@@ -47,7 +48,8 @@ Steps: TypeAlias = Mapping[int, KnownStep]
 
 @dataclass(frozen=True, slots=True)
 class CompiledRow:
-    """A scenario's rows at one version: compiled, with its steps by their rows, or its problems."""
+    """A scenario's rows at one version: the compiled scenario with its steps by row id, or its
+    problems."""
 
     version: str
     scenario: Compiled | None
@@ -60,7 +62,7 @@ Rows: TypeAlias = Mapping[int, CompiledRow]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
-    """The compiled catalog at the version `number`. The next one takes over unchanged `rows`."""
+    """The compiled catalog at the version `number`. The next snapshot reuses unchanged `rows`."""
 
     index: Index
     problems: tuple[RowProblem, ...]
@@ -69,12 +71,9 @@ class Snapshot:
 
 
 def take_snapshot(before: Snapshot | None) -> Snapshot:
-    """Read and compile what has changed since the one `before`; a row of a known version is not
-    even read.
-
-    No transaction is held, since one would stop every writer; a change that comes in between is
-    seen by the catalog's number and read again.
-    """
+    """Return a new snapshot; only rows that changed since `before` are read and compiled. No
+    transaction is held, since it would block writers: a change meanwhile is noticed by the
+    catalog's number, and read again."""
     rows, index = (before.rows, before.index) if before else ({}, None)
     with _uncollected():
         for _ in range(_ATTEMPTS):
@@ -100,7 +99,8 @@ def _uncollected() -> Iterator[None]:
 
 
 def catalog_number() -> int | None:
-    """The number that every change of the catalog moves on; none before the first."""
+    """Return the number that every change of the catalog increases; None before the first
+    change."""
     return CatalogVersion.objects.values_list("number", flat=True).filter(pk=1).first()
 
 
@@ -119,8 +119,8 @@ def _compile_enabled(rows_before: Rows) -> dict[int, CompiledRow]:
 
 
 def _edited(pk: int, before: CompiledRow) -> CompiledRow | None:
-    """Compile a scenario of which a few steps have changed, reading only these. None if the whole
-    has to be read, above all to say what is wrong with it."""
+    """Return a row's new state if only a few of its steps have changed, reading only these. None if
+    the whole scenario has to be read, such as to report problems."""
     scenario = Scenario.objects.filter(pk=pk).first()
     if scenario is None or before.scenario is None:
         return None
@@ -139,7 +139,7 @@ def _edited(pk: int, before: CompiledRow) -> CompiledRow | None:
         return None
     steps_by_row = {**before.steps, **_known_steps(read.values(), document, compiled)}
     places = enumerate(there, start=1)
-    steps = {pk: steps_by_row[pk].placed(number, key) for number, (pk, key, _) in places}
+    steps = {pk: steps_by_row[pk].at_position(number, key) for number, (pk, key, _) in places}
     turns = [step.compiled.turn for step in steps.values()]
     if compiled.select != "match" and len(set(turns)) < len(turns):
         return None
@@ -180,7 +180,8 @@ def _compile_row(scenario: Scenario) -> CompiledRow:
 
 
 class Poller:
-    """A thread that calls `reload` while the catalog's number in the database is another one."""
+    """A thread that calls `reload` when the catalog's number in the database differs from the
+    current one."""
 
     def __init__(
         self, current_change: Callable[[], int | None], reload: Callable[[], None]
@@ -198,14 +199,14 @@ class Poller:
 
     @property
     def problem(self) -> str | None:
-        """Why the database could not be read at the last look; None if it could."""
+        """Return why the database could not be read at the last poll, or None."""
         since = self._looking_since
         if since is not None and time.monotonic() - since > LOOK_SECONDS:
             return f"no answer within {LOOK_SECONDS:g} s"
         return self._error
 
     def stop(self) -> None:
-        """End the thread; it has no connection any more when this returns."""
+        """End the thread; its connection is closed when this returns."""
         self._stopping.set()
         self._thread.join()
 
@@ -237,7 +238,7 @@ class Poller:
 
 
 def can_be_shared() -> bool:
-    """Whether another process can reach the database at all."""
+    """Return whether another process can open the database: one in memory cannot be shared."""
     name = str(connection.settings_dict["NAME"])
     return connection.vendor != "sqlite" or not ("memory" in name or "vfs=memdb" in name)
 

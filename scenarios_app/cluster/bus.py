@@ -30,8 +30,8 @@ MISSED: Final = "missed"
 
 
 class Bus:
-    """One per process. A message is a word, and a text that may follow it. A query is a word with
-    JSON, and has `ask` and the key for its answers before it. Each word has its handler."""
+    """Messages between the processes, one object per process. A message is a word and an optional
+    text. A query is `ask`, the key for its answers, a word and JSON. Each word has a handler."""
 
     def __init__(self, connections: Connections, *, messages: Handlers, queries: Handlers) -> None:
         self._connections = connections
@@ -42,7 +42,7 @@ class Bus:
         self._thread: Thread | None = None
 
     def start(self) -> None:
-        """Hear from now on; raises StateUnavailable where Redis does not let us."""
+        """Subscribe and handle messages from now on; raises StateUnavailable without Redis."""
         if self._thread is None:
             self._stopping.clear()
             self._up.clear()

@@ -48,9 +48,9 @@ def _sha(script: str) -> str:
 
 
 class Connections:
-    """One process's connections to one Redis, whose keys begin with `prefix`. Raises
-    StateUnavailable where it does not answer. `lost` counts how often Redis came back without
-    something that it had."""
+    """One process's connections to one Redis, whose keys begin with `prefix`. Methods raise
+    StateUnavailable if it does not answer. `lost` counts how often Redis returned without data that
+    it had."""
 
     def __init__(self, url: str) -> None:
         self.lost = 0
@@ -76,12 +76,12 @@ class Connections:
 
     @property
     def channel(self) -> bytes:
-        """Where the processes tell one another."""
+        """Return the name of the channel for messages between the processes."""
         return self.prefix + b"bus"
 
-    def stay(self) -> None:
-        """The running event loop is one that stays: it is not kept waiting. All others, which
-        come and go, are."""
+    def use_running_loop(self) -> None:
+        """Use asynchronous connections on the running event loop from now on. On other event loops,
+        which end soon, `run` blocks."""
         self._loop = asyncio.get_running_loop()
         self._free = asyncio.Semaphore(CONNECTIONS)
         pool = redis.asyncio.ConnectionPool.from_url(
@@ -92,8 +92,8 @@ class Connections:
         )
         self._async = redis.asyncio.Redis(connection_pool=pool)
 
-    async def leave(self) -> None:
-        """The event loop that stays is about to end."""
+    async def release_loop(self) -> None:
+        """Close all connections, before the event loop of `use_running_loop` ends."""
         client, self._async, self._loop = self._async, None, None
         if client is not None:
             await client.aclose(close_connection_pool=True)
@@ -117,7 +117,7 @@ class Connections:
                 raise self._mark_away(error) from error
 
     def run_here(self, script: str, *arguments: Any) -> Any:
-        """The same, in this thread."""
+        """Run a script and return its result, blocking this thread."""
         self._require_up()
         try:
             try:
@@ -129,7 +129,7 @@ class Connections:
             raise self._mark_away(error) from error
 
     def announce_change(self) -> None:
-        """Name the latest change of the common scenarios, and tell every process of it."""
+        """Increase the number of the latest catalog change, and send it to every process."""
         try:
             self.run_here(CHANGED, self.channel)
         except StateUnavailable:
@@ -164,7 +164,7 @@ class Connections:
         now = int(time.time() * 1_000_000)
         return ("EVAL", LIBRARY + CHECK, 1, self.prefix, now, self.moment, self._name)
 
-    def _answered(self, whole: Any) -> None:
+    def _check_answer(self, whole: Any) -> None:
         if not whole:
             self.lost += 1
             self.moment = 0
@@ -174,10 +174,10 @@ class Connections:
         connection.on_connect()
         if "prefix" in vars(self):
             connection.send_command(*self._check_command())
-            self._answered(connection.read_response())
+            self._check_answer(connection.read_response())
 
     async def _on_connect_async(self, connection: Any) -> None:
         await connection.on_connect()
         if "prefix" in vars(self):
             await connection.send_command(*self._check_command())
-            self._answered(await connection.read_response())
+            self._check_answer(await connection.read_response())

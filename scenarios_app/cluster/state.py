@@ -30,8 +30,8 @@ _AT_ONCE: Final = 200
 
 
 class _ConsumedSteps:
-    """The beginning of a session's list of consumed steps of one epoch, as far as this process
-    knows it."""
+    """The first entries of a session's list of consumed steps in one epoch, as cached by this
+    process."""
 
     __slots__ = ("epoch", "steps")
 
@@ -54,9 +54,10 @@ _NONE: Final = _Own(0, MappingProxyType({}))
 
 
 class RedisState:
-    """A StateStore. `most` sessions are kept by all processes together; `kept` and `left` are as
-    of the last request. While Redis is away, requests of sessions whose own scenarios this process
-    knows arrive all the same; what has to be counted or consumed for them cannot be."""
+    """A StateStore in Redis. At most `most` sessions are kept for all processes together; `kept`
+    and `left` are as of the last request. While Redis is away, requests of sessions whose own
+    scenarios this process has cached are still served; counting or consuming raises
+    StateUnavailable."""
 
     def __init__(self, connections: Connections, most: int = MAX_SESSIONS) -> None:
         self.most = most
@@ -112,7 +113,7 @@ class RedisState:
         arguments = _encode_text(step.scenario), field, _encode_text(step.label), times
         return bool(await self._use(scripts.FAIL, session, *arguments))
 
-    async def count(self, session: str, counter: str) -> int:
+    async def increment(self, session: str, counter: str) -> int:
         return int(await self._use(scripts.COUNT, session, _encode_text(counter)))
 
     async def violate(self, session: str, violation: str) -> None:

@@ -50,14 +50,11 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class NumberedAnswer(msgspec.Struct):
-    """An answer of a step: its number in its session, and what it holds before any change.
-
-    `results` are the tool results that its request brings; `socket` is true if it goes over a
-    WebSocket.
-    `changed` is true once its change was applied; an alteration for which the answer holds nothing
-    leaves it as it is. `variants` are alterations that apply to it, and `equivalent_changes` those
-    that its step declares to be as good, with the reasons.
-    """
+    """An answer of a step: its number in its session, and its content before any change. `results`
+    are the tool results in its request; `socket` is true if it goes over a WebSocket. `changed` is
+    true once its change was applied; an alteration that does not fit the answer is not applied.
+    `variants` are the alterations that fit it. `equivalent_changes` maps changes that its step
+    declares harmless to the reasons."""
 
     session: str
     number: int
@@ -81,9 +78,9 @@ class NumberedAnswer(msgspec.Struct):
         """Return the name of the change that was applied, or an empty string."""
         return self.change.name if self.change is not None and self.changed else ""
 
-    def altered(self, response: CanonicalResponse, request: CanonicalRequest) -> CanonicalResponse:
-        """Note what the response holds and how it could be altered, and return it altered if its
-        change wants that."""
+    def alter(self, response: CanonicalResponse, request: CanonicalRequest) -> CanonicalResponse:
+        """Note the response's content and the alterations that fit it; return it altered if the
+        change is an alteration."""
         if not response.choices:
             return response
         choice = response.choices[0]
@@ -101,8 +98,9 @@ class NumberedAnswer(msgspec.Struct):
         self.before, self.after = difference(choice, choices[0])
         return msgspec.structs.replace(response, choices=choices)
 
-    def moved(self, fault: Fault, choices: Sequence[Choice], words_per_chunk: int) -> Fault:
-        """Return the fault, moved inside the part in which its change wants it."""
+    def move_fault(self, fault: Fault, choices: Sequence[Choice], words_per_chunk: int) -> Fault:
+        """Return the fault, moved inside the first part of the kind that the change names in
+        `inside`."""
         inside = self.change.inside if self.change else ""
         wanted = TextPart if inside == "text" else ToolCallPart
         before = 0
@@ -150,8 +148,9 @@ class AnswerChanges:
             else:
                 store.pop(session, None)
 
-    def left_open(self, session: str, request: CanonicalRequest) -> StepRef | None:
-        """Return, once, the step of a changed answer if this request is another than its own."""
+    def take_refused_step(self, session: str, request: CanonicalRequest) -> StepRef | None:
+        """Return the step of a changed answer, once, if this request is not a retry of the one that
+        got it: then the client did not accept the answer, and the step is used up."""
         with self._lock:
             step, messages = self._open.get(session, (None, ()))
             if step is None or messages == request.messages:
@@ -160,15 +159,17 @@ class AnswerChanges:
             self._passed[session] = step
             return step
 
-    def give_back(self, session: str) -> StepRef | None:
-        """Return, once, the step that was consumed although its answer was changed."""
+    def take_repeatable_step(self, session: str) -> StepRef | None:
+        """Return the step that `take_refused_step` returned, once, to answer the request if no
+        other step does."""
         with self._lock:
             return self._passed.pop(session, None)
 
-    def strike(
+    def number_if_changed(
         self, session: str, step: StepRef, request: CanonicalRequest, *, consumable: bool
     ) -> NumberedAnswer | None:
-        """Return the session's next answer if it is changed by its number, else None."""
+        """Number the session's next answer if it has a change by number; return None otherwise. A
+        `consumable` step is not consumed by a changed answer."""
         with self._lock:
             number = self._numbers.get(session, 0) + 1
             change = next((one for one in self._changes_of(session) if one.answer == number), None)
@@ -176,15 +177,15 @@ class AnswerChanges:
                 return None
             if consumable:
                 self._open[session] = step, request.messages
-            numbered = self._number(session, step, request)
+            numbered = self._add_numbered(session, step, request)
             numbered.change, numbered.changed = change, change.fault is not None
             return numbered
 
-    def count(self, session: str, step: StepRef, request: CanonicalRequest) -> NumberedAnswer:
-        """Return the session's next answer, with the change of its step if there is one."""
+    def number_next(self, session: str, step: StepRef, request: CanonicalRequest) -> NumberedAnswer:
+        """Number the session's next answer and give it the change of its step, if there is one."""
         name = f"{step.scenario}/{step.label}"
         with self._lock:
-            numbered = self._number(session, step, request)
+            numbered = self._add_numbered(session, step, request)
             numbered.change = next(
                 (one for one in self._changes_of(session) if one.step == name), None
             )
@@ -193,7 +194,9 @@ class AnswerChanges:
     def _changes_of(self, session: str) -> tuple[Change, ...]:
         return self.by_session.get(session, self.by_session.get(None, ()))
 
-    def _number(self, session: str, step: StepRef, request: CanonicalRequest) -> NumberedAnswer:
+    def _add_numbered(
+        self, session: str, step: StepRef, request: CanonicalRequest
+    ) -> NumberedAnswer:
         number = self._numbers[session] = self._numbers.get(session, 0) + 1
         numbered = NumberedAnswer(
             session,

@@ -49,8 +49,8 @@ _NO_SCENARIOS = _SessionScenarios("", 0, MappingProxyType({}))
 
 
 class MemoryState:
-    """A StateStore that event loops in several threads can share: each operation holds the lock
-    from start to end and awaits nothing. It keeps `most` sessions."""
+    """A StateStore in this process's memory, shared by event loops in several threads: each
+    operation holds the lock and awaits nothing. It keeps at most `most` sessions."""
 
     def __init__(self, most: int = MAX_SESSIONS) -> None:
         self.most = most
@@ -122,7 +122,7 @@ class MemoryState:
             attempts[key] = (first, count + 1)
             return True
 
-    async def count(self, session: str, counter: str) -> int:
+    async def increment(self, session: str, counter: str) -> int:
         with self._lock:
             counters = self._state(session).counters
             counters[counter] = counters.get(counter, 0) + 1

@@ -118,7 +118,7 @@ class AnswerState(SessionReader, Protocol):
     async def fail(self, session: str, attempt: AttemptRef, *, times: int) -> bool:
         """Count a failing attempt unless `times` are counted; true if it was counted."""
 
-    async def count(self, session: str, counter: str) -> int:
+    async def increment(self, session: str, counter: str) -> int:
         """Increment a counter and return its new value."""
 
     async def violate(self, session: str, violation: str) -> None:

@@ -119,16 +119,16 @@ class Journal:
 
     @property
     def waiting_bytes(self) -> int:
-        """About how much memory entries take that are not written yet."""
+        """Return about how much memory unwritten entries take, in bytes."""
         return self._waiting_bytes + self._unread_bytes
 
     def record(self, entry: JournalEntry) -> None:
-        """Take an entry over; it is in the database a moment later."""
+        """Queue an entry; it is in the database a moment later."""
         most = setting("MOCKLLM_JOURNAL_BODY_BYTES")
         self.record_all((_cut(entry, most) if entry.held_bytes > most else entry,))
 
     def record_all(self, records: Iterable[AnswerRecord]) -> None:
-        """Take records over whose bodies are no longer than the journal keeps."""
+        """Queue records whose bodies are no longer than the journal keeps."""
         scope = running_scope()
         waiting = [_Waiting(one, one.held_bytes + ENTRY_BYTES, scope) for one in records]
         unread, is_large = self.unread, False
@@ -152,11 +152,12 @@ class Journal:
             self.start()
 
     def write_soon(self) -> None:
-        """Write what was recorded without waiting for more."""
+        """Let the thread write queued records now instead of waiting for more."""
         self._hurry.set()
 
     def _leave(self, item: _Waiting) -> None:
-        """Keep a record until it is read, and drop the oldest beyond the table's limit."""
+        """Keep a record in memory until it is read, and drop the oldest beyond the table's
+        limit."""
         self._unread.append(item)
         self._unread_bytes += item.size
         if len(self._unread) > setting("MOCKLLM_JOURNAL_ROWS"):

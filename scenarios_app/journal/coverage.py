@@ -56,8 +56,8 @@ def traffic_since(moment: datetime) -> Traffic:
 
 
 def answers(scenarios: Collection[str] | None = None) -> dict[str, dict[str, int]]:
-    """By scenario, of these or of all: how often each step answered, by its key, also in requests
-    that have left the journal."""
+    """Return how often each step answered, by scenario and step key, also in requests that have
+    left the journal; of these scenarios or of all."""
     rows = ServedRequest.objects.exclude(scenario="").order_by()
     past = PastAnswers.objects.all()
     if scenarios is not None:
@@ -70,6 +70,7 @@ def answers(scenarios: Collection[str] | None = None) -> dict[str, dict[str, int
 
 
 def coverage() -> Coverage:
+    """Return the steps that answered a journaled request, of all enabled scenarios."""
     journal.flush()
     served = answers()
     steps = answered = 0

@@ -73,7 +73,7 @@ class JournalEntry(msgspec.Struct, frozen=True, gc=False):
 
 
 class Row(NamedTuple):
-    """A row of the journal's table but for its number: each field is a column of that name."""
+    """A row of the journal's table without its number; fields are named like the columns."""
 
     uid: UUID
     at: datetime
@@ -113,7 +113,7 @@ class Row(NamedTuple):
 
 
 def row_of(entry: JournalEntry, *, body_bytes: int) -> Row:
-    """The journal's row of an entry: bodies cut after `body_bytes`, secrets masked everywhere."""
+    """Return the journal's row for an entry: bodies cut after `body_bytes`, secrets masked."""
     secrets = secrets_of(entry.request_headers, entry.query)
 
     def clean(text: str) -> str:
@@ -188,7 +188,7 @@ def held_bytes(pieces: Iterable[bytes]) -> int:
 
 
 def size_of(size: int | None, body: bytes) -> int:
-    """How large a body was that may be cut."""
+    """Return the size of a body before it was cut."""
     return len(body) if size is None else size
 
 
@@ -218,6 +218,6 @@ def _clean_texts(value: Json, clean: Callable[[str], str]) -> Json:
 
 
 def _is_secret(place: Json) -> bool:
-    """Whether a condition is one on a secret header."""
+    """Return whether a condition's place is a secret header."""
     _, of_header, name = str(place).rpartition("headers.")
     return bool(of_header) and is_secret(name)

@@ -40,7 +40,7 @@ _COLUMNS = (*_SHOWN, "at", "method", "path", "near_misses", "duration_ms")
 
 
 class LiveJournal(AsyncJsonWebsocketConsumer):
-    """Sends `{"rows": […]}`, the oldest of them first, whenever there are new ones."""
+    """A WebSocket that sends new rows as `{"rows": […]}`, the oldest first."""
 
     # The last row that this page has been sent.
     last = 0
@@ -57,7 +57,7 @@ class LiveJournal(AsyncJsonWebsocketConsumer):
         await feed().leave(self)
 
     async def show(self, rows: Sequence[ServedRequest], text: str) -> None:
-        """Send rows, `text` being all of them as a message."""
+        """Send the rows; `text` is the message with all of them."""
         new = [row for row in rows if row.pk > self.last]
         if len(new) < len(rows):
             text = message(new)
@@ -67,7 +67,7 @@ class LiveJournal(AsyncJsonWebsocketConsumer):
 
 
 class Feed:
-    """One look at the journal for all pages of this process."""
+    """Polls the journal once for all live pages of this process."""
 
     def __init__(self) -> None:
         self._pages: set[LiveJournal] = set()
@@ -75,7 +75,7 @@ class Feed:
         self._looking: asyncio.Task[None] | None = None
 
     async def join(self, page: LiveJournal) -> None:
-        """Send a page the newest rows, and from then on each that is new."""
+        """Send a page the newest rows, and from then on each new one."""
         rows = await _read(None)
         await page.send(text_data=message(rows))
         page.last = rows[-1].pk if rows else 0
@@ -128,17 +128,17 @@ _feeds: WeakKeyDictionary[asyncio.AbstractEventLoop, Feed] = WeakKeyDictionary()
 
 
 def feed() -> Feed:
-    """The feed of the running event loop."""
+    """Return the feed of the running event loop."""
     return _feeds.setdefault(asyncio.get_running_loop(), Feed())
 
 
 def message(rows: Sequence[ServedRequest]) -> str:
-    """Rows as pages are sent them."""
+    """Return the WebSocket message for rows."""
     return json.dumps({"rows": [row_json(row) for row in rows]})
 
 
 def row_json(row: ServedRequest) -> dict[str, Any]:
-    """A row as the page shows it; `near` says what kept the nearest step from answering."""
+    """Return a row as the page shows it; `near` says why the nearest step did not answer."""
     return {
         "id": row.pk,
         "url": reverse("admin:scenarios_app_servedrequest_change", args=(row.pk,)),
@@ -152,7 +152,7 @@ def row_json(row: ServedRequest) -> dict[str, Any]:
 
 @database_sync_to_async
 def _read(after: int | None) -> list[ServedRequest]:
-    """Rows after one, or the newest ones; the oldest of them first."""
+    """Return the rows after an id, or the newest ones; the oldest first."""
     if journal.unread:
         # Entries that wait for a reader have one.
         journal.flush()
@@ -178,6 +178,6 @@ def nearest(near_misses: Any) -> str:
 @never_cache
 @login_required
 def journal_page(request: HttpRequest) -> HttpResponse:
-    """The short way to the list of the admin, with all that it is asked for."""
+    """Redirect `/journal/` to the admin's list, with the query."""
     require(request, PERMISSION)
     return redirect(reverse("admin:scenarios_app_servedrequest_changelist", query=request.GET))

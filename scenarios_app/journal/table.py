@@ -100,8 +100,8 @@ def trim_bytes(most: int) -> None:
 
 
 def _json(value: Any, here: BaseDatabaseWrapper) -> str | None:
-    """JSON that reads as the model's own does. What is filled is headers and timings, nearly
-    always: flat objects, of which msgspec makes a text in a tenth of the time."""
+    """Return JSON as the model's field would write it. Flat objects, such as headers and timings,
+    are encoded by msgspec in a tenth of the time."""
     if value is None:
         return None
     if value and isinstance(value, dict):

@@ -19,12 +19,12 @@ catalog_changed = Signal()
 
 
 def new_key() -> str:
-    """A step's identity, or a scenario's version: short, random, never used twice."""
+    """Return a new random key: a step's identity or a scenario's version."""
     return token_hex(8)
 
 
 class CatalogVersion(models.Model):
-    """One row that every change of the catalog moves on, for other processes to look at."""
+    """One row whose number every change of the catalog increases; other processes poll it."""
 
     number = models.BigIntegerField()
 
@@ -115,7 +115,8 @@ class CatalogQuerySet(DiscardQuerySet[Row]):
 
 
 class CatalogRow(models.Model):
-    """A row that, when saved, tells the servers in the same transaction to load it again."""
+    """Base of rows that, when saved or deleted, announce a change of the catalog in the same
+    transaction."""
 
     class Meta:
         abstract = True
@@ -126,12 +127,9 @@ class CatalogRow(models.Model):
 
 
 class Installation(models.Model):
-    """One row: what tells this database from all others, wherever it is reached from. Who changes
-    the processes holds it.
-
+    """One row that identifies this database. It is locked to change the list of processes.
     `unclean_end_at` is when a server process was last found to have ended without a shutdown: it
-    may have answered requests just before whose journal rows were not written.
-    """
+    may have answered requests just before whose journal rows were not written."""
 
     key = models.CharField(max_length=32)
     unclean_end_at = models.DateTimeField(null=True, editable=False)
@@ -141,14 +139,14 @@ class Installation(models.Model):
 
     @classmethod
     def name(cls) -> str:
-        """The database's name, given to it when it is first asked for."""
+        """Return the database's random name, created at the first call."""
         return cls.objects.get_or_create(pk=1, defaults={"key": uuid4().hex})[0].key
 
 
 class ServerProcess(models.Model):
-    """A process that serves, for as long as its `beat` goes on. On one `machine` its `pid` and the
-    moment of its `birth` tell whether it still lives. `shares` names the state that it shares with
-    others, empty where that is its own."""
+    """A serving process; it is alive while its `beat` changes. On the same `machine`, `pid` and
+    `birth` (start time) tell whether it lives. `shares` names the state that it shares with others;
+    empty without any."""
 
     owner = models.CharField(max_length=32, primary_key=True)
     machine = models.CharField(max_length=120, blank=True)

@@ -32,7 +32,7 @@ class Column:
 
 
 def at(path: str | None, field: Any, label: str = "", *, rest: bool = False) -> Any:
-    """A column with its path in the document; without a label it is called by its verbose name."""
+    """Return a field with its path in the document; its label is by default the verbose name."""
     place = None if path is None else tuple(filter(None, path.split(".")))
     field.in_document = Column(place, label, rest)
     return field
@@ -64,7 +64,8 @@ def _name_field(verbose: str | None = None, **options: Any) -> Any:
 
 
 def _choice(verbose: str, choices: type[models.TextChoices] | None = None) -> Any:
-    """A choice; without `choices` a kind of fault, which only the engine knows."""
+    """Return a field with choices; without `choices` it holds a fault kind, which the engine
+    checks."""
     return models.CharField(verbose, max_length=32, choices=choices, blank=True, default="")
 
 

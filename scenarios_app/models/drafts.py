@@ -17,11 +17,9 @@ class DraftQuerySet(models.QuerySet["Draft"]):
 
 
 class Draft(ScenarioColumns):
-    """A scenario as it may become; nothing serves it. Without `published` it becomes a new one.
-
-    `base` is what the published scenario was when this was made as its copy: its own part of the
-    document under `scenario`, and each step's under `steps` by the step's key.
-    """
+    """An unpublished scenario, which is not served. Without `published` it becomes a new scenario.
+    `base` is the published scenario when the draft was copied from it: its own part of the document
+    under `scenario`, and its steps under `steps` by key."""
 
     key = models.CharField(max_length=16, default=new_key, editable=False, unique=True)
     published = models.OneToOneField(
@@ -46,7 +44,7 @@ class DraftStepQuerySet(DiscardQuerySet["DraftStep"]):
 
 
 class DraftStep(StepColumns):
-    """One step of a draft. `key` is that of the published step of which it is a copy, if it is."""
+    """One step of a draft. `key` is that of the published step of which it is a copy, or empty."""
 
     scenario = models.ForeignKey(Draft, on_delete=models.CASCADE, related_name="steps")
     key = models.CharField(max_length=16, default=new_key, editable=False)

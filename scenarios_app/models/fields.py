@@ -25,7 +25,8 @@ class LinesFormField(NamesFormField):
 
 
 class ScriptField(models.TextField):
-    """Text sent or compared as it stands: a form neither strips it nor keeps its CRLF ends."""
+    """Text that is sent or compared unchanged: forms neither strip it nor keep its CRLF line
+    ends."""
 
     def formfield(self, **kwargs: Any) -> Any:
         return super().formfield(**{"form_class": ScriptFormField, "strip": False, **kwargs})

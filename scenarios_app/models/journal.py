@@ -90,12 +90,12 @@ class ServedRequest(models.Model):
 
     @property
     def is_over_socket(self) -> bool:
-        """Whether the request came over a WebSocket, or asked for one."""
+        """Return whether the request came over a WebSocket, or was its handshake."""
         return str(self.request_headers.get("upgrade", "")).lower() == "websocket"
 
     @property
     def is_unmatched(self) -> bool:
-        """The same as `UNMATCHED_ROWS`, of one row."""
+        """Return whether this row meets `UNMATCHED_ROWS`."""
         return self.fallback or (bool(self.way) and not self.matched)
 
 
@@ -110,7 +110,7 @@ class SessionName(models.Model):
 
 
 class PastAnswers(models.Model):
-    """How often a step answered in requests that have left the journal, and when it did last."""
+    """How often a step answered in requests that were deleted from the journal, and when last."""
 
     scenario = models.CharField(max_length=255)
     step_key = models.CharField(max_length=64)
@@ -127,10 +127,8 @@ class PastAnswers(models.Model):
 
 
 class FaultResult(models.Model):
-    """How programs took a kind of fault at a step in their last sweep.
-
-    `step` is its name or number in the content `version` of the scenario.
-    """
+    """The outcome of one kind of fault at a step in the latest sweep. `step` is its name or number
+    in the content `version` of the scenario."""
 
     scenario = models.CharField(max_length=255)
     version = models.CharField(max_length=16)

@@ -56,7 +56,7 @@ class StepQuerySet(CatalogQuerySet["Step"]):
         return super().bulk_create(steps, *args, **kwargs)
 
     def renew_keys(self) -> None:
-        """Give every step a new identity, of which no session knows anything."""
+        """Give every step a new key, so that it is unused in every session."""
         with self._change() as scenarios:
             touched = dict(self.order_by().values_list("pk", self.scenario_column))
             with connections[self.db].cursor() as cursor:
@@ -112,7 +112,8 @@ def _after_change(*, instance: Scenario | Step, using: str, **_: object) -> None
 
 
 class TrialConversation(models.Model):
-    """One for each name of a scenario, published or a draft; `content` is its document."""
+    """The stored *Play it* conversation of a scenario or draft, by its name; `content` is its
+    document."""
 
     scenario = models.CharField(max_length=255, unique=True)
     content = JsonField(default=dict)

@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Hung(BaseException):
-    """A test did not end in time. Code that catches every Exception does not catch it."""
+    """A test did not end in time. It is no Exception, so `except Exception` does not catch it."""
 
 
 @contextmanager

@@ -42,7 +42,7 @@ class Sweep:
 
     @property
     def left_out(self) -> int:
-        """How many cells should have been run and were not."""
+        """Return the number of cells that were not run."""
         return sum(1 for cell in self.cells if not cell.reason and cell not in self.results)
 
 

@@ -147,7 +147,7 @@ def _equivalent(sweep: Sweep) -> list[Cell]:
 
 
 def json_report(sweep: Sweep, fail_on: Sequence[str], repeat_command: RepeatCommand) -> str:
-    """Return the mutants as JSON, the same for equal sweeps."""
+    """Return the mutants as JSON, the same for equal sweeps. `fail_on` is not used."""
     part = score(sweep)
     body = {
         "seed": sweep.seed,
@@ -187,7 +187,8 @@ def junit_report(sweep: Sweep, fail_on: Sequence[str], repeat_command: RepeatCom
 
 
 def html_report(sweep: Sweep, fail_on: Sequence[str], repeat_command: RepeatCommand) -> str:
-    """Return a page with a table of the mutants, survivors first."""
+    """Return a page with a table of the mutants, survivors first. `fail_on` is passed to the text
+    report."""
     mutants = sorted(mutants_of(sweep), key=lambda mutant: mutant.outcome != "survived")
     rows = "".join(
         f"<tr><td>{escape(one['step'])}</td><td>{escape(one['change'])}</td>"

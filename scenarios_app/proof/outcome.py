@@ -35,7 +35,7 @@ _TOOL_SIGNS = ("invalid", "not valid", "not a valid", "unknown", "not available"
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What one run left: its end, its answers, the verdict on it, and its requests, each as a key
+    """The result of one run: its exit, its answers, its verdict, and its requests, each as a key
     and whether it got a good answer."""
 
     program: ProgramRun
@@ -52,7 +52,7 @@ class Judgement:
 
 
 def judge_run(cell: Cell, clean: Observation, run: Observation) -> Judgement:
-    """Return how the program took the trouble of a cell."""
+    """Return how the program handled the trouble of a cell."""
     kind, program = cell.kind, run.program
     if program.hung:
         return Judgement("hung", "the command did not end in time")
@@ -94,7 +94,7 @@ def _judge_green(cell: Cell, clean: Observation, run: Observation) -> Judgement:
 
 
 def was_struck(run: Observation) -> bool:
-    """Return whether the change of the run came about."""
+    """Return whether the run's change was applied."""
     return any(answer["change"] for answer in run.answers)
 
 
@@ -126,7 +126,7 @@ def _repeated(clean: Observation, run: Observation) -> str:
 
 
 def _new_findings(kind: Kind, clean: Observation, run: Observation) -> Iterator[str]:
-    """Yield what the verdict says against this run and not against the clean one."""
+    """Yield the findings of the verdict on this run that the clean run did not have."""
     usual = {finding["rule"] for finding in clean.verdict["findings"]}
     for request in run.verdict["unmatched"][len(clean.verdict["unmatched"]) :]:
         yield f"a request that no step answered: {request['path']}"

@@ -46,8 +46,9 @@ def failed_cells(sweep: Sweep, fail_on: Sequence[str]) -> list[CellResult]:
 
 
 def text_report(sweep: Sweep, fail_on: Sequence[str], repeat_command: RepeatCommand) -> str:
-    """Return the matrix and a paragraph for each cell in `fail_on`; `again` returns the command
-    that runs a cell alone."""
+    """Return the matrix as text (rows are kinds of trouble, columns the answers), and a paragraph
+    for each cell with an outcome in `fail_on`; `repeat_command` returns the command that runs a
+    cell alone."""
     lines = [*_matrix_lines(sweep), "", _summarize(sweep)]
     for result in failed_cells(sweep, fail_on):
         lines += [
@@ -96,7 +97,8 @@ def _summarize(sweep: Sweep) -> str:
 
 
 def json_report(sweep: Sweep, fail_on: Sequence[str], repeat_command: RepeatCommand) -> str:
-    """Return the sweep as JSON. Only `seconds` differ between equal sweeps."""
+    """Return the sweep as JSON; only `seconds` differ between equal sweeps. `fail_on` is not
+    used."""
     answered = {split_step(cell.place.step, sweep.versions)[0] for cell in sweep.cells} - {""}
     body = {
         "seed": sweep.seed,
@@ -136,7 +138,8 @@ def junit_report(sweep: Sweep, fail_on: Sequence[str], repeat_command: RepeatCom
 
 
 def html_report(sweep: Sweep, fail_on: Sequence[str], repeat_command: RepeatCommand) -> str:
-    """Return a page with the matrix, and for each cell its output and requests."""
+    """Return a page with the matrix (rows are kinds of trouble, columns the answers), and output
+    and requests of each cell. `fail_on` is not used."""
     places = _sorted_places(sweep)
     cells = {(cell.kind, cell.place): cell for cell in sweep.cells}
     several = _has_several_sessions(places)

@@ -12,7 +12,8 @@ from scenarios_app.wire.sockets import SocketLink
 async def resolve(
     request: CanonicalRequest, archival: ArchiveHooks, session: str, *, archive: SessionReader
 ) -> CanonicalRequest:
-    """The request with everything that it names; raises WireError where that is not stored."""
+    """Return the request with the stored values that it refers to; raises WireError if one is
+    missing."""
     archived = await recall_archived(request, archival, session, archive=archive)
     return archival.resolve(request, archived)
 
@@ -46,7 +47,8 @@ async def store(
     archive: AnswerState,
     secrets: Sequence[str] = (),
 ) -> None:
-    """Store what is to be stored, without these secrets, and give up what is not to be."""
+    """Apply the writes to the session's archive, with `secrets` masked; a write without data
+    deletes its name."""
     for each in stored:
         if (data := each.data) is None:
             await archive.forget_response(session, each.name)

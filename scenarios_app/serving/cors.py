@@ -12,7 +12,7 @@ REMEMBER_SECONDS = "600"
 
 
 def preflight_headers(call: Call, origins: Sequence[str]) -> Headers | None:
-    """The headers of a preflight's empty answer; None where the call is no allowed preflight."""
+    """Return the headers of the answer to an allowed preflight; None for any other call."""
     allowed = _allow_headers(call, origins)
     if call.method != "OPTIONS" or not allowed:
         return None

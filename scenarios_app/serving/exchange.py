@@ -293,8 +293,7 @@ class Exchange(msgspec.Struct):
 
 
 def _is_probe(call: Call) -> bool:
-    """Return whether a call only looks what is there, as browsers and health checks do: it is not
-    meant for a model."""
+    """Return whether a call is a probe of a browser or health check, not meant for a model."""
     return call.method in _PROBES or "text/html" in call.headers.get("accept", "")
 
 

@@ -13,7 +13,7 @@ from scenarios_app.engine.conditions.match import ConditionResult
 from scenarios_app.engine.conditions.subjects import RequestReader
 from scenarios_app.engine.matching.index import Entry, Index, entries_of
 from scenarios_app.engine.matching.near_misses import explain_loss, near_misses
-from scenarios_app.engine.matching.select import Decision, asked_for, scenario_header_of
+from scenarios_app.engine.matching.select import Decision, requested_scenario, scenario_header_of
 from scenarios_app.engine.scenario import Scenario, Step
 from scenarios_app.engine.state import Arrival, AttemptRef, SessionState, StepRef
 from scenarios_app.serving.exchange import Exchange
@@ -28,10 +28,9 @@ _FRESH = "not yet served in this session"
 
 
 class ExplainedStep(msgspec.Struct, frozen=True):
-    """Every condition on a step, what it wanted and what it got: all of them hold for the step
-    that answers and for no other. `wins`: it would answer. `matches`: it could, and the last of the
-    conditions says what goes before it, unless it wins. `near` is its place from 0 among the near
-    misses, the nearest first; None where it is none of them."""
+    """A step with the result of each of its conditions. `wins` is true if it would answer.
+    `matches` is true if it could; if it does not win then, the last condition names the reason.
+    `near` is its position among the near misses from 0 (nearest), or None."""
 
     scenario: str
     step: str
@@ -43,9 +42,9 @@ class ExplainedStep(msgspec.Struct, frozen=True):
 
 
 class Explanation(msgspec.Struct, frozen=True):
-    """`reply` is what would be sent; `whole` and `streamed` are what the same decision comes
-    to either way, where a scenario was looked for. Without a decision the call was refused, or its
-    answer is computed."""
+    """The explanation of one call. `reply` is what would be sent; `whole` and `streamed` are the
+    reply of the same decision without and with a stream, None if no scenario was looked for.
+    Without a `decision` the call was refused, or its answer is computed."""
 
     session: str
     provider: str
@@ -59,8 +58,8 @@ class Explanation(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class StateSnapshot:
-    """A session's state at one moment, its own scenarios with their revision, and its stored
-    responses. Nothing changes it, and every event loop may read it."""
+    """A read-only copy of a session's state, its own scenarios with their revision, and its stored
+    responses. Writing methods do nothing."""
 
     state: SessionState
     own: tuple[int, Mapping[str, Json]]
@@ -84,7 +83,7 @@ class StateSnapshot:
     async def fail(self, session: str, attempt: AttemptRef, *, times: int) -> bool:
         return dict(self.state.attempts).get(attempt, 0) < times
 
-    async def count(self, session: str, counter: str) -> int:
+    async def increment(self, session: str, counter: str) -> int:
         return self.state.counters.get(counter, 0) + 1
 
     async def violate(self, session: str, violation: str) -> None:
@@ -155,8 +154,8 @@ def explained_steps(
     *,
     exchange: Exchange,
 ) -> Iterator[ExplainedStep]:
-    """All steps by scenario, in step order. `consumed` holds scenario and key of the steps that
-    the session has consumed."""
+    """Yield all steps by scenario, in step order. `consumed` holds scenario and key of the steps
+    that the session has consumed."""
     reader, winner = RequestReader(request), _winning_entry(exchange)
     for scenario in index.by_name.values():
         offered: Entry | None = None
@@ -203,12 +202,12 @@ def _way(
             wanted = "a path, by which alone a step answers in place of a computed answer"
             yield ConditionResult("match.path", wanted, "no path in this step's match", ok=False)
     elif scenario.select == "first_user_message":
-        requested_name = asked_for(request)
+        requested_name = requested_scenario(request)
         yield ConditionResult(
             "select", scenario.name, requested_name, requested_name == scenario.name
         )
     elif way == "by_id":
-        requested_name = f"“{asked_for(request)}”, asked for by id"
+        requested_name = f"“{requested_scenario(request)}”, asked for by id"
         yield ConditionResult(
             "select", "a request that asks for no scenario by id", requested_name, ok=False
         )

@@ -23,8 +23,8 @@ BOUNDS = (
 
 
 class Served(NamedTuple):
-    """The labels of answers that are counted together. `hundreds` is the class of the status;
-    `fault` is the kind acted out, or empty."""
+    """The labels by which answers are counted. `hundreds` is the first digit of the status; `fault`
+    is the kind of the fault, or empty."""
 
     provider: str
     outcome: str
@@ -35,7 +35,7 @@ class Served(NamedTuple):
 
 
 class Durations:
-    """How many took up to each of the bounds, and how long all took together, in seconds."""
+    """A histogram of durations in seconds: the number up to each bound, and their sum."""
 
     def __init__(self) -> None:
         self.total = 0.0
@@ -54,12 +54,13 @@ class Durations:
         self.total += others.total
 
     def buckets(self) -> Iterator[tuple[str, int]]:
-        """Each bound with the number of those up to it, as Prometheus has it."""
+        """Yield each bound with the cumulative count, in Prometheus's format."""
         return zip((*map(str, BOUNDS), "+Inf"), accumulate(self._counts), strict=True)
 
 
 class Counted:
-    """Of requests that are counted together how long their answers took, and the heads of these."""
+    """Two histograms of answers with the same labels: to the last byte, and to the first
+    (`heads`)."""
 
     __slots__ = ("answers", "heads")
 
@@ -69,7 +70,7 @@ class Counted:
 
 
 class Tally:
-    """One per process. Counting costs the event loop about two microseconds."""
+    """The counts of this process's answers by their labels; thread-safe."""
 
     def __init__(self) -> None:
         # An answer that nobody played ends when it is collected as garbage, which may be in the
@@ -89,14 +90,15 @@ class Tally:
         return {served: counted.answers.count for served, counted in self._counted_responses()}
 
     def answers(self) -> dict[tuple[str, bool], Durations]:
-        """From a request's arrival to its answer's end, by provider and whether it streamed."""
+        """Return the durations from a request's arrival to its answer's end, by provider and
+        stream."""
         durations: defaultdict[tuple[str, bool], Durations] = defaultdict(Durations)
         for served, counted in self._counted_responses():
             durations[served.provider, served.streamed].add_all(counted.answers)
         return durations
 
     def heads(self) -> dict[str, Durations]:
-        """From a request's arrival to the first byte of its answer, by provider."""
+        """Return the durations from a request's arrival to its answer's first byte, by provider."""
         durations: defaultdict[str, Durations] = defaultdict(Durations)
         for served, counted in self._counted_responses():
             durations[served.provider].add_all(counted.heads)

@@ -251,7 +251,7 @@ class Pipeline:
             decision = await selection.first_of(names_path)
         if decision is None:
             return await self._computed_reply(exchange, index, recording)
-        return await self._responded(exchange, decision, work, recording)
+        return await self._respond(exchange, decision, work, recording)
 
     async def _request(self, exchange: Exchange, work: Work) -> CanonicalRequest:
         """Return the parsed request with the stored responses that it names; raises WireError."""
@@ -299,9 +299,9 @@ class Pipeline:
             return None
         exchange.request, exchange.is_context_free = request, False
         exchange.ordinal = arrival.ordinal
-        return await self._responded(exchange, decision, work, recording)
+        return await self._respond(exchange, decision, work, recording)
 
-    async def _responded(
+    async def _respond(
         self, exchange: Exchange, decision: Decision, work: Work, recording: Recording | None
     ) -> Reply:
         """Return the reply of a decision, and store in the archive what later requests may name."""
@@ -344,7 +344,7 @@ class Pipeline:
         exchange.computed = True
         models = _listed_models(exchange.wire, index, self.options.models)
         carried = endpoint.sub_requests(request) if endpoint.sub_requests else ()
-        answers = tuple([await self._answered(call) for call in carried])
+        answers = tuple([await self._answer_sub_request(call) for call in carried])
         context = ComputeContext(
             models, exchange.created, exchange.seed.request_id, exchange.ordinal, answers
         )
@@ -356,7 +356,7 @@ class Pipeline:
             body = body.body
         return computed_reply(exchange, body, endpoint.media_type, stream=request.stream)
 
-    async def _answered(self, call: Call) -> SubResponse:
+    async def _answer_sub_request(self, call: Call) -> SubResponse:
         """Return the response to a sub-request; one that is not complete counts as ended early."""
         # Many of them come one after another: the others have their turn in between.
         await asyncio.sleep(0)

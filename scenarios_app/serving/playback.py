@@ -45,7 +45,7 @@ class Allowance:
         self._lock = Lock()
 
     def take(self, count: int = 1) -> bool:
-        """Take some more; return False, and take none, if the limit does not allow all."""
+        """Reserve `count` more; return False, and reserve none, if that exceeds the limit."""
         with self._lock:
             if self.open + count > self.most:
                 return False
@@ -176,8 +176,8 @@ UNSUPPORTED: Headers = (("x-mockllm-fault", "unsupported"),)
 
 
 class ReplyObserver(Protocol):
-    """The owner of an answer: says when answers must end, adds mockllm's headers, supplies error
-    replies, and records each sent reply once."""
+    """The owner of an answer, implemented by the pipeline: says when answers must end, adds
+    mockllm's headers, supplies error replies, and journals each sent reply once."""
 
     @property
     def options(self) -> Options: ...
@@ -245,7 +245,8 @@ class Answer:
         return body
 
     def finish(self, *, early: bool = False) -> None:
-        """Record that the answer was sent; `early` if the server ended it."""
+        """Record that the answer was sent. `early`: the server stopped it before its end, because
+        of a shutdown, a time limit or a WebSocket fault."""
         self._end(early=early)
 
     def abort(self) -> None:

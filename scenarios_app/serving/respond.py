@@ -249,7 +249,7 @@ def _reply_of_step(
             if (numbered := decision.numbered) is not None:
                 response = _altered(response, decision, request)
                 if fault is not None:
-                    fault = numbered.moved(fault, response.choices, pacing.words_per_chunk)
+                    fault = numbered.move_fault(fault, response.choices, pacing.words_per_chunk)
             return _encode_reply(
                 exchange,
                 response,
@@ -268,7 +268,7 @@ def _altered(
     step, numbered = decision.step, decision.numbered
     assert step is not None and numbered is not None
     numbered.equivalent_changes = step.equivalent_changes
-    return numbered.altered(response, request)
+    return numbered.alter(response, request)
 
 
 def produced(

@@ -75,13 +75,13 @@ class Services:
 
     @property
     def tally(self) -> Tally:
-        """The counts of all answers so far."""
+        """Return the counts of all answers so far."""
         self.derive()
         return self._tally
 
     @property
     def steps(self) -> StepCounts:
-        """The counts of all steps that have answered so far."""
+        """Return the counts of all steps that have answered so far."""
         self.derive()
         return self._steps
 
@@ -110,15 +110,15 @@ class Services:
         journal.stop()
         self.cluster.stop()
 
-    def stay(self) -> None:
-        """Use the running event loop for the shared connections from now on."""
+    def use_running_loop(self) -> None:
+        """Use asynchronous shared connections on the running event loop from now on."""
         if shared := redis_connections():
-            shared.stay()
+            shared.use_running_loop()
 
-    async def leave(self) -> None:
-        """Release the shared connections of the running event loop, which is about to end."""
+    async def release_loop(self) -> None:
+        """Close the shared connections of the running event loop, before it ends."""
         if shared := redis_connections():
-            await shared.leave()
+            await shared.release_loop()
 
     def drain(self, seconds: float) -> None:
         """Give running answers this many seconds to finish."""
@@ -190,7 +190,7 @@ def _build_state(shared: "Connections | None") -> "MemoryState | RedisState":
 
 @cache
 def services() -> Services:
-    """The services of this process."""
+    """Return the services of this process, created at the first call."""
     return Services()
 
 

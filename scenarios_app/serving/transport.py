@@ -34,7 +34,8 @@ class MockTransport(httpx2.AsyncBaseTransport):
         return await self.respond(call, read_timeout=read_timeout_of(request))
 
     async def respond(self, call: Call, *, read_timeout: float | None) -> httpx2.Response:
-        """The response to a call; `read_timeout` bounds the wait for each of its pieces."""
+        """Return the response to a call; `read_timeout` limits the wait for each of its pieces, in
+        seconds."""
         pipeline = await self._pipeline()
         answer = await pipeline.answer(call)
         if not answer.is_immediate:
@@ -46,7 +47,7 @@ class MockTransport(httpx2.AsyncBaseTransport):
 
 
 def call_of(request: httpx2.Request, body: bytes) -> Call:
-    """The call that a client makes."""
+    """Return the call for a client's request."""
     path, _, query = request.url.raw_path.partition(b"?")
     return make_call(
         request.method,
@@ -121,8 +122,8 @@ async def _open_response(answer: Answer, read_timeout: float | None) -> httpx2.R
 
 
 async def _fill(queue: asyncio.Queue[Item], answer: Answer) -> None:
-    """Pump an answer into the queue. It must not know the body that the queue is read by: a body
-    that is forgotten unclosed takes its pump with it only so."""
+    """Put an answer's pieces into the queue. It holds no reference to the body that reads the
+    queue, so that an unclosed body can be collected, which cancels this task."""
     sent = False
     end: Item = None
     try:

@@ -124,7 +124,7 @@ async def _write_session(session: str) -> None:
     step = StepRef(ALL, ALL, ALL)
     await state.consume(session, step)
     await state.fail(session, AttemptRef(step, ALL), times=1)
-    await state.count(session, ALL)
+    await state.increment(session, ALL)
     await state.violate(session, ALL)
     await put_scenario(state, session, ALL, {})
 

@@ -45,14 +45,14 @@ def engine(tmp_path: Path) -> Iterator[Own]:
 
 async def test_each_operation_says_so_and_works_again(engine: Own) -> None:
     state = fresh_state(url=engine.url)
-    state._connections.stay()
+    state._connections.use_running_loop()
     await state.arrive("a")
     engine.stop()
     operations = (
         lambda: state.arrive("b"),
         lambda: state.consume("a", STEP),
         lambda: state.fail("a", AttemptRef(STEP, "openai"), times=1),
-        lambda: state.count("a", "calls"),
+        lambda: state.increment("a", "calls"),
         lambda: state.violate("a", "It should not."),
         lambda: state.read("a"),
         lambda: state.sessions(),
@@ -71,7 +71,7 @@ async def test_each_operation_says_so_and_works_again(engine: Own) -> None:
     await asyncio.sleep(shared_connections.PAUSE_SECONDS)
     assert (await state.arrive("a")).ordinal == 2
     assert state._connections.lost == 0
-    await state._connections.leave()
+    await state._connections.release_loop()
 
 
 async def test_a_session_whose_scenarios_are_known_arrives_all_the_same(engine: Own) -> None:
@@ -90,7 +90,7 @@ async def test_a_session_whose_scenarios_are_known_arrives_all_the_same(engine: 
     state.drop_cached_scenarios()
     with pytest.raises(StateUnavailable):
         await state.arrive("a")
-    await state._connections.leave()
+    await state._connections.release_loop()
 
 
 @pytest.mark.parametrize("clock", [None, 1.0], ids=["right", "set back"])
@@ -103,7 +103,7 @@ async def test_a_redis_that_comes_back_without_what_it_had_is_told_of(
     engine = Own(tmp_path, persists=False)
     state = fresh_state(url=engine.url)
     other = same_state(state)
-    state._connections.stay()
+    state._connections.use_running_loop()
     name = state._connections.name()
     await state.arrive("a")
     before = state._connections.moment
@@ -121,7 +121,7 @@ async def test_a_redis_that_comes_back_without_what_it_had_is_told_of(
     assert other._connections.name() == name
     await other.arrive("a")
     assert other._connections.lost == 0
-    await state._connections.leave()
+    await state._connections.release_loop()
     engine.stop()
 
 

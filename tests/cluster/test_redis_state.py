@@ -31,12 +31,12 @@ async def store(request: pytest.FixtureRequest) -> AsyncIterator[RedisState]:
     """As threads reach it, as the event loop that stays does, and as two processes do by turns."""
     store = fresh_state()
     if request.param == "loop":
-        store._connections.stay()
+        store._connections.use_running_loop()
     if request.param == "two":
         store = Turns(store)
     yield store
     forget(store)
-    await store._connections.leave()
+    await store._connections.release_loop()
 
 
 class Turns(RedisState):
@@ -58,7 +58,7 @@ async def test_nothing_is_left_of_what_is_forgotten(store: RedisState) -> None:
         await store.arrive(session)
         await store.consume(session, STEP)
         await store.fail(session, AttemptRef(STEP, "openai"), times=1)
-        await store.count(session, "calls")
+        await store.increment(session, "calls")
         await store.violate(session, "It should not.")
         await store.remember_response(session, "r1", b"one")
         await put_scenario(store, session, "own", {})

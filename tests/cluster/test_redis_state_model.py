@@ -16,7 +16,7 @@ class RedisMachine(StoreMachine):
 
     def teardown(self) -> None:
         forget(self.one)
-        self.runner.run(self.one._connections.leave())
+        self.runner.run(self.one._connections.release_loop())
         super().teardown()
 
 

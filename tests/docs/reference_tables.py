@@ -57,7 +57,12 @@ UNBROKEN: Mapping[str, bool] = {"break_long_words": False, "break_on_hyphens": F
 def settings_table() -> str:
     """Return the table of every setting with its type, default and meaning."""
     rows = [
-        (f"`{setting.name}`", HOLDS[setting.parse.__name__], _default(setting), setting.meaning)
+        (
+            f"`{setting.name}`",
+            HOLDS[setting.parse.__name__.removeprefix("parse_")],
+            _default(setting),
+            setting.meaning,
+        )
         for setting in SETTINGS.values()
     ]
     return table(("setting", "holds", "default", "meaning"), rows)
@@ -74,7 +79,7 @@ def example_file() -> str:
     for section in SECTIONS:
         lines = []
         for setting in section:
-            kind = setting.parse.__name__
+            kind = setting.parse.__name__.removeprefix("parse_")
             choice = "dev, test or prod. " if kind == "mode" else ""
             listed = "" if kind not in LISTED else f" {LISTED[kind]}."
             meaning = f"{choice}{setting.meaning}{listed}"

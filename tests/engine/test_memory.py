@@ -75,9 +75,9 @@ async def test_a_failure_that_never_happens_counts_nothing(store: StateStore) ->
 
 
 async def test_counters_give_their_new_value(store: StateStore) -> None:
-    assert [await store.count("a", "calls") for _ in range(2)] == [1, 2]
-    assert await store.count("a", "other") == 1
-    assert await store.count("b", "calls") == 1
+    assert [await store.increment("a", "calls") for _ in range(2)] == [1, 2]
+    assert await store.increment("a", "other") == 1
+    assert await store.increment("b", "calls") == 1
     counters = (await store.read("a")).counters
     assert list(counters.items()) == [("calls", 2), ("other", 1)]
 
@@ -97,9 +97,9 @@ async def test_an_unknown_session_is_empty_and_stays_unknown(store: StateStore) 
 
 
 async def test_session_state_that_was_read_is_a_copy(store: StateStore) -> None:
-    await store.count("a", "calls")
+    await store.increment("a", "calls")
     before = await store.read("a")
-    await store.count("a", "calls")
+    await store.increment("a", "calls")
     await store.consume("a", ONE)
     assert before == SessionState("a", counters={"calls": 1})
 
@@ -115,7 +115,7 @@ async def fill(store: StateStore, session: str) -> None:
     await store.arrive(session)
     await store.consume(session, ONE)
     await store.fail(session, AttemptRef(ONE, "openai"), times=1)
-    await store.count(session, "calls")
+    await store.increment(session, "calls")
     await store.violate(session, "text")
     await put_scenario(store, session, "own", {"name": "own"})
 
@@ -154,7 +154,7 @@ async def test_a_replaced_scenario_is_forgotten_in_every_session(store: StateSto
         for one in (ONE, TWO, ELSEWHERE):
             await store.consume(session, one)
             await store.fail(session, AttemptRef(one, "openai"), times=1)
-    await store.count("a", "calls")
+    await store.increment("a", "calls")
     await store.clear_scenario("weather")
     for session in ("a", "b"):
         state = await store.read(session)

@@ -69,7 +69,7 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(session=MAX_SESSIONS, counter=COUNTERS)
     def count(self, session: str, counter: str) -> None:
         self.done.append((session, "count", counter))
-        counted = self.runner.run(self.store.count(session, counter))
+        counted = self.runner.run(self.store.increment(session, counter))
         assert counted == self.happened(session, "count").count(counter)
 
     @rule(session=MAX_SESSIONS, text=st.sampled_from(["one", "two"]))

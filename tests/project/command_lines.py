@@ -109,11 +109,11 @@ def _connect_to(database_url: str) -> None:
     from django.db import connections
 
     from mockllm_site.kit import env
-    from mockllm_site.kit.setting_kinds import database
+    from mockllm_site.kit.setting_kinds import parse_database
 
     if settings.MOCKLLM_ENV != "test":
         env.variables()["DATABASE_URL"] = database_url
-        found = database("DATABASE_URL", database_url)
+        found = parse_database("DATABASE_URL", database_url)
         connections.settings["default"].update({"HOST": "", "PORT": "", "OPTIONS": {}, **found})
         del connections["default"]
 

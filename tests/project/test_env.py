@@ -34,12 +34,12 @@ def test_an_unknown_mode_is_named_in_the_error() -> None:
 
 @pytest.mark.parametrize("value", ["1", "true", "True", "yes", "ON"])
 def test_words_for_true(value: str) -> None:
-    assert kinds.flag("X", value) is True
+    assert kinds.parse_flag("X", value) is True
 
 
 @pytest.mark.parametrize("value", ["0", "false", "NO", "off"])
 def test_words_for_false(value: str) -> None:
-    assert kinds.flag("X", value) is False
+    assert kinds.parse_flag("X", value) is False
 
 
 @pytest.mark.parametrize(("value", "read"), [("  ", True), (" no ", False)])
@@ -51,30 +51,30 @@ def test_blank_setting_has_its_default(
 
 
 def test_numbers_may_group_their_digits() -> None:
-    assert kinds.whole("X", "1_000") == 1000
+    assert kinds.parse_whole("X", "1_000") == 1000
 
 
 def test_a_number_may_be_zero_and_have_a_fraction() -> None:
-    assert kinds.number("X", "0") == 0
-    assert kinds.number("X", "0.5") == 0.5
+    assert kinds.parse_number("X", "0") == 0
+    assert kinds.parse_number("X", "0.5") == 0.5
 
 
 def test_a_number_may_be_left_out() -> None:
-    assert kinds.optional_whole("X", "3") == 3
-    assert kinds.optional_whole("X", "") is None
+    assert kinds.parse_optional_whole("X", "3") == 3
+    assert kinds.parse_optional_whole("X", "") is None
 
 
 def test_lists_drop_blanks_and_empty_items() -> None:
-    assert kinds.names("X", " gpt-4o, ,claude ,") == ["gpt-4o", "claude"]
+    assert kinds.parse_names("X", " gpt-4o, ,claude ,") == ["gpt-4o", "claude"]
 
 
 def test_a_value_that_starts_with_a_dollar_sign_is_taken_as_it_is() -> None:
-    assert kinds.text("X", "$secret") == "$secret"
+    assert kinds.parse_text("X", "$secret") == "$secret"
 
 
 def test_a_server_database_is_read_from_its_address(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kinds, "find_spec", lambda name: object())
-    config = kinds.database("X", "postgres://qa:p%40ss@db.example:6543/mock")
+    config = kinds.parse_database("X", "postgres://qa:p%40ss@db.example:6543/mock")
     assert config["ENGINE"] == "django.db.backends.postgresql"
     read = (config["USER"], config["PASSWORD"], config["HOST"], config["PORT"], config["NAME"])
     assert read == ("qa", "p@ss", "db.example", 6543, "mock")
@@ -82,28 +82,28 @@ def test_a_server_database_is_read_from_its_address(monkeypatch: pytest.MonkeyPa
 
 def test_redis_keeps_its_address(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kinds, "find_spec", lambda name: object())
-    assert kinds.redis("X", "redis://127.0.0.1:6379/0") == "redis://127.0.0.1:6379/0"
+    assert kinds.parse_redis("X", "redis://127.0.0.1:6379/0") == "redis://127.0.0.1:6379/0"
 
 
 @pytest.mark.parametrize(
     ("read", "value", "message"),
     [
-        (kinds.flag, "flase", "expected true or false, got 'flase'"),
-        (kinds.whole, "ten", "expected a whole number from 1 up, got 'ten'"),
-        (kinds.whole, "0", "expected a whole number from 1 up, got '0'"),
-        (kinds.whole, "1.5", "expected a whole number from 1 up, got '1.5'"),
-        (kinds.optional_whole, "0", "expected a whole number from 1 up, got '0'"),
-        (kinds.optional_whole, "soon", "expected a whole number from 1 up, got 'soon'"),
-        (kinds.number, "fast", "expected a number from 0 up, got 'fast'"),
-        (kinds.number, "-1", "expected a number from 0 up, got '-1'"),
-        (kinds.number, "nan", "expected a number from 0 up, got 'nan'"),
-        (kinds.number, "inf", "expected a number from 0 up, got 'inf'"),
-        (kinds.origins, "a.example", "expected * or scheme://host[:port]"),
-        (kinds.origins, "https://a.example/x", "expected * or scheme://host[:port]"),
-        (kinds.redis, "localhost:6379", "expected redis://HOST:PORT/DB"),
-        (kinds.database, "mysql://h/db", kinds.DATABASES),
-        (kinds.database, "file.sqlite3", kinds.DATABASES),
-        (kinds.database, "sqlite://:memory:", "MOCKLLM_ENV=test is for"),
+        (kinds.parse_flag, "flase", "expected true or false, got 'flase'"),
+        (kinds.parse_whole, "ten", "expected a whole number from 1 up, got 'ten'"),
+        (kinds.parse_whole, "0", "expected a whole number from 1 up, got '0'"),
+        (kinds.parse_whole, "1.5", "expected a whole number from 1 up, got '1.5'"),
+        (kinds.parse_optional_whole, "0", "expected a whole number from 1 up, got '0'"),
+        (kinds.parse_optional_whole, "soon", "expected a whole number from 1 up, got 'soon'"),
+        (kinds.parse_number, "fast", "expected a number from 0 up, got 'fast'"),
+        (kinds.parse_number, "-1", "expected a number from 0 up, got '-1'"),
+        (kinds.parse_number, "nan", "expected a number from 0 up, got 'nan'"),
+        (kinds.parse_number, "inf", "expected a number from 0 up, got 'inf'"),
+        (kinds.parse_origins, "a.example", "expected * or scheme://host[:port]"),
+        (kinds.parse_origins, "https://a.example/x", "expected * or scheme://host[:port]"),
+        (kinds.parse_redis, "localhost:6379", "expected redis://HOST:PORT/DB"),
+        (kinds.parse_database, "mysql://h/db", kinds.DATABASES),
+        (kinds.parse_database, "file.sqlite3", kinds.DATABASES),
+        (kinds.parse_database, "sqlite://:memory:", "MOCKLLM_ENV=test is for"),
     ],
 )
 def test_a_malformed_value_names_its_setting(
@@ -117,15 +117,15 @@ def test_a_malformed_value_names_its_setting(
 
 def test_a_database_error_keeps_the_password_to_itself() -> None:
     with pytest.raises(kinds.SettingError) as caught:
-        kinds.database("X", "postgres://qa:hunter2/x@db/mock")
+        kinds.parse_database("X", "postgres://qa:hunter2/x@db/mock")
     assert "hunter2" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("read", "value", "extra"),
     [
-        (kinds.database, "postgres://h/db", "mockllm-server[postgres]"),
-        (kinds.redis, "redis://h", "mockllm-server[redis]"),
+        (kinds.parse_database, "postgres://h/db", "mockllm-server[postgres]"),
+        (kinds.parse_redis, "redis://h", "mockllm-server[redis]"),
     ],
 )
 def test_a_missing_driver_names_the_extra(

@@ -14,7 +14,7 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
-from mockllm_site.kit.setting_kinds import SettingError, networks
+from mockllm_site.kit.setting_kinds import SettingError, parse_networks
 
 pytestmark = pytest.mark.django_db
 
@@ -119,7 +119,7 @@ def test_name_behind_an_unlisted_proxy_is_locked_for_a_minute_only(qa: User) -> 
 
 def test_trusted_proxies_that_are_no_addresses_are_a_settings_error() -> None:
     with pytest.raises(SettingError, match=r"MOCKLLM_TRUSTED_PROXIES: .*'proxy'"):
-        networks("MOCKLLM_TRUSTED_PROXIES", "10.0.0.1, proxy")
+        parse_networks("MOCKLLM_TRUSTED_PROXIES", "10.0.0.1, proxy")
 
 
 def jump_clock(monkeypatch: pytest.MonkeyPatch, jump: timedelta) -> None:

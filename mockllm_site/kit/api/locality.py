@@ -56,10 +56,8 @@ def is_local(request: HttpRequest) -> bool:
 
 
 def is_test_client(request: HttpRequest) -> bool:
-    """Whether Django's test client or async test client made a request, in a process that tests.
-
-    The async one calls the server by its address; no request over a socket comes from port 0.
-    """
+    """Return True if Django's test client or async test client made a request, in a process that
+    tests. The async one uses the server's address; no request over a socket comes from port 0."""
     if TEST_CLIENT not in settings.ALLOWED_HOSTS:
         return False
     meta = request.META
@@ -68,21 +66,19 @@ def is_test_client(request: HttpRequest) -> bool:
 
 
 def was_forwarded(meta: Iterable[str]) -> bool:
-    """Whether one of these request variables says that a proxy handed the request on."""
+    """Return True if one of these request variables shows that a proxy forwarded the request."""
     return any(map(FORWARDED.fullmatch, meta))
 
 
 def is_foreign(request: HttpRequest) -> bool:
-    """Whether a page of another origin sent a request; `Origin: null` is another one too.
-
-    Which scheme a page came by is the proxy's to know, so host and port alone are compared; the
-    origins that CSRF_TRUSTED_ORIGINS holds are our own as well.
-    """
+    """Return True if a page of another origin sent a request; `Origin: null` counts as another.
+    Only host and port are compared, since a proxy may change the scheme; CSRF_TRUSTED_ORIGINS count
+    as our own."""
     return is_foreign_origin(request.META.get("HTTP_ORIGIN"), request.META.get("HTTP_HOST", ""))
 
 
 def is_foreign_origin(origin: str | None, host: str) -> bool:
-    """Whether an Origin header names another origin than a Host header, if there is one."""
+    """Return True if an Origin header names another host than a Host header; False without one."""
     if origin is None:
         return False
     scheme, _, origin_host = origin.lower().partition("://")
@@ -104,7 +100,7 @@ def on_loopback(scope: Mapping[str, Any] | None) -> bool:
 
 
 def is_loopback_host(host: str) -> bool:
-    """Whether a Host header is a name of loopback, with or without a port."""
+    """Return True if a Host header is a loopback name, with or without a port."""
     name = _PORT.sub("", host.strip())
     if name.startswith("[") and name.endswith("]"):
         return ":" in name and is_loopback(name[1:-1])
@@ -112,7 +108,7 @@ def is_loopback_host(host: str) -> bool:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether an IP address is one of this machine's own that no other can reach."""
+    """Return True if an IP address is a loopback address of this machine."""
     parsed = literal(address)
     if parsed is None:
         return False

@@ -20,7 +20,7 @@ WITH_BODY = (413, 415)
 
 
 def _describe(one: Operation) -> None:
-    """Tell the library of an operation."""
+    """Pass an operation's description to drf-spectacular."""
     refused = {*ALWAYS, *one.errors, *(WITH_BODY if one.body is not None else ())}
     responses: dict[Any, Any] = {
         (status, one.media_type): OpenApiResponse(form, description=meaning)

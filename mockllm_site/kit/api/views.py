@@ -48,6 +48,7 @@ def decode(body: bytes) -> Any:
 
 
 def _object_of_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object of these pairs; ApiError 400 for a repeated key."""
     result: dict[str, Any] = {}
     for key, value in pairs:
         if key in result:
@@ -91,7 +92,7 @@ class JsonView(APIView):
         super().initial(request, *args, **kwargs)
 
     def has_body(self) -> bool:
-        """Whether the request has a body at all."""
+        """Return True if the request has a body."""
         meta = self.request._request.META
         return meta.get("CONTENT_LENGTH") not in (None, "", "0") or "HTTP_TRANSFER_ENCODING" in meta
 

@@ -39,7 +39,9 @@ class Command(loaddata.Command):
             super().load_label(fixture_label)
             record_loaded(self._loaded, f"loaded from {Path(fixture_label).stem}")
         except DeserializationError as error:
-            problems = (wrong_with(Path(file)) for file, _, _ in self.find_fixtures(fixture_label))
+            problems = (
+                fixture_problem(Path(file)) for file, _, _ in self.find_fixtures(fixture_label)
+            )
             wrong = next(filter(None, problems), " ".join(str(error).split()))
             raise CommandError(wrong) from error
 
@@ -51,8 +53,8 @@ class Command(loaddata.Command):
         return saved
 
 
-def wrong_with(file: Path) -> str:
-    """Why a JSON file can be no fixture; empty where it might be one."""
+def fixture_problem(file: Path) -> str:
+    """Return why a JSON file cannot be a fixture, or an empty string."""
     if file.suffix != ".json":
         return ""
     try:

@@ -20,7 +20,7 @@ BATCH = 100
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """How many are gone; a conversation takes its messages and traces with it."""
+    """The numbers of deleted rows; messages and traces of deleted conversations are not counted."""
 
     conversations: int
     traces: int
@@ -41,7 +41,7 @@ def prune(before: datetime, *, dry_run: bool = False) -> Pruned:
 
 
 def _delete(rows: QuerySet[Any]) -> int:
-    """Delete rows a batch at a time; how many there were."""
+    """Delete rows in batches; return their number."""
     label = rows.model._meta.label
     keys = list(rows.order_by("pk").values_list("pk", flat=True))
     gone = 0

@@ -60,7 +60,7 @@ _ELSEWHERE = {
 
 
 def __getattr__(name: str) -> Any:
-    """The builder has all other names, those of providers too."""
+    """Return a name of the builder, whose names are all available here, also those of providers."""
     if name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(_ELSEWHERE.get(name, "scenarios_app.builder")), name)

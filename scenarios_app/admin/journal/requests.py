@@ -181,7 +181,7 @@ class JournalAdmin(RecordAdmin):
         self._require_view(request)
         journal.flush()
         session = request.GET.get("session", "")
-        rows = ServedRequest.objects.filter(UNMATCHED_ROWS, session__in=_sessions_of(session))
+        rows = ServedRequest.objects.filter(UNMATCHED_ROWS, session__in=_with_comparisons(session))
         latest = rows.values_list("pk", flat=True).first()
         if latest is None:
             messages.info(request, "The journal has no unmatched request of this session.")
@@ -254,8 +254,9 @@ class JournalAdmin(RecordAdmin):
         )
 
 
-def _sessions_of(name: str) -> list[str]:
-    """Return a session and, for a chat, those of its comparisons."""
+def _with_comparisons(name: str) -> list[str]:
+    """Return the session and, for a chat, those of its A/B runs, whose names end in `-a` and
+    `-b`."""
     return [name, *([f"{name}-a", f"{name}-b"] if name.startswith("chat-") else [])]
 
 

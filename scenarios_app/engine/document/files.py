@@ -199,6 +199,8 @@ def find_ignored_files(
 
 
 def _split_paths(paths: str | Iterable[str | Path]) -> Iterable[str | Path]:
+    """Return the parts of a string split at `os.pathsep`, without empty ones; anything else
+    unchanged."""
     return filter(None, paths.split(os.pathsep)) if isinstance(paths, str) else paths
 
 

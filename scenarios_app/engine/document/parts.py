@@ -139,7 +139,7 @@ class ToolCallPieceDocument(Document):
 
 
 class ProseDocument(Document):
-    """What parts and chunks have in common."""
+    """The keys that parts and chunks share: texts, reasoning and refusals."""
 
     kinds: ClassVar[tuple[str, ...]] = ("text", "reasoning", "tool_call", "refusal")
     """The attributes of which there is one."""

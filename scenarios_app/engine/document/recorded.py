@@ -48,8 +48,8 @@ Chunk = Annotated[
 
 
 class RecordedAnswerDocument(Document):
-    """An answer as it was recorded. As long as what stands beside it is what was recorded too, it
-    is sent again byte for byte; once that is edited, the answer is made of that."""
+    """A recorded answer. It is sent byte for byte until the readable answer beside it is edited;
+    then that one is sent."""
 
     status: fields.Status = 200
     """The HTTP status."""
@@ -94,7 +94,7 @@ def digest_of_answer(produce: Mapping[str, Any]) -> str:
 
 
 def chunk_document(at: float, data: bytes) -> Json:
-    """A piece as a document holds it."""
+    """Return the document form of a recorded chunk."""
     try:
         text = data.decode()
     except UnicodeDecodeError:

@@ -137,7 +137,7 @@ ThrownHeaders: TypeAlias = Annotated[
 
 
 class ThrownDocument(CamelDocument):
-    """The error that a failing attempt throws. What it holds besides is let through unread."""
+    """The error that a failing attempt throws; unknown keys are ignored."""
 
     model_config = ConfigDict(extra="allow")
 

@@ -52,12 +52,9 @@ PLACEHOLDERS = {PLACEHOLDER.casefold(), "todo", "tbd", "fixme", "xxx", "placehol
 @dataclass(frozen=True, slots=True)
 class Suspicion:
     """One finding. `step` is the step's number from 1, or 0 for the whole scenario; `place` is the
-    field.
-
-    `by` is scenario and number of the step that is in its way, or that this one precedes in vain.
-    `instead` is the text to replace and its replacement. `tools` are those whose results make a
-    step loop.
-    """
+    field. `by` is scenario and number of the other step involved: the one that hides this one, or
+    that this one cannot precede. `instead` is the text to replace and its replacement. `tools` are
+    those whose results make a step loop."""
 
     kind: SuspicionKind
     scenario: str

@@ -130,8 +130,9 @@ class Recording:
         with self._changed:
             return tuple(self._problems)
 
-    def ended(self, *, seconds: float = END_SECONDS) -> RecordedSession:
-        """Return the result once all requests are answered, or after this many seconds."""
+    def wait_for_result(self, *, seconds: float = END_SECONDS) -> RecordedSession:
+        """Wait until all requests are answered, at most this many seconds, and return the
+        result."""
         with self._changed:
             if not self._changed.wait_for(lambda: not self._open, seconds):
                 self.tell(f"{self._open} answers were still being given: they are not kept")
@@ -143,7 +144,7 @@ class Recording:
             )
 
     def tell(self, problem: str) -> None:
-        """Add a problem, unless it is listed already."""
+        """Add a problem to the result, unless it is listed already."""
         with self._changed:
             if problem not in self._problems and len(self._problems) < MAX_INTERACTIONS:
                 self._problems.append(problem)
@@ -156,6 +157,7 @@ Recordings: TypeAlias = dict[str | None, Recording]
 def recording_of(
     recordings: Recordings, session: str, *, clock: Callable[[], float] = time.monotonic
 ) -> Recording | None:
-    """The recording that a session's requests belong to, begun under its name or its key's."""
+    """Return the recording that a session's requests belong to, found by its name or its key's, or
+    None."""
     recording = recordings.get(session) or recordings.get(alias(session)) or recordings.get(None)
     return None if recording is None or recording.is_over(clock()) else recording

@@ -123,7 +123,7 @@ def upgrade_error(pipeline: Pipeline, call: Call, head: RequestHead) -> ErrorAns
 
 
 class SocketSession:
-    """One connection: plays the rules of its API."""
+    """One connection: applies the rules of its API to the messages."""
 
     def __init__(
         self, pipeline: Pipeline, call: Call, head: RequestHead, connection: SocketConnection
@@ -152,7 +152,7 @@ class SocketSession:
         return not self._playing
 
     def receive(self, data: bytes) -> None:
-        """Take a text message of the client."""
+        """Handle a text message of the client."""
         if self._is_over:
             return
         if self._is_leaving:
@@ -175,24 +175,25 @@ class SocketSession:
         self._act([CloseSocket(CloseCode.MESSAGE_TOO_BIG, message)])
 
     def look(self) -> None:
-        """Let the rules know how old the connection is."""
+        """Tell the rules the connection's age."""
         if not self._is_over:
             self._act(self._rules.expire(time.monotonic() - self._opened_at))
 
     def shut_down(self) -> None:
-        """Answer nothing new; the connection is closed once no answer is under way."""
+        """Refuse new requests; close the connection once no answer is under way."""
         self._is_leaving = True
         self._close_if_left()
 
     def leave(self) -> None:
-        """End all answers: the connection is gone."""
+        """End all answers after the connection was lost."""
         self._is_over = True
         for task in tuple(self._playing):
             task.cancel()
         self._upstream.close()
 
     def _act(self, actions: Iterable[SocketAction]) -> None:
-        """Do what the rules say. What follows from it comes after it, not inside it."""
+        """Carry out the rules' actions, in order; actions that result from one are queued after
+        it."""
         self._actions.extend(actions)
         if self._is_acting:
             return

@@ -49,7 +49,8 @@ def require_field(node: Node, key: str) -> Node:
 
 
 def list_field(node: Node, key: str) -> Iterator[Node]:
-    """Yield the nodes of a list, which may be missing."""
+    """Yield the nodes of a list; none if it is missing. A value that is no list counts as a list of
+    one."""
     field = find_field(node, key)
     if field is None:
         return iter(())

@@ -139,11 +139,11 @@ class Batch(Resource, frozen=True):
     cancelled: int | None = None
 
     @property
-    def output_file(self) -> str:
+    def output_file_id(self) -> str:
         return f"{FILE}{self.id.removeprefix(PREFIX)}-output"
 
     @property
-    def error_file(self) -> str:
+    def error_file_id(self) -> str:
         return f"{FILE}{self.id.removeprefix(PREFIX)}-error"
 
 
@@ -173,7 +173,10 @@ def batch_writes(batch: Batch) -> tuple[ArchiveWrite, ...]:
     """Return the writes of a batch: itself, and its output files once it is completed."""
     files = [
         file_write(lines_file(name, batch.created, batch.ordinal, lines))
-        for name, lines in ((batch.output_file, batch.output), (batch.error_file, batch.failed))
+        for name, lines in (
+            (batch.output_file_id, batch.output),
+            (batch.error_file_id, batch.failed),
+        )
         if lines and batch.status == "completed"
     ]
     return (ArchiveWrite(batch.id, encode_json(batch)), *files)
@@ -215,8 +218,8 @@ def batch_json(batch: Batch) -> dict[str, Any]:
         "input_file_id": batch.input_file,
         "completion_window": "24h",
         "status": batch.status,
-        "output_file_id": batch.output_file if over and batch.output else None,
-        "error_file_id": batch.error_file if over and batch.failed else None,
+        "output_file_id": batch.output_file_id if over and batch.output else None,
+        "error_file_id": batch.error_file_id if over and batch.failed else None,
         "created_at": batch.created,
         "in_progress_at": begun,
         "expires_at": batch.created + _DAY,

@@ -107,7 +107,8 @@ def _merge_delta(message: dict[str, Any], delta: dict[str, Any]) -> None:
 
 
 def _merge_calls(calls: list[dict[str, Any]], pieces: Any) -> None:
-    """A piece goes on with the call of its index, unless it brings another name or id."""
+    """Append pieces of tool calls: a piece continues the call of its index, unless it has another
+    name or id."""
     for piece in dict_items(pieces):
         # Some servers send an empty `custom` with each call of a function.
         kind, key = ("custom", "input") if piece.get("custom") else ("function", "arguments")

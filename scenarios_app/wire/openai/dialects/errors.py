@@ -15,7 +15,7 @@ from scenarios_app.wire.openai.shared import (
 
 
 def openrouter_error(error: ErrorAnswer) -> Json:
-    """The code is the status; scripted fields of the error go into its metadata."""
+    """Return OpenRouter's error: the code is the status; scripted fields go into its metadata."""
     scripted = {"type": error.type, "code": error.code, "param": error.param}
     metadata: dict[str, Json] = {key: value for key, value in scripted.items() if value is not None}
     fields: dict[str, Json] = {"message": error.message, "code": error.status}
@@ -27,7 +27,7 @@ def openrouter_error(error: ErrorAnswer) -> Json:
 
 
 def vllm_error(error: ErrorAnswer) -> Json:
-    """The type is the name of the status, the code its number."""
+    """Return vLLM's error: the type is the name of the status, the code its number."""
     try:
         name = HTTPStatus(error.status).phrase.title().replace(" ", "")
     except ValueError:
@@ -46,7 +46,7 @@ def deepseek_error(error: ErrorAnswer) -> Json:
 
 
 def groq_error(error: ErrorAnswer) -> Json:
-    """Empty fields are left out."""
+    """Return Groq's error, without empty fields."""
     kind = "tokens" if error.status == 429 else _plain_type(error.status)
     fields = error_fields(error, kind=kind, code=ERROR_CODES.get(error.status))
     return {"error": {key: value for key, value in fields.items() if value is not None}}
@@ -56,7 +56,7 @@ _MISTRAL_CODES = {400: "3051", 401: "3001", 404: "1500", 422: "3051", 429: "1300
 
 
 def mistral_error(error: ErrorAnswer) -> Json:
-    """The error has no envelope around it."""
+    """Return Mistral's error, which has no envelope."""
     kind = "rate_limited" if error.status == 429 else _plain_type(error.status)
     fields = error_fields(error, kind=kind, code=_MISTRAL_CODES.get(error.status, "3000"))
     return {"object": "error", **fields, "raw_status_code": error.status}
@@ -71,7 +71,7 @@ _XAI_CODES = {
 
 
 def xai_error(error: ErrorAnswer) -> Json:
-    """The code is a sentence, the error a text."""
+    """Return xAI's error: the code is a sentence, the error a text."""
     other = "Internal error" if error.status >= 500 else "Client specified an invalid argument"
     return {
         "code": error.code or _XAI_CODES.get(error.status, other),

@@ -82,7 +82,7 @@ def mistral_usage(usage: Usage) -> dict[str, Json]:
 
 
 def xai_usage(usage: Usage) -> dict[str, Json]:
-    """Reasoning tokens are counted beside the completion's and in the total."""
+    """Return xAI's usage: reasoning tokens are counted beside the completion's and in the total."""
     visible_tokens = max(0, usage.output_tokens - usage.reasoning_tokens)
     return {
         "prompt_tokens": usage.input_tokens,

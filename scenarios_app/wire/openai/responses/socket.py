@@ -77,7 +77,7 @@ _decode_event = msgspec.json.Decoder(_ClientEvent).decode
 
 
 class _WaitingTurn(Turn):
-    """A request with what the connection has to know of it."""
+    """A request with the connection's data about it."""
 
     previous: str | None = None
     stores: bool = True
@@ -122,7 +122,7 @@ class ResponsesSocket:
         self._is_expired = False
 
     def receive(self, data: bytes) -> Sequence[SocketAction]:
-        """Take a text message of the client."""
+        """Handle a text message of the client."""
         turn = _WaitingTurn(data)
         try:
             event = _decode_event(data)
@@ -165,7 +165,7 @@ class ResponsesSocket:
         return _with_stream_id(turn, encode_json(event))
 
     def end(self, turn: Turn, *, status: int) -> Sequence[SocketAction]:
-        """Take the end of a turn, with the HTTP status of its answer."""
+        """Handle the end of a turn, with the HTTP status of its answer."""
         assert isinstance(turn, _WaitingTurn)
         lane = self._lanes[turn.stream_id]
         lane.popleft()
@@ -240,7 +240,8 @@ class ResponsesSocket:
         return [SendEvent(_with_stream_id(turn, event)) for event in events]
 
     def expire(self, age: float) -> Sequence[SocketAction]:
-        """Take the age of the connection in seconds: beyond the limit nothing new is answered."""
+        """Handle the age of the connection in seconds: beyond the limit new requests are
+        refused."""
         if age < MAX_SECONDS or self._is_expired:
             return ()
         self._is_expired = True
