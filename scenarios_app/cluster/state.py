@@ -101,7 +101,7 @@ class RedisState:
             for step in steps
             for part in (_encode_text(step.scenario), _encode_step(step), _encode_text(step.label))
         ]
-        place, epoch, start, entries = await self._use(
+        place, epoch, start, entries = await self._run_for_session(
             scripts.CONSUME, session, consumed.epoch, len(consumed.steps), *wanted
         )
         self._learn(name, int(epoch), start, entries)
@@ -111,13 +111,15 @@ class RedisState:
         step = attempt.step
         field = _encode_step(step) + _netstring(attempt.provider)
         arguments = _encode_text(step.scenario), field, _encode_text(step.label), times
-        return bool(await self._use(scripts.FAIL, session, *arguments))
+        return bool(await self._run_for_session(scripts.FAIL, session, *arguments))
 
     async def increment(self, session: str, counter: str) -> int:
-        return int(await self._use(scripts.COUNT, session, _encode_text(counter)))
+        return int(await self._run_for_session(scripts.COUNT, session, _encode_text(counter)))
 
     async def violate(self, session: str, violation: str) -> None:
-        await self._use(scripts.VIOLATE, session, _encode_text(violation), MAX_VIOLATIONS)
+        await self._run_for_session(
+            scripts.VIOLATE, session, _encode_text(violation), MAX_VIOLATIONS
+        )
 
     async def read(self, session: str) -> SessionState:
         reply = await self._run(scripts.READ, _encode_text(session))
@@ -153,7 +155,7 @@ class RedisState:
         await self._run(scripts.CLEAR, _encode_text(scenario), _encode_text(wanted))
 
     async def remember_response(self, session: str, name: str, data: bytes) -> None:
-        await self._use(
+        await self._run_for_session(
             scripts.REMEMBER, session, _encode_text(name), data, MAX_RESPONSES, MAX_RESPONSE_BYTES
         )
 
@@ -174,7 +176,9 @@ class RedisState:
         self, session: str, documents: Mapping[str, Json], *, was: int
     ) -> bool:
         data = json.dumps(dict(documents)) if documents else ""
-        return bool(await self._use(scripts.KEEP, session, was, data, self._connections.channel))
+        return bool(
+            await self._run_for_session(scripts.KEEP, session, was, data, self._connections.channel)
+        )
 
     async def scenarios_of(self, session: str) -> tuple[int, Mapping[str, Json]]:
         revision, data = await self._run(
@@ -189,7 +193,7 @@ class RedisState:
         else:
             self._own.pop(key, None)
 
-    async def _use(self, script: str, session: str, *arguments: Any) -> Any:
+    async def _run_for_session(self, script: str, session: str, *arguments: Any) -> Any:
         return await self._run(
             script, _encode_text(session), _encode_text(alias(session)), self.most, *arguments
         )

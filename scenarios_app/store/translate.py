@@ -117,7 +117,7 @@ def _put_first(step: Object, place: Place, items: list[Json]) -> None:
     match = step.get(place[0])
     more = match.get(place[1], []) if isinstance(match, dict) else []
     if not isinstance(more, list):
-        raise DocumentError(f"{place[0]}_copy_extra", f"expected a list as {place[1]!r}")
+        raise DocumentError(f"{place[0]}_extra", f"expected a list as {place[1]!r}")
     _put_at(step, place, [*items, *more])
 
 

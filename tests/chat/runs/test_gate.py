@@ -54,14 +54,22 @@ async def test_it_waits_for_all_that_come() -> None:
     await task
 
 
-async def test_after_some_of_many_it_waits_a_moment_for_more() -> None:
+@pytest.mark.parametrize(("gap", "is_open"), [(60.0, False), (0.0, True)])
+async def test_gate_opens_the_gap_of_a_burst_after_its_last_message(
+    monkeypatch: pytest.MonkeyPatch, gap: float, is_open: bool
+) -> None:
+    monkeypatch.setattr(gate_module, "BURST_GAP_SECONDS", 60.0)
     gate = AnswerGate()
-    for _ in range(2):
-        with gate.hold():
-            pass
+    with gate.hold():
+        pass
+    # The messages are a burst at any speed of the machine; only the wait differs.
+    monkeypatch.setattr(gate, "_last_arrival", float("inf"))
+    monkeypatch.setattr(gate_module, "BURST_GAP_SECONDS", gap)
+    with gate.hold():
+        pass
     task = await waiting(gate)
-    assert not task.done()
-    await task
+    assert task.done() is is_open
+    task.cancel()
 
 
 async def test_messages_apart_are_not_many(monkeypatch: pytest.MonkeyPatch) -> None:
