@@ -39,14 +39,14 @@ DATA_UPLOAD_MAX_NUMBER_FIELDS = 50_000
 
 
 # ── Django ──
-def _unless_light(*names: str) -> tuple[str, ...]:
+def _full_server_only(*names: str) -> tuple[str, ...]:
     return () if _VALUES["MOCKLLM_LIGHT"] else names
 
 
 INSTALLED_APPS = [
     # Twisted takes a second to import, so only the command that needs it pays.
-    *(_unless_light("daphne") if "runserver" in sys.argv else ()),
-    *_unless_light(
+    *(_full_server_only("daphne") if "runserver" in sys.argv else ()),
+    *_full_server_only(
         "unfold",
         "unfold.contrib.filters",
         "unfold.contrib.forms",
@@ -55,15 +55,15 @@ INSTALLED_APPS = [
     ),
     "django.contrib.auth",
     "django.contrib.contenttypes",
-    *_unless_light(
+    *_full_server_only(
         "django.contrib.sessions", "django.contrib.messages", "django.contrib.staticfiles"
     ),
     "rest_framework",
-    *_unless_light("drf_spectacular", "channels", "axes"),
+    *_full_server_only("drf_spectacular", "channels", "axes"),
     "simple_history",
     "mockllm_site",
     "scenarios_app",
-    *_unless_light("chat_app", "traces_app"),
+    *_full_server_only("chat_app", "traces_app"),
 ]
 
 MIDDLEWARE = [
@@ -73,12 +73,12 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "mockllm_site.kit.security_headers.security_headers",
     "mockllm_site.kit.lost_streams.close_lost_files",
-    *_unless_light("whitenoise.middleware.WhiteNoiseMiddleware"),
+    *_full_server_only("whitenoise.middleware.WhiteNoiseMiddleware"),
     "django.middleware.common.CommonMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     # What follows is for pages and logins: the control API is answered here.
     "scenarios_app.control.middleware.answer_control",
-    *_unless_light(
+    *_full_server_only(
         "django.contrib.sessions.middleware.SessionMiddleware",
         "django.middleware.csrf.CsrfViewMiddleware",
         "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -123,7 +123,7 @@ LOGIN_URL = "/admin/login/"
 LOGIN_REDIRECT_URL = "/admin/"
 # After ten wrong passwords for one name from one address that pair waits; each is logged.
 AUTHENTICATION_BACKENDS = [
-    *_unless_light("axes.backends.AxesStandaloneBackend"),
+    *_full_server_only("axes.backends.AxesStandaloneBackend"),
     "django.contrib.auth.backends.ModelBackend",
 ]
 AXES_FAILURE_LIMIT = 10

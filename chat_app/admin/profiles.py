@@ -81,7 +81,7 @@ class ProfileForm(forms.ModelForm):
                 check_base_url(cleaned["provider_id"], cleaned["base_url"])
             except ChatError as error:
                 self.add_error("base_url", error.message)
-        if self._goes_elsewhere(cleaned) and "api_key_env" not in self.changed_data:
+        if self._has_other_host(cleaned) and "api_key_env" not in self.changed_data:
             self.key_was_blanked = bool(cleaned.get("api_key_env"))
             cleaned["api_key_env"] = ""
         if not self.errors:
@@ -98,7 +98,7 @@ class ProfileForm(forms.ModelForm):
         except ChatError as error:
             self.add_error("api_key_env", error.message)
 
-    def _goes_elsewhere(self, cleaned: dict[str, Any]) -> bool:
+    def _has_other_host(self, cleaned: dict[str, Any]) -> bool:
         if self.instance.pk is None:
             return False
         before = self.initial.get("provider_id", ""), self.initial.get("base_url", "")

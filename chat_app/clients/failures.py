@@ -59,7 +59,7 @@ def to_chat_error(error: Exception, *, key: str = "") -> ChatError:
             return _to_chat_error(kind, cause, key)
     trace = "".join(traceback.format_exception(error))
     logger.error("a model call failed: %s", _redact_key(key, trace))
-    return ChatError(errors.SERVICE_UNAVAILABLE, _for_display(_error_text(error), key))
+    return ChatError(errors.SERVICE_UNAVAILABLE, _clean_for_display(_error_text(error), key))
 
 
 def _to_chat_error(kind: _FailureKind, error: BaseException, key: str) -> ChatError:
@@ -71,7 +71,7 @@ def _to_chat_error(kind: _FailureKind, error: BaseException, key: str) -> ChatEr
             _log(UNREADABLE, error, key)
             return unreadable_response()
         case "error event":
-            return ChatError(errors.SERVICE_UNAVAILABLE, _for_display(_message(error), key))
+            return ChatError(errors.SERVICE_UNAVAILABLE, _clean_for_display(_message(error), key))
         case "http status":
             message = _message(error)
             match _status(error):
@@ -81,7 +81,7 @@ def _to_chat_error(kind: _FailureKind, error: BaseException, key: str) -> ChatEr
                     return ChatError(errors.UNAUTHORIZED, INVALID_KEY)
                 case 429:
                     return ChatError(errors.RATE_LIMITED, RATE_LIMIT)
-            return ChatError(errors.SERVICE_UNAVAILABLE, _for_display(message, key))
+            return ChatError(errors.SERVICE_UNAVAILABLE, _clean_for_display(message, key))
 
 
 def _log(summary: str, error: BaseException, key: str) -> None:
@@ -117,22 +117,22 @@ def _is_google(error: BaseException) -> bool:
 
 def _message(error: BaseException) -> str:
     """Return the provider's message from the body of an error."""
-    message = _message_in(getattr(error, "details" if _is_google(error) else "body", None))
+    message = _find_message(getattr(error, "details" if _is_google(error) else "body", None))
     if message:
         return message
     status = _status(error)
     return f"The provider answered with HTTP {status}" if status else _error_text(error)
 
 
-def _message_in(sent: object) -> str:
+def _find_message(sent: object) -> str:
     match sent:
         case {"error": dict() | str() as inner}:
-            return _message_in(inner)
+            return _find_message(inner)
         case {"message": str(text)} | str(text):
             # A page of a proxy is no message.
             return "" if text.lstrip().startswith("<") else text.strip()
         case [dict() as only]:
-            return _message_in(only)
+            return _find_message(only)
         case _:
             return ""
 
@@ -141,7 +141,7 @@ def _error_text(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-def _for_display(message: str, key: str) -> str:
+def _clean_for_display(message: str, key: str) -> str:
     text = _redact_key(key, clean(message))
     return text if len(text) <= _MAX_MESSAGE_CHARS else f"{text[:_MAX_MESSAGE_CHARS]}…"
 

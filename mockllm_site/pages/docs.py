@@ -140,7 +140,7 @@ def rendered_page(name: str) -> DocsPage:
                 # An empty corner cell is not the heading of a column.
                 token.tag = tokens[place + 2].tag = "td"
         elif token.type == "inline":
-            _lead_to_pages(token, _project_path(file))
+            _rewrite_links(token, _project_path(file))
     html = markdown.renderer.render(tokens, markdown.options, {})
     title = next((one.text for tag, one in headings if tag == "h1"), name)
     contents = tuple(one for tag, one in headings if tag == "h2")
@@ -161,7 +161,7 @@ def _plain_text(inline: "Token") -> str:
     return "".join(child.content for child in inline.children or ())
 
 
-def _lead_to_pages(inline: "Token", source: str) -> None:
+def _rewrite_links(inline: "Token", source: str) -> None:
     for child in inline.children or ():
         for attribute in ("href", "src"):
             if isinstance(target := child.attrs.get(attribute), str):

@@ -90,7 +90,7 @@ class Lease:
             self.lives(row)
         return True
 
-    def give_back(self) -> None:
+    def remove_row(self) -> None:
         ServerProcess.objects.filter(pk=self._row.pk).delete()
 
     def lives(self, row: ServerProcess) -> bool:
@@ -152,7 +152,7 @@ class Lease:
                 works = False
                 connection.close()
         try:
-            self.give_back()
+            self.remove_row()
         except DatabaseError as error:
             log.warning("this process's row stays in the database (%s)", error)
         connection.close()

@@ -100,13 +100,13 @@ def _drain_on_signals() -> None:
         theirs = signal.getsignal(number)
         if callable(theirs):
             try:
-                signal.signal(number, _draining_before(theirs))
+                signal.signal(number, _drain_then_call(theirs))
             except ValueError:
                 # A server in a thread of its own gets no signals.
                 return
 
 
-def _draining_before(theirs: Handler) -> Handler:
+def _drain_then_call(theirs: Handler) -> Handler:
     def handle(number: int, frame: FrameType | None) -> None:
         global _drained_at
         # Who says it again has waited long enough.

@@ -61,7 +61,7 @@ class Stop:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._handle)
 
-    def leave_to_server(self) -> None:
+    def mark_running(self) -> None:
         self._running = True
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
@@ -253,7 +253,7 @@ def run(
         by_turns=by_turns,
         parent=parent,
     )
-    stop.leave_to_server()
+    stop.mark_running()
     try:
         server.run(sockets=[bound])
     except SystemExit:

@@ -29,7 +29,7 @@ def suspicions_of(
 
 def stored_suspicions() -> tuple[Suspicion, ...]:
     """Return the suspicions about the enabled scenarios as requests see them."""
-    return _of_snapshot(catalog.snapshot(), frozenset(offered_tools()))
+    return _suspicions_of_snapshot(catalog.snapshot(), frozenset(offered_tools()))
 
 
 def suspicions_in_place(scenario: Scenario, *, of: str) -> list[Suspicion]:
@@ -53,7 +53,7 @@ def suspicions_once_loaded(documents: Iterable[ScenarioDocument]) -> list[Suspic
 
 
 @lru_cache(maxsize=2)
-def _of_snapshot(snapshot: Snapshot, offered: frozenset[str]) -> tuple[Suspicion, ...]:
+def _suspicions_of_snapshot(snapshot: Snapshot, offered: frozenset[str]) -> tuple[Suspicion, ...]:
     return tuple(_lint(tuple(snapshot.index.by_name.values()), offered))
 
 

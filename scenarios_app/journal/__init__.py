@@ -268,7 +268,7 @@ class Journal:
                 entry = item.record.entry()
                 row = row_of(entry, body_bytes=setting("MOCKLLM_JOURNAL_BODY_BYTES"))
             except Exception:
-                self._give_up([item.record.session])
+                self._count_lost_rows([item.record.session])
                 continue
             if item.scope:
                 # A test's transaction has the database to itself: its rows wait for its own flush.
@@ -292,17 +292,17 @@ class Journal:
                 connection.close()
                 tries = tries + 1 if self._stopping.is_set() else 0
                 if tries > len(RETRY_SECONDS):
-                    return self._give_up([row.session for row in rows])
+                    return self._count_lost_rows([row.session for row in rows])
                 self._wait_after_error(next(pauses), error)
             except (DataError, IntegrityError, ValueError) as error:
                 if len(rows) == 1:
-                    return self._give_up([rows[0].session])
+                    return self._count_lost_rows([rows[0].session])
                 log.warning("journal: a row was refused (%s)", error)
                 for row in rows:
                     self._write([row])
                 return None
             except Exception:
-                return self._give_up([row.session for row in rows])
+                return self._count_lost_rows([row.session for row in rows])
 
     def _wait_after_error(self, seconds: float, error: Exception) -> None:
         self.problem = type(error).__name__
@@ -331,7 +331,7 @@ class Journal:
         except DatabaseError as error:
             log.warning("journal: its oldest rows could not be deleted yet (%s)", error)
 
-    def _give_up(self, sessions: Sequence[str]) -> None:
+    def _count_lost_rows(self, sessions: Sequence[str]) -> None:
         self.failed += len(sessions)
         for session in sessions:
             self.dropped_rows.add(session)

@@ -51,7 +51,7 @@ def step_object(row: StepColumns) -> Object:
         if rest := _copy_extra(row, column):
             for key, value in rest.items():
                 _put_at(step, (*place, key), value)
-    _lower_conditions(row, step)
+    _add_column_conditions(row, step)
     for (place, empty), value in zip(_PLACES, _values_of(row), strict=True):
         if value != empty:
             _put_at(step, place, deepcopy(value))
@@ -78,7 +78,7 @@ def column_at(place: str, row: StepColumns) -> str:
     )
 
 
-def _lower_conditions(row: StepColumns, step: Object) -> None:
+def _add_column_conditions(row: StepColumns, step: Object) -> None:
     if row.match_model:
         equals = row.match_model_mode == TextMode.EQUALS
         model: Json = row.match_model if equals else {row.match_model_mode: row.match_model}
@@ -136,7 +136,7 @@ def step_values(step: Object) -> Values:
         if place[0] in rest and can_hold(Step, column, value := _get_at(rest, place)):
             values[column] = value
             _remove(rest, place)
-    _lift_conditions(rest, values)
+    _move_conditions_to_columns(rest, values)
     for column, place in EXTRAS.items():
         if place and can_hold(Step, column, value := _get_at(rest, place)):
             values[column] = value
@@ -144,7 +144,7 @@ def step_values(step: Object) -> Values:
     return values | {"extra": rest}
 
 
-def _lift_conditions(rest: Object, values: Values) -> None:
+def _move_conditions_to_columns(rest: Object, values: Values) -> None:
     if lifted := _model_values(_get_at(rest, MODEL)):
         values |= lifted
         _remove(rest, MODEL)

@@ -69,7 +69,7 @@ def test_those_with_different_states_do_not(first: str, second: str, why: str) -
 def test_one_that_has_ended_leaves_its_place() -> None:
     first = lease()
     first.take()
-    first.give_back()
+    first.remove_row()
     lease().take()
 
 

@@ -176,7 +176,7 @@ def fixes_for(
         yield Fix("Add a step", "steps", does=ADD)
         return
     row, step = rows[suspicion.row], steps[suspicion.row]
-    fixes = [*_by_kind(suspicion, row, step), *_by_order(suspicion, row, rows)]
+    fixes = [*_fixes_by_kind(suspicion, row, step), *_fixes_by_order(suspicion, row, rows)]
     if suspicion.kind == "shadowed" and above is not None:
         label = f"Before all of {suspicion.by[0]}: priority {above + 1}" if suspicion.by else ""
         fixes.append(Fix(label, "priority", str(above + 1)))
@@ -191,7 +191,7 @@ def fixes_for(
         yield Fix("Show it", f"{row}-{column}", does=SHOW)
 
 
-def _by_kind(suspicion: Suspicion, row: str, step: StepColumns) -> Iterator[Fix]:
+def _fixes_by_kind(suspicion: Suspicion, row: str, step: StepColumns) -> Iterator[Fix]:
     if suspicion.kind == "looping" and suspicion.by:
         yield Fix("Use this step for the first answer only", f"{row}-turn", "1")
     elif suspicion.kind == "looping" and not step.match_tool_result_name:
@@ -205,7 +205,7 @@ def _by_kind(suspicion: Suspicion, row: str, step: StepColumns) -> Iterator[Fix]
         yield Fix("After all other scenarios: priority -1", "priority", "-1")
 
 
-def _by_order(suspicion: Suspicion, row: str, rows: Sequence[str]) -> Iterator[Fix]:
+def _fixes_by_order(suspicion: Suspicion, row: str, rows: Sequence[str]) -> Iterator[Fix]:
     if suspicion.by and suspicion.by[0] == suspicion.scenario:
         other = rows[suspicion.by[1] - 1]
         if suspicion.kind == "looping":

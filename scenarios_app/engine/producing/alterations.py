@@ -117,7 +117,7 @@ def _with_parts(choice: Choice, parts: Sequence[AnswerPart]) -> Choice:
     return replace(choice, parts=tuple(parts), chunks=None)
 
 
-def _with_part(choice: Choice, index: int, *parts: AnswerPart) -> Choice:
+def _with_part_replaced(choice: Choice, index: int, *parts: AnswerPart) -> Choice:
     return _with_parts(choice, [*choice.parts[:index], *parts, *choice.parts[index + 1 :]])
 
 
@@ -134,7 +134,7 @@ def _changed_texts(choice: Choice, change: Callable[[TextPart], Iterator[str]]) 
         for text in change(part):
             if text != part.text:
                 # The ranges of citations belong to the text as it was.
-                yield _with_part(choice, index, replace(part, text=text, citations=()))
+                yield _with_part_replaced(choice, index, replace(part, text=text, citations=()))
 
 
 def _in_prose(change: Callable[[str, CanonicalRequest], Iterator[str]]) -> Apply:
@@ -156,7 +156,7 @@ def _in_calls(change: Callable[[ToolCallPart, CanonicalRequest], Iterator[str]])
     def apply(choice: Choice, request: CanonicalRequest) -> Iterator[Choice]:
         for index, call in _numbered_calls(choice):
             for arguments in change(call, request):
-                yield _with_part(choice, index, replace(call, arguments=arguments))
+                yield _with_part_replaced(choice, index, replace(call, arguments=arguments))
 
     return apply
 
@@ -186,12 +186,14 @@ def _broken_arguments(call: ToolCallPart, _: CanonicalRequest) -> Iterator[str]:
 
 def _unknown_tool(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
     for index, call in _numbered_calls(choice):
-        yield _with_part(choice, index, replace(call, name=UNKNOWN_TOOL))
+        yield _with_part_replaced(choice, index, replace(call, name=UNKNOWN_TOOL))
 
 
 def _call_twice(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
     for index, call in _numbered_calls(choice):
-        yield _with_part(choice, index, call, replace(call, id=f"{call.id}2" if call.id else ""))
+        yield _with_part_replaced(
+            choice, index, call, replace(call, id=f"{call.id}2" if call.id else "")
+        )
 
 
 def _wrong_finish(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
@@ -202,7 +204,7 @@ def _one_call_less(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
     calls = _numbered_calls(choice)
     finish = choice.finish_reason if len(calls) > 1 else "stop"
     for index, _call in calls:
-        yield replace(_with_part(choice, index), finish_reason=finish)
+        yield replace(_with_part_replaced(choice, index), finish_reason=finish)
 
 
 def _other_order(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:

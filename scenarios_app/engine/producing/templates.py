@@ -184,7 +184,7 @@ class TemplateFiller:
         """Fill arguments. In JSON, values are escaped, since templates are inside strings."""
         if not self._has_template(text):
             return text
-        transform = self._spend_escaped if _is_json(text) else self._count_chars
+        transform = self._count_escaped if _is_json(text) else self._count_chars
         return render_template(text, self._values, transform)
 
     def _has_template(self, text: str) -> bool:
@@ -200,7 +200,7 @@ class TemplateFiller:
             raise TextTooLong
         return value
 
-    def _spend_escaped(self, value: str) -> str:
+    def _count_escaped(self, value: str) -> str:
         return self._count_chars(_escape_for_json(value))
 
 

@@ -36,7 +36,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             names: list[str] = options["names"]
-            available = _of_files(options["path"]) if options["path"] else _of_database(names)
+            available = _read_files(options["path"]) if options["path"] else _read_database(names)
             documents = _select_by_name(names, available)
         except DocumentError as error:
             raise CommandError(str(error)) from None
@@ -54,11 +54,11 @@ class Command(BaseCommand):
         self.stderr.write(f"{options['output']}: scenarios written: {len(documents)}")
 
 
-def _of_files(path: str) -> dict[str, ScenarioDocument]:
+def _read_files(path: str) -> dict[str, ScenarioDocument]:
     return {document.name: document for document in read_paths([path], limits=limits()).documents}
 
 
-def _of_database(names: list[str]) -> dict[str, ScenarioDocument]:
+def _read_database(names: list[str]) -> dict[str, ScenarioDocument]:
     rows = Scenario.objects.order_by("name").prefetch_related("steps")
     documents: dict[str, ScenarioDocument] = {}
     problems: list[Problem] = []

@@ -248,7 +248,7 @@ def test_a_signal_before_the_server_runs_ends_the_process(monkeypatch: pytest.Mo
     with pytest.raises(SystemExit) as ended:
         installed[signal.SIGTERM](signal.SIGTERM, None)
     assert ended.value.code == 0
-    stop.leave_to_server()
+    stop.mark_running()
     installed[signal.SIGINT](signal.SIGINT, None)
     assert stop.asked
 
