@@ -210,5 +210,5 @@ class HarnessClient(OpenAIClient):
     """A client for the provider `test-llm`, which is the mock in process."""
 
     def stream(self, request: llm.ModelRequest) -> AsyncGenerator[llm.ProviderEvent, None]:
-        """Send the model as `test-llm/MODEL_ID`, by which the mock knows its test harness."""
+        """Send the model as `test-llm/MODEL_ID`, which selects the mock's test harness."""
         return super().stream(replace(request, model=f"{TEST_LLM}/{request.model}"))

@@ -27,7 +27,8 @@ _waiting: defaultdict[UUID, set[asyncio.Event]] = defaultdict(set)
 
 
 async def request_cancel(process: str, trace_id: UUID) -> None:
-    """Ask a process to cancel its run. A lost message is made good by its next lease renewal."""
+    """Ask a process to cancel its run. If the message is lost, the process sees the request at its
+    next lease renewal."""
     await _send_to_process(
         process, {"type": _CANCEL, "trace_id": str(trace_id), "asks": current_owner()}
     )

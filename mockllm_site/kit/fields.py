@@ -40,7 +40,8 @@ class NamesField(JsonField):
 
 @NamesField.register_lookup
 class NameContains(IContains):
-    """`icontains` of lists: some name holds the text. It looks at what is stored, which is JSON."""
+    """`icontains` for lists: True if one of the names contains the text. It searches the stored
+    JSON."""
 
     def get_prep_lookup(self) -> str:
         return json.dumps(str(self.rhs))[1:-1]

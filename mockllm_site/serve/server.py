@@ -211,7 +211,7 @@ def _format_url(host: str, port: int) -> str:
 
 
 def open_to(bound: socket.socket) -> None:
-    """Store the bound address, from which this process and its forks know who can reach it."""
+    """Store the bound address, which tells this process and its forks who can reach the server."""
     address: str = bound.getsockname()[0]
     set_listening_address(address)
     if not is_loopback(address):

@@ -28,15 +28,11 @@ _MAX_BYTES: Final = 1_000_000
 
 
 class FileWatcher:
-    """Loads scenario files when they change, in a thread of one process of a `serve`.
-
-    A file replaces its scenarios when its own content changes; what was edited elsewhere stays
-    until then. A scenario that is in no file any more goes to the trash.
-
-    The processes share an unnamed file: the one that holds its lock watches, and its content is the
-    problems. `documents` are the scenarios loaded at start, `forget` clears what sessions remember
-    of one.
-    """
+    """Reloads scenario files when they change, in a thread of one process of a `serve`. A file
+    replaces its scenarios only when its content changes, so edits made elsewhere stay until then. A
+    scenario that is in no file any more goes to the trash. The processes share an unnamed file: the
+    one that holds its lock watches, and writes the problems into it. `documents` are the scenarios
+    loaded at start; `forget` clears the state of sessions about one."""
 
     def __init__(
         self,

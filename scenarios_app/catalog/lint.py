@@ -40,7 +40,8 @@ def suspicions_in_place(scenario: Scenario, *, of: str) -> list[Suspicion]:
 
 
 def suspicions_once_loaded(documents: Iterable[ScenarioDocument]) -> list[Suspicion]:
-    """Return the suspicions about scenarios as if they were stored; disabled ones by themselves."""
+    """Return the suspicions about scenarios as if they were stored. Disabled ones are not compared
+    with others."""
     compiled = [(document.enabled, compile_scenario(document)) for document in documents]
     names = {scenario.name for _, scenario in compiled}
     stored = catalog.snapshot().index.by_name

@@ -125,7 +125,7 @@ class JsonFormat(msgspec.Struct, frozen=True):
 
     @property
     def has_schema(self) -> bool:
-        """False if the request wants any JSON."""
+        """False if any JSON is allowed."""
         return self.schema is not ANY_OBJECT
 
     @property
@@ -160,20 +160,15 @@ class SentRequest:
 
 
 class CanonicalRequest(msgspec.Struct, frozen=True, dict=True):
-    """One request for an answer, over any wire.
-
-    `path` is the raw path without query and `route` its canonical form
-    (`/v1/chat/completions` for Azure's deployments path too). `also` are other names by which steps
-    may call the provider: of a dialect that is spoken, or of those that are as good where the
-    request says nothing of it. `headers` have lower-case names.
-    `reasoning` says whether the request switched thinking on. `own` holds what else the endpoint
-    that read the request needs to answer it, in a type of its own. `computed` says that the request
-    asks for no answer of a model, so that its endpoint computes one, also where a step matches.
-    `tool_choice` and `response_format` are as they were sent, `choice` and `json` what they mean.
-    `thought_tokens` are what the model thinks where no thinking is scripted, `cached_tokens` what
-    of the input stands in a cache that the request names; both count where no usage is scripted.
-    `sent` is what came in, where that is known.
-    """
+    """One request for an answer, in a form that all wires share. `path` is the raw path without
+    query, `route` its canonical form (`/v1/chat/completions` also for Azure's deployment paths).
+    `also` are other provider names by which steps may match it, such as those of its dialects.
+    `headers` have lower-case names. `reasoning` is true if the request switched thinking on. `own`
+    holds further fields that its endpoint needs for the answer, in a type of the endpoint.
+    `computed` is true if the endpoint computes the answer, even if a step matches. `tool_choice`
+    and `response_format` are as they were sent; `choice` and `json` are their meanings.
+    `thought_tokens` and `cached_tokens` are the counts of thinking and cached input if the script
+    has none. `sent` is the request as received, if known."""
 
     provider: str
     path: str
@@ -203,7 +198,7 @@ class CanonicalRequest(msgspec.Struct, frozen=True, dict=True):
 
     @lazy_property
     def turn(self) -> int:
-        """Number of the answer asked for: assistant messages so far, plus one."""
+        """Number of the requested answer: assistant messages so far, plus one."""
         return 1 + sum(1 for m in self.messages if m.role == "assistant")
 
     @lazy_property

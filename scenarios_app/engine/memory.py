@@ -76,7 +76,8 @@ class MemoryState:
             return Arrival(state.ordinal, state.consumed.keys(), own.revision, own.documents)
 
     def peek(self, session: str) -> Arrival:
-        """Return what a request of this session would find, without counting it."""
+        """Return the state that the session's next request would see, without counting a
+        request."""
         with self._lock:
             state = self._states.get(session, _NO_STATE)
             own = self._scenarios_for(session) if self._scenarios else _NO_SCENARIOS

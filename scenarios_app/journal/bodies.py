@@ -29,13 +29,13 @@ _ENDS_MASK: Final = 15
 
 
 class BodyPacker(local):
-    """Packs the rows of one thread; knows the latest pieces that it has packed."""
+    """Packs the rows of one thread; remembers the latest pieces that it has packed."""
 
     def __init__(self) -> None:
         self._places = BoundedDict[bytes, Part](MAX_PIECES)
 
     def forget(self) -> None:
-        """Forget all pieces: what was packed last was not stored, or is deleted."""
+        """Forget all pieces, because the last packed rows were not stored or were deleted."""
         self._places.clear()
 
     def pack(self, rows: Sequence[Row]) -> tuple[Sequence[Row], dict[int, bytes], set[int]]:

@@ -50,7 +50,7 @@ class CatalogVersion(models.Model):
 
 
 def announce(scenarios: Collection[int | None], using: str) -> None:
-    """Give changed scenarios a new version and tell this process's catalog."""
+    """Give changed scenarios a new version and notify this process's catalog."""
     scenario = apps.get_model("scenarios_app", "Scenario")
     rows: models.QuerySet[Any] = models.QuerySet(scenario, using=using)
     keys = [pk for pk in scenarios if pk is not None]

@@ -13,14 +13,12 @@ UNMATCHED_ROWS = Q(fallback=True) | (Q(matched=False) & ~Q(way=""))
 
 
 class ServedRequest(models.Model):
-    """One request, secrets already taken out. Rows are in the order in which answers ended.
-
-    `uid` is the `x-mockllm-request` of the answer. Bodies are cut at `MOCKLLM_JOURNAL_BODY_BYTES`;
-    `…_cut` says so and `…_bytes` is their size before. `…_text` holds short bodies, `parts` refers
-    to the blocks of long ones, by "request" and "response", and `…_body` is either. `asked`
-    is how the last user message or tool result begins, `answered` how the answer does. `siblings`
-    were other open connections whose latest request was of the same session and path.
-    """
+    """One request, with secrets masked. Rows are in the order in which answers ended. `uid` is the
+    `x-mockllm-request` of the answer. Bodies are cut at `MOCKLLM_JOURNAL_BODY_BYTES`; then `…_cut`
+    is true, and `…_bytes` is the size before. `…_text` holds short bodies, `parts` refers to the
+    blocks of long ones, by "request" and "response"; `…_body` returns either. `asked` is the
+    beginning of the last user message or tool result, `answered` that of the answer. `siblings`
+    were other open connections whose latest request was of the same session and path."""
 
     uid = models.UUIDField(unique=True, editable=False)
     at = models.DateTimeField()

@@ -87,8 +87,8 @@ class Bench:
 
 
 def requests_of(transcript: Sequence[Mapping[str, Any]]) -> list[tuple[str, bool]]:
-    """Return for each request what it has in common with its repetitions, and whether it got a good
-    answer; the transcript is of `Control.requests`."""
+    """Return each request as a key, equal for repetitions, and whether it got a good answer; the
+    transcript is of `Control.requests`."""
     requests = []
     for entry in transcript:
         request, changed = entry["request"], CHANGE_HEADER in entry["response"]["headers"]
@@ -232,7 +232,7 @@ def seconds_for(cell: Cell, clean_seconds: float) -> float:
 
 
 def clean_body(clean: Observation) -> dict[str, float]:
-    """Return what a report says of the clean run."""
+    """Return the report's fields about the clean run."""
     program = clean.program
     requests = len(clean.requests)
     return {"exit": program.code, "seconds": round(program.seconds, 3), "requests": requests}

@@ -102,11 +102,9 @@ def recorded_steps(document: Document) -> Iterator[RecordedStep]:
 def find_drift(
     documents: Iterable[Document], served: Set[StepName], missed: Sequence[RecordedRequest]
 ) -> DriftReport:
-    """Return the drift of cassettes: `served` are the steps that answered, `missed` the requests
-    that none did, in their order and without their secrets.
-
-    A request that none answered is the change of the one most like it that was not asked either.
-    """
+    """Return the drift of cassettes: `served` are the steps that answered, `missed` the unanswered
+    requests in order, without their secrets. An unanswered request is paired with the most similar
+    recorded request that was not made."""
     steps = [step for document in documents for step in recorded_steps(document)]
     left = [step for step in steps if (step.cassette, step.step) not in served]
     drifts: list[Drift] = []

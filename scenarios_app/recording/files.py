@@ -20,7 +20,7 @@ _NOTHING: Final = "nothing of it can be carried over"
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The scenarios of some files; notes tell of skipped content and of recordings that collide."""
+    """The scenarios of some files, with notes about skipped content and colliding recordings."""
 
     documents: list[ScenarioDocument]
     notes: tuple[Problem, ...] = ()

@@ -56,10 +56,8 @@ def redact_interaction(interaction: Interaction, *, keys: Iterable[str] = ()) ->
 
 
 class SecretMask:
-    """Masks secrets, and random pieces of them of 12 characters, in time linear in the text.
-
-    Of very many secrets only the first are looked for, MAX_SECRET_CHARS in all.
-    """
+    """Masks secrets, and random pieces of them of 12 characters, in time linear in the text. Only
+    the first secrets are searched for, up to MAX_SECRET_CHARS in all."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         patterns: dict[bytes, None] = {}

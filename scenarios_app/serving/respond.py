@@ -198,7 +198,7 @@ def _struck(
     *,
     delay: float,
 ) -> Reply:
-    """Return a step's reply with its fault, if there is one."""
+    """Return a step's reply with its fault applied, if there is one."""
     if fault is None:
         return _reply_of_step(exchange, decision, request, None, delay=delay)
     assert decision.step is not None
@@ -264,7 +264,8 @@ def _reply_of_step(
 def _altered(
     response: CanonicalResponse, decision: Decision, request: CanonicalRequest
 ) -> CanonicalResponse:
-    """Return the response of a numbered answer as its change wants it, after noting what it is."""
+    """Return the response of a numbered answer, altered if it has such a change, after noting its
+    content."""
     step, numbered = decision.step, decision.numbered
     assert step is not None and numbered is not None
     numbered.equivalent_changes = step.equivalent_changes

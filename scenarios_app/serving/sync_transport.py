@@ -53,8 +53,8 @@ async def _next_piece(pieces: AsyncIterator[bytes]) -> bytes | None:
 
 
 class _Loop:
-    """One event loop for all of these clients. Its thread is a daemon: clients are often left
-    unclosed, and a program must be able to end all the same."""
+    """The event loop of all synchronous clients. Its thread is a daemon, since a program must be
+    able to end without closing its clients."""
 
     def __init__(self) -> None:
         self._forget()

@@ -256,7 +256,7 @@ def _step_json(row: StepColumns) -> str:
 
 
 def _problems_of(draft: Draft) -> tuple[RowProblem, ...]:
-    """Return what a save would refuse, or that the name is taken."""
+    """Return the problems for which the draft cannot be saved as a scenario, also a taken name."""
     others = Scenario.objects.filter(name=draft.name).exclude(pk=draft.published_id or 0)
     if others.exists():
         return (RowProblem(draft.name, None, "name", NAME_TAKEN),)

@@ -80,7 +80,8 @@ class OpenRequests:
         self._closed.set()
 
     def track(self, message: SessionMessage | Exception) -> None:
-        """Open or close what a message that came in or went out begins, cancels or answers."""
+        """Note a request that a message starts, or the end of the one that it cancels or answers;
+        for messages in both directions."""
         match getattr(message, "message", None):
             case JSONRPCRequest(id=id):
                 self._ids[str(id)] += 1

@@ -101,7 +101,7 @@ class _Search:
     def _inside(
         self, value: Json, schema: dict[str, Json], key: str
     ) -> Iterator[tuple[Json, Schema, str]]:
-        """Yield what a keyword asks of a value and its parts: each with its schema and path."""
+        """Yield the parts of a value that a keyword restricts: each with its schema and path."""
         match key, value:
             case (("properties" | "patternProperties" | "additionalProperties"), dict()):
                 for name, item in value.items():

@@ -118,7 +118,7 @@ class JudgedSession:
 
     @cached_property
     def asked(self) -> frozenset[str]:
-        """The names of the providers that were asked, as steps call them."""
+        """The names of the providers that the session's requests went to, as steps call them."""
         requests = (exchange.request for exchange in self.exchanges)
         also = (name for request in requests if request for name in request.also)
         return frozenset(exchange.provider for exchange in self.exchanges).union(also)

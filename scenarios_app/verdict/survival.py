@@ -150,7 +150,8 @@ def worst_results(report: Mapping[str, Any]) -> dict[str, dict[tuple[str, str], 
 def measure_survival(
     scenario: Scenario, results: Results, *, outdated: int = 0
 ) -> ScenarioSurvival:
-    """Return what was survived at the steps of a scenario, by results of its current version."""
+    """Return the outcomes of faults at the steps of a scenario, from results of its current
+    version."""
     return ScenarioSurvival(
         scenario.name, tuple(_step_survival(step, results) for step in scenario.steps), outdated
     )

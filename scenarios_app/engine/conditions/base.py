@@ -133,8 +133,8 @@ class Condition(ABC):
         return False
 
     def suspicions(self, providers: Collection[str]) -> Iterator[tuple[SuspicionKind, str]]:
-        """Yield what is suspicious in a valid condition by itself; `providers` are the server's,
-        empty if unknown."""
+        """Yield suspicions about a valid condition on its own; `providers` are the server's, empty
+        if unknown."""
         yield from ()
 
 

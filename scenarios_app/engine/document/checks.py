@@ -36,7 +36,7 @@ LIMITS = DocumentLimits()
 
 
 def check_scenario(document: ScenarioDocument, limits: DocumentLimits) -> Iterator[Finding]:
-    """Yield the problems of a scenario whose parts are all valid by themselves."""
+    """Yield the problems of a scenario that its parts alone do not show, such as missing turns."""
     for name in _RESERVED_NAMES:
         if isinstance(document.variables.get(name), dict):
             yield ("variables", name), "an object of this name would never be seen in an answer"

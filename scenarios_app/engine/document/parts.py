@@ -297,8 +297,8 @@ def join_chunks(
 
 
 def _can_join(part: ScriptedPart, more: ScriptedPart) -> bool:
-    """Return True if `more` continues a part. A signature ends a block of reasoning, and redacted
-    reasoning is a block by itself."""
+    """Return True if `more` continues a part. A signature ends a block of reasoning; redacted
+    reasoning is always a separate block."""
     match part, more:
         case ReasoningPart(signature=None, redacted=None), ReasoningPart(redacted=None):
             return True

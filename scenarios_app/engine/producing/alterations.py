@@ -39,8 +39,8 @@ Apply: TypeAlias = Callable[[Choice, CanonicalRequest], Iterator[Choice]]
 
 @dataclass(frozen=True, slots=True)
 class Alteration:
-    """One way to alter a choice; `words` name it for people. One that is `broken` is no valid
-    answer of a model; all others could be what a model says."""
+    """One way to alter a choice; `words` name it for people. A `broken` one makes an answer that no
+    model sends; all others are possible answers."""
 
     name: str
     words: str

@@ -54,8 +54,8 @@ def _common_matches(pattern: re.Pattern[str], text: str, result: str) -> list[st
 
 
 def other_objects(value: Mapping[str, Json], schema: Json = None) -> Iterator[Json]:
-    """Yield the object with one scalar changed, for each of them; it stays valid by the schema if
-    there is one for which that can be told."""
+    """Yield, for each scalar of the object, a copy with another value there that is valid by the
+    schema; scalars without such a value are skipped."""
     is_valid = _schema_validator(schema)
     allowed = list(_listed_values(schema))
     for options in _changed_once(dict(value), allowed):

@@ -96,7 +96,7 @@ class SlotFinder:
     """Finds slots in several bytes of one response, and numbers their `fillers`."""
 
     def __init__(self, request_part: Callable[[CanonicalRequest, str], bytes] | None) -> None:
-        """Take the function that makes what SAMPLE_PART stands for."""
+        """Store the function that returns the bytes for SAMPLE_PART."""
         self._request_part = request_part
         self.fillers: list[Filler] = []
         self._numbers: dict[object, int] = {}

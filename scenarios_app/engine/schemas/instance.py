@@ -77,7 +77,8 @@ class _Location:
 
 @dataclass(slots=True)
 class _InstanceMaker:
-    """Makes one value. `error_path` and `error_message` tell the last location without a value."""
+    """Makes one value. `error_path` and `error_message` describe the last location for which no
+    value was found."""
 
     rng: Random
     fit: SchemaValidator

@@ -124,7 +124,7 @@ class Document(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, defer_build=True)
 
     def findings(self) -> Iterable[Finding]:
-        """Return the problems of a document whose keys are all valid by themselves."""
+        """Return the problems that only the combination of valid keys shows."""
         return ()
 
     @model_validator(mode="wrap")

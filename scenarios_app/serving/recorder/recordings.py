@@ -72,7 +72,7 @@ class Recording:
         return self.mode != "none"
 
     def is_over(self, now: float) -> bool:
-        """Return whether its time is up; what it recorded stays."""
+        """Return whether its time limit has passed; the recorded interactions stay."""
         return self.ends_at is not None and now >= self.ends_at
 
     async def give_cassettes(self, session: str) -> None:

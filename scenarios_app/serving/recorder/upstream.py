@@ -56,9 +56,9 @@ class UpstreamFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """A request as it is forwarded. `name` is the provider. `path`, with its query, and the headers
-    `routing` tell this server where a recording belongs. `keys` are the client's and the
-    operator's."""
+    """A request to be forwarded. `name` is the provider. `path` (with its query) and `routing`
+    headers are stored in the recording, so that this server can route the request again. `keys` are
+    the client's and the operator's, to be masked."""
 
     name: str
     method: str

@@ -43,8 +43,8 @@ class UpstreamSocket:
         self._lanes: dict[str | None, asyncio.Queue[ServerMessage | None]] = {}
 
     async def open(self, out: Outgoing, *, seconds: float) -> bool:
-        """Connect, unless that has been done. Return whether the provider speaks WebSockets at this
-        URL; raise UpstreamFailed if it cannot be reached."""
+        """Connect if not connected yet. Return whether the provider accepts WebSockets at this URL;
+        raise UpstreamFailed if it cannot be reached."""
         if self._opened is None:
             self._protocol = Protocol(Side.CLIENT, max_size=_MAX_MESSAGE_BYTES)
             self._opened = asyncio.get_running_loop().create_future()
@@ -134,7 +134,7 @@ class UpstreamSocket:
                     whole = b""
 
     def _hand_over(self, data: bytes) -> None:
-        """Give a message to its lane; what is no message, or has no lane, is dropped."""
+        """Pass a message to its lane; invalid messages and those without a lane are dropped."""
         try:
             message = self._rules.read_answer(data)
         except ValueError:

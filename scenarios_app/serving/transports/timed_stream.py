@@ -33,7 +33,7 @@ class TimedStream:
         self._blocked = False
 
     def go_on(self) -> None:
-        """Write what is due, and set a timer for the rest."""
+        """Write the due pieces, and set a timer for the rest."""
         self._timer = None
         if self._blocked or self.response_complete:
             return

@@ -70,13 +70,13 @@ class SocketConnection(Protocol):
     def write_frames(self) -> Callable[[bytes], None] | None: ...
     @property
     def is_writable(self) -> bool:
-        """Return whether the client takes what is sent."""
+        """Return whether the client reads fast enough for more to be sent."""
 
     def send(self, messages: Sequence[bytes]) -> None:
         """Send text messages."""
 
     async def wait_until_writable(self) -> None:
-        """Wait until the client takes what is sent."""
+        """Wait until the client has read enough for more to be sent."""
 
     def close(self, code: int, reason: str) -> None:
         """Close the connection with a close frame."""

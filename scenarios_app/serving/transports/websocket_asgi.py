@@ -58,7 +58,7 @@ class SocketApp:
 
 
 class AsgiConnection:
-    """One connection of an ASGI server. What a session sends waits here for the server."""
+    """One connection of an ASGI server. Messages of the session are queued here for the server."""
 
     def __init__(self, send: Send) -> None:
         self._send = send

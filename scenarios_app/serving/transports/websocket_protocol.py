@@ -191,7 +191,7 @@ class WebSocketProtocol(asyncio.Protocol):
             self._read_on()
 
     def _read_on(self) -> None:
-        """Read only while nothing waits: neither frames to be handled nor answers to be taken."""
+        """Resume reading only if no frames wait to be handled and no answers to be sent."""
         is_paused = bool(self._waiting) or not self.is_writable
         if is_paused != self._is_paused and not self.transport.is_closing():
             self._is_paused = is_paused

@@ -92,7 +92,8 @@ def stray_client_lines(base_url: str, api_key: str) -> list[str]:
 
 
 def client_line(client: LiveClient, base_url: str) -> str:
-    """Return what a client calls, and why it does not call the server at `base_url`."""
+    """Return a line with the address that a client calls, and why it is not the server's at
+    `base_url`."""
     api = find_upstream(client.host)
     if api is not None and api.path_prefix:
         return f"{client} calls {client.base_url}: {_GIVE}{address_of(api, base_url)}"
@@ -168,7 +169,7 @@ def _clients_below(
 
 
 def _children(value: Any, module: str) -> Iterable[tuple[str, Any]]:
-    """Return what a value of a module holds, each with its path from there."""
+    """Return the values inside a module's value, each with its path from there."""
     match value:
         case dict():
             return [(f"[{key!r}]", child) for key, child in list(value.items())]

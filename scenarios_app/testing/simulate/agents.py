@@ -183,7 +183,7 @@ class _Command:
         return self._answer()
 
     def _answer(self) -> str:
-        """Send what is unsent, and return the output up to the end of an answer."""
+        """Send the rest of the input, and return the output up to the end of an answer."""
         deadline = time.monotonic() + self._timeout
         with selectors.DefaultSelector() as selector:
             selector.register(self._output, selectors.EVENT_READ)
@@ -202,7 +202,7 @@ class _Command:
         return answer.decode("utf-8", "replace").strip()
 
     def _send(self) -> bool:
-        """Send a part of what is unsent; return whether more is left."""
+        """Send a part of the unsent input; return whether more is left."""
         try:
             sent = os.write(self._input.fileno(), self._unsent)
         except OSError:
