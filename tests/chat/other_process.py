@@ -33,14 +33,10 @@ def tell(**values: Any) -> None:
     print(json.dumps(values), flush=True)
 
 
-def answer(
-    said: dict[str, Any], *, renew_seconds: float = 2.0, heeds_database: bool = True
-) -> None:
+def answer(said: dict[str, Any], *, renew_seconds: float = 2.0) -> None:
     """Send a message; tell of every event of its answer, and how many of them are stored."""
     prepare(said)
     runs.RENEW_SECONDS = renew_seconds
-    if not heeds_database:
-        runs.RunRegistry._apply_renewal = lambda *_: None  # type: ignore[method-assign]
     asyncio.run(_answer())
     loop.stop()
 

@@ -172,7 +172,7 @@ def test_answer_without_an_alteration_is_only_noted() -> None:
     assert numbered.alter(before, asked()) is before and numbered.text == "a"
     none = CanonicalResponse("id", 0, "m", (), Usage(1, 1))
     empty = AnswerChanges().number_next("a", STEP, asked())
-    assert empty.altered(none, asked()) is none and empty.variants == ()
+    assert empty.alter(none, asked()) is none and empty.variants == ()
 
 
 def test_fault_moves_into_the_part_that_its_change_names() -> None:
@@ -190,10 +190,10 @@ def test_fault_moves_into_the_part_that_its_change_names() -> None:
     textless = NumberedAnswer(
         "a", 1, "s", "1", "openai", True, change=Change(1, cut, inside="text")
     )
-    assert textless.moved(cut, response(*parts[1:2]).choices, 1) is cut
-    assert textless.moved(cut, (), 1) is cut
+    assert textless.move_fault(cut, response(*parts[1:2]).choices, 1) is cut
+    assert textless.move_fault(cut, (), 1) is cut
     unchanged = NumberedAnswer("a", 1, "s", "1", "openai", True)
-    assert unchanged.moved(cut, choices, 1) is cut
+    assert unchanged.move_fault(cut, choices, 1) is cut
 
 
 def test_a_client_that_never_stops_does_not_fill_the_memory(monkeypatch: Any) -> None:

@@ -34,7 +34,7 @@ async def test_nothing_of_it_is_left() -> None:
     await used(store, "a")
     await store.consume("a", STEP)
     await store.fail("a", AttemptRef(STEP, "openai"), times=1)
-    await store.count("a", "calls")
+    await store.increment("a", "calls")
     await store.violate("a", "It should not.")
     await store.remember_response("a", "r1", b"one")
     await put_scenario(store, "a", "own", DOCUMENT)

@@ -31,11 +31,16 @@ NEVER_WRONG = {"text", "names", "paths", "token"}
 
 def wrong_values() -> Iterator[tuple[str, str]]:
     for setting in SETTINGS.values():
-        yield from ((setting.name, value) for value in WRONG.get(setting.parse.__name__, ()))
+        yield from (
+            (setting.name, value)
+            for value in WRONG.get(setting.parse.__name__.removeprefix("parse_"), ())
+        )
 
 
 def test_every_kind_of_setting_has_wrong_values() -> None:
-    assert {setting.parse.__name__ for setting in SETTINGS.values()} == set(WRONG) | NEVER_WRONG
+    assert {setting.parse.__name__.removeprefix("parse_") for setting in SETTINGS.values()} == set(
+        WRONG
+    ) | NEVER_WRONG
 
 
 @pytest.mark.parametrize(("name", "value"), list(wrong_values()))

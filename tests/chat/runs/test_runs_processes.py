@@ -91,8 +91,8 @@ def test_a_run_is_followed_and_cancelled_by_another_process(place: Place) -> Non
 
 
 def test_a_run_is_cancelled_at_once_where_processes_can_talk(whole_place: Place) -> None:
-    """Its own process does not look for it in the database."""
-    cancelled_from_elsewhere(whole_place, "heeds_database=False")
+    """Its own process reads the database too seldom to learn it there."""
+    cancelled_from_elsewhere(whole_place, "renew_seconds=60.0")
 
 
 def cancelled_from_elsewhere(place: Place, how: str) -> None:
