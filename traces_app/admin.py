@@ -101,6 +101,7 @@ class TraceAdmin(kit.RecordAdmin):
         return super().lookup_allowed(lookup, value, request)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Trace]:
+        """End dead runs first, so that no row shows one as running."""
         end_dead_runs()
         return super().get_queryset(request)
 

@@ -62,6 +62,7 @@ class ConversationAdmin(kit.RecordAdmin):
         return listed, counts, set(), protected
 
     def delete_model(self, request: HttpRequest, obj: Conversation) -> None:
+        """Delete as the API does, after waiting for concurrent writers."""
         conversation_rows.delete(obj)
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Conversation]) -> None:

@@ -75,6 +75,8 @@ class ProfileForm(forms.ModelForm):
         return name
 
     def clean(self) -> dict[str, Any]:
+        """Check the base URL, and blank the key's variable if the address changed but the variable
+        did not."""
         cleaned = super().clean() or self.cleaned_data
         if "base_url" in cleaned and cleaned.get("provider_id"):
             try:
@@ -140,6 +142,7 @@ class ProfileAdmin(ModelAdmin):
     )
 
     def save_model(self, request: HttpRequest, obj: ModelProfile, form: Any, change: bool) -> None:
+        """Save, and warn of a blanked variable and of unknown MCP servers."""
         super().save_model(request, obj, form, change)
         if form.key_was_blanked:
             messages.warning(

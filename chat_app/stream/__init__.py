@@ -32,9 +32,10 @@ class StreamPipeline:
         self._calls: list[OpenCall | run_events.ToolCall] = []
         # How often each id was used.
         self._ids: dict[str, int] = {}
-        self._begin_round()
+        self._reset_round()
 
-    def _begin_round(self) -> None:
+    def _reset_round(self) -> None:
+        """Start with empty parsers and no parts."""
         self._round = OpenRound()
         self._parser = MarkParser()
         self._text_characters = SurrogateJoiner()
@@ -49,6 +50,7 @@ class StreamPipeline:
         return self._parser.ended
 
     def feed(self, event: llm.ProviderEvent) -> list[run_events.StreamEvent]:
+        """Return the events for one event of the model call."""
         if self.ended:
             return []
         match event:
@@ -74,7 +76,7 @@ class StreamPipeline:
         """Return the parts of the call and start the next round."""
         done = self._round.close()
         self._end_paragraphs()
-        self._begin_round()
+        self._reset_round()
         return done
 
     def announce_call(self, call: run_events.ToolCall) -> list[run_events.StreamEvent]:

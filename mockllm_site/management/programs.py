@@ -32,6 +32,7 @@ class ProgramCommand(BaseCommand):
         self._command: list[str] = []
 
     def run_from_argv(self, argv: list[str]) -> None:
+        """Take the command after `--` out of the arguments before they are parsed."""
         if self._takes_command:
             argv, self._command = split(argv)
         super().run_from_argv(argv)
@@ -40,6 +41,7 @@ class ProgramCommand(BaseCommand):
         self._add_options(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
+        """Call `run` with the options and exit with its code."""
         command = [self._command] if self._takes_command else []
         if code := self._run(Namespace(**options), *command):
             sys.exit(code)

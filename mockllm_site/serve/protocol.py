@@ -107,6 +107,7 @@ class GuardedProtocol(SerialProtocol):
             self._waiting_since = time.monotonic()
 
     def on_header(self, name: bytes, value: bytes) -> None:
+        """Add a header; ignore trailers after the body, which could pass for headers."""
         if self._in_head:
             super().on_header(name, value.rstrip(BLANKS))
         else:
@@ -159,6 +160,7 @@ class GuardedProtocol(SerialProtocol):
 
     def handle_websocket_upgrade(self) -> None:
         # What comes now is for the protocol that takes over.
+        """Open a WebSocket of a provider here; leave any other to the application."""
         self._refused = True
         if not self._open_websocket():
             super().handle_websocket_upgrade()

@@ -28,6 +28,7 @@ class HoldingFlow(FlowControl):
     holding = False
 
     def resume_reading(self) -> None:
+        """Resume reading unless bytes are held."""
         if self.read_paused and not self.holding:
             super().resume_reading()
 

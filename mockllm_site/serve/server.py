@@ -116,6 +116,7 @@ class Server(uvicorn.Server):
         self._stop = stop
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen on the sockets, with own acceptors if connections are limited."""
         most = self._most_connections
         await super().startup(sockets=sockets if most is None else [])
         if most is not None:
@@ -132,6 +133,7 @@ class Server(uvicorn.Server):
             warm_up()
 
     async def on_tick(self, counter: int) -> bool:
+        """Check all connections about every second, and end with the parent."""
         if counter % TICKS_PER_LOOK == 0:
             look_at_all(self.server_state.connections)
             if self._parent is not None and self._parent.gone:
@@ -158,6 +160,7 @@ class Server(uvicorn.Server):
             await self.lifespan.shutdown()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin a shutdown at the first signal; cut running answers soon after the second."""
         if self.should_exit:
             asyncio.get_running_loop().call_soon_threadsafe(self._schedule_cut)
         else:

@@ -61,18 +61,18 @@ class DraftStep:
         listed = "hosted_tool" in kinds or any("citations" in part for _, part in self.parts)
         listed = listed or any(kinds.count(kind) > 1 for kind in _SINGLE)
         if listed or kinds != sorted(kinds, key=_ORDER.index):
-            return {"parts": [_part(kind, content) for kind, content in self.parts]}
+            return {"parts": [_part_object(kind, content) for kind, content in self.parts]}
         answer: dict[str, object] = {
             "reasoning": [content for kind, content in self.parts if kind == "reasoning"],
             "tool_calls": [content for kind, content in self.parts if kind == "tool_call"],
         }
         for kind, content in self.parts:
             if kind in _SINGLE:
-                answer |= {kind: content} if kind == "final_report" else _part(kind, content)
+                answer |= {kind: content} if kind == "final_report" else _part_object(kind, content)
         return {key: content for key, content in answer.items() if content != []}
 
 
-def _part(kind: PartKind, content: Object) -> dict[str, object]:
+def _part_object(kind: PartKind, content: Object) -> dict[str, object]:
     if kind in ("tool_call", "hosted_tool"):
         return {kind: content}
     if kind == "final_report":
@@ -111,15 +111,15 @@ class Draft:
         """Return the draft at the step for an answer: the last one."""
         return replace(self._to_expect() if not self._steps else self, _pending=False)
 
-    def _put(self, step: DraftStep) -> Self:
+    def _replace_last_step(self, step: DraftStep) -> Self:
         return replace(self, _steps=(*self._steps[:-1], step))
 
     def _with(self, section: Section, keys: Object) -> Self:
-        return self._put(self._step.with_section(section, keys))
+        return self._replace_last_step(self._last_step.with_section(section, keys))
 
     def _with_more(self, section: Section, key: str, more: list[object] | Object) -> Self:
-        return self._put(self._step.with_more(section, key, more))
+        return self._replace_last_step(self._last_step.with_more(section, key, more))
 
     @property
-    def _step(self) -> DraftStep:
+    def _last_step(self) -> DraftStep:
         return self._steps[-1]

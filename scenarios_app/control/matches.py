@@ -81,9 +81,10 @@ def count_matches(match: Match, rows: QuerySet[ServedRequest]) -> MatchCount:
 
 @dataclass(frozen=True, slots=True)
 class _RowMatcher:
-    """Decides whether a journal row matches. `certain` holds the conditions on values that the
-    journal stores unmasked, `without_body` those of them that need no body, and `masked_headers`
-    the headers that are stored masked."""
+    """Decides whether a journal row meets a `match`, or why that is undecidable: its body was cut
+    or a tested value is masked. `certain` holds the conditions on values that the journal stores
+    unmasked, `without_body` those of them that need no body, and `masked_headers` the headers that
+    are stored masked."""
 
     certain: Match
     without_body: Match

@@ -69,7 +69,7 @@ def names_secret(body: str) -> bool:
 
 
 def redact_bodies(bodies: Sequence[str]) -> Sequence[str]:
-    """Redact several bodies; short ones are searched together."""
+    """Redact several bodies; one search over all of them finds out if none names a secret."""
     return [*map(redact_body, bodies)] if _SECRET_KEY.search("\n".join(bodies)) else bodies
 
 

@@ -45,6 +45,7 @@ class StepQuerySet(CatalogQuerySet["Step"]):
     scenario_column = "scenario_id"
 
     def update(self, **kwargs: Any) -> int:
+        """Update the rows and give them new versions."""
         return super().update(**{**kwargs, "version": new_key()})
 
     def bulk_create(self, objs: Iterable["Step"], *args: Any, **kwargs: Any) -> list["Step"]:

@@ -89,6 +89,7 @@ def _conversation_fields(scenario: Scenario, step: Step, turn: Json) -> dict[str
 
 
 def _request_with_result(scenario: Scenario, step: Step) -> dict[str, Json]:
+    """Return a complete raw request with the tool result that the step needs."""
     tool, content = _tool_result(step)
     request = SampleRequest(
         _user_text(scenario, step),

@@ -177,7 +177,8 @@ def _mutant_body(mutant: Mutant, repeat_command: RepeatCommand) -> dict[str, Any
 
 
 def junit_report(sweep: Sweep, fail_on: Sequence[str], repeat_command: RepeatCommand) -> str:
-    """Return a JUnit case for each mutant; those with an outcome in `fail_on` fail."""
+    """Return a JUnit case for each mutant; those with an outcome in `fail_on` fail.
+    `repeat_command` is not used."""
     cases = []
     for mutant in mutants_of(sweep):
         name = f"{mutant.change}: {mutant.difference}" if mutant.cells else mutant.step

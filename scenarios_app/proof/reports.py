@@ -128,7 +128,8 @@ def _cell_body(result: CellResult, repeat_command: RepeatCommand) -> dict[str, A
 
 
 def junit_report(sweep: Sweep, fail_on: Sequence[str], repeat_command: RepeatCommand) -> str:
-    """Return a JUnit case for each cell that was run; those in `fail_on` fail."""
+    """Return a JUnit case for each cell that was run; those in `fail_on` fail. `repeat_command` is
+    not used."""
     cases = []
     for one in _in_matrix_order(sweep):
         reason = f"{one.judgement.outcome}: {one.judgement.reason}"

@@ -286,7 +286,8 @@ class Answer:
         return player
 
     async def _wait(self) -> None:
-        """Wait for a whole response's delay, which a shutdown cuts short."""
+        """Wait for a whole response's delay. A shutdown ends the wait; a 503 then replaces the
+        reply."""
         reply = self.reply
         if reply.streaming or not reply.started or not reply.delay:
             return

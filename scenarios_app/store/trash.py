@@ -81,7 +81,7 @@ def restore(pk: int) -> Scenario:
 
 
 @transaction.atomic
-def empty_trash() -> int:
+def erase_expired() -> int:
     """Erase deleted scenarios past the retention; return how many were erased."""
     expired = _deletions().filter(history_date__lte=_oldest_kept())
     erased = dict(expired.values_list("id", "name"))

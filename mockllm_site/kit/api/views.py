@@ -85,9 +85,11 @@ class JsonView(APIView):
         return answer_error
 
     def decode(self, body: bytes) -> Any:
+        """Parse a body; the control API overrides this."""
         return decode(body)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Refuse requests inside a test's open transaction before the view runs."""
         refuse_open_test_transaction()
         super().initial(request, *args, **kwargs)
 

@@ -27,6 +27,8 @@ class Command(BaseCommand):
         parser.add_argument("--conversation", metavar="ID", help="conversation to go on with")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        """Prepare the database as `serve` does, then send the lines as messages and print the
+        answers."""
         answers = Console(file=sys.stdout)
         asides = answers if answers.is_terminal else Console(file=sys.stderr)
         try:

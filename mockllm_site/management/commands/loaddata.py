@@ -26,6 +26,7 @@ class Command(loaddata.Command):
     help = "Loads fixtures: shipped ones by name, or files."
 
     def loaddata(self, fixture_labels: Sequence[str]) -> None:
+        """Load the fixtures; if one is unknown, the error lists the shipped ones."""
         try:
             super().loaddata(fixture_labels)
         except CommandError as error:
@@ -34,6 +35,8 @@ class Command(loaddata.Command):
             raise CommandError(f"{error} There are {', '.join(paths.fixtures())}.") from None
 
     def load_label(self, fixture_label: str) -> None:
+        """Load one fixture and add its rows to the history; name what is wrong with an unreadable
+        file."""
         self._loaded: list[Model] = []
         try:
             super().load_label(fixture_label)

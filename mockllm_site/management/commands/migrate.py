@@ -18,6 +18,7 @@ class Command(migrate.Command):
 
     def handle(self, *args: Any, **options: Any) -> None:
         # No app has migrations there.
+        """Migrate, or create the tables of an in-memory database, which has no migrations."""
         if not in_memory():
             super().handle(*args, **options)
         elif any(options[part] for part in PARTS):

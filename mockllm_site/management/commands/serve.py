@@ -76,6 +76,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        """Check the options, prepare the database and serve in one or several processes."""
         if options["light"] and not settings.MOCKLLM_LIGHT:
             raise CommandError("--light: write it out; it is read before everything else")
         stop = server.Stop()

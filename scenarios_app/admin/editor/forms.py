@@ -42,6 +42,7 @@ class ScenarioForm(MergingForm):
         super().full_clean()
 
     def _post_clean(self) -> None:
+        """Add the document's errors to the fields of the scenario."""
         super()._post_clean()  # type: ignore[misc]
         error_columns = set(self.errors)
         try:
@@ -138,6 +139,7 @@ class StepForm(ClosedStepForm):
             self.initial["match_user_ignore_case"] = True
 
     def clean(self) -> dict[str, Any]:
+        """Translate the page's choices into columns."""
         super().clean()
         store_choices(self, select=self.select)
         return self.cleaned_data

@@ -113,6 +113,8 @@ class ScenarioPage(ModelAdmin):
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         # Before the transaction of a post, which the journal's writer would wait for.
+        """Flush the journal before the page's transaction, for which its writer would have to
+        wait."""
         journal.flush()
         return super().changeform_view(request, object_id, form_url, extra_context)
 
@@ -120,6 +122,7 @@ class ScenarioPage(ModelAdmin):
         self, request: HttpRequest, obj: Any, form: "ModelForm[Any]", change: bool
     ) -> None:
         # If only steps changed, the scenario needs no history entry of its own.
+        """Save only a changed scenario; a rename moves its stored conversation."""
         if not change or form.has_changed():
             super().save_model(request, obj, form, change)
         before = form.initial.get("name", "")

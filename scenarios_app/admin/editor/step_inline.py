@@ -66,6 +66,7 @@ class StepFormSet(InlineFormSet):
         return [form for form in self.ordered_forms if not self._is_left_out(form)]
 
     def clean(self) -> None:
+        """Refuse to delete changed steps, and add the document's errors to the steps' fields."""
         super().clean()
         self._refuse_to_delete_changed()
         # An error in one column can hide errors in others until the column is emptied.
@@ -105,6 +106,8 @@ class StepFormSet(InlineFormSet):
         return {**super().get_form_kwargs(index), "select": self.instance.select}
 
     def _construct_form(self, i: int, **kwargs: Any) -> Any:
+        """Make a form with all fields only for an opened row, and pass it others' changes for
+        merging."""
         whole = self.form
         if i < self.initial_form_count() and not self._is_open(i):
             self.form = ClosedStepForm

@@ -90,6 +90,7 @@ class MakeStepForm(StyledForm):
         return answer
 
     def clean(self) -> dict[str, Any]:
+        """Require a condition, and a free name for a new scenario."""
         values = self.cleaned_data
         if not (values.get("message") or values.get("tool") or values.get("model")):
             self.add_error("message", "Fill in a condition: this step would answer every request.")

@@ -99,6 +99,7 @@ class JournalAdmin(RecordAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[ServedRequest], search_term: str
     ) -> tuple[QuerySet[ServedRequest], bool]:
+        """Search by request id, by columns, by display names of sessions, and in bodies."""
         try:
             return queryset.filter(uid=UUID(search_term.strip())), False
         except ValueError:
@@ -122,6 +123,7 @@ class JournalAdmin(RecordAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
+        """Flush the journal, warn of lost rows, and update the first page live."""
         journal.flush()
         warn_of_losses(request, request.GET.get("session"))
         query = request.GET.urlencode()

@@ -124,6 +124,7 @@ class DraftAdmin(ScenarioPage):
         return self.response_change(request, obj)
 
     def response_change(self, request: HttpRequest, obj: Draft) -> HttpResponse:
+        """Stay on the page, or go on to publishing if its button was used."""
         if PUBLISH in request.POST:
             return redirect("admin:scenarios_app_draft_publish", obj.pk)
         messages.success(request, _SAVED_MESSAGE)

@@ -40,7 +40,7 @@ from scenarios_app.journal import journal
 from scenarios_app.journal.coverage import answers
 from scenarios_app.models import AnyStep, Draft, Scenario, Step
 from scenarios_app.store import RowProblem
-from scenarios_app.store.trash import empty_trash
+from scenarios_app.store.trash import erase_expired
 from scenarios_app.templatetags.scenarios_admin import ago
 
 
@@ -100,6 +100,8 @@ class ScenarioList(ModelAdmin):
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         # Before the transaction that saves the list, which the journal's writer would wait for.
+        """Flush the journal first, so that the counts are current, and show problems of scenario
+        files."""
         journal.flush()
         context = {**(extra_context or {}), "file_problems": catalog.file_problems}
         return super().changelist_view(request, context)
@@ -207,14 +209,16 @@ class ScenarioList(ModelAdmin):
         return redirect("admin:scenarios_app_scenario_changelist")
 
     def delete_model(self, request: HttpRequest, obj: Scenario) -> None:
+        """Delete the scenario, whose history is the trash; clear its session state; erase expired
+        trash."""
         actions.forget_on_commit([obj.name])
         super().delete_model(request, obj)
-        empty_trash()
+        erase_expired()
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Scenario]) -> None:
         actions.forget_on_commit(list(queryset.values_list("name", flat=True)))
         super().delete_queryset(request, queryset)
-        empty_trash()
+        erase_expired()
 
     def _set_enabled(
         self, request: HttpRequest, scenarios: QuerySet[Scenario], *, enabled: bool

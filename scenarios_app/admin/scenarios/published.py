@@ -83,6 +83,7 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
         }
 
     def response_post_save_add(self, request: HttpRequest, obj: Scenario) -> HttpResponse:
+        """Also show the new scenario's warnings."""
         return self._with_warnings(request, obj, super().response_post_save_add(request, obj))
 
     def response_post_save_change(self, request: HttpRequest, obj: Scenario) -> HttpResponse:

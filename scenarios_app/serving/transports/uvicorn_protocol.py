@@ -80,6 +80,7 @@ class UvicornProtocol(HttpToolsProtocol):
     _held: bytes | bytearray = b""
 
     def data_received(self, data: bytes) -> None:
+        """Answer a whole plain request on the short path; parse all other bytes as uvicorn does."""
         if not self._is_between_requests:
             self._parse(data)
             return
@@ -134,6 +135,7 @@ class UvicornProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         # Armed by the answer before this request, if both came in one packet.
+        """Begin to collect a plain request; leave any other to uvicorn."""
         self._unset_keepalive_if_required()
         raw, self._raw = self._raw, None
         plain, _ = NO_HEAD if raw is None else self._cached_head(raw)
@@ -152,6 +154,7 @@ class UvicornProtocol(HttpToolsProtocol):
             self._pieces.append(body)
 
     def on_message_complete(self) -> None:
+        """Answer a plain request here; uvicorn's cycle answers all others."""
         self._is_between_requests = True
         if self._pieces is None:
             super().on_message_complete()

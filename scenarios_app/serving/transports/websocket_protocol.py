@@ -33,7 +33,7 @@ _FINAL_TEXT, _MASKED = 0x81, 0x80
 
 
 class WebSocketProtocol(asyncio.Protocol):
-    """One connection after its handshake. Compression is not offered."""
+    """One WebSocket connection after its request was parsed. Compression is not offered."""
 
     _session: SocketSession
     _all_held: ClassVar[int] = 0
@@ -60,7 +60,8 @@ class WebSocketProtocol(asyncio.Protocol):
         self._closing_since: float | None = None
 
     def open(self, pipeline: Pipeline, call: Call, head: RequestHead, *, rest: bytes) -> None:
-        """Complete the handshake, and take the bytes that came after it."""
+        """Send the 101 that completes the handshake, and handle the bytes that came after the
+        request."""
         self._session = SocketSession(pipeline, call, head, self)
         self._server_state.connections.add(self)  # type: ignore[arg-type]
         ours = [b"%b: %b\r\n" % header for header in self._server_state.default_headers]
@@ -75,6 +76,7 @@ class WebSocketProtocol(asyncio.Protocol):
             self.data_received(rest)
 
     def data_received(self, data: bytes) -> None:
+        """Pass a plain text message to the session directly; parse and queue all other frames."""
         self._heard_at, self._has_pinged = time.monotonic(), False
         payload_at = _payload_start(data) if self._is_between_frames else 0
         if payload_at and data[0] == _FINAL_TEXT and self.is_writable:

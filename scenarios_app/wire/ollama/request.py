@@ -50,14 +50,16 @@ class _MessageReader(msgspec.Struct):
             case "tool":
                 return Message("tool", (self._result(node),))
             case "assistant":
-                return Message("assistant", self._assistant_parts(node))
+                return Message("assistant", self._read_assistant(node))
             case "system" | "user" as role:
                 return Message(role, (*_read_text(node), *read_images(node)))
             case _:
                 message = f"{named.place}: invalid role {named.value!r}, must be one of {_ROLES}"
                 raise WireError(400, message)
 
-    def _assistant_parts(self, node: Node) -> tuple[MessagePart, ...]:
+    def _read_assistant(self, node: Node) -> tuple[MessagePart, ...]:
+        """Return the message's parts; its calls become the open ones, which later results
+        answer."""
         thinking = text_field(node, "thinking")
         thoughts = (ReasoningPart(thinking),) if thinking else ()
         calls = tuple(map(self._call, node.items_at("tool_calls")))
