@@ -104,16 +104,16 @@ class RedisState:
         self._learn(name, int(epoch), start, entries)
         return place - 1 if place else None
 
-    async def fail(self, session: str, attempt: AttemptRef, *, times: int) -> bool:
+    async def count_failure(self, session: str, attempt: AttemptRef, *, times: int) -> bool:
         step = attempt.step
         field = _step(step) + _netstring(attempt.provider)
         arguments = _bytes(step.scenario), field, _bytes(step.label), times
         return bool(await self._use(scripts.FAIL, session, *arguments))
 
-    async def count(self, session: str, counter: str) -> int:
+    async def increment(self, session: str, counter: str) -> int:
         return int(await self._use(scripts.COUNT, session, _bytes(counter)))
 
-    async def violate(self, session: str, violation: str) -> None:
+    async def add_violation(self, session: str, violation: str) -> None:
         await self._use(scripts.VIOLATE, session, _bytes(violation), MAX_VIOLATIONS)
 
     async def read(self, session: str) -> SessionState:
@@ -161,11 +161,12 @@ class RedisState:
     async def forget_response(self, session: str, name: str) -> None:
         await self._run(scripts.GIVE_UP, _bytes(session), _bytes(name))
 
-    async def keep_scenarios(
-        self, session: str, documents: Mapping[str, Json], *, was: int
+    async def replace_scenarios(
+        self, session: str, documents: Mapping[str, Json], *, revision: int
     ) -> bool:
         data = json.dumps(dict(documents)) if documents else ""
-        return bool(await self._use(scripts.KEEP, session, was, data, self._connections.channel))
+        channel = self._connections.channel
+        return bool(await self._use(scripts.KEEP, session, revision, data, channel))
 
     async def scenarios_of(self, session: str) -> tuple[int, Mapping[str, Json]]:
         revision, data = await self._run(scripts.OWN, _bytes(session), _bytes(alias(session)))
@@ -178,10 +179,8 @@ class RedisState:
         else:
             self._own.pop(key, None)
 
-    async def _use(self, script: str, session: str, *arguments: Any) -> Any:
-        return await self._run(
-            script, _bytes(session), _bytes(alias(session)), self.most, *arguments
-        )
+    async def _use(self, script: str, session: str, *values: Any) -> Any:
+        return await self._run(script, _bytes(session), _bytes(alias(session)), self.most, *values)
 
     def _learn(
         self, name: bytes, epoch: int, start: int, entries: Sequence[bytes]

@@ -247,7 +247,7 @@ def _produced(
             if (numbered := decision.numbered) is not None:
                 response = _altered(response, decision, request)
                 if fault is not None:
-                    fault = numbered.moved(fault, response.choices, pacing.words_per_chunk)
+                    fault = numbered.move_fault(fault, response.choices, pacing.words_per_chunk)
             return _encoded(
                 exchange,
                 response,
@@ -266,7 +266,7 @@ def _altered(
     step, numbered = decision.step, decision.numbered
     assert step is not None and numbered is not None
     numbered.equivalent_changes = step.equivalent_changes
-    return numbered.altered(response, request)
+    return numbered.apply_alteration(response, request)
 
 
 def produced(

@@ -62,20 +62,20 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(session=MAX_SESSIONS, attempt=ATTEMPTS, times=st.integers(0, 3))
     def fail(self, session: str, attempt: AttemptRef, times: int) -> None:
         counts = self.happened(session, "fail").count(attempt) < times
-        assert self.runner.run(self.store.fail(session, attempt, times=times)) is counts
+        assert self.runner.run(self.store.count_failure(session, attempt, times=times)) is counts
         if counts:
             self.done.append((session, "fail", attempt))
 
     @rule(session=MAX_SESSIONS, counter=COUNTERS)
     def count(self, session: str, counter: str) -> None:
         self.done.append((session, "count", counter))
-        counted = self.runner.run(self.store.count(session, counter))
+        counted = self.runner.run(self.store.increment(session, counter))
         assert counted == self.happened(session, "count").count(counter)
 
     @rule(session=MAX_SESSIONS, text=st.sampled_from(["one", "two"]))
     def violate(self, session: str, text: str) -> None:
         self.done.append((session, "violate", text))
-        self.runner.run(self.store.violate(session, text))
+        self.runner.run(self.store.add_violation(session, text))
 
     @rule(session=MAX_SESSIONS | st.none(), scenarios=st.booleans())
     def reset(self, session: str | None, scenarios: bool) -> None:
