@@ -107,7 +107,7 @@ class RedisState:
         self._learn(name, int(epoch), start, entries)
         return place - 1 if place else None
 
-    async def fail(self, session: str, attempt: AttemptRef, *, times: int) -> bool:
+    async def count_failure(self, session: str, attempt: AttemptRef, *, times: int) -> bool:
         step = attempt.step
         field = _encode_step(step) + _netstring(attempt.provider)
         arguments = _encode_text(step.scenario), field, _encode_text(step.label), times
@@ -116,7 +116,7 @@ class RedisState:
     async def increment(self, session: str, counter: str) -> int:
         return int(await self._run_for_session(scripts.COUNT, session, _encode_text(counter)))
 
-    async def violate(self, session: str, violation: str) -> None:
+    async def add_violation(self, session: str, violation: str) -> None:
         await self._run_for_session(
             scripts.VIOLATE, session, _encode_text(violation), MAX_VIOLATIONS
         )
@@ -172,13 +172,12 @@ class RedisState:
     async def forget_response(self, session: str, name: str) -> None:
         await self._run(scripts.GIVE_UP, _encode_text(session), _encode_text(name))
 
-    async def keep_scenarios(
-        self, session: str, documents: Mapping[str, Json], *, was: int
+    async def replace_scenarios(
+        self, session: str, documents: Mapping[str, Json], *, revision: int
     ) -> bool:
         data = json.dumps(dict(documents)) if documents else ""
-        return bool(
-            await self._run_for_session(scripts.KEEP, session, was, data, self._connections.channel)
-        )
+        channel = self._connections.channel
+        return bool(await self._run_for_session(scripts.KEEP, session, revision, data, channel))
 
     async def scenarios_of(self, session: str) -> tuple[int, Mapping[str, Json]]:
         revision, data = await self._run(
@@ -193,9 +192,9 @@ class RedisState:
         else:
             self._own.pop(key, None)
 
-    async def _run_for_session(self, script: str, session: str, *arguments: Any) -> Any:
+    async def _run_for_session(self, script: str, session: str, *values: Any) -> Any:
         return await self._run(
-            script, _encode_text(session), _encode_text(alias(session)), self.most, *arguments
+            script, _encode_text(session), _encode_text(alias(session)), self.most, *values
         )
 
     def _learn(

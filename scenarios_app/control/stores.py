@@ -217,10 +217,10 @@ class SessionScenarios:
         return async_to_sync(services().state.scenarios_of)(self._session)
 
     def _change(self, change: Callable[[StoredDocuments], StoredDocuments]) -> None:
-        keep = services().state.keep_scenarios
+        keep = services().state.replace_scenarios
         while True:
             revision, stored = self._read()
-            if async_to_sync(keep)(self._session, change(stored), was=revision):
+            if async_to_sync(keep)(self._session, change(stored), revision=revision):
                 return
 
     def _add_session_scenarios(self, documents: list[ScenarioDocument]) -> None:

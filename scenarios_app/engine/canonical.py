@@ -59,7 +59,7 @@ def text_or_json(value: Json) -> str:
 
 
 def depth_of(value: Json) -> int:
-    """Return the nesting depth of a value, counted up to a few hundred."""
+    """Return the nesting depth of a value, at most 201: 1 for a scalar."""
     depth, level = 0, [value]
     while level and depth < _MAX_COUNTED_DEPTH:
         depth += 1
@@ -130,7 +130,7 @@ class JsonFormat(msgspec.Struct, frozen=True):
 
     @property
     def schema_name(self) -> str:
-        """The schema's name, else its title, else an empty text."""
+        """The schema's name, else its title, else empty."""
         title = self.schema.get("title") if isinstance(self.schema, dict) else None
         return self.name or (title if isinstance(title, str) else "")
 
@@ -144,8 +144,8 @@ ANY_OBJECT: Json = {
 
 
 class SentRequest:
-    """A request as it was sent; `compared_by_rules` caches its compared forms. An `unread` request
-    could not be parsed by its wire and can only get a recorded answer."""
+    """A request as it was sent. `compared_by_rules` caches its forms for comparison with recorded
+    requests. An `unread` one could not be parsed by its wire and can only get a recorded answer."""
 
     __slots__ = ("body", "compared_by_rules", "method", "query", "unread")
 
@@ -160,15 +160,17 @@ class SentRequest:
 
 
 class CanonicalRequest(msgspec.Struct, frozen=True, dict=True):
-    """One request for an answer, in a form that all wires share. `path` is the raw path without
-    query, `route` its canonical form (`/v1/chat/completions` also for Azure's deployment paths).
-    `also` are other provider names by which steps may match it, such as those of its dialects.
-    `headers` have lower-case names. `reasoning` is true if the request switched thinking on. `own`
-    holds further fields that its endpoint needs for the answer, in a type of the endpoint.
-    `computed` is true if the endpoint computes the answer, even if a step matches. `tool_choice`
-    and `response_format` are as they were sent; `choice` and `json` are their meanings.
-    `thought_tokens` and `cached_tokens` are the counts of thinking and cached input if the script
-    has none. `sent` is the request as received, if known."""
+    """One request for an answer, over any wire.
+
+    `path` is the raw path without query and `route` its canonical form (`/v1/chat/completions` for
+    Azure's deployments path too). `also` are other provider names that steps may match: its
+    dialect's, or of all dialects possible if it names none. `headers` have lower-case names.
+    `reasoning` is true if the request enables thinking. `own` is data for its endpoint, in the
+    endpoint's own type. `computed` is true if the endpoint computes the answer, even if a step
+    matches. `tool_choice` and `response_format` are as sent, `choice` and
+    `json` their parsed forms. `thought_tokens` and `cached_tokens` are the counts of an answer
+    without scripted usage. `sent` is the raw request, if known.
+    """
 
     provider: str
     path: str
@@ -264,8 +266,8 @@ class CanonicalResponse(msgspec.Struct, frozen=True):
 
     `created` is in Unix seconds. `metadata` holds extra top-level fields for the provider that
     answers (`provider_metadata[provider]` of the step). `consecutive` choices are messages one
-    after another; others are alternatives. `spoken` is the dialect in which the step names the
-    provider, empty where it names none that is the request's to leave open.
+    after another; others are alternatives. `spoken` is the dialect to answer in: the name of
+    `request.also` that the step's provider condition has, else empty.
     """
 
     id: str
@@ -298,8 +300,8 @@ class ErrorAnswer(msgspec.Struct, frozen=True):
     limited: bool = False
 
 
-def as_sent(request: CanonicalRequest, sent: SentRequest) -> CanonicalRequest:
-    """Attach the sent bytes to a request that was just parsed from them. It changes the frozen
-    request in place, since a copy would cost every request more."""
+def attach_sent(request: CanonicalRequest, sent: SentRequest) -> CanonicalRequest:
+    """Set the `sent` of a request that was just parsed from it, and return the request. The frozen
+    request is changed in place, since a copy would cost every request more."""
     force_setattr(request, "sent", sent)
     return request

@@ -22,7 +22,7 @@ from scenarios_app.engine.producing.plan import deltas_of
 from scenarios_app.engine.scenario import Fault
 from scenarios_app.engine.state import StepRef
 
-# Where a fault inside an answer strikes: in its first text, or in its first tool call.
+# Where a fault inside an answer occurs: in its first text, or in its first tool call.
 Inside: TypeAlias = Literal["", "text", "call"]
 # A client that never stops must not fill the memory.
 MAX_ANSWERS = 10_000
@@ -30,11 +30,11 @@ SOCKET_HEADER = "sec-websocket-key"
 
 
 class Change(msgspec.Struct, frozen=True):
-    """The change of answer number `answer`, from 1, of a session, or of a step's answers.
+    """A change of the session's answer number `answer`, from 1, or of all answers of `step`, named
+    SCENARIO/STEP, which can have no `fault`.
 
-    It has a `fault`, or the name of an `alteration` and at which place of the answer it alters, the
-    `nth`. `inside` moves a fault inside the answer to the part of that kind. A `step` is named
-    SCENARIO/STEP; it can be altered only.
+    It is a `fault`, or the `alteration` of this name, applied at the `nth` place, from 1, where the
+    answer allows it. With `inside` the fault occurs in the first part of that kind.
     """
 
     answer: int = 0
@@ -46,15 +46,18 @@ class Change(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
+        """The name of the alteration, or the kind of the fault."""
         return self.alteration if self.fault is None else self.fault.kind
 
 
 class NumberedAnswer(msgspec.Struct):
-    """An answer of a step: its number in its session, and its content before any change. `results`
-    are the tool results in its request; `socket` is true if it goes over a WebSocket. `changed` is
-    true once its change was applied; an alteration that does not fit the answer is not applied.
-    `variants` are the alterations that fit it. `equivalent_changes` maps changes that its step
-    declares harmless to the reasons."""
+    """An answer of a step: its number in its session, and its text and calls before any change.
+
+    `results` are the new tool results in its request; `socket` is true if it uses a WebSocket.
+    `changed` is true once its change was applied: an alteration that does not apply to the answer
+    leaves it unchanged. `variants` are the alterations that apply to it, and `equivalent_changes`
+    the names of those that its step declares harmless, with the reasons.
+    """
 
     session: str
     number: int
@@ -78,9 +81,11 @@ class NumberedAnswer(msgspec.Struct):
         """Return the name of the change that was applied, or an empty string."""
         return self.change.name if self.change is not None and self.changed else ""
 
-    def alter(self, response: CanonicalResponse, request: CanonicalRequest) -> CanonicalResponse:
-        """Note the response's content and the alterations that fit it; return it altered if the
-        change is an alteration."""
+    def apply_alteration(
+        self, response: CanonicalResponse, request: CanonicalRequest
+    ) -> CanonicalResponse:
+        """Store the response's text, calls and possible alterations in this object. Return it with
+        the change's alteration applied, or unchanged if there is none or it does not apply."""
         if not response.choices:
             return response
         choice = response.choices[0]
@@ -99,8 +104,8 @@ class NumberedAnswer(msgspec.Struct):
         return msgspec.structs.replace(response, choices=choices)
 
     def move_fault(self, fault: Fault, choices: Sequence[Choice], words_per_chunk: int) -> Fault:
-        """Return the fault, moved inside the first part of the kind that the change names in
-        `inside`."""
+        """Return the fault with `after_chunks` set so that it occurs in the first part of the kind
+        that the change names as `inside`; unchanged if there is no such part."""
         inside = self.change.inside if self.change else ""
         wanted = TextPart if inside == "text" else ToolCallPart
         before = 0
@@ -112,10 +117,10 @@ class NumberedAnswer(msgspec.Struct):
 
 
 class AnswerChanges:
-    """The changes of one server process by session, and the answers since they were set.
+    """The changes of one server process by session, and the answers given since they were set.
 
-    The session None stands for every session that has no changes. Answers are numbered while
-    `by_session` is not empty.
+    The changes of session None apply to all sessions without changes. Callers number answers only
+    while `by_session` is not empty.
     """
 
     def __init__(self) -> None:
@@ -124,79 +129,77 @@ class AnswerChanges:
         self._lock = Lock()
         self._numbers: dict[str, int] = {}
         # By session: the step of the last changed answer, and the messages that asked for it.
-        self._open: dict[str, tuple[StepRef, tuple[Message, ...]]] = {}
+        self._pending: dict[str, tuple[StepRef, tuple[Message, ...]]] = {}
         # By session: the step that was consumed although its answer was changed.
-        self._passed: dict[str, StepRef] = {}
+        self._used: dict[str, StepRef] = {}
 
     def start(self, session: str | None, changes: Sequence[Change]) -> None:
-        """Set the changes of a session, or of all, and number its answers from 1."""
+        """Set the changes of a session, or of all (None), and number its answers from 1."""
         with self._lock:
-            self._forget(session)
+            self._remove(session)
             self.by_session[session] = tuple(changes)
 
     def stop(self, session: str | None) -> None:
-        """Drop the changes of a session, or of all sessions."""
+        """Delete the changes and numbered answers of a session, or of all sessions (None)."""
         with self._lock:
-            self._forget(session)
+            self._remove(session)
 
-    def _forget(self, session: str | None) -> None:
+    def _remove(self, session: str | None) -> None:
         self.answers = [one for one in self.answers if session not in (None, one.session)]
-        stores: list[dict[Any, Any]] = [self.by_session, self._numbers, self._open, self._passed]
+        stores: list[dict[Any, Any]] = [self.by_session, self._numbers, self._pending, self._used]
         for store in stores:
             if session is None:
                 store.clear()
             else:
                 store.pop(session, None)
 
-    def take_refused_step(self, session: str, request: CanonicalRequest) -> StepRef | None:
-        """Return the step of a changed answer, once, if this request is not a retry of the one that
-        got it: then the client did not accept the answer, and the step is used up."""
+    def pop_unconsumed_step(self, session: str, request: CanonicalRequest) -> StepRef | None:
+        """Return, once, the step whose answer was changed and which is not consumed yet, if this
+        request has other messages than the one for that answer: the client went on."""
         with self._lock:
-            step, messages = self._open.get(session, (None, ()))
+            step, messages = self._pending.get(session, (None, ()))
             if step is None or messages == request.messages:
                 return None
-            del self._open[session]
-            self._passed[session] = step
+            del self._pending[session]
+            self._used[session] = step
             return step
 
-    def take_repeatable_step(self, session: str) -> StepRef | None:
-        """Return the step that `take_refused_step` returned, once, to answer the request if no
-        other step does."""
+    def pop_consumed_step(self, session: str) -> StepRef | None:
+        """Return, once, the step that `pop_unconsumed_step` returned last: a request for which no
+        other step is left gets its answer."""
         with self._lock:
-            return self._passed.pop(session, None)
+            return self._used.pop(session, None)
 
-    def number_if_changed(
-        self, session: str, step: StepRef, request: CanonicalRequest, *, consumable: bool
+    def next_if_changed(
+        self, session: str, step: StepRef, request: CanonicalRequest, *, consume: bool
     ) -> NumberedAnswer | None:
-        """Number the session's next answer if it has a change by number; return None otherwise. A
-        `consumable` step is not consumed by a changed answer."""
+        """Count and return the session's next answer if a change has its number, else count nothing
+        and return None. `consume`: the step is to be consumed by the session's next request."""
         with self._lock:
             number = self._numbers.get(session, 0) + 1
-            change = next((one for one in self._changes_of(session) if one.answer == number), None)
+            change = next((one for one in self._changes(session) if one.answer == number), None)
             if change is None:
                 return None
-            if consumable:
-                self._open[session] = step, request.messages
-            numbered = self._add_numbered(session, step, request)
+            if consume:
+                self._pending[session] = step, request.messages
+            numbered = self._add_answer(session, step, request)
             numbered.change, numbered.changed = change, change.fault is not None
             return numbered
 
-    def number_next(self, session: str, step: StepRef, request: CanonicalRequest) -> NumberedAnswer:
-        """Number the session's next answer and give it the change of its step, if there is one."""
+    def next_answer(self, session: str, step: StepRef, request: CanonicalRequest) -> NumberedAnswer:
+        """Count and return the session's next answer, with its step's change if there is one."""
         name = f"{step.scenario}/{step.label}"
         with self._lock:
-            numbered = self._add_numbered(session, step, request)
+            numbered = self._add_answer(session, step, request)
             numbered.change = next(
-                (one for one in self._changes_of(session) if one.step == name), None
+                (one for one in self._changes(session) if one.step == name), None
             )
             return numbered
 
-    def _changes_of(self, session: str) -> tuple[Change, ...]:
+    def _changes(self, session: str) -> tuple[Change, ...]:
         return self.by_session.get(session, self.by_session.get(None, ()))
 
-    def _add_numbered(
-        self, session: str, step: StepRef, request: CanonicalRequest
-    ) -> NumberedAnswer:
+    def _add_answer(self, session: str, step: StepRef, request: CanonicalRequest) -> NumberedAnswer:
         number = self._numbers[session] = self._numbers.get(session, 0) + 1
         numbered = NumberedAnswer(
             session,

@@ -35,7 +35,8 @@ class _State:
 
 @dataclass(frozen=True, slots=True)
 class _SessionScenarios:
-    """A session's own scenarios, the name under which it got the first, and its names since."""
+    """The scenarios of one `alias`: `session` is the session name that set the first, `names` are
+    all that used them."""
 
     session: str
     revision: int
@@ -49,8 +50,8 @@ _NO_SCENARIOS = _SessionScenarios("", 0, MappingProxyType({}))
 
 
 class MemoryState:
-    """A StateStore in this process's memory, shared by event loops in several threads: each
-    operation holds the lock and awaits nothing. It keeps at most `most` sessions."""
+    """A StateStore that event loops in several threads can share: each operation holds the lock
+    from start to end and awaits nothing. It keeps at most `most` sessions."""
 
     def __init__(self, most: int = MAX_SESSIONS) -> None:
         self.most = most
@@ -76,8 +77,7 @@ class MemoryState:
             return Arrival(state.ordinal, state.consumed.keys(), own.revision, own.documents)
 
     def peek(self, session: str) -> Arrival:
-        """Return the state that the session's next request would see, without counting a
-        request."""
+        """Return the state that a request of this session would find, without counting it."""
         with self._lock:
             state = self._states.get(session, _NO_STATE)
             own = self._scenarios_for(session) if self._scenarios else _NO_SCENARIOS
@@ -113,7 +113,7 @@ class MemoryState:
                     return place
             return None
 
-    async def fail(self, session: str, attempt: AttemptRef, *, times: int) -> bool:
+    async def count_failure(self, session: str, attempt: AttemptRef, *, times: int) -> bool:
         key = (attempt.step.scenario, attempt.step.key, attempt.provider)
         with self._lock:
             attempts = self._state(session).attempts
@@ -129,7 +129,7 @@ class MemoryState:
             counters[counter] = counters.get(counter, 0) + 1
             return counters[counter]
 
-    async def violate(self, session: str, violation: str) -> None:
+    async def add_violation(self, session: str, violation: str) -> None:
         with self._lock:
             self._state(session).violations.append(violation)
 
@@ -172,7 +172,7 @@ class MemoryState:
         with self._lock:
             for name, state in self._states.items():
                 if wanted is None or alias(name) == wanted:
-                    _forget(state, scenario)
+                    _delete_step_state(state, scenario)
 
     async def remember_response(self, session: str, name: str, data: bytes) -> None:
         self.store_response(session, name, data)
@@ -203,14 +203,14 @@ class MemoryState:
             if state := self._states.get(session):
                 _drop_response(state, name)
 
-    async def keep_scenarios(
-        self, session: str, documents: Mapping[str, Json], *, was: int
+    async def replace_scenarios(
+        self, session: str, documents: Mapping[str, Json], *, revision: int
     ) -> bool:
         with self._lock:
             if documents:
                 self._state(session)
             own = self._scenarios.get(alias(session), _NO_SCENARIOS)
-            if own.revision != was:
+            if own.revision != revision:
                 return False
             self._store_scenarios(session, deepcopy(dict(documents)))
             return True
@@ -224,6 +224,7 @@ class MemoryState:
         """Do nothing: sessions' own scenarios are only in this process."""
 
     def _scenarios_for(self, session: str) -> _SessionScenarios:
+        """Return the session's own scenarios, after adding it to the names that used them."""
         own = self._scenarios.get(alias(session), _NO_SCENARIOS)
         if own is not _NO_SCENARIOS:
             own.names.add(session)
@@ -240,8 +241,8 @@ class MemoryState:
         return state
 
     def _evict_oldest(self) -> None:
-        """Evict the least recently used session. Its scenarios stay while a session of another of
-        its names is kept."""
+        """Evict the least recently used session. Its scenarios stay while another session that used
+        them is kept."""
         name, _ = self._states.popitem(last=False)
         self.left += 1
         own = self._scenarios.get(key := alias(name)) if self._scenarios else None
@@ -264,8 +265,8 @@ class MemoryState:
             self._scenarios.pop(key, None)
 
 
-def _forget(state: _State, scenario: str) -> None:
-    """Delete the state of a scenario's steps."""
+def _delete_step_state(state: _State, scenario: str) -> None:
+    """Delete the consumption and attempts of a scenario's steps."""
     state.consumed = {k: v for k, v in state.consumed.items() if k[0] != scenario}
     state.attempts = {k: v for k, v in state.attempts.items() if k[0] != scenario}
 

@@ -16,10 +16,10 @@ SourceUnit: TypeAlias = Literal["chars", "pages", "blocks"]
 
 
 class Citation(msgspec.Struct, frozen=True, gc=False):
-    """A source of a text and the cited words of it: a web page, or else a `document` by its name.
+    """A source of a text and the words cited from it: a web page, or else a `document` by its name.
 
-    `span` is the range of characters that it supports, if known. `place` is where the cited words
-    are in the document, in this `unit`; `document_index` is the document's number in the request.
+    `span` is the range of characters of the text that it supports, if known. `place` is the range
+    of the cited words in the document, in `unit`; `document_index` is its number in the request.
     """
 
     url: str = ""
@@ -99,7 +99,7 @@ class RefusalPart(msgspec.Struct, frozen=True, gc=False):
 
 
 class ToolResultPart(msgspec.Struct, frozen=True, gc=False):
-    """The result of a tool. `name` is that of its call if the wire does not repeat it."""
+    """The result of a tool. `name` is the tool's, taken from its call if the wire omits it."""
 
     tool_call_id: str
     name: str
@@ -122,8 +122,8 @@ AnswerPart: TypeAlias = ScriptedPart | ServerToolUsePart | ServerToolResultPart
 
 
 def streamed_text(part: AnswerPart) -> str:
-    """Return the text that a part streams in deltas: prose or arguments. A result comes in one
-    piece."""
+    """Return the text that a part streams in deltas: prose or arguments. It is empty for the result
+    of a server tool, which is sent whole."""
     match part:
         case ToolCallPart():
             return part.arguments
@@ -136,7 +136,7 @@ def streamed_text(part: AnswerPart) -> str:
 
 
 def produced_text(part: AnswerPart) -> str:
-    """Return all text of a part, which counts as produced text."""
+    """Return all text of a part that counts as output: prose, or a call's name and arguments."""
     match part:
         case ToolCallPart():
             return part.name + part.arguments

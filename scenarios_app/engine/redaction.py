@@ -69,7 +69,7 @@ def names_secret(body: str) -> bool:
 
 
 def redact_bodies(bodies: Sequence[str]) -> Sequence[str]:
-    """Redact several bodies; one search over all of them finds out if none names a secret."""
+    """Return the bodies redacted; one search over all of them finds whether any has a secret."""
     return [*map(redact_body, bodies)] if _SECRET_KEY.search("\n".join(bodies)) else bodies
 
 
@@ -84,7 +84,7 @@ def redact_text(text: str, secrets: Iterable[str]) -> str:
 def _redact_keys(body: str) -> str:
     pieces: list[str] = []
     end = 0
-    for key in _keys(body):
+    for key in _secret_keys(body):
         if key.start() < end:
             continue
         pieces.append(body[end : key.end()])
@@ -93,7 +93,7 @@ def _redact_keys(body: str) -> str:
     return "".join((*pieces, body[end:]))
 
 
-def _keys(body: str) -> Iterator[re.Match[str]]:
+def _secret_keys(body: str) -> Iterator[re.Match[str]]:
     """Yield the secret keys in a body, found by their stems: most keys are never examined."""
     lower = body.lower()
     if len(lower) != len(body):
@@ -126,7 +126,8 @@ def _signs_reasoning(body: str, key: re.Match[str]) -> bool:
 
 
 def _mask_value(body: str, key: re.Match[str]) -> tuple[str, int]:
-    """Return the masked value of a key and its end; the body may be cut inside it."""
+    """Return the masked value after a secret key and its end index; an empty text and the value's
+    start if it is not masked. The body may be cut inside it."""
     start, quote = key.end(), key[1] + '"'
     if body.startswith(quote, start):
         first = start + len(quote)

@@ -117,8 +117,8 @@ class RawAnswer(msgspec.Struct, frozen=True):
 
 
 class GeneratedAnswer(msgspec.Struct, frozen=True):
-    """An answer made from the request. `lorem`: words by the user message's hash, then that
-    message. `auto`: a tool call, JSON or lorem, as the request asks."""
+    """An answer generated from the request. `lorem`: words by the user message's hash, then that
+    message. `auto`: a tool call, JSON or lorem, depending on the request."""
 
     kind: GeneratedKind = "lorem"
     usage: ScriptedUsage = ScriptedUsage()
@@ -129,9 +129,9 @@ Answer: TypeAlias = ScriptedAnswer | RawAnswer | GeneratedAnswer
 
 
 class Produce(msgspec.Struct, frozen=True):
-    """What a step answers: an answer for each mode, a fault alone, or an answer with a fault inside
-    it. `unoffered` is `allow` if its tool calls may be of tools that the request does not offer.
-    `recorded` is the recorded answer if it was not edited."""
+    """A step's output: an answer for each mode, a fault alone, or an answer with a fault inside it.
+    `unoffered` is `allow` if it may call tools that the request does not offer. `recorded` is the
+    recorded answer if it was not edited."""
 
     streaming: Answer | None = None
     non_streaming: Answer | None = None

@@ -40,8 +40,8 @@ class Checkpoint:
 
 @dataclass(slots=True)
 class SaidTurn:
-    """A message of the user with the agent's answer, None until it came. `number` is that of the
-    turn in the script, from 1; `calls` are the agent's tool calls for this answer."""
+    """A message of the user with the agent's answer, None before it arrives. `number` is the turn's
+    in the script, from 1; `calls` are the agent's tool calls for this answer."""
 
     number: int
     say: str
@@ -100,7 +100,8 @@ class Simulation:
         self._ended = True
 
     def _next_turn(self) -> int | None:
-        """Return the number of the first turn that fits and was not said, or may be repeated."""
+        """Return the number of the first turn whose conditions hold and that may be said (again),
+        or None."""
         said = {turn.number for turn in self.turns}
         reader = self._reader()
         for number, turn in enumerate(self._script.turns, 1):
@@ -110,6 +111,8 @@ class Simulation:
         return None
 
     def _end(self, failure: Checkpoint | None = None) -> None:
+        """End the conversation: add `failure`, or the one of an early end, and judge the script's
+        checkpoints of the whole conversation."""
         self._ended = True
         if failure := failure or self._unfinished():
             self.checkpoints.append(failure)
@@ -117,8 +120,8 @@ class Simulation:
         self.checkpoints += self._run_checks(checks)
 
     def _unfinished(self) -> Checkpoint | None:
-        """Return the failed checkpoint of a conversation that stopped before its end. It has to
-        stop at a turn with `end`, or, if there is none, after all turns."""
+        """Return a failed checkpoint if the conversation stopped too early, else None. It has to
+        stop at a turn with `end`, or, if the script has none, after all turns."""
         turns, last = self._script.turns, self.turns[-1]
         said = {turn.number for turn in self.turns}
         left = [n for n, turn in enumerate(turns, 1) if n not in said and not turn.repeat]
@@ -136,7 +139,7 @@ class Simulation:
         ]
 
     def _reader(self) -> RequestReader:
-        """Read the conversation as a request would hold it."""
+        """Return a reader of the conversation so far, as one request with all its messages."""
         messages: list[Message] = []
         for turn in self.turns:
             messages.append(Message("user", (TextPart(turn.say),)))

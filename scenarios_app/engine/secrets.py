@@ -40,7 +40,7 @@ _declared: set[str] = set()
 
 
 def declare_secret_names(names: Iterable[str]) -> None:
-    """Add secret names, in any case: headers that providers use for keys."""
+    """Add names, in any case, to those that `is_secret` knows: the key headers of providers."""
     _declared.update(name.lower() for name in names)
     is_secret.cache_clear()
     secret_names.cache_clear()
@@ -66,8 +66,7 @@ def is_secret(name: str) -> bool:
 
 @lru_cache(maxsize=256)
 def secret_names(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return those of some names that are secret. It is cached, since requests repeat few sets of
-    names."""
+    """Return the names that are secret. Cached: requests repeat few sets of names."""
     return tuple(filter(is_secret, names))
 
 
@@ -93,7 +92,7 @@ def secrets_of(*named: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def without_pieces(text: str, secrets: Iterable[str]) -> str:
-    """Return a text in which no eight consecutive characters are those of a secret."""
+    """Return a text in which each run of eight or more characters of a secret is masked."""
     for secret in secrets:
         spans = [
             (match.start(), match.start() + MIN_SECRET_CHARS)
@@ -117,6 +116,7 @@ def _merge_spans(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _bare_secrets(name: str, value: str) -> Iterable[str]:
+    """Return the value of each cookie of a cookie header, else the value without its scheme."""
     if "cookie" in name:
         return [pair.partition("=")[2].strip() for pair in value.split(";")]
     return [_SCHEME.sub("", value, count=1).strip()]

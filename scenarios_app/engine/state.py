@@ -32,8 +32,8 @@ def is_key_session(name: str) -> bool:
 
 
 def alias(session: str) -> str:
-    """Return the name under which a session's own scenarios are stored: that of a key's session as
-    it is, else the name of the session of the API key with this text."""
+    """Return the name under which a session's own scenarios are stored: a name by `key_session`
+    unchanged, else `key_session(session)`. A key and a session with its text share scenarios."""
     return session if is_key_session(session) else key_session(session)
 
 
@@ -48,7 +48,7 @@ class StepRef:
 
 @dataclass(frozen=True, slots=True)
 class AttemptRef:
-    """The key by which failing attempts are counted within a session."""
+    """The key by which a session's failed attempts are counted."""
 
     step: StepRef
     provider: str
@@ -107,7 +107,7 @@ class AnswerState(SessionReader, Protocol):
     back. Each raises StateUnavailable if the state cannot be reached."""
 
     async def arrive(self, session: str) -> Arrival:
-        """Count a request in its session."""
+        """Count a request in its session and return the state that it finds."""
 
     async def consume(self, session: str, step: StepRef) -> bool:
         """Consume a step; true for exactly one caller per session."""
@@ -115,14 +115,14 @@ class AnswerState(SessionReader, Protocol):
     async def consume_first(self, session: str, steps: Sequence[StepRef]) -> int | None:
         """Consume the first free step; returns its index, or None if all are consumed."""
 
-    async def fail(self, session: str, attempt: AttemptRef, *, times: int) -> bool:
-        """Count a failing attempt unless `times` are counted; true if it was counted."""
+    async def count_failure(self, session: str, attempt: AttemptRef, *, times: int) -> bool:
+        """Count a failed attempt and return True; False, uncounted, if `times` are counted."""
 
     async def increment(self, session: str, counter: str) -> int:
         """Increment a counter and return its new value."""
 
-    async def violate(self, session: str, violation: str) -> None:
-        """Store a violated expectation; only the latest MAX_VIOLATIONS are kept."""
+    async def add_violation(self, session: str, violation: str) -> None:
+        """Store the text of a violated expectation; only the latest MAX_VIOLATIONS are kept."""
 
     async def remember_response(self, session: str, name: str, data: bytes) -> None:
         """Store an answer under a name, replacing an older one. The oldest are evicted beyond
@@ -143,23 +143,24 @@ class StateStore(AnswerState, Protocol):
         """Return the names of all sessions with state or scenarios, sorted."""
 
     async def reset(self, session: str | None, *, scenarios: bool = False) -> None:
-        """Delete a session's state (all sessions' for `None`), and its scenarios if asked."""
+        """Delete a session's state (all sessions' for None), with `scenarios` its scenarios too."""
 
     async def clear_scenario(self, scenario: str, *, session: str | None = None) -> None:
-        """Delete the state of a replaced scenario's steps, in one session or all."""
+        """Delete the consumption and attempts of a scenario's steps, in one session or all (None),
+        since the scenario was replaced."""
 
-    async def keep_scenarios(
-        self, session: str, documents: Mapping[str, Json], *, was: int
+    async def replace_scenarios(
+        self, session: str, documents: Mapping[str, Json], *, revision: int
     ) -> bool:
-        """Replace a session's own documents if their revision is still `was` (0: none yet); returns
-        False, without a change, if it is not. Sessions with one `alias` share their scenarios."""
+        """Replace a session's own documents if `revision` is still theirs (0: none yet); return
+        False, without a change, if not. Sessions with one `alias` share their scenarios."""
 
 
 async def put_scenario(store: StateStore, session: str, name: str, document: Json) -> bool:
     """Add a document to a session; returns False if it replaced one of its name."""
     while True:
         revision, documents = await store.scenarios_of(session)
-        if await store.keep_scenarios(session, {**documents, name: document}, was=revision):
+        if await store.replace_scenarios(session, {**documents, name: document}, revision=revision):
             return name not in documents
 
 
@@ -170,5 +171,5 @@ async def drop_scenario(store: StateStore, session: str, name: str) -> bool:
         if name not in documents:
             return False
         remaining = {other: document for other, document in documents.items() if other != name}
-        if await store.keep_scenarios(session, remaining, was=revision):
+        if await store.replace_scenarios(session, remaining, revision=revision):
             return True

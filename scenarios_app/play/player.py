@@ -286,7 +286,7 @@ def _describe_step(response: TurnResponse) -> str:
 
 
 def _check_text(name: str, expected: TextConditionDocument, text: str) -> Check:
-    condition = expected.compiled()
+    condition = expected.compile()
     return Check(name, condition.describe(), text, condition.test(text))
 
 
@@ -296,14 +296,14 @@ def _is_expected_call(expected: ExpectedCallDocument, call: ToolCallPart) -> boo
         expected.name == call.name
         and expected.namespace in (None, call.namespace)
         and (not expected.arguments or _contains(arguments, expected.arguments))
-        and (expected.input is None or expected.input.compiled().test(input_of(call, arguments)))
+        and (expected.input is None or expected.input.compile().test(input_of(call, arguments)))
     )
 
 
 def _describe_expected_call(expected: ExpectedCallDocument) -> str:
     name = f"{expected.namespace}.{expected.name}" if expected.namespace else expected.name
     if expected.input is not None:
-        return f"{name}(input {expected.input.compiled().describe()})"
+        return f"{name}(input {expected.input.compile().describe()})"
     return f"{name}({json.dumps(expected.arguments, ensure_ascii=False)})"
 
 

@@ -72,7 +72,7 @@ class StepSelection(msgspec.Struct, frozen=True):
     async def choose(self) -> Decision:
         """Return the decision for the request."""
         if self.changes is not None and (
-            left := self.changes.take_refused_step(self.session, self.request)
+            left := self.changes.pop_unconsumed_step(self.session, self.request)
         ):
             await self.state.consume(self.session, left)
         decision_or_candidates = await self.work(self._lookup)
@@ -115,7 +115,7 @@ class StepSelection(msgspec.Struct, frozen=True):
 
     def _passed_candidate(self) -> Candidate | None:
         """Return the step whose changed answer the client did not take for good, or None."""
-        ref = self.changes.take_repeatable_step(self.session) if self.changes is not None else None
+        ref = self.changes.pop_consumed_step(self.session) if self.changes is not None else None
         scenario = self.index.by_name.get(ref.scenario) if ref else None
         if ref is None or scenario is None:
             return None
@@ -192,7 +192,7 @@ class StepSelection(msgspec.Struct, frozen=True):
             if violations:
                 await self._record_violations(violations)
                 return self._violation_decision(candidate, way, violations, attempt=attempt)
-            if failures and await self.state.fail(session, counted, times=failures.times):
+            if failures and await self.state.count_failure(session, counted, times=failures.times):
                 return Decision(
                     "failure",
                     way,
@@ -205,9 +205,7 @@ class StepSelection(msgspec.Struct, frozen=True):
         if self.changes is not None and not (
             consumable and (ref.scenario, ref.key) in self.consumed
         ):
-            numbered = self.changes.number_if_changed(
-                session, ref, self.request, consumable=consumable
-            )
+            numbered = self.changes.next_if_changed(session, ref, self.request, consume=consumable)
             if numbered is not None and (change := numbered.change) is not None:
                 return Decision(
                     "failure",
@@ -228,7 +226,7 @@ class StepSelection(msgspec.Struct, frozen=True):
         """Return the decision of a step that was claimed, after its side effects."""
         numbered = None
         if self.changes is not None:
-            numbered = self.changes.number_next(self.session, _step_ref(candidate), self.request)
+            numbered = self.changes.next_answer(self.session, _step_ref(candidate), self.request)
         return Decision(
             "step",
             way,
@@ -281,7 +279,7 @@ class StepSelection(msgspec.Struct, frozen=True):
 
     async def _record_violations(self, violations: tuple[str, ...]) -> None:
         for violation in violations:
-            await self.state.violate(self.session, redact_text(violation, self.secrets))
+            await self.state.add_violation(self.session, redact_text(violation, self.secrets))
 
     async def _near_misses(self, name: str | None) -> tuple[NearMiss, ...]:
         served = self.consumed

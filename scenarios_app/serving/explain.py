@@ -80,13 +80,13 @@ class StateSnapshot:
         free = (n for n, step in enumerate(steps) if (step.scenario, step.key) not in consumed)
         return next(free, None)
 
-    async def fail(self, session: str, attempt: AttemptRef, *, times: int) -> bool:
+    async def count_failure(self, session: str, attempt: AttemptRef, *, times: int) -> bool:
         return dict(self.state.attempts).get(attempt, 0) < times
 
     async def increment(self, session: str, counter: str) -> int:
         return self.state.counters.get(counter, 0) + 1
 
-    async def violate(self, session: str, violation: str) -> None:
+    async def add_violation(self, session: str, violation: str) -> None:
         """Record nothing."""
 
     async def read(self, session: str) -> SessionState:

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from scenarios_app.engine.canonical import CanonicalRequest, Message, SentRequest, as_sent
+from scenarios_app.engine.canonical import CanonicalRequest, Message, SentRequest, attach_sent
 from scenarios_app.engine.parts import ReasoningPart, ToolCallPart
 from scenarios_app.engine.state import is_key_session, key_session
 from scenarios_app.serving.exchange import MAX_SESSION_CHARS, SESSION_HEADER
@@ -27,7 +27,7 @@ def read(call: Call, target: Target, options: Options) -> CanonicalRequest:
     endpoint, limits = target.endpoint, options.limits
     assert endpoint is not None
     request = _read_request(call, endpoint, target.params, limits)
-    as_sent(request, SentRequest(call.method, call.query, call.body))
+    attach_sent(request, SentRequest(call.method, call.query, call.body))
     check_size(request, limits)
     if target.wire.signs_reasoning and endpoint.generates:
         return without_unsigned(request)
@@ -64,7 +64,7 @@ def admit_unread(call: Call, target: Target, options: Options) -> CanonicalReque
         model=target.params.get("model", ""),
         headers=call.headers,
     )
-    return as_sent(request, SentRequest(call.method, call.query, call.body, unread=True))
+    return attach_sent(request, SentRequest(call.method, call.query, call.body, unread=True))
 
 
 def admit_head(call: Call, target: Target, options: Options, *, has_api_key: bool = False) -> None:

@@ -269,7 +269,7 @@ def _altered(
     step, numbered = decision.step, decision.numbered
     assert step is not None and numbered is not None
     numbered.equivalent_changes = step.equivalent_changes
-    return numbered.alter(response, request)
+    return numbered.apply_alteration(response, request)
 
 
 def produced(

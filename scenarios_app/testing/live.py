@@ -65,7 +65,7 @@ def _recorded_response(step: RecordedStep) -> RecordedAnswer | None:
     if "recorded" not in produce:
         return None
     try:
-        return RecordedAnswerDocument.model_validate(produce["recorded"]).compiled()
+        return RecordedAnswerDocument.model_validate(produce["recorded"]).compile()
     except ValidationError as error:
         reason = str(error).splitlines()[0]
         raise ServerFailed(f"{step.cassette}, step {step.step}: {reason}") from None

@@ -88,9 +88,9 @@ def hostile(request: pytest.FixtureRequest, db: None) -> str:
     state = services().state
     step = StepRef(name, scenario.steps.first().key, text)  # type: ignore[union-attr]
     async_to_sync(state.consume)(text, step)
-    async_to_sync(state.fail)(text, AttemptRef(step, text), times=1)
+    async_to_sync(state.count_failure)(text, AttemptRef(step, text), times=1)
     async_to_sync(state.increment)(text, text)
-    async_to_sync(state.violate)(text, text)
+    async_to_sync(state.add_violation)(text, text)
     async_to_sync(put_scenario)(state, text, text, {})
     miss = {"field": text, "expected": text, "actual": text}
     columns = {

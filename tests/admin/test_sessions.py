@@ -30,9 +30,9 @@ def busy(db: None) -> str:
     async_to_sync(state.arrive)(ODD)
     async_to_sync(state.consume)(ODD, StepRef("weather", one.key, "ask"))
     attempt = AttemptRef(StepRef("weather", two.key, "busy one"), "openai")
-    async_to_sync(state.fail)(ODD, attempt, times=3)
+    async_to_sync(state.count_failure)(ODD, attempt, times=3)
     async_to_sync(state.increment)(ODD, "weather_calls")
-    async_to_sync(state.violate)(ODD, "Tools not available: get_weather")
+    async_to_sync(state.add_violation)(ODD, "Tools not available: get_weather")
     async_to_sync(put_scenario)(state, ODD, "my own", {"name": "my own", "steps": []})
     served(session=ODD), unmatched(session=ODD, way="match"), served(session="quiet")
     return ODD

@@ -123,9 +123,9 @@ async def _write_session(session: str) -> None:
     state = services().state
     step = StepRef(ALL, ALL, ALL)
     await state.consume(session, step)
-    await state.fail(session, AttemptRef(step, ALL), times=1)
+    await state.count_failure(session, AttemptRef(step, ALL), times=1)
     await state.increment(session, ALL)
-    await state.violate(session, ALL)
+    await state.add_violation(session, ALL)
     await put_scenario(state, session, ALL, {})
 
 

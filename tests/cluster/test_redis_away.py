@@ -51,9 +51,9 @@ async def test_each_operation_says_so_and_works_again(engine: Own) -> None:
     operations = (
         lambda: state.arrive("b"),
         lambda: state.consume("a", STEP),
-        lambda: state.fail("a", AttemptRef(STEP, "openai"), times=1),
+        lambda: state.count_failure("a", AttemptRef(STEP, "openai"), times=1),
         lambda: state.increment("a", "calls"),
-        lambda: state.violate("a", "It should not."),
+        lambda: state.add_violation("a", "It should not."),
         lambda: state.read("a"),
         lambda: state.sessions(),
         lambda: state.reset(None),

@@ -57,9 +57,9 @@ async def test_nothing_is_left_of_what_is_forgotten(store: RedisState) -> None:
     for session in ("a", "b"):
         await store.arrive(session)
         await store.consume(session, STEP)
-        await store.fail(session, AttemptRef(STEP, "openai"), times=1)
+        await store.count_failure(session, AttemptRef(STEP, "openai"), times=1)
         await store.increment(session, "calls")
-        await store.violate(session, "It should not.")
+        await store.add_violation(session, "It should not.")
         await store.remember_response(session, "r1", b"one")
         await put_scenario(store, session, "own", {})
     await store.reset("a", scenarios=True)
@@ -86,10 +86,10 @@ async def test_one_that_leaves_leaves_nothing() -> None:
 
 
 async def test_scenarios_change_only_from_what_they_were(store: RedisState) -> None:
-    assert await store.keep_scenarios("a", {"one": 1}, was=0)
-    assert not await store.keep_scenarios("a", {"two": 2}, was=0)
+    assert await store.replace_scenarios("a", {"one": 1}, revision=0)
+    assert not await store.replace_scenarios("a", {"two": 2}, revision=0)
     revision, _ = await store.scenarios_of("a")
-    assert await store.keep_scenarios("a", {}, was=revision)
+    assert await store.replace_scenarios("a", {}, revision=revision)
     assert await store.scenarios_of("a") == (0, {})
 
 
@@ -120,7 +120,7 @@ async def test_a_step_that_cannot_be_had_any_more_tells_of_all_that_cannot() -> 
 async def test_text_of_any_kind_is_kept(store: RedisState) -> None:
     odd = StepRef("1:2:ü\n", "12:\0 😀", "3:\ud800")
     assert await store.consume(odd.label, odd)
-    assert await store.fail(odd.label, AttemptRef(odd, ":"), times=1)
+    assert await store.count_failure(odd.label, AttemptRef(odd, ":"), times=1)
     state = await store.read(odd.label)
     assert state.consumed == (odd,) and state.attempts == ((AttemptRef(odd, ":"), 1),)
 

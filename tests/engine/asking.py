@@ -64,7 +64,7 @@ NamedTexts: TypeAlias = Sequence[tuple[str, TextCondition]]
 def message(
     text: TextCondition = ANY_TEXT, role: Role | None = None, which: Which = "last"
 ) -> MessageCondition:
-    subject = Subject(MessageCondition.read, role or "", which)
+    subject = Subject(MessageCondition.read_texts, role or "", which)
     return MessageCondition("", subject, (text,))
 
 
@@ -100,9 +100,9 @@ def when(
             *_one_of(ProviderCondition, provider),
             *_one_of(PathCondition, path),
             *_one_of(ModelCondition, model),
-            *StreamCondition.compiled(stream, "match.stream"),
+            *StreamCondition.compile(stream, "match.stream"),
             *_numbered(messages),
-            *OfferedToolCondition.compiled(list(tools), "match.tools"),
+            *OfferedToolCondition.compile(list(tools), "match.tools"),
             *_numbered(tool_calls),
             *_numbered(tool_results),
             *_named(HeaderCondition, [(name.lower(), text) for name, text in headers]),
@@ -113,7 +113,7 @@ def when(
 
 def _one_of(kind: type[SubjectTextCondition], texts: Texts) -> Iterator[Condition]:
     if texts:
-        yield kind(f"match.{kind.key}", Subject(kind.read), tuple(texts))  # type: ignore[attr-defined]
+        yield kind(f"match.{kind.key}", Subject(kind.read_texts), tuple(texts))  # type: ignore[attr-defined]
 
 
 def _numbered(conditions: Iterable[Condition]) -> Iterator[Condition]:
@@ -123,7 +123,7 @@ def _numbered(conditions: Iterable[Condition]) -> Iterator[Condition]:
 
 def _named(kind: type[SubjectTextCondition], texts: NamedTexts) -> Iterator[Condition]:
     for name, text in texts:
-        subject = Subject(kind.read, name)  # type: ignore[attr-defined]
+        subject = Subject(kind.read_texts, name)  # type: ignore[attr-defined]
         yield kind(f"match.{kind.key}.{name}", subject, (text,))
 
 

@@ -42,7 +42,7 @@ def response(*parts: AnswerPart) -> CanonicalResponse:
 
 
 def strike(changes: AnswerChanges, session: str = "a", text: str = "hi") -> NumberedAnswer | None:
-    return changes.number_if_changed(session, STEP, asked(text), consumable=True)
+    return changes.next_if_changed(session, STEP, asked(text), consume=True)
 
 
 def test_no_session_has_changes_until_some_are_set_and_after_the_end() -> None:
@@ -58,7 +58,7 @@ def test_change_strikes_the_answer_of_its_number_in_each_session() -> None:
     changes = AnswerChanges()
     changes.start(None, [Change(2, LIMIT)])
     assert strike(changes) is None
-    first = changes.number_next("a", STEP, asked())
+    first = changes.next_answer("a", STEP, asked())
     second = strike(changes)
     assert second is not None and (first.number, second.number) == (1, 2)
     assert second.change_name == "rate_limit" and first.change_name == ""
@@ -69,10 +69,10 @@ def test_change_strikes_the_answer_of_its_number_in_each_session() -> None:
 def test_changes_of_a_session_replace_those_of_all_and_leave_other_sessions() -> None:
     changes = AnswerChanges()
     changes.start(None, [Change(1, LIMIT)])
-    changes.number_next("b", STEP, asked())
+    changes.next_answer("b", STEP, asked())
     changes.start("a", [])
     assert strike(changes) is None
-    changes.number_next("a", STEP, asked())
+    changes.next_answer("a", STEP, asked())
     changes.start("a", [Change(1, LIMIT)])
     assert [answer.session for answer in changes.answers] == ["b"]
     assert strike(changes) is not None
@@ -83,22 +83,22 @@ def test_changes_of_a_session_replace_those_of_all_and_leave_other_sessions() ->
 def test_struck_step_is_consumed_once_by_the_next_other_request() -> None:
     changes = AnswerChanges()
     changes.start(None, [Change(1, LIMIT)])
-    assert changes.take_refused_step("a", asked()) is None
+    assert changes.pop_unconsumed_step("a", asked()) is None
     strike(changes)
-    assert changes.take_refused_step("a", asked()) is None, "the same request is a retry"
-    assert changes.take_refused_step("b", asked("more")) is None
-    assert changes.take_refused_step("a", asked("more")) == STEP
-    assert changes.take_refused_step("a", asked("more")) is None
+    assert changes.pop_unconsumed_step("a", asked()) is None, "the same request is a retry"
+    assert changes.pop_unconsumed_step("b", asked("more")) is None
+    assert changes.pop_unconsumed_step("a", asked("more")) == STEP
+    assert changes.pop_unconsumed_step("a", asked("more")) is None
 
 
 def test_struck_step_that_was_consumed_is_given_back_once() -> None:
     changes = AnswerChanges()
     changes.start("a", [Change(1, LIMIT)])
     strike(changes)
-    assert changes.take_repeatable_step("a") is None, "it is not consumed yet"
-    changes.take_refused_step("a", asked("more"))
-    assert changes.take_repeatable_step("b") is None
-    assert (changes.take_repeatable_step("a"), changes.take_repeatable_step("a")) == (STEP, None)
+    assert changes.pop_consumed_step("a") is None, "it is not consumed yet"
+    changes.pop_unconsumed_step("a", asked("more"))
+    assert changes.pop_consumed_step("b") is None
+    assert (changes.pop_consumed_step("a"), changes.pop_consumed_step("a")) == (STEP, None)
 
 
 @pytest.mark.parametrize("session", [None, "a"])
@@ -106,9 +106,9 @@ def test_end_of_changes_gives_no_step_back(session: str | None) -> None:
     changes = AnswerChanges()
     changes.start("a", [Change(1, LIMIT)])
     strike(changes)
-    changes.take_refused_step("a", asked("more"))
+    changes.pop_unconsumed_step("a", asked("more"))
     changes.stop(session)
-    assert changes.take_repeatable_step("a") is None
+    assert changes.pop_consumed_step("a") is None
 
 
 def test_numbered_answer_has_the_tool_results_after_the_last_answer() -> None:
@@ -117,16 +117,16 @@ def test_numbered_answer_has_the_tool_results_after_the_last_answer() -> None:
     messages = (Message("tool", (old,)), call, Message("tool", (new,)))
     request = msgspec.structs.replace(asked(), messages=messages)
     changes = AnswerChanges()
-    assert changes.number_next("a", STEP, request).results == (new,)
+    assert changes.next_answer("a", STEP, request).results == (new,)
     first = msgspec.structs.replace(asked(), messages=messages[:1])
-    assert changes.number_next("a", STEP, first).results == (old,)
+    assert changes.next_answer("a", STEP, first).results == (old,)
 
 
 def test_step_that_is_not_consumed_is_not_left_open() -> None:
     changes = AnswerChanges()
     changes.start(None, [Change(1, LIMIT)])
-    changes.number_if_changed("a", STEP, asked(), consumable=False)
-    assert changes.take_refused_step("a", asked("more")) is None
+    changes.next_if_changed("a", STEP, asked(), consume=False)
+    assert changes.pop_unconsumed_step("a", asked("more")) is None
 
 
 def test_numbered_answer_says_what_the_answer_held_before_it_was_altered() -> None:
@@ -135,7 +135,7 @@ def test_numbered_answer_says_what_the_answer_held_before_it_was_altered() -> No
     numbered = strike(changes)
     assert numbered is not None and numbered.change_name == "", "not applied yet"
     parts = (TextPart("It is 21."), ToolCallPart("", "f", "{}", namespace="ns"))
-    altered = numbered.alter(response(*parts), asked())
+    altered = numbered.apply_alteration(response(*parts), asked())
     assert altered.choices[0].parts[0] == TextPart("It is 2100.")
     assert (numbered.text, numbered.calls) == ("It is 21.", ("ns.f",))
     assert numbered.change_name == "number"
@@ -148,13 +148,13 @@ def test_change_of_a_step_strikes_whenever_it_answers_and_is_consumed_as_usual()
     changes.start(None, [Change(alteration="number", step="s/1", nth=2)])
     for _ in range(2):
         assert strike(changes) is None
-        numbered = changes.number_next("a", STEP, asked())
-        altered = numbered.alter(response(TextPart("1 or 2")), asked())
+        numbered = changes.next_answer("a", STEP, asked())
+        altered = numbered.apply_alteration(response(TextPart("1 or 2")), asked())
         assert altered.choices[0].parts == (TextPart("1 or 200"),)
         assert numbered.change_name == "number"
-    other = changes.number_next("a", StepRef("s", "k2", "2"), asked())
+    other = changes.next_answer("a", StepRef("s", "k2", "2"), asked())
     assert other.change is None
-    assert changes.take_refused_step("a", asked("more")) is None
+    assert changes.pop_unconsumed_step("a", asked("more")) is None
 
 
 def test_alteration_that_does_not_apply_leaves_the_answer() -> None:
@@ -163,16 +163,16 @@ def test_alteration_that_does_not_apply_leaves_the_answer() -> None:
     numbered = strike(changes)
     assert numbered is not None
     before = response(TextPart("a"))
-    assert numbered.alter(before, asked()) is before and numbered.change_name == ""
+    assert numbered.apply_alteration(before, asked()) is before and numbered.change_name == ""
 
 
 def test_answer_without_an_alteration_is_only_noted() -> None:
-    numbered = AnswerChanges().number_next("a", STEP, asked())
+    numbered = AnswerChanges().next_answer("a", STEP, asked())
     before = response(TextPart("a"))
-    assert numbered.alter(before, asked()) is before and numbered.text == "a"
+    assert numbered.apply_alteration(before, asked()) is before and numbered.text == "a"
     none = CanonicalResponse("id", 0, "m", (), Usage(1, 1))
-    empty = AnswerChanges().number_next("a", STEP, asked())
-    assert empty.alter(none, asked()) is none and empty.variants == ()
+    empty = AnswerChanges().next_answer("a", STEP, asked())
+    assert empty.apply_alteration(none, asked()) is none and empty.variants == ()
 
 
 def test_fault_moves_into_the_part_that_its_change_names() -> None:
@@ -200,12 +200,12 @@ def test_a_client_that_never_stops_does_not_fill_the_memory(monkeypatch: Any) ->
     monkeypatch.setattr(module, "MAX_ANSWERS", 2)
     changes = AnswerChanges()
     for _ in range(3):
-        numbered = changes.number_next("a", STEP, asked())
+        numbered = changes.next_answer("a", STEP, asked())
     assert (numbered.number, len(changes.answers)) == (3, 2)
 
 
 def test_numbered_answer_knows_tool_results_and_sockets() -> None:
-    numbered = AnswerChanges().number_next("a", STEP, asked(headers={"sec-websocket-key": "k"}))
+    numbered = AnswerChanges().next_answer("a", STEP, asked(headers={"sec-websocket-key": "k"}))
     assert numbered.socket and numbered.results == ()
 
 

@@ -54,22 +54,27 @@ async def test_a_step_stays_consumed_under_another_label(store: StateStore) -> N
 
 async def test_failing_attempts_are_counted_up_to_their_number(store: StateStore) -> None:
     attempt = AttemptRef(ONE, "openai")
-    assert [await store.fail("a", attempt, times=2) for _ in range(4)] == [True, True, False, False]
+    assert [await store.count_failure("a", attempt, times=2) for _ in range(4)] == [
+        True,
+        True,
+        False,
+        False,
+    ]
     assert (await store.read("a")).attempts == ((attempt, 2),)
 
 
 async def test_attempts_are_counted_per_session_step_and_provider(store: StateStore) -> None:
     attempts = AttemptRef(ONE, "openai"), AttemptRef(ONE, "anthropic"), AttemptRef(TWO, "openai")
     for attempt in attempts:
-        assert await store.fail("a", attempt, times=1)
-    assert await store.fail("b", attempts[0], times=1)
+        assert await store.count_failure("a", attempt, times=1)
+    assert await store.count_failure("b", attempts[0], times=1)
     renamed = AttemptRef(StepRef("weather", "k1", "renamed"), "openai")
-    assert not await store.fail("a", renamed, times=1)
+    assert not await store.count_failure("a", renamed, times=1)
     assert (await store.read("a")).attempts == tuple((attempt, 1) for attempt in attempts)
 
 
 async def test_a_failure_that_never_happens_counts_nothing(store: StateStore) -> None:
-    assert not await store.fail("a", AttemptRef(ONE, "openai"), times=0)
+    assert not await store.count_failure("a", AttemptRef(ONE, "openai"), times=0)
     assert await store.read("a") == SessionState("a")
     assert await store.sessions() == ()
 
@@ -84,7 +89,7 @@ async def test_counters_give_their_new_value(store: StateStore) -> None:
 
 async def test_violations_are_kept_in_order_and_all_of_them(store: StateStore) -> None:
     for text in ("b", "a", "b"):
-        await store.violate("a", text)
+        await store.add_violation("a", text)
     assert (await store.read("a")).violations == ("b", "a", "b")
 
 
@@ -107,16 +112,16 @@ async def test_session_state_that_was_read_is_a_copy(store: StateStore) -> None:
 async def test_sessions_with_state_or_scenarios_are_listed_by_name(store: StateStore) -> None:
     await store.arrive("b")
     await put_scenario(store, "c", "weather", {})
-    await store.violate("a", "text")
+    await store.add_violation("a", "text")
     assert await store.sessions() == ("a", "b", "c")
 
 
 async def fill(store: StateStore, session: str) -> None:
     await store.arrive(session)
     await store.consume(session, ONE)
-    await store.fail(session, AttemptRef(ONE, "openai"), times=1)
+    await store.count_failure(session, AttemptRef(ONE, "openai"), times=1)
     await store.increment(session, "calls")
-    await store.violate(session, "text")
+    await store.add_violation(session, "text")
     await put_scenario(store, session, "own", {"name": "own"})
 
 
@@ -153,7 +158,7 @@ async def test_a_replaced_scenario_is_forgotten_in_every_session(store: StateSto
     for session in ("a", "b"):
         for one in (ONE, TWO, ELSEWHERE):
             await store.consume(session, one)
-            await store.fail(session, AttemptRef(one, "openai"), times=1)
+            await store.count_failure(session, AttemptRef(one, "openai"), times=1)
     await store.increment("a", "calls")
     await store.clear_scenario("weather")
     for session in ("a", "b"):
@@ -261,7 +266,7 @@ async def test_consumed_step_is_listed_by_its_label(store: StateStore) -> None:
 
 
 async def test_session_without_scenarios_can_store_none(store: StateStore) -> None:
-    assert await store.keep_scenarios("a", {}, was=0)
+    assert await store.replace_scenarios("a", {}, revision=0)
     assert await store.scenarios_of("a") == (0, {})
 
 
@@ -281,7 +286,7 @@ async def test_peek_shows_what_a_request_would_find_without_counting_it() -> Non
     await state.consume("s", StepRef("a", "1", "1"))
     found = state.peek("s")
     assert (found.ordinal, ("a", "1") in found.consumed) == (1, True)
-    await state.keep_scenarios("s", {"own": {}}, was=0)
+    await state.replace_scenarios("s", {"own": {}}, revision=0)
     assert state.peek("s").documents == {"own": {}}
     assert (await state.read("s")).ordinal == 1
 

@@ -62,7 +62,7 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(session=MAX_SESSIONS, attempt=ATTEMPTS, times=st.integers(0, 3))
     def fail(self, session: str, attempt: AttemptRef, times: int) -> None:
         counts = self.happened(session, "fail").count(attempt) < times
-        assert self.runner.run(self.store.fail(session, attempt, times=times)) is counts
+        assert self.runner.run(self.store.count_failure(session, attempt, times=times)) is counts
         if counts:
             self.done.append((session, "fail", attempt))
 
@@ -75,7 +75,7 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(session=MAX_SESSIONS, text=st.sampled_from(["one", "two"]))
     def violate(self, session: str, text: str) -> None:
         self.done.append((session, "violate", text))
-        self.runner.run(self.store.violate(session, text))
+        self.runner.run(self.store.add_violation(session, text))
 
     @rule(session=MAX_SESSIONS | st.none(), scenarios=st.booleans())
     def reset(self, session: str | None, scenarios: bool) -> None:

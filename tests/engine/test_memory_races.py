@@ -22,14 +22,16 @@ class Raced(MemoryState):
 
     raced = False
 
-    async def keep_scenarios(
-        self, session: str, documents: Mapping[str, Json], *, was: int
+    async def replace_scenarios(
+        self, session: str, documents: Mapping[str, Json], *, revision: int
     ) -> bool:
         if not self.raced:
             self.raced = True
             _, documents_now = await self.scenarios_of(session)
-            assert await super().keep_scenarios(session, {**documents_now, "theirs": {}}, was=was)
-        return await super().keep_scenarios(session, documents, was=was)
+            assert await super().replace_scenarios(
+                session, {**documents_now, "theirs": {}}, revision=revision
+            )
+        return await super().replace_scenarios(session, documents, revision=revision)
 
 
 async def test_nobodys_scenario_is_lost_to_a_race() -> None:

@@ -33,9 +33,9 @@ async def test_nothing_of_it_is_left() -> None:
     store = MemoryState(1)
     await used(store, "a")
     await store.consume("a", STEP)
-    await store.fail("a", AttemptRef(STEP, "openai"), times=1)
+    await store.count_failure("a", AttemptRef(STEP, "openai"), times=1)
     await store.increment("a", "calls")
-    await store.violate("a", "It should not.")
+    await store.add_violation("a", "It should not.")
     await store.remember_response("a", "r1", b"one")
     await put_scenario(store, "a", "own", DOCUMENT)
     await used(store, "b")
@@ -98,7 +98,7 @@ async def test_scenarios_that_change_stay_while_any_of_their_names_is_remembered
 async def test_scenarios_stay_with_the_name_that_they_were_kept_under() -> None:
     store = MemoryState(2)
     await used(store, key_session("secret"))
-    assert await store.keep_scenarios("secret", {"own": DOCUMENT}, was=0)
+    assert await store.replace_scenarios("secret", {"own": DOCUMENT}, revision=0)
     await used(store, "b")
     assert (await store.scenarios_of("secret"))[1] == {"own": DOCUMENT}
 
@@ -128,7 +128,7 @@ async def test_a_session_without_scenarios_can_be_reset_with_its_scenarios() -> 
 async def test_of_violations_the_latest_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     store = MemoryState()
     for number in range(memory.MAX_VIOLATIONS + 1):
-        await store.violate("a", f"{number}")
+        await store.add_violation("a", f"{number}")
     violations = (await store.read("a")).violations
     assert (len(violations), violations[0], violations[-1]) == (1_000, "1", "1000")
 

@@ -75,8 +75,8 @@ def test_a_stream_breaks_off_where_the_settings_say_if_its_answer_is_generated()
 async def test_a_violation_tells_its_way_and_how_often_its_step_has_failed() -> None:
     state = MemoryState()
     strict = step(expect=STRICT, failures=Failures(times=2))
-    await state.fail("a", AttemptRef(StepRef("s", "k", "k"), "openai"), times=2)
-    await state.fail("a", AttemptRef(StepRef("s", "k", "k"), "openai"), times=2)
+    await state.count_failure("a", AttemptRef(StepRef("s", "k", "k"), "openai"), times=2)
+    await state.count_failure("a", AttemptRef(StepRef("s", "k", "k"), "openai"), times=2)
     found = await decided(scenario("s", strict), state=state)
     assert (found.kind, found.way, found.attempt) == ("violation", "match", 2)
     assert len(found.violations) == 1

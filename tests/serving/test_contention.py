@@ -74,7 +74,7 @@ async def test_attempts_through_another_provider_are_its_own() -> None:
     state = MemoryState()
     fails = step(key="fails", failures=Failures(times=2))
     other = AttemptRef(StepRef("s", "fails", "fails"), "gemini")
-    assert await state.fail("a", other, times=2)
+    assert await state.count_failure("a", other, times=2)
     found = await chosen(state, fails)
     assert (found.kind, found.attempt) == ("failure", 1)
 

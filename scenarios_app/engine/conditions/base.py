@@ -63,7 +63,7 @@ class Condition(ABC):
 
     @classmethod
     @abstractmethod
-    def compiled(cls, value: Any, field: str) -> Iterator["Condition"]:
+    def compile(cls, value: Any, field: str) -> Iterator["Condition"]:
         """Yield the conditions of a validated value; `field` is the path of its key."""
 
     @classmethod
@@ -154,7 +154,7 @@ class SubjectTextCondition(Condition):
         return cls(field, subject, (TextCondition(equals=text),))
 
     @staticmethod
-    def read(request: CanonicalRequest, subject: Subject) -> Iterable[str]:
+    def read_texts(request: CanonicalRequest, subject: Subject) -> Iterable[str]:
         """Return the texts of which one must meet an alternative."""
         raise NotImplementedError
 

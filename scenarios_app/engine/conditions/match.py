@@ -79,7 +79,7 @@ class Match:
         if turn is None:
             return self
         before = sum(isinstance(one, _DESCRIBED_BEFORE_TURN) for one in self.conditions)
-        added = request.TurnCondition.compiled(turn, "turn")
+        added = request.TurnCondition.compile(turn, "turn")
         return Match((*self.conditions[:before], *added, *self.conditions[before:]))
 
     def holds(self, reader: RequestReader) -> bool:
@@ -137,11 +137,11 @@ class BaseMatchDocument(Document):
 
     kinds: ClassVar[ConditionKinds] = ()
 
-    def compiled(self) -> Match:
+    def compile(self) -> Match:
         """Return the conditions in the form that tests requests."""
         values = ((kind, getattr(self, _field_name(kind))) for kind in self.kinds)
         return Match(
-            tuple(one for kind, v in values for one in kind.compiled(v, f"match.{kind.key}"))
+            tuple(one for kind, v in values for one in kind.compile(v, f"match.{kind.key}"))
         )
 
 

@@ -66,10 +66,10 @@ class MessageCondition(SubjectTextCondition):
     keyword = "with_messages"
 
     @classmethod
-    def compiled(cls, value: list[MessageConditionDocument], field: str) -> Iterator[Condition]:
+    def compile(cls, value: list[MessageConditionDocument], field: str) -> Iterator[Condition]:
         for number, condition in enumerate(value):
-            subject = Subject(cls.read, condition.role or "", condition.which)
-            yield cls(f"{field}[{number}]", subject, (condition.compiled(),))
+            subject = Subject(cls.read_texts, condition.role or "", condition.which)
+            yield cls(f"{field}[{number}]", subject, (condition.compile(),))
 
     @classmethod
     def phrases(cls, value: Json) -> Iterator[str]:
@@ -84,7 +84,7 @@ class MessageCondition(SubjectTextCondition):
             yield f"{message_name} {phrase}" if phrase else f"has {message_name}"
 
     @staticmethod
-    def read(request: CanonicalRequest, subject: Subject) -> Iterable[str]:
+    def read_texts(request: CanonicalRequest, subject: Subject) -> Iterable[str]:
         _, role, which = subject
         if which == "last":
             for message in reversed(request.messages):

@@ -57,12 +57,12 @@ class RecordedCondition(SubjectTextCondition):
     may_be_masked = True
 
     @classmethod
-    def compiled(cls, value: RecordedRequestDocument | None, field: str) -> Iterator[Condition]:
+    def compile(cls, value: RecordedRequestDocument | None, field: str) -> Iterator[Condition]:
         if value is not None:
             body = decode_body(value.body) if isinstance(value.body, str) else value.body
             exact = frozenset(value.exact)
             recorded = ComparedRequest(value.method, value.query, body, exact)
-            subject = Subject(cls.read, " ".join(sorted(exact)))
+            subject = Subject(cls.read_texts, " ".join(sorted(exact)))
             yield cls(field, subject, (TextCondition(equals=recorded.digest),), recorded)
 
     @classmethod
@@ -72,7 +72,7 @@ class RecordedCondition(SubjectTextCondition):
             yield f"the recorded conversation{f' “{text}”' if text else ''}"
 
     @staticmethod
-    def read(request: CanonicalRequest, subject: Subject) -> Iterable[str]:
+    def read_texts(request: CanonicalRequest, subject: Subject) -> Iterable[str]:
         if request.sent is None:
             return ()
         return (to_compared_request(request.sent, frozenset(subject.name.split())).digest,)

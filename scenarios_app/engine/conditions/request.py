@@ -33,9 +33,9 @@ class AnyTextCondition(SubjectTextCondition):
     """Text before the alternatives in a sentence."""
 
     @classmethod
-    def compiled(cls, value: list[TextConditionDocument], field: str) -> Iterator[Condition]:
+    def compile(cls, value: list[TextConditionDocument], field: str) -> Iterator[Condition]:
         if value:
-            yield cls(field, Subject(cls.read), tuple(one.compiled() for one in value))
+            yield cls(field, Subject(cls.read_texts), tuple(one.compile() for one in value))
 
     @classmethod
     def phrases(cls, value: Json) -> Iterator[str]:
@@ -53,7 +53,7 @@ class ProviderCondition(AnyTextCondition):
     is_particular = False
 
     @staticmethod
-    def read(request: CanonicalRequest, _: Subject) -> Iterable[str]:
+    def read_texts(request: CanonicalRequest, _: Subject) -> Iterable[str]:
         return (request.provider, *request.also)
 
     def actual(self, reader: RequestReader) -> str:
@@ -74,7 +74,7 @@ class PathCondition(AnyTextCondition):
     is_particular = False
 
     @staticmethod
-    def read(request: CanonicalRequest, _: Subject) -> Iterable[str]:
+    def read_texts(request: CanonicalRequest, _: Subject) -> Iterable[str]:
         return dict.fromkeys((request.path, request.route))
 
 
@@ -88,7 +88,7 @@ class ModelCondition(AnyTextCondition):
     phrase_prefix = "model "
 
     @staticmethod
-    def read(request: CanonicalRequest, _: Subject) -> Iterable[str]:
+    def read_texts(request: CanonicalRequest, _: Subject) -> Iterable[str]:
         return (request.model,)
 
 
@@ -103,9 +103,9 @@ class StreamCondition(SubjectTextCondition):
     plain = True
 
     @classmethod
-    def compiled(cls, value: bool | None, field: str) -> Iterator[Condition]:
+    def compile(cls, value: bool | None, field: str) -> Iterator[Condition]:
         if value is not None:
-            yield cls.for_exact_text(field, Subject(cls.read), "true" if value else "false")
+            yield cls.for_exact_text(field, Subject(cls.read_texts), "true" if value else "false")
 
     @classmethod
     def phrases(cls, value: Json) -> Iterator[str]:
@@ -113,7 +113,7 @@ class StreamCondition(SubjectTextCondition):
             yield "streamed" if value else "not streamed"
 
     @staticmethod
-    def read(request: CanonicalRequest, _: Subject) -> Iterable[str]:
+    def read_texts(request: CanonicalRequest, _: Subject) -> Iterable[str]:
         return ("true" if request.stream else "false",)
 
 
@@ -126,8 +126,8 @@ class TurnCondition(SubjectTextCondition):
     can_fail_next_turn = True
 
     @classmethod
-    def compiled(cls, value: int, field: str) -> Iterator[Condition]:
-        yield cls.for_exact_text(field, Subject(cls.read), str(value))
+    def compile(cls, value: int, field: str) -> Iterator[Condition]:
+        yield cls.for_exact_text(field, Subject(cls.read_texts), str(value))
 
     @classmethod
     def phrases(cls, value: Json) -> Iterator[str]:
@@ -135,7 +135,7 @@ class TurnCondition(SubjectTextCondition):
             yield f"turn {value}"
 
     @staticmethod
-    def read(request: CanonicalRequest, _: Subject) -> Iterable[str]:
+    def read_texts(request: CanonicalRequest, _: Subject) -> Iterable[str]:
         return (str(request.turn),)
 
 
@@ -146,15 +146,15 @@ class SelectCondition(SubjectTextCondition):
     key = "select"
 
     @classmethod
-    def compiled(cls, value: str, field: str) -> Iterator[Condition]:
-        yield cls.for_exact_text(field, Subject(cls.read), value)
+    def compile(cls, value: str, field: str) -> Iterator[Condition]:
+        yield cls.for_exact_text(field, Subject(cls.read_texts), value)
 
     @classmethod
     def phrases(cls, value: Json) -> Iterator[str]:
         yield from ()
 
     @staticmethod
-    def read(request: CanonicalRequest, _: Subject) -> Iterable[str]:
+    def read_texts(request: CanonicalRequest, _: Subject) -> Iterable[str]:
         return (request.first_user_text.strip(),)
 
     @property
@@ -172,10 +172,10 @@ class NamedTextCondition(SubjectTextCondition):
     """True if names that differ only in case are the same."""
 
     @classmethod
-    def compiled(cls, value: dict[str, TextConditionDocument], field: str) -> Iterator[Condition]:
+    def compile(cls, value: dict[str, TextConditionDocument], field: str) -> Iterator[Condition]:
         for key, text in value.items():
             name = key.lower() if cls.ignores_case else key
-            yield cls(f"{field}.{name}", Subject(cls.read, name), (text.compiled(),))
+            yield cls(f"{field}.{name}", Subject(cls.read_texts, name), (text.compile(),))
 
     @classmethod
     def phrases(cls, value: Json) -> Iterator[str]:
@@ -200,7 +200,7 @@ class HeaderCondition(NamedTextCondition):
     ignores_case = True
 
     @staticmethod
-    def read(request: CanonicalRequest, subject: Subject) -> Iterable[str]:
+    def read_texts(request: CanonicalRequest, subject: Subject) -> Iterable[str]:
         value = request.headers.get(subject.name)
         return () if value is None else (value,)
 
@@ -220,7 +220,7 @@ class MetadataCondition(NamedTextCondition):
     phrase_noun = "metadata"
 
     @staticmethod
-    def read(request: CanonicalRequest, subject: Subject) -> Iterable[str]:
+    def read_texts(request: CanonicalRequest, subject: Subject) -> Iterable[str]:
         value = request.metadata.get(subject.name)
         return () if value is None else (value,)
 

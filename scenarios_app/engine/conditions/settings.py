@@ -42,10 +42,10 @@ class ResponseFormatCondition(SubjectTextCondition):
     plain = True
 
     @classmethod
-    def compiled(cls, value: str | NamedSchemaDocument | None, field: str) -> Iterator[Condition]:
+    def compile(cls, value: str | NamedSchemaDocument | None, field: str) -> Iterator[Condition]:
         if value is not None:
             text = value if isinstance(value, str) else f"schema {quote(value.schema_name)}"
-            yield cls.for_exact_text(field, Subject(cls.read), text)
+            yield cls.for_exact_text(field, Subject(cls.read_texts), text)
 
     @classmethod
     def phrases(cls, value: Json) -> Iterator[str]:
@@ -55,7 +55,7 @@ class ResponseFormatCondition(SubjectTextCondition):
             yield f"asks for schema {name}"
 
     @staticmethod
-    def read(request: CanonicalRequest, _: Subject) -> Iterable[str]:
+    def read_texts(request: CanonicalRequest, _: Subject) -> Iterable[str]:
         form = request.json
         if form is None:
             return ("text",)
@@ -99,7 +99,7 @@ class RangeCondition(Condition):
     high: int | None
 
     @classmethod
-    def compiled(cls, value: RangeDocument | None, field: str) -> Iterator[Condition]:
+    def compile(cls, value: RangeDocument | None, field: str) -> Iterator[Condition]:
         if value is not None:
             yield cls(field, value.min, value.max)
 

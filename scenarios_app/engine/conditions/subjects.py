@@ -27,7 +27,7 @@ class Subject(NamedTuple):
     (empty: any role), a lower-case header or a metadata key; `which` selects messages by position,
     counted from 0."""
 
-    read: TextReader
+    read_texts: TextReader
     name: str = ""
     which: Which = "last"
 
@@ -62,7 +62,7 @@ class RequestReader:
         """Return the texts at a subject, empty if the request has none."""
         texts = self._texts.get(subject)
         if texts is None:
-            texts = tuple([ComparedText(plain) for plain in subject.read(self.request, subject)])
+            texts = tuple([ComparedText(t) for t in subject.read_texts(self.request, subject)])
             self._texts[subject] = texts
         return texts
 

@@ -61,7 +61,7 @@ class TextConditionDocument(Document):
         if not self.has_test:
             yield (), "expected at least one of equals, contains, startswith, regex"
 
-    def compiled(self) -> TextCondition:
+    def compile(self) -> TextCondition:
         """Return the condition in the form that tests texts."""
         keys = TextConditionDocument.model_fields
         return TextCondition(**{key: getattr(self, key) for key in keys})

@@ -47,10 +47,10 @@ class OfferedToolCondition(SubjectTextCondition):
     name: str
 
     @classmethod
-    def compiled(cls, value: list[str], field: str) -> Iterator[Condition]:
+    def compile(cls, value: list[str], field: str) -> Iterator[Condition]:
         for number, name in enumerate(value):
             exact = (TextCondition(equals=sanitise_tool_name(name)),)
-            yield cls(f"{field}[{number}]", Subject(cls.read), exact, name)
+            yield cls(f"{field}[{number}]", Subject(cls.read_texts), exact, name)
 
     @classmethod
     def phrases(cls, value: Json) -> Iterator[str]:
@@ -58,7 +58,7 @@ class OfferedToolCondition(SubjectTextCondition):
             yield f"offers {phrase}"
 
     @staticmethod
-    def read(request: CanonicalRequest, _: Subject) -> Iterable[str]:
+    def read_texts(request: CanonicalRequest, _: Subject) -> Iterable[str]:
         return dict.fromkeys(sanitise_tool_name(tool.name) for tool in request.tools)
 
     @property
@@ -78,9 +78,9 @@ class ToolCallConditionDocument(Document):
     namespace: fields.SomeText | None = None
     """The namespace of the tool, where the call names it."""
 
-    def compiled(self, field: str) -> "ToolCallCondition":
+    def compile(self, field: str) -> "ToolCallCondition":
         """Return the condition in the form that tests requests."""
-        text = self.input.compiled() if self.input else None
+        text = self.input.compile() if self.input else None
         return ToolCallCondition(field, self.name, self.arguments, text, self.namespace)
 
 
@@ -103,8 +103,8 @@ class ToolCallCondition(Condition):
     namespace: str | None = None
 
     @classmethod
-    def compiled(cls, value: list[ToolCallConditionDocument], field: str) -> Iterator[Condition]:
-        return (one.compiled(f"{field}[{number}]") for number, one in enumerate(value))
+    def compile(cls, value: list[ToolCallConditionDocument], field: str) -> Iterator[Condition]:
+        return (one.compile(f"{field}[{number}]") for number, one in enumerate(value))
 
     @classmethod
     def phrases(cls, value: Json) -> Iterator[str]:
@@ -112,7 +112,7 @@ class ToolCallCondition(Condition):
             yield f"called {get_short_text(condition, 'name') or 'a tool'}"
 
     @staticmethod
-    def read(request: CanonicalRequest, _: Subject) -> Iterable[str]:
+    def read_texts(request: CanonicalRequest, _: Subject) -> Iterable[str]:
         return (call.name for call in request.tool_calls)
 
     @property
@@ -128,7 +128,7 @@ class ToolCallCondition(Condition):
 
     @property
     def needs(self) -> tuple[Need, ...]:
-        return () if self.name is None else (_exact_need(Subject(self.read), self.name),)
+        return () if self.name is None else (_exact_need(Subject(self.read_texts), self.name),)
 
     @property
     def group_names(self) -> tuple[str, ...]:
@@ -226,9 +226,9 @@ class ToolResultCondition(Condition):
     is_error: bool | None = None
 
     @classmethod
-    def compiled(cls, value: list[ToolResultConditionDocument], field: str) -> Iterator[Condition]:
+    def compile(cls, value: list[ToolResultConditionDocument], field: str) -> Iterator[Condition]:
         for number, one in enumerate(value):
-            text, place = one.compiled(), f"{field}[{number}]"
+            text, place = one.compile(), f"{field}[{number}]"
             yield cls(place, text, one.tool_call_id, one.name, one.is_error)
 
     @classmethod
@@ -239,7 +239,7 @@ class ToolResultCondition(Condition):
             yield " ".join(part for part in parts if part)
 
     @staticmethod
-    def read(request: CanonicalRequest, subject: Subject) -> Iterable[str]:
+    def read_texts(request: CanonicalRequest, subject: Subject) -> Iterable[str]:
         return (getattr(result, subject.name) for result in request.tool_results)
 
     @property
@@ -257,9 +257,11 @@ class ToolResultCondition(Condition):
     def needs(self) -> tuple[Need, ...]:
         named = ("tool_call_id", self.tool_call_id), ("name", self.name)
         needs = [
-            _exact_need(Subject(self.read, at), text) for at, text in named if text is not None
+            _exact_need(Subject(self.read_texts, at), name)
+            for at, name in named
+            if name is not None
         ]
-        return (*needs, Need(Subject(self.read, "content"), (self.text,)))
+        return (*needs, Need(Subject(self.read_texts, "content"), (self.text,)))
 
     @property
     def group_names(self) -> tuple[str, ...]:

@@ -71,12 +71,12 @@ def load_text(
 
 def load_match(data: object, *, place: str = "match") -> Match:
     """Return compiled conditions that belong to no step; `place` begins the locations in errors."""
-    return validate(match_model(), plain(data, loc=(place,)), loc=(place,)).compiled()
+    return validate(match_model(), plain(data, loc=(place,)), loc=(place,)).compile()
 
 
 def load_fault(data: object, *, loc: Loc = ("fault",)) -> Fault:
     """Return a compiled fault that belongs to no step; `loc` begins the locations in errors."""
-    return validate(FaultDocument, plain(data, loc=loc), loc=loc).compiled()
+    return validate(FaultDocument, plain(data, loc=loc), loc=loc).compile()
 
 
 def merge_documents(

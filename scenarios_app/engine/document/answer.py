@@ -120,25 +120,25 @@ class ChoiceDocument(Document):
         if self.stop_sequence is not None and self.finish_reason != "stop_sequence":
             yield ("stop_sequence",), "expected beside finish_reason stop_sequence alone"
 
-    def compiled_choice(self) -> ScriptedChoice:
+    def compile_choice(self) -> ScriptedChoice:
         return ScriptedChoice(
-            parts=tuple(self._compiled_parts()),
+            parts=tuple(self._compile_parts()),
             finish_reason=self.finish_reason,
             stop_sequence=self.stop_sequence,
         )
 
-    def _compiled_parts(self) -> Iterator[AnswerPart]:
+    def _compile_parts(self) -> Iterator[AnswerPart]:
         """Yield reasoning, text or JSON, tool calls, final report and refusal, or the parts."""
         for part in self.parts or ():
-            yield from part.compiled()
+            yield from part.compile()
         for block in self.reasoning or ():
-            yield block.compiled()
+            yield block.compile()
         if self.text is not None:
             yield TextPart(self.text)
         if self.json_value is not None:
             yield TextPart(compact_json(self.json_value), is_json=True)
         for call in self.tool_calls:
-            yield call.compiled()
+            yield call.compile()
         if self.final_report is not None:
             report = self.final_report.model_dump()
             yield final_report({key: value for key, value in report.items() if value is not None})
@@ -182,7 +182,7 @@ class RawDocument(Document):
         if self.status in STATUSES_WITHOUT_BODY and self.body not in (None, ""):
             yield ("body",), f"an answer of status {self.status} has no body"
 
-    def compiled(self) -> RawAnswer:
+    def compile(self) -> RawAnswer:
         body = b"" if self.body is None else text_or_json(self.body).encode()
         return RawAnswer(self.status, fields.sent_headers(self.headers), body)
 
@@ -221,17 +221,17 @@ class AnswerDocument(ChoiceDocument):
         yield from super().findings()
         yield from ((("chunks", *loc), text) for loc, text in check_chunks(self.chunks or ()))
 
-    def compiled_answer(self) -> Answer:
+    def compile_answer(self) -> Answer:
         if self.raw is not None:
-            return self.raw.compiled()
+            return self.raw.compile()
         usage = to_struct(self.usage, _NO_USAGE)
         if self.generate is not None:
             return GeneratedAnswer(self.generate.kind, usage, self.provider_metadata)
-        choice = self.compiled_choice()
+        choice = self.compile_choice()
         if self.chunks is not None:
             parts, chunks = join_chunks(self.chunks)
             choice = replace(choice, parts=parts, chunks=chunks)
-        choices = [choice] if self.choices is None else [c.compiled_choice() for c in self.choices]
+        choices = [choice] if self.choices is None else [c.compile_choice() for c in self.choices]
         return ScriptedAnswer(
             choices=tuple(choices),
             per_choice=self.choices is not None,
@@ -314,19 +314,19 @@ class ProduceDocument(AnswerDocument):
         else:
             yield from super().findings()
 
-    def compiled(self) -> Produce:
+    def compile(self) -> Produce:
         """Return the answer as steps hold it; an answer for one mode serves both."""
         first = self.streaming or self.non_streaming or self
-        streaming = non_streaming = first.compiled_answer() if first.forms else None
+        streaming = non_streaming = first.compile_answer() if first.forms else None
         if self.streaming and self.non_streaming:
-            non_streaming = self.non_streaming.compiled_answer()
+            non_streaming = self.non_streaming.compile_answer()
         recorded = self.recorded if self.is_unedited_recording else None
         return Produce(
             streaming=streaming,
             non_streaming=non_streaming,
-            fault=None if self.fault is None else self.fault.compiled(),
+            fault=None if self.fault is None else self.fault.compile(),
             latency_ms=self.latency_ms,
             pacing=to_struct(self.pacing, _NO_PACING),
             unoffered=self.unoffered,
-            recorded=recorded.compiled() if recorded else None,
+            recorded=recorded.compile() if recorded else None,
         )

@@ -76,7 +76,7 @@ def _check_turns(document: ScenarioDocument) -> Iterator[Finding]:
 
 
 def _check_templates(document: ScenarioDocument, step: StepDocument) -> Iterator[Finding]:
-    groups = step.match.compiled().group_names
+    groups = step.match.compile().group_names
     dumped = step.produce.model_dump(exclude_defaults=True, by_alias=True)
     for loc, text in _find_templates(dumped, ("produce",)):
         for name in unknown_names(text, document.variables, groups=groups):
@@ -136,7 +136,7 @@ def _check_durations(step: StepDocument, limits: DocumentLimits) -> Iterator[Fin
 
 
 def _check_size(step: StepDocument, limits: DocumentLimits) -> Iterator[Finding]:
-    produce = step.produce.compiled()
+    produce = step.produce.compile()
     size = max(_text_bytes(produce.streaming), _text_bytes(produce.non_streaming))
     if size > limits.text_bytes:
         yield ("produce",), f"holds {size} bytes of text, expected at most {limits.text_bytes}"

@@ -62,7 +62,7 @@ class CitationDocument(Document):
             elif unit == "pages" and first == 0:
                 yield (unit,), "expected pages from 1"
 
-    def compiled(self) -> Citation:
+    def compile(self) -> Citation:
         units = (unit for unit in _UNITS if getattr(self, unit) is not None)
         unit: SourceUnit = next(units, "chars")
         place: list[int] = getattr(self, unit) or [0, len(self.quote)]

@@ -87,7 +87,7 @@ class FaultDocument(Document):
         """True if the fault strikes inside an answer; False if it replaces the answer."""
         return FAULT_KINDS[self.kind].inside
 
-    def compiled(self) -> Fault:
+    def compile(self) -> Fault:
         return Fault(**{**dict(self), "headers": fields.sent_headers(self.headers)})
 
     def findings(self) -> Iterator[Finding]:

@@ -54,7 +54,7 @@ class HostedToolDocument(Document):
             elif not needed and getattr(self, key) is not None:
                 yield (key,), f"does not belong to {self.tool}"
 
-    def compiled(self) -> Iterator[ServerToolUsePart | ServerToolResultPart]:
+    def compile(self) -> Iterator[ServerToolUsePart | ServerToolResultPart]:
         """Yield the use, and its result if there is one."""
         name, server = self.name or self.tool, self.server or ""
         yield ServerToolUsePart(self.id or "", name, compact_json(self.input), server)

@@ -57,7 +57,7 @@ class ReasoningDocument(Document):
     def findings(self) -> Iterator[Finding]:
         return _check_redacted(self.redacted, self.text, "text")
 
-    def compiled(self) -> ReasoningPart:
+    def compile(self) -> ReasoningPart:
         return _reasoning_part(self.text, self.signature, self.redacted)
 
 
@@ -105,7 +105,7 @@ class ToolCallDocument(Document):
         if self.input is not None and "arguments" in self.model_fields_set:
             yield ("input",), _INPUT_AND_ARGUMENTS
 
-    def compiled(self) -> ToolCallPart:
+    def compile(self) -> ToolCallPart:
         custom = self.input is not None
         text = text_or_json(self.arguments if self.input is None else self.input)
         return ToolCallPart(self.id or "", self.name, text, custom, self.namespace or "")
@@ -170,7 +170,7 @@ class ProseDocument(Document):
         else:
             yield from _check_redacted(self.redacted, self.reasoning, "reasoning")
 
-    def compiled_prose(self) -> TextPart | ReasoningPart | RefusalPart:
+    def compile_prose(self) -> TextPart | ReasoningPart | RefusalPart:
         """Return the part of a document without a tool call."""
         if self.text is not None:
             return TextPart(self.text)
@@ -200,18 +200,18 @@ class PartDocument(ProseDocument):
         elif self.citations:
             yield ("citations",), "belongs to text"
 
-    def compiled(self) -> Iterator[AnswerPart]:
+    def compile(self) -> Iterator[AnswerPart]:
         """Yield the part; a hosted tool is two, its use and its result."""
         if self.hosted_tool is not None:
-            yield from self.hosted_tool.compiled()
+            yield from self.hosted_tool.compile()
         elif self.tool_call is not None:
-            yield self.tool_call.compiled()
+            yield self.tool_call.compile()
         elif self.json_value is not None:
             yield TextPart(compact_json(self.json_value), is_json=True)
         elif self.citations:
-            yield TextPart(self.text or "", tuple(one.compiled() for one in self.citations))
+            yield TextPart(self.text or "", tuple(one.compile() for one in self.citations))
         else:
-            yield self.compiled_prose()
+            yield self.compile_prose()
 
 
 class ChunkDocument(ProseDocument):
@@ -271,7 +271,7 @@ def join_chunks(
     for document in documents:
         match document.tool_call:
             case None:
-                part = document.compiled_prose()
+                part = document.compile_prose()
                 if parts and _can_join(parts[-1], part):
                     parts.pop()
                 parts.append(part)

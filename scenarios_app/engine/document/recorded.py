@@ -75,7 +75,7 @@ class RecordedAnswerDocument(Document):
         if size and self.status in STATUSES_WITHOUT_BODY:
             yield ("chunks",), f"an answer of status {self.status} has no body"
 
-    def compiled(self) -> RecordedAnswer:
+    def compile(self) -> RecordedAnswer:
         return RecordedAnswer(
             status=self.status,
             headers=fields.sent_headers(self.headers),

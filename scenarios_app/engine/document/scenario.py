@@ -136,24 +136,24 @@ class StepDocument(Document):
                 f"{fault.kind} strikes inside an answer, and this step has none",
             )
 
-    def compiled(self, *, key: str, number: int, by_turn: bool) -> Step:
+    def compile(self, *, key: str, number: int, by_turn: bool) -> Step:
         """Return the step as the engine runs it; `number` is its place, from 1."""
         failures, effects = self.failures, self.side_effects
         return Step(
             key=key,
             label=self.name or str(number),
-            match=self.match.compiled(),
-            produce=self.produce.compiled(),
+            match=self.match.compile(),
+            produce=self.produce.compile(),
             turn=self.turn,
             consume=self.consume and not by_turn,
             expect=to_struct(self.expect, _EXPECT_NOTHING, tools=tuple(self.expect.tools)),
-            failures=Failures(failures.times, failures.fault.compiled()) if failures else None,
+            failures=Failures(failures.times, failures.fault.compile()) if failures else None,
             side_effects=to_struct(
                 effects,
                 _NO_EFFECTS,
                 headers=fields.sent_headers(effects.headers),
                 echo_headers=tuple(name.lower() for name in effects.echo_headers),
-                asserts=tuple(match.compiled() for match in effects.asserts),
+                asserts=tuple(match.compile() for match in effects.asserts),
             ),
             equivalent_changes={n: why for n, why in self.equivalent_changes if why is not None},
         )
@@ -215,7 +215,7 @@ def compile_scenario(
     return Scenario(
         name=document.name,
         steps=tuple(
-            step.compiled(key=key, number=number, by_turn=by_turn)
+            step.compile(key=key, number=number, by_turn=by_turn)
             for number, (step, key) in enumerate(zip(document.steps, keys, strict=True), 1)
         ),
         priority=document.priority,

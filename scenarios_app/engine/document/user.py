@@ -65,12 +65,12 @@ class AgentDocument(Document):
                 yield AgentCheck(_message_condition(text, which), negated)
         for call, negated in ((self.call, False), (self.not_call, True)):
             if call is not None:
-                yield AgentCheck(call.compiled("call"), negated)
+                yield AgentCheck(call.compile("call"), negated)
 
 
 def _message_condition(text: TextConditionDocument, which: Which) -> MessageCondition:
-    subject = Subject(MessageCondition.read, "assistant", which)
-    return MessageCondition("say", subject, (text.compiled(),))
+    subject = Subject(MessageCondition.read_texts, "assistant", which)
+    return MessageCondition("say", subject, (text.compile(),))
 
 
 class UserTurnDocument(Document):

@@ -229,7 +229,7 @@ def _particularity(match: Match) -> Particularity:
 
 def _with_select_condition(entry: Entry) -> Entry:
     """Return a by-id entry with a condition on the scenario's name."""
-    select_conditions = SelectCondition.compiled(entry.scenario.name, "select")
+    select_conditions = SelectCondition.compile(entry.scenario.name, "select")
     return replace(entry, match=Match((*select_conditions, *entry.match.conditions)))
 
 

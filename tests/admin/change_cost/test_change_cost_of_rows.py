@@ -51,7 +51,7 @@ class LengthCondition(Condition):
     most: int
 
     @classmethod
-    def compiled(cls, value: int | None, place: str) -> Iterator[Condition]:
+    def compile(cls, value: int | None, place: str) -> Iterator[Condition]:
         if value is not None:
             yield cls(place, value)
 

@@ -17,7 +17,7 @@ LOGS = ToolCallPart("c4", "logs", "[]")
 
 
 def match(*calls: Any) -> Match:
-    return match_model().model_validate({"tool_calls": list(calls)}).compiled()
+    return match_model().model_validate({"tool_calls": list(calls)}).compile()
 
 
 def request(*calls: ToolCallPart) -> CanonicalRequest:

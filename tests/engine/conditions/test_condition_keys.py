@@ -21,7 +21,7 @@ from scenarios_app.engine.document.schema_maker import json_schema
 from scenarios_app.engine.shapes.fields import SomeText
 from tests.engine.asking import ask, match_request
 
-KEYS = ("json", "schema", "copy", "model_config", "model_dump", "kinds", "compiled", "findings")
+KEYS = ("json", "schema", "copy", "model_config", "model_dump", "kinds", "compile", "findings")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class MetadataIsCondition(Condition):
     text: str
 
     @classmethod
-    def compiled(cls, value: str | None, field: str) -> Iterator[Condition]:
+    def compile(cls, value: str | None, field: str) -> Iterator[Condition]:
         if value is not None:
             yield cls(field, value)
 

@@ -34,7 +34,7 @@ class WarmCondition(Condition):
     least: float
 
     @classmethod
-    def compiled(cls, value: float | None, place: str) -> Iterator[Condition]:
+    def compile(cls, value: float | None, place: str) -> Iterator[Condition]:
         if value is not None:
             yield cls(place, value)
 
@@ -164,7 +164,7 @@ def test_the_conditions_beside_match_have_phrases_too() -> None:
 def test_families_of_conditions_leave_it_to_their_members_what_is_read() -> None:
     for family in (AnyTextCondition, NamedTextCondition):
         with pytest.raises(NotImplementedError):
-            family.read(ask(), Subject(family.read))
+            family.read_texts(ask(), Subject(family.read_texts))
 
 
 def test_missing_text_is_described_by_its_key() -> None:

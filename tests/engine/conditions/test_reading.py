@@ -66,18 +66,18 @@ TALK = (
     ],
 )
 def test_messages_by_role_and_place(role: Role, which: Which, expected: list[str]) -> None:
-    assert texts(Subject(MessageCondition.read, role, which), *TALK) == expected
+    assert texts(Subject(MessageCondition.read_texts, role, which), *TALK) == expected
 
 
 @pytest.mark.parametrize("which", ["last", "first", "any", "new", 0])
 def test_there_is_no_message_of_a_role_that_did_not_speak(which: Which) -> None:
-    assert texts(Subject(MessageCondition.read, "tool", which), "hello") == []
+    assert texts(Subject(MessageCondition.read_texts, "tool", which), "hello") == []
 
 
 def test_new_messages_are_those_after_the_last_answer() -> None:
     asked = (say("user", "weather?"), called("get_weather"))
     results = (result("sunny"), result("rain"))
-    tool, user = (Subject(MessageCondition.read, role, "new") for role in ("tool", "user"))
+    tool, user = (Subject(MessageCondition.read_texts, role, "new") for role in ("tool", "user"))
     assert texts(user, *asked[:1]) == ["weather?"]
     assert texts(tool, *asked, *results) == ["sunny", "rain"]
     assert texts(user, *asked, *results) == []
@@ -88,34 +88,37 @@ def test_new_messages_are_those_after_the_last_answer() -> None:
 
 def test_a_message_without_text_is_an_empty_text() -> None:
     image = Message("user", (OpaquePart("image"),))
-    assert texts(Subject(MessageCondition.read, "user"), "hello", image) == [""]
+    assert texts(Subject(MessageCondition.read_texts, "user"), "hello", image) == [""]
 
 
 def test_the_path_is_read_raw_and_canonical() -> None:
     azure = "/openai/deployments/d/chat/completions"
-    assert texts(Subject(PathCondition.read), path=azure) == [azure, CHAT]
-    assert texts(Subject(PathCondition.read)) == [CHAT]
+    assert texts(Subject(PathCondition.read_texts), path=azure) == [azure, CHAT]
+    assert texts(Subject(PathCondition.read_texts)) == [CHAT]
 
 
 def test_single_facts() -> None:
-    assert texts(Subject(ProviderCondition.read)) == ["openai"]
-    assert texts(Subject(ModelCondition.read), model="m") == ["m"]
-    assert texts(Subject(StreamCondition.read), stream=True) == ["true"]
-    assert texts(Subject(StreamCondition.read)) == ["false"]
-    assert texts(Subject(TurnCondition.read), *TALK) == ["3"]
-    assert texts(Subject(SelectCondition.read), "  id \n") == ["id"]
-    assert texts(Subject(HeaderCondition.read, "x-a"), headers={"x-a": "1"}) == ["1"]
-    assert texts(Subject(HeaderCondition.read, "x-b"), headers={"x-a": "1"}) == []
-    assert texts(Subject(MetadataCondition.read, "a"), metadata={"a": ""}) == [""]
+    assert texts(Subject(ProviderCondition.read_texts)) == ["openai"]
+    assert texts(Subject(ModelCondition.read_texts), model="m") == ["m"]
+    assert texts(Subject(StreamCondition.read_texts), stream=True) == ["true"]
+    assert texts(Subject(StreamCondition.read_texts)) == ["false"]
+    assert texts(Subject(TurnCondition.read_texts), *TALK) == ["3"]
+    assert texts(Subject(SelectCondition.read_texts), "  id \n") == ["id"]
+    assert texts(Subject(HeaderCondition.read_texts, "x-a"), headers={"x-a": "1"}) == ["1"]
+    assert texts(Subject(HeaderCondition.read_texts, "x-b"), headers={"x-a": "1"}) == []
+    assert texts(Subject(MetadataCondition.read_texts, "a"), metadata={"a": ""}) == [""]
 
 
 def test_tools_calls_and_results() -> None:
-    assert texts(Subject(OfferedToolCondition.read), tools=["a.b", "a_b", "c"]) == ["a_b", "c"]
-    assert texts(Subject(ToolCallCondition.read), *TALK) == ["get_weather"]
+    assert texts(Subject(OfferedToolCondition.read_texts), tools=["a.b", "a_b", "c"]) == [
+        "a_b",
+        "c",
+    ]
+    assert texts(Subject(ToolCallCondition.read_texts), *TALK) == ["get_weather"]
     both = Message("tool", (ToolResultPart("1", "a", "x"), ToolResultPart("2", "b", "y")))
-    assert texts(Subject(ToolResultCondition.read, "content"), both) == ["x", "y"]
-    assert texts(Subject(ToolResultCondition.read, "tool_call_id"), both) == ["1", "2"]
-    assert texts(Subject(ToolResultCondition.read, "name"), both) == ["a", "b"]
+    assert texts(Subject(ToolResultCondition.read_texts, "content"), both) == ["x", "y"]
+    assert texts(Subject(ToolResultCondition.read_texts, "tool_call_id"), both) == ["1", "2"]
+    assert texts(Subject(ToolResultCondition.read_texts, "name"), both) == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -147,7 +150,7 @@ def test_arguments_are_decoded_where_they_can_be() -> None:
 
 def test_texts_are_found_and_folded_once() -> None:
     reader = RequestReader(ask("Hello"))
-    subject = Subject(MessageCondition.read, "user")
+    subject = Subject(MessageCondition.read_texts, "user")
     (text,) = reader.texts(subject)
     assert reader.texts(subject)[0] is text
     assert text.folded is text.folded == "hello"
@@ -160,10 +163,12 @@ def test_pairs_count_the_ends() -> None:
 
 
 def test_only_the_beginning_of_a_text_has_pairs() -> None:
-    (text,) = RequestReader(ask("a" * 5_000 + "b")).texts(Subject(MessageCondition.read, "user"))
+    (text,) = RequestReader(ask("a" * 5_000 + "b")).texts(
+        Subject(MessageCondition.read_texts, "user")
+    )
     assert text.pairs == {" a", "aa", "a "}
 
 
 def test_text_parts_alone_make_a_text() -> None:
     mixed = Message("user", (TextPart("a"), OpaquePart("image"), TextPart("b")))
-    assert texts(Subject(MessageCondition.read, "user"), mixed) == ["a\nb"]
+    assert texts(Subject(MessageCondition.read_texts, "user"), mixed) == ["a\nb"]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from scenarios_app.engine.canonical import CanonicalRequest, SentRequest, as_sent
+from scenarios_app.engine.canonical import CanonicalRequest, SentRequest, attach_sent
 from scenarios_app.engine.conditions.recorded import (
     RecordedCondition,
     describe_difference,
@@ -33,7 +33,7 @@ def condition(**recorded: Any) -> RecordedCondition:
 
 def sent(body: Any, method: str = "POST") -> CanonicalRequest:
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return as_sent(ask("x"), SentRequest(method, {}, data))
+    return attach_sent(ask("x"), SentRequest(method, {}, data))
 
 
 def changed(**keys: Any) -> dict[str, Any]:

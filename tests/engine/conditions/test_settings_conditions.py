@@ -24,7 +24,7 @@ NAMED = JsonFormat({"title": "Route"}, "f", name="choice")
 
 
 def match(**keys: Any) -> Match:
-    return match_model().model_validate(keys).compiled()
+    return match_model().model_validate(keys).compile()
 
 
 def request_for(form: JsonFormat | None) -> CanonicalRequest:

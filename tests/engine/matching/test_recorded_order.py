@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from scenarios_app.engine.canonical import CanonicalRequest, SentRequest, as_sent
+from scenarios_app.engine.canonical import CanonicalRequest, SentRequest, attach_sent
 from scenarios_app.engine.document import compile_scenario, load_documents
 from scenarios_app.engine.document.recorded import digest_of_answer
 from scenarios_app.engine.matching.index import Index, build_index, overlay, replays_recording
@@ -27,7 +27,7 @@ def index(*steps: dict[str, Any], **keys: Any) -> Index:
 
 
 def sent(body: Any) -> CanonicalRequest:
-    return as_sent(ask("x"), SentRequest("POST", {}, json.dumps(body).encode()))
+    return attach_sent(ask("x"), SentRequest("POST", {}, json.dumps(body).encode()))
 
 
 def order(index: Index, body: Any, **keys: Any) -> list[str]:

@@ -28,7 +28,7 @@ def call(arguments: str = SENT) -> ToolCallPart:
 
 
 def parts(**answer: Any) -> tuple[AnswerPart, ...]:
-    compiled = ProduceDocument.model_validate(answer).compiled().streaming
+    compiled = ProduceDocument.model_validate(answer).compile().streaming
     assert isinstance(compiled, ScriptedAnswer)
     return compiled.choices[0].parts
 
@@ -59,7 +59,7 @@ def test_every_key_is_sent_in_its_order_and_an_absent_one_is_not() -> None:
 
 def test_one_of_several_choices_may_be_a_report() -> None:
     choices = [{"text": "a"}, {"final_report": REPORT}]
-    compiled = ProduceDocument.model_validate({"choices": choices}).compiled().streaming
+    compiled = ProduceDocument.model_validate({"choices": choices}).compile().streaming
     assert isinstance(compiled, ScriptedAnswer)
     assert [choice.parts for choice in compiled.choices] == [(TextPart("a"),), (call(),)]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scenarios_app.engine.canonical import SentRequest, as_sent
+from scenarios_app.engine.canonical import SentRequest, attach_sent
 from scenarios_app.engine.document.answer import ProduceDocument
 from scenarios_app.engine.recorded import RecordedAnswer
 from tests.engine.asking import CHAT, ask
@@ -23,7 +23,7 @@ def test_an_answer_suits_its_endpoint_and_way(recorded: RecordedAnswer, suits: b
 
 
 def test_unread_request_suits_any_recorded_answer() -> None:
-    unread = as_sent(ask("hi"), SentRequest("POST", {}, b"", unread=True))
+    unread = attach_sent(ask("hi"), SentRequest("POST", {}, b"", unread=True))
     assert RecordedAnswer(path="/v1/files", stream=True).suits(unread)
 
 

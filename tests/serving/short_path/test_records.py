@@ -113,7 +113,7 @@ async def test_consumed_step_answers_one_request_of_a_session() -> None:
 async def test_scenario_of_a_session_answers_on_the_short_path() -> None:
     playing = Playing(scenario("s", says("Common.")))
     own = {"scenarios": [scenario("s", says("Own."))]}
-    await playing.state.keep_scenarios("one", {"s": own}, was=0)
+    await playing.state.replace_scenarios("one", {"s": own}, revision=0)
     connection = Connection(playing)
     for _ in range(4):
         assert b"Own." in await connection.ask(chat(headers={"x-mockllm-session": "one"}))
