@@ -22,7 +22,7 @@ from chat_app.runs.accept import IncomingMessage
 documented = partial(kit.documented, tag="comparisons")
 
 
-class PairView(AsyncChatView):
+class PairStreamView(AsyncChatView):
     @documented(
         "compare",
         body=shapes.PairBody,

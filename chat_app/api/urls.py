@@ -78,7 +78,7 @@ urlpatterns = [
     *with_optional_slash("delete_conversation", conversations.DeleteView),
     *with_optional_slash("rewind_conversation", conversations.RewindView),
     *with_optional_slash("feedback", conversations.FeedbackView),
-    *with_optional_slash("ab/stream", comparisons.PairView),
+    *with_optional_slash("ab/stream", comparisons.PairStreamView),
     *with_optional_slash("ab/vote", comparisons.VoteView),
     *with_optional_slash("ab/pending", comparisons.PendingView),
     *with_optional_slash("ab/leaderboard", comparisons.LeaderboardView),

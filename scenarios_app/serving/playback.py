@@ -37,7 +37,8 @@ def never() -> float:
 
 
 class Allowance:
-    """Limits what the process holds, such as bytes, across its event loops."""
+    """Limits what the process holds, such as streams or bytes, across its event loops; never
+    waits."""
 
     def __init__(self, most: int) -> None:
         self.most = most

@@ -347,7 +347,8 @@ def retry_after_seconds(retry_after_ms: int) -> str:
 
 
 def retry_headers(error: ErrorAnswer | None, *extra: tuple[str, str]) -> Headers:
-    """Return an error's Retry-After and x-should-retry, with `extra` headers between them."""
+    """Return an error's Retry-After, followed by `extra`, and its x-should-retry; without a wait no
+    `extra`."""
     if error is None:
         return ()
     headers: Headers = ()

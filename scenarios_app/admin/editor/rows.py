@@ -23,7 +23,7 @@ from scenarios_app.admin.editor.sentence import ANYTHING, NOTHING, Title, title_
 from scenarios_app.admin.editor.step_inline import MAX_STEPS_WITH_FIELDS, StepFormSet
 from scenarios_app.engine.conditions.phrases import shorten_line
 from scenarios_app.engine.document import DocumentError
-from scenarios_app.engine.matching.lint import PLACEHOLDERS
+from scenarios_app.engine.matching.lint import UNWRITTEN_TEXTS
 from scenarios_app.models import Select, Step
 from scenarios_app.models.columns import column_of
 from scenarios_app.store.translate import step_object
@@ -136,7 +136,7 @@ class StepRow:
 
     @property
     def open(self) -> bool:
-        unwritten = self.step.answer_text.strip().casefold() in PLACEHOLDERS
+        unwritten = self.step.answer_text.strip().casefold() in UNWRITTEN_TEXTS
         return bool(self.errors or not self.step.pk or unwritten)
 
 

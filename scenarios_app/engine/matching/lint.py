@@ -46,7 +46,7 @@ _PART_FIELDS: dict[type, str] = {
 }
 _MAX_QUOTED_CHARS = 40
 # Texts that are never meant as answers.
-PLACEHOLDERS = {PLACEHOLDER.casefold(), "todo", "tbd", "fixme", "xxx", "placeholder", "…", "..."}
+UNWRITTEN_TEXTS = {PLACEHOLDER.casefold(), "todo", "tbd", "fixme", "xxx", "placeholder", "…", "..."}
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,9 +166,9 @@ def _find_empty(scenarios: Sequence[Scenario]) -> Iterator[Suspicion]:
 
 
 def _find_unwritten(entry: Entry) -> Iterator[Suspicion]:
-    """Yield the first text of an answer that is a placeholder."""
+    """Yield a suspicion of the first text that nobody has written yet, such as "TODO"."""
     texts = (p.text.strip() for p in _scripted_parts(entry.step) if isinstance(p, TextPart))
-    if text := next((text for text in texts if text.casefold() in PLACEHOLDERS), ""):
+    if text := next((text for text in texts if text.casefold() in UNWRITTEN_TEXTS), ""):
         message = f"it answers with a placeholder: “{text}”"
         yield _make_suspicion(entry, "placeholder", "produce.text", message)
 

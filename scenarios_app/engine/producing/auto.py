@@ -230,6 +230,7 @@ def _keep_up_to(choice: ScriptedChoice, index: int, size: int) -> ScriptedChoice
 
 
 def _shorten_part(part: AnswerPart, size: int) -> AnswerPart:
+    """Return the part with its text, or a call's arguments, cut to `size` characters."""
     if isinstance(part, ToolCallPart):
         return replace(part, arguments=part.arguments[:size])
     assert isinstance(part, TextPart | ReasoningPart)

@@ -121,7 +121,7 @@ def _retrieve(request: CanonicalRequest, context: ComputeContext) -> bytes:
     return _render_conversation(request, context, _current_info(request, context))
 
 
-def _update(request: CanonicalRequest, context: ComputeContext) -> ComputedResponse:
+def _update_metadata(request: CanonicalRequest, context: ComputeContext) -> ComputedResponse:
     about = _current_info(request, context)
     return _store(request, context, replace(about, metadata=request.metadata))
 
@@ -203,7 +203,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("GET", _ALL_ITEMS, _read_list, compute=_list_items, archival=HISTORY),
     Endpoint("POST", _ALL_ITEMS, _read_items, compute=_create_items, archival=HISTORY),
     Endpoint("GET", _ONE_PATH, _build_request, compute=_retrieve, archival=HISTORY),
-    Endpoint("POST", _ONE_PATH, _read_update, compute=_update, archival=HISTORY),
+    Endpoint("POST", _ONE_PATH, _read_update, compute=_update_metadata, archival=HISTORY),
     Endpoint("DELETE", _ONE_PATH, _build_request, compute=_delete, archival=HISTORY),
-    Endpoint("POST", PATH, _read_items, compute=_update, archival=HISTORY),
+    Endpoint("POST", PATH, _read_items, compute=_update_metadata, archival=HISTORY),
 )
