@@ -28,12 +28,12 @@ def unit_vector(text: str, dimensions: int) -> tuple[float, ...]:
     vector = [0.0] * dimensions
     for word, count in Counter(words).items():
         scale = math.sqrt(count)
-        _add_feature(vector, _components(word), _WORD_WEIGHT * scale)
+        _add_feature(vector, _hash_components(word), _WORD_WEIGHT * scale)
         padded = f" {word} "
         for i in range(len(word)):
             _add_feature(vector, _triple_components(padded[i : i + 3]), _TRIPLE_WEIGHT * scale)
     for pair, count in Counter(pairwise(words)).items():
-        _add_feature(vector, _components(" ".join(pair)), _PAIR_WEIGHT * math.sqrt(count))
+        _add_feature(vector, _hash_components(" ".join(pair)), _PAIR_WEIGHT * math.sqrt(count))
     # `sum` rounds differently from one version of Python to the next.
     length = math.sqrt(math.fsum(value * value for value in vector))
     if not length:
@@ -46,9 +46,9 @@ def _add_feature(vector: list[float], components: Components, weight: float) -> 
         vector[(component >> 1) % len(vector)] += weight if component & 1 else -weight
 
 
-def _components(feature: str) -> Components:
+def _hash_components(feature: str) -> Components:
     digest = hashlib.blake2b(feature.encode("utf-8", "surrogatepass"), digest_size=16).digest()
     return _FOUR_INTS.unpack(digest)
 
 
-_triple_components = lru_cache(maxsize=16_384)(_components)
+_triple_components = lru_cache(maxsize=16_384)(_hash_components)

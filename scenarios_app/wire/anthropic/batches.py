@@ -187,12 +187,12 @@ _BATCHES = ResourceKind(
 
 # The first matching pattern wins, so the longer ones come first.
 ENDPOINTS: tuple[Endpoint, ...] = (
-    _BATCHES.one(
+    _BATCHES.resource_endpoint(
         "GET", "/results", _ended, render=_render_results, media_type="application/x-jsonl"
     ),
-    _BATCHES.one("POST", "/cancel", _cancelled, bodiless=True),
-    _BATCHES.one("GET", change=_ended),
-    _BATCHES.deletion(_render_deletion),
-    _BATCHES.listing(),
-    _BATCHES.creation(_read_new, _new, sub_requests=_sub_requests),
+    _BATCHES.resource_endpoint("POST", "/cancel", _cancelled, bodiless=True),
+    _BATCHES.resource_endpoint("GET", change=_ended),
+    _BATCHES.deletion_endpoint(_render_deletion),
+    _BATCHES.listing_endpoint(),
+    _BATCHES.creation_endpoint(_read_new, _new, sub_requests=_sub_requests),
 )

@@ -129,11 +129,11 @@ class AnthropicMessages(Wire):
         if self.api_key(call) is None:
             raise WireError(401, "x-api-key header is required")
 
-    def check(self, call: Call) -> None:
+    def check_headers(self, call: Call) -> None:
         if not call.headers.get("anthropic-version", "").strip():
             raise WireError(400, "anthropic-version: header is required")
 
-    def stream_error(self, error: ErrorAnswer, *, sent: int) -> bytes:
+    def stream_error(self, error: ErrorAnswer, *, events_sent: int) -> bytes:
         return named_sse("error", error_envelope(error, request_id=None))
 
 

@@ -22,11 +22,11 @@ def decode_stream(events: list[Any]) -> DecodedResponse | None:
     usage: dict[str, Any] = {}
     for event in events:
         if isinstance(event.get("usageMetadata"), dict):
-            usage = _usage(event["usageMetadata"])
+            usage = _decode_usage(event["usageMetadata"])
         for candidate in dict_items(event.get("candidates")):
             content = choices.setdefault(candidate.get("index") or 0, DecodedChoice())
             for part in dict_items(get_nested(candidate, "content", "parts")):
-                _part(content, part)
+                _add_part(content, part)
             if isinstance(reason := candidate.get("finishReason"), str):
                 content.finish = _FINISHES.get(reason, "")
                 if reason not in _FINISHES:
@@ -36,22 +36,22 @@ def decode_stream(events: list[Any]) -> DecodedResponse | None:
     return DecodedResponse(in_order, usage) if choices else None
 
 
-def _part(content: DecodedChoice, part: dict[str, Any]) -> None:
+def _add_part(content: DecodedChoice, part: dict[str, Any]) -> None:
     call = part.get("functionCall")
     if isinstance(part.get("text"), str):
         if part.get("thought"):
-            content.more_reasoning(part["text"])
+            content.append_reasoning_text(part["text"])
         else:
-            content.text(part["text"])
+            content.add_text(part["text"])
     elif isinstance(call, dict):
-        content.call(call.get("name"), call.get("args"), id=call.get("id"))
+        content.add_call(call.get("name"), call.get("args"), id=call.get("id"))
     else:
         content.lost.update(key for key in part if key != "thoughtSignature")
     if part.get("thoughtSignature"):
         content.lost.add("thoughtSignature")
 
 
-def _usage(usage: dict[str, Any]) -> dict[str, Any]:
+def _decode_usage(usage: dict[str, Any]) -> dict[str, Any]:
     thoughts, output = usage.get("thoughtsTokenCount") or 0, usage.get("candidatesTokenCount") or 0
     return {
         "input_tokens": usage.get("promptTokenCount"),

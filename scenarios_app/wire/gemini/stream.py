@@ -46,7 +46,6 @@ class Framing(msgspec.Struct, frozen=True):
 EVENTS = Framing(b"data: ", b"data: ", b"\r\n\r\n", b"")
 ARRAY = Framing(b"[", b",", b"\n\n", b"]")
 
-
 # The bytes between a candidate and the usage.
 _USAGE = b'}],"usageMetadata":'
 

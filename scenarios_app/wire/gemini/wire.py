@@ -174,9 +174,9 @@ class Gemini(Wire):
     def error(self, error: ErrorAnswer, *, request_id: str) -> bytes:
         return error_envelope(error)
 
-    def stream_error(self, error: ErrorAnswer, *, sent: int) -> bytes:
+    def stream_error(self, error: ErrorAnswer, *, events_sent: int) -> bytes:
         framing = self._framing
-        lead = framing.later if sent else framing.first
+        lead = framing.later if events_sent else framing.first
         return lead + error_envelope(error) + framing.after + framing.last
 
     def _means_us(self, call: Call, path: str) -> bool:

@@ -101,7 +101,7 @@ class Ollama(Wire):
     def error(self, error: ErrorAnswer, *, request_id: str) -> bytes:
         return encode_line({"error": error.message})
 
-    def stream_error(self, error: ErrorAnswer, *, sent: int) -> bytes:
+    def stream_error(self, error: ErrorAnswer, *, events_sent: int) -> bytes:
         return encode_line({"error": error.message}) + b"\n"
 
 

@@ -23,13 +23,13 @@ from scenarios_app.wire.openai.dialects.rows import AZURE_OPENAI, DIALECTS, OPEN
 from scenarios_app.wire.openai.fields import (
     COMMON,
     DEFAULT_STREAM_OPTIONS,
-    read_choices,
-    read_definition,
+    read_choice_count,
     read_fields,
     read_model,
     read_pairs,
     read_stop,
     read_tool_choice,
+    read_tool_definition,
     read_top_logprobs,
     to_json_format,
     to_tool_choice,
@@ -44,7 +44,7 @@ _PAYLOADS = frozenset({"image_url", "input_audio", "file"})
 def read_messages(node: Node) -> tuple[Message, ...]:
     """Return the conversation, which must not be empty; tool results get the name of their call."""
     called: dict[str, str] = {}
-    messages = tuple(_message(item, called) for item in node.items())
+    messages = tuple(_read_message(item, called) for item in node.items())
     if messages:
         return messages
     raise WireError(
@@ -55,13 +55,13 @@ def read_messages(node: Node) -> tuple[Message, ...]:
     )
 
 
-def _message(node: Node, called: dict[str, str]) -> Message:
+def _read_message(node: Node, called: dict[str, str]) -> Message:
     role = node.need("role")
     match role.text():
         case "system" | "developer":
-            return Message("system", _content(node.need("content")))
+            return Message("system", _read_content(node.need("content")))
         case "user":
-            return Message("user", _content(node.need("content")))
+            return Message("user", _read_content(node.need("content")))
         case "assistant":
             return Message("assistant", _assistant_parts(node, called))
         case "tool":
@@ -72,17 +72,17 @@ def _message(node: Node, called: dict[str, str]) -> Message:
             raise unsupported(role, _ROLES)
 
 
-def _content(node: Node) -> tuple[MessagePart, ...]:
+def _read_content(node: Node) -> tuple[MessagePart, ...]:
     match node.value:
         case str(text):
             return (TextPart(text),)
         case list():
-            return tuple(_part(item) for item in node.items())
+            return tuple(_read_part(item) for item in node.items())
         case _:
             raise node.wrong("a string or an array")
 
 
-def _part(node: Node) -> MessagePart:
+def _read_part(node: Node) -> MessagePart:
     kind = node.need("type").text()
     match kind:
         case "text":
@@ -99,7 +99,7 @@ def _part(node: Node) -> MessagePart:
 
 def _assistant_parts(node: Node, called: dict[str, str]) -> tuple[MessagePart, ...]:
     parts: list[MessagePart] = [*_reasoning_parts(node)]
-    parts += node.optional("content", _content) or ()
+    parts += node.optional("content", _read_content) or ()
     if refusal := node.maybe("refusal"):
         parts.append(RefusalPart(refusal.text()))
     if node.maybe("audio"):
@@ -147,17 +147,17 @@ def _tool_call(node: Node, called: dict[str, str]) -> ToolCallPart:
 
 def _tool_result(node: Node, called: dict[str, str]) -> ToolResultPart:
     call_id = node.need("tool_call_id").text()
-    return ToolResultPart(call_id, called.get(call_id, ""), _text(node.need("content")))
+    return ToolResultPart(call_id, called.get(call_id, ""), _joined_text(node.need("content")))
 
 
 def _function_result(node: Node) -> ToolResultPart:
     """Return a legacy result; its name stands for the call's id too."""
     name = node.need("name").text()
-    return ToolResultPart(name, name, node.optional("content", _text) or "")
+    return ToolResultPart(name, name, node.optional("content", _joined_text) or "")
 
 
-def _text(node: Node) -> str:
-    return "\n".join(part.text for part in _content(node) if isinstance(part, TextPart))
+def _joined_text(node: Node) -> str:
+    return "\n".join(part.text for part in _read_content(node) if isinstance(part, TextPart))
 
 
 class ChatFields(msgspec.Struct, frozen=True):
@@ -190,7 +190,7 @@ OTHER_PROVIDERS: Mapping[str, tuple[str, ...]] = {
 
 
 def dialect_of_model(model: str) -> Dialect:
-    """Return the dialect that a model's prefix names, or OpenAI's."""
+    """Return the dialect named by a model's prefix before the slash, or OpenAI's."""
     return DIALECTS.get(model.partition("/")[0], OPENAI)
 
 
@@ -201,8 +201,7 @@ def read_chat(
     body: Node,
     dialect: Dialect = OPENAI,
 ) -> CanonicalRequest:
-    """Return a request for a chat completion, in the dialect of the path, else in that of the
-    model's prefix."""
+    """Return a request for a chat completion, in the dialect of the path, else of the model."""
     model = read_model(body, params.get(DEPLOYMENT))
     provider, also = dialect.provider, OTHER_PROVIDERS[dialect.name]
     if dialect is OPENAI and "/" in model:
@@ -238,13 +237,13 @@ def read_chat(
             include_usage=options.include_usage,
             obfuscated=options.obfuscated,
             dialect=dialect,
-            top_logprobs=_top_logprobs(body, fields),
+            top_logprobs=_read_top_logprobs(body, fields),
         ),
         **{key: value for key, value in fields.items() if key in _SAME_NAMES},
     )
 
 
-def _top_logprobs(body: Node, fields: Mapping[str, Any]) -> int | None:
+def _read_top_logprobs(body: Node, fields: Mapping[str, Any]) -> int | None:
     if fields.get("logprobs"):
         return read_top_logprobs(body)
     if "top_logprobs" not in fields:
@@ -287,18 +286,18 @@ def _add_call_types(message: Json) -> Json:
     return {**message, "tool_calls": typed}
 
 
-def _tool(node: Node) -> Tool:
+def _read_tool(node: Node) -> Tool:
     kind = node.need("type")
     match kind.text():
         case "function":
-            return read_definition(node.need("function"), "parameters")
+            return read_tool_definition(node.need("function"), "parameters")
         case "custom":
-            return read_definition(node.need("custom"), "format", "custom")
+            return read_tool_definition(node.need("custom"), "format", "custom")
         case _:
             raise unsupported(kind, "'function' and 'custom'")
 
 
-def _reasoning(node: Node) -> bool:
+def _read_reasoning(node: Node) -> bool:
     """Return whether other servers' `reasoning` field asks for thinking."""
     match node.value:
         case "none":
@@ -315,7 +314,7 @@ def _reasoning(node: Node) -> bool:
             raise node.wrong("an object")
 
 
-def _response_format(node: Node) -> Json:
+def _read_response_format(node: Node) -> Json:
     node.need("type").text()
     return node.value
 
@@ -327,7 +326,7 @@ _FIELDS: Mapping[str, Callable[[Node], object]] = {
     **COMMON,
     "audio": Node.object,
     "function_call": read_tool_choice,
-    "functions": lambda node: [read_definition(item, "parameters") for item in node.items()],
+    "functions": lambda node: [read_tool_definition(item, "parameters") for item in node.items()],
     "logit_bias": Node.object,
     "logprobs": Node.flag,
     "max_completion_tokens": Node.integer,
@@ -335,22 +334,22 @@ _FIELDS: Mapping[str, Callable[[Node], object]] = {
     "metadata": read_pairs,
     "modalities": Node.items,
     "moderation": Node.object,
-    "n": read_choices,
+    "n": read_choice_count,
     "parallel_tool_calls": Node.flag,
     "prediction": Node.object,
     "prompt_cache_key": Node.text,
     "prompt_cache_options": Node.object,
     "prompt_cache_retention": Node.text,
-    "reasoning": _reasoning,
+    "reasoning": _read_reasoning,
     "reasoning_effort": lambda node: node.text() != "none",
-    "response_format": _response_format,
+    "response_format": _read_response_format,
     "safety_identifier": Node.text,
     "seed": Node.integer,
     "service_tier": Node.text,
     "stop": read_stop,
     "store": Node.flag,
     "tool_choice": read_tool_choice,
-    "tools": lambda node: [_tool(item) for item in node.items()],
+    "tools": lambda node: [_read_tool(item) for item in node.items()],
     "top_logprobs": Node.integer,
     "verbosity": Node.text,
     "web_search_options": Node.object,

@@ -68,17 +68,17 @@ def read_form(call: Call) -> MultipartForm:
         raise WireError(400, "The body has to be multipart/form-data, with a boundary.")
     form = MultipartForm({}, {})
 
-    def take_field(part: "Field") -> None:
+    def add_field(part: "Field") -> None:
         form.fields[_text(part.field_name)] = _text(part.value)
 
-    def take_file(part: "PartOfForm") -> None:
+    def add_file(part: "PartOfForm") -> None:
         held = part.file_object
         assert isinstance(held, BytesIO)
         form.files[_text(part.field_name)] = FilePart(_text(part.file_name), held.getvalue())
 
     config = {"MAX_MEMORY_FILE_SIZE": len(call.body) + 1, "MAX_FIELDS": _MAX_FIELDS}
     try:
-        parser = FormParser(kind.decode(), take_field, take_file, boundary=boundary, config=config)
+        parser = FormParser(kind.decode(), add_field, add_file, boundary=boundary, config=config)
         parser.write(call.body)
         parser.finalize()
     except FormParserError as error:
@@ -114,8 +114,8 @@ def file_write(file: File) -> ArchiveWrite:
     return ArchiveWrite(file.id, encode_json(about) + b"\n" + file.data)
 
 
-def read_file(stored: bytes) -> File:
-    """Return a stored file."""
+def decode_file(stored: bytes) -> File:
+    """Return the file that `file_write` stored as these bytes."""
     about, _, data = stored.partition(b"\n")
     return replace(_decode(about), data=data)
 
@@ -138,6 +138,7 @@ def _to_json(file: File, own: object) -> dict[str, Json]:
 
 
 def _render_page(entries: list[dict[str, Any]], own: FileFields) -> Json:
+    """Return the requested page of the files with the requested purpose."""
     listed = [Node(entry) for entry in entries if own.purpose in ("", entry["purpose"])]
     return render_page(listed, own.page)
 
@@ -148,7 +149,7 @@ FILES = ResourceKind(
     parameter="file_id",
     prefix=PREFIX,
     examples={name: File(name, 0, 0, "example.jsonl", "batch", b"") for name in _EXAMPLES},
-    decode=read_file,
+    decode=decode_file,
     writes=lambda file: (file_write(file),),
     read_fields=lambda call: FileFields(purpose=call.query.get("purpose", "")),
     read_page=read_page,
@@ -160,13 +161,13 @@ FILES = ResourceKind(
 )
 
 
-def lines_file(name: str, created: int, ordinal: int, lines: Iterable[msgspec.Raw]) -> File:
+def make_output_file(name: str, created: int, ordinal: int, lines: Iterable[msgspec.Raw]) -> File:
     """Return an output file of a batch, with one JSON value per line."""
     data = b"".join(bytes(line) + b"\n" for line in lines)
     return File(name, created, ordinal, f"{name}.jsonl", "batch_output", data)
 
 
-def _read_new(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+def _read_upload(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     form = read_form(call)
     fields = Node(dict(form.fields))
     purpose = fields.need("purpose")
@@ -178,7 +179,7 @@ def _read_new(call: Call, endpoint: Endpoint, params: Params, body: Node) -> Can
     return make_resource_request(call, endpoint, own, provider=PROVIDER)
 
 
-def _new(request: CanonicalRequest, context: ComputeContext) -> File:
+def _make_file(request: CanonicalRequest, context: ComputeContext) -> File:
     own: FileFields = request.own
     assert own.uploaded is not None
     name, data = own.uploaded.name or "upload", own.uploaded.data
@@ -189,14 +190,14 @@ def _new(request: CanonicalRequest, context: ComputeContext) -> File:
 
 # The first matching pattern wins, so the longer ones come first.
 ENDPOINTS: tuple[Endpoint, ...] = (
-    FILES.one(
+    FILES.resource_endpoint(
         "GET",
         "/content",
         render=lambda file, own: file.data,
         media_type="application/octet-stream",
     ),
-    FILES.one("GET"),
-    FILES.deletion(lambda file, own: render_deletion(file.id, "file")),
-    FILES.listing(),
-    FILES.creation(_read_new, _new, bodiless=True),
+    FILES.resource_endpoint("GET"),
+    FILES.deletion_endpoint(lambda file, own: render_deletion(file.id, "file")),
+    FILES.listing_endpoint(),
+    FILES.creation_endpoint(_read_upload, _make_file, bodiless=True),
 )

@@ -45,29 +45,29 @@ def read_items(items: Iterable[Node], called: dict[str, str]) -> tuple[Message, 
     `called` collects the name of each call by its id. References are not resolved here; items that
     only control the API are skipped.
     """
-    return tuple(_messages(items, called))
+    return tuple(_read_messages(items, called))
 
 
-def _messages(items: Iterable[Node], called: dict[str, str]) -> Iterator[Message]:
+def _read_messages(items: Iterable[Node], called: dict[str, str]) -> Iterator[Message]:
     answer: list[MessagePart] | None = None
     for item in items:
         kind = kind_of(item)
         role = _role(item, kind)
         if role == "assistant":
-            answer = [*(answer or ()), *_answer_parts(item, kind, called)]
+            answer = [*(answer or ()), *_read_answer_parts(item, kind, called)]
             continue
         if role is None:
             continue
         if answer is not None:
             yield Message("assistant", tuple(answer))
             answer = None
-        yield Message(role, _input_parts(item, kind, called))
+        yield Message(role, _read_input_parts(item, kind, called))
     if answer is not None:
         yield Message("assistant", tuple(answer))
 
 
 def _role(item: Node, kind: str) -> Role | None:
-    """Return the role of the message that an item belongs to."""
+    """Return the role of an item's message; None for an item that only controls the API."""
     if kind == "message":
         role = item.need("role")
         if role.text() not in _ROLES:
@@ -80,12 +80,12 @@ def _role(item: Node, kind: str) -> Role | None:
     return None
 
 
-def _answer_parts(item: Node, kind: str, called: dict[str, str]) -> tuple[MessagePart, ...]:
-    """Return the parts of a response's item."""
+def _read_answer_parts(item: Node, kind: str, called: dict[str, str]) -> tuple[MessagePart, ...]:
+    """Return the parts of an item of an assistant message; add a call's name to `called` by id."""
     if kind == "message":
-        return _content(item.need("content"))
+        return _read_content(item.need("content"))
     if kind == "reasoning":
-        return (_reasoning(item),)
+        return (_read_reasoning(item),)
     if kind in _CALLS:
         call_id, name = item.need("call_id").text(), item.need("name").text()
         called[call_id] = name
@@ -95,39 +95,39 @@ def _answer_parts(item: Node, kind: str, called: dict[str, str]) -> tuple[Messag
     return (OpaquePart(kind),)
 
 
-def _input_parts(item: Node, kind: str, called: dict[str, str]) -> tuple[MessagePart, ...]:
-    """Return the parts of a message or a tool's output."""
+def _read_input_parts(item: Node, kind: str, called: dict[str, str]) -> tuple[MessagePart, ...]:
+    """Return the parts of a user's or system message, or of a tool's output."""
     if kind == "message":
-        return _content(item.need("content"))
+        return _read_content(item.need("content"))
     if kind.removesuffix("_output") not in _CALLS:
         return (OpaquePart(kind),)
-    output = _content(item.need("output"))
+    output = _read_content(item.need("output"))
     text = "\n".join(part.text for part in output if isinstance(part, TextPart))
     call_id = item.optional("call_id", Node.text) or ""
     return (ToolResultPart(call_id, called.get(call_id, ""), text),)
 
 
-def _reasoning(item: Node) -> ReasoningPart:
+def _read_reasoning(item: Node) -> ReasoningPart:
     """Return reasoning as its summary, else its text; its encrypted content is the signature."""
     texts: list[str] = []
     for key in ("summary", "content"):
         if not texts and (node := item.maybe(key)):
-            texts = [p.text for p in _content(node) if isinstance(p, TextPart)]
+            texts = [p.text for p in _read_content(node) if isinstance(p, TextPart)]
     signature = item.optional("encrypted_content", Node.text)
     return ReasoningPart("\n".join(texts), signature=signature)
 
 
-def _content(node: Node) -> tuple[MessagePart, ...]:
+def _read_content(node: Node) -> tuple[MessagePart, ...]:
     match node.value:
         case str(text):
             return (TextPart(text),)
         case list():
-            return tuple(map(_part, node.items()))
+            return tuple(map(_read_part, node.items()))
         case _:
             raise node.wrong("a string or an array")
 
 
-def _part(node: Node) -> MessagePart:
+def _read_part(node: Node) -> MessagePart:
     kind = node.need("type").text()
     if kind in _TEXTS:
         return TextPart(node.need("text").text())
