@@ -195,10 +195,8 @@ def _not_found(wire: Wire, message: str) -> Target:
 
 
 def find_misplaced_target(call: Call) -> Target | None:
-    """Return the 404 of the provider whose path a call with a wrong base URL was meant for.
-
-    The error names the right URL. Returns None if the path is not like any provider's.
-    """
+    """Return the 404 of the provider whose path a call with a wrong base URL was meant for. The
+    error names the right URL. Returns None if the path is not like any provider's."""
     return _misplaced_target(call, _installed.endings.candidates(call.method, call.path))
 
 

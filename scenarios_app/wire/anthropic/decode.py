@@ -90,7 +90,7 @@ def _add_block(content: DecodedChoice, block: dict[str, Any]) -> None:
 
 
 def _add_tool_use(content: DecodedChoice, block: dict[str, Any]) -> None:
-    """Append the use of a hosted tool, to which its result is added later."""
+    """Append the use of a hosted tool, without its result."""
     name, server, tool_input = block.get("name"), block.get("server_name"), block.get("input")
     if isinstance(tool_input, str):
         tool_input = parse_json(tool_input or "{}")
@@ -121,7 +121,7 @@ def _add_tool_result(content: DecodedChoice, block: dict[str, Any]) -> bool:
 
 
 def _decode_citation(citation: dict[str, Any]) -> dict[str, Json]:
-    """Return a citation for a document; empty if a document cannot say all of it."""
+    """Return a citation for a scenario document; empty if that cannot express all of it."""
     title, quote = citation.get("document_title"), citation.get("cited_text") or ""
     if citation.get("type") == "web_search_result_location":
         # The index is encrypted by the provider, and no document has it.

@@ -31,6 +31,7 @@ from scenarios_app.wire.upstream import SdkClient, Upstream
 def _read(
     call: Call, endpoint: Endpoint, params: Params, body: Node, *, counted: bool = False
 ) -> CanonicalRequest:
+    """Return a request for a message, or to count its tokens; raise the 404 for a beta thread."""
     try:
         if (held := read_thread_id(body)) is None:
             return read_request(call, endpoint, body, counted=counted)
@@ -53,12 +54,14 @@ def _read_model(call: Call, endpoint: Endpoint, params: Params, body: Node) -> C
 
 
 def _count(request: CanonicalRequest, context: ComputeContext) -> bytes:
+    """Return the number of input tokens."""
     tokens = count_input(request)
     managed = {"context_management": {"original_input_tokens": tokens}}
     return encode_json({"input_tokens": tokens, **(managed if request.own.managed else {})})
 
 
 def _show_models(request: CanonicalRequest, context: ComputeContext) -> bytes:
+    """Return the named model, whether it is known or not, or a page of all models."""
     if request.model:
         return encode_json(model_info(request.model))
     return encode_json(render_page(map(model_info, context.models), request.own))

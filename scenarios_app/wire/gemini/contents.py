@@ -55,17 +55,17 @@ def read_contents(contents: Iterator[Node]) -> Iterator[Message]:
             yield from _model_messages(run, calls)
         else:
             for content in run:
-                yield from user_messages(tuple(_parts(content, calls)))
+                yield from user_messages(tuple(_read_parts(content, calls)))
 
 
 def read_system(content: Node) -> Message:
     """Return the system instruction; its role is ignored."""
-    return Message("system", tuple(_parts(content, _CallIds())))
+    return Message("system", tuple(_read_parts(content, _CallIds())))
 
 
 def read_text(content: Node) -> str:
     """Return the text of a content to be embedded."""
-    return Message("user", tuple(_parts(content, _CallIds()))).text
+    return Message("user", tuple(_read_parts(content, _CallIds()))).text
 
 
 class _CallIds(msgspec.Struct):
@@ -77,14 +77,14 @@ class _CallIds(msgspec.Struct):
     )
     answered: set[str] = set()
 
-    def call(self, explicit_id: str | None, name: str) -> str:
-        """Return the id of a call: the client's, else one made of its number."""
+    def add_call(self, explicit_id: str | None, name: str) -> str:
+        """Add a call and return its id: the client's, else one made of the call's number."""
         self.count += 1
         call_id = explicit_id or f"call-{self.count}"
         self.waiting[name].append(call_id)
         return call_id
 
-    def result(self, explicit_id: str | None, name: str) -> str:
+    def match_result(self, explicit_id: str | None, name: str) -> str:
         """Return the id of a result's call: the client's, else the first open call of that name."""
         if explicit_id:
             self.answered.add(explicit_id)
@@ -109,7 +109,7 @@ def _model_messages(contents: Iterable[Node], calls: _CallIds) -> Iterator[Messa
     streamed: list[SignedParts] = []
     for content in contents:
         nodes = list_field(content, "parts")
-        content_parts = [(_part(node, calls), _signature(node)) for node in nodes]
+        content_parts = [(_read_part(node, calls), _read_signature(node)) for node in nodes]
         streamed.append(content_parts)
         if [part for part, _ in content_parts] == [TextPart("")]:
             yield Message("assistant", _join_contents(streamed))
@@ -167,28 +167,28 @@ def _join_pieces(pieces: SignedParts) -> SignedPart:
     return part, signature
 
 
-def _parts(content: Node, calls: _CallIds) -> Iterator[MessagePart]:
+def _read_parts(content: Node, calls: _CallIds) -> Iterator[MessagePart]:
     for node in list_field(content, "parts"):
-        if (part := _part(node, calls)) is not None:
+        if (part := _read_part(node, calls)) is not None:
             yield part
 
 
-def _part(node: Node, calls: _CallIds) -> MessagePart | None:
+def _read_part(node: Node, calls: _CallIds) -> MessagePart | None:
     """Return one part, or None for a signature alone."""
     if text := find_field(node, "text"):
         if read_field(node, "thought", Node.flag):
-            return ReasoningPart(text.text(), signature=_signature(node))
+            return ReasoningPart(text.text(), signature=_read_signature(node))
         return TextPart(text.text())
     if call := find_field(node, "functionCall"):
         name = require_field(call, "name").text()
         arguments = encode_json(read_field(call, "args", Node.object) or {}).decode()
-        return ToolCallPart(calls.call(text_field(call, "id"), name), name, arguments)
+        return ToolCallPart(calls.add_call(text_field(call, "id"), name), name, arguments)
     if response := find_field(node, "functionResponse"):
-        return _result(response, calls)
+        return _read_result(response, calls)
     keys = (key for key in node.object() if to_snake_case(key) not in _SECONDARY_KEYS)
     if (data := next(filter(node.maybe, keys), None)) is not None:
         return OpaquePart(data)
-    if _signature(node):
+    if _read_signature(node):
         return None
     raise WireError(
         400,
@@ -197,14 +197,14 @@ def _part(node: Node, calls: _CallIds) -> MessagePart | None:
     )
 
 
-def _signature(node: Node) -> str | None:
+def _read_signature(node: Node) -> str | None:
     sent = text_field(node, "thoughtSignature")
     return decode_signature(sent) if sent else None
 
 
-def _result(node: Node, calls: _CallIds) -> ToolResultPart:
+def _read_result(node: Node, calls: _CallIds) -> ToolResultPart:
     name = require_field(node, "name").text()
-    call_id = calls.result(text_field(node, "id"), name)
+    call_id = calls.match_result(text_field(node, "id"), name)
     fields = read_field(node, "response", Node.object) or {}
     if error := fields.get("error"):
         return ToolResultPart(call_id, name, _to_text(error), is_error=True)

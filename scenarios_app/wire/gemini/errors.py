@@ -32,12 +32,12 @@ def error_envelope(error: ErrorAnswer) -> bytes:
     usual = "INVALID_ARGUMENT" if error.status < 500 else "INTERNAL"
     status = error.type or _STATUSES.get(error.status, usual)
     fields: dict[str, Any] = {"code": error.status, "message": error.message, "status": status}
-    if details := _details(error):
+    if details := _error_details(error):
         fields["details"] = details
     return encode_json({"error": fields})
 
 
-def _details(error: ErrorAnswer) -> list[dict[str, Any]]:
+def _error_details(error: ErrorAnswer) -> list[dict[str, Any]]:
     details: list[dict[str, Any]] = []
     if error.code is not None:
         details.append({"@type": f"{_TYPE}ErrorInfo", "reason": error.code, "domain": _DOMAIN})

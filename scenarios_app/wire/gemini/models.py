@@ -124,11 +124,11 @@ def count_tokens(request: CanonicalRequest, context: ComputeContext) -> bytes:
     return encode_json({"totalTokens": count_input(request)})
 
 
-def embedding(request: CanonicalRequest, context: ComputeContext) -> bytes:
+def compute_embedding(request: CanonicalRequest, context: ComputeContext) -> bytes:
     return encode_json({"embedding": _vectors(request)[0]})
 
 
-def embeddings(request: CanonicalRequest, context: ComputeContext) -> bytes:
+def compute_embeddings(request: CanonicalRequest, context: ComputeContext) -> bytes:
     return encode_json({"embeddings": _vectors(request)})
 
 
@@ -150,19 +150,19 @@ def get_model(request: CanonicalRequest, context: ComputeContext) -> bytes:
 def _embedding_request(
     call: Call, endpoint: Endpoint, model: str, requests: tuple[Node, ...]
 ) -> CanonicalRequest:
-    """Return a request with a message for each text; `own` holds the dimensions of each vector."""
+    """Return a request with a message for each text; `own` are the dimensions of the vectors."""
     if not 1 <= len(requests) <= _MAX_EMBEDDED_TEXTS:
         message = f"requests: expected 1 to {_MAX_EMBEDDED_TEXTS} of them, but got {len(requests)}."
         raise WireError(400, message, param="requests")
     texts = [read_text(require_field(request, "content")) for request in requests]
-    dimensions = tuple(_dimensions(request, model) for request in requests)
+    dimensions = tuple(_read_dimensions(request, model) for request in requests)
     messages = tuple(Message("user", (TextPart(text),)) for text in texts)
     return make_resource_request(
         call, endpoint, dimensions, provider=PROVIDER, model=model, messages=messages
     )
 
 
-def _dimensions(request: Node, model: str) -> int:
+def _read_dimensions(request: Node, model: str) -> int:
     # The maximum is the default.
     most = _DIMENSIONS.get(model, _MAX_DIMENSIONS)
     wanted = integer_field(request, "outputDimensionality")

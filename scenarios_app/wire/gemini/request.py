@@ -94,7 +94,7 @@ def read_generate(
         reasoning=_reasoning(thinking) if thinking else False,
         response_format=_response_format(config),
         json=_json_format(config),
-        n=_candidates(config),
+        n=_read_candidate_count(config),
         headers=call.headers,
         metadata=read_field(body, "labels", _labels) or {},
         own=_answer_format(model, config, body, thinks=thinking_on),
@@ -182,7 +182,7 @@ def _tool_choice(config: Node) -> ToolChoice:
 
 
 def _json_format(config: Node) -> JsonFormat | None:
-    """Return the JSON format that a response must have, or the enum of a bare word."""
+    """Return the JSON format that a response must have, if any. It is a bare word for an enum."""
     kind = text_field(config, "responseMimeType")
     # Gemini CLI writes Google's type names in the second one, too.
     for key in ("responseSchema", "responseJsonSchema"):
@@ -194,7 +194,7 @@ def _json_format(config: Node) -> JsonFormat | None:
     return None
 
 
-def _candidates(config: Node) -> int:
+def _read_candidate_count(config: Node) -> int:
     wanted = integer_field(config, "candidateCount")
     if wanted is None:
         return 1

@@ -21,7 +21,7 @@ def usage_fields(usage: Usage, manner: GeminiFormat) -> dict[str, Json]:
         **_prompt_details(usage),
     }
     if manner.detailed:
-        counted["candidatesTokensDetails"] = _details(candidates)
+        counted["candidatesTokensDetails"] = _modality_details(candidates)
     return counted | _other_usage(usage)
 
 
@@ -29,7 +29,7 @@ def prompt_usage(usage: Usage) -> dict[str, Json]:
     """Return the usage of a response to a blocked prompt: input only."""
     tokens = usage.input_tokens
     counted: dict[str, Json] = {"promptTokenCount": tokens, "totalTokenCount": tokens}
-    return {**counted, "promptTokensDetails": _details(tokens), "serviceTier": "standard"}
+    return {**counted, "promptTokensDetails": _modality_details(tokens), "serviceTier": "standard"}
 
 
 def candidate_tokens(usage: Usage) -> int:
@@ -62,12 +62,12 @@ class RunningUsage:
 
 def _prompt_details(usage: Usage) -> dict[str, Json]:
     """Return the prompt's tokens by modality (only text is counted), and the cached ones."""
-    fields: dict[str, Json] = {"promptTokensDetails": _details(usage.input_tokens)}
+    fields: dict[str, Json] = {"promptTokensDetails": _modality_details(usage.input_tokens)}
     if cached := usage.cached_tokens + usage.cache_read_tokens:
         fields = {
             "cachedContentTokenCount": cached,
             **fields,
-            "cacheTokensDetails": _details(cached),
+            "cacheTokensDetails": _modality_details(cached),
         }
     return fields
 
@@ -79,7 +79,7 @@ def _other_usage(usage: Usage) -> dict[str, Json]:
     return {**thoughts, "serviceTier": "standard"}
 
 
-def _details(tokens: int) -> list[Json]:
+def _modality_details(tokens: int) -> list[Json]:
     return [{"modality": "TEXT", "tokenCount": tokens}]
 
 

@@ -42,7 +42,7 @@ def dimensions_of(model: str) -> int:
     return _OTHER_DIMENSIONS.get(_base_name(model), _DIMENSIONS)
 
 
-def embed(request: CanonicalRequest, context: ComputeContext) -> bytes:
+def compute_embeddings(request: CanonicalRequest, context: ComputeContext) -> bytes:
     """Return one vector for each text; `dimensions` can only shorten them."""
     texts = [_truncate_text(request, t, place) for place, t in enumerate(_texts(request))]
     if sum(map(len, texts)) > MAX_EMBEDDED_CHARS:
@@ -63,8 +63,8 @@ def embed(request: CanonicalRequest, context: ComputeContext) -> bytes:
     return encode_json(answer)
 
 
-def embedding(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    """Return the vector of a prompt, which is empty for an empty one."""
+def compute_embedding(request: CanonicalRequest, context: ComputeContext) -> bytes:
+    """Return the vector of a prompt; that of an empty prompt is empty."""
     (prompt,) = _texts(request)
     vector = unit_vector(prompt, dimensions_of(request.model)) if prompt else ()
     return encode_json({"embedding": vector})

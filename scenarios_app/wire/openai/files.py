@@ -54,10 +54,8 @@ class MultipartForm(msgspec.Struct, frozen=True):
 
 
 def read_form(call: Call) -> MultipartForm:
-    """Return the form that a call sends; raise the 400 if its body is no form.
-
-    Files stay in memory: the body is there already, and its size is limited.
-    """
+    """Return the form that a call sends; raise the 400 if its body is no form. Files stay in
+    memory: the body is there already, and its size is limited."""
     # Imported with the first form.
     from python_multipart.exceptions import FormParserError
     from python_multipart.multipart import FormParser, parse_options_header
@@ -106,10 +104,8 @@ class FileFields(ResourceFields, frozen=True, kw_only=True):
 
 
 def file_write(file: File) -> ArchiveWrite:
-    """Return the write of a file: a line of JSON without its data, then its data.
-
-    No length is stored, so that secrets in the data can be masked.
-    """
+    """Return the write of a file: a line of JSON without its data, then its data. No length is
+    stored, so that secrets in the data can be masked."""
     about = replace(file, data=b"")
     return ArchiveWrite(file.id, encode_json(about) + b"\n" + file.data)
 

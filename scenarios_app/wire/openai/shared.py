@@ -98,10 +98,8 @@ def is_at_ollama_port(call: Call) -> bool:
 
 
 def with_prefixes(endpoints: Iterable[Endpoint], starts: Iterable[str]) -> Iterator[Endpoint]:
-    """Yield endpoints with each prefix in place of `/v1/`.
-
-    A prefix with a deployment applies only to endpoints that deployments answer.
-    """
+    """Yield endpoints with each prefix in place of `/v1/`. A prefix with a deployment applies only
+    to endpoints that deployments answer."""
     for endpoint in endpoints:
         rest = endpoint.pattern.removeprefix("/v1/")
         deployed = endpoint.method == "POST" and rest in _DEPLOYMENT_PATHS

@@ -155,10 +155,8 @@ def _head(request: CanonicalRequest, response: CanonicalResponse, tier: str) -> 
 
 
 def _has_unscripted_reasoning(request: CanonicalRequest, response: CanonicalResponse) -> bool:
-    """Return whether the output starts with a reasoning item that no script wrote.
-
-    Reasoning models always send one, or only if effort or a summary is requested.
-    """
+    """Return whether the output starts with a reasoning item that no script wrote. Reasoning models
+    always send one, or only if effort or a summary is requested."""
     family = family_of(request.model)
     if family.effort is None or reasoning_effort(request) == "none":
         return False

@@ -181,10 +181,8 @@ def find_record(name: str, archived: ArchivedValues) -> ResponseRecord | None:
 
 
 def _earlier_names(own: ResponseFields, archived: ArchivedValues) -> Iterator[str]:
-    """Yield the names of the responses before a request, the latest first.
-
-    A conversation's own name comes before those in it; it wins over `previous_response_id`.
-    """
+    """Yield the names of the responses before a request, the latest first. A conversation's own
+    name comes before those in it; it wins over `previous_response_id`."""
     name = own.echoed.get("previous_response_id")
     if own.conversation is not None:
         name = conversation_name(own.conversation)

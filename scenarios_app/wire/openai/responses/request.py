@@ -178,10 +178,8 @@ def merge_tools(*groups: Iterable[Tool]) -> tuple[Tool, ...]:
 
 
 def _read_tools(node: Node | None, *, loaded: bool = False) -> Iterator[Tool]:
-    """Yield tools by name; an MCP server goes by its label, hosted tools by their type.
-
-    A function that is `loaded` on demand, or can be, is in a namespace of its name.
-    """
+    """Yield tools by name; an MCP server goes by its label, hosted tools by their type. A function
+    that is `loaded` on demand, or can be, is in a namespace of its name."""
     for tool in node.items() if node else ():
         kind = tool.need("type").text()
         match kind:
