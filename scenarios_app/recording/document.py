@@ -126,7 +126,7 @@ def _editable_parts(
     decoded = endpoint.decoder.decode(response.body)
     if decoded is None:
         return None
-    parts = decoded.document()
+    parts = decoded.to_produce()
     if response.cut:
         parts["fault"] = {"kind": "disconnect", "after_chunks": _count_streamed_chunks(parts)}
     try:

@@ -75,7 +75,7 @@ def admit_head(call: Call, target: Target, options: Options, *, has_api_key: boo
         raise target.error or WireError(404, f"Unknown request URL: {call.method} {call.path}.")
     if options.require_auth and not has_api_key:
         target.wire.authorise(call)
-    target.wire.check(call)
+    target.wire.check_headers(call)
     check_session(call, target)
 
 

@@ -167,7 +167,7 @@ class Reply(msgspec.Struct, frozen=True):
 
     def error_frame(self, sent: int, error: ErrorAnswer) -> bytes:
         """Return the provider's in-stream error, which ends a stream after `sent` events."""
-        return self.wire.stream_error(error, sent=sent) if self.wire is not None else b""
+        return self.wire.stream_error(error, events_sent=sent) if self.wire is not None else b""
 
 
 class SentReply(msgspec.Struct, frozen=True):
@@ -249,7 +249,7 @@ def encode_frames(
                 last = wire.malformed_event
             case "error_event":
                 sent += count_events(b"".join(pieces))
-                last = wire.stream_error(fault_error(event), sent=sent)
+                last = wire.stream_error(fault_error(event), events_sent=sent)
         break
     else:
         last = encoder.closing()

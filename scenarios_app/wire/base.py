@@ -94,7 +94,6 @@ class ArchiveWrite(msgspec.Struct, frozen=True):
 # The archived bytes of each name that a request refers to; None if nothing is stored there.
 ArchivedValues: TypeAlias = Mapping[str, bytes | None]
 
-
 ArchiveWrites: TypeAlias = tuple[ArchiveWrite, ...]
 
 
@@ -138,10 +137,10 @@ class ArchiveHooks(msgspec.Struct, frozen=True):
 
 
 class TypedReader(msgspec.Struct, frozen=True):
-    """Parses usual calls from typed values, as the reader `stands_for` does. `read` raises Unsure,
-    and nothing else, for any other call."""
+    """A faster reader of usual bodies, from typed values, with the same result as `node_reader`.
+    `read` raises Unsure, and nothing else, for any other call."""
 
-    stands_for: RequestReader
+    node_reader: RequestReader
     read: "Callable[[Call, Endpoint, Params, Limits], CanonicalRequest]"
 
 
@@ -195,7 +194,7 @@ class Endpoint(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         force_setattr(self, "canonical", self.alias_of or self.pattern)
         force_setattr(self, "generates", self.render is not None)
-        if self.typed is not None and self.typed.stands_for is not self.read:
+        if self.typed is not None and self.typed.node_reader is not self.read:
             force_setattr(self, "typed", None)
 
 
@@ -244,15 +243,15 @@ class Wire(Protocol):
         """Raise the provider's 401 (or its equivalent) if it needs a key and none was sent."""
         return None
 
-    def check(self, call: Call) -> None:
-        """Raise WireError if anything else is missing before the body (a version header)."""
+    def check_headers(self, call: Call) -> None:
+        """Raise WireError if another required header is missing (Anthropic's version)."""
         return None
 
     def error(self, error: ErrorAnswer, *, request_id: str) -> bytes:
         """Return an error's body in the provider's envelope, without regard to `error.body`."""
 
-    def stream_error(self, error: ErrorAnswer, *, sent: int) -> bytes:
-        """Return the provider's in-stream error; `sent` is the number of events before it."""
+    def stream_error(self, error: ErrorAnswer, *, events_sent: int) -> bytes:
+        """Return the error as an event of a stream, after `events_sent` others."""
 
     def headers(self, *, request_id: str, created: int, error: ErrorAnswer | None) -> Headers:
         """Return the provider's headers: request id, rate limits, and for errors retries."""
@@ -269,7 +268,7 @@ def make_resource_request(
     messages: tuple[Message, ...] = (),
     metadata: Mapping[str, str] | None = None,
 ) -> CanonicalRequest:
-    """Return a request about a listed or stored resource, or about texts, that no model answers."""
+    """Return a request that no model answers; `own` are the fields of this endpoint alone."""
     return CanonicalRequest(
         provider=provider,
         path=call.path,
@@ -283,7 +282,7 @@ def make_resource_request(
 
 
 def user_messages(parts: Sequence[MessagePart]) -> Iterator[Message]:
-    """Yield what a user sent as messages: each tool result, and each run of other parts, is one."""
+    """Yield a user's parts as messages: each tool result, and each run of other parts, is one."""
     if not parts:
         yield Message("user", ())
     for results, run in groupby(parts, lambda part: isinstance(part, ToolResultPart)):

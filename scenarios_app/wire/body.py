@@ -48,7 +48,7 @@ class Node(msgspec.Struct, frozen=True, gc=False):
         return f"{around}.{self.at}" if around else self.at
 
     @property
-    def given(self) -> bool:
+    def is_present(self) -> bool:
         return self.value is not None
 
     def get(self, key: str) -> "Node":
@@ -122,8 +122,7 @@ class Node(msgspec.Struct, frozen=True, gc=False):
         """Return the error for a value that is not `wanted`."""
         return WireError(
             400,
-            f"Invalid type for '{self.place}': expected {wanted}, "
-            f"but got {_type_name(self.value)}.",
+            f"Invalid type for '{self.place}': expected {wanted}, but got {_type_of(self.value)}.",
             param=self.place,
             code="invalid_type",
         )
@@ -142,9 +141,9 @@ def read_body(body: bytes, limits: Limits) -> Node:
         raise _too_deep(limits) from None
     if commas + openings >= min(limits.depth, limits.nodes):
         # With fewer separators the value cannot exceed the limits.
-        _measure(value, limits)
+        _check_limits(value, limits)
     if not isinstance(value, dict):
-        raise WireError(400, f"The JSON body must be an object, but got {_type_name(value)}.")
+        raise WireError(400, f"The JSON body must be an object, but got {_type_of(value)}.")
     messages = value.get("messages")
     if isinstance(messages, list) and len(messages) > limits.messages:
         raise WireError(
@@ -156,8 +155,8 @@ def read_body(body: bytes, limits: Limits) -> Node:
     return Node(value)
 
 
-def _measure(value: Json, limits: Limits) -> None:
-    """Check the depth (an object or array is one level) and the number of values by levels."""
+def _check_limits(value: Json, limits: Limits) -> None:
+    """Raise the 400 for too many levels (an object or array is one) or too many values."""
     level: list[Json] = [value]
     nodes, depth = 1, 0
     while inner := [item for item in level if isinstance(item, dict | list)]:
@@ -190,13 +189,13 @@ _KINDS: Mapping[type, str] = {
 }
 
 
-def _type_name(value: Json) -> str:
+def _type_of(value: Json) -> str:
     return _KINDS.get(type(value), "an object")
 
 
 def more_values_than(most: int, data: bytes) -> bool:
-    """Return whether JSON surely has more values than `most`; if false, only decoding can tell. The
-    result for invalid JSON is undefined."""
+    """Return whether JSON surely has more values than `most`, by counting its separators outside
+    strings. If false, only decoding can tell. The result for invalid JSON is undefined."""
     if max(count_separators(data)) <= most:
         return False
     commas = openings = 0
@@ -226,11 +225,11 @@ def _outside_strings(data: bytes) -> Iterator[bytes]:
 
 
 class Unsure(Exception):
-    """The body is invalid, or unusual: its `Node` reader has to read it."""
+    """Raised by a typed reader for an invalid or unusual body, which a `Node` reader then reads."""
 
 
 class TypedBody(msgspec.Struct, forbid_unknown_fields=True):
-    """Base of the typed values. Unknown fields are not skipped, since skipping checks nothing."""
+    """Base of the types of bodies and their values. Decoding fails for an unknown field."""
 
 
 # Levels of a body around its untyped values, at most.

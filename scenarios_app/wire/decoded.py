@@ -21,29 +21,31 @@ class DecodedChoice:
     stop_sequence: str | None = None
     lost: set[str] = field(default_factory=set)
 
-    def text(self, text: object, citations: Sequence[Json] = ()) -> None:
-        """Append text to the text part before it, or as a new part; cited text is its own part."""
+    def add_text(self, text: object, citations: Sequence[Json] = ()) -> None:
+        """Append text to a last part of uncited text, else as a new part, as is all cited text."""
         if citations and isinstance(text, str) and text:
             self.parts.append({"text": text, "citations": list(citations)})
         else:
             self._append_text("text", text)
 
-    def refusal(self, text: object) -> None:
+    def add_refusal(self, text: object) -> None:
         self._append_text("refusal", text)
 
-    def reasoning(self, text: object, *, signature: object = None, redacted: object = None) -> None:
-        """Append a reasoning block."""
-        part = _texts(reasoning=text, signature=signature)
+    def add_reasoning(
+        self, text: object, *, signature: object = None, redacted: object = None
+    ) -> None:
+        """Append a reasoning block, unless it is empty."""
+        part = _nonempty_texts(reasoning=text, signature=signature)
         if "signature" in part:
             part.setdefault("reasoning", "")
-        if part := part | _texts(redacted=redacted):
+        if part := part | _nonempty_texts(redacted=redacted):
             self.parts.append(part)
 
-    def more_reasoning(self, text: object) -> None:
-        """Append text to the reasoning before it, or as a new block."""
+    def append_reasoning_text(self, text: object) -> None:
+        """Append text to the last part if that is reasoning, else as a new block."""
         self._append_text("reasoning", text)
 
-    def call(
+    def add_call(
         self,
         name: object,
         arguments: object,
@@ -55,17 +57,17 @@ class DecodedChoice:
     ) -> None:
         """Append a tool call; arguments may be JSON text, and are the input if the tool is
         `custom`. `result` is that of the document."""
-        call = _texts(id=id) | {"name": str(name or "unnamed")}
+        call = _nonempty_texts(id=id) | {"name": str(name or "unnamed")}
         if custom:
             call["input"] = arguments if isinstance(arguments, str) else ""
-        elif (read := _decode_arguments(arguments)) != {}:
+        elif (read := _parse_arguments(arguments)) != {}:
             call["arguments"] = read
-        call |= _texts(namespace=namespace)
+        call |= _nonempty_texts(namespace=namespace)
         if result is not None:
             call["result"] = result
         self.parts.append({"tool_call": call})
 
-    def hosted(self, tool: str, input: Json, **keys: Json) -> None:
+    def add_hosted(self, tool: str, input: Json, **keys: Json) -> None:
         """Append the use of a provider's tool; keys without a value are left out."""
         used = {key: value for key, value in keys.items() if value is not None}
         self.parts.append({"hosted_tool": {"tool": tool, "input": input, **used}})
@@ -79,16 +81,16 @@ class DecodedChoice:
         else:
             self.parts.append({kind: text})
 
-    def document(self) -> dict[str, Any]:
-        """Return the choice for a document: parts by kind, or a list if their order is unusual."""
-        kinds = [next(kind for kind in _ORDER if _has_kind(part, kind)) for part in self.parts]
+    def to_produce(self) -> dict[str, Any]:
+        """Return the choice as `produce`: parts by kind, or a list if their order is unusual."""
+        kinds = [next(kind for kind in _ORDER if _is_of_kind(part, kind)) for part in self.parts]
         alone = kinds.count("text") <= 1 and kinds.count("refusal") <= 1
         alone = alone and not any(_NEEDS_PARTS & part.keys() for part in self.parts)
         produce: dict[str, Any] = {"parts": self.parts}
         if not self.parts:
             produce = {"text": ""}
         elif kinds == sorted(kinds, key=_ORDER.index) and alone:
-            produce = _produce_keys(self.parts, kinds)
+            produce = _group_by_kind(self.parts, kinds)
         usual = "tool_calls" if "tool_call" in kinds else "stop"
         if self.finish and self.finish != usual:
             produce["finish_reason"] = self.finish
@@ -109,9 +111,9 @@ class DecodedResponse:
     def lost(self) -> tuple[str, ...]:
         return tuple(sorted({name for choice in self.choices for name in choice.lost}))
 
-    def document(self) -> dict[str, Any]:
+    def to_produce(self) -> dict[str, Any]:
         """Return the `produce` of a step."""
-        choices = [choice.document() for choice in self.choices]
+        choices = [choice.to_produce() for choice in self.choices]
         produce: dict[str, Any] = choices[0] if len(choices) == 1 else {"choices": choices}
         usage = {name: count for name, count in self.usage.items() if _is_count(count)}
         return {**produce, "usage": usage} if usage else produce
@@ -168,23 +170,23 @@ def get_nested(value: Any, *keys: str) -> Any:
     return value
 
 
-def _texts(**values: object) -> dict[str, Json]:
+def _nonempty_texts(**values: object) -> dict[str, Json]:
     """Return those of the values that are texts and not empty."""
     return {key: value for key, value in values.items() if isinstance(value, str) and value}
 
 
-def _decode_arguments(arguments: object) -> Json:
+def _parse_arguments(arguments: object) -> Json:
     if isinstance(arguments, str):
         value = parse_json(arguments) if arguments.strip() else {}
         return value if isinstance(value, dict) else arguments
     return arguments if isinstance(arguments, dict | list) else {}
 
 
-def _has_kind(part: Mapping[str, Json], kind: str) -> bool:
+def _is_of_kind(part: Mapping[str, Json], kind: str) -> bool:
     return kind in part or (kind == "reasoning" and "redacted" in part)
 
 
-def _produce_keys(parts: list[dict[str, Json]], kinds: list[str]) -> dict[str, Any]:
+def _group_by_kind(parts: list[dict[str, Json]], kinds: list[str]) -> dict[str, Any]:
     produce: dict[str, Any] = {}
     for part, kind in zip(parts, kinds, strict=True):
         if kind == "reasoning":

@@ -4,7 +4,7 @@ from scenarios_app.engine.canonical import ErrorAnswer
 
 
 class WireError(Exception):
-    """Carries the `ErrorAnswer` that the provider's envelope will hold."""
+    """Raised to answer a request with an error, `answer`, in the provider's envelope."""
 
     def __init__(
         self,

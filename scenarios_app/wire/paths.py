@@ -107,8 +107,8 @@ def _is_possible_lead(lead: str, start: str, tail: str) -> bool:
     )
 
 
-def unknown_url(call: Call) -> str:
-    """Return the beginning of the messages of 404s."""
+def unknown_url_message(call: Call) -> str:
+    """Return the first sentence of the message of a 404."""
     return f"Unknown request URL: {call.method} {call.path}."
 
 
@@ -116,7 +116,7 @@ def wrong_base_message(call: Call, intended: IntendedPath) -> str:
     """Return the message of the 404 that names the right base URL."""
     host = call.headers.get("host", "")
     origin = f"{call.scheme}://{host}" if host else ""
-    message = f"{unknown_url(call)} Did you mean {origin}{intended.path}?"
+    message = f"{unknown_url_message(call)} Did you mean {origin}{intended.path}?"
     if intended.base:
         message += f" Then the base URL is {origin}{intended.base}"
     elif intended.lead:

@@ -27,7 +27,7 @@ from scenarios_app.wire.paths import (
     PathEndings,
     has_slash_in_id,
     match_path,
-    unknown_url,
+    unknown_url_message,
     wrong_base_message,
 )
 from scenarios_app.wire.upstream import DIALECT_HEADER, Upstream
@@ -39,7 +39,6 @@ SHIPPED: tuple[Wire, ...] = (
     openai_responses.WIRE,
     *openai_chat.WIRES,
 )
-
 
 _MAX_CACHED_PATH_CHARS = 512
 _UNKNOWN_URL = "unknown_url"
@@ -102,7 +101,7 @@ def routing_headers() -> tuple[str, ...]:
 
 
 class Target(msgspec.Struct, frozen=True):
-    """The destination of a call. Without an endpoint, `error` is the provider's 404 or 405.
+    """The destination of a call. Without an endpoint, `error` is the error to answer (404, 405).
 
     `provider` is empty if no provider owns the path; the wire is then the last one.
     """
@@ -140,7 +139,7 @@ def url_patterns() -> Iterator[str]:
 
 
 def find_target(call: Call) -> Target | None:
-    """Return the target of a call, or None if no provider owns its path."""
+    """Return the target of a call, in its header's dialect; None if no provider owns its path."""
     target = _find_by_path(call)
     dialect = call.headers.get(DIALECT_HEADER)
     if target is None or dialect is None or target.wire not in openai_chat.WIRES:
@@ -155,7 +154,7 @@ def unowned_target(call: Call) -> Target:
     """
     prefixes = {wire.provider: wire.prefixes[0] for wire in wires()}
     apis = ", ".join(f"{name} {prefixes[name]}" for name in providers())
-    message = f"{unknown_url(call)} No provider's API here has it. There are: {apis}."
+    message = f"{unknown_url_message(call)} No provider's API here has it. There are: {apis}."
     error = WireError(404, message, code=_UNKNOWN_URL, headers=_UNKNOWN_TO_BEDROCK)
     envelope = {"message": message, "type": "invalid_request_error", "param": None}
     body = {"message": message, "error": {**envelope, "code": _UNKNOWN_URL}}
@@ -164,7 +163,7 @@ def unowned_target(call: Call) -> Target:
 
 
 def _to_dialect(target: Target, name: str) -> Target:
-    """Return the same endpoint of the dialect with this name."""
+    """Return the same endpoint of the dialect with this name; the 400 or 404 if it is missing."""
     wire = openai_chat.WIRES_BY_DIALECT.get(name)
     if wire is None:
         names = ", ".join(openai_chat.WIRES_BY_DIALECT)
@@ -188,7 +187,7 @@ def _find_by_path(call: Call) -> Target | None:
         return None
     candidates = _installed.endings.candidates_below_prefix(call.method, call.path)
     misplaced = _misplaced_target(call, candidates) or target
-    return misplaced or _not_found(claiming[0], unknown_url(call))
+    return misplaced or _not_found(claiming[0], unknown_url_message(call))
 
 
 def _not_found(wire: Wire, message: str) -> Target:
@@ -196,10 +195,8 @@ def _not_found(wire: Wire, message: str) -> Target:
 
 
 def find_misplaced_target(call: Call) -> Target | None:
-    """Return the 404 of the provider whose path a call with a wrong base URL was meant for.
-
-    The error names the right URL. Returns None if the path is not like any provider's.
-    """
+    """Return the 404 of the provider whose path a call with a wrong base URL was meant for. The
+    error names the right URL. Returns None if the path is not like any provider's."""
     return _misplaced_target(call, _installed.endings.candidates(call.method, call.path))
 
 
@@ -243,7 +240,7 @@ def _method_not_allowed(call: Call, wire: Wire, targets: Mapping[str, Target]) -
 
 @lru_cache(maxsize=256)
 def _targets_at(path: str) -> tuple[_WireTargets, ...]:
-    """Return the wires that know a path, in dispatch order."""
+    """Return the wires with an endpoint at a path, with their targets, in dispatch order."""
     pairs = ((wire, _targets_on(wire, path)) for wire in _wires_under(path))
     return tuple((wire, targets) for wire, targets in pairs if targets)
 

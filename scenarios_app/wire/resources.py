@@ -71,7 +71,7 @@ class ResourceKind(Generic[ResourceT]):
     render_page: Callable[[list[dict[str, Any]], Any], object]
     not_found: Callable[[str], WireError]
 
-    def creation(
+    def creation_endpoint(
         self,
         read: RequestReader,
         make: Callable[[CanonicalRequest, ComputeContext], ResourceT],
@@ -80,34 +80,34 @@ class ResourceKind(Generic[ResourceT]):
         """Return an endpoint that stores the resource that `make` returns, and shows it."""
         return self._endpoint("POST", self.path, read, make, **options)
 
-    def one(
+    def resource_endpoint(
         self,
         method: str,
         action: str = "",
         change: Callable[[ResourceT, int], ResourceT] = lambda resource, now: resource,
         **options: Any,
     ) -> Endpoint:
-        """Return an endpoint that shows the named resource.
+        """Return an endpoint at the path of one resource, plus `action`, that shows the resource.
 
         `change` returns the resource as it is at a time in seconds; if it differs, it is stored.
         """
 
-        def current(request: CanonicalRequest, context: ComputeContext) -> ResourceT:
-            return change(self._named(request), context.created)
+        def get_changed(request: CanonicalRequest, context: ComputeContext) -> ResourceT:
+            return change(self._require_resource(request), context.created)
 
         path = f"{self.path}/{{{self.parameter}}}{action}"
-        return self._endpoint(method, path, self._read, current, **options)
+        return self._endpoint(method, path, self._read, get_changed, **options)
 
-    def deletion(self, render: Callable[[ResourceT, Any], bytes]) -> Endpoint:
+    def deletion_endpoint(self, render: Callable[[ResourceT, Any], bytes]) -> Endpoint:
         """Return an endpoint that deletes the named resource, unless `render` raises an error."""
 
         def compute(request: CanonicalRequest, context: ComputeContext) -> ComputedResponse:
-            body = render(self._named(request), request.own)
+            body = render(self._require_resource(request), request.own)
             return ComputedResponse(body, (ArchiveWrite(request.own.name, None),))
 
-        return replace(self.one("DELETE"), compute=compute)
+        return replace(self.resource_endpoint("DELETE"), compute=compute)
 
-    def listing(self) -> Endpoint:
+    def listing_endpoint(self) -> Endpoint:
         """Return an endpoint that shows a page of all resources."""
 
         def compute(request: CanonicalRequest, context: ComputeContext) -> bytes:
@@ -129,16 +129,16 @@ class ResourceKind(Generic[ResourceT]):
         method: str,
         path: str,
         read: RequestReader,
-        current: Callable[[CanonicalRequest, ComputeContext], ResourceT],
+        get_resource: Callable[[CanonicalRequest, ComputeContext], ResourceT],
         *,
         render: Callable[[ResourceT, Any], bytes] | None = None,
         hooks: ArchiveHooks | None = None,
         **options: Any,
     ) -> Endpoint:
-        """Return an endpoint that shows the current resource, and stores a new or changed one."""
+        """Return an endpoint that shows a resource, and stores it if it is new or changed."""
 
         def compute(request: CanonicalRequest, context: ComputeContext) -> ComputedResponse:
-            resource, own = current(request, context), request.own
+            resource, own = get_resource(request, context), request.own
             body = render(resource, own) if render else encode_json(self.to_json(resource, own))
             is_stored = resource.id in self.examples or resource in own.loaded
             return ComputedResponse(body, () if is_stored else self.writes(resource))
@@ -164,8 +164,8 @@ class ResourceKind(Generic[ResourceT]):
         loaded = [each for name in names if (each := self.find(name, archived)) is not None]
         return replace(request, own=replace(own, loaded=tuple(loaded)))
 
-    def _named(self, request: CanonicalRequest) -> ResourceT:
-        """Return the named resource; raise the 404 if it is missing."""
+    def _require_resource(self, request: CanonicalRequest) -> ResourceT:
+        """Return the loaded resource of a request; raise the 404 if there is none."""
         own: ResourceFields = request.own
         if not own.loaded:
             raise self.not_found(own.name)

@@ -50,7 +50,8 @@ class ServerMessage(msgspec.Struct, frozen=True):
         return (200, STREAM_HEADERS) if self.status is None else (self.status, json)
 
     def body_after(self, messages: int) -> bytes:
-        """Return the message's part of the body after this number of messages."""
+        """Return the message's part of the HTTP body: an error's body if it comes first, else the
+        event. `messages` is the number of messages before it."""
         return self.body if self.body and not messages else self.event
 
 
@@ -94,7 +95,7 @@ class SocketProtocol(Protocol):
     """The rules of one connection. Its methods return what the transport has to do, in order."""
 
     def receive(self, data: bytes) -> Sequence[SocketAction]:
-        """Take a text message of the client."""
+        """Process a text message of the client."""
 
     def encode(self, turn: Turn, piece: bytes) -> list[bytes]:
         """Return the events in a piece of a turn's event stream."""
@@ -105,10 +106,10 @@ class SocketProtocol(Protocol):
         """Return the event that stands for an HTTP response with an error."""
 
     def end(self, turn: Turn, *, status: int) -> Sequence[SocketAction]:
-        """Take the end of a turn, with the HTTP status of its answer."""
+        """Process the end of a turn, with the HTTP status of its answer."""
 
     def expire(self, age: float) -> Sequence[SocketAction]:
-        """Take the age of the connection in seconds."""
+        """Announce the end of a connection whose age in seconds is beyond the limit."""
 
     def encode_request(self, body: bytes, stream_id: str | None) -> bytes:
         """Return the message that sends a request to the provider, for recordings."""

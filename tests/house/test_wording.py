@@ -54,7 +54,7 @@ ROOM_LINES: Mapping[str, int] = {
     "scenarios_app/testing": 3_704,
     "scenarios_app/proof": 1_772,
     "scenarios_app/verdict": 2_738,
-    "scenarios_app/wire": 13_057,
+    "scenarios_app/wire": 13_014,
     "traces_app": 1_984,
 }
 

@@ -13,8 +13,8 @@ class FakeWire(Wire):
     malformed_body = b'{"broken'
     malformed_event = b'data: {"broken\n\n'
 
-    def stream_error(self, error: ErrorAnswer, *, sent: int) -> bytes:
-        return f"error {error.status} after {sent}: {error.message}\n\n".encode()
+    def stream_error(self, error: ErrorAnswer, *, events_sent: int) -> bytes:
+        return f"error {error.status} after {events_sent}: {error.message}\n\n".encode()
 
 
 class FakeEncoder:

@@ -5,7 +5,7 @@ import pytest
 from scenarios_app.engine.memory import MemoryState
 from scenarios_app.serving.archive import store
 from scenarios_app.wire.base import ArchiveWrite
-from scenarios_app.wire.openai.files import File, file_write, read_file
+from scenarios_app.wire.openai.files import File, decode_file, file_write
 
 SECRET = "sk-proj-0123456789abcdef"
 DATA = b"\x00\xff one\r\n" + SECRET.encode() + b"\ntwo"
@@ -24,12 +24,12 @@ async def test_uploaded_file_without_the_key_is_stored_to_the_byte(
     secrets: tuple[str, ...],
 ) -> None:
     file = File("file-1", 7, 1, "in.jsonl", "batch", DATA)
-    assert read_file(await stored(file_write(file), *secrets)) == file
+    assert decode_file(await stored(file_write(file), *secrets)) == file
 
 
 async def test_key_in_an_uploaded_file_is_masked_and_other_bytes_stay() -> None:
     file = File("file-1", 7, 1, f"{SECRET}.jsonl", "batch", DATA)
-    read = read_file(await stored(file_write(file), SECRET))
+    read = decode_file(await stored(file_write(file), SECRET))
     assert SECRET.encode() not in read.data and SECRET not in read.name
     assert read.data.startswith(b"\x00\xff one\r\n") and read.data.endswith(b"cdef\ntwo")
 

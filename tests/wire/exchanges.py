@@ -69,6 +69,6 @@ def decoded(wire: str, value: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
     body = b"".join(b"data: %s\n" % line for line in lines)
     made = endpoint.decoder.decode(body if isinstance(value, list) else lines[0])
     assert made is not None
-    document = made.document()
+    document = made.to_produce()
     document.pop("usage", None)
     return document, made.lost

@@ -16,7 +16,7 @@ def chat_stream(*deltas: object, **choice: object) -> DecodedChoice:
 
 def test_tool_call_with_a_result_keeps_it() -> None:
     choice = DecodedChoice()
-    choice.call("f", "{}", result="done")
+    choice.add_call("f", "{}", result="done")
     assert choice.parts == [{"tool_call": {"name": "f", "result": "done"}}]
 
 

@@ -40,7 +40,7 @@ def test_a_wire_reads_its_own_sample(way: str, asked: SampleRequest, stream: boo
     assert target is not None and target.endpoint is not None
     assert target.wire.name == way
     target.wire.authorise(call)
-    target.wire.check(call)
+    target.wire.check_headers(call)
     request = target.endpoint.read(call, target.endpoint, target.params, read_body(body, Limits()))
     assert (request.provider, request.model) == (wire.provider, asked.model)
     assert (request.system_text, request.last_user_text) == (asked.system, asked.user)

@@ -58,7 +58,7 @@ def read(name: str, file: FileValue) -> Conversion:
             "messages": _conditions(turns),
         }
         match = {key: value for key, value in match.items() if value}
-        step: dict[str, Any] = {"match": match, "produce": decoded.document()}
+        step: dict[str, Any] = {"match": match, "produce": decoded.to_produce()}
         if offered := _offered_tools(attributes):
             step["expect"] = expected_tools(offered)
         if turns:
@@ -211,7 +211,7 @@ def _turns(attributes: dict[str, Any]) -> Iterator[tuple[str, str]]:
 def _decode_response(
     attributes: dict[str, Any], results: Mapping[str, Json]
 ) -> DecodedResponse | None:
-    choices = [_message_content(one, results) for one in _messages(attributes, _OUTPUT)]
+    choices = [_decode_choice(one, results) for one in _messages(attributes, _OUTPUT)]
     if not choices:
         return None
     reasons = attributes.get("gen_ai.response.finish_reasons")
@@ -224,19 +224,19 @@ def _decode_response(
     return DecodedResponse(tuple(choices), usage)
 
 
-def _message_content(message: dict[str, Any], results: Mapping[str, Json]) -> DecodedChoice:
+def _decode_choice(message: dict[str, Any], results: Mapping[str, Json]) -> DecodedChoice:
     content = DecodedChoice(finish=_FINISHES.get(str(message.get("finish_reason")), ""))
-    content.text(message.get("content"))
+    content.add_text(message.get("content"))
     for part in dict_items(message.get("parts")):
         match part.get("type"):
             case "text":
-                content.text(part.get("content"))
+                content.add_text(part.get("content"))
             case "reasoning":
-                content.reasoning(part.get("content"))
+                content.add_reasoning(part.get("content"))
             case "tool_call":
                 id = part.get("id")
                 result = results.get(id) if isinstance(id, str) else None
-                content.call(part.get("name"), part.get("arguments"), id=id, result=result)
+                content.add_call(part.get("name"), part.get("arguments"), id=id, result=result)
             case kind:
                 content.lost.add(str(kind))
     return content

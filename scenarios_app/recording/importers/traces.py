@@ -34,7 +34,7 @@ def read(name: str, trace: FileValue) -> Conversion:
         conditions = [{"role": "tool", "which": "any", "equals": text} for text in results_text]
         match = {"messages": conditions} if conditions else {}
         decoded = _decode_response(call, results)
-        step: dict[str, Any] = {"match": match, "produce": decoded.document()}
+        step: dict[str, Any] = {"match": match, "produce": decoded.to_produce()}
         if offered := [tool.text() for tool in call.at("tools").items()]:
             step["expect"] = expected_tools(offered)
         steps.append(step)
@@ -57,7 +57,7 @@ class _ToolOutcome:
     status: object = None
     ms: int = 0
 
-    def document(self) -> Json:
+    def scripted_result(self) -> Json:
         """Return the result for a scripted call; None if no MCP server took part in it."""
         ms: dict[str, Json] = {"ms": self.ms} if self.ms else {}
         if self.status == "timeout":
@@ -93,11 +93,11 @@ def _decode_response(call: FileValue, results: Mapping[str, _ToolOutcome]) -> De
             tool_call = part["tool_call"]
             id, name = tool_call.get("id"), tool_call.get("name")
             outcome = results.get(id) if isinstance(id, str) else None
-            result = outcome.document() if outcome else None
-            content.call(name, tool_call.get("arguments"), id=id, result=result)
+            result = outcome.scripted_result() if outcome else None
+            content.add_call(name, tool_call.get("arguments"), id=id, result=result)
         elif "text" in part:
-            content.text(part["text"])
+            content.add_text(part["text"])
         else:
-            content.reasoning(part.get("thinking"), signature=part.get("signature"))
+            content.add_reasoning(part.get("thinking"), signature=part.get("signature"))
     usage = {key: get_nested(call.value, key) for key in ("input_tokens", "output_tokens")}
     return DecodedResponse((content,), usage)

@@ -113,11 +113,8 @@ def context_management_fields(options: AnthropicOptions) -> dict[str, Json]:
 
 
 def stop_fields(response: CanonicalResponse) -> dict[str, Json]:
-    """Return the stop reason and its details.
-
-    A message has one reason: the last choice's, or tool use if the last ended normally and an
-    earlier one called tools that the client has to run.
-    """
+    """Return the stop reason and its details. A message has one reason: the last choice's, or tool
+    use if the last ended normally and an earlier one called tools that the client has to run."""
     last = response.choices[-1]
     if last.finish_reason == "stop":
         last = next((c for c in response.choices if c.finish_reason == "tool_calls"), last)
@@ -201,7 +198,7 @@ def _scripted_fields(response: CanonicalResponse, message: Mapping[str, Any]) ->
 def result_block(part: ServerToolResultPart) -> dict[str, Any]:
     """Return the block of a server tool's result. It has no deltas: a stream sends it whole."""
     if part.server:
-        return _mcp_block(part)
+        return _mcp_result_block(part)
     tool = _TOOL_SEARCH if part.name.startswith(_TOOL_SEARCH) else part.name
     block = f"{tool}_tool_result"
     content: Json = {"type": f"{block}_error", "error_code": part.error_code}
@@ -212,7 +209,7 @@ def result_block(part: ServerToolResultPart) -> dict[str, Any]:
     return {"type": block, "tool_use_id": part.tool_use_id, "content": content}
 
 
-def _mcp_block(part: ServerToolResultPart) -> dict[str, Any]:
+def _mcp_result_block(part: ServerToolResultPart) -> dict[str, Any]:
     """Return the block of an MCP tool's result, or of the list of a server's tools."""
     result: Json = json.loads(part.content)
     if is_mcp_listing(part):

@@ -51,14 +51,14 @@ class BatchResult(msgspec.Struct, frozen=True):
 
 
 class MessageBatch(Resource, frozen=True):
-    """A stored batch."""
+    """A stored batch with its results, which are shown once it has ended."""
 
     status: Literal["in_progress", "canceling", "ended"]
     results: tuple[BatchResult, ...]
     cancelled: int | None = None
 
 
-def _result_of(custom_id: str, answered: SubResponse) -> BatchResult:
+def _make_result(custom_id: str, answered: SubResponse) -> BatchResult:
     """Return the batch result for a response; one without valid JSON becomes a server error."""
     try:
         body = msgspec.Raw(encode_json(msgspec.json.decode(answered.body)))
@@ -68,12 +68,12 @@ def _result_of(custom_id: str, answered: SubResponse) -> BatchResult:
     return BatchResult(custom_id, "succeeded" if answered.status == 200 else "errored", body)
 
 
-def _ended(batch: MessageBatch, now: int) -> MessageBatch:
-    """Return the batch with status `ended`."""
+def _end(batch: MessageBatch, now: int) -> MessageBatch:
+    """Return the batch with status `ended`; `now` is unused."""
     return replace(batch, status="ended")
 
 
-def _cancelled(batch: MessageBatch, now: int) -> MessageBatch:
+def _cancel(batch: MessageBatch, now: int) -> MessageBatch:
     """Return the batch with all requests cancelled; raise the 400 if it has ended."""
     if batch.status == "ended":
         raise WireError(400, f"Message batch '{batch.id}' has ended and cannot be canceled.")
@@ -116,8 +116,9 @@ def _read_fields(call: Call, **more: Any) -> MessageBatchFields:
     return MessageBatchFields(origin=f"{call.scheme}://{host}" if host else "", **more)
 
 
-def _read_new(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    """Turn each request into a call. Its params are checked when the call is answered."""
+def _read_creation(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+    """Return a request to create a batch, with one call for each of its requests. The `params` of
+    these are not checked here."""
     calls: dict[str, Call] = {}
     for item in body.need("requests").items():
         custom_id = item.need("custom_id").text()
@@ -145,10 +146,10 @@ def _sub_requests(request: CanonicalRequest) -> tuple[Call, ...]:
     return tuple(call for _, call in own.calls)
 
 
-def _create_batch(request: CanonicalRequest, context: ComputeContext) -> MessageBatch:
+def _make_batch(request: CanonicalRequest, context: ComputeContext) -> MessageBatch:
     own: MessageBatchFields = request.own
     names = [custom_id for custom_id, _ in own.calls]
-    results = tuple(map(_result_of, names, context.sub_responses))
+    results = tuple(map(_make_result, names, context.sub_responses))
     id = f"{_PREFIX}{context.request_id}"
     return MessageBatch(id, context.created, context.ordinal, "in_progress", results)
 
@@ -164,6 +165,7 @@ def _result_line(result: BatchResult) -> bytes:
 
 
 def _render_deletion(batch: MessageBatch, own: object) -> bytes:
+    """Return the response to a deletion; raise the 400 if the batch has not ended."""
     if batch.status != "ended" and batch.id != _EXAMPLE:
         message = f"Message batch '{batch.id}' has not ended: cancel it before it is deleted."
         raise WireError(400, message)
@@ -187,12 +189,12 @@ _BATCHES = ResourceKind(
 
 # The first matching pattern wins, so the longer ones come first.
 ENDPOINTS: tuple[Endpoint, ...] = (
-    _BATCHES.one(
-        "GET", "/results", _ended, render=_render_results, media_type="application/x-jsonl"
+    _BATCHES.resource_endpoint(
+        "GET", "/results", _end, render=_render_results, media_type="application/x-jsonl"
     ),
-    _BATCHES.one("POST", "/cancel", _cancelled, bodiless=True),
-    _BATCHES.one("GET", change=_ended),
-    _BATCHES.deletion(_render_deletion),
-    _BATCHES.listing(),
-    _BATCHES.creation(_read_new, _create_batch, sub_requests=_sub_requests),
+    _BATCHES.resource_endpoint("POST", "/cancel", _cancel, bodiless=True),
+    _BATCHES.resource_endpoint("GET", change=_end),
+    _BATCHES.deletion_endpoint(_render_deletion),
+    _BATCHES.listing_endpoint(),
+    _BATCHES.creation_endpoint(_read_creation, _make_batch, sub_requests=_sub_requests),
 )

@@ -31,7 +31,7 @@ def decode_body(body: Any) -> DecodedResponse | None:
     if body.get("stop_reason") not in (None, *_FINISHES):
         content.lost.add(f"stop reason {body['stop_reason']}")
     for block in dict_items(body["content"]):
-        _decode_block(content, block)
+        _add_block(content, block)
     return DecodedResponse((content,), _decode_usage(body))
 
 
@@ -70,29 +70,29 @@ def _merge_delta(block: dict[str, Any], delta: Any) -> None:
         block["citations"] = [*(block.get("citations") or []), delta["citation"]]
 
 
-def _decode_block(content: DecodedChoice, block: dict[str, Any]) -> None:
+def _add_block(content: DecodedChoice, block: dict[str, Any]) -> None:
     match block.get("type"):
         case "text":
-            citations = [_citation(each) for each in dict_items(block.get("citations"))]
-            content.text(block.get("text"), [each for each in citations if each])
+            citations = [_decode_citation(each) for each in dict_items(block.get("citations"))]
+            content.add_text(block.get("text"), [each for each in citations if each])
             if not all(citations):
                 content.lost.add("citations")
         case "thinking":
-            content.reasoning(block.get("thinking"), signature=block.get("signature"))
+            content.add_reasoning(block.get("thinking"), signature=block.get("signature"))
         case "redacted_thinking":
-            content.reasoning(None, redacted=block.get("data"))
+            content.add_reasoning(None, redacted=block.get("data"))
         case "tool_use":
-            content.call(block.get("name"), block.get("input"), id=block.get("id"))
+            content.add_call(block.get("name"), block.get("input"), id=block.get("id"))
         case "server_tool_use" | "mcp_tool_use":
-            _use(content, block)
-        case str(kind) if kind.endswith("_tool_result") and _result(content, block):
+            _add_tool_use(content, block)
+        case str(kind) if kind.endswith("_tool_result") and _add_tool_result(content, block):
             pass
         case kind:
             content.lost.add(str(kind))
 
 
-def _use(content: DecodedChoice, block: dict[str, Any]) -> None:
-    """Append the use of a hosted tool, to which its result is added later."""
+def _add_tool_use(content: DecodedChoice, block: dict[str, Any]) -> None:
+    """Append the use of a hosted tool, without its result."""
     name, server, tool_input = block.get("name"), block.get("server_name"), block.get("input")
     if isinstance(tool_input, str):
         tool_input = parse_json(tool_input or "{}")
@@ -100,12 +100,12 @@ def _use(content: DecodedChoice, block: dict[str, Any]) -> None:
     if not known or not isinstance(tool_input, dict):
         content.lost.add(str(block["type"]))
     elif server:
-        content.hosted("mcp", tool_input, server=server, name=name, id=block.get("id"))
+        content.add_hosted("mcp", tool_input, server=server, name=name, id=block.get("id"))
     else:
-        content.hosted(str(name), tool_input, id=block.get("id"))
+        content.add_hosted(str(name), tool_input, id=block.get("id"))
 
 
-def _result(content: DecodedChoice, block: dict[str, Any]) -> bool:
+def _add_tool_result(content: DecodedChoice, block: dict[str, Any]) -> bool:
     """Add a result to the use right before it; return False if a document cannot hold it."""
     used = content.parts[-1].get("hosted_tool") if content.parts else None
     if not isinstance(used, dict) or used.get("id") != block.get("tool_use_id"):
@@ -122,8 +122,8 @@ def _result(content: DecodedChoice, block: dict[str, Any]) -> bool:
     return True
 
 
-def _citation(citation: dict[str, Any]) -> dict[str, Json]:
-    """Return a citation for a document; empty if a document cannot say all of it."""
+def _decode_citation(citation: dict[str, Any]) -> dict[str, Json]:
+    """Return a citation for a scenario document; empty if that cannot express all of it."""
     title, quote = citation.get("document_title"), citation.get("cited_text") or ""
     if citation.get("type") == "web_search_result_location":
         # The index is encrypted by the provider, and no document has it.

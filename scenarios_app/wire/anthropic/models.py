@@ -27,22 +27,22 @@ def model_info(model: str) -> dict[str, Any]:
         "max_tokens": 64_000,
         "allowed_fallback_models": [],
         "capabilities": {
-            "batch": _list_supported(),
-            "citations": _list_supported(),
-            "code_execution": _list_supported(),
-            "compaction": _list_supported("summarize"),
-            "context_management": _list_supported(
+            "batch": _capability(),
+            "citations": _capability(),
+            "code_execution": _capability(),
+            "compaction": _capability("summarize"),
+            "context_management": _capability(
                 "clear_thinking_20251015", "clear_tool_uses_20250919", "compact_20260112"
             ),
-            "effort": _list_supported("low", "medium", "high", "xhigh", "max"),
-            "image_input": _list_supported(),
-            "pdf_input": _list_supported(),
-            "server_tools": _list_supported("code_execution", "web_search"),
-            "structured_outputs": _list_supported(),
+            "effort": _capability("low", "medium", "high", "xhigh", "max"),
+            "image_input": _capability(),
+            "pdf_input": _capability(),
+            "server_tools": _capability("code_execution", "web_search"),
+            "structured_outputs": _capability(),
             "thinking": {
                 "supported": True,
                 "types": {
-                    kind: _list_supported()
+                    kind: _capability()
                     for kind in ("adaptive", "between_tools", "disabled", "enabled")
                 },
             },
@@ -68,7 +68,7 @@ def read_page(call: Call) -> CursorPage:
 
 
 def render_page(listed: Iterable[dict[str, Any]], wanted: CursorPage) -> dict[str, Any]:
-    """Return one page of a list. An unknown cursor is ignored."""
+    """Return the page of a list object by its cursors. An unknown cursor is ignored."""
     entries = {entry["id"]: entry for entry in listed}
     page = list(entries)
     if wanted.after in entries:
@@ -86,5 +86,6 @@ def render_page(listed: Iterable[dict[str, Any]], wanted: CursorPage) -> dict[st
     }
 
 
-def _list_supported(*abilities: str) -> dict[str, Any]:
+def _capability(*abilities: str) -> dict[str, Any]:
+    """Return a supported capability with its supported abilities."""
     return {"supported": True, **{ability: {"supported": True} for ability in abilities}}

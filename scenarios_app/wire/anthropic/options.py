@@ -57,7 +57,7 @@ def read_options(call: Call, body: Node, model: str, *, thinking: bool) -> Anthr
         container=container if isinstance(container, str) else None,
         speed=speed if isinstance(speed, str) else None,
         managed=fields.get("context_management") is not None,
-        iterated=_has_iterations(fields),
+        iterated=_reports_iterations(fields),
     )
 
 
@@ -71,7 +71,8 @@ def default_options(model: str, *, thinking: bool) -> AnthropicOptions:
     return AnthropicOptions(geo=geo, thinking=thinking or version >= _ADAPTIVE_SINCE)
 
 
-def _has_iterations(fields: dict[str, Json]) -> bool:
+def _reports_iterations(fields: dict[str, Json]) -> bool:
+    """Return whether a request has fallbacks, an advisor tool or a compaction."""
     managed = fields.get("context_management")
     edits = managed.get("edits") if isinstance(managed, dict) else None
     return (

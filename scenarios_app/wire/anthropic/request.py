@@ -47,7 +47,7 @@ _KEY = re.compile(r"(?:\A|, )(\w+): ")
 def read_request(
     call: Call, endpoint: Endpoint, body: Node, *, counted: bool = False
 ) -> CanonicalRequest:
-    """Return a request for a message, or one that is only counted."""
+    """Return a request for a message; one that is only `counted` may lack `max_tokens`."""
     model = need(body, "model").text()
     max_tokens = _max_tokens(body, required=not counted)
     choice, form = body.optional("tool_choice", Node.object), _response_format(body)
@@ -77,7 +77,7 @@ def read_request(
 
 
 def read_thread_id(body: Node) -> str | None:
-    """Return the message id that a beta call continues without sending the earlier messages."""
+    """Return the message id that a beta call's `thread` continues, or None."""
     thread = body.maybe("thread")
     if thread is None or need(thread, "type").text() != "continue":
         return None
@@ -219,7 +219,7 @@ def _read_metadata(node: Node) -> Mapping[str, str]:
 
 
 def with_described_keywords(schema: Json) -> Json:
-    """Return a schema with the keywords that its descriptions end with, in braces."""
+    """Return a schema with the keywords that SDKs moved into descriptions, as `{minimum: 1}`."""
     match schema:
         case list():
             return [with_described_keywords(each) for each in schema]

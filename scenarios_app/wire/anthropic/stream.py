@@ -78,14 +78,14 @@ class AnthropicEncoder:
             sent += _PING
         match part:
             case ReasoningPart(redacted=None):
-                self._before_text = self._frame_before_text("thinking_delta", "thinking")
+                self._before_text = self._delta_start("thinking_delta", "thinking")
             case ReasoningPart() | ServerToolResultPart():
                 self._before_text = b""
             case ToolCallPart() | ServerToolUsePart():
-                self._before_text = self._frame_before_text("input_json_delta", "partial_json")
+                self._before_text = self._delta_start("input_json_delta", "partial_json")
                 sent += self._before_text + b'""' + _AFTER_TEXT
             case _:
-                self._before_text = self._frame_before_text("text_delta", "text")
+                self._before_text = self._delta_start("text_delta", "text")
         return sent
 
     def _end(self, part: AnswerPart) -> bytes:
@@ -93,10 +93,10 @@ class AnthropicEncoder:
         match part:
             case ReasoningPart(redacted=None):
                 # Every thinking block ends with a signature, even an empty one.
-                before = self._frame_before_text("signature_delta", "signature")
+                before = self._delta_start("signature_delta", "signature")
                 last = before + encode_text(part.signature or "") + _AFTER_TEXT
             case TextPart(citations=citations):
-                before = self._frame_before_text("citations_delta", "citation")
+                before = self._delta_start("citations_delta", "citation")
                 cited = (encode_line(citation_block(citation)) for citation in citations)
                 last = b"".join(before + citation + _AFTER_TEXT for citation in cited)
         self._before_text = b""
@@ -113,7 +113,8 @@ class AnthropicEncoder:
         }
         return named_sse("message_delta", encode_json(delta))
 
-    def _frame_before_text(self, kind: str, key: str) -> bytes:
+    def _delta_start(self, kind: str, key: str) -> bytes:
+        """Return the bytes of the open block's delta event before the encoded value."""
         return (
             "event: content_block_delta\n"
             f'data: {{"type":"content_block_delta","index":{self._index},'

@@ -39,7 +39,7 @@ def _input_tokens(usage: Usage) -> dict[str, int]:
 
 
 def _counts(usage: Usage, options: AnthropicOptions, *, output_tokens: int) -> dict[str, Any]:
-    """Return the counts, with the tokens written to a cache by its lifetime."""
+    """Return the token counts, with those of cache writes by the lifetime of the cache."""
     written = usage.cache_write_tokens
     cache_creation = {
         "ephemeral_5m_input_tokens": 0 if options.hour else written,

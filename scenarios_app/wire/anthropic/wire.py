@@ -28,9 +28,10 @@ from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.upstream import SdkClient, Upstream
 
 
-def _read_request_or_thread(
+def _read(
     call: Call, endpoint: Endpoint, params: Params, body: Node, *, counted: bool = False
 ) -> CanonicalRequest:
+    """Return a request for a message, or to count its tokens; raise the 404 for a beta thread."""
     try:
         if (held := read_thread_id(body)) is None:
             return read_request(call, endpoint, body, counted=counted)
@@ -52,13 +53,15 @@ def _read_model(call: Call, endpoint: Endpoint, params: Params, body: Node) -> C
     return make_resource_request(call, endpoint, own, provider=PROVIDER, model=model)
 
 
-def _count_tokens(request: CanonicalRequest, context: ComputeContext) -> bytes:
+def _count(request: CanonicalRequest, context: ComputeContext) -> bytes:
+    """Return the number of input tokens."""
     tokens = count_input(request)
     managed = {"context_management": {"original_input_tokens": tokens}}
     return encode_json({"input_tokens": tokens, **(managed if request.own.managed else {})})
 
 
 def _show_models(request: CanonicalRequest, context: ComputeContext) -> bytes:
+    """Return the named model, whether it is known or not, or a page of all models."""
     if request.model:
         return encode_json(model_info(request.model))
     return encode_json(render_page(map(model_info, context.models), request.own))
@@ -77,19 +80,14 @@ class AnthropicMessages(Wire):
         Endpoint(
             "POST",
             MESSAGES,
-            _read_request_or_thread,
+            _read,
             render=lambda request, response: encode_json(render_message(response, request.own)),
             encode=lambda request, response: AnthropicEncoder(response, request.own),
             cache_key=lambda request: request.own,
             decoder=DECODER,
             sends=HOSTED_TOOLS | {"citations", "mcp", "mcp_list_tools"},
         ),
-        Endpoint(
-            "POST",
-            f"{MESSAGES}/count_tokens",
-            partial(_read_request_or_thread, counted=True),
-            compute=_count_tokens,
-        ),
+        Endpoint("POST", f"{MESSAGES}/count_tokens", partial(_read, counted=True), compute=_count),
         *batches.ENDPOINTS,
         Endpoint("GET", "/v1/models", _read_model, compute=_show_models),
         Endpoint("GET", "/v1/models/{model}", _read_model, compute=_show_models),
@@ -134,11 +132,11 @@ class AnthropicMessages(Wire):
         if self.api_key(call) is None:
             raise WireError(401, "x-api-key header is required")
 
-    def check(self, call: Call) -> None:
+    def check_headers(self, call: Call) -> None:
         if not call.headers.get("anthropic-version", "").strip():
             raise WireError(400, "anthropic-version: header is required")
 
-    def stream_error(self, error: ErrorAnswer, *, sent: int) -> bytes:
+    def stream_error(self, error: ErrorAnswer, *, events_sent: int) -> bytes:
         return named_sse("error", error_envelope(error, request_id=None))
 
 

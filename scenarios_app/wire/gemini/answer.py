@@ -70,7 +70,7 @@ class GeminiCandidate(msgspec.Struct, frozen=True):
     answer_parts: list[AnswerPart]
     signature: str | None = None
 
-    def parts(self, manner: GeminiFormat) -> list[dict[str, Any]]:
+    def json_parts(self, manner: GeminiFormat) -> list[dict[str, Any]]:
         """Return all its parts as JSON."""
         rendered = [
             part
@@ -86,12 +86,12 @@ class GeminiCandidate(msgspec.Struct, frozen=True):
         return rendered
 
     @property
-    def calls(self) -> bool:
+    def has_calls(self) -> bool:
         """True if it calls a function."""
         return any(isinstance(part, ToolCallPart) for part in self.answer_parts)
 
     @property
-    def only_calls(self) -> bool:
+    def has_only_calls(self) -> bool:
         """True if it has function calls and nothing else."""
         parts = list(filter(has_part, self.answer_parts))
         return bool(parts) and all(isinstance(part, ToolCallPart) for part in parts)
@@ -126,7 +126,7 @@ def render_response(response: CanonicalResponse, manner: GeminiFormat) -> dict[s
     return {
         "candidates": [
             {
-                "content": {"parts": candidate.parts(manner) or [EMPTY_PART], "role": "model"},
+                "content": {"parts": candidate.json_parts(manner) or [EMPTY_PART], "role": "model"},
                 **citation_metadata(candidate.answer_parts),
                 **finish_fields(response, candidate, explains=manner.explains),
                 **index_field(candidate.index, manner),
@@ -166,7 +166,7 @@ def finish_fields(
         reason = "SAFETY"
     scripted = {key: value for key, value in response.metadata.items() if key in _CANDIDATE_FIELDS}
     fields: dict[str, Json] = {"finishReason": reason, **grounding_metadata(parts)}
-    if explains and reason == "STOP" and candidate.calls:
+    if explains and reason == "STOP" and candidate.has_calls:
         fields["finishMessage"] = _CALL_MESSAGE
     return fields | scripted
 
@@ -199,14 +199,15 @@ def render_part(
         case ReasoningPart():
             return {"text": part.text, "thought": True, **signature_field(part)}
         case ToolCallPart():
-            return {"functionCall": _call_body(part, manner), **_preceding_signature(parts, number)}
+            return {"functionCall": _call(part, manner), **_preceding_signature(parts, number)}
         case ServerToolUsePart():
             return use_part(part)
         case _:
             return result_part(part)
 
 
-def _call_body(part: ToolCallPart, manner: GeminiFormat) -> dict[str, Any]:
+def _call(part: ToolCallPart, manner: GeminiFormat) -> dict[str, Any]:
+    """Return a function call, without a generated id for models whose calls have none."""
     call = {"name": part.name, "args": object_json(part.arguments)}
     is_generated = _GENERATED_ID.fullmatch(part.id)
     return call if is_generated and not manner.call_ids else {"id": part.id, **call}
@@ -215,7 +216,8 @@ def _call_body(part: ToolCallPart, manner: GeminiFormat) -> dict[str, Any]:
 def _logprob_fields(
     response: CanonicalResponse, candidate: GeminiCandidate, manner: GeminiFormat
 ) -> dict[str, Json]:
-    """Return the log probabilities: per token if requested, else an average from the id."""
+    """Return the log probabilities: per token if requested, else an average that is derived from
+    the response's id, for the models that report one. Scripted ones replace these."""
     if "avgLogprobs" in response.metadata or "logprobsResult" in response.metadata:
         return {}
     said = (part for part in candidate.answer_parts if isinstance(part, TextPart | RefusalPart))
@@ -234,10 +236,8 @@ def signature_field(part: ReasoningPart) -> dict[str, str]:
 
 
 def _preceding_signature(parts: Sequence[AnswerPart], number: int) -> dict[str, str]:
-    """Return the signature of the reasoning before a call, if this is the first call after it.
-
-    The API puts it there, and clients that hide reasoning must send it back from there.
-    """
+    """Return the signature of the reasoning before a call, if this is the first call after it. The
+    API puts it there, and clients that hide reasoning must send it back from there."""
     for before in reversed(parts[:number]):
         if isinstance(before, ReasoningPart):
             return signature_field(before)

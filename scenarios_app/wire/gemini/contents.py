@@ -77,14 +77,14 @@ class _CallIds(msgspec.Struct):
     )
     answered: set[str] = set()
 
-    def call(self, explicit_id: str | None, name: str) -> str:
-        """Return the id of a call: the client's, else one made of its number."""
+    def add_call(self, explicit_id: str | None, name: str) -> str:
+        """Add a call and return its id: the client's, else one made of the call's number."""
         self.count += 1
         call_id = explicit_id or f"call-{self.count}"
         self.waiting[name].append(call_id)
         return call_id
 
-    def result(self, explicit_id: str | None, name: str) -> str:
+    def match_result(self, explicit_id: str | None, name: str) -> str:
         """Return the id of a result's call: the client's, else the first open call of that name."""
         if explicit_id:
             self.answered.add(explicit_id)
@@ -182,7 +182,7 @@ def _read_part(node: Node, calls: _CallIds) -> MessagePart | None:
     if call := find_field(node, "functionCall"):
         name = require_field(call, "name").text()
         arguments = encode_json(read_field(call, "args", Node.object) or {}).decode()
-        return ToolCallPart(calls.call(text_field(call, "id"), name), name, arguments)
+        return ToolCallPart(calls.add_call(text_field(call, "id"), name), name, arguments)
     if response := find_field(node, "functionResponse"):
         return _read_result(response, calls)
     keys = (key for key in node.object() if to_snake_case(key) not in _SECONDARY_KEYS)
@@ -204,7 +204,7 @@ def _read_signature(node: Node) -> str | None:
 
 def _read_result(node: Node, calls: _CallIds) -> ToolResultPart:
     name = require_field(node, "name").text()
-    call_id = calls.result(text_field(node, "id"), name)
+    call_id = calls.match_result(text_field(node, "id"), name)
     fields = read_field(node, "response", Node.object) or {}
     if error := fields.get("error"):
         return ToolResultPart(call_id, name, _to_text(error), is_error=True)

@@ -26,7 +26,7 @@ def decode_stream(events: list[Any]) -> DecodedResponse | None:
         for candidate in dict_items(event.get("candidates")):
             content = choices.setdefault(candidate.get("index") or 0, DecodedChoice())
             for part in dict_items(get_nested(candidate, "content", "parts")):
-                _decode_part(content, part)
+                _add_part(content, part)
             if isinstance(reason := candidate.get("finishReason"), str):
                 content.finish = _FINISHES.get(reason, "")
                 if reason not in _FINISHES:
@@ -36,15 +36,15 @@ def decode_stream(events: list[Any]) -> DecodedResponse | None:
     return DecodedResponse(in_order, usage) if choices else None
 
 
-def _decode_part(content: DecodedChoice, part: dict[str, Any]) -> None:
+def _add_part(content: DecodedChoice, part: dict[str, Any]) -> None:
     call = part.get("functionCall")
     if isinstance(part.get("text"), str):
         if part.get("thought"):
-            content.more_reasoning(part["text"])
+            content.append_reasoning_text(part["text"])
         else:
-            content.text(part["text"])
+            content.add_text(part["text"])
     elif isinstance(call, dict):
-        content.call(call.get("name"), call.get("args"), id=call.get("id"))
+        content.add_call(call.get("name"), call.get("args"), id=call.get("id"))
     else:
         content.lost.update(key for key in part if key != "thoughtSignature")
     if part.get("thoughtSignature"):

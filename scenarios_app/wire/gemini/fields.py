@@ -49,8 +49,7 @@ def require_field(node: Node, key: str) -> Node:
 
 
 def list_field(node: Node, key: str) -> Iterator[Node]:
-    """Yield the nodes of a list; none if it is missing. A value that is no list counts as a list of
-    one."""
+    """Yield the nodes of a list at a key. It may be missing, or be a single object."""
     field = find_field(node, key)
     if field is None:
         return iter(())

@@ -124,12 +124,12 @@ def count_tokens(request: CanonicalRequest, context: ComputeContext) -> bytes:
     return encode_json({"totalTokens": count_input(request)})
 
 
-def embedding(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    return encode_json({"embedding": _embedding_vectors(request)[0]})
+def compute_embedding(request: CanonicalRequest, context: ComputeContext) -> bytes:
+    return encode_json({"embedding": _vectors(request)[0]})
 
 
-def embeddings(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    return encode_json({"embeddings": _embedding_vectors(request)})
+def compute_embeddings(request: CanonicalRequest, context: ComputeContext) -> bytes:
+    return encode_json({"embeddings": _vectors(request)})
 
 
 def list_models(request: CanonicalRequest, context: ComputeContext) -> bytes:
@@ -150,7 +150,7 @@ def get_model(request: CanonicalRequest, context: ComputeContext) -> bytes:
 def _embedding_request(
     call: Call, endpoint: Endpoint, model: str, requests: tuple[Node, ...]
 ) -> CanonicalRequest:
-    """Return a request with a message for each text; `own` holds the dimensions of each vector."""
+    """Return a request with a message for each text; `own` are the dimensions of the vectors."""
     if not 1 <= len(requests) <= _MAX_EMBEDDED_TEXTS:
         message = f"requests: expected 1 to {_MAX_EMBEDDED_TEXTS} of them, but got {len(requests)}."
         raise WireError(400, message, param="requests")
@@ -175,7 +175,7 @@ def _read_dimensions(request: Node, model: str) -> int:
     raise WireError(400, message, param=place)
 
 
-def _embedding_vectors(request: CanonicalRequest) -> list[dict[str, Any]]:
+def _vectors(request: CanonicalRequest) -> list[dict[str, Any]]:
     dimensions: tuple[int, ...] = request.own
     return [
         {"values": unit_vector(message.text[:_MAX_EMBEDDED_CHARS], size)}

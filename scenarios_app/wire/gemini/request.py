@@ -182,7 +182,7 @@ def _tool_choice(config: Node) -> ToolChoice:
 
 
 def _json_format(config: Node) -> JsonFormat | None:
-    """Return the JSON format that a response must have, or the enum of a bare word."""
+    """Return the JSON format that a response must have, if any. It is a bare word for an enum."""
     kind = text_field(config, "responseMimeType")
     # Gemini CLI writes Google's type names in the second one, too.
     for key in ("responseSchema", "responseJsonSchema"):

@@ -92,10 +92,8 @@ def _with_offsets(parts: Iterable[AnswerPart]) -> Iterator[tuple[AnswerPart, int
 
 
 def citation_sources(part: TextPart | RefusalPart, *, before: int) -> list[Json]:
-    """Return the sources of a text that starts `before` bytes into its candidate.
-
-    Each spans the cited words, or the whole text if they are not found in it. Offsets are in bytes.
-    """
+    """Return the sources of a text that starts `before` bytes into its candidate. Each spans the
+    cited words, or the whole text if they are not found in it. Offsets are in bytes."""
     citations = part.citations if isinstance(part, TextPart) and part.text else ()
     return [_source_body(each, part.text, before) for each in citations if not each.document]
 

@@ -35,7 +35,7 @@ from scenarios_app.wire.gemini.usage import RunningUsage, logprobs_result, usage
 
 
 class Framing(msgspec.Struct, frozen=True):
-    """The bytes around each chunk. The server counts chunks by the blank lines at their ends."""
+    """The bytes before the first and each later chunk, after each chunk, and at the end."""
 
     first: bytes
     later: bytes
@@ -45,7 +45,6 @@ class Framing(msgspec.Struct, frozen=True):
 
 EVENTS = Framing(b"data: ", b"data: ", b"\r\n\r\n", b"")
 ARRAY = Framing(b"[", b",", b"\n\n", b"]")
-
 
 # The bytes between a candidate and the usage.
 _USAGE = b'}],"usageMetadata":'
@@ -103,7 +102,8 @@ class GeminiEncoder:
         self._counted = False
         # The calls of candidates with only calls, and the signatures not sent yet.
         self._held: list[list[Any] | None] = [
-            [] if manner.joined and candidate.only_calls else None for candidate in self._candidates
+            [] if manner.joined and candidate.has_only_calls else None
+            for candidate in self._candidates
         ]
         self._unsigned = [candidate.signature for candidate in self._candidates]
 
@@ -129,18 +129,18 @@ class GeminiEncoder:
                     after = after.removesuffix(_USAGE) + logprobs
                 return b"".join((lead, before, encoded_text, after, usage, self._frame))
             case PartStart():
-                self._open(event)
+                self._start_part(event)
                 return b""
             case PartEnd():
                 self._before_text = b""
-                return self._end(event)
+                return self._end_part(event)
             case _:
                 return self._finish(event.choice)
 
     def closing(self) -> bytes:
         return self._framing.last
 
-    def _open(self, event: PartStart) -> None:
+    def _start_part(self, event: PartStart) -> None:
         match event.part:
             case TextPart() | RefusalPart():
                 mark = b""
@@ -154,7 +154,7 @@ class GeminiEncoder:
         self._before_text = b'{"candidates":[{"content":{"parts":[{"text":'
         self._after_text = b'%b}],"role":"model"}%b%b' % (mark, place, _USAGE)
 
-    def _end(self, event: PartEnd) -> bytes:
+    def _end_part(self, event: PartEnd) -> bytes:
         if not has_part(event.part):
             return b""
         candidate = self._of_choice[event.choice].index
@@ -173,22 +173,22 @@ class GeminiEncoder:
                 return self._chunk(candidate, [EMPTY_PART], citationMetadata=cited)
             case part:
                 self._said += len(produced_text(part))
-                return self._whole(event, candidate)
+                return self._add_whole_part(event, candidate)
 
-    def _whole(self, event: PartEnd, candidate: int) -> bytes:
-        """Send a part in one piece, or hold a call until the end."""
+    def _add_whole_part(self, event: PartEnd, candidate: int) -> bytes:
+        """Return the chunk of a whole part; empty for a call that goes into the last chunk."""
         parts = self._response.choices[event.choice].parts
         rendered: dict[str, Any] = dict(render_part(parts, event.index, self._manner) or {})
         if isinstance(event.part, ToolCallPart):
-            rendered |= self._signature(candidate)
+            rendered |= self._take_signature(candidate)
         held = self._held[candidate]
         if held is None:
             return self._chunk(candidate, [rendered])
         held.append(rendered)
         return b""
 
-    def _signature(self, candidate: int) -> dict[str, str]:
-        """Return the signature of unscripted reasoning, once."""
+    def _take_signature(self, candidate: int) -> dict[str, str]:
+        """Return the candidate's signature of unscripted reasoning, if it was not sent yet."""
         signature, self._unsigned[candidate] = self._unsigned[candidate], None
         return {"thoughtSignature": signature} if signature else {}
 
@@ -200,7 +200,7 @@ class GeminiEncoder:
             return b""
         held = self._held[candidate.index]
         # Without a call the signature goes to the text.
-        signed = {} if candidate.calls else self._signature(candidate.index)
+        signed = {} if candidate.has_calls else self._take_signature(candidate.index)
         fields = finish_fields(
             response, candidate, explains=held is not None and self._manner.explains
         )

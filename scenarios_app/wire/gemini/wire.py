@@ -41,8 +41,8 @@ _UPLOADS = tuple(f"/upload{version}" for version in _VERSIONS)
 _OTHER_PROVIDERS_HEADERS = ("anthropic-version", "authorization", "x-api-key")
 _COMPUTED: tuple[tuple[str, RequestReader, BodyComputer], ...] = (
     ("countTokens", read_count_tokens, models.count_tokens),
-    ("embedContent", models.read_embedding, models.embedding),
-    ("batchEmbedContents", models.read_embeddings, models.embeddings),
+    ("embedContent", models.read_embedding, models.compute_embedding),
+    ("batchEmbedContents", models.read_embeddings, models.compute_embeddings),
 )
 _VERBS = ("generateContent", "streamGenerateContent", *(verb for verb, _, _ in _COMPUTED))
 _SHARED_VERB_PATH = re.compile(
@@ -60,16 +60,16 @@ def _make_encoder(
 
 
 def _drop_error_codes(read: RequestReader) -> RequestReader:
-    """Wrap a reader so that its errors have no code: Google's envelope has none for fields."""
+    """Return a reader whose errors have no code: Google's envelope has none for fields."""
 
-    def read_it(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+    def read_plain(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
         try:
             return read(call, endpoint, params, body)
         except WireError as error:
             answer = error.answer
             raise WireError(answer.status, answer.message, param=answer.param) from None
 
-    return read_it
+    return read_plain
 
 
 def _generate_endpoints(framing: Framing) -> tuple[Endpoint, ...]:
@@ -101,10 +101,8 @@ def _generate_endpoints(framing: Framing) -> tuple[Endpoint, ...]:
 def _verb_endpoints(
     verb: str, read: RequestReader, *, named: str = "", **options: Any
 ) -> tuple[Endpoint, ...]:
-    """Return the endpoints of a verb for every model path.
-
-    Steps name them by one path, that of the verb or of `named`.
-    """
+    """Return the endpoints of a verb, one for each path of models and tuned models. Steps name them
+    by one path, that of the verb or of `named`."""
     read, alias = _drop_error_codes(read), f"{_MODELS}/{{model}}:{named or verb}"
     return tuple(
         Endpoint("POST", f"{folder}/{{model}}:{verb}", read, alias_of=alias, **options)
@@ -154,7 +152,7 @@ class Gemini(Wire):
 
     def claims(self, call: Call) -> bool:
         path = unquote(call.path)
-        if f"{path}/".startswith(_SHARED_VERSION) and not self._means_us(call, path):
+        if f"{path}/".startswith(_SHARED_VERSION) and not self._is_for_gemini(call, path):
             return False
         asks_array = path.endswith(_STREAM) and call.query.get("alt") != "sse"
         return asks_array == (self._framing is ARRAY)
@@ -174,12 +172,12 @@ class Gemini(Wire):
     def error(self, error: ErrorAnswer, *, request_id: str) -> bytes:
         return error_envelope(error)
 
-    def stream_error(self, error: ErrorAnswer, *, sent: int) -> bytes:
+    def stream_error(self, error: ErrorAnswer, *, events_sent: int) -> bytes:
         framing = self._framing
-        lead = framing.later if sent else framing.first
+        lead = framing.later if events_sent else framing.first
         return lead + error_envelope(error) + framing.after + framing.last
 
-    def _means_us(self, call: Call, path: str) -> bool:
+    def _is_for_gemini(self, call: Call, path: str) -> bool:
         """Return whether a path below /v1/ is Google's, by its verb or by the call's only key."""
         alone = not any(header in call.headers for header in _OTHER_PROVIDERS_HEADERS)
         return bool(_SHARED_VERB_PATH.fullmatch(path)) or (alone and self.api_key(call) is not None)

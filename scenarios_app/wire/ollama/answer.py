@@ -72,10 +72,8 @@ def tool_call_json(call: ToolCallPart) -> Json:
 
 
 def final_fields(request: CanonicalRequest, response: CanonicalResponse) -> dict[str, Json]:
-    """Return the done reason, the metrics and scripted fields.
-
-    A generate response also has the conversation so far, unless its prompt was raw.
-    """
+    """Return the done reason, the metrics and scripted fields. A generate response also has the
+    conversation so far, unless its prompt was raw."""
     reason = "length" if response.choices[-1].finish_reason == "length" else "stop"
     fields: dict[str, Json] = {
         "done": True,
@@ -131,11 +129,8 @@ _FRAMES = {
 
 
 class LineEncoder:
-    """Encodes one stream of JSON lines.
-
-    A call is one line. It is sent when it is complete and the calls that began before it have been
-    sent.
-    """
+    """Encodes one stream of JSON lines. A call is one line. It is sent when it is complete and the
+    calls that began before it have been sent."""
 
     def __init__(self, request: CanonicalRequest, response: CanonicalResponse) -> None:
         self._request = request
@@ -157,7 +152,7 @@ class LineEncoder:
     def event(self, event: StreamEvent) -> bytes:
         match event:
             case PartDelta(part=TextPart() | RefusalPart()):
-                return self._text(event.text)
+                return self._text_line(event.text)
             case PartDelta(part=ReasoningPart()):
                 return self._before_thinking + encode_text(event.text) + self._after_text
             case PartStart(part=ToolCallPart() as call):
@@ -166,11 +161,11 @@ class LineEncoder:
                 return b""
             case PartEnd(part=ToolCallPart()):
                 self._open.remove(event.index)
-                return self._finished_calls()
+                return self._send_ended_calls()
             case _:
                 return b""
 
-    def _text(self, text: str) -> bytes:
+    def _text_line(self, text: str) -> bytes:
         line_start = self._before_text + encode_text(text)
         if self._top_logprobs is None:
             return line_start + self._after_text
@@ -181,7 +176,8 @@ class LineEncoder:
         content = content_fields(self._request, "")
         return self._line({**content, **final_fields(self._request, self._response)})
 
-    def _finished_calls(self) -> bytes:
+    def _send_ended_calls(self) -> bytes:
+        """Return the lines of the calls that have ended, up to the first that has not."""
         sent = b""
         while self._waiting and self._waiting[0][0] not in self._open:
             _, call = self._waiting.pop(0)

@@ -21,7 +21,7 @@ def decode_stream(events: list[Any]) -> DecodedResponse | None:
         message = event.get("message") if isinstance(event.get("message"), dict) else event
         is_response = is_response or "response" in event or "message" in event
         reasoning_text += message.get("thinking") or ""
-        content.text(message.get("content") or event.get("response"))
+        content.add_text(message.get("content") or event.get("response"))
         calls += dict_items(message.get("tool_calls"))
         if event.get("done"):
             content.finish = "length" if event.get("done_reason") == "length" else ""
@@ -33,7 +33,7 @@ def decode_stream(events: list[Any]) -> DecodedResponse | None:
         content.parts.insert(0, {"reasoning": reasoning_text})
     for call in calls:
         function = call.get("function")
-        content.call(get_nested(function, "name"), get_nested(function, "arguments"))
+        content.add_call(get_nested(function, "name"), get_nested(function, "arguments"))
     return DecodedResponse((content,), usage) if is_response else None
 
 

@@ -44,7 +44,7 @@ class _MessageReader(msgspec.Struct):
     open: list[ToolCallPart] = []
     explicit_ids: set[str] = set()
 
-    def message(self, node: Node) -> Message:
+    def read_message(self, node: Node) -> Message:
         named = require_field(node, "role")
         match named.text().lower():
             case "tool":
@@ -88,10 +88,7 @@ class _MessageReader(msgspec.Struct):
 
     def _find_call(self, call_id: str, name: str) -> ToolCallPart | None:
         """Return the open call that a result is for: by its id, else the first of its tool, else
-        the first.
-
-        An id that no call has was made up by the client for a call without an id.
-        """
+        the first. An id that no call has was made up by the client for a call without an id."""
         ids = self.explicit_ids if call_id else ()
         named = [call for call in self.open if call.id not in ids and name in ("", call.name)]
         exact = [call for call in self.open if call.id == call_id]
@@ -125,8 +122,8 @@ class OllamaEmbeddingFields(msgspec.Struct, frozen=True):
 
 def read_chat(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     """Return a request to continue a conversation."""
-    messages = tuple(map(_MessageReader().message, body.items_at("messages")))
-    return _generation_request(call, endpoint, body, messages, asks=bool(messages))
+    messages = tuple(map(_MessageReader().read_message, body.items_at("messages")))
+    return _generation_request(call, endpoint, body, messages, has_prompt=bool(messages))
 
 
 def read_generate(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
@@ -141,13 +138,14 @@ def read_generate(call: Call, endpoint: Endpoint, params: Params, body: Node) ->
     messages = (*decode_context(numbers), Message("user", parts))
     if system:
         messages = (Message("system", (TextPart(system),)), *messages)
-    return _generation_request(call, endpoint, body, messages, asks=bool(prompt))
+    return _generation_request(call, endpoint, body, messages, has_prompt=bool(prompt))
 
 
 def _generation_request(
-    call: Call, endpoint: Endpoint, body: Node, messages: tuple[Message, ...], *, asks: bool
+    call: Call, endpoint: Endpoint, body: Node, messages: tuple[Message, ...], *, has_prompt: bool
 ) -> CanonicalRequest:
-    """Return a request for a response. Without a prompt it only loads or unloads its model."""
+    """Return a request for a response. Without a prompt it is computed: its model is loaded or
+    unloaded."""
     options = read_settings(body)
     form = read_format(body)
     own = GenerateFields(is_unload(body), body.get("raw").value is True, read_logprobs(body))
@@ -156,9 +154,9 @@ def _generation_request(
         path=call.path,
         route=endpoint.pattern,
         model=read_model(body),
-        messages=messages if asks else (),
+        messages=messages if has_prompt else (),
         tools=tuple(map(read_tool, body.items_at("tools"))),
-        stream=body.optional("stream", Node.flag) is not False and asks,
+        stream=body.optional("stream", Node.flag) is not False and has_prompt,
         temperature=options.temperature,
         top_p=options.top_p,
         max_tokens=options.max_tokens,
@@ -168,7 +166,7 @@ def _generation_request(
         json=to_json_format(form),
         headers=call.headers,
         own=own,
-        computed=not asks,
+        computed=not has_prompt,
     )
 
 
@@ -221,5 +219,5 @@ def read_show(call: Call, endpoint: Endpoint, params: Params, body: Node) -> Can
 
 
 def read_empty(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    """Return a request without fields."""
+    """Return a request whose body is not read."""
     return make_resource_request(call, endpoint, provider=PROVIDER)

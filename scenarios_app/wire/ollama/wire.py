@@ -45,8 +45,8 @@ _GENERATION = Endpoint(
 _ENDPOINTS = (
     replace(_GENERATION, cache_key=lambda request: (request.own, request.reasoning)),
     replace(_GENERATION, pattern=GENERATE, read=read_generate, cacheable_by_body=True),
-    Endpoint("POST", "/api/embed", read_embed, compute=models.embed),
-    Endpoint("POST", "/api/embeddings", read_embedding, compute=models.embedding),
+    Endpoint("POST", "/api/embed", read_embed, compute=models.compute_embeddings),
+    Endpoint("POST", "/api/embeddings", read_embedding, compute=models.compute_embedding),
     Endpoint("POST", "/api/show", read_show, compute=models.show_model),
     Endpoint("GET", "/api/tags", read_empty, compute=models.list_models),
     Endpoint("HEAD", "/api/tags", read_empty, compute=models.list_models),
@@ -101,7 +101,7 @@ class Ollama(Wire):
     def error(self, error: ErrorAnswer, *, request_id: str) -> bytes:
         return encode_line({"error": error.message})
 
-    def stream_error(self, error: ErrorAnswer, *, sent: int) -> bytes:
+    def stream_error(self, error: ErrorAnswer, *, events_sent: int) -> bytes:
         return encode_line({"error": error.message}) + b"\n"
 
 

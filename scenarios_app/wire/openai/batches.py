@@ -28,7 +28,7 @@ from scenarios_app.wire.base import (
 from scenarios_app.wire.body import Limits, Node, read_body
 from scenarios_app.wire.errors import WireError
 from scenarios_app.wire.openai.fields import read_metadata, read_page, render_page, unsupported
-from scenarios_app.wire.openai.files import FILES, file_write, lines_file
+from scenarios_app.wire.openai.files import FILES, file_write, make_output_file
 from scenarios_app.wire.openai.files import PREFIX as FILE
 from scenarios_app.wire.openai.shared import PROVIDER
 from scenarios_app.wire.resources import Resource, ResourceFields, ResourceKind
@@ -56,7 +56,7 @@ MAX_LINES = 50_000
 
 
 class Line(msgspec.Struct, frozen=True):
-    """A request of a batch."""
+    """A request of a batch, from one line of its input file."""
 
     custom_id: str
     body: bytes
@@ -64,7 +64,7 @@ class Line(msgspec.Struct, frozen=True):
 
 
 class LineError(msgspec.Struct, frozen=True):
-    """An error in a line of a batch's input file, or in the whole of it."""
+    """An error in a line of a batch's input file; `line` is None for the whole file."""
 
     code: str
     message: str
@@ -73,8 +73,7 @@ class LineError(msgspec.Struct, frozen=True):
 
 
 def read_lines(data: bytes, url: str) -> tuple[list[Line], list[LineError]]:
-    """Return the requests in a file for an endpoint, and its errors. If there are any, no request
-    is made."""
+    """Return the requests for an endpoint in a file, and errors, any of which fails the batch."""
     lines: list[Line] = []
     errors: list[LineError] = []
     seen: set[str] = set()
@@ -128,7 +127,7 @@ class Batch(Resource, frozen=True):
     its requests."""
 
     endpoint: str
-    input_file: str
+    input_file_id: str = msgspec.field(name="input_file")
     status: Status = "validating"
     metadata: dict[str, str] | None = None
     model: str | None = None
@@ -148,7 +147,7 @@ class Batch(Resource, frozen=True):
 
 
 def with_responses(batch: Batch, lines: Sequence[Line], answers: Iterable[SubResponse]) -> Batch:
-    """Return the batch with the responses to its requests."""
+    """Return the batch with the responses; those that are no success or no JSON go to `failed`."""
     output: list[msgspec.Raw] = []
     failed: list[msgspec.Raw] = []
     usage = batch.usage
@@ -171,25 +170,23 @@ def with_responses(batch: Batch, lines: Sequence[Line], answers: Iterable[SubRes
 
 def batch_writes(batch: Batch) -> tuple[ArchiveWrite, ...]:
     """Return the writes of a batch: itself, and its output files once it is completed."""
+    results = ((batch.output_file_id, batch.output), (batch.error_file_id, batch.failed))
     files = [
-        file_write(lines_file(name, batch.created, batch.ordinal, lines))
-        for name, lines in (
-            (batch.output_file_id, batch.output),
-            (batch.error_file_id, batch.failed),
-        )
+        file_write(make_output_file(name, batch.created, batch.ordinal, lines))
+        for name, lines in results
         if lines and batch.status == "completed"
     ]
     return (ArchiveWrite(batch.id, encode_json(batch)), *files)
 
 
 def advance(batch: Batch, now: int) -> Batch:
-    """Return the batch at its next retrieval."""
+    """Return the batch with its status at its next retrieval; `now` is unused."""
     status: Status = "failed" if batch.errors else _NEXT.get(batch.status, batch.status)
     return replace(batch, status=status)
 
 
-def cancelled(batch: Batch, now: int) -> Batch:
-    """Return the cancelled batch without results; raise the 409 if it is over."""
+def cancel(batch: Batch, now: int) -> Batch:
+    """Return the batch in status cancelling, without results; raise the 409 if it is over."""
     if batch.status == "cancelling":
         return batch
     if batch.status != "validating":
@@ -215,7 +212,7 @@ def batch_json(batch: Batch) -> dict[str, Any]:
         "endpoint": batch.endpoint,
         "model": batch.model,
         "errors": errors,
-        "input_file_id": batch.input_file,
+        "input_file_id": batch.input_file_id,
         "completion_window": "24h",
         "status": batch.status,
         "output_file_id": batch.output_file_id if over and batch.output else None,
@@ -242,10 +239,7 @@ def batch_json(batch: Batch) -> dict[str, Any]:
 def _add_usage(total: Usage, body: Any) -> Usage:
     """Return the total plus a response's usage, in the form of chat or of Responses."""
     usage = body.get("usage") or {}
-    prompt, completion = (
-        _token_count_and_details(usage, "prompt", "input"),
-        _token_count_and_details(usage, "completion", "output"),
-    )
+    prompt, completion = _counts(usage, "prompt", "input"), _counts(usage, "completion", "output")
     return Usage(
         total.input_tokens + prompt[0],
         total.output_tokens + completion[0],
@@ -254,7 +248,7 @@ def _add_usage(total: Usage, body: Any) -> Usage:
     )
 
 
-def _token_count_and_details(usage: dict[str, Any], *names: str) -> tuple[int, dict[str, int]]:
+def _counts(usage: dict[str, Any], *names: str) -> tuple[int, dict[str, int]]:
     for name in names:
         if f"{name}_tokens" in usage:
             return usage[f"{name}_tokens"], usage.get(f"{name}_tokens_details") or {}
@@ -284,30 +278,30 @@ class NewBatchFields(ResourceFields, frozen=True, kw_only=True):
     file with their errors."""
 
     call: Call
-    input_file: str
+    input_file_id: str
     endpoint: str
     lines: tuple[Line, ...] = ()
     errors: tuple[LineError, ...] = ()
 
 
-def _read_new(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+def _read_creation(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     named, window = body.need("endpoint"), body.need("completion_window")
     if named.text() not in _SERVED:
         raise unsupported(named, ", ".join(map(repr, _SERVED)))
     if window.text() != _WINDOW:
         raise unsupported(window, repr(_WINDOW))
-    input_file = body.need("input_file_id").text()
-    own = NewBatchFields(call=call, input_file=input_file, endpoint=named.text())
+    input_file_id = body.need("input_file_id").text()
+    own = NewBatchFields(call=call, input_file_id=input_file_id, endpoint=named.text())
     return make_resource_request(
         call, endpoint, own, provider=PROVIDER, metadata=read_metadata(body)
     )
 
 
-def _resolve_new(request: CanonicalRequest, archived: ArchivedValues) -> CanonicalRequest:
+def _load_lines(request: CanonicalRequest, archived: ArchivedValues) -> CanonicalRequest:
     own: NewBatchFields = request.own
-    file = FILES.find(own.input_file, archived)
+    file = FILES.find(own.input_file_id, archived)
     if file is None:
-        raise FILES.not_found(own.input_file)
+        raise FILES.not_found(own.input_file_id)
     lines, errors = read_lines(file.data, own.endpoint)
     return replace(request, own=replace(own, lines=tuple(lines), errors=tuple(errors)))
 
@@ -320,14 +314,14 @@ def _sub_requests(request: CanonicalRequest) -> tuple[Call, ...]:
     return tuple(replace(one, body=line.body) for line in own.lines)
 
 
-def _create_batch(request: CanonicalRequest, context: ComputeContext) -> Batch:
+def _make_batch(request: CanonicalRequest, context: ComputeContext) -> Batch:
     own: NewBatchFields = request.own
     batch = Batch(
         f"{PREFIX}{context.request_id}",
         context.created,
         context.ordinal,
         own.endpoint,
-        own.input_file,
+        own.input_file_id,
         metadata=dict(request.metadata) or None,
         model=own.lines[0].model if own.lines else None,
         errors=own.errors,
@@ -337,13 +331,13 @@ def _create_batch(request: CanonicalRequest, context: ComputeContext) -> Batch:
 
 # The first matching pattern wins, so the longer ones come first.
 ENDPOINTS: tuple[Endpoint, ...] = (
-    BATCHES.one("POST", "/cancel", cancelled, bodiless=True),
-    BATCHES.one("GET", change=advance),
-    BATCHES.listing(),
-    BATCHES.creation(
-        _read_new,
-        _create_batch,
-        hooks=ArchiveHooks(lambda request, archived: (request.own.input_file,), _resolve_new),
+    BATCHES.resource_endpoint("POST", "/cancel", cancel, bodiless=True),
+    BATCHES.resource_endpoint("GET", change=advance),
+    BATCHES.listing_endpoint(),
+    BATCHES.creation_endpoint(
+        _read_creation,
+        _make_batch,
+        hooks=ArchiveHooks(lambda request, archived: (request.own.input_file_id,), _load_lines),
         sub_requests=_sub_requests,
     ),
 )

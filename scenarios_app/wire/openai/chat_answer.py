@@ -38,12 +38,12 @@ def render_completion(own: ChatFields, response: CanonicalResponse) -> dict[str,
     every = choice_fields(dialect.choice_fields, dialect, response.model)
     choices: list[Json] = []
     for index, choice in enumerate(response.choices):
-        legacy = wants_legacy_call(own, choice)
+        legacy = needs_legacy_call(own, choice)
         reason = finish_reason(choice.finish_reason, legacy=legacy)
         choices.append(
             {
                 "index": index,
-                "message": _message_body(choice, dialect, response, legacy=legacy),
+                "message": _message_json(choice, dialect, response, legacy=legacy),
                 **every,
                 **logprob_fields(own, content_of(choice.parts)),
                 **finish_fields(dialect, response.model, reason),
@@ -75,7 +75,7 @@ def top_fields(
     dialect: Dialect,
     more: Fields = _NO_FIELDS,
 ) -> dict[str, Json]:
-    """Return the top-level fields of a whole response, which has `more` of them, or of a chunk."""
+    """Return the top-level fields of a whole response, with `more` fields, or of a chunk."""
     top: dict[str, Json] = {
         "id": _format_id(dialect.id, response),
         "object": object_name,
@@ -87,7 +87,7 @@ def top_fields(
     if dialect.make_top_fields:
         top |= dialect.make_top_fields(response)
     if dialect.fingerprint is not None:
-        top["system_fingerprint"] = _system_fingerprint(dialect.fingerprint, response.model)
+        top["system_fingerprint"] = _fingerprint(dialect.fingerprint, response.model)
     if response.metadata:
         top |= {k: v for k, v in response.metadata.items() if k not in RESERVED_FIELDS}
     return top
@@ -106,14 +106,14 @@ def _format_id(form: str, response: CanonicalResponse) -> str:
     )
 
 
-def _system_fingerprint(of: str, model: str) -> str | None:
-    match of:
+def _fingerprint(rule: str, model: str) -> str | None:
+    match rule:
         case "family":
             return fingerprint_of(model) if family_of(model).fingerprint else None
         case "made":
             return fingerprint_of(model)
         case _:
-            return of
+            return rule
 
 
 def choice_fields(fields: Fields, dialect: Dialect, model: str) -> Fields:
@@ -129,8 +129,9 @@ def finish_reason(reason: FinishReason, *, legacy: bool) -> str:
     return "function_call" if legacy and reason == "tool_calls" else reason
 
 
-def wants_legacy_call(own: ChatFields, choice: Choice) -> bool:
-    """Return whether the client offered only legacy `functions`, whose response holds one call."""
+def needs_legacy_call(own: ChatFields, choice: Choice) -> bool:
+    """Return whether a choice has a legacy `function_call`: the client offered only `functions`,
+    and there is one call."""
     calls = [part for part in choice.parts if isinstance(part, ToolCallPart)]
     return own.legacy_functions and len(calls) == 1 and not calls[0].custom
 
@@ -154,7 +155,7 @@ def annotations_of(parts: tuple[AnswerPart, ...], index: int) -> list[Json]:
     return [{"type": "url_citation", "url_citation": fields} for fields in cited]
 
 
-def _message_body(
+def _message_json(
     choice: Choice,
     dialect: Dialect,
     response: CanonicalResponse,
@@ -177,13 +178,11 @@ def _message_body(
     if legacy:
         message["function_call"] = {"name": calls[0].name, "arguments": calls[0].arguments}
     elif calls:
-        message["tool_calls"] = [
-            _call_body(call, dialect, number) for number, call in enumerate(calls)
-        ]
+        message["tool_calls"] = [_call(call, dialect, number) for number, call in enumerate(calls)]
     return message
 
 
-def _call_body(call: ToolCallPart, dialect: Dialect, number: int) -> Json:
+def _call(call: ToolCallPart, dialect: Dialect, number: int) -> Json:
     numbered: dict[str, Json] = {"index": number} if dialect.call_index else {}
     return {**numbered, **call_fields(call, call.arguments, typed=dialect.call_type)}
 

@@ -25,10 +25,7 @@ _PAGE_KEYS: Final = {"start_index": "start", "end_index": "end", "title": "title
 
 def decode_body(body: Any) -> DecodedResponse | None:
     """Decode a response that was not streamed."""
-    choices = [
-        _decode_message(choice, get_nested(choice, "message"))
-        for choice in dict_items(body["choices"])
-    ]
+    choices = [_decode_choice(c, get_nested(c, "message")) for c in dict_items(body["choices"])]
     return DecodedResponse(tuple(choices), _decode_usage(body)) if choices else None
 
 
@@ -45,57 +42,59 @@ def decode_stream(events: list[Any]) -> DecodedResponse | None:
                 into["logprobs"] = True
             delta = choice.get("delta")
             if isinstance(delta, dict):
-                _merge_delta(into["message"], delta)
+                _merge(into["message"], delta)
             elif isinstance(choice.get("text"), str):
-                _merge_delta(into["message"], {"content": choice["text"]})
-    choices = [_decode_message(choice, choice["message"]) for _, choice in sorted(merged.items())]
+                _merge(into["message"], {"content": choice["text"]})
+    choices = [_decode_choice(choice, choice["message"]) for _, choice in sorted(merged.items())]
     return DecodedResponse(tuple(choices), usage) if choices else None
 
 
-def _decode_message(choice: dict[str, Any], message: Any) -> DecodedChoice:
+def _decode_choice(choice: dict[str, Any], message: Any) -> DecodedChoice:
     content = DecodedChoice(finish=_FINISHES.get(str(choice.get("finish_reason")), ""))
     if not isinstance(message, dict):
         message = {"content": choice.get("text")}
     if choice.get("logprobs"):
         content.lost.add("logprobs")
     content.lost.update(name for name in _UNSAID if message.get(name))
-    content.reasoning(message.get("reasoning") or message.get("reasoning_content"))
+    content.add_reasoning(message.get("reasoning") or message.get("reasoning_content"))
     message_content = message.get("content")
     sources, is_exact = decode_annotations(message, message_content)
     if not is_exact:
         content.lost.add("annotations")
     if isinstance(message_content, str):
-        content.text(message_content, sources)
+        content.add_text(message_content, sources)
     for part in dict_items(message_content):
-        _decode_part(content, part)
+        _add_part(content, part)
     for call in dict_items(message.get("tool_calls")):
         function, custom = call.get("function"), call.get("custom")
         if isinstance(custom, dict) and custom:
-            content.call(custom.get("name"), custom.get("input"), id=call.get("id"), custom=True)
+            content.add_call(
+                custom.get("name"), custom.get("input"), id=call.get("id"), custom=True
+            )
         elif isinstance(function, dict):
-            content.call(function.get("name"), function.get("arguments"), id=call.get("id"))
+            content.add_call(function.get("name"), function.get("arguments"), id=call.get("id"))
         else:
             content.lost.add(str(call.get("type") or "tool call"))
-    content.refusal(message.get("refusal"))
+    content.add_refusal(message.get("refusal"))
     return content
 
 
-def _decode_part(content: DecodedChoice, part: dict[str, Any]) -> None:
+def _add_part(content: DecodedChoice, part: dict[str, Any]) -> None:
     match part.get("type"):
         case "text" | "output_text":
-            content.text(part.get("text"))
+            content.add_text(part.get("text"))
         case "thinking":
             texts = [get_nested(piece, "text") for piece in dict_items(part.get("thinking"))]
             text = "".join(one for one in texts if isinstance(one, str))
-            content.more_reasoning(text)
+            content.append_reasoning_text(text)
         case kind:
             content.lost.add(str(kind))
 
 
-def _merge_delta(message: dict[str, Any], delta: dict[str, Any]) -> None:
+def _merge(message: dict[str, Any], delta: dict[str, Any]) -> None:
     for name, value in delta.items():
         if name == "tool_calls":
-            _merge_calls(message.setdefault(name, []), value)
+            _merge_call_pieces(message.setdefault(name, []), value)
         elif isinstance(value, str) and name != "role":
             before = message.get(name) or ""
             message[name] = f"{before}{value}" if isinstance(before, str) else before
@@ -106,9 +105,8 @@ def _merge_delta(message: dict[str, Any], delta: dict[str, Any]) -> None:
             message[name] = value
 
 
-def _merge_calls(calls: list[dict[str, Any]], pieces: Any) -> None:
-    """Append pieces of tool calls: a piece continues the call of its index, unless it has another
-    name or id."""
+def _merge_call_pieces(calls: list[dict[str, Any]], pieces: Any) -> None:
+    """Append each piece to the call with its index, or as a new call if its index or id is new."""
     for piece in dict_items(pieces):
         # Some servers send an empty `custom` with each call of a function.
         kind, key = ("custom", "input") if piece.get("custom") else ("function", "arguments")
@@ -146,15 +144,15 @@ def _decode_usage(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def decode_annotations(content: dict[str, Any], text: Any) -> tuple[list[Json], bool]:
-    """Return the citations of a text for a document, and whether they hold all annotations."""
+    """Return the citations of a text for a document, and whether all annotations are among them."""
     annotations = content.get("annotations")
     length = len(text) if isinstance(text, str) else 0
-    citations = [_citation(annotation, length) for annotation in dict_items(annotations)]
+    citations = [_decode_citation(annotation, length) for annotation in dict_items(annotations)]
     exact: list[Json] = [citation for citation in citations if citation]
     return exact, len(exact) == len(annotations or ())
 
 
-def _citation(annotation: dict[str, Any], length: int) -> dict[str, Json]:
+def _decode_citation(annotation: dict[str, Any], length: int) -> dict[str, Json]:
     """Return a cited page or file; empty for anything else, and for a range outside the text."""
     kind = annotation.get("type")
     if kind == "file_citation" and annotation.get("filename") and annotation.get("file_id"):

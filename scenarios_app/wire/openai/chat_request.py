@@ -23,13 +23,13 @@ from scenarios_app.wire.openai.dialects.rows import AZURE_OPENAI, DIALECTS, OPEN
 from scenarios_app.wire.openai.fields import (
     COMMON,
     DEFAULT_STREAM_OPTIONS,
-    read_choices,
-    read_definition,
+    read_choice_count,
     read_fields,
     read_model,
     read_pairs,
     read_stop,
     read_tool_choice,
+    read_tool_definition,
     read_top_logprobs,
     to_json_format,
     to_tool_choice,
@@ -147,16 +147,16 @@ def _tool_call(node: Node, called: dict[str, str]) -> ToolCallPart:
 
 def _tool_result(node: Node, called: dict[str, str]) -> ToolResultPart:
     call_id = node.need("tool_call_id").text()
-    return ToolResultPart(call_id, called.get(call_id, ""), _read_text(node.need("content")))
+    return ToolResultPart(call_id, called.get(call_id, ""), _joined_text(node.need("content")))
 
 
 def _function_result(node: Node) -> ToolResultPart:
     """Return a legacy result; its name stands for the call's id too."""
     name = node.need("name").text()
-    return ToolResultPart(name, name, node.optional("content", _read_text) or "")
+    return ToolResultPart(name, name, node.optional("content", _joined_text) or "")
 
 
-def _read_text(node: Node) -> str:
+def _joined_text(node: Node) -> str:
     return "\n".join(part.text for part in _read_content(node) if isinstance(part, TextPart))
 
 
@@ -190,7 +190,7 @@ OTHER_PROVIDERS: Mapping[str, tuple[str, ...]] = {
 
 
 def dialect_of_model(model: str) -> Dialect:
-    """Return the dialect that a model's prefix names, or OpenAI's."""
+    """Return the dialect named by a model's prefix before the slash, or OpenAI's."""
     return DIALECTS.get(model.partition("/")[0], OPENAI)
 
 
@@ -201,8 +201,7 @@ def read_chat(
     body: Node,
     dialect: Dialect = OPENAI,
 ) -> CanonicalRequest:
-    """Return a request for a chat completion, in the dialect of the path, else in that of the
-    model's prefix."""
+    """Return a request for a chat completion, in the dialect of the path, else of the model."""
     model = read_model(body, params.get(DEPLOYMENT))
     provider, also = dialect.provider, OTHER_PROVIDERS[dialect.name]
     if dialect is OPENAI and "/" in model:
@@ -238,13 +237,13 @@ def read_chat(
             include_usage=options.include_usage,
             obfuscated=options.obfuscated,
             dialect=dialect,
-            top_logprobs=_top_logprobs(body, fields),
+            top_logprobs=_read_top_logprobs(body, fields),
         ),
         **{key: value for key, value in fields.items() if key in _SAME_NAMES},
     )
 
 
-def _top_logprobs(body: Node, fields: Mapping[str, Any]) -> int | None:
+def _read_top_logprobs(body: Node, fields: Mapping[str, Any]) -> int | None:
     if fields.get("logprobs"):
         return read_top_logprobs(body)
     if "top_logprobs" not in fields:
@@ -291,14 +290,14 @@ def _read_tool(node: Node) -> Tool:
     kind = node.need("type")
     match kind.text():
         case "function":
-            return read_definition(node.need("function"), "parameters")
+            return read_tool_definition(node.need("function"), "parameters")
         case "custom":
-            return read_definition(node.need("custom"), "format", "custom")
+            return read_tool_definition(node.need("custom"), "format", "custom")
         case _:
             raise unsupported(kind, "'function' and 'custom'")
 
 
-def _reasoning(node: Node) -> bool:
+def _read_reasoning(node: Node) -> bool:
     """Return whether other servers' `reasoning` field asks for thinking."""
     match node.value:
         case "none":
@@ -315,7 +314,7 @@ def _reasoning(node: Node) -> bool:
             raise node.wrong("an object")
 
 
-def _response_format(node: Node) -> Json:
+def _read_response_format(node: Node) -> Json:
     node.need("type").text()
     return node.value
 
@@ -327,7 +326,7 @@ _FIELDS: Mapping[str, Callable[[Node], object]] = {
     **COMMON,
     "audio": Node.object,
     "function_call": read_tool_choice,
-    "functions": lambda node: [read_definition(item, "parameters") for item in node.items()],
+    "functions": lambda node: [read_tool_definition(item, "parameters") for item in node.items()],
     "logit_bias": Node.object,
     "logprobs": Node.flag,
     "max_completion_tokens": Node.integer,
@@ -335,15 +334,15 @@ _FIELDS: Mapping[str, Callable[[Node], object]] = {
     "metadata": read_pairs,
     "modalities": Node.items,
     "moderation": Node.object,
-    "n": read_choices,
+    "n": read_choice_count,
     "parallel_tool_calls": Node.flag,
     "prediction": Node.object,
     "prompt_cache_key": Node.text,
     "prompt_cache_options": Node.object,
     "prompt_cache_retention": Node.text,
-    "reasoning": _reasoning,
+    "reasoning": _read_reasoning,
     "reasoning_effort": lambda node: node.text() != "none",
-    "response_format": _response_format,
+    "response_format": _read_response_format,
     "safety_identifier": Node.text,
     "seed": Node.integer,
     "service_tier": Node.text,

@@ -30,8 +30,8 @@ from scenarios_app.wire.openai.chat_answer import (
     finish_fields,
     finish_reason,
     logprob_fields,
+    needs_legacy_call,
     top_fields,
-    wants_legacy_call,
 )
 from scenarios_app.wire.openai.chat_request import ChatFields
 from scenarios_app.wire.openai.dialects.dialect import Dialect, Fields, ResponseFieldsBuilder
@@ -88,7 +88,7 @@ class ChunkEncoder:
 
     def opening(self) -> bytes:
         # A first chunk with a call comes with the call.
-        begin = b"" if self._compact(0) else self._begin(0)
+        begin = b"" if self._first_chunk_call(0) else self._first_chunk(0)
         return self._dialect.stream_prefix + begin
 
     def event(self, event: StreamEvent) -> bytes:
@@ -106,11 +106,11 @@ class ChunkEncoder:
                     return chunk + b"}\n\n"
                 return b"%b%b}\n\n" % (chunk, PADDINGS[len(event.text) % MAX_PADDING_CHARS])
             case PartStart():
-                return self._start(event)
+                return self._start_part(event)
             case PartEnd():
-                return self._end(event)
+                return self._end_part(event)
             case _:
-                return self._begin(event.choice) + self._finish(event.choice, event.reason)
+                return self._first_chunk(event.choice) + self._finish(event.choice, event.reason)
 
     def closing(self) -> bytes:
         if not self._with_usage:
@@ -119,22 +119,22 @@ class ChunkEncoder:
         hidden = PADDINGS[0] if self._obfuscated else b""
         return b'%b,"choices":[],"usage":%b%b}\n\ndata: [DONE]\n\n' % (self._top, usage, hidden)
 
-    def _compact(self, number: int) -> ToolCallPart | None:
-        """Return the call that a choice starts with in its first chunk, if it is the only call."""
+    def _first_chunk_call(self, number: int) -> ToolCallPart | None:
+        """Return the call that a choice's first chunk contains: its first part and only call."""
         if not self._dialect.compact_call or self._is_legacy(number):
             return None
         parts = self._response.choices[number].parts
         calls = [part for part in parts if isinstance(part, ToolCallPart)]
         return calls[0] if len(calls) == 1 and parts[0] is calls[0] else None
 
-    def _begin(self, choice: int) -> bytes:
-        """Return the chunk with the role, which comes first in its choice."""
+    def _first_chunk(self, choice: int) -> bytes:
+        """Return a choice's first chunk, with the role; empty if it was sent already."""
         if choice in self._begun:
             return b""
         self._begun.add(choice)
         dialect, parts = self._dialect, self._response.choices[choice].parts
         delta: dict[str, Json] = {"role": "assistant", "content": _first_content(parts)}
-        if call := self._compact(choice):
+        if call := self._first_chunk_call(choice):
             delta |= self._call_delta(next(self._numbers[choice]), call)
         only_calls = len(parts) > 1 and all(isinstance(part, ToolCallPart) for part in parts)
         # Before several calls the real API leaves out the refusal.
@@ -148,17 +148,17 @@ class ChunkEncoder:
         fields = call_fields(call, text, typed=self._dialect.call_type)
         return {"tool_calls": [{"index": number, **fields}]}
 
-    def _start(self, event: PartStart) -> bytes:
+    def _start_part(self, event: PartStart) -> bytes:
         choice, part = event.choice, event.part
-        chunk = self._begin(choice)
+        chunk = self._first_chunk(choice)
         frame: tuple[bytes, ...]
         match part:
             case TextPart():
-                frame = self._frame_around("content")
+                frame = self._delta_frame("content")
             case ServerToolUsePart() | ServerToolResultPart():
                 frame = ()
             case RefusalPart():
-                frame = self._frame_around("refusal")
+                frame = self._delta_frame("refusal")
             case ReasoningPart():
                 frame = reasoning_delta_frame(self._dialect, self._response.model)
             case ToolCallPart() if self._is_legacy(choice):
@@ -169,28 +169,29 @@ class ChunkEncoder:
                 frame = ()
             case _:
                 number = 0
-                if event.index or not self._compact(choice):
+                if event.index or not self._first_chunk_call(choice):
                     number = next(self._numbers[choice])
                     chunk += self._encode_chunk(choice, self._call_delta(number, part))
                 key = b'"custom":{"input":' if part.custom else b'"function":{"arguments":'
                 frame = (b'{"tool_calls":[{"index":%d,%b' % (number, key), b"}}]}")
-        self._frames[choice, event.index] = self._around(choice, frame)
+        self._frames[choice, event.index] = self._chunk_frame(choice, frame)
         return chunk
 
-    def _around(self, choice: int, frame: tuple[bytes, ...]) -> tuple[bytes, ...]:
-        """Return a delta's frame inside that of its chunk."""
+    def _chunk_frame(self, choice: int, frame: tuple[bytes, ...]) -> tuple[bytes, ...]:
+        """Return the bytes around the encoded text in a chunk, from those in its delta."""
         if not frame:
             return ()
         before, *between, after = frame
         start = b'%b"index":%d,"delta":%b' % (self._head, choice, before)
         return (start, *between, after + self._after)
 
-    def _frame_around(self, key: str) -> tuple[bytes, ...]:
+    def _delta_frame(self, key: str) -> tuple[bytes, ...]:
+        """Return the bytes before and after the encoded text in a delta with this key."""
         beside = {k: v for k, v in self._dialect.delta_fields.items() if k != key}
         before = encode_json(beside)[1:-1] + b"," if beside else b""
         return (b'{%b"%b":' % (before, key.encode()), b"}")
 
-    def _end(self, event: PartEnd) -> bytes:
+    def _end_part(self, event: PartEnd) -> bytes:
         part, dialect = event.part, self._dialect
         if isinstance(part, ReasoningPart):
             rest = reasoning_end_delta(dialect.reasoning, part, self._response.model)
@@ -231,4 +232,4 @@ class ChunkEncoder:
         )
 
     def _is_legacy(self, choice: int) -> bool:
-        return wants_legacy_call(self._own, self._response.choices[choice])
+        return needs_legacy_call(self._own, self._response.choices[choice])

@@ -31,7 +31,7 @@ from scenarios_app.wire.openai.fields import (
     COMMON,
     DEFAULT_STREAM_OPTIONS,
     MAX_CHOICES,
-    read_choices,
+    read_choice_count,
     read_fields,
     read_model,
     read_stop,
@@ -49,7 +49,7 @@ _FIELDS: Mapping[str, Callable[[Node], object]] = {
     "logit_bias": Node.object,
     "logprobs": Node.integer,
     "max_tokens": Node.integer,
-    "n": read_choices,
+    "n": read_choice_count,
     "seed": Node.integer,
     "stop": read_stop,
     "suffix": Node.text,
@@ -110,23 +110,22 @@ def render_text_completion(request: CanonicalRequest, response: CanonicalRespons
     for index, choice in enumerate(response.choices):
         said = (part.text for part in choice.parts if isinstance(part, TextPart | RefusalPart))
         text = "".join((_echoed_prompt(request, index, count), *said))
-        choices.append(_choice_body(index, text, _finish_reason(choice), request.own))
+        choices.append(_choice_json(index, text, _finish_reason(choice), request.own))
     usage = openai_usage(response.usage)
-    return encode_json({**_head(response), "choices": choices, "usage": usage})
+    return encode_json({**_top_fields(response), "choices": choices, "usage": usage})
 
 
 class CompletionEncoder:
-    """Encodes one stream: a chunk per piece of text, then one with the finish reason, per
-    choice."""
+    """Encodes one stream: for each choice a chunk per piece of text, then a finish chunk."""
 
     def __init__(self, request: CanonicalRequest, response: CanonicalResponse) -> None:
         self._request = request
         self._response = response
         self._own: CompletionFields = request.own
         # The characters sent of each choice that has begun.
-        self._said: dict[int, int] = {}
+        self._sent_chars: dict[int, int] = {}
         self._with_usage = self._own.include_usage
-        self._head = encode_json(_head(response))[1:-1]
+        self._head = encode_json(_top_fields(response))[1:-1]
         self._tail = b',"usage":null}' if self._with_usage else b"}"
 
     def opening(self) -> bytes:
@@ -134,16 +133,16 @@ class CompletionEncoder:
 
     def event(self, event: StreamEvent) -> bytes:
         sent = b""
-        if event.choice not in self._said:
-            self._said[event.choice] = 0
+        if event.choice not in self._sent_chars:
+            self._sent_chars[event.choice] = 0
             if echo := _echoed_prompt(self._request, event.choice, len(self._response.choices)):
-                sent = self._encode_chunk(event.choice, echo)
+                sent = self._chunk(event.choice, echo)
         match event:
             case PartDelta(part=TextPart() | RefusalPart()):
-                sent += self._encode_chunk(event.choice, event.text)
+                sent += self._chunk(event.choice, event.text)
             case Finish():
                 reason = _finish_reason(self._response.choices[event.choice])
-                sent += self._encode_chunk(event.choice, "", reason)
+                sent += self._chunk(event.choice, "", reason)
         return sent
 
     def closing(self) -> bytes:
@@ -153,10 +152,10 @@ class CompletionEncoder:
         last = b'data: {%b,"choices":[],"usage":%b}\n\n' % (self._head, usage)
         return last + b"data: [DONE]\n\n"
 
-    def _encode_chunk(self, choice: int, text: str, reason: str | None = None) -> bytes:
-        offset = self._said[choice]
-        self._said[choice] += len(text)
-        fields = encode_line(_choice_body(choice, text, reason, self._own, offset=offset))
+    def _chunk(self, choice: int, text: str, reason: str | None = None) -> bytes:
+        offset = self._sent_chars[choice]
+        self._sent_chars[choice] += len(text)
+        fields = encode_line(_choice_json(choice, text, reason, self._own, offset=offset))
         return b'data: {%b,"choices":[%b]%b\n\n' % (self._head, fields, self._tail)
 
 
@@ -194,7 +193,7 @@ def _finish_reason(choice: Choice) -> str:
     return "stop" if reason == "tool_calls" else reason
 
 
-def _head(response: CanonicalResponse) -> dict[str, Json]:
+def _top_fields(response: CanonicalResponse) -> dict[str, Json]:
     return {
         "id": f"cmpl-{response.id}",
         "object": _OBJECT,
@@ -205,7 +204,7 @@ def _head(response: CanonicalResponse) -> dict[str, Json]:
     }
 
 
-def _logprobs(text: str, top: int, *, offset: int = 0) -> Json:
+def _legacy_logprobs(text: str, top: int, *, offset: int = 0) -> Json:
     """Return the log probabilities of a legacy completion; `offset` is where the text begins."""
     tokens = split_tokens(text)
     *offsets, _ = accumulate((len(token.text) for token in tokens), initial=offset)
@@ -219,12 +218,12 @@ def _logprobs(text: str, top: int, *, offset: int = 0) -> Json:
     }
 
 
-def _choice_body(
+def _choice_json(
     index: int, text: str, reason: str | None, own: CompletionFields, *, offset: int = 0
 ) -> Json:
     logprobs = None
     if own.logprobs is not None and text:
-        logprobs = _logprobs(text, own.logprobs, offset=offset)
+        logprobs = _legacy_logprobs(text, own.logprobs, offset=offset)
     return {"text": text, "index": index, "logprobs": logprobs, "finish_reason": reason}
 
 

@@ -22,7 +22,7 @@ MAX_CHOICES = 128
 
 
 def read_model(body: Node, deployment: str | None) -> str:
-    """Return the model of a body; on Azure the deployment stands for a missing one."""
+    """Return the model of a body, else the Azure deployment, if any; raise the 400 without one."""
     node = body.maybe("model") if deployment else body.need("model")
     model = node.text() if node else deployment
     if not model:
@@ -84,14 +84,14 @@ def read_stop(node: Node) -> tuple[str, ...]:
             raise node.wrong("a string or an array")
 
 
-def read_in_range(node: Node, least: int, most: int, what: str = "") -> int:
-    """Return a whole number; raise the 400, which may name `what` is counted, if it is outside."""
+def read_in_range(node: Node, least: int, most: int, unit: str = "") -> int:
+    """Return a whole number; raise the 400 with the range and its unit if it is outside."""
     number = node.integer()
     if least <= number <= most:
         return number
     raise WireError(
         400,
-        f"Invalid '{node.place}': expected {least} to {most}{what}, but got {number}.",
+        f"Invalid '{node.place}': expected {least} to {most}{unit}, but got {number}.",
         param=node.place,
         code="integer_below_min_value" if number < least else "integer_above_max_value",
     )
@@ -103,7 +103,7 @@ def read_top_logprobs(body: Node, most: int = 20, key: str = "top_logprobs") -> 
     return read_in_range(node, 0, most) if node else 0
 
 
-def read_choices(node: Node) -> int:
+def read_choice_count(node: Node) -> int:
     """Return the requested number of choices."""
     return read_in_range(node, 1, MAX_CHOICES, " choices")
 
@@ -126,12 +126,11 @@ COMMON: Final[Mapping[str, Callable[[Node], object]]] = {
     "user": Node.text,
 }
 
-
 _MODES: Mapping[str, CallMode] = {"none": "none", "required": "required", "any": "required"}
 
 
 def to_tool_choice(sent: Json) -> ToolChoice:
-    """Return the meaning of a tool choice of chat, its legacy functions or Responses."""
+    """Return a `tool_choice` of chat or Responses, or a legacy `function_call`, as a ToolChoice."""
     match sent:
         case str(mode):
             return ToolChoice(_MODES.get(mode, "auto"))
@@ -159,7 +158,7 @@ def _chosen_tool_name(tool: Json) -> str | None:
 
 
 def to_json_format(form: Json, place: str) -> JsonFormat | None:
-    """Return the JSON format that a response must have, if any, for chat or Responses."""
+    """Return the JSON format that a response must have, if any. Errors name it by `place`."""
     match form:
         case {"type": "json_schema", "json_schema": {"schema": schema, **others}} | {
             "type": "json_schema",
@@ -174,12 +173,12 @@ def to_json_format(form: Json, place: str) -> JsonFormat | None:
             return None
 
 
-def read_definition(node: Node, schema: str, kind: ToolKind = "function") -> Tool:
-    """Return a tool whose parameters or format are at the key `schema`."""
+def read_tool_definition(node: Node, schema_key: str, kind: ToolKind = "function") -> Tool:
+    """Return a tool whose parameters or format are at `schema_key`."""
     return Tool(
         node.need("name").text(),
         node.optional("description", Node.text) or "",
-        node.optional(schema, lambda form: dict(form.object())),
+        node.optional(schema_key, lambda form: dict(form.object())),
         kind,
     )
 
@@ -200,7 +199,7 @@ class ListPage(msgspec.Struct, frozen=True):
 def read_page(call: Call) -> ListPage:
     """Return the page that the query asks for; the default order is descending."""
     query = Node(dict(call.query))
-    limit = read_integer(query, "limit", unless=_DEFAULT_PAGE_ITEMS)
+    limit = read_integer(query, "limit", default=_DEFAULT_PAGE_ITEMS)
     if limit > _MAX_PAGE_ITEMS:
         raise query.get("limit").wrong(f"a number from 0 to {_MAX_PAGE_ITEMS}")
     order = query.maybe("order")
@@ -210,7 +209,7 @@ def read_page(call: Call) -> ListPage:
 
 
 def render_page(items: Iterable[Node], page: ListPage) -> Json:
-    """Return a page of items."""
+    """Return a page of items, which are given from old to new, as a list object."""
     items = list(items)
     if page.descending:
         items.reverse()
@@ -227,7 +226,7 @@ def render_deletion(name: str, kind: str) -> bytes:
 
 
 def render_list(items: list[Node], *, more: bool = False) -> Json:
-    """Return items in order, with the ids of the first and the last."""
+    """Return a list object of items, with the first and the last id; `more` is its `has_more`."""
     return {
         "object": "list",
         "data": [item.value for item in items],
@@ -237,11 +236,11 @@ def render_list(items: list[Node], *, more: bool = False) -> Json:
     }
 
 
-def read_integer(query: Node, key: str, *, unless: int) -> int:
-    """Return a whole number from a query, or `unless` if it is missing."""
+def read_integer(query: Node, key: str, *, default: int) -> int:
+    """Return a whole number from a query, or `default` if it is missing."""
     node = query.maybe(key)
     if node is None:
-        return unless
+        return default
     digits = node.text()
     if digits.isascii() and digits.isdigit() and len(digits) <= _MAX_DIGITS:
         return int(digits)

@@ -54,10 +54,8 @@ class MultipartForm(msgspec.Struct, frozen=True):
 
 
 def read_form(call: Call) -> MultipartForm:
-    """Return the form that a call sends; raise the 400 if its body is no form.
-
-    Files stay in memory: the body is there already, and its size is limited.
-    """
+    """Return the form that a call sends; raise the 400 if its body is no form. Files stay in
+    memory: the body is there already, and its size is limited."""
     # Imported with the first form.
     from python_multipart.exceptions import FormParserError
     from python_multipart.multipart import FormParser, parse_options_header
@@ -68,19 +66,17 @@ def read_form(call: Call) -> MultipartForm:
         raise WireError(400, "The body has to be multipart/form-data, with a boundary.")
     form = MultipartForm({}, {})
 
-    def take_field(part: "Field") -> None:
-        form.fields[_decode_text(part.field_name)] = _decode_text(part.value)
+    def add_field(part: "Field") -> None:
+        form.fields[_text(part.field_name)] = _text(part.value)
 
-    def take_file(part: "PartOfForm") -> None:
+    def add_file(part: "PartOfForm") -> None:
         held = part.file_object
         assert isinstance(held, BytesIO)
-        form.files[_decode_text(part.field_name)] = FilePart(
-            _decode_text(part.file_name), held.getvalue()
-        )
+        form.files[_text(part.field_name)] = FilePart(_text(part.file_name), held.getvalue())
 
     config = {"MAX_MEMORY_FILE_SIZE": len(call.body) + 1, "MAX_FIELDS": _MAX_FIELDS}
     try:
-        parser = FormParser(kind.decode(), take_field, take_file, boundary=boundary, config=config)
+        parser = FormParser(kind.decode(), add_field, add_file, boundary=boundary, config=config)
         parser.write(call.body)
         parser.finalize()
     except FormParserError as error:
@@ -88,7 +84,7 @@ def read_form(call: Call) -> MultipartForm:
     return form
 
 
-def _decode_text(data: bytes | None) -> str:
+def _text(data: bytes | None) -> str:
     return (data or b"").decode(errors="replace")
 
 
@@ -108,16 +104,14 @@ class FileFields(ResourceFields, frozen=True, kw_only=True):
 
 
 def file_write(file: File) -> ArchiveWrite:
-    """Return the write of a file: a line of JSON without its data, then its data.
-
-    No length is stored, so that secrets in the data can be masked.
-    """
+    """Return the write of a file: a line of JSON without its data, then its data. No length is
+    stored, so that secrets in the data can be masked."""
     about = replace(file, data=b"")
     return ArchiveWrite(file.id, encode_json(about) + b"\n" + file.data)
 
 
-def read_file(stored: bytes) -> File:
-    """Return a stored file."""
+def decode_file(stored: bytes) -> File:
+    """Return the file that `file_write` stored as these bytes."""
     about, _, data = stored.partition(b"\n")
     return replace(_decode(about), data=data)
 
@@ -140,6 +134,7 @@ def _to_json(file: File, own: object) -> dict[str, Json]:
 
 
 def _render_page(entries: list[dict[str, Any]], own: FileFields) -> Json:
+    """Return the requested page of the files with the requested purpose."""
     listed = [Node(entry) for entry in entries if own.purpose in ("", entry["purpose"])]
     return render_page(listed, own.page)
 
@@ -150,7 +145,7 @@ FILES = ResourceKind(
     parameter="file_id",
     prefix=PREFIX,
     examples={name: File(name, 0, 0, "example.jsonl", "batch", b"") for name in _EXAMPLES},
-    decode=read_file,
+    decode=decode_file,
     writes=lambda file: (file_write(file),),
     read_fields=lambda call: FileFields(purpose=call.query.get("purpose", "")),
     read_page=read_page,
@@ -162,13 +157,13 @@ FILES = ResourceKind(
 )
 
 
-def lines_file(name: str, created: int, ordinal: int, lines: Iterable[msgspec.Raw]) -> File:
+def make_output_file(name: str, created: int, ordinal: int, lines: Iterable[msgspec.Raw]) -> File:
     """Return an output file of a batch, with one JSON value per line."""
     data = b"".join(bytes(line) + b"\n" for line in lines)
     return File(name, created, ordinal, f"{name}.jsonl", "batch_output", data)
 
 
-def _read_new(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+def _read_upload(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     form = read_form(call)
     fields = Node(dict(form.fields))
     purpose = fields.need("purpose")
@@ -180,7 +175,7 @@ def _read_new(call: Call, endpoint: Endpoint, params: Params, body: Node) -> Can
     return make_resource_request(call, endpoint, own, provider=PROVIDER)
 
 
-def _create_file(request: CanonicalRequest, context: ComputeContext) -> File:
+def _make_file(request: CanonicalRequest, context: ComputeContext) -> File:
     own: FileFields = request.own
     assert own.uploaded is not None
     name, data = own.uploaded.name or "upload", own.uploaded.data
@@ -191,14 +186,14 @@ def _create_file(request: CanonicalRequest, context: ComputeContext) -> File:
 
 # The first matching pattern wins, so the longer ones come first.
 ENDPOINTS: tuple[Endpoint, ...] = (
-    FILES.one(
+    FILES.resource_endpoint(
         "GET",
         "/content",
         render=lambda file, own: file.data,
         media_type="application/octet-stream",
     ),
-    FILES.one("GET"),
-    FILES.deletion(lambda file, own: render_deletion(file.id, "file")),
-    FILES.listing(),
-    FILES.creation(_read_new, _create_file, bodiless=True),
+    FILES.resource_endpoint("GET"),
+    FILES.deletion_endpoint(lambda file, own: render_deletion(file.id, "file")),
+    FILES.listing_endpoint(),
+    FILES.creation_endpoint(_read_upload, _make_file, bodiless=True),
 )

@@ -51,8 +51,8 @@ _MAX_TOKENS = 300_000
 _FORMATS = "'float' and 'base64'"
 
 
-def read_named(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    """Return a request about the resource in its path."""
+def read_resource(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+    """Return a request about the model or completion in its path."""
     return make_resource_request(
         call,
         endpoint,
@@ -64,19 +64,20 @@ def read_named(call: Call, endpoint: Endpoint, params: Params, body: Node) -> Ca
 
 
 def list_models(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    models = [_model_body(name, request, context) for name in context.models]
+    models = [_model_json(name, request, context) for name in context.models]
     return encode_json({"object": "list", "data": models})
 
 
 def _retrieve_model(request: CanonicalRequest, context: ComputeContext) -> bytes:
-    return encode_json(_model_body(request.model, request, context))
+    return encode_json(_model_json(request.model, request, context))
 
 
-def _list_nothing(request: CanonicalRequest, context: ComputeContext) -> bytes:
+def _empty_list(request: CanonicalRequest, context: ComputeContext) -> bytes:
     return encode_json(render_list([]))
 
 
 def _retrieve_completion(request: CanonicalRequest, context: ComputeContext) -> bytes:
+    """Return an invented completion with the requested id, since none is stored."""
     text = "Completions are not stored here; this one was made for its id."
     response = CanonicalResponse(
         id="",
@@ -89,7 +90,8 @@ def _retrieve_completion(request: CanonicalRequest, context: ComputeContext) -> 
     return encode_json(render_completion(ChatFields(), response))
 
 
-def _model_body(name: str, request: CanonicalRequest, context: ComputeContext) -> Json:
+def _model_json(name: str, request: CanonicalRequest, context: ComputeContext) -> Json:
+    """Return a model object; raise the 404 if the model is unknown."""
     if name not in context.models:
         raise WireError(
             404, f"The model '{name}' does not exist.", param="model", code="model_not_found"
@@ -110,22 +112,22 @@ def _model_body(name: str, request: CanonicalRequest, context: ComputeContext) -
 
 # The first matching pattern wins, so the longer one comes first.
 ENDPOINTS: tuple[Endpoint, ...] = (
-    Endpoint("GET", _MODELS, read_named, compute=list_models),
-    Endpoint("GET", _MODEL, read_named, compute=_retrieve_model),
+    Endpoint("GET", _MODELS, read_resource, compute=list_models),
+    Endpoint("GET", _MODEL, read_resource, compute=_retrieve_model),
     Endpoint(
         "DELETE",
         _MODEL,
-        read_named,
+        read_resource,
         compute=lambda request, context: render_deletion(request.model, "model"),
     ),
-    Endpoint("GET", _STORE, read_named, compute=_list_nothing, always_computed=True),
-    Endpoint("GET", f"{_COMPLETION}/messages", read_named, compute=_list_nothing),
-    Endpoint("GET", _COMPLETION, read_named, compute=_retrieve_completion),
-    Endpoint("POST", _COMPLETION, read_named, compute=_retrieve_completion),
+    Endpoint("GET", _STORE, read_resource, compute=_empty_list, always_computed=True),
+    Endpoint("GET", f"{_COMPLETION}/messages", read_resource, compute=_empty_list),
+    Endpoint("GET", _COMPLETION, read_resource, compute=_retrieve_completion),
+    Endpoint("POST", _COMPLETION, read_resource, compute=_retrieve_completion),
     Endpoint(
         "DELETE",
         _COMPLETION,
-        read_named,
+        read_resource,
         compute=lambda request, context: render_deletion(request.own, "chat.completion.deleted"),
     ),
 )
@@ -142,7 +144,7 @@ class OpenAIEmbeddingFields(msgspec.Struct, frozen=True):
 def read_embeddings(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     """Return a request with a user message for each input; one of tokens has no text."""
     model = read_model(body, params.get(DEPLOYMENT))
-    inputs = tuple(_inputs(body.need("input")))
+    inputs = tuple(_read_inputs(body.need("input")))
     form = body.maybe("encoding_format")
     if form and form.text() not in ("float", "base64"):
         raise unsupported(form, _FORMATS)
@@ -160,10 +162,10 @@ def read_embeddings(call: Call, endpoint: Endpoint, params: Params, body: Node) 
     )
 
 
-def embeddings(request: CanonicalRequest, context: ComputeContext) -> bytes:
+def compute_embeddings(request: CanonicalRequest, context: ComputeContext) -> bytes:
     """Return one embedding per input. OpenAI's response has no id, those of other providers do."""
     own: OpenAIEmbeddingFields = request.own
-    tokens = sum(map(_tokens, own.inputs))
+    tokens = sum(map(_count_tokens, own.inputs))
     named = {} if request.provider == PROVIDER else {"id": f"embd-{context.request_id}"}
     before, _, after = encode_json(
         {
@@ -179,14 +181,14 @@ def embeddings(request: CanonicalRequest, context: ComputeContext) -> bytes:
     body = BytesIO()
     body.write(before)
     for index, tokens_or_text in enumerate(own.inputs):
-        vector = _embedding(tokens_or_text, own.dimensions, packed=own.base64)
+        vector = _embedding_json(tokens_or_text, own.dimensions, as_base64=own.base64)
         item = encode_json({"object": "embedding", "index": index, "embedding": vector})
         body.write(b",%b" % item if index else b"[%b" % item)
     body.write(b"]%b" % after)
     return body.getvalue()
 
 
-def _inputs(node: Node) -> Iterator[str | list[int]]:
+def _read_inputs(node: Node) -> Iterator[str | list[int]]:
     """Yield the inputs: one text, several, the tokens of one, or those of several."""
     match node.value:
         case str() | [int(), *_]:
@@ -203,7 +205,7 @@ def _inputs(node: Node) -> Iterator[str | list[int]]:
             raise _invalid_value(item, "an input must not be empty")
         is_list = isinstance(item.value, list)
         value = [token.integer() for token in item.items()] if is_list else item.text()
-        left -= _tokens(value)
+        left -= _count_tokens(value)
         if left < 0:
             raise _invalid_value(node, f"at most {_MAX_TOKENS} tokens are taken in all")
         yield value
@@ -219,16 +221,16 @@ def _read_dimensions(body: Node, model: str) -> int:
     raise _invalid_value(node, f"expected 1 to {most} for this model, but got {node.integer()}")
 
 
-def _embedding(tokens_or_text: str | list[int], dimensions: int, *, packed: bool) -> Json:
+def _embedding_json(tokens_or_text: str | list[int], dimensions: int, *, as_base64: bool) -> Json:
     """Return a vector in single precision, as floats or as base64."""
     if isinstance(tokens_or_text, list):
         tokens_or_text = " ".join(map(str, tokens_or_text))
     form = struct.Struct(f"<{dimensions}f")
     single = form.pack(*unit_vector(tokens_or_text, dimensions))
-    return base64.b64encode(single).decode() if packed else list(form.unpack(single))
+    return base64.b64encode(single).decode() if as_base64 else list(form.unpack(single))
 
 
-def _tokens(tokens_or_text: str | list[int]) -> int:
+def _count_tokens(tokens_or_text: str | list[int]) -> int:
     count = len(tokens_or_text)
     return count_tokens(count) if isinstance(tokens_or_text, str) else count
 
@@ -238,4 +240,4 @@ def _invalid_value(node: Node, why: str) -> WireError:
     return WireError(400, message, param=node.place, code="invalid_value")
 
 
-ENDPOINT = Endpoint("POST", "/v1/embeddings", read_embeddings, compute=embeddings)
+ENDPOINT = Endpoint("POST", "/v1/embeddings", read_embeddings, compute=compute_embeddings)

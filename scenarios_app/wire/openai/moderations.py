@@ -66,9 +66,9 @@ def read_moderations(
     )
 
 
-def moderations(request: CanonicalRequest, context: ComputeContext) -> bytes:
+def compute_moderations(request: CanonicalRequest, context: ComputeContext) -> bytes:
     """Return one result per input."""
-    results: list[Json] = [_result_body(message) for message in request.messages]
+    results: list[Json] = [_moderation_result(message) for message in request.messages]
     return encode_json(
         {"id": f"modr-{context.request_id}", "model": request.model, "results": results}
     )
@@ -86,7 +86,7 @@ def _read_part(node: Node) -> MessagePart:
             raise unsupported(kind, "'text' and 'image_url'")
 
 
-def _result_body(message: Message) -> Json:
+def _moderation_result(message: Message) -> Json:
     text = message.text
     flagged = set(_flagged_categories(text))
     texts = ["text"] if any(isinstance(part, TextPart) for part in message.parts) else []
@@ -118,4 +118,4 @@ def _score(name: str, text: str, *, flagged: bool) -> float:
     return round(0.9 + share / 10, 6) if flagged else round(share / 1000, 9)
 
 
-ENDPOINT = Endpoint("POST", "/v1/moderations", read_moderations, compute=moderations)
+ENDPOINT = Endpoint("POST", "/v1/moderations", read_moderations, compute=compute_moderations)

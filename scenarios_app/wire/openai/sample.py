@@ -15,19 +15,19 @@ from scenarios_app.wire.samples import (
 )
 
 
-def sample(request: SampleRequest) -> SampleCall:
+def sample_chat_call(request: SampleRequest) -> SampleCall:
     messages: list[JsonObject] = (
         [{"role": "system", "content": request.system}] if request.system else []
     )
     for message in request.messages:
-        messages += _message_bodies(message)
+        messages += _message_objects(message)
     body: JsonObject = {"model": request.model, "messages": messages, "stream": request.stream}
     if request.tools:
         body["tools"] = [{"type": "function", "function": {"name": name}} for name in request.tools]
     return SampleCall("/v1/chat/completions", {"authorization": f"Bearer {API_KEY}"}, body)
 
 
-def _message_bodies(message: Message) -> list[JsonObject]:
+def _message_objects(message: Message) -> list[JsonObject]:
     if message.role == "tool":
         return [
             {"role": "tool", "tool_call_id": result.tool_call_id, "content": result.content}
@@ -36,11 +36,11 @@ def _message_bodies(message: Message) -> list[JsonObject]:
     written: JsonObject = {"role": message.role, "content": message.text}
     if calls := calls_of(message):
         written["content"] = message.text or None
-        written["tool_calls"] = [_call_body(call) for call in calls]
+        written["tool_calls"] = [_call_json(call) for call in calls]
     return [written]
 
 
-def _call_body(call: ToolCallPart) -> JsonObject:
+def _call_json(call: ToolCallPart) -> JsonObject:
     if call.custom:
         content = {"name": call.name, "input": call.arguments}
         return {"id": call.id, "type": "custom", "custom": content}
@@ -48,10 +48,11 @@ def _call_body(call: ToolCallPart) -> JsonObject:
     return {"id": call.id, "type": "function", "function": function}
 
 
-def sample_response(request: SampleRequest) -> SampleCall:
+def sample_responses_call(request: SampleRequest) -> SampleCall:
+    """Return a call of the Responses API."""
     calls = [call for message in request.messages for call in calls_of(message)]
     custom = {call.id for call in calls if call.custom}
-    items = [item for message in request.messages for item in _items(message, custom)]
+    items = [item for message in request.messages for item in _message_items(message, custom)]
     body: JsonObject = {"model": request.model, "input": items, "stream": request.stream}
     if request.system:
         body["instructions"] = request.system
@@ -63,7 +64,7 @@ def sample_response(request: SampleRequest) -> SampleCall:
     return SampleCall("/v1/responses", {"authorization": f"Bearer {API_KEY}"}, body)
 
 
-def _items(message: Message, custom: Collection[str]) -> list[JsonObject]:
+def _message_items(message: Message, custom: Collection[str]) -> list[JsonObject]:
     """Return the items of a message; `custom` are the ids of calls of custom tools."""
     calls = calls_of(message)
     items: list[JsonObject] = []

@@ -21,7 +21,6 @@ OLLAMA_PORT = ":11434"
 # The paths that a deployment on Azure answers.
 _DEPLOYMENT_PATHS = frozenset({"chat/completions", "completions", "embeddings"})
 
-
 OPENAI_ERRORS: Mapping[str, ErrorAnswer] = {
     "rate_limited": ErrorAnswer(
         429,
@@ -85,9 +84,6 @@ class OpenAIWire(Wire):
                 f"'Authorization: Bearer KEY'{azure}.",
             )
 
-    def check(self, call: Call) -> None:
-        """Require nothing beyond the key."""
-
     def error(self, error: ErrorAnswer, *, request_id: str) -> bytes:
         return encode_json(error_envelope(error))
 
@@ -102,10 +98,8 @@ def is_at_ollama_port(call: Call) -> bool:
 
 
 def with_prefixes(endpoints: Iterable[Endpoint], starts: Iterable[str]) -> Iterator[Endpoint]:
-    """Yield endpoints with each prefix in place of `/v1/`.
-
-    A prefix with a deployment applies only to endpoints that deployments answer.
-    """
+    """Yield endpoints with each prefix in place of `/v1/`. A prefix with a deployment applies only
+    to endpoints that deployments answer."""
     for endpoint in endpoints:
         rest = endpoint.pattern.removeprefix("/v1/")
         deployed = endpoint.method == "POST" and rest in _DEPLOYMENT_PATHS
@@ -150,13 +144,13 @@ def error_fields(error: ErrorAnswer, *, kind: str, code: Json) -> dict[str, Json
 
 
 def stream_error_code(error: ErrorAnswer) -> str:
-    """Return the code of an error in a stream that has no field for its type."""
+    """Return an error's code, else that of its status, else its type: the event has only a code."""
     default = ERROR_CODES.get(error.status) or error.type or error_type(error.status)
     return error.code or default
 
 
 def answer_headers(request_id: str, error: ErrorAnswer | None) -> Headers:
-    """Return OpenAI's headers, the same for the same request: no value is measured."""
+    """Return OpenAI's headers: fixed values, the request id, rate limits and retries."""
     own: Headers = (
         ("x-request-id", f"req_{request_id}"),
         ("openai-processing-ms", "12"),
@@ -167,10 +161,10 @@ def answer_headers(request_id: str, error: ErrorAnswer | None) -> Headers:
 
 
 def limit_headers(error: ErrorAnswer | None) -> Headers:
-    """Return the rate limit headers."""
+    """Return the rate limit headers: nothing remains after a rate limit error, else the maximum."""
     if error is None or not error.limited:
         return _FULL_LIMITS
-    reset = format_duration(_wait_ms(error) or 0)
+    reset = format_duration(_retry_after_ms(error) or 0)
     return (
         ("x-ratelimit-limit-requests", "10000"),
         ("x-ratelimit-limit-tokens", "2000000"),
@@ -185,11 +179,11 @@ def openai_retry_headers(error: ErrorAnswer | None) -> Headers:
     """Return Retry-After, retry-after-ms and x-should-retry."""
     if error is None:
         return ()
-    wait_ms = _wait_ms(error)
+    wait_ms = _retry_after_ms(error)
     return retry_headers(replace(error, retry_after_ms=wait_ms), ("retry-after-ms", str(wait_ms)))
 
 
-def _wait_ms(error: ErrorAnswer) -> int | None:
+def _retry_after_ms(error: ErrorAnswer) -> int | None:
     if error.limited and error.retry_after_ms is None:
         return _DEFAULT_RETRY_MS
     return error.retry_after_ms

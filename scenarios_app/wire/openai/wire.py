@@ -26,7 +26,7 @@ from scenarios_app.wire.openai.chat_stream import ChunkEncoder
 from scenarios_app.wire.openai.chat_typed import read_typed_chat
 from scenarios_app.wire.openai.dialects.dialect import Dialect
 from scenarios_app.wire.openai.dialects.rows import DIALECTS, OLLAMA, OPENAI
-from scenarios_app.wire.openai.sample import clients, sample
+from scenarios_app.wire.openai.sample import clients, sample_chat_call
 from scenarios_app.wire.openai.shared import (
     DEPLOYMENT,
     PROVIDER,
@@ -82,7 +82,7 @@ class OpenAIChat(OpenAIWire):
         )
 
     def sample(self, request: SampleRequest) -> SampleCall:
-        sent = sample(request)
+        sent = sample_chat_call(request)
         start = next(start for start in self.dialect.path_prefixes if DEPLOYMENT not in start)
         named = {DIALECT_HEADER: self.dialect.name} if self.dialect is OLLAMA else {}
         return SampleCall(sent.path.replace("/v1/", start, 1), {**sent.headers, **named}, sent.body)
@@ -96,7 +96,7 @@ class OpenAIChat(OpenAIWire):
     def error(self, error: ErrorAnswer, *, request_id: str) -> bytes:
         return encode_json(self.dialect.error(error))
 
-    def stream_error(self, error: ErrorAnswer, *, sent: int) -> bytes:
+    def stream_error(self, error: ErrorAnswer, *, events_sent: int) -> bytes:
         return sse(encode_json(self.dialect.error(error)))
 
     def headers(self, *, request_id: str, created: int, error: ErrorAnswer | None) -> Headers:
@@ -104,7 +104,7 @@ class OpenAIChat(OpenAIWire):
 
 
 def _in_dialect(endpoint: Endpoint, dialect: Dialect) -> Endpoint:
-    """Return the endpoint with a reader for the dialect, whose requests name its provider."""
+    """Return a copy of OpenAI's endpoint whose requests name the dialect's provider."""
     if endpoint.read is read_chat:
         # Only ids with the whole hex id can be replaced in a cached response.
         form = endpoint.cache_key if dialect.id.endswith("{hex}") else None

@@ -9,7 +9,7 @@ from scenarios_app.wire.base import Call, Endpoint, Params
 from scenarios_app.wire.body import Node
 from scenarios_app.wire.openai.chat_request import read_chat
 from scenarios_app.wire.openai.dialects.rows import OPENAI
-from scenarios_app.wire.openai.models import list_models, read_named
+from scenarios_app.wire.openai.models import list_models, read_resource
 from scenarios_app.wire.openai.wire import OpenAIChat
 from scenarios_app.wire.samples import SampleCall, SampleRequest, SdkSetup
 from scenarios_app.wire.upstream import Upstream
@@ -48,7 +48,7 @@ class Acme(OpenAIChat):
         self.upstream = upstream
         self.endpoints = (
             replace(self.endpoints[0], pattern="/acme/chat", read=read_acme),
-            Endpoint("GET", "/acme/models", read_named, compute=list_models),
+            Endpoint("GET", "/acme/models", read_resource, compute=list_models),
         )
 
     def sample(self, asked: SampleRequest) -> SampleCall:

@@ -101,7 +101,7 @@ def transport(answer: CanonicalResponse) -> httpx2.MockTransport:
             and (params := match_path(route.pattern, sent.path)) is not None
         )
         WIRE.authorise(sent)
-        WIRE.check(sent)
+        WIRE.check_headers(sent)
         canonical = route.read(sent, route, params, read_body(sent.body or b"{}", Limits()))
         kind = "application/json"
         if not route.generates:

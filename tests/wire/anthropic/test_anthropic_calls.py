@@ -82,13 +82,13 @@ def test_no_key_is_401(headers: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("version", ["2023-06-01", "2026-10-21", "anything"])
 def test_any_version_will_do(version: str) -> None:
-    WIRE.check(call(headers={"anthropic-version": version}))
+    WIRE.check_headers(call(headers={"anthropic-version": version}))
 
 
 @pytest.mark.parametrize("headers", [{}, {"anthropic-version": " "}])
 def test_no_version_is_400_and_names_the_header(headers: dict[str, str]) -> None:
     with pytest.raises(WireError) as caught:
-        WIRE.check(call(headers=headers))
+        WIRE.check_headers(call(headers=headers))
     assert caught.value.answer.status == 400
     assert caught.value.answer.message.startswith("anthropic-version:")
 

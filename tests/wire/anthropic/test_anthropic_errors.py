@@ -35,7 +35,7 @@ def test_a_scripted_type_and_code_are_said() -> None:
 
 
 def test_an_error_in_a_stream_is_a_named_event_without_a_request_id() -> None:
-    sent = WIRE.stream_error(ErrorAnswer(529, "Over\nloaded"), sent=7)
+    sent = WIRE.stream_error(ErrorAnswer(529, "Over\nloaded"), events_sent=7)
     assert sent == (
         b"event: error\n"
         b'data: {"type":"error","error":{"type":"overloaded_error","message":"Over\\nloaded"}}\n\n'
@@ -98,7 +98,7 @@ def test_the_sdk_raises_the_error_of_the_status(status: int, raised: type[Any]) 
 
 
 def test_the_sdk_raises_an_error_in_a_stream() -> None:
-    sent = WIRE.stream_error(ErrorAnswer(529, "Full."), sent=1)
+    sent = WIRE.stream_error(ErrorAnswer(529, "Full."), events_sent=1)
     answer = httpx2.Response(200, headers={"content-type": WIRE.stream_type}, content=sent)
     with pytest.raises(anthropic.APIStatusError) as caught:
         list(_create(answer, stream=True))

@@ -154,7 +154,7 @@ def _answer(wire: Wire, sent: Call, answer: CanonicalResponse) -> tuple[str, byt
     wire.authorise(sent)
     target, canonical = find_target(sent), read(sent)
     assert target is not None and target.endpoint is not None
-    wire.check(sent)
+    wire.check_headers(sent)
     if target.endpoint.compute is not None:
         computed = target.endpoint.compute(canonical, CONTEXT)
         return "application/json", computed

@@ -41,14 +41,14 @@ def test_a_delay_is_a_length_of_time(milliseconds: int, delay: str) -> None:
 
 def test_an_error_in_a_stream_is_an_event() -> None:
     for sent in (0, 3):
-        event = EVENTS.stream_error(PLAIN, sent=sent)
+        event = EVENTS.stream_error(PLAIN, events_sent=sent)
         assert event.startswith(b'data: {"error":') and event.endswith(b"}\r\n\r\n")
         assert json.loads(event[6:]) == body(PLAIN)
 
 
 def test_an_error_in_an_array_is_its_last_element() -> None:
-    assert json.loads(ARRAY.stream_error(PLAIN, sent=0)) == [body(PLAIN)]
-    later = b'[{"candidates":[]}\n\n' + ARRAY.stream_error(PLAIN, sent=1)
+    assert json.loads(ARRAY.stream_error(PLAIN, events_sent=0)) == [body(PLAIN)]
+    later = b'[{"candidates":[]}\n\n' + ARRAY.stream_error(PLAIN, events_sent=1)
     assert json.loads(later) == [{"candidates": []}, body(PLAIN)]
 
 

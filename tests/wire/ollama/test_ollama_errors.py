@@ -16,7 +16,7 @@ def test_an_error_is_a_text() -> None:
 
 
 def test_an_error_in_a_stream_is_its_last_line() -> None:
-    sent = WIRE.stream_error(ErrorAnswer(500, "fell\nover\u2028"), sent=3)
+    sent = WIRE.stream_error(ErrorAnswer(500, "fell\nover\u2028"), events_sent=3)
     assert sent.endswith(b"\n") and len(sent.decode().splitlines()) == 1
     assert json.loads(sent) == {"error": "fell\nover\u2028"}
 
@@ -24,7 +24,7 @@ def test_an_error_in_a_stream_is_its_last_line() -> None:
 def test_ollama_needs_no_key_but_reads_one_that_is_sent() -> None:
     assert WIRE.api_key(make_call()) is None
     WIRE.authorise(make_call())
-    WIRE.check(make_call())
+    WIRE.check_headers(make_call())
     for sent, key in (("Bearer k", "k"), ("bearer  k ", "k"), ("Bearer ", None), ("k", None)):
         assert WIRE.api_key(make_call(headers={"authorization": sent})) == key
 

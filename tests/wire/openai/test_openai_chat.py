@@ -73,7 +73,7 @@ def test_another_providers_header_is_no_key() -> None:
 def test_it_takes_every_call_and_asks_for_no_further_header() -> None:
     call = make_call(headers={})
     assert WIRE.claims(call)
-    WIRE.check(call)
+    WIRE.check_headers(call)
 
 
 def test_ids_of_scripted_tool_calls_look_like_openais() -> None:

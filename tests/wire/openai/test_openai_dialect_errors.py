@@ -124,7 +124,7 @@ def test_an_error_has_the_dialects_envelope(
 ) -> None:
     wire, error = WIRES_BY_DIALECT[name], ErrorAnswer(status, "M")
     assert json.loads(wire.error(error, request_id="r")) == envelope
-    event = wire.stream_error(error, sent=1)
+    event = wire.stream_error(error, events_sent=1)
     assert json.loads(event.removeprefix(b"data: ")) == envelope
 
 

@@ -19,7 +19,7 @@ from scenarios_app.engine.parts import OpaquePart, TextPart
 from scenarios_app.wire.body import Limits, read_body
 from scenarios_app.wire.embedding import unit_vector
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.openai.models import embeddings
+from scenarios_app.wire.openai.models import compute_embeddings
 from scenarios_app.wire.openai.wire import WIRE, WIRES
 from scenarios_app.wire.registry import find_target
 from tests.support.hypothesis_profiles import often
@@ -61,15 +61,15 @@ def refused(given_: Any = "Hello", **fields: Any) -> ErrorAnswer:
 def test_an_answer_has_an_id_in_dialects_alone() -> None:
     assert "id" not in embed()
     request = read({"model": SMALL, "input": "Hello"}, "/mistral/v1/embeddings")
-    assert json.loads(embeddings(request, CONTEXT))["id"] == f"embd-{CONTEXT.request_id}"
+    assert json.loads(compute_embeddings(request, CONTEXT))["id"] == f"embd-{CONTEXT.request_id}"
 
 
 def test_response_is_built_without_a_second_copy() -> None:
     request = read({"model": SMALL, "input": [f"text {number}" for number in range(300)]})
-    embeddings(request, CONTEXT)
+    compute_embeddings(request, CONTEXT)
     tracemalloc.start()
     try:
-        body = embeddings(request, CONTEXT)
+        body = compute_embeddings(request, CONTEXT)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -36,7 +36,7 @@ def test_scripted_error_fields_replace_the_defaults() -> None:
 
 def test_an_error_in_a_stream_is_one_event_with_the_envelope() -> None:
     error = ErrorAnswer(500, "Grüße\nby\u2028e")
-    sent = WIRE.stream_error(error, sent=3)
+    sent = WIRE.stream_error(error, events_sent=3)
     assert sent.startswith(b"data: ")
     assert sent.endswith(b"\n\n")
     assert sent.count(b"\n") == 2

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from scenarios_app.wire.openai.responses.messages import encode_create, read_server_message
+from scenarios_app.wire.openai.responses.messages import encode_create_message, read_server_message
 from scenarios_app.wire.openai.responses.socket import ResponsesSocket
 
 
@@ -61,7 +61,7 @@ def test_data_that_is_no_object_raises_a_value_error(data: bytes) -> None:
 
 @pytest.mark.parametrize("lane", [None, "a"])
 def test_request_is_sent_as_an_event_without_its_stream_flag(lane: str | None) -> None:
-    event = json.loads(encode_create(b'{"model":"m","stream":true}', lane))
+    event = json.loads(encode_create_message(b'{"model":"m","stream":true}', lane))
     assert event.pop("stream_id", None) == lane
     assert event == {"type": "response.create", "model": "m"}
 

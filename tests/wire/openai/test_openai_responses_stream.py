@@ -229,7 +229,7 @@ def test_the_last_event_says_how_it_ended(
 
 def test_an_error_inside_is_flat_and_numbered() -> None:
     error = ErrorAnswer(500, "Broken.", code="fell_over", param="input")
-    sent = WIRE.stream_error(error, sent=7)
+    sent = WIRE.stream_error(error, events_sent=7)
     assert sent.startswith(b"event: error\ndata: {") and sent.endswith(b"}\n\n")
     (event,) = _decoded(sent)
     assert event == {
@@ -251,7 +251,7 @@ def test_an_error_inside_is_flat_and_numbered() -> None:
     ],
 )
 def test_an_error_inside_always_has_a_code(error: ErrorAnswer, code: str) -> None:
-    (event,) = _decoded(WIRE.stream_error(error, sent=0))
+    (event,) = _decoded(WIRE.stream_error(error, events_sent=0))
     assert event["code"] == code
 
 

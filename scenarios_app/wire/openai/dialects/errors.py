@@ -15,7 +15,7 @@ from scenarios_app.wire.openai.shared import (
 
 
 def openrouter_error(error: ErrorAnswer) -> Json:
-    """Return OpenRouter's error: the code is the status; scripted fields go into its metadata."""
+    """Return an envelope with the status as code, and scripted fields in the metadata."""
     scripted = {"type": error.type, "code": error.code, "param": error.param}
     metadata: dict[str, Json] = {key: value for key, value in scripted.items() if value is not None}
     fields: dict[str, Json] = {"message": error.message, "code": error.status}
@@ -27,7 +27,7 @@ def openrouter_error(error: ErrorAnswer) -> Json:
 
 
 def vllm_error(error: ErrorAnswer) -> Json:
-    """Return vLLM's error: the type is the name of the status, the code its number."""
+    """Return an envelope with the status's name as type and its number as code."""
     try:
         name = HTTPStatus(error.status).phrase.title().replace(" ", "")
     except ValueError:
@@ -46,8 +46,8 @@ def deepseek_error(error: ErrorAnswer) -> Json:
 
 
 def groq_error(error: ErrorAnswer) -> Json:
-    """Return Groq's error, without empty fields."""
-    kind = "tokens" if error.status == 429 else _plain_type(error.status)
+    """Return an envelope without null fields."""
+    kind = "tokens" if error.status == 429 else _default_error_type(error.status)
     fields = error_fields(error, kind=kind, code=ERROR_CODES.get(error.status))
     return {"error": {key: value for key, value in fields.items() if value is not None}}
 
@@ -56,8 +56,8 @@ _MISTRAL_CODES = {400: "3051", 401: "3001", 404: "1500", 422: "3051", 429: "1300
 
 
 def mistral_error(error: ErrorAnswer) -> Json:
-    """Return Mistral's error, which has no envelope."""
-    kind = "rate_limited" if error.status == 429 else _plain_type(error.status)
+    """Return the error's fields without an envelope around them."""
+    kind = "rate_limited" if error.status == 429 else _default_error_type(error.status)
     fields = error_fields(error, kind=kind, code=_MISTRAL_CODES.get(error.status, "3000"))
     return {"object": "error", **fields, "raw_status_code": error.status}
 
@@ -71,7 +71,7 @@ _XAI_CODES = {
 
 
 def xai_error(error: ErrorAnswer) -> Json:
-    """Return xAI's error: the code is a sentence, the error a text."""
+    """Return an object whose `code` is a sentence and whose `error` is the message."""
     other = "Internal error" if error.status >= 500 else "Client specified an invalid argument"
     return {
         "code": error.code or _XAI_CODES.get(error.status, other),
@@ -86,7 +86,7 @@ def ollama_error(error: ErrorAnswer) -> Json:
     return {"error": error_fields(error, kind=kind, code=error.code)}
 
 
-def _plain_type(status: int) -> str:
+def _default_error_type(status: int) -> str:
     return "internal_server_error" if status >= 500 else "invalid_request_error"
 
 

@@ -13,18 +13,18 @@ from scenarios_app.wire.openai.obfuscation import make_opaque_text
 
 
 class Vendor(msgspec.Struct, frozen=True):
-    """A vendor behind OpenRouter: its finish reasons, and its reasoning format, which may be
-    `summed_up` and encrypted."""
+    """A vendor behind OpenRouter: its finish reasons, and the format of its reasoning, which is
+    summarized and encrypted if `is_summarized`."""
 
     title: str
     form: str = "unknown"
-    summed_up: bool = False
+    is_summarized: bool = False
     reasons: Mapping[str, str] = {}
 
 
 _OTHER = Vendor("Together")
 VENDORS: Mapping[str, Vendor] = {
-    "openai": Vendor("OpenAI", "openai-responses-v1", summed_up=True),
+    "openai": Vendor("OpenAI", "openai-responses-v1", is_summarized=True),
     "anthropic": Vendor(
         "Anthropic",
         "anthropic-claude-v1",
@@ -42,7 +42,7 @@ VENDORS: Mapping[str, Vendor] = {
     ),
     "mistralai": Vendor("Mistral"),
     "deepseek": Vendor("DeepSeek"),
-    "x-ai": Vendor("xAI", "xai-responses-v1", summed_up=True),
+    "x-ai": Vendor("xAI", "xai-responses-v1", is_summarized=True),
 }
 
 
@@ -51,21 +51,21 @@ def vendor_of(model: str) -> Vendor:
 
 
 def provider_field(response: CanonicalResponse) -> Fields:
-    """Return the vendor's title."""
+    """Return the response field `provider`, with the title of the model's vendor."""
     return {"provider": vendor_of(response.model).title}
 
 
 def native_finish_field(model: str, reason: str) -> Fields:
-    """Return the finish reason in the vendor's terms."""
+    """Return the field `native_finish_reason`, in the terms of the model's vendor."""
     return {"native_finish_reason": vendor_of(model).reasons.get(reason, reason)}
 
 
 def reasoning_details(part: ReasoningPart, model: str, *, index: int = 0) -> list[Json]:
-    """Return reasoning in the form that clients send back: text and signature, or summary and
-    encrypted data."""
+    """Return reasoning as the items of `reasoning_details`: a text with its signature, or a summary
+    and encrypted data, by the vendor."""
     vendor = vendor_of(model)
     details: list[dict[str, Json]] = []
-    if vendor.summed_up:
+    if vendor.is_summarized:
         data = part.redacted or part.signature or make_opaque_text(part.text)
         if part.text:
             details.append({"type": "reasoning.summary", "summary": part.text})
@@ -80,15 +80,15 @@ def reasoning_details(part: ReasoningPart, model: str, *, index: int = 0) -> lis
 
 
 def detail_frame(model: str) -> tuple[bytes, bytes]:
-    """Return the bytes around the encoded text of a streamed detail."""
+    """Return the bytes before and after the encoded text of a streamed `reasoning_details` item."""
     vendor = vendor_of(model)
-    kind = b"summary" if vendor.summed_up else b"text"
+    kind = b"summary" if vendor.is_summarized else b"text"
     form = encode_json({"format": vendor.form, "index": 0})[1:]
     return b'{"type":"reasoning.%b","%b":' % (kind, kind), b"," + form
 
 
 def closing_details(part: ReasoningPart, model: str) -> list[Json]:
-    """Return the details that follow the streamed text of reasoning."""
-    if part.redacted is None and part.signature is None and not vendor_of(model).summed_up:
+    """Return the `reasoning_details` items that follow the streamed text, if there are any."""
+    if part.redacted is None and part.signature is None and not vendor_of(model).is_summarized:
         return []
     return reasoning_details(replace(part, text=""), model)

@@ -16,8 +16,8 @@ from scenarios_app.wire.openai.dialects.openrouter import (
 def reasoning_fields(
     where: ReasoningPlace, thoughts: Sequence[ReasoningPart], model: str, content: str | None
 ) -> Fields:
-    """Return the fields of a message; none without text, unless the dialect also sends
-    signatures."""
+    """Return a message's reasoning fields, for the place where the dialect has them. Without
+    reasoning text there are none, except in OpenRouter's details."""
     text = "".join(part.text for part in thoughts)
     match where:
         case "details":
@@ -36,7 +36,7 @@ def reasoning_fields(
 
 
 def reasoning_delta_frame(dialect: Dialect, model: str) -> tuple[bytes, ...]:
-    """Return the bytes around, and between, the encoded text of a delta."""
+    """Return the bytes around a reasoning delta's encoded text, and between its repetitions."""
     match dialect.reasoning:
         case "details":
             before, after = detail_frame(model)
@@ -57,8 +57,7 @@ def reasoning_delta_frame(dialect: Dialect, model: str) -> tuple[bytes, ...]:
 
 
 def reasoning_end_delta(where: ReasoningPlace, part: ReasoningPart, model: str) -> Fields:
-    """Return the delta after reasoning, with its signature or encrypted data, if the dialect has
-    one."""
+    """Return OpenRouter's delta after reasoning, with signature or encrypted data; else empty."""
     if where != "details" or not (rest := closing_details(part, model)):
         return {}
     return {"role": "assistant", "content": "", "reasoning": None, "reasoning_details": rest}

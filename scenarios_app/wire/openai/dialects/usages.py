@@ -10,7 +10,7 @@ _PROMPT_SECONDS, _COMPLETION_SECONDS, _QUEUE_SECONDS = 2e-05, 0.002, 0.05
 def openai_usage(usage: Usage) -> dict[str, Json]:
     return {
         **plain_usage(usage),
-        "prompt_tokens_details": {"cached_tokens": _cached(usage), "audio_tokens": 0},
+        "prompt_tokens_details": {"cached_tokens": _cached_tokens(usage), "audio_tokens": 0},
         "completion_tokens_details": _completion_details(usage),
     }
 
@@ -24,7 +24,7 @@ def openrouter_usage(usage: Usage) -> dict[str, Json]:
         "cost": cost,
         "is_byok": False,
         "prompt_tokens_details": {
-            "cached_tokens": _cached(usage),
+            "cached_tokens": _cached_tokens(usage),
             "cache_write_tokens": usage.cache_write_tokens,
             "audio_tokens": 0,
             "video_tokens": 0,
@@ -52,11 +52,11 @@ def vllm_usage(usage: Usage) -> dict[str, Json]:
 
 
 def deepseek_usage(usage: Usage) -> dict[str, Json]:
-    cached = _cached(usage)
+    cached = _cached_tokens(usage)
     return {
         **plain_usage(usage),
         "prompt_tokens_details": {"cached_tokens": cached},
-        **_reasoning(usage),
+        **_reasoning_details(usage),
         "prompt_cache_hit_tokens": cached,
         "prompt_cache_miss_tokens": max(0, usage.input_tokens - cached),
     }
@@ -73,16 +73,16 @@ def groq_usage(usage: Usage) -> dict[str, Json]:
         "completion_time": completion_time,
         "total_tokens": usage.total_tokens,
         "total_time": round(prompt_time + completion_time, 9),
-        **_reasoning(usage),
+        **_reasoning_details(usage),
     }
 
 
 def mistral_usage(usage: Usage) -> dict[str, Json]:
-    return {**plain_usage(usage), "prompt_tokens_details": {"cached_tokens": _cached(usage)}}
+    return {**plain_usage(usage), "prompt_tokens_details": {"cached_tokens": _cached_tokens(usage)}}
 
 
 def xai_usage(usage: Usage) -> dict[str, Json]:
-    """Return xAI's usage: reasoning tokens are counted beside the completion's and in the total."""
+    """Return the usage, with reasoning tokens in the total but not in the completion's tokens."""
     visible_tokens = max(0, usage.output_tokens - usage.reasoning_tokens)
     return {
         "prompt_tokens": usage.input_tokens,
@@ -92,7 +92,7 @@ def xai_usage(usage: Usage) -> dict[str, Json]:
             "text_tokens": usage.input_tokens,
             "audio_tokens": 0,
             "image_tokens": 0,
-            "cached_tokens": _cached(usage),
+            "cached_tokens": _cached_tokens(usage),
         },
         "completion_tokens_details": _completion_details(usage),
         "num_sources_used": 0,
@@ -116,12 +116,12 @@ def _completion_details(usage: Usage) -> dict[str, Json]:
     }
 
 
-def _reasoning(usage: Usage) -> dict[str, Json]:
+def _reasoning_details(usage: Usage) -> dict[str, Json]:
     """Return the reasoning tokens, or nothing if there are none."""
     if not usage.reasoning_tokens:
         return {}
     return {"completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens}}
 
 
-def _cached(usage: Usage) -> int:
+def _cached_tokens(usage: Usage) -> int:
     return usage.cached_tokens + usage.cache_read_tokens

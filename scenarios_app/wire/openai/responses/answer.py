@@ -74,7 +74,7 @@ def output_items(
         for index, part in enumerate(choice.parts):
             if isinstance(part, ToolCallPart):
                 part = replace(part, id=_make_unique(part.id, used_ids))
-            item = _item(part, f"{response.id}{len(items):02x}", request.own, results)
+            item = _output_item(part, f"{response.id}{len(items):02x}", request.own, results)
             if item is not None:
                 items[number, index] = OutputItem(len(items), part, item)
     if family_of(request.model).phased:
@@ -105,8 +105,7 @@ def response_body(request: CanonicalRequest, response: CanonicalResponse) -> dic
 
 
 def opening_body(request: CanonicalRequest, response: CanonicalResponse) -> dict[str, Json]:
-    """Return the response at the start of its stream: no output, no usage. In the background it is
-    queued."""
+    """Return the response at its stream's start, without output; a background one is queued."""
     head = _head(request, response, "auto")
     body: dict[str, Json] = {
         "status": "queued" if head["background"] else "in_progress",
@@ -132,7 +131,7 @@ def usage_fields(usage: Usage) -> dict[str, Json]:
     }
 
 
-def _annotation_body(citation: Citation, text: str) -> Json:
+def _annotation_json(citation: Citation, text: str) -> Json:
     if not citation.document:
         return {"type": "url_citation", **citation_fields(citation, text)}
     return {
@@ -156,10 +155,8 @@ def _head(request: CanonicalRequest, response: CanonicalResponse, tier: str) -> 
 
 
 def _has_unscripted_reasoning(request: CanonicalRequest, response: CanonicalResponse) -> bool:
-    """Return whether the output starts with a reasoning item that no script wrote.
-
-    Reasoning models always send one, or only if effort or a summary is requested.
-    """
+    """Return whether the output starts with a reasoning item that no script wrote. Reasoning models
+    always send one, or only if effort or a summary is requested."""
     family = family_of(request.model)
     if family.effort is None or reasoning_effort(request) == "none":
         return False
@@ -201,11 +198,11 @@ def _make_unique(call_id: str, used_ids: set[str]) -> str:
 
 
 def _incomplete_reason(response: CanonicalResponse) -> str | None:
-    """Return why the response is incomplete, by its last choice, or None."""
+    """Return why the response is incomplete, by its last choice; None if it is complete."""
     return _REASONS.get(response.choices[-1].finish_reason)
 
 
-def _item(
+def _output_item(
     part: AnswerPart,
     item_id: str,
     own: ResponseFields,
@@ -218,7 +215,7 @@ def _item(
             content: dict[str, Json] = {
                 "type": "output_text",
                 "text": part.text,
-                "annotations": [_annotation_body(each, part.text) for each in part.citations],
+                "annotations": [_annotation_json(each, part.text) for each in part.citations],
                 "logprobs": [] if top is None else token_logprobs(part.text, top),
             }
             return _message_item(item_id, content)

@@ -59,7 +59,7 @@ class ConversationFields(ResponseFields, frozen=True):
     page: ListPage | None = None
 
 
-def _build_request(
+def _read_request(
     call: Call,
     endpoint: Endpoint,
     params: Params,
@@ -76,23 +76,23 @@ def _build_request(
 
 
 def _read_list(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    return _build_request(call, endpoint, params, body, page=read_page(call))
+    return _read_request(call, endpoint, params, body, page=read_page(call))
 
 
 def _read_update(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     body.need("metadata")
-    return _build_request(call, endpoint, params, body)
+    return _read_request(call, endpoint, params, body)
 
 
 def _read_items(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     """Return a request to add items; a new conversation may have none."""
     items = body.maybe("items") if endpoint.canonical == PATH else body.need("items")
     if items is None:
-        return _build_request(call, endpoint, params, body)
+        return _read_request(call, endpoint, params, body)
     # An invalid item is refused before it is added.
     read_items(items.items(), {})
     added = tuple(read_input({"input": items.value}))
-    return _build_request(call, endpoint, params, body, items=added)
+    return _read_request(call, endpoint, params, body, items=added)
 
 
 def _list_items(request: CanonicalRequest, context: ComputeContext) -> bytes:
@@ -121,15 +121,15 @@ def _retrieve(request: CanonicalRequest, context: ComputeContext) -> bytes:
     return _render_conversation(request, context, _current_info(request, context))
 
 
-def _update_metadata(request: CanonicalRequest, context: ComputeContext) -> ComputedResponse:
+def _create_or_update(request: CanonicalRequest, context: ComputeContext) -> ComputedResponse:
     about = _current_info(request, context)
-    return _store(request, context, replace(about, metadata=request.metadata))
+    return _store_info(request, context, replace(about, metadata=request.metadata))
 
 
 def _delete_item(request: CanonicalRequest, context: ComputeContext) -> ComputedResponse:
     about, deleted = _current_info(request, context), _find_item(request.own)
     gone = (*about.gone, str(deleted.get("id").value))
-    return _store(request, context, replace(about, gone=gone))
+    return _store_info(request, context, replace(about, gone=gone))
 
 
 def _render_conversation(
@@ -145,10 +145,10 @@ def _render_conversation(
     )
 
 
-def _store(
+def _store_info(
     request: CanonicalRequest, context: ComputeContext, about: ConversationInfo
 ) -> ComputedResponse:
-    """Return a conversation with changed information, which is written with its new items."""
+    """Return the conversation as body, and the writes of its information and new items."""
     name = info_name(_conversation_id(request, context))
     write = ArchiveWrite(name, encode_json(about))
     writes = (write, *_write_items(request, context))
@@ -198,12 +198,12 @@ def _find_item(own: ConversationFields) -> Node:
 
 # The first matching pattern wins, so the longer ones come first.
 ENDPOINTS: tuple[Endpoint, ...] = (
-    Endpoint("GET", _ONE_ITEM, _build_request, compute=_retrieve_item, archival=HISTORY),
-    Endpoint("DELETE", _ONE_ITEM, _build_request, compute=_delete_item, archival=HISTORY),
+    Endpoint("GET", _ONE_ITEM, _read_request, compute=_retrieve_item, archival=HISTORY),
+    Endpoint("DELETE", _ONE_ITEM, _read_request, compute=_delete_item, archival=HISTORY),
     Endpoint("GET", _ALL_ITEMS, _read_list, compute=_list_items, archival=HISTORY),
     Endpoint("POST", _ALL_ITEMS, _read_items, compute=_create_items, archival=HISTORY),
-    Endpoint("GET", _ONE_PATH, _build_request, compute=_retrieve, archival=HISTORY),
-    Endpoint("POST", _ONE_PATH, _read_update, compute=_update_metadata, archival=HISTORY),
-    Endpoint("DELETE", _ONE_PATH, _build_request, compute=_delete, archival=HISTORY),
-    Endpoint("POST", PATH, _read_items, compute=_update_metadata, archival=HISTORY),
+    Endpoint("GET", _ONE_PATH, _read_request, compute=_retrieve, archival=HISTORY),
+    Endpoint("POST", _ONE_PATH, _read_update, compute=_create_or_update, archival=HISTORY),
+    Endpoint("DELETE", _ONE_PATH, _read_request, compute=_delete, archival=HISTORY),
+    Endpoint("POST", PATH, _read_items, compute=_create_or_update, archival=HISTORY),
 )

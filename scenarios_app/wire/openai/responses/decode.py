@@ -22,7 +22,7 @@ def decode_body(body: Any) -> DecodedResponse | None:
         return None
     content = DecodedChoice()
     for item in dict_items(body["output"]):
-        _decode_item(content, item)
+        _add_item(content, item)
     if body.get("status") == "incomplete":
         reason = get_nested(body, "incomplete_details", "reason")
         content.finish = "content_filter" if reason == "content_filter" else "length"
@@ -30,7 +30,7 @@ def decode_body(body: Any) -> DecodedResponse | None:
 
 
 def decode_stream(events: list[Any]) -> DecodedResponse | None:
-    """Decode the last event of a stream, or of a cut one the events before."""
+    """Decode the last event of a stream, or the output items and texts of a cut stream."""
     for event in events:
         if event.get("type") in _ENDED and isinstance(event.get("response"), dict):
             return decode_body(event["response"])
@@ -38,80 +38,81 @@ def decode_stream(events: list[Any]) -> DecodedResponse | None:
     begun = [e.get("delta") for e in events if e.get("type") == "response.output_text.delta"]
     decoded = decode_body({"output": items})
     if decoded is not None and not any("text" in part for part in decoded.choices[0].parts):
-        decoded.choices[0].text("".join(text for text in begun if isinstance(text, str)))
+        decoded.choices[0].add_text("".join(text for text in begun if isinstance(text, str)))
     return decoded
 
 
-def _decode_item(content: DecodedChoice, item: dict[str, Any]) -> None:
+def _add_item(content: DecodedChoice, item: dict[str, Any]) -> None:
     match item.get("type"):
         case "message":
             for part in dict_items(item.get("content")):
-                _decode_part(content, part)
+                _add_part(content, part)
         case "function_call" | "custom_tool_call" as kind:
             custom = kind == "custom_tool_call"
             text = item.get("input" if custom else "arguments")
             call_id, namespace = item.get("call_id"), item.get("namespace")
-            content.call(item.get("name"), text, id=call_id, custom=custom, namespace=namespace)
+            content.add_call(item.get("name"), text, id=call_id, custom=custom, namespace=namespace)
         case "reasoning":
             texts = [*dict_items(item.get("summary")), *dict_items(item.get("content"))]
             text = "\n\n".join(str(one.get("text") or "") for one in texts)
             if text:
-                content.reasoning(text)
+                content.add_reasoning(text)
             if item.get("encrypted_content"):
                 content.lost.add("encrypted_content")
         case kind:
-            if not _decode_hosted(content, item):
+            if not _add_hosted_item(content, item):
                 content.lost.add(str(kind))
 
 
-def _decode_hosted(content: DecodedChoice, item: dict[str, Any]) -> bool:
-    """Append the use of a hosted tool; return False if a document cannot hold it."""
+def _add_hosted_item(content: DecodedChoice, item: dict[str, Any]) -> bool:
+    """Append the use of a hosted tool; return False if a document cannot express it."""
     action = item.get("action") or {}
     match item:
         case {"type": "web_search_call", "status": "completed"}:
             queries = action.get("queries")
             if set(action) - {"type", "query", "queries"} or not isinstance(queries, list):
                 return False
-            content.hosted("web_search", {"queries": queries})
+            content.add_hosted("web_search", {"queries": queries})
         case {"type": "file_search_call", "status": "completed", "queries": list(queries)}:
-            content.hosted("file_search", {"queries": queries}, result=item.get("results") or [])
+            files = item.get("results") or []
+            content.add_hosted("file_search", {"queries": queries}, result=files)
         case {"type": "code_interpreter_call", "status": "completed", "code": str(code)}:
             outputs = item.get("outputs")
             if any(one.get("type") != "logs" for one in dict_items(outputs)):
                 return False
             logs = "".join(str(one.get("logs") or "") for one in dict_items(outputs))
-            content.hosted("code_execution", {"code": code}, result=logs if outputs else None)
+            content.add_hosted("code_execution", {"code": code}, result=logs if outputs else None)
         case {"type": "image_generation_call", "status": "completed", "result": str(image)}:
             named = {"prompt": "revised_prompt", "size": "size", "quality": "quality"}
             fields = {into: item[key] for into, key in named.items() if item.get(key)}
-            content.hosted("image_generation", fields, result=image)
+            content.add_hosted("image_generation", fields, result=image)
         case {"type": "mcp_call", "error": None, "output": str(output), "arguments": str(text)}:
             arguments = parse_json(text)
             server, name = item.get("server_label"), item.get("name")
             if not (isinstance(arguments, dict) and server and name):
                 return False
-            content.hosted("mcp", arguments, server=server, name=name, result=output)
+            content.add_hosted("mcp", arguments, server=server, name=name, result=output)
         case {"type": "mcp_list_tools", "tools": list(tools), "server_label": str(server)}:
             listed: Json = [{k: v for k, v in tool.items() if v is not None} for tool in tools]
             if item.get("error"):
                 return False
-            content.hosted("mcp_list_tools", {}, server=server, result=listed)
+            content.add_hosted("mcp_list_tools", {}, server=server, result=listed)
         case _:
             return False
     return True
 
 
-def _decode_part(content: DecodedChoice, part: dict[str, Any]) -> None:
+def _add_part(content: DecodedChoice, part: dict[str, Any]) -> None:
     match part.get("type"):
         case "output_text":
             sources, is_exact = decode_annotations(part, part.get("text"))
-            content.text(part.get("text"), sources)
+            content.add_text(part.get("text"), sources)
             if not is_exact:
                 content.lost.add("annotations")
             if part.get("logprobs"):
                 content.lost.add("logprobs")
         case "refusal":
-            content.refusal(part.get("refusal"))
+            content.add_refusal(part.get("refusal"))
         case kind:
             content.lost.add(str(kind))
 

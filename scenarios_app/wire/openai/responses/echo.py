@@ -23,7 +23,7 @@ _TOOL_USAGE: Json = {
 
 
 def echo_fields(request: CanonicalRequest, response: CanonicalResponse) -> dict[str, Json]:
-    """Return the fields that are the same from the start of a response to its end."""
+    """Return the response's fields that repeat request options, and others known at its start."""
     own: ResponseFields = request.own
     body = own.echoed
     family = family_of(request.model)
@@ -44,14 +44,14 @@ def echo_fields(request: CanonicalRequest, response: CanonicalResponse) -> dict[
         "previous_response_id": body.get("previous_response_id"),
         "prompt_cache_key": body.get("prompt_cache_key"),
         "prompt_cache_retention": body.get("prompt_cache_retention") or family.retention,
-        "reasoning": _echo_reasoning(body.get("reasoning"), family),
+        "reasoning": _reasoning_settings(body.get("reasoning"), family),
         "safety_identifier": body.get("safety_identifier"),
         "store": body.get("store") is not False,
         "temperature": 1.0 if request.temperature is None else request.temperature,
-        "text": _echo_text_format(body.get("text")),
+        "text": _text_settings(body.get("text")),
         "tool_choice": request.tool_choice or "auto",
         "tool_usage": _TOOL_USAGE,
-        "tools": _tools(body.get("tools")),
+        "tools": _tools_with_defaults(body.get("tools")),
         "top_logprobs": body.get("top_logprobs") or 0,
         "top_p": family.top_p if request.top_p is None else request.top_p,
         "truncation": body.get("truncation") or "disabled",
@@ -67,7 +67,7 @@ def echo_fields(request: CanonicalRequest, response: CanonicalResponse) -> dict[
 
 
 def service_tier(request: CanonicalRequest) -> str:
-    """Return the tier that processed a request."""
+    """Return the requested service tier, or `default`."""
     own: ResponseFields = request.own
     tier = own.echoed.get("service_tier")
     return tier if isinstance(tier, str) and tier in _TIERS else "default"
@@ -83,7 +83,7 @@ def reasoning_effort(request: CanonicalRequest) -> str | None:
             return family_of(request.model).effort
 
 
-def _echo_reasoning(requested: Json, family: ModelFamily) -> Json:
+def _reasoning_settings(requested: Json, family: ModelFamily) -> Json:
     fields: dict[str, Json] = {"context": family.context, "effort": family.effort, "summary": None}
     if family.mode is not None:
         fields["mode"] = family.mode
@@ -92,7 +92,7 @@ def _echo_reasoning(requested: Json, family: ModelFamily) -> Json:
     return fields
 
 
-def _echo_text_format(requested: Json) -> Json:
+def _text_settings(requested: Json) -> Json:
     text: dict[str, Json] = {"format": {"type": "text"}, "verbosity": "medium"}
     if isinstance(requested, dict):
         text |= {key: value for key, value in requested.items() if value is not None}
@@ -102,13 +102,13 @@ def _echo_text_format(requested: Json) -> Json:
     return text
 
 
-def _tools(tools_json: Json) -> Json:
+def _tools_with_defaults(tools_json: Json) -> Json:
     """Return the tools with their defaults; tools loaded on demand are put into a namespace."""
     tools = tools_json if isinstance(tools_json, list) else []
-    return [_echo_tool(tool) for tool in tools if isinstance(tool, dict)]
+    return [_tool_with_defaults(tool) for tool in tools if isinstance(tool, dict)]
 
 
-def _echo_tool(tool: dict[str, Json]) -> Json:
+def _tool_with_defaults(tool: dict[str, Json]) -> Json:
     match tool.get("type"):
         case "function" if tool.get("defer_loading") is True:
             function = {key: value for key, value in tool.items() if key != "defer_loading"}
@@ -116,10 +116,10 @@ def _echo_tool(tool: dict[str, Json]) -> Json:
                 "type": "namespace",
                 "name": tool.get("name"),
                 "description": tool.get("description") or "",
-                "tools": [_echo_function(function)],
+                "tools": [_function_with_defaults(function)],
             }
         case "function":
-            return _echo_function(tool)
+            return _function_with_defaults(tool)
         case "web_search":
             where = _user_location(tool.get("user_location"))
             return {"filters": None, "search_context_size": "medium", **tool, **where}
@@ -129,7 +129,7 @@ def _echo_tool(tool: dict[str, Json]) -> Json:
             return tool
 
 
-def _echo_function(tool: Mapping[str, Json]) -> Json:
+def _function_with_defaults(tool: Mapping[str, Json]) -> Json:
     return {"description": None, "output_schema": None, "strict": True, **tool}
 
 

@@ -19,8 +19,8 @@ HOSTED_TOOLS: Final = frozenset(
 
 
 class HostedItem(msgspec.Struct, frozen=True):
-    """How an item of a kind streams: its fields at the start, and its states after `in_progress`.
-    The last one is `failed` if the item is, and the API has an event for that."""
+    """How an item of a kind streams: its `empty` fields at the start, its states after
+    `in_progress`. With `can_fail` the last state is `failed` for an item with an error."""
 
     empty: Mapping[str, Json]
     states: tuple[str, ...] = ("completed",)

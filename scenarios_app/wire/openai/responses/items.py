@@ -54,20 +54,20 @@ def _read_messages(items: Iterable[Node], called: dict[str, str]) -> Iterator[Me
         kind = kind_of(item)
         role = _role(item, kind)
         if role == "assistant":
-            answer = [*(answer or ()), *_answer_parts(item, kind, called)]
+            answer = [*(answer or ()), *_read_answer_parts(item, kind, called)]
             continue
         if role is None:
             continue
         if answer is not None:
             yield Message("assistant", tuple(answer))
             answer = None
-        yield Message(role, _input_parts(item, kind, called))
+        yield Message(role, _read_input_parts(item, kind, called))
     if answer is not None:
         yield Message("assistant", tuple(answer))
 
 
 def _role(item: Node, kind: str) -> Role | None:
-    """Return the role of the message that an item belongs to."""
+    """Return the role of an item's message; None for an item that only controls the API."""
     if kind == "message":
         role = item.need("role")
         if role.text() not in _ROLES:
@@ -80,12 +80,12 @@ def _role(item: Node, kind: str) -> Role | None:
     return None
 
 
-def _answer_parts(item: Node, kind: str, called: dict[str, str]) -> tuple[MessagePart, ...]:
-    """Return the parts of a response's item."""
+def _read_answer_parts(item: Node, kind: str, called: dict[str, str]) -> tuple[MessagePart, ...]:
+    """Return the parts of an item of an assistant message; add a call's name to `called` by id."""
     if kind == "message":
         return _read_content(item.need("content"))
     if kind == "reasoning":
-        return (_reasoning(item),)
+        return (_read_reasoning(item),)
     if kind in _CALLS:
         call_id, name = item.need("call_id").text(), item.need("name").text()
         called[call_id] = name
@@ -95,8 +95,8 @@ def _answer_parts(item: Node, kind: str, called: dict[str, str]) -> tuple[Messag
     return (OpaquePart(kind),)
 
 
-def _input_parts(item: Node, kind: str, called: dict[str, str]) -> tuple[MessagePart, ...]:
-    """Return the parts of a message or a tool's output."""
+def _read_input_parts(item: Node, kind: str, called: dict[str, str]) -> tuple[MessagePart, ...]:
+    """Return the parts of a user's or system message, or of a tool's output."""
     if kind == "message":
         return _read_content(item.need("content"))
     if kind.removesuffix("_output") not in _CALLS:
@@ -107,7 +107,7 @@ def _input_parts(item: Node, kind: str, called: dict[str, str]) -> tuple[Message
     return (ToolResultPart(call_id, called.get(call_id, ""), text),)
 
 
-def _reasoning(item: Node) -> ReasoningPart:
+def _read_reasoning(item: Node) -> ReasoningPart:
     """Return reasoning as its summary, else its text; its encrypted content is the signature."""
     texts: list[str] = []
     for key in ("summary", "content"):

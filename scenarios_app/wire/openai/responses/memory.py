@@ -175,26 +175,24 @@ def info_name(conversation: str) -> str:
 
 
 def find_record(name: str, archived: ArchivedValues) -> ResponseRecord | None:
-    """Return the record of a response id, or None."""
-    data = _find_data(name, archived)
+    """Return the loaded record of a response id or an example; None without one."""
+    data = _find_archived(name, archived)
     return read_record(data) if data is not None else None
 
 
 def _earlier_names(own: ResponseFields, archived: ArchivedValues) -> Iterator[str]:
-    """Yield the names of the responses before a request, the latest first.
-
-    A conversation's own name comes before those in it; it wins over `previous_response_id`.
-    """
+    """Yield the names of the responses before a request, the latest first. A conversation's own
+    name comes before those in it; it wins over `previous_response_id`."""
     name = own.echoed.get("previous_response_id")
     if own.conversation is not None:
         name = conversation_name(own.conversation)
     while isinstance(name, str):
         yield name
-        data = _find_data(name, archived)
+        data = _find_archived(name, archived)
         name = None if data is None else read_previous(data)
 
 
-def _find_data(name: str, archived: ArchivedValues) -> bytes | None:
+def _find_archived(name: str, archived: ArchivedValues) -> bytes | None:
     data = archived.get(name)
     return example_record(name) if data is None and name in EXAMPLE_IDS else data
 
@@ -220,8 +218,7 @@ def _resolve_item(item: Node, archived: ArchivedValues) -> Node:
 
 @cache
 def example_record(name: str) -> bytes:
-    """Return the record of an example: a background response, which can be cancelled and
-    streamed."""
+    """Return the record of an example response, which can be cancelled and streamed."""
     path = "/v1/responses"
     request = CanonicalRequest(
         PROVIDER, path, path, "gpt-4o", stream=True, own=ResponseFields({"background": True})

@@ -12,7 +12,7 @@ _LAST: Final = frozenset({"response.completed", "response.failed", "response.inc
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-def encode_create(body: bytes, stream_id: str | None) -> bytes:
+def encode_create_message(body: bytes, stream_id: str | None) -> bytes:
     """Return the message that asks for the response to a request body."""
     fields = {"type": "response.create", **_decode(body)}
     fields.pop("stream", None)
@@ -22,7 +22,7 @@ def encode_create(body: bytes, stream_id: str | None) -> bytes:
 
 
 def read_server_message(data: bytes) -> ServerMessage:
-    """Return a message of the provider, without its lane; raises ValueError if it is none."""
+    """Decode a message of the provider, as a part of an HTTP response; raises ValueError."""
     fields = _decode(data)
     lane, kind = fields.pop("stream_id", None), str(fields.get("type") or "")
     event = named_sse(kind, data if lane is None else encode_json(fields))

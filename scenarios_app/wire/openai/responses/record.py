@@ -57,11 +57,8 @@ def write_record(
     previous: str | None,
     stream: bytes,
 ) -> bytes:
-    """Return three lines: the previous name, the exchange and the stream. `items` are those of
-    `encode_items`.
-
-    Encoded JSON has no line breaks.
-    """
+    """Encode a record as the previous response's name, the exchange and the stream, joined by line
+    breaks, which JSON does not contain. `items` are the result of `encode_items`."""
     exchange = {"response": response, "items": msgspec.Raw(items)}
     return b"\n".join((encode_json(previous), encode_json(exchange), stream))
 

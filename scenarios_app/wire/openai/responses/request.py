@@ -13,10 +13,10 @@ from scenarios_app.wire.body import Node
 from scenarios_app.wire.openai.fields import (
     COMMON,
     DEFAULT_STREAM_OPTIONS,
-    read_definition,
     read_fields,
     read_pairs,
     read_tool_choice,
+    read_tool_definition,
     read_top_logprobs,
     to_json_format,
     to_tool_choice,
@@ -94,7 +94,7 @@ def read_response(call: Call, endpoint: Endpoint, params: Params, body: Node) ->
     fields = read_fields(body, _FIELDS)
     model = body.maybe("model")
     echoed = {key: value for key, value in body.object().items() if key in _ECHOED_KEYS}
-    conversation = body.optional("conversation", _conversation)
+    conversation = body.optional("conversation", _read_conversation)
     items = tuple(read_input(echoed))
     options = fields.get("stream_options", DEFAULT_STREAM_OPTIONS)
     obfuscated = options.obfuscated and not fields.get("background")
@@ -105,20 +105,20 @@ def read_response(call: Call, endpoint: Endpoint, params: Params, body: Node) ->
         route=endpoint.canonical,
         model=model.text() if model else DEFAULT_MODEL,
         messages=build_conversation(echoed, (), items, {}),
-        tools=merge_tools(_tools(body.maybe("tools")), loaded_tools(items)),
+        tools=merge_tools(_read_tools(body.maybe("tools")), loaded_tools(items)),
         tool_choice=choice,
         choice=to_tool_choice(choice),
         stream=fields.get("stream", False),
         temperature=fields.get("temperature"),
         top_p=fields.get("top_p"),
         max_tokens=fields.get("max_output_tokens"),
-        reasoning=body.optional("reasoning", _reasoning) or False,
+        reasoning=body.optional("reasoning", _read_reasoning) or False,
         response_format=form,
         json=to_json_format(form, "text.format"),
         headers=call.headers,
         metadata=fields.get("metadata", {}),
         own=ResponseFields(
-            echoed, conversation, obfuscated, _top_logprobs(body), items, _included(body)
+            echoed, conversation, obfuscated, _read_top_logprobs(body), items, _read_include(body)
         ),
     )
 
@@ -153,18 +153,18 @@ def build_conversation(
     return messages
 
 
-def _top_logprobs(body: Node) -> int | None:
+def _read_top_logprobs(body: Node) -> int | None:
     """Return the number of alternatives per token, requested by number or through `include`."""
     top = read_top_logprobs(body)
-    return top if _LOGPROBS in _included(body) or top else None
+    return top if _LOGPROBS in _read_include(body) or top else None
 
 
-def _included(body: Node) -> tuple[Json, ...]:
-    """Return the further outputs that are requested."""
+def _read_include(body: Node) -> tuple[Json, ...]:
+    """Return the values of `include`: the further outputs that are requested."""
     return tuple(item.value for item in body.items_at("include"))
 
 
-def _conversation(node: Node) -> str:
+def _read_conversation(node: Node) -> str:
     """Return the id of a conversation, given by itself or in an object."""
     return node.need("id").text() if isinstance(node.value, dict) else node.text()
 
@@ -177,21 +177,19 @@ def merge_tools(*groups: Iterable[Tool]) -> tuple[Tool, ...]:
     return tuple(tools.values())
 
 
-def _tools(node: Node | None, *, loaded: bool = False) -> Iterator[Tool]:
-    """Yield tools by name; an MCP server goes by its label, hosted tools by their type.
-
-    A function that is `loaded` on demand, or can be, is in a namespace of its name.
-    """
+def _read_tools(node: Node | None, *, loaded: bool = False) -> Iterator[Tool]:
+    """Yield tools by name; an MCP server goes by its label, hosted tools by their type. A function
+    that is `loaded` on demand, or can be, is in a namespace of its name."""
     for tool in node.items() if node else ():
         kind = tool.need("type").text()
         match kind:
             case "function":
-                function = read_definition(tool, "parameters")
+                function = read_tool_definition(tool, "parameters")
                 if loaded or tool.get("defer_loading").value is True:
                     function = replace(function, namespace=function.name)
                 yield function
             case "custom":
-                yield read_definition(tool, "format", "custom")
+                yield read_tool_definition(tool, "format", "custom")
             case "namespace":
                 name = tool.need("name").text()
                 yield from (_namespace_tool(node, name) for node in tool.need("tools").items())
@@ -219,16 +217,16 @@ def loaded_tools(items: Iterable[Node]) -> Iterator[Tool]:
     for item in items:
         match kind_of(item):
             case "additional_tools":
-                yield from _tools(item.need("tools"), loaded=True)
+                yield from _read_tools(item.need("tools"), loaded=True)
             case "tool_search_output":
-                yield from _tools(item.maybe("tools"), loaded=True)
+                yield from _read_tools(item.maybe("tools"), loaded=True)
             case "mcp_list_tools" if tools := item.maybe("tools"):
                 label = item.need("server_label").text()
                 for node in tools.items():
                     yield _named_tool(node, node.get("input_schema").value, "hosted", label)
 
 
-def _reasoning(node: Node) -> bool:
+def _read_reasoning(node: Node) -> bool:
     """Return whether thinking or a summary of it was requested."""
     keys = ("effort", "summary", "generate_summary")
     settings = {key: value.text() for key in keys if (value := node.maybe(key))}

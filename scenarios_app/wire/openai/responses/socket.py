@@ -11,7 +11,7 @@ import msgspec
 from scenarios_app.engine.canonical import ErrorAnswer, Json
 from scenarios_app.wire.base import encode_json
 from scenarios_app.wire.errors import WireError
-from scenarios_app.wire.openai.responses.messages import encode_create, read_server_message
+from scenarios_app.wire.openai.responses.messages import encode_create_message, read_server_message
 from scenarios_app.wire.openai.responses.record import encode_items, write_record
 from scenarios_app.wire.openai.responses.request import read_input
 from scenarios_app.wire.openai.responses.steer import (
@@ -19,9 +19,9 @@ from scenarios_app.wire.openai.responses.steer import (
     Steer,
     Steering,
     input_items,
-    items_of,
+    joined_items,
     read_steer_items,
-    required_input,
+    required_results,
 )
 from scenarios_app.wire.openai.shared import error_fields, error_type
 from scenarios_app.wire.sockets import (
@@ -77,7 +77,7 @@ _decode_event = msgspec.json.Decoder(_ClientEvent).decode
 
 
 class _WaitingTurn(Turn):
-    """A request with the connection's data about it."""
+    """A request with its previous response, whether its response is stored, and its steering."""
 
     previous: str | None = None
     stores: bool = True
@@ -103,7 +103,7 @@ class ResponsesSocket:
     """The rules of one connection. Requests of one lane are answered one after another, those of
     different lanes at the same time."""
 
-    encode_request = staticmethod(encode_create)
+    encode_request = staticmethod(encode_create_message)
     read_answer = staticmethod(read_server_message)
 
     def __init__(self, query: Mapping[str, str]) -> None:
@@ -122,7 +122,7 @@ class ResponsesSocket:
         self._is_expired = False
 
     def receive(self, data: bytes) -> Sequence[SocketAction]:
-        """Handle a text message of the client."""
+        """Process a text message of the client."""
         turn = _WaitingTurn(data)
         try:
             event = _decode_event(data)
@@ -136,7 +136,7 @@ class ResponsesSocket:
                 raise WireError(400, message, param="type")
             if self._is_expired:
                 return (RefuseTurn(turn, _EXPIRED),)
-            self._read(turn, event)
+            self._read_request(turn, event)
             return self._admit(turn)
         except WireError as refusal:
             return (RefuseTurn(turn, refusal.answer),)
@@ -160,12 +160,12 @@ class ResponsesSocket:
     ) -> bytes:
         """Return the event that stands for an HTTP response with an error."""
         shown = {name: value for name, value in headers if name not in _PLAIN_HEADERS}
-        error = _error_of(body, status) | {"headers": shown}
+        error = _read_error(body, status) | {"headers": shown}
         event = {"type": "error", "status": status, "error": error, "headers": shown}
         return _with_stream_id(turn, encode_json(event))
 
     def end(self, turn: Turn, *, status: int) -> Sequence[SocketAction]:
-        """Handle the end of a turn, with the HTTP status of its answer."""
+        """Process the end of a turn, with the HTTP status of its answer; start waiting turns."""
         assert isinstance(turn, _WaitingTurn)
         lane = self._lanes[turn.stream_id]
         lane.popleft()
@@ -174,7 +174,7 @@ class ResponsesSocket:
         is_answered = status < 400 and _ANSWERED.match(turn.last_event) is not None
         self._ended.append(turn.last_event[:_HEAD_BYTES])
         if is_answered and not turn.stores:
-            self._keep(turn)
+            self._cache_response(turn)
         elif not is_answered and turn.previous is not None:
             self._evict_parent(turn.previous, turn.stream_id)
         steered = turn.steers or turn.steered_by
@@ -183,7 +183,7 @@ class ResponsesSocket:
             self._ready.append(lane[0])
         else:
             del self._lanes[turn.stream_id]
-        return (*events, *self._start(), *self._close_if_expired())
+        return (*events, *self._start_ready(), *self._close_if_expired())
 
     def _steer(self, event: Mapping[str, Json]) -> SendEvent:
         """Queue input for a response that is being sent; return the acknowledgement."""
@@ -206,9 +206,9 @@ class ResponsesSocket:
             number = len(turn.steers)
             steer = Steer(f"steer_{name}_{number}", name, event["input"], items)
             turn.steers.append(steer)
-            return SendEvent(_with_stream_id(turn, self._steering.accept(steer)))
+            return SendEvent(_with_stream_id(turn, self._steering.accepted_event(steer)))
         returned = {"input": event.get("input"), "previous_response_id": name}
-        failed = self._steering.fail(returned, *failure)
+        failed = self._steering.failed_event(returned, *failure)
         return SendEvent(_with_stream_id(turn or Turn(b""), failed))
 
     def _active_turn(self, name: Json) -> _WaitingTurn | None:
@@ -223,14 +223,14 @@ class ResponsesSocket:
         waits for the results of tools."""
         steers = turn.steers
         if not is_answered:
-            events = self._steering.fail_all([*turn.steered_by, *steers])
+            events = self._steering.failed_events([*turn.steered_by, *steers])
         elif not steers:
             return []
-        elif calls := required_input(turn.last_event):
-            events = self._steering.wait(steers, calls)
+        elif calls := required_results(turn.last_event):
+            events = self._steering.keep_waiting(steers, calls)
         else:
             fields: dict[str, Any] = dict(_decode_fields(turn.body))
-            fields |= {"previous_response_id": steers[0].response, "input": items_of(steers)}
+            fields |= {"previous_response_id": steers[0].response, "input": joined_items(steers)}
             body, name = encode_json(fields), steers[0].response
             successor = _WaitingTurn(body, turn.stream_id, previous=name, stores=turn.stores)
             successor.steered_by = steers
@@ -240,8 +240,7 @@ class ResponsesSocket:
         return [SendEvent(_with_stream_id(turn, event)) for event in events]
 
     def expire(self, age: float) -> Sequence[SocketAction]:
-        """Handle the age of the connection in seconds: beyond the limit new requests are
-        refused."""
+        """Send an error and refuse new requests if the age in seconds is beyond the limit."""
         if age < MAX_SECONDS or self._is_expired:
             return ()
         self._is_expired = True
@@ -255,8 +254,8 @@ class ResponsesSocket:
             return ()
         return (CloseSocket(1000, "the connection is 60 minutes old"),)
 
-    def _read(self, turn: _WaitingTurn, event: _ClientEvent) -> None:
-        """Read the request of an event; raises WireError."""
+    def _read_request(self, turn: _WaitingTurn, event: _ClientEvent) -> None:
+        """Set a turn's fields, and its body as over HTTP, from an event; raises WireError."""
         stream_id = event.stream_id
         is_valid = isinstance(stream_id, str) and _STREAM_ID.fullmatch(stream_id)
         if stream_id is not None and not is_valid:
@@ -278,7 +277,7 @@ class ResponsesSocket:
         body["stream"] = _TRUE
         if event.generate is False:
             body["generate"] = _FALSE
-        if turn.previous is not None and (waiting := self._steering.take(turn.previous)):
+        if turn.previous is not None and (waiting := self._steering.pop_waiting(turn.previous)):
             own = input_items(_decode(body["input"])) if "input" in body else ()
             body["input"] = msgspec.Raw(encode_json([*waiting, *own]))
         if self._model is not None:
@@ -303,20 +302,21 @@ class ResponsesSocket:
             return ()
         self._lanes[name] = deque((turn,))
         self._ready.append(turn)
-        return self._start()
+        return self._start_ready()
 
-    def _start(self) -> Sequence[SocketAction]:
+    def _start_ready(self) -> Sequence[SocketAction]:
+        """Start the first turns of lanes while fewer than `MAX_ACTIVE` are being answered."""
         actions = []
         while self._ready and self._active < MAX_ACTIVE:
             turn = self._ready.popleft()
             self._active += 1
             if self._cache and (turn.previous is not None or b'"item_reference"' in turn.body):
-                turn.recall = self._recall
+                turn.recall = self._cached_record
             actions.append(StartTurn(turn))
         return actions
 
-    def _keep(self, turn: _WaitingTurn) -> None:
-        """Cache the response of a turn that is not stored."""
+    def _cache_response(self, turn: _WaitingTurn) -> None:
+        """Cache a turn's response, which is not stored; evict the oldest ones."""
         name = _response_id(turn.last_event)
         if not name:
             return
@@ -332,12 +332,12 @@ class ResponsesSocket:
         self._cached_bytes -= dropped.size if dropped else 0
 
     def _evict_parent(self, name: str, stream_id: str | None) -> None:
-        """Forget a response that its own lane failed to continue. Another lane may try it again."""
+        """Drop a cached response of this lane, after a request failed to continue it."""
         parent = self._cache.get(name)
         if parent is not None and parent.stream_id == stream_id:
             self._drop_cached(name)
 
-    def _recall(self, name: str) -> bytes | None:
+    def _cached_record(self, name: str) -> bytes | None:
         """Return the record of a cached response, or None."""
         cached = self._cache.get(name)
         if cached is None:
@@ -368,7 +368,7 @@ def _with_stream_id(turn: Turn, event: bytes) -> bytes:
     return b'%b,"stream_id":"%b"}' % (event[:-1], turn.stream_id.encode())
 
 
-def _error_of(body: bytes, status: int) -> dict[str, Json]:
+def _read_error(body: bytes, status: int) -> dict[str, Json]:
     """Return the error in a body; a body without one is its message."""
     try:
         value = _decode(body)

@@ -41,33 +41,33 @@ class Steer(msgspec.Struct, frozen=True):
 
 
 class Steering:
-    """The events about steering on one connection, and what waits for the results of tools."""
+    """Makes the events about steering on one connection, and keeps input that waits for tools."""
 
     def __init__(self) -> None:
         self._numbers = count()
         self._waiting: OrderedDict[str, tuple[Json, ...]] = OrderedDict()
 
-    def accept(self, steer: Steer) -> bytes:
+    def accepted_event(self, steer: Steer) -> bytes:
         """Return the event that acknowledges queued input."""
         return self._event("accepted", steer=steer.reference)
 
-    def fail(self, steer: dict[str, Json], code: str, message: str) -> bytes:
-        """Return the event that gives the input of a steering event back."""
+    def failed_event(self, steer: dict[str, Json], code: str, message: str) -> bytes:
+        """Return the event that returns refused input to the client."""
         error: Json = {"type": "invalid_request_error", "code": code, "message": message}
         return self._event("failed", error=error, steer=steer)
 
-    def fail_all(self, steers: Sequence[Steer]) -> list[bytes]:
-        """Return the events for input that could not become a request."""
+    def failed_events(self, steers: Sequence[Steer]) -> list[bytes]:
+        """Return the events that return input to the client because its response failed."""
         failure = "successor_creation_failed", "The response failed, so that nothing continues it."
         inputs = [
             {"input": one.input, "previous_response_id": one.response, "id": one.id}
             for one in steers
         ]
-        return [self.fail(each, *failure) for each in inputs]
+        return [self.failed_event(each, *failure) for each in inputs]
 
-    def wait(self, steers: Sequence[Steer], calls: Sequence[Json]) -> list[bytes]:
-        """Keep input until the results of these calls come; return the events that say so."""
-        self._waiting[steers[0].response] = items_of(steers)
+    def keep_waiting(self, steers: Sequence[Steer], calls: Sequence[Json]) -> list[bytes]:
+        """Keep input until the client sends these calls' results; return its pending events."""
+        self._waiting[steers[0].response] = joined_items(steers)
         while len(self._waiting) > MAX_WAITING:
             self._waiting.popitem(last=False)
         reason: Json = "waiting_for_required_input"
@@ -81,8 +81,8 @@ class Steering:
             for one in steers
         ]
 
-    def take(self, response: str) -> tuple[Json, ...]:
-        """Return the items that wait for a request that continues a response, and drop them."""
+    def pop_waiting(self, response: str) -> tuple[Json, ...]:
+        """Return and forget the items that wait for a request that continues this response."""
         return self._waiting.pop(response, ())
 
     def _event(self, kind: str, **fields: Json) -> bytes:
@@ -90,13 +90,13 @@ class Steering:
         return encode_json({"type": kind, "sequence_number": number, **fields})
 
 
-def items_of(steers: Sequence[Steer]) -> tuple[Json, ...]:
+def joined_items(steers: Sequence[Steer]) -> tuple[Json, ...]:
     """Return the items of several steering events, in their order."""
     return tuple(item for steer in steers for item in steer.items)
 
 
 def input_items(value: Json) -> tuple[Json, ...]:
-    """Return the input of a request as items."""
+    """Return the input of a request as items; a text is a user's message."""
     if isinstance(value, list):
         return tuple(value)
     return () if value is None else ({"type": "message", "role": "user", "content": value},)
@@ -112,8 +112,8 @@ def read_steer_items(event: Mapping[str, Json]) -> tuple[Json, ...] | None:
     return items if all(map(_is_steering_item, items)) else None
 
 
-def required_input(last_event: bytes) -> list[Json]:
-    """Return stubs of the results that a response waits for."""
+def required_results(last_event: bytes) -> list[Json]:
+    """Return stubs of the tool results that the response in a last event needs from the client."""
     output = _decode(last_event)["response"].get("output") or []
     stubs: list[Json] = []
     for item in output:

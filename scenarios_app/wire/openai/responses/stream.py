@@ -106,7 +106,7 @@ class ResponseEncoder:
                 sent += self._item_event("content_part.added", placed, content_index=0, part=part)
             case "reasoning" if item["summary"]:
                 added = "reasoning_summary_part.added"
-                sent += self._item_event(added, placed, summary_index=0, part=_summary_body(""))
+                sent += self._item_event(added, placed, summary_index=0, part=_summary_json(""))
             case _ if kind in HOSTED_ITEMS:
                 sent += self._item_event(f"{kind}.in_progress", placed)
         delta = placed.content["type"] if kind == "message" else kind
@@ -145,24 +145,24 @@ class ResponseEncoder:
         item, text, sent = placed.item, streamed_text(placed.part), b""
         match item["type"]:
             case "message":
-                sent = self._content_done(placed)
+                sent = self._end_content(placed)
             case "reasoning" if item["summary"]:
                 kind = "reasoning_summary_text.done"
                 sent = self._item_event(kind, placed, summary_index=0, text=text)
                 kind = "reasoning_summary_part.done"
-                sent += self._item_event(kind, placed, summary_index=0, part=_summary_body(text))
+                sent += self._item_event(kind, placed, summary_index=0, part=_summary_json(text))
             case "function_call":
                 call = {key: item[key] for key in ("name", "arguments")}
                 sent = self._item_event("function_call_arguments.done", placed, **call)
             case "custom_tool_call":
                 sent = self._item_event("custom_tool_call_input.done", placed, input=item["input"])
             case kind if kind in HOSTED_ITEMS:
-                sent = self._hosted_done(placed)
+                sent = self._end_hosted_item(placed)
         self._frame = None
         return sent + self._event("output_item.done", output_index=placed.index, item=item)
 
-    def _hosted_done(self, placed: OutputItem) -> bytes:
-        """Return what a hosted tool got, and its states up to the last one."""
+    def _end_hosted_item(self, placed: OutputItem) -> bytes:
+        """Return the events of a hosted tool's input, if it has any, and of its states."""
         item, sent = placed.item, b""
         kind = item["type"]
         hosted = HOSTED_ITEMS[kind]
@@ -180,7 +180,7 @@ class ResponseEncoder:
             sent += self._item_event(f"{kind}.{state}", placed)
         return sent
 
-    def _content_done(self, placed: OutputItem) -> bytes:
+    def _end_content(self, placed: OutputItem) -> bytes:
         part, content, sent = placed.part, placed.content, b""
         if isinstance(part, TextPart):
             for number, annotation in enumerate(content["annotations"]):
@@ -207,5 +207,5 @@ class ResponseEncoder:
         return named_sse(name, encode_line(numbered))
 
 
-def _summary_body(text: str) -> Json:
+def _summary_json(text: str) -> Json:
     return {"type": "summary_text", "text": text}

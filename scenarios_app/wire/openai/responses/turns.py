@@ -12,7 +12,7 @@ _WHOLE = frozenset({"response.completed", "response.incomplete"})
 
 
 class RecordedTurn(msgspec.Struct, frozen=True):
-    """One exchange. `inputs` are the texts of the user and the outputs of calls in the request.
+    """One exchange. `inputs` are entries such as `user TEXT` and `output CALL_ID`.
 
     `calls` are the tools' names by call id, if all of the response was sent. `is_refused` is true
     if the server does not know the previous response. Ids are empty where there are none.
@@ -46,7 +46,7 @@ def read_turn(request_body: str, response_body: str) -> RecordedTurn | None:
 
 
 def output_of(call_id: str) -> str:
-    """Return the input that is the output of a call."""
+    """Return the entry of `RecordedTurn.inputs` for a call's output."""
     return f"output {call_id}"
 
 

@@ -50,7 +50,7 @@ from scenarios_app.wire.openai.responses.record import ResponseRecord
 from scenarios_app.wire.openai.responses.request import ResponseFields, read_response
 from scenarios_app.wire.openai.responses.socket import ResponsesSocket
 from scenarios_app.wire.openai.responses.stream import ResponseEncoder
-from scenarios_app.wire.openai.sample import sample_response
+from scenarios_app.wire.openai.sample import sample_responses_call
 from scenarios_app.wire.openai.shared import (
     AZURE,
     AZURE_PREFIXES,
@@ -74,8 +74,8 @@ _ONE_PATH = f"/v1/responses/{{{_RESPONSE}}}"
 
 
 class StoredFields(msgspec.Struct, frozen=True):
-    """The name of a stored response, the event to stream after and the page of its input; and its
-    record, once loaded."""
+    """A request about a stored response: its name, the event to stream after, the page of its
+    input, and its record, once loaded."""
 
     name: str
     starting_after: int
@@ -93,20 +93,20 @@ class StoredFields(msgspec.Struct, frozen=True):
 
 def _read(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     """Return a request about a stored response; its options are in the query."""
-    after = read_integer(Node(dict(call.query)), "starting_after", unless=-1)
+    after = read_integer(Node(dict(call.query)), "starting_after", default=-1)
     own = StoredFields(params[_RESPONSE], after, read_page(call))
     return make_resource_request(call, endpoint, own, provider=PROVIDER)
 
 
-def _read_stream(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
+def _read_retrieval(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
     request = _read(call, endpoint, params, body)
     return replace(request, stream=call.query.get("stream", "").lower() == "true")
 
 
-def _attach_record(request: CanonicalRequest, archived: ArchivedValues) -> CanonicalRequest:
+def _load_record(request: CanonicalRequest, archived: ArchivedValues) -> CanonicalRequest:
     own: StoredFields = request.own
     record = find_record(own.name, archived)
-    if record is None or not record.response.get("id").given:
+    if record is None or not record.response.get("id").is_present:
         return request
     return replace(request, own=replace(own, record=record))
 
@@ -117,6 +117,7 @@ def _list_input(request: CanonicalRequest, context: ComputeContext) -> bytes:
 
 
 def _cancel(request: CanonicalRequest, context: ComputeContext) -> bytes:
+    """Return a background response unchanged; raise the 400 for any other response."""
     own: StoredFields = request.own
     response = own.required_record.response
     if response.get("background").value is True:
@@ -145,19 +146,19 @@ def _retrieve(request: CanonicalRequest, context: ComputeContext) -> bytes:
     return b"".join(event + b"\n\n" for event in events)
 
 
-_LOAD = ArchiveHooks(lambda request, archived: (request.own.name,), _attach_record)
+_LOAD = ArchiveHooks(lambda request, archived: (request.own.name,), _load_record)
 
 # The first matching pattern wins, so the longer ones come first.
 _STORED_ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("GET", f"{_ONE_PATH}/input_items", _read, compute=_list_input, archival=_LOAD),
     Endpoint("POST", f"{_ONE_PATH}/cancel", _read, compute=_cancel, archival=_LOAD, bodiless=True),
-    Endpoint("GET", _ONE_PATH, _read_stream, compute=_retrieve, archival=_LOAD),
+    Endpoint("GET", _ONE_PATH, _read_retrieval, compute=_retrieve, archival=_LOAD),
     Endpoint("DELETE", _ONE_PATH, _read, compute=_delete, archival=_LOAD),
 )
 
 
 def _cache_key(request: CanonicalRequest) -> bytes:
-    """Return all fields that a response repeats or that change its form, but not the input."""
+    """Encode all fields that a response repeats or that change its form, but not the input."""
     own: ResponseFields = request.own
     return encode_json(
         (
@@ -169,14 +170,14 @@ def _cache_key(request: CanonicalRequest) -> bytes:
 
 
 def _read_create(call: Call, endpoint: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-    """Return a request for a Response; one over a WebSocket may ask for no output."""
+    """Return a request for a Response; over a WebSocket `"generate": false` makes it computed."""
     request = read_response(call, endpoint, params, body)
     warms_up = SOCKET_KEY in call.headers and body.get("generate").value is False
     return replace(request, computed=True) if warms_up else request
 
 
 def _warm_up(request: CanonicalRequest, context: ComputeContext) -> ComputedResponse:
-    """Return a response without output, which later requests can continue."""
+    """Return a recorded response without output, which later requests can continue."""
     usage = Usage(count_input(request), 0)
     choices = (Choice((), "stop"),)
     response = CanonicalResponse(context.request_id, context.created, request.model, choices, usage)
@@ -185,7 +186,8 @@ def _warm_up(request: CanonicalRequest, context: ComputeContext) -> ComputedResp
     return ComputedResponse(body, record_response(request, response, b""))
 
 
-def _count_tokens(request: CanonicalRequest, context: ComputeContext) -> bytes:
+def _count(request: CanonicalRequest, context: ComputeContext) -> bytes:
+    """Return the number of input tokens."""
     counted = {"object": "response.input_tokens", "input_tokens": count_input(request)}
     return encode_json(counted)
 
@@ -221,9 +223,7 @@ _ENDPOINTS = (
         sends=HOSTED_TOOLS | {"citations"},
         socket=ResponsesSocket,
     ),
-    Endpoint(
-        "POST", f"{_PATH}/input_tokens", read_response, compute=_count_tokens, archival=HISTORY
-    ),
+    Endpoint("POST", f"{_PATH}/input_tokens", read_response, compute=_count, archival=HISTORY),
     Endpoint("POST", f"{_PATH}/compact", read_response, compute=_compact, archival=HISTORY),
     *_STORED_ENDPOINTS,
     *conversations.ENDPOINTS,
@@ -246,7 +246,7 @@ class OpenAIResponses(OpenAIWire):
     malformed_event = named_sse(
         "response.output_text.delta", b'{"type":"response.output_text.delta","sequence_num'
     )
-    sample = staticmethod(sample_response)
+    sample = staticmethod(sample_responses_call)
 
     def clients(self, origin: str) -> tuple[SdkSetup, ...]:
         return ()
@@ -254,11 +254,11 @@ class OpenAIResponses(OpenAIWire):
     def claims(self, call: Call) -> bool:
         return f"{call.path}/".startswith(_PATH_STARTS)
 
-    def stream_error(self, error: ErrorAnswer, *, sent: int) -> bytes:
+    def stream_error(self, error: ErrorAnswer, *, events_sent: int) -> bytes:
         """Return an error event, which is flat and numbered as every event is."""
         fields = {
             "type": "error",
-            "sequence_number": sent,
+            "sequence_number": events_sent,
             "code": stream_error_code(error),
             "message": error.message,
             "param": error.param,

@@ -55,7 +55,7 @@ def test_recorded_custom_call_is_a_scripted_call(streamed: bool) -> None:
     decoded = DECODER.decode(render(request, response))  # type: ignore[operator]
     assert decoded is not None
     assert decoded.lost == ()
-    produce = decoded.document()
+    produce = decoded.to_produce()
     assert (produce["text"], produce["tool_calls"]) == (
         "So:",
         [
@@ -107,7 +107,7 @@ def test_recorded_custom_call_of_chat_is_a_scripted_call(streamed: bool) -> None
     decoded = openai_cases.CHAT.decoder.decode(body)
     assert decoded is not None
     assert decoded.lost == ()
-    assert decoded.document()["tool_calls"] == [
+    assert decoded.to_produce()["tool_calls"] == [
         {"id": "call_1", "name": "exec", "input": "ls -l"},
         {"id": "call_2", "name": "wait"},
     ]
