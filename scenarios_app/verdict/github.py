@@ -20,12 +20,12 @@ _PROPERTY_ESCAPES: Final = {**_ESCAPES, ":": "%3A", ",": "%2C"}
 
 
 def verdict_annotations(verdict: Mapping[str, Any]) -> str:
-    """Return an error for each reason of a verdict to fail, a warning for each other finding."""
+    """Return GitHub annotations: errors for reasons to fail, warnings for other findings."""
     return "\n".join(_annotation_lines(verdict_cases(verdict)))
 
 
 def coverage_annotations(coverage: Mapping[str, Any], *, fail_under: float) -> str:
-    """Return a warning for each unused step; an error if too few were used."""
+    """Return GitHub annotations: a warning for each unused step, an error if too few were used."""
     unused = (case for case in _with_full_names(coverage) if case.reasons)
     cases = [Case("", case.name, noted=("; ".join(case.reasons),)) for case in unused]
     if coverage["percent"] < fail_under:
@@ -35,7 +35,7 @@ def coverage_annotations(coverage: Mapping[str, Any], *, fail_under: float) -> s
 
 
 def coverage_summary(coverage: Mapping[str, Any]) -> str:
-    """Return Markdown for a GitHub job summary."""
+    """Return the coverage as Markdown for a GitHub job summary."""
     percent, served, steps = coverage["percent"], coverage["served"], coverage["steps"]
     lines = [f"### mockllm coverage: {percent:g} %", ""]
     lines += [f"Steps used: {served:,} of {steps:,}", ""]
