@@ -89,7 +89,7 @@ def display_value(field: forms.Field, value: Any) -> str:
 
 
 def presence_page(request: HttpRequest, scenario: AnyScenario) -> HttpResponse:
-    """Record that the user has the page open; return the other editors as an HTML fragment."""
+    """Return the other editors as an HTML fragment; a post records that the user has it open."""
     page = f"{scenario._meta.model_name}/{scenario.pk}"
     user: Any = request.user
     now = timezone.now()

@@ -29,7 +29,7 @@ _AFTER_ALL = 2**31
 
 
 class StepIdField(IntegerField):
-    """Names the step of a form without a query, because the formset has loaded all steps."""
+    """A field that accepts only the id of its form's step, and returns the step without a query."""
 
     def __init__(self, step: Step) -> None:
         super().__init__(required=False, widget=HiddenInput, initial=step.pk)
@@ -105,6 +105,7 @@ class StepFormSet(InlineFormSet):
         return {**super().get_form_kwargs(index), "select": self.instance.select}
 
     def _construct_form(self, i: int, **kwargs: Any) -> Any:
+        """Return a ClosedStepForm for a stored step whose row is not open, else a StepForm."""
         whole = self.form
         if i < self.initial_form_count() and not self._is_open(i):
             self.form = ClosedStepForm

@@ -99,6 +99,7 @@ class JournalAdmin(RecordAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[ServedRequest], search_term: str
     ) -> tuple[QuerySet[ServedRequest], bool]:
+        """Find a request by its id, else also by the session's display name and by bodies."""
         try:
             return queryset.filter(uid=UUID(search_term.strip())), False
         except ValueError:
@@ -162,6 +163,7 @@ class JournalAdmin(RecordAdmin):
         return render_page(request, self, "served_request.html", context)
 
     def _require_view(self, request: HttpRequest) -> None:
+        """Raise MissingPermission unless the user may view the journal."""
         if not self.has_view_permission(request):
             raise MissingPermission(VIEW_PERMISSION)
 
@@ -255,8 +257,7 @@ class JournalAdmin(RecordAdmin):
 
 
 def _with_comparisons(name: str) -> list[str]:
-    """Return the session and, for a chat, those of its A/B runs, whose names end in `-a` and
-    `-b`."""
+    """Return the session and, for a chat, those of its A/B runs: NAME-a and NAME-b."""
     return [name, *([f"{name}-a", f"{name}-b"] if name.startswith("chat-") else [])]
 
 
@@ -289,7 +290,7 @@ class AnswerCount:
 
 
 def answered_by_scenario(names: Collection[str]) -> defaultdict[str, AnswerCount]:
-    """Return counts by scenario name."""
+    """Return the number of journaled answers and the time of the last one, by scenario name."""
     journal.flush()
     rows = ServedRequest.objects.filter(scenario__in=names).order_by()
     # Both numbers are read from the index alone.

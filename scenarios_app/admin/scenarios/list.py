@@ -45,7 +45,7 @@ from scenarios_app.templatetags.scenarios_admin import ago
 
 
 def number_of_steps(model: type[AnyStep]) -> Coalesce:
-    """Count the steps of each scenario in a subquery.
+    """Return the SQL expression that counts the steps of each scenario in a subquery.
 
     A search joins the steps too, which would multiply a `Count` in the same query.
     """
