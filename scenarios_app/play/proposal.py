@@ -47,14 +47,14 @@ async def propose_conversation(
     first_failure = ""
     for candidate in candidates:
         run = await play_candidate(candidate)
-        if not _is_answered(run, scenario):
+        if not _is_answered_by(run, scenario):
             first_failure = first_failure or _failure_text(run, scenario)
             continue
         while calls := run.turns[-1].response.tool_calls:
             turns = [*candidate["turns"], {"tool_results": _tool_results(scenario, calls)}]
             longer = {**candidate, "turns": turns}
             longer_run = await play_candidate(longer)
-            if len(turns) > MAX_TURNS or not _is_answered(longer_run, scenario):
+            if len(turns) > MAX_TURNS or not _is_answered_by(longer_run, scenario):
                 break
             candidate, run = longer, longer_run
         return candidate, ""
@@ -103,7 +103,7 @@ def _request_with_result(scenario: Scenario, step: Step) -> dict[str, Json]:
     return {"path": sent.path, "headers": {**headers}, "body": sent.body}
 
 
-def _is_answered(run: PlayedConversation, scenario: Scenario) -> bool:
+def _is_answered_by(run: PlayedConversation, scenario: Scenario) -> bool:
     return run.passed and all(turn.response.scenario == scenario.name for turn in run.turns)
 
 

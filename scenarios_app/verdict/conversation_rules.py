@@ -153,7 +153,7 @@ def _find_unoffered_calls(session: JudgedSession) -> Iterator[Sighting]:
             )
 
 
-def _find_changed_prefixes(session: JudgedSession) -> Iterator[Sighting]:
+def _find_changed_prompt_prefixes(session: JudgedSession) -> Iterator[Sighting]:
     earlier: defaultdict[_TurnKey, deque[JudgedExchange]] = defaultdict(
         lambda: deque(maxlen=_MAX_CANDIDATES)
     )
@@ -287,6 +287,6 @@ RULES = (
         "Thinking is left out, and who shortens a conversation begins a new one.",
         "A system prompt that tells the time of day.",
         "warning",
-        _find_changed_prefixes,
+        _find_changed_prompt_prefixes,
     ),
 )

@@ -26,7 +26,7 @@ def verdict_annotations(verdict: Mapping[str, Any]) -> str:
 
 def coverage_annotations(coverage: Mapping[str, Any], *, fail_under: float) -> str:
     """Return GitHub annotations: a warning for each unused step, an error if too few were used."""
-    unused = (case for case in _with_full_names(coverage) if case.reasons)
+    unused = (case for case in _cases_with_full_names(coverage) if case.reasons)
     cases = [Case("", case.name, noted=("; ".join(case.reasons),)) for case in unused]
     if coverage["percent"] < fail_under:
         reason = f"{coverage['percent']:g} % of the steps were used, {fail_under:g} % are required"
@@ -39,7 +39,7 @@ def coverage_summary(coverage: Mapping[str, Any]) -> str:
     percent, served, steps = coverage["percent"], coverage["served"], coverage["steps"]
     lines = [f"### mockllm coverage: {percent:g} %", ""]
     lines += [f"Steps used: {served:,} of {steps:,}", ""]
-    unused = [case for case in _with_full_names(coverage) if case.reasons]
+    unused = [case for case in _cases_with_full_names(coverage) if case.reasons]
     for case in unused[:MAX_REASONS]:
         reasons = "; ".join(map(escape_markdown, case.reasons))
         lines.append(f"- **{escape_markdown(case.name)}**: {reasons}")
@@ -54,7 +54,7 @@ def literal_lines(text: str) -> str:
     return f"::stop-commands::{mark}\n{text}\n::{mark}::"
 
 
-def _with_full_names(coverage: Mapping[str, Any]) -> Iterator[Case]:
+def _cases_with_full_names(coverage: Mapping[str, Any]) -> Iterator[Case]:
     for case in coverage_cases(coverage):
         yield Case("", f"{case.group}, step {case.name}", case.reasons)
 

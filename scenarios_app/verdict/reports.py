@@ -119,6 +119,7 @@ def _never_asked_lines(verdict: Verdict) -> Iterator[str]:
 
 
 def _items_with_nouns(verdict: Verdict) -> Iterator[tuple[tuple[object, ...], str]]:
+    """Yield the items of each part of a verdict, with the noun for their number."""
     yield verdict.unmatched, "unmatched"
     yield verdict.violations, "violation"
     yield verdict.unserved, "step never served"

@@ -67,7 +67,7 @@ def _find_retries_without_pause(retries: Iterable[Retry]) -> Iterator[Sighting]:
         reported.add(retry.retry)
 
 
-def _find_useless_retries(retries: Iterable[Retry]) -> Iterator[Sighting]:
+def _find_retries_of_permanent_errors(retries: Iterable[Retry]) -> Iterator[Sighting]:
     for retry in retries:
         if not is_retryable(retry.failed):
             header = retry.failed.response_headers.get("x-should-retry", "").lower()
@@ -105,7 +105,7 @@ def _format_duration(seconds: float) -> str:
 _RETRY_RULES = {
     "retry-after-ignored": _find_early_retries,
     "no-back-off": _find_retries_without_pause,
-    "retried-unretryable": _find_useless_retries,
+    "retried-unretryable": _find_retries_of_permanent_errors,
 }
 
 
@@ -208,7 +208,7 @@ RULES = (
         "and violated expectations, stand in the verdict by themselves.",
         "A loop of a plain HTTP client that also repeats a 401, until the script lets it succeed.",
         "error",
-        lambda session: _find_useless_retries(find_retries(session.exchanges)),
+        lambda session: _find_retries_of_permanent_errors(find_retries(session.exchanges)),
     ),
     Rule(
         "retries-undecided",

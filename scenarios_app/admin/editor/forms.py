@@ -83,6 +83,7 @@ class ClosedStepForm(MergingForm):
         self.hidden_errors: defaultdict[str, list[str]] = defaultdict(list)
 
     def clean_order(self) -> int | None:
+        """Return the posted order, or the stored one if none was posted."""
         order: int | None = self.cleaned_data.get("order")
         return self.instance.order if order is None and self.instance.pk else order
 

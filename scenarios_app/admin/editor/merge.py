@@ -27,11 +27,9 @@ STOP_POLLING_STATUS = 286
 
 
 class MergingForm(forms.ModelForm):
-    """A form that keeps changes saved by others since its page was opened.
-
-    `before` is the row at that time, None if nobody changed it; `changed_by` names who did. A field
-    posted with its old value keeps the stored one.
-    """
+    """A form that keeps changes saved by others since its page was opened. `before` is the row at
+    that time, None if nobody changed it; `changed_by` names who did. A field posted with its old
+    value keeps the stored one."""
 
     before: Model | None = None
     changed_by: str = NO_USER

@@ -77,6 +77,7 @@ class StepFormSet(InlineFormSet):
         form.fields["id"] = StepIdField(form.instance)
 
     def save_new(self, form: ClosedStepForm, commit: bool = True) -> Any:
+        """Save a new step; one without an order comes last."""
         if form.cleaned_data.get("order") is None:
             # The default order is 0, which the first step may have.
             self._last_order += 1

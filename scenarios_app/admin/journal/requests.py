@@ -114,6 +114,7 @@ class JournalAdmin(RecordAdmin):
         return rows, distinct
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
+        """Add the display name of its session to each listed row."""
         changelist = super().get_changelist_instance(request)
         called = display_names_of({row.session for row in changelist.result_list})
         for row in changelist.result_list:

@@ -169,6 +169,7 @@ def _render_page(
     template: str,
     context: Mapping[str, object],
 ) -> HttpResponse:
+    """Require the permission to view the journal, and render the page with the user's rights."""
     require(request, "scenarios_app.view_servedrequest")
     rights = {
         "may_reset": request.user.has_perm("scenarios_app.change_scenario"),

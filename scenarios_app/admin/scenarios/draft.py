@@ -115,6 +115,7 @@ class DraftAdmin(ScenarioPage):
         formsets: "list[BaseFormSet[Any]]",
         change: bool,
     ) -> None:
+        """Save the steps, and set the time of the draft's last change."""
         super().save_related(request, form, formsets, change)
         Draft.objects.filter(pk=form.instance.pk).update(updated_at=timezone.now())
 
@@ -202,6 +203,7 @@ def publish_permissions(draft: Draft) -> tuple[str, str]:
 
 
 def _suspicions(draft: Draft, publication: Publication, published: str) -> list[Suspicion]:
+    """Return the warnings of a draft; none if it has problems or is disabled."""
     if publication.problems or not draft.enabled:
         return []
     try:

@@ -207,6 +207,7 @@ class ScenarioList(ModelAdmin):
         return redirect("admin:scenarios_app_scenario_changelist")
 
     def delete_model(self, request: HttpRequest, obj: Scenario) -> None:
+        """Delete a scenario and its progress in sessions; remove expired ones from the bin."""
         actions.forget_on_commit([obj.name])
         super().delete_model(request, obj)
         empty_trash()
