@@ -14,10 +14,10 @@ _OURS = "scenarios_app_"
 
 # Links by group: title, icon, route, the function for its permission, and that for its page.
 _SCRIPTS = (
-    ("Scenarios", "theater_comedy", "scenario_changelist", "may_see_scenarios", "at_scenarios"),
-    ("Try it", "science", "scenario_try", "may_see_scenarios", "at_try"),
-    ("Play it", "play_circle", "scenario_play", "may_see_scenarios", "at_play"),
-    ("Import", "upload", "scenario_import", "may_import", "at_import"),
+    ("Scenarios", "theater_comedy", "scenario_changelist", "may_see_scenarios", "is_scenario_page"),
+    ("Try it", "science", "scenario_try", "may_see_scenarios", "is_try_page"),
+    ("Play it", "play_circle", "scenario_play", "may_see_scenarios", "is_play_page"),
+    ("Import", "upload", "scenario_import", "may_import", "is_import_page"),
 )
 _TRAFFIC = (
     ("Journal", "receipt_long", "servedrequest_changelist", "may_see_journal", "is_journal_page"),

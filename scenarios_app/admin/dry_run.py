@@ -68,7 +68,7 @@ class DryRunScenario:
 def dry_run_scenario(fields: Mapping[str, str]) -> DryRunScenario:
     """Return the edits, the draft or the published scenario that the form fields name.
 
-    Edits and drafts with errors are left out; their own page lists the errors.
+    For edits and drafts with errors, return the published scenario; their page lists the errors.
     """
     try:
         if "document" in fields:
@@ -227,13 +227,13 @@ def prefilled_form(served: ServedRequest) -> PrefilledForm | None:
             rebuilt = admit(call, target, options)
         except WireError:
             continue
-        if _essence(rebuilt) == _essence(request):
+        if _comparable_parts(rebuilt) == _comparable_parts(request):
             fields = to_builtins(sample) | {"tools": ", ".join(sample.tools), "provider": name}
             return PrefilledForm(fields, tuple(_describe_differences(rebuilt, request)))
     return None
 
 
-def _essence(request: CanonicalRequest) -> tuple[object, ...]:
+def _comparable_parts(request: CanonicalRequest) -> tuple[object, ...]:
     """Return the parts that a request built from the form must have in common with the original."""
     return (
         *(request.also, request.model, request.stream, [tool.name for tool in request.tools]),

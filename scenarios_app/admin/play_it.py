@@ -134,11 +134,11 @@ def _expectation(response: TurnResponse) -> dict[str, Any]:
     return expect
 
 
-def _download_response(only: str, conversation: dict[str, Json]) -> HttpResponse:
+def _download_response(name: str, conversation: dict[str, Json]) -> HttpResponse:
     """Return a file for `mockllm play`, including the scenario if it is stored."""
-    row: Scenario | Draft | None = Scenario.objects.filter(name=only).first()
-    row = row or Draft.objects.filter(name=only).first()
+    row: Scenario | Draft | None = Scenario.objects.filter(name=name).first()
+    row = row or Draft.objects.filter(name=name).first()
     document: dict[str, Json] = {"conversations": [conversation]}
     if row is not None:
         document = {"scenarios": [dump(document_of(row))], **document}
-    return json_download(document, f"{only or 'conversation'}.play.json")
+    return json_download(document, f"{name or 'conversation'}.play.json")

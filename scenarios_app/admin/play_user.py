@@ -15,14 +15,14 @@ from scenarios_app.serving.services import services
 
 
 def user_page(request: HttpRequest, owner: Any) -> HttpResponse:
-    """Show the page for a published scenario, or for the draft in the address."""
+    """Show the played user of a published scenario, or of the draft in the address."""
     owner.require(request, "view")
     fields = request.POST if request.method == "POST" else request.GET
     return user_edits(request, owner, fields.dict())
 
 
 def user_edits(request: HttpRequest, owner: Any, fields: Mapping[str, str]) -> HttpResponse:
-    """Return the page for the scenario, draft or unsaved edits that the fields name."""
+    """Play the scripted user of the scenario, draft or edits in the fields; return the page."""
     document, tried = document_from_fields(fields), dry_run_scenario(fields)
     name = document.name if document else fields.get("scenario", "")
     context: dict[str, Any] = {

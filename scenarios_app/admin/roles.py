@@ -11,12 +11,12 @@ admin.site.unregister(Group)
 
 
 @admin.register(User)
-class Users(UserAdmin, ModelAdmin):
+class ThemedUserAdmin(UserAdmin, ModelAdmin):
     form = UserChangeForm
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
 
 
 @admin.register(Group)
-class Groups(GroupAdmin, ModelAdmin):
+class ThemedGroupAdmin(GroupAdmin, ModelAdmin):
     pass

@@ -34,21 +34,21 @@ may_see_journal = _has_permissions("scenarios_app.view_servedrequest")
 may_see_accounts = _has_permissions("auth.view_user")
 
 
-def at_scenarios(request: HttpRequest) -> bool:
+def is_scenario_page(request: HttpRequest) -> bool:
     inside = request.path.startswith((f"{_LIST}/scenario/", f"{_LIST}/draft/"))
-    elsewhere = at_import(request) or at_try(request) or at_play(request)
+    elsewhere = is_import_page(request) or is_try_page(request) or is_play_page(request)
     return inside and not elsewhere
 
 
-def at_try(request: HttpRequest) -> bool:
+def is_try_page(request: HttpRequest) -> bool:
     return request.path.startswith(f"{_LIST}/") and request.path.endswith("/try/")
 
 
-def at_play(request: HttpRequest) -> bool:
+def is_play_page(request: HttpRequest) -> bool:
     return request.path.startswith(f"{_LIST}/") and request.path.endswith(("/play/", "/user/"))
 
 
-def at_import(request: HttpRequest) -> bool:
+def is_import_page(request: HttpRequest) -> bool:
     return request.path == f"{_LIST}/scenario/import/"
 
 

@@ -53,16 +53,14 @@ class StepCard:
         return "wins" if self.step.wins else "matches" if self.step.matches else "misses"
 
     @property
-    def failed(self) -> list[ConditionResult]:
+    def failed_conditions(self) -> list[ConditionResult]:
         return [condition for condition in self.step.conditions if not condition.ok]
 
 
 @dataclass(frozen=True, slots=True)
 class PrecedingScenario:
-    """Another scenario that answers the request first.
-
-    `reason` says why; it is empty if the tried scenario does not match at all.
-    """
+    """Another scenario that answers the request first. `reason` says why; it is empty if the tried
+    scenario does not match at all."""
 
     scenario: str
     url: str | None
@@ -71,10 +69,8 @@ class PrecedingScenario:
 
 @dataclass(frozen=True, slots=True)
 class ResponseBytes:
-    """The response for one provider's client, streamed and whole.
-
-    Each streamed event comes with the milliseconds after the request at which it is sent.
-    """
+    """The response for one provider's client, streamed and whole. Each streamed event comes with
+    the milliseconds after the request at which it is sent."""
 
     name: str
     status: int | None
@@ -147,7 +143,7 @@ def _dry_run(form: TryForm, served: ServedRequest | None, tried: DryRunScenario)
         key: explain_call(call, replacements=tried.scenarios) for key, call in calls.items()
     }
     explanation = explanations[chosen]
-    cards = _cards(explanation, tried)
+    cards = _step_cards(explanation, tried)
     first = _find_preceding(explanation, cards, tried.name)
     if first and first.reason and (alone := tried.compiled):
         explanations = {key: explain_call(call, only=alone) for key, call in calls.items()}
@@ -168,7 +164,7 @@ def _dry_run(form: TryForm, served: ServedRequest | None, tried: DryRunScenario)
     }
 
 
-def _cards(explanation: Explanation, tried: DryRunScenario) -> list[StepCard]:
+def _step_cards(explanation: Explanation, tried: DryRunScenario) -> list[StepCard]:
     """Return the steps, the one that answers first, then the closest ones."""
     steps = [step for step in explanation.steps if tried.name in ("", step.scenario)]
     urls = scenario_urls({step.scenario for step in steps})
@@ -177,7 +173,7 @@ def _cards(explanation: Explanation, tried: DryRunScenario) -> list[StepCard]:
 
     def closeness(card: StepCard) -> tuple[int, int, bool, int]:
         near = card.step.near
-        return STATES.index(card.state), len(card.failed), near is None, near or 0
+        return STATES.index(card.state), len(card.failed_conditions), near is None, near or 0
 
     return sorted((StepCard(step, urls.get(step.scenario)) for step in steps), key=closeness)
 
@@ -199,10 +195,8 @@ def _find_preceding(
 
 @dataclass(frozen=True, slots=True)
 class AnswerSummary:
-    """The text of the answer, or the status of a failure, None if nothing is sent.
-
-    `cut` is true if the answer breaks off.
-    """
+    """The text of the answer, or the status of a failure, None if nothing is sent. `cut` is true if
+    the answer breaks off."""
 
     scenario: str
     step: str

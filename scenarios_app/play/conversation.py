@@ -36,7 +36,7 @@ _CLIENT_HEADERS |= {"x-mockllm-session", "user-agent", "accept"}
 
 
 def sample_call(sent: SampleCall, *, session: str) -> Call:
-    """Return the call of a provider's client, in this session unless it is empty."""
+    """Return the POST call for a provider's sample request, in this session unless it is empty."""
     path, _, query = sent.path.partition("?")
     headers = {**sent.headers, "content-type": "application/json"}
     return _make_post_call(
@@ -45,7 +45,7 @@ def sample_call(sent: SampleCall, *, session: str) -> Call:
 
 
 def raw_call(path: str, body: str, *, headers: Mapping[str, str], session: str) -> Call:
-    """Return the call of a raw request, e.g. of a journal row; masked keys are accepted."""
+    """Return the POST call for a raw request; without headers it gets those of every provider."""
     path, _, query = path.partition("?")
     all_headers = {name.lower(): value for name, value in headers.items()}
     if session:
@@ -127,7 +127,7 @@ _ANYTHING = ExpectedDocument()
 
 
 class PlayedTurnDocument(Document):
-    """One turn: a request of one of these kinds, and the expected response."""
+    """One turn: exactly one of four kinds of request, and the expected response."""
 
     user: Text | None = None
     """A user message, appended to the conversation."""
@@ -187,7 +187,7 @@ class PlayDocument(VersionedDocument):
 
 
 def read_play(data: bytes, *, source: str = "") -> PlayDocument:
-    """Read a file of conversations, or of one with `turns`; raises DocumentError."""
+    """Parse a file of conversations, or of a single one with `turns`; raises DocumentError."""
     with located(data, source=source):
         value = decode_text(data, source=source)
         if isinstance(value, dict) and "turns" in value:

@@ -48,8 +48,8 @@ _TRUNCATING_STRIKES = {"cut", "end", "malformed_event", "error_event"}
 class TurnResponse:
     """The response of a turn.
 
-    `status` is None if nothing was sent. `by_step` is true if a step answered that is not a
-    catch-all's; otherwise `near` are the closest steps.
+    `status` is None if nothing was sent. `by_step` is true for an answer that is computed or of a
+    step that is no catch-all's; otherwise `near` are the closest steps.
     """
 
     status: int | None
@@ -74,7 +74,7 @@ class TurnResponse:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """An expectation beside the actual value."""
+    """A compared property of a response: its name, expected and actual value in words."""
 
     name: str
     expected: str
@@ -119,7 +119,7 @@ class PlayedConversation:
 
 @dataclass(frozen=True, slots=True)
 class FixedCatalog:
-    """A catalog of one index for every session."""
+    """A catalog that returns the same index for every session."""
 
     index: Index
 
@@ -134,7 +134,7 @@ async def play(
     player = Player(conversation, catalog=catalog, options=options)
     turns: list[PlayedTurn] = []
     for number, turn in enumerate(conversation.turns, 1):
-        response = await player.respond(turn)
+        response = await player.play_turn(turn)
         checks = tuple(check_response(turn.expect, response, scenario=scenario))
         turns.append(PlayedTurn(number, _describe_request(turn), response, checks))
     return PlayedConversation(conversation.name, tuple(turns))
@@ -154,8 +154,8 @@ class Player:
         self._pending: list[Message] = []
         self._last_call: Call | None = None
 
-    async def respond(self, turn: PlayedTurnDocument) -> TurnResponse:
-        """Return the response to the next turn."""
+    async def play_turn(self, turn: PlayedTurnDocument) -> TurnResponse:
+        """Send the request of a turn and return the response."""
         if not turn.retry or self._last_call is None:
             self._last_call = self._next_call(turn)
         exchange = self._pipeline.exchange(self._last_call)
@@ -250,7 +250,7 @@ def _is_truncated(exchange: Exchange) -> bool:
 def check_response(
     expect: ExpectedDocument, response: TurnResponse, *, scenario: str = ""
 ) -> Iterator[Check]:
-    """Compare a response with all expectations; an expected step is one of `scenario`."""
+    """Yield a check for each expectation; an expected step is one of `scenario` by default."""
     expected_scenario = expect.scenario or (scenario if expect.step else None)
     if expect.status is None:
         yield Check("answered by", "a step", _describe_step(response), response.by_step)

@@ -33,12 +33,10 @@ _DEFAULT_TOOL, _DEFAULT_RESULT = "tool", "ok"
 async def propose_conversation(
     scenario: Scenario, *, index: Index, options: Options
 ) -> tuple[dict[str, Json], str]:
-    """Return a conversation (JSON) and why it fails; the reason is empty if it passes.
-
-    The conversation begins with the first step that answers a user message. Tool calls get
-    results for as long as the scenario answers them. A scenario whose steps need a tool result
-    that it never asked for gets one complete request.
-    """
+    """Return a conversation (JSON) and why it fails; the reason is empty if it passes. The
+    conversation begins with the first step that answers a user message. Tool calls get results for
+    as long as the scenario answers them. A scenario whose steps need a tool result that it never
+    asked for gets one complete request."""
     catalog = FixedCatalog(index)
 
     async def play_candidate(candidate: dict[str, Any]) -> PlayedConversation:
@@ -49,14 +47,14 @@ async def propose_conversation(
     first_failure = ""
     for candidate in candidates:
         run = await play_candidate(candidate)
-        if not _is_answered(run, scenario):
+        if not _is_answered_by(run, scenario):
             first_failure = first_failure or _failure_text(run, scenario)
             continue
         while calls := run.turns[-1].response.tool_calls:
-            turns = [*candidate["turns"], {"tool_results": _results(scenario, calls)}]
+            turns = [*candidate["turns"], {"tool_results": _tool_results(scenario, calls)}]
             longer = {**candidate, "turns": turns}
             longer_run = await play_candidate(longer)
-            if len(turns) > MAX_TURNS or not _is_answered(longer_run, scenario):
+            if len(turns) > MAX_TURNS or not _is_answered_by(longer_run, scenario):
                 break
             candidate, run = longer, longer_run
         return candidate, ""
@@ -80,7 +78,7 @@ def _conversation_fields(scenario: Scenario, step: Step, turn: Json) -> dict[str
     optional = {
         "model": _first_text(step.match.alternatives("model")),
         "system": _message_text(step, "system"),
-        "tools": _offered_tools(scenario),
+        "tools": _required_tools(scenario),
         "provider": _first_provider(step),
         "stream": _wants_stream(step),
     }
@@ -95,7 +93,7 @@ def _request_with_result(scenario: Scenario, step: Step) -> dict[str, Json]:
         _user_text(scenario, step),
         model=_first_text(step.match.alternatives("model")) or "gpt-4o",
         system=_message_text(step, "system"),
-        tools=(*_offered_tools(scenario), tool),
+        tools=(*_required_tools(scenario), tool),
         tool_name=tool,
         tool_result=content,
         turn=2,
@@ -106,7 +104,7 @@ def _request_with_result(scenario: Scenario, step: Step) -> dict[str, Json]:
     return {"path": sent.path, "headers": {**headers}, "body": sent.body}
 
 
-def _is_answered(run: PlayedConversation, scenario: Scenario) -> bool:
+def _is_answered_by(run: PlayedConversation, scenario: Scenario) -> bool:
     return run.passed and all(turn.response.scenario == scenario.name for turn in run.turns)
 
 
@@ -117,7 +115,7 @@ def _failure_text(run: PlayedConversation, scenario: Scenario) -> str:
     return f"The scenario {turn.response.scenario} answers before {scenario.name}."
 
 
-def _results(scenario: Scenario, calls: Iterable[ToolCallPart]) -> list[Json]:
+def _tool_results(scenario: Scenario, calls: Iterable[ToolCallPart]) -> list[Json]:
     """Return a result for each call; its text is that of a condition on results of this tool."""
     texts: dict[str, str] = {}
     for step in scenario.steps:
@@ -136,12 +134,13 @@ def _tool_result(step: Step) -> tuple[str, str]:
     return _DEFAULT_TOOL, text
 
 
-def _offered_tools(scenario: Scenario) -> list[str]:
+def _required_tools(scenario: Scenario) -> list[str]:
     conditions = (c for step in scenario.steps for c in step.match.of(OfferedToolCondition))
     return list(dict.fromkeys(condition.name for condition in conditions))
 
 
 def _user_text(scenario: Scenario, step: Step) -> str:
+    """Return the scenario's name if it is selected by that, else a text that the step matches."""
     if scenario.select == "first_user_message":
         return scenario.name
     return _message_text(step, "user") or _message_text(step, "") or _DEFAULT_USER

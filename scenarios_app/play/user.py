@@ -30,13 +30,13 @@ async def play_user(
     player = Player(settings, catalog=catalog, options=options)
     simulation = Simulation(script)
     while (text := simulation.next_message()) is not None:
-        await _answer(text, simulation, player, tools)
+        await _send(text, simulation, player, tools)
     return simulation
 
 
-async def _answer(text: str, simulation: Simulation, player: Player, tools: RecordedTools) -> None:
-    """Add the agent's answer to the simulation, or why it has none."""
-    response = await player.respond(PlayedTurnDocument(user=text))
+async def _send(text: str, simulation: Simulation, player: Player, tools: RecordedTools) -> None:
+    """Play one message with its tool calls; add the answer, or the reason why there is none."""
+    response = await player.play_turn(PlayedTurnDocument(user=text))
     calls: list[ToolCallPart] = []
     while response.is_complete and response.by_step and response.tool_calls:
         calls += response.tool_calls
@@ -46,7 +46,7 @@ async def _answer(text: str, simulation: Simulation, player: Player, tools: Reco
             results = [_result(call, tools) for call in response.tool_calls]
         except NotRecorded as error:
             return simulation.fail(f"the model calls a tool without a scripted result: {error}")
-        response = await player.respond(PlayedTurnDocument(tool_results=results))
+        response = await player.play_turn(PlayedTurnDocument(tool_results=results))
     if not response.by_step or not response.is_complete:
         return simulation.fail(_describe_failure(response))
     return simulation.add_answer(response.text, calls)

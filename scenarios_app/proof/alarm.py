@@ -14,16 +14,16 @@ class Hung(BaseException):
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Raise Hung in the main thread when the seconds are over, on systems with alarms."""
+    """Raise Hung after the seconds, only in the main thread and on systems with alarms."""
     main = threading.current_thread() is threading.main_thread()
     if not main or not hasattr(signal, "setitimer"):
         yield
         return
 
-    def end(*_: Any) -> None:
+    def raise_hung(*_: Any) -> None:
         raise Hung
 
-    handler = signal.signal(signal.SIGALRM, end)
+    handler = signal.signal(signal.SIGALRM, raise_hung)
     began = time.monotonic()
     left, _ = signal.setitimer(signal.ITIMER_REAL, seconds)
     try:

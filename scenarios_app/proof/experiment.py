@@ -14,7 +14,7 @@ from scenarios_app.verdict.fault_kinds import Answer, Kind
 
 @dataclass(frozen=True, slots=True)
 class CellResult:
-    """A cell that was run, with the end and the requests of its run."""
+    """A cell that was run: the judgement, the end of the program, and its requests."""
 
     cell: Cell
     judgement: Judgement
@@ -42,7 +42,7 @@ class Sweep:
 
     @property
     def left_out(self) -> int:
-        """Return the number of cells that were not run."""
+        """The number of cells that were not run; those with a `reason` do not count."""
         return sum(1 for cell in self.cells if not cell.reason and cell not in self.results)
 
 
@@ -62,8 +62,8 @@ class Experiment:
     """A kind of sweep: its changes, its judgement of a run, and its reports.
 
     `cells_of` yields the cells of these kinds at an answer of the clean run, given its place and a
-    name for it. `outcomes` have their meanings; a sweep fails by those in `fail_on`. An experiment
-    with a `score`, from 0 to 1, can fail by a smaller one than wanted.
+    name for it. `outcomes` have their meanings; a sweep fails by those in `fail_on`. `outcomes_of`
+    returns those of a sweep, `score` its score from 0 to 1.
     """
 
     name: str
@@ -75,24 +75,23 @@ class Experiment:
     fail_on: Sequence[str]
     text: ReportText
     reports: Mapping[str, ReportText]
-    found: Callable[[Sweep], set[str]]
+    outcomes_of: Callable[[Sweep], set[str]]
     score: Callable[[Sweep], float | None] | None = None
 
     def kind(self, name: str) -> Kind:
         return next(kind for kind in self.kinds if kind.name == name)
 
     def fails(self, sweep: Sweep, fail_on: Sequence[str], fail_under: float | None) -> bool:
-        """Return whether a sweep fails by its outcomes, or by its score in percent."""
+        """Return whether an outcome is in `fail_on`, or the score below `fail_under` percent."""
         score = self.score(sweep) if self.score is not None else None
         if fail_under is not None and score is not None and 100 * score < fail_under:
             return True
-        return not self.found(sweep).isdisjoint(fail_on)
+        return not self.outcomes_of(sweep).isdisjoint(fail_on)
 
     def fail_on_outcomes(
         self, wanted: Sequence[str] | None, fail_under: float | None
     ) -> Sequence[str]:
-        """Return the outcomes that fail a sweep: those wanted, else the default ones, which a
-        wanted score replaces."""
+        """Return `wanted`, else none if there is a minimum score, else the default outcomes."""
         if wanted is not None:
             return wanted
         return self.fail_on if fail_under is None else ()

@@ -11,7 +11,7 @@ from typing import Any
 from scenarios_app.engine.producing.alterations import ALTERATIONS
 from scenarios_app.proof import command
 from scenarios_app.proof.experiment import Experiment, RepeatCommand, Sweep
-from scenarios_app.proof.outcome import Judgement, Observation, was_struck
+from scenarios_app.proof.outcome import Judgement, Observation, was_applied
 from scenarios_app.proof.plan import Cell, Place
 from scenarios_app.proof.reports import STYLE
 from scenarios_app.verdict.fault_kinds import Answer, Kind
@@ -35,7 +35,7 @@ KINDS: tuple[Kind, ...] = tuple(
 
 
 def cells_of(answer: Answer, place: Place, _: str, kinds: Sequence[Kind]) -> Iterator[Cell]:
-    """Yield a cell for each alteration of the answer that the server offers."""
+    """Yield a cell for each of the answer's `variants` that is of these kinds."""
     for kind in kinds:
         for one in answer["variants"]:
             if one["alteration"] != kind.name:
@@ -48,9 +48,9 @@ def cells_of(answer: Answer, place: Place, _: str, kinds: Sequence[Kind]) -> Ite
 
 
 def judge(cell: Cell, clean: Observation, run: Observation) -> Judgement:
-    """Return whether a run noticed the change of a script."""
+    """Return whether a run noticed the change of a script; `clean` is not used."""
     program = run.program
-    if not was_struck(run):
+    if not was_applied(run):
         return Judgement("unused", f"{cell.place.step} did not answer in this run")
     if program.hung:
         return Judgement("killed", "it did not end in time")
@@ -84,7 +84,7 @@ class Mutant:
 def mutants_of(sweep: Sweep) -> list[Mutant]:
     """Return the mutants that were run, in the order of their steps, and then the unused steps."""
     mutants = []
-    for _, group in groupby(sorted(sweep.results, key=_sort_key), _key):
+    for _, group in groupby(sorted(sweep.results, key=_sort_key), _mutant_key):
         cells = list(group)
         outcomes = {sweep.results[cell].judgement.outcome for cell in cells}
         tests = [sweep.command] if sweep.command else [cell.place.session for cell in cells]
@@ -93,14 +93,14 @@ def mutants_of(sweep: Sweep) -> list[Mutant]:
     return [*mutants, *(Mutant(step, "unused") for step in sorted(sweep.unused))]
 
 
-def _key(cell: Cell) -> tuple[str, str, int, int]:
-    """Return what equal changes of one step have in common in all tests."""
+def _mutant_key(cell: Cell) -> tuple[str, str, int, int]:
+    """Return the key that equal changes of one step share in all tests."""
     place, kinds = cell.place, [kind.name for kind in KINDS]
     return place.owner, place.step, kinds.index(cell.kind.name), cell.change["nth"]
 
 
 def _sort_key(cell: Cell) -> tuple[Any, ...]:
-    return (*_key(cell), cell.place.session, cell.place.number)
+    return (*_mutant_key(cell), cell.place.session, cell.place.number)
 
 
 def _count_outcomes(sweep: Sweep) -> Counter[str]:
@@ -108,14 +108,14 @@ def _count_outcomes(sweep: Sweep) -> Counter[str]:
 
 
 def score(sweep: Sweep) -> float | None:
-    """Return which part of the mutants was killed, or None if none was killed or survived."""
+    """Return the share of killed mutants among killed and survived ones, or None without any."""
     counts = _count_outcomes(sweep)
     run = counts["killed"] + counts["survived"]
     return counts["killed"] / run if run else None
 
 
 def text_report(sweep: Sweep, fail_on: Sequence[str], repeat_command: RepeatCommand) -> str:
-    """Return a paragraph for each survivor, what was left out, and the score."""
+    """Return the survivors, what was left out, and the score; `fail_on` is not used."""
     lines: list[str] = []
     for mutant in mutants_of(sweep):
         if mutant.outcome == "survived":
@@ -130,7 +130,7 @@ def text_report(sweep: Sweep, fail_on: Sequence[str], repeat_command: RepeatComm
     lines += [f"unused, since no answer came from it: {step}" for step in sorted(sweep.unused)]
     lines += [
         f"left out as equivalent: {cell.kind.label} at {cell.place.step}: {cell.reason}"
-        for cell in _equivalent(sweep)
+        for cell in _equivalent_cells(sweep)
     ]
     if sweep.left_out:
         lines.append(f"mutants left out: {sweep.left_out}, since {sweep.left_out_because}")
@@ -140,10 +140,10 @@ def text_report(sweep: Sweep, fail_on: Sequence[str], repeat_command: RepeatComm
     return "\n".join([*lines, score_line])
 
 
-def _equivalent(sweep: Sweep) -> list[Cell]:
+def _equivalent_cells(sweep: Sweep) -> list[Cell]:
     """Return a cell for each kind of change that a step declares to be equivalent."""
     cells = sorted((cell for cell in sweep.cells if cell.reason), key=_sort_key)
-    return list({_key(cell)[:3]: cell for cell in cells}.values())
+    return list({_mutant_key(cell)[:3]: cell for cell in cells}.values())
 
 
 def json_report(sweep: Sweep, fail_on: Sequence[str], repeat_command: RepeatCommand) -> str:
@@ -155,7 +155,7 @@ def json_report(sweep: Sweep, fail_on: Sequence[str], repeat_command: RepeatComm
         "score": None if part is None else round(part, 2),
         "equivalent": [
             {"step": cell.place.step, "change": cell.kind.label, "reason": cell.reason}
-            for cell in _equivalent(sweep)
+            for cell in _equivalent_cells(sweep)
         ],
         "skipped": sweep.left_out,
     }
@@ -188,8 +188,7 @@ def junit_report(sweep: Sweep, fail_on: Sequence[str], repeat_command: RepeatCom
 
 
 def html_report(sweep: Sweep, fail_on: Sequence[str], repeat_command: RepeatCommand) -> str:
-    """Return a page with a table of the mutants, survivors first. `fail_on` is passed to the text
-    report."""
+    """Return a page with the score and the mutants, survivors first; `fail_on` is not used."""
     mutants = sorted(mutants_of(sweep), key=lambda mutant: mutant.outcome != "survived")
     rows = "".join(
         f"<tr><td>{escape(one['step'])}</td><td>{escape(one['change'])}</td>"
@@ -220,7 +219,7 @@ MUTANTS = Experiment(
     ("survived",),
     text_report,
     {"json": json_report, "html": html_report, "junit": junit_report},
-    found=lambda sweep: {mutant.outcome for mutant in mutants_of(sweep)},
+    outcomes_of=lambda sweep: {mutant.outcome for mutant in mutants_of(sweep)},
     score=score,
 )
 

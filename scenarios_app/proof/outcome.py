@@ -47,6 +47,8 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
+    """An outcome, one of the keys of OUTCOMES, and the reason for it."""
+
     outcome: str
     reason: str
 
@@ -56,12 +58,12 @@ def judge_run(cell: Cell, clean: Observation, run: Observation) -> Judgement:
     kind, program = cell.kind, run.program
     if program.hung:
         return Judgement("hung", "the command did not end in time")
-    if not was_struck(run):
+    if not was_applied(run):
         return Judgement("unreached", "the program did not come to this answer again")
-    if repeated := _repeated(clean, run):
+    if repeated := _describe_repetition(clean, run):
         return Judgement("multiplied", repeated)
     if program.code:
-        sign = _sign_in(program.output, clean.program.output, kind.signs)
+        sign = _find_sign(program.output, clean.program.output, kind.signs)
         named = f"names it: {sign}" if sign else "does not name the trouble"
         return Judgement("loud", f"exit code {program.code}; its output {named}")
     return _judge_green(cell, clean, run)
@@ -72,11 +74,11 @@ def _judge_green(cell: Cell, clean: Observation, run: Observation) -> Judgement:
     kind = cell.kind
     output, before = run.program.output, clean.program.output
     altered = ALTERED_TEXTS.get(kind.name)
-    if altered and _contains_flat(output, altered):
+    if altered and _contains_text(output, altered):
         return Judgement("wrong", f"shows the {kind.label} as an answer: {altered}")
-    missing = [text for text in _shown_texts(clean) if not _contains_flat(output, text)]
+    missing = [text for text in _shown_texts(clean) if not _contains_text(output, text)]
     for text in missing:
-        if part := _partial(text, output, before):
+        if part := _partial_text(text, output, before):
             return Judgement("wrong", f"shows a part of an answer: {part}")
     if findings := list(_new_findings(kind, clean, run)):
         return Judgement("silent", findings[0])
@@ -86,14 +88,14 @@ def _judge_green(cell: Cell, clean: Observation, run: Observation) -> Judgement:
         )
     if not missing:
         return Judgement("survived", "")
-    if sign := _sign_in(output, before, (*kind.signs, *_GENERAL_SIGNS)):
+    if sign := _find_sign(output, before, (*kind.signs, *_GENERAL_SIGNS)):
         return Judgement("survived", f"without the answer; the output says why: {sign}")
     return Judgement(
         "silent", f"not in the output, and nothing says why: {_shorten_to_line(missing[0])}"
     )
 
 
-def was_struck(run: Observation) -> bool:
+def was_applied(run: Observation) -> bool:
     """Return whether the run's change was applied."""
     return any(answer["change"] for answer in run.answers)
 
@@ -111,12 +113,12 @@ def _result_of_broken_call(cell: Cell, run: Observation) -> str:
     if not results or results == struck["results"]:
         return ""
     signs = (*cell.kind.signs, *_GENERAL_SIGNS, *_TOOL_SIGNS)
-    if any(result["is_error"] or _sign_in(result["text"], "", signs) for result in results):
+    if any(result["is_error"] or _find_sign(result["text"], "", signs) for result in results):
         return ""
     return str(results[0]["text"])
 
 
-def _repeated(clean: Observation, run: Observation) -> str:
+def _describe_repetition(clean: Observation, run: Observation) -> str:
     """Return a text about a request that was sent again after a good answer; empty if none was."""
     usual = Counter(key for key, good in clean.requests if good)
     for key, times in Counter(key for key, good in run.requests if good).items():
@@ -142,41 +144,41 @@ def _shown_texts(clean: Observation) -> list[str]:
     """Return the texts of answers that the program shows when nothing goes wrong."""
     texts = dict.fromkeys(answer["text"].strip() for answer in clean.answers)
     output = clean.program.output
-    return [text for text in texts if len(text) >= MIN_TEXT_CHARS and _contains_flat(output, text)]
+    return [text for text in texts if len(text) >= MIN_TEXT_CHARS and _contains_text(output, text)]
 
 
-def _partial(text: str, output: str, before: str) -> str:
+def _partial_text(text: str, output: str, before: str) -> str:
     """Return the beginning of a text that the output ends in the middle of, or an empty string."""
-    flat, shown = _flat(text), _flat(output)
+    flat, shown = _collapse_spaces(text), _collapse_spaces(output)
     length = bisect(range(1, len(flat)), False, key=lambda end: flat[:end] not in shown)
     part = flat[:length]
     # What the program says anyway proves nothing.
-    usual = part in _flat(before).replace(flat, "")
+    usual = part in _collapse_spaces(before).replace(flat, "")
     return "" if length < MIN_PARTIAL_CHARS or usual else _shorten_to_line(part)
 
 
-def _sign_in(output: str, before: str, signs: Sequence[str]) -> str:
+def _find_sign(output: str, before: str, signs: Sequence[str]) -> str:
     """Return the first sign that is in the output, and not in that of the clean run."""
     lower, usual = output.lower(), before.lower()
     return next((sign for sign in signs if sign in lower and sign not in usual), "")
 
 
-def _contains_flat(output: str, text: str) -> bool:
-    return _flat(text) in _flat(output)
+def _contains_text(output: str, text: str) -> bool:
+    return _collapse_spaces(text) in _collapse_spaces(output)
 
 
-def _flat(text: str) -> str:
+def _collapse_spaces(text: str) -> str:
     """Return the text with single spaces, since programs wrap lines."""
     return re.sub(r"\s+", " ", text).strip()
 
 
 def _shorten_to_line(text: str) -> str:
-    flat = _flat(text)
+    flat = _collapse_spaces(text)
     return flat if len(flat) <= 120 else f"{flat[:119]}…"
 
 
 def first_difference(one: Observation, other: Observation) -> str:
-    """Return how two clean runs differ, or an empty string: a sweep needs equal ones."""
+    """Return the first difference of two clean runs in words; empty if they are equal."""
     if one.program.code != other.program.code:
         return f"exit code {one.program.code}, then {other.program.code}"
     runs = [_answers_by_place(run.answers) for run in (one, other)]

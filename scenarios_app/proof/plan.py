@@ -9,7 +9,7 @@ from scenarios_app.verdict.fault_kinds import Answer, Kind
 
 
 class BadCell(Exception):
-    """A name of a cell or kind that does not exist; the message says which exist."""
+    """No cell, kind or step has this name; the message lists those that exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,8 @@ class Place:
 @dataclass(frozen=True, slots=True)
 class Cell:
     """One kind of change at one place. `name` identifies it in the same program's sweeps. `change`
-    is that of the control API. Of a changed script, `after` stands where `before` stood, and the
-    `reason` says why no test needs to notice: then it is not run."""
+    is the body for the control API. Of a changed script, `before` and `after` are the changed part.
+    A cell is not run if it has a `reason` why no test needs to notice the change."""
 
     name: str
     kind: Kind
@@ -70,15 +70,15 @@ def all_cells(
 
 
 def check_kinds(kinds: Sequence[str], all_kinds: Sequence[Kind]) -> None:
-    """Raise BadCell for a name of no kind."""
+    """Raise BadCell if no kind has one of the names in `kinds`."""
     names = [kind.name for kind in all_kinds]
     if unknown := sorted(set(kinds) - set(names)):
         raise BadCell(f"there is no kind {unknown[0]!r}; there are {', '.join(names)}")
 
 
-def in_order(cells: Iterable[Cell], all_kinds: Sequence[Kind], *, seed: int) -> list[Cell]:
-    """Return the cells, the most telling ones first: each kind once, each answer once, then the
-    rest; chance decides among equals, in the same way for the same seed."""
+def order_cells(cells: Iterable[Cell], all_kinds: Sequence[Kind], *, seed: int) -> list[Cell]:
+    """Return the cells in the order of their runs: one of each kind, one at each place without any,
+    then the rest. `seed` shuffles equals."""
     shuffled = list(cells)
     random.Random(seed).shuffle(shuffled)
     # In this order, and quick to take from.

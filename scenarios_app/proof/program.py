@@ -34,8 +34,8 @@ class ProgramRun:
 def run_program(
     command: Sequence[str], base_url: str, *, limit: float, stop: Event | None = None
 ) -> ProgramRun:
-    """Run the command with its SDKs at a server, in a separate process group, for at most `limit`
-    seconds. Raises CannotRun, or Interrupted when `stop` is set."""
+    """Run the command in its own process group, with its SDKs pointed at `base_url`, for at most
+    `limit` seconds. Raises CannotRun, or Interrupted when `stop` is set."""
     prepared = command_environment(command, base_url)
     with prepared as environment, tempfile.TemporaryFile() as output:
         began = time.monotonic()

@@ -23,11 +23,11 @@ from scenarios_app.proof.plan import BadCell, Cell, Place, check_kinds
 from scenarios_app.proof.program import ProgramRun
 from scenarios_app.proof.sweep import (
     SweepOptions,
+    cells_to_run,
     clean_body,
     plan,
     requests_of,
     seconds_for,
-    to_run,
     unused_steps,
     versions_on,
 )
@@ -67,7 +67,7 @@ class TestRun:
         return all(report.passed for report in self.reports)
 
     def observation(self, session: str) -> Observation:
-        """Return what the run left; a test that only its verdict failed is green."""
+        """Return the run for the judgement; a test that only its verdict failed has exit code 0."""
         last = self.reports[-1]
         own = [one for one in self.reports if not one.longreprtext.startswith(VERDICT_FAILED)]
         output = "\n".join((*(one.longreprtext for one in own), last.capstdout, last.capstderr))
@@ -87,7 +87,7 @@ class TestRun:
 
 
 class TestSweeps:
-    """Repeats tests; the process that reports prints the matrices."""
+    """The pytest plugin that repeats tests; only the reporting process prints the matrices."""
 
     __test__ = False
 
@@ -133,6 +133,7 @@ class TestSweeps:
     def pytest_runtest_protocol(
         self, item: pytest.Item, nextitem: pytest.Item | None
     ) -> bool | None:
+        """Run a test of the fixture `mockllm` and sweep it; return None for other tests."""
         markers = any(item.iter_markers(FIXTURE))
         if not markers and FIXTURE not in getattr(item, "fixturenames", ()):
             return None
@@ -157,7 +158,7 @@ class TestSweeps:
         return True
 
     def _repeat(self, item: pytest.Item, run: TestRun) -> TestRun:
-        """Run the test with its own fixtures; those of wider scopes stay."""
+        """Run the test and fill in `run`; only fixtures of the test itself are set up again."""
         self._run = run
         item._report_sections.clear()
         began = time.monotonic()
@@ -198,7 +199,7 @@ class TestSweeps:
                 run.transcript = control.requests(session.session, bodies=True)
 
     def _sweep(self, item: pytest.Item, clean: TestRun) -> dict[str, Any]:
-        """Run the cells of a test; return their results as JSON."""
+        """Run the cells of a test; return their results as JSON, or a note why it was not swept."""
         session = item.nodeid
         before = clean.observation(session)
         again = self._repeat(item, TestRun(())).observation(session)
@@ -210,7 +211,7 @@ class TestSweeps:
             return {"note": str(error)}
         results = []
         seconds = self.options.seconds
-        for cell in to_run(cells, self.options.budget):
+        for cell in cells_to_run(cells, self.options.budget):
             if seconds and time.monotonic() - self._began > seconds:
                 break
             run = TestRun([cell.change], limit=seconds_for(cell, clean.seconds))
@@ -254,7 +255,7 @@ class TestSweeps:
             write(f"{test}: {note}")
         if self._sweeps and self.experiment.score is not None:
             # Tests share the steps of scenario files, so that one report is of all tests.
-            write(self.experiment.text(self._whole(), self.fail_on, self._repeat_command))
+            write(self.experiment.text(self._merge_sweeps(), self.fail_on, self._repeat_command))
         else:
             for test, sweep in sorted(self._sweeps.items()):
                 write(f"\n{test}")
@@ -266,14 +267,14 @@ class TestSweeps:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         if hasattr(session.config, "workerinput"):
             return
-        whole = self._whole()
+        whole = self._merge_sweeps()
         self.experiment.write_reports(whole, self.files, self.fail_on, self._repeat_command)
         fails = self.experiment.fails(whole, self.fail_on, self.fail_under)
         if session.exitstatus == pytest.ExitCode.OK and fails:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
-    def _whole(self) -> Sweep:
-        """Return the sweep of all tests."""
+    def _merge_sweeps(self) -> Sweep:
+        """Return one sweep of the cells and results of all tests."""
         clean = {"exit": 0, "seconds": 0.0, "requests": 0}
         whole = Sweep([], self.options.seed, clean, unused=sorted(self._unused - self._used))
         for _, sweep in sorted(self._sweeps.items()):

@@ -46,9 +46,8 @@ def failed_cells(sweep: Sweep, fail_on: Sequence[str]) -> list[CellResult]:
 
 
 def text_report(sweep: Sweep, fail_on: Sequence[str], repeat_command: RepeatCommand) -> str:
-    """Return the matrix as text (rows are kinds of trouble, columns the answers), and a paragraph
-    for each cell with an outcome in `fail_on`; `repeat_command` returns the command that runs a
-    cell alone."""
+    """Return the matrix (rows are kinds of trouble, columns the answers) and a paragraph for each
+    cell with an outcome in `fail_on`; `repeat_command` returns the command for one cell."""
     lines = [*_matrix_lines(sweep), "", _summarize(sweep)]
     for result in failed_cells(sweep, fail_on):
         lines += [
@@ -97,8 +96,7 @@ def _summarize(sweep: Sweep) -> str:
 
 
 def json_report(sweep: Sweep, fail_on: Sequence[str], repeat_command: RepeatCommand) -> str:
-    """Return the sweep as JSON; only `seconds` differ between equal sweeps. `fail_on` is not
-    used."""
+    """Return the sweep as JSON; only `seconds` differ between equal sweeps."""
     answered = {split_step(cell.place.step, sweep.versions)[0] for cell in sweep.cells} - {""}
     body = {
         "seed": sweep.seed,
@@ -202,11 +200,11 @@ def _shorten(text: str | None) -> str:
 def _in_matrix_order(sweep: Sweep) -> list[CellResult]:
     names = [kind.name for kind in KINDS]
 
-    def place_of(result: CellResult) -> tuple[str, int, int]:
+    def sort_key(result: CellResult) -> tuple[str, int, int]:
         place = result.cell.place
         return place.session, place.number, names.index(result.cell.kind.name)
 
-    return sorted(sweep.results.values(), key=place_of)
+    return sorted(sweep.results.values(), key=sort_key)
 
 
 def _sorted_places(sweep: Sweep) -> list[Place]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from scenarios_app.proof.experiment import CellResult, Experiment, Sweep
 from scenarios_app.proof.outcome import Observation, first_difference
-from scenarios_app.proof.plan import Cell, all_cells, find_cell, in_order
+from scenarios_app.proof.plan import Cell, all_cells, find_cell, order_cells
 from scenarios_app.proof.program import Interrupted, run_program
 from scenarios_app.testing.control import Control
 from scenarios_app.testing.process import ServerOptions, controlled_server
@@ -72,7 +72,7 @@ class Bench:
         limit: float,
         stop: threading.Event | None = None,
     ) -> Observation:
-        """Run the command with these changes of a session's answers, from a fresh state."""
+        """Reset the server and run the command with these changes of one session, or of all."""
         control = self.control
         control.send("POST", "reset", {"session": None, "scenarios": True})
         # This drops the changes of every session, and numbers all answers.
@@ -113,7 +113,7 @@ def sweep(
             return Bench(options, stack.enter_context(controlled_server(server)))
 
         first = bench()
-        clean = clean_run(first, options)
+        clean = run_clean(first, options)
         cells = plan(options, clean.answers)
         if not cells:
             raise CannotSweep("none of these kinds fits an answer of the clean run")
@@ -121,7 +121,7 @@ def sweep(
         result.command, result.versions = shlex.join(options.command), versions_on(first.control)
         if not (options.steps or options.only):
             result.unused = unused_steps(clean.verdict)
-        chosen = to_run(cells, options.budget)
+        chosen = cells_to_run(cells, options.budget)
         benches: queue.SimpleQueue[Bench] = queue.SimpleQueue()
         benches.put(first)
         for _ in range(min(options.jobs, len(chosen)) - 1):
@@ -137,11 +137,11 @@ def plan(options: SweepOptions, answers: Sequence[Answer]) -> list[Cell]:
     cells = all_cells(
         answers, experiment.kinds, experiment.cells_of, kinds=options.kinds, steps=options.steps
     )
-    cells = in_order(cells, experiment.kinds, seed=options.seed)
+    cells = order_cells(cells, experiment.kinds, seed=options.seed)
     return [find_cell(options.only, cells)] if options.only else cells
 
 
-def to_run(cells: Sequence[Cell], budget: int | None) -> list[Cell]:
+def cells_to_run(cells: Sequence[Cell], budget: int | None) -> list[Cell]:
     return [cell for cell in cells if not cell.reason][:budget]
 
 
@@ -150,7 +150,7 @@ def unused_steps(verdict: Mapping[str, Any]) -> list[str]:
     return [f"{one['scenario']}/{one['step']}" for one in verdict["unserved"]]
 
 
-def clean_run(bench: Bench, options: SweepOptions) -> Observation:
+def run_clean(bench: Bench, options: SweepOptions) -> Observation:
     """Run the command twice without trouble, and return the slower run; raises CannotSweep."""
     runs = []
     for _ in range(2):
@@ -189,6 +189,7 @@ def run_cells(
     benches: "queue.SimpleQueue[Bench]",
     progress: Callable[[int, int, CellResult | None], None],
 ) -> None:
+    """Run the cells in parallel, one on each bench, and add their results to `result`."""
     stop, seconds = threading.Event(), options.seconds
     ends_at = inf if seconds is None else time.monotonic() + seconds
 
@@ -227,7 +228,7 @@ def run_cells(
 
 
 def seconds_for(cell: Cell, clean_seconds: float) -> float:
-    """Return how long the run of a cell may take."""
+    """Return the time limit for the run of a cell, in seconds."""
     return max(PATIENCE * clean_seconds, MIN_SECONDS) + cell.kind.seconds
 
 

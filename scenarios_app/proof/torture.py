@@ -16,7 +16,7 @@ HELP = (
 
 
 def cells_of(answer: Answer, place: Place, where: str, kinds: Sequence[Kind]) -> Iterator[Cell]:
-    """Yield a cell for each kind of trouble that fits the answer."""
+    """Yield a cell, named KIND@WHERE, for each kind of trouble that fits the answer."""
     for kind in kinds:
         if kind.applies(answer):
             change = {"answer": place.number, **kind.change}
@@ -33,7 +33,7 @@ TORTURE = Experiment(
     FAIL_ON,
     text_report,
     {"json": json_report, "html": html_report, "junit": junit_report},
-    found=lambda sweep: {result.judgement.outcome for result in sweep.results.values()},
+    outcomes_of=lambda sweep: {result.judgement.outcome for result in sweep.results.values()},
 )
 
 

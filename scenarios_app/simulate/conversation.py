@@ -14,7 +14,7 @@ from scenarios_app.recording.places import PlacedRequest, place_request
 
 
 class AgentAnswer(NamedTuple):
-    """An answer with the tool calls that led to it, from an agent that shows them."""
+    """The agent's answer, with the tool calls that led to it if the agent reports them."""
 
     text: str
     calls: tuple[ToolCallPart, ...] = ()
@@ -41,7 +41,7 @@ class Session(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ModelSide:
-    """What the mock saw: its answers in order, and its verdict on the session."""
+    """The journal entries of a session's model requests, in order, and the verdict on it."""
 
     requests: Sequence[Mapping[str, Any]]
     verdict: Mapping[str, Any]
@@ -49,7 +49,7 @@ class ModelSide:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedConversation:
-    """A conversation of a scripted user. `model` is None if the mock has no part in it."""
+    """A conversation of a scripted user. `model` is None without a session of the mock."""
 
     name: str
     simulation: Simulation
@@ -57,12 +57,12 @@ class SimulatedConversation:
 
     @property
     def passed(self) -> bool:
+        """True if all checkpoints hold, whatever the verdict of the model's side."""
         return self.simulation.passed
 
     @property
     def receipt(self) -> str:
-        """The hash of the three sides: the user's messages, the agent's answers with its tool
-        calls, and the receipt of the model's side."""
+        """The hash of the user's messages, the agent's answers and calls, and the model receipt."""
         turns = [
             [turn.say, turn.answer, [call_json(call) for call in turn.calls]]
             for turn in self.simulation.turns
@@ -79,7 +79,7 @@ def scripts_of(documents: Iterable[ScenarioDocument]) -> dict[str, UserDocument]
 def simulate(
     name: str, script: UserDocument, agent: Agent, *, session: Session | None
 ) -> SimulatedConversation:
-    """Play the script against an agent whose model is the mock's session, if it has one."""
+    """Send the script's messages to the agent; `session` journals its model requests, if any."""
     simulation = Simulation(script)
     # A test may have asked the model before.
     seen = {call.id for call in finished_calls(session.requests)} if session else set()

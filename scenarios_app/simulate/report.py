@@ -51,7 +51,7 @@ def _failed_lines(checkpoints: Iterable[Checkpoint]) -> Iterator[str]:
 
 
 def json_report(conversations: Sequence[SimulatedConversation]) -> dict[str, Any]:
-    """Return all three sides. Equal conversations have equal JSON: it has no times and no ids."""
+    """Return the conversations as JSON. Equal ones have equal JSON: it has no times and no ids."""
     return {
         "passed": all(one.passed for one in conversations),
         "conversations": [_conversation_json(one) for one in conversations],

@@ -91,7 +91,7 @@ _PLACE_WITH_NUMBERS = re.compile(
 
 @register.filter
 def numbered_place(place: str) -> str:
-    """Return a place with scenario and step counted from 1, to precede a problem:
+    """Return a place as HTML before a problem, with scenario and step counted from 1:
     `scenarios[1].steps[0].turn` becomes `Scenario 2, step 1: turn: `."""
     match = _PLACE_WITH_NUMBERS.fullmatch(place)
     if not match or not place:

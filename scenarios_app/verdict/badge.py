@@ -9,7 +9,7 @@ _GOOD, _FAIR, _POOR = "#187a2f", "#8a5a00", "#b3261e"
 
 
 def percent_badge(label: str, percent: float) -> str:
-    """Return the badge: green from 90 %, amber from 60 %, red below."""
+    """Return an SVG badge: green from 90 %, amber from 60 %, red below."""
     colour = _GOOD if percent >= 90 else _FAIR if percent >= 60 else _POOR
     value = f"{percent:g} %"
     left, right = (len(text) * _CHAR_WIDTH + 2 * _PADDING for text in (label, value))

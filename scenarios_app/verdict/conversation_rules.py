@@ -32,12 +32,13 @@ _MAX_CANDIDATES = 100
 _TurnKey: TypeAlias = tuple[str, str, str, int, Message]
 
 
-def _find_unpaired(session: JudgedSession, *, missing: bool) -> Iterator[Sighting]:
-    """Yield calls without a result (`missing`) or results without a call, each one once."""
+def _find_unpaired_calls(session: JudgedSession, *, missing: bool) -> Iterator[Sighting]:
+    """Yield sightings of calls without a result (`missing`) or results without a call, each
+    once."""
     reported: set[Hashable] = set()
     for one in session.exchanges:
         messages = one.request.messages if one.request else ()
-        for index, part in _open_calls(messages) if missing else _orphan_results(messages):
+        for index, part in _unanswered_calls(messages) if missing else _orphan_results(messages):
             # Every later turn of the conversation contains it too.
             key = (messages[: index + 1], part)
             if key in reported:
@@ -51,7 +52,7 @@ def _find_unpaired(session: JudgedSession, *, missing: bool) -> Iterator[Sightin
             yield Sighting(message, one)
 
 
-def _open_calls(messages: Sequence[Message]) -> Iterator[tuple[int, ToolCallPart]]:
+def _unanswered_calls(messages: Sequence[Message]) -> Iterator[tuple[int, ToolCallPart]]:
     """Yield calls without a result before the next assistant message, with the message's index."""
     waiting: dict[str, tuple[int, ToolCallPart]] = {}
     previous_role = ""
@@ -129,7 +130,8 @@ def _scripted_calls(session: JudgedSession, exchange: JudgedExchange) -> Iterato
 
 
 def _find_unoffered_calls(session: JudgedSession) -> Iterator[Sighting]:
-    """Yield the calls of tools that a request does not offer, once per step and list of tools."""
+    """Yield sightings of calls of tools that the request does not offer, once per step and
+    tools."""
     reported: set[Hashable] = set()
     for one in session.exchanges:
         step = session.step_of(one)
@@ -151,7 +153,7 @@ def _find_unoffered_calls(session: JudgedSession) -> Iterator[Sighting]:
             )
 
 
-def _find_changed_prefixes(session: JudgedSession) -> Iterator[Sighting]:
+def _find_changed_prompt_prefixes(session: JudgedSession) -> Iterator[Sighting]:
     earlier: defaultdict[_TurnKey, deque[JudgedExchange]] = defaultdict(
         lambda: deque(maxlen=_MAX_CANDIDATES)
     )
@@ -245,7 +247,7 @@ RULES = (
         "Of two calls that the model made in parallel only one is run, and its result alone is "
         "sent.",
         "error",
-        partial(_find_unpaired, missing=True),
+        partial(_find_unpaired_calls, missing=True),
     ),
     Rule(
         "tool-result-unknown",
@@ -254,7 +256,7 @@ RULES = (
         "A history that is cut to its last ten messages begins with the result of a call that fell "
         "out of it.",
         "error",
-        partial(_find_unpaired, missing=False),
+        partial(_find_unpaired_calls, missing=False),
     ),
     Rule(
         "tool-arguments-outside-schema",
@@ -285,6 +287,6 @@ RULES = (
         "Thinking is left out, and who shortens a conversation begins a new one.",
         "A system prompt that tells the time of day.",
         "warning",
-        _find_changed_prefixes,
+        _find_changed_prompt_prefixes,
     ),
 )

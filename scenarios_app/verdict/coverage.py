@@ -65,6 +65,7 @@ class Coverage:
 
     @property
     def served(self) -> int:
+        """The number of steps that answered."""
         return sum(1 for step in self.all_steps if step.served)
 
     @property

@@ -19,13 +19,10 @@ HOLD_SECONDS = HOLD_MS / 1000 + RETRY_SECONDS
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kind:
-    """One kind of trouble.
-
-    `change` is its change at the control API, `seconds` how much longer a good client may take.
-    `signs` are words, in lower case, one of which names the trouble in a program's output.
-    Findings of the verdict by a rule in `own_rules` are our own doing. `breaks_call` is true if the
-    first tool call cannot be run, so that its result must be an error.
-    """
+    """One kind of trouble. `change` is its change at the control API, `seconds` how much longer a
+    good client may take. `signs` are words, in lower case, one of which names the trouble in a
+    program's output. `own_rules` are client rules that the trouble itself breaks. `breaks_call` is
+    true if the first tool call cannot be run, so that its result must be an error."""
 
     name: str
     label: str

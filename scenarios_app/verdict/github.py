@@ -20,13 +20,13 @@ _PROPERTY_ESCAPES: Final = {**_ESCAPES, ":": "%3A", ",": "%2C"}
 
 
 def verdict_annotations(verdict: Mapping[str, Any]) -> str:
-    """Return an error for each reason of a verdict to fail, a warning for each other finding."""
+    """Return GitHub annotations: errors for reasons to fail, warnings for other findings."""
     return "\n".join(_annotation_lines(verdict_cases(verdict)))
 
 
 def coverage_annotations(coverage: Mapping[str, Any], *, fail_under: float) -> str:
-    """Return a warning for each unused step; an error if too few were used."""
-    unused = (case for case in _with_full_names(coverage) if case.reasons)
+    """Return GitHub annotations: a warning for each unused step, an error if too few were used."""
+    unused = (case for case in _cases_with_full_names(coverage) if case.reasons)
     cases = [Case("", case.name, noted=("; ".join(case.reasons),)) for case in unused]
     if coverage["percent"] < fail_under:
         reason = f"{coverage['percent']:g} % of the steps were used, {fail_under:g} % are required"
@@ -35,11 +35,11 @@ def coverage_annotations(coverage: Mapping[str, Any], *, fail_under: float) -> s
 
 
 def coverage_summary(coverage: Mapping[str, Any]) -> str:
-    """Return Markdown for a GitHub job summary."""
+    """Return the coverage as Markdown for a GitHub job summary."""
     percent, served, steps = coverage["percent"], coverage["served"], coverage["steps"]
     lines = [f"### mockllm coverage: {percent:g} %", ""]
     lines += [f"Steps used: {served:,} of {steps:,}", ""]
-    unused = [case for case in _with_full_names(coverage) if case.reasons]
+    unused = [case for case in _cases_with_full_names(coverage) if case.reasons]
     for case in unused[:MAX_REASONS]:
         reasons = "; ".join(map(escape_markdown, case.reasons))
         lines.append(f"- **{escape_markdown(case.name)}**: {reasons}")
@@ -54,7 +54,7 @@ def literal_lines(text: str) -> str:
     return f"::stop-commands::{mark}\n{text}\n::{mark}::"
 
 
-def _with_full_names(coverage: Mapping[str, Any]) -> Iterator[Case]:
+def _cases_with_full_names(coverage: Mapping[str, Any]) -> Iterator[Case]:
     for case in coverage_cases(coverage):
         yield Case("", f"{case.group}, step {case.name}", case.reasons)
 

@@ -183,11 +183,11 @@ def _unserved_steps(
     for name, step in _required_steps(session, options):
         if (name, step.key) not in session.answered:
             own = session.name if name in session.own else None
-            yield UnservedStep(name, step.label, own, _never_asked(step, asked))
+            yield UnservedStep(name, step.label, own, _unasked_providers(step, asked))
 
 
-def _never_asked(step: Step, asked: frozenset[str]) -> str:
-    """Return the names in a step's condition on the provider, if none of them was asked."""
+def _unasked_providers(step: Step, asked: frozenset[str]) -> str:
+    """Return the providers that a step requires, or "" if one of them was asked."""
     names = [condition.equals for condition in step.match.alternatives("provider")]
     if any(name is None or name in asked for name in names):
         return ""
@@ -207,6 +207,7 @@ def _required_steps(session: JudgedSession, options: VerdictOptions) -> Iterator
 
 
 def _includes(names: Collection[str], name: str) -> bool:
+    """Return whether the names contain this one or the wildcard `*`."""
     return name in names or ALL in names
 
 

@@ -64,7 +64,7 @@ class StepCounts:
             self._met: set[CoverageKey] = set()
 
     def count_answer(self, session: str, step: StepKey, *, fault: str, refused: bool) -> None:
-        """Count an ended answer; the key of `step` is empty if no step answered."""
+        """Count an ended answer; not for a step if its key is empty or the request was refused."""
         with self._lock:
             self.requests += 1
             if not step[1] or refused:

@@ -49,7 +49,7 @@ def headline(verdict: Verdict) -> str:
     subject = "the run" if verdict.session is None else f"session {line(verdict.session)}"
     counts = [
         _format_count(verdict.requests, "request"),
-        *(_format_count(len(items), noun) for items, noun in _counted_findings(verdict) if items),
+        *(_format_count(len(items), noun) for items, noun in _items_with_nouns(verdict) if items),
     ]
     return f"{'passed' if verdict.passed else 'FAILED'}: {subject}, {', '.join(counts)}"
 
@@ -84,7 +84,7 @@ def _trouble_lines(verdict: Verdict) -> Iterator[str]:
 
 
 def first_lines(lines: Iterable[str], limit: int) -> Iterator[str]:
-    """Yield at most `limit` lines of a report, and how many more there are."""
+    """Yield at most `limit` lines of a report, then a line with the number of omitted ones."""
     remaining = iter(lines)
     yield from islice(remaining, limit)
     if left := sum(1 for _ in remaining):
@@ -118,7 +118,8 @@ def _never_asked_lines(verdict: Verdict) -> Iterator[str]:
         yield f"never asked: {line(name)}. Its client was not pointed here ({_CLIENTS_HINT})"
 
 
-def _counted_findings(verdict: Verdict) -> Iterator[tuple[tuple[object, ...], str]]:
+def _items_with_nouns(verdict: Verdict) -> Iterator[tuple[tuple[object, ...], str]]:
+    """Yield the items of each part of a verdict, with the noun for their number."""
     yield verdict.unmatched, "unmatched"
     yield verdict.violations, "violation"
     yield verdict.unserved, "step never served"
@@ -187,8 +188,8 @@ def junit(name: str, cases: Iterable[Case]) -> str:
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def summary(verdict: Mapping[str, Any]) -> str:
-    """Return Markdown for a GitHub job summary."""
+def job_summary(verdict: Mapping[str, Any]) -> str:
+    """Return a verdict as Markdown for a GitHub job summary."""
     result = "passed" if verdict["passed"] else "failed"
     subject = verdict["session"] or "all sessions"
     lines = [f"### mockllm: {result}", ""]

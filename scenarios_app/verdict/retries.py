@@ -62,7 +62,7 @@ def find_retries(exchanges: Sequence[JudgedExchange]) -> Iterator[Retry]:
     (`find_undecided_runs`). If every failure can be paired with a later request that waited long
     enough, that one is taken as its retry.
     """
-    retries = [retry for group in _groups(exchanges) for retry in _find_group_retries(group)]
+    retries = [retry for group in _repeat_groups(exchanges) for retry in _find_group_retries(group)]
     yield from sorted(retries, key=lambda retry: retry.retry.at)
 
 
@@ -74,7 +74,7 @@ def find_undecided_runs(exchanges: Sequence[JudgedExchange]) -> Iterator[list[Ju
     uses one connection again or closes it first. Runs whose failures can each be paired with a
     later request that waited are left out.
     """
-    for group in _groups(exchanges):
+    for group in _repeat_groups(exchanges):
         unnumbered = [one for one in group if _attempt_number(one) is None]
         for part in filter(_is_undecided, _split_at_gaps(unnumbered)):
             failures = [one for one in part if _failed(one)]
@@ -126,8 +126,8 @@ def _retry_time(failed: JudgedExchange) -> float:
     return failed.answered_at + wait - SLACK_SECONDS - wait * SLACK_SHARE
 
 
-def _groups(exchanges: Iterable[JudgedExchange]) -> Iterator[list[JudgedExchange]]:
-    """Group identical requests; yield groups with at least two, of which one failed."""
+def _repeat_groups(exchanges: Iterable[JudgedExchange]) -> Iterator[list[JudgedExchange]]:
+    """Yield the groups of at least two identical POST requests, of which one failed."""
     groups: defaultdict[_RequestKey, list[JudgedExchange]] = defaultdict(list)
     for one in exchanges:
         if one.method == "POST" and one.request_body:
@@ -172,7 +172,7 @@ def _find_group_retries(group: Sequence[JudgedExchange]) -> Iterator[Retry]:
 def _split_at_gaps(
     requests: Iterable[JudgedExchange], seconds: float = MIN_RUN_GAP_SECONDS
 ) -> Iterator[list[JudgedExchange]]:
-    """Split requests where a call begins at least so long after all before it ended."""
+    """Split requests after `seconds` without an open one, but not before a numbered retry."""
     part: list[JudgedExchange] = []
     last_end = -inf
     for one in requests:
@@ -246,16 +246,16 @@ def _looped_calls(group: Iterable[JudgedExchange]) -> Iterator[list[list[JudgedE
     """Yield series of numbered calls as a loop makes them. They followed without a pause on at
     least two failed calls with equal numbers of attempts."""
     for part in _split_at_gaps(one for one in group if _attempt_number(one) is not None):
-        for run in _separate_runs(_calls(part)):
+        for run in _separate_runs(_split_into_calls(part)):
             for requests in _split_at_gaps(chain.from_iterable(run), MIN_PAUSE_SECONDS):
-                *failing, last = _calls(requests)
+                *failing, last = _split_into_calls(requests)
                 same_length = len({len(call) for call in failing}) == 1
                 all_failed = all(_failed(call[-1]) for call in failing)
                 if len(failing) >= _MIN_LOOP_FAILURES and all_failed and same_length:
                     yield [*failing, last]
 
 
-def _calls(numbered: Sequence[JudgedExchange]) -> list[list[JudgedExchange]]:
+def _split_into_calls(numbered: Sequence[JudgedExchange]) -> list[list[JudgedExchange]]:
     """Return the calls of one client, each with its attempts. Returns an empty list if the requests
     may come from several clients."""
     if _has_several_clients(numbered):
@@ -320,15 +320,15 @@ def _failure_time(failed: JudgedExchange) -> float:
 def _pair(
     failures: Sequence[JudgedExchange],
     later: Iterable[JudgedExchange],
-    ready: Callable[[JudgedExchange], float],
+    retry_time: Callable[[JudgedExchange], float],
 ) -> dict[JudgedExchange, JudgedExchange]:
-    """Map each later request to the failure that was ready first, each failure once. No other
-    choice pairs more of them."""
-    waiting = deque(sorted(failures, key=ready))
+    """Map each later request to the failure that could be retried first (`retry_time`), each
+    failure once. No other choice pairs more of them."""
+    waiting = deque(sorted(failures, key=retry_time))
     pairs: dict[JudgedExchange, JudgedExchange] = {}
     for one in later:
-        while waiting and one.at - ready(waiting[0]) > MAX_RETRY_SECONDS:
+        while waiting and one.at - retry_time(waiting[0]) > MAX_RETRY_SECONDS:
             waiting.popleft()
-        if waiting and waiting[0] is not one and ready(waiting[0]) <= one.at:
+        if waiting and waiting[0] is not one and retry_time(waiting[0]) <= one.at:
             pairs[one] = waiting.popleft()
     return pairs

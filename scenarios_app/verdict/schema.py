@@ -89,7 +89,7 @@ class _Search:
             alone = {k: schema[k] for k in (key, *_BESIDE.get(key, ())) if k in schema}
             if self._is_valid(value, alone):
                 continue
-            for item, inner, step in self._inside(value, schema, key):
+            for item, inner, step in self._restricted_parts(value, schema, key):
                 if not self._is_valid(item, inner):
                     return self.first_error(item, inner, path + step)
             return _with_path(path, _error_message(value, schema, key))
@@ -98,7 +98,7 @@ class _Search:
     def _is_valid(self, value: Json, schema: Schema) -> bool:
         return self.validator.is_valid(value, schema)
 
-    def _inside(
+    def _restricted_parts(
         self, value: Json, schema: dict[str, Json], key: str
     ) -> Iterator[tuple[Json, Schema, str]]:
         """Yield the parts of a value that a keyword restricts: each with its schema and path."""

@@ -66,7 +66,7 @@ class JudgedExchange:
 
     @property
     def unmatched(self) -> bool:
-        """True if no step matched, also if a catch-all answered, or if no endpoint takes it."""
+        """True if no step but a catch-all's matched, or if no endpoint has this URL."""
         return self.fallback or (bool(self.way) and not self.matched)
 
     @property
@@ -96,12 +96,10 @@ class JudgedExchange:
 
 @dataclass(frozen=True)
 class JudgedSession:
-    """A session to be judged.
-
-    `exchanges` are ordered by arrival. `scenarios` are those visible to the session, by name;
-    `own` names those loaded into it alone. `served` are the steps that answered, also for
-    requests that left the journal. `violations` are those in the session's state.
-    """
+    """A session to be judged. `exchanges` are ordered by arrival. `scenarios` are those visible to
+    the session, by name; `own` names those loaded into it alone. `served` are the steps that
+    answered, also for requests that left the journal. `violations` are those in the session's
+    state."""
 
     name: str
     exchanges: tuple[JudgedExchange, ...] = ()

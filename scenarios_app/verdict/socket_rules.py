@@ -15,7 +15,7 @@ _LOST = frozenset({"fault", "client_gone"})
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Turn:
-    """An exchange; `connection` is the key of its handshake, and may end if the turn `is_lost`."""
+    """An exchange with its handshake key; `is_lost` if a fault or the client ended it."""
 
     exchange: JudgedExchange
     connection: str
@@ -35,7 +35,7 @@ class _Turns:
         """Return the turn whose response a turn continues by its id."""
         return self.by_response.get(turn.content.previous_response)
 
-    def conversation(self, turn: _Turn) -> frozenset[str]:
+    def conversation_inputs(self, turn: _Turn) -> frozenset[str]:
         """Return the inputs of a turn and of those that it continues."""
         inputs, chain = turn.content.inputs, {turn}
         while (turn := self.previous(turn) or turn) not in chain:
@@ -59,13 +59,13 @@ def _read_turns(session: JudgedSession) -> _Turns:
     return turns
 
 
-def _find_unsent_inputs(session: JudgedSession) -> Iterator[Sighting]:
+def _find_inputs_not_resent(session: JudgedSession) -> Iterator[Sighting]:
     turns = _read_turns(session)
     for turn in turns.all:
         lost = turns.previous(turn) if turn.content.is_refused else None
         if lost is None or lost.connection in ("", turn.connection):
             continue
-        needed = turns.conversation(turn)
+        needed = turns.conversation_inputs(turn)
         later = (one.content for one in turns.all if one.exchange.at >= turn.exchange.at)
         if not any(needed <= content.inputs and not content.previous_response for content in later):
             message = f"continued {turn.content.previous_response}, which only another connection "
@@ -73,7 +73,7 @@ def _find_unsent_inputs(session: JudgedSession) -> Iterator[Sighting]:
             yield Sighting(message, turn.exchange, (lost.exchange,))
 
 
-def _find_lost_outputs(session: JudgedSession) -> Iterator[Sighting]:
+def _find_lost_tool_outputs(session: JudgedSession) -> Iterator[Sighting]:
     turns = _read_turns(session)
     for connection in turns.by_connection.values():
         for number, turn in enumerate(connection if connection[-1].is_lost else ()):
@@ -88,14 +88,14 @@ def _find_lost_outputs(session: JudgedSession) -> Iterator[Sighting]:
 
 
 def _first_without(turns: _Turns, turn: _Turn, sent: Sequence[_Turn], call: str) -> _Turn | None:
-    """Return the first request elsewhere that goes on after a call, if none there has its output.
-    `sent` are those of the call's connection that have it."""
+    """Return the first request on another connection that continues after a call, or None if one
+    there has its output. `sent` are requests with the output on the call's own connection."""
     later = [one for one in turns.all if one.exchange.at >= turn.exchange.ended_at]
     later = [one for one in later if one.connection != turn.connection]
     is_delivered = any(output_of(call) in one.content.inputs for one in later)
     if is_delivered or not all(one.is_lost for one in sent):
         return None
-    began = turns.conversation(turn)
+    began = turns.conversation_inputs(turn)
     for one in later:
         # The same input alone is a retry, unless the client has had the output already.
         is_longer = began < one.content.inputs or (bool(sent) and began == one.content.inputs)
@@ -104,11 +104,11 @@ def _first_without(turns: _Turns, turn: _Turn, sent: Sequence[_Turn], call: str)
     return None
 
 
-def _find_reconnects(session: JudgedSession) -> Iterator[Sighting]:
+def _find_too_many_reconnects(session: JudgedSession) -> Iterator[Sighting]:
     turns = _read_turns(session)
     rows: list[tuple[_Turn, ...]] = []
     for connection in turns.by_connection.values():
-        lost = next((row for row in reversed(rows) if _goes_on(turns, connection[0], row[-1])), ())
+        lost = next((row for row in reversed(rows) if _resumes(turns, connection[0], row[-1])), ())
         if lost:
             rows.remove(lost)
         if len(lost) == MAX_RECONNECTS + 1:
@@ -119,8 +119,8 @@ def _find_reconnects(session: JudgedSession) -> Iterator[Sighting]:
             rows.append((*(lost if in_vain else ()), connection[-1]))
 
 
-def _goes_on(turns: _Turns, first: _Turn, lost: _Turn) -> bool:
-    """Return whether the first request of a connection goes on where another was lost."""
+def _resumes(turns: _Turns, first: _Turn, lost: _Turn) -> bool:
+    """Return whether the first request of a connection continues or repeats a lost turn."""
     previous = turns.previous(first)
     continues = previous is not None and previous.connection == lost.connection
     repeats = bool(lost.content.inputs) and lost.content.inputs <= first.content.inputs
@@ -135,7 +135,7 @@ RULES = (
         "all messages of the user and outputs of calls, and without `previous_response_id`.",
         "With `store: false`, an agent keeps the last response's id when it connects again.",
         "error",
-        _find_unsent_inputs,
+        _find_inputs_not_resent,
     ),
     Rule(
         "tool-output-lost",
@@ -144,7 +144,7 @@ RULES = (
         "requests continue the conversation elsewhere, one must have the call's output.",
         "A socket closes while the output is sent. The client resends its history without it.",
         "error",
-        _find_lost_outputs,
+        _find_lost_tool_outputs,
     ),
     Rule(
         "too-many-reconnects",
@@ -153,6 +153,6 @@ RULES = (
         f"same input or continues a response of it. Codex uses HTTP after {MAX_RECONNECTS}.",
         "A loop that opens a new socket whenever the old one closes, without a limit.",
         "warning",
-        _find_reconnects,
+        _find_too_many_reconnects,
     ),
 )

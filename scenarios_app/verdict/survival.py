@@ -28,7 +28,7 @@ Results: TypeAlias = Mapping[tuple[str, str], str]
 
 @dataclass(frozen=True, slots=True)
 class StepSurvival:
-    """The outcomes of the faults that a step's answer can have, by kind; None: it was not tried."""
+    """The outcome of each kind of fault that fits a step's answer; None if it was not tried."""
 
     step: str
     faults: Mapping[str, str | None]
@@ -38,13 +38,13 @@ class StepSurvival:
         return list(self.faults.values()).count("survived")
 
     @property
-    def untouched(self) -> bool:
+    def is_untried(self) -> bool:
         """True if no fault was tried."""
         return not any(self.faults.values())
 
     @property
     def failures(self) -> dict[str, list[Kind]]:
-        """Return the kinds that were not survived by what happened, in the order of OUTCOMES."""
+        """The kinds that were not survived or not tried, by outcome in words."""
         kinds: dict[str, list[Kind]] = {}
         for outcome in (*OUTCOMES[1:], None):
             if found := [one for one in KINDS if self.faults.get(one.name, "") == outcome]:
@@ -62,8 +62,8 @@ class ScenarioSurvival:
 
     @property
     def was_swept(self) -> bool:
-        """True if results are stored, be they of another version."""
-        return self.outdated > 0 or not all(step.untouched for step in self.steps)
+        """True if results are stored, even if only of another version."""
+        return self.outdated > 0 or not all(step.is_untried for step in self.steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +96,13 @@ class Survival:
 
 
 def version_of(document: Mapping[str, Any]) -> str:
-    """Return the version of a scenario's content; `document` is its shortest JSON."""
+    """Return a hash of a scenario's content; `document` is its JSON without default values."""
     text = json.dumps(document, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:_VERSION_CHARS]
 
 
 class BadReport(ValueError):
-    """A file that is no report, or does not fit the others; the message names it."""
+    """A file is no report, or does not fit the others; the message names it."""
 
 
 def merge_reports(reports: Iterable[tuple[str, Any]]) -> dict[str, Any]:
@@ -123,8 +123,8 @@ def merge_reports(reports: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def split_step(text: str, scenarios: Container[str]) -> tuple[str, str]:
-    """Return the scenario and step of SCENARIO/STEP, both of which may hold slashes. Without a
-    scenario of these the name is empty."""
+    """Return the scenario and step of SCENARIO/STEP, both of which may contain slashes. The
+    scenario is empty if it is none of `scenarios`."""
     name, slash, step = text.rpartition("/")
     while slash and name not in scenarios:
         name, slash, more = name.rpartition("/")
@@ -167,7 +167,7 @@ def _step_survival(step: Step, results: Results) -> StepSurvival:
 
 
 def _applicable_kinds(step: Step) -> Iterator[str]:
-    """Yield the kinds that every sweep can put into the step's answer, whatever the client."""
+    """Yield the names of the kinds that fit the step's answer over every client and transport."""
     produce = step.produce
     answer = produce.streaming if produce.non_streaming is None else produce.non_streaming
     if answer is None:
@@ -213,7 +213,7 @@ def _report_lines(scenarios: Sequence[ScenarioSurvival]) -> Iterator[str]:
             yield line(f"{scenario.scenario}: {results} of another version")
         for step in scenario.steps:
             where = f"{scenario.scenario}, step {step.step}"
-            if step.faults and step.untouched:
+            if step.faults and step.is_untried:
                 yield line(f"{where}: {NOT_TRIED}")
             elif failures := step.failures:
                 words = (

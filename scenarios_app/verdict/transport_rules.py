@@ -40,7 +40,7 @@ def _find_early_retries(retries: Iterable[Retry]) -> Iterator[Sighting]:
             )
 
 
-def _find_loops(retries: Iterable[Retry]) -> Iterator[Sighting]:
+def _find_retries_without_pause(retries: Iterable[Retry]) -> Iterator[Sighting]:
     hasty: dict[JudgedExchange, Retry] = {}
     reported: set[JudgedExchange] = set()
     for retry in retries:
@@ -67,7 +67,7 @@ def _find_loops(retries: Iterable[Retry]) -> Iterator[Sighting]:
         reported.add(retry.retry)
 
 
-def _find_useless_retries(retries: Iterable[Retry]) -> Iterator[Sighting]:
+def _find_retries_of_permanent_errors(retries: Iterable[Retry]) -> Iterator[Sighting]:
     for retry in retries:
         if not is_retryable(retry.failed):
             header = retry.failed.response_headers.get("x-should-retry", "").lower()
@@ -104,8 +104,8 @@ def _format_duration(seconds: float) -> str:
 
 _RETRY_RULES = {
     "retry-after-ignored": _find_early_retries,
-    "no-back-off": _find_loops,
-    "retried-unretryable": _find_useless_retries,
+    "no-back-off": _find_retries_without_pause,
+    "retried-unretryable": _find_retries_of_permanent_errors,
 }
 
 
@@ -143,7 +143,7 @@ def _asks_for_usage(body: str) -> bool:
 _SAYS_CUT = re.compile("cut off|broke off|interrupt|incomplete|truncat", re.IGNORECASE)
 
 
-def _find_truncated_history(session: JudgedSession) -> Iterator[Sighting]:
+def _find_truncated_answers_in_history(session: JudgedSession) -> Iterator[Sighting]:
     truncated: dict[tuple[Message, ...], JudgedExchange] = {}
     complete: defaultdict[tuple[Message, ...], list[JudgedExchange]] = defaultdict(list)
     for one in session.exchanges:
@@ -198,7 +198,7 @@ RULES = (
         "`while True: try: return ask() except Exception: pass`, also where `ask` is a call of an "
         "SDK that pauses between its own tries.",
         "error",
-        lambda session: _find_loops(find_retries(session.exchanges)),
+        lambda session: _find_retries_without_pause(find_retries(session.exchanges)),
     ),
     Rule(
         "retried-unretryable",
@@ -208,7 +208,7 @@ RULES = (
         "and violated expectations, stand in the verdict by themselves.",
         "A loop of a plain HTTP client that also repeats a 401, until the script lets it succeed.",
         "error",
-        lambda session: _find_useless_retries(find_retries(session.exchanges)),
+        lambda session: _find_retries_of_permanent_errors(find_retries(session.exchanges)),
     ),
     Rule(
         "retries-undecided",
@@ -231,7 +231,7 @@ RULES = (
         "A stream that ends without `[DONE]` or `message_stop`, whose half sentence is stored in "
         "the conversation as the model's answer.",
         "error",
-        _find_truncated_history,
+        _find_truncated_answers_in_history,
     ),
     Rule(
         "stream-closed-early",

@@ -98,7 +98,7 @@ def test_steps_in_the_code_of_two_tests_are_two_steps() -> None:
     )
     sweep = Sweep([one, other], results={one: done(one, "survived"), other: done(other, "killed")})
     assert [mutant.outcome for mutant in mutants_of(sweep)] == ["survived", "killed"]
-    assert MUTANTS.found(sweep) == {"survived", "killed"} and score(sweep) == 0.5
+    assert MUTANTS.outcomes_of(sweep) == {"survived", "killed"} and score(sweep) == 0.5
 
 
 def test_text_names_who_stays_green_when_what_becomes_what_and_the_score_comes_last() -> None:

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from scenarios_app.proof.plan import BadCell, find_cell, in_order
+from scenarios_app.proof.plan import BadCell, find_cell, order_cells
 from scenarios_app.verdict.fault_kinds import KINDS
 from tests.proof.observations import all_cells, answer
 
@@ -55,7 +55,7 @@ def test_unknown_kind_or_step_is_named_with_those_there_are(
 
 def test_first_cells_have_each_kind_once_and_then_each_answer() -> None:
     answers = [answer(number, calls=["f"]) for number in range(1, 41)]
-    cells = in_order(all_cells(answers), KINDS, seed=0)
+    cells = order_cells(all_cells(answers), KINDS, seed=0)
     kinds = [kind.name for kind in KINDS if kind.name not in SOCKET_ONLY]
     assert [cell.kind.name for cell in cells[: len(kinds)]] == kinds
     assert len({cell.place for cell in cells[: len(kinds)]}) == len(kinds)
@@ -74,7 +74,7 @@ def calls_of_order(answers: int) -> int:
 
     sys.setprofile(count)
     try:
-        ordered = in_order(cells, KINDS, seed=0)
+        ordered = order_cells(cells, KINDS, seed=0)
     finally:
         sys.setprofile(None)
     assert len(ordered) == len(cells)
@@ -89,7 +89,7 @@ def test_order_of_500_answers_takes_a_work_that_grows_with_their_number() -> Non
 def test_same_seed_gives_the_same_order_and_another_seed_another() -> None:
     cells = all_cells([answer(number) for number in range(1, 6)])
     first, again, other = (
-        [cell.name for cell in in_order(cells, KINDS, seed=seed)] for seed in (1, 1, 2)
+        [cell.name for cell in order_cells(cells, KINDS, seed=seed)] for seed in (1, 1, 2)
     )
     assert first == again != other
 

@@ -9,7 +9,7 @@ import pytest
 
 from scenarios_app.proof.experiment import Sweep
 from scenarios_app.proof.outcome import Observation
-from scenarios_app.proof.sweep import Bench, SweepOptions, clean_run, run_cells
+from scenarios_app.proof.sweep import Bench, SweepOptions, run_cells, run_clean
 from scenarios_app.proof.torture import TORTURE
 from tests.proof.observations import cell, observed, struck
 
@@ -59,4 +59,4 @@ def test_run_that_hung_beside_others_is_repeated_alone(
 def test_slower_one_of_the_clean_runs_bounds_the_others() -> None:
     slow = replace(observed(), program=replace(observed().program, seconds=9.0))
     for runs in ((observed(), slow), (slow, observed())):
-        assert clean_run(bench_of(*runs), SweepOptions(TORTURE, ("true",))) is slow
+        assert run_clean(bench_of(*runs), SweepOptions(TORTURE, ("true",))) is slow

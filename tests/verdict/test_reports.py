@@ -10,8 +10,8 @@ from scenarios_app.verdict.judge import RULES, Verdict
 from scenarios_app.verdict.reports import (
     SUITE,
     escape_markdown,
+    job_summary,
     junit,
-    summary,
     verdict_cases,
     verdict_text,
 )
@@ -104,7 +104,7 @@ def test_note_fails_its_case_in_no_verdict() -> None:
         assert suite.get("failures") == "0"
         (case,) = [one for one in suite if one.get("name") == "retries-undecided"]
         assert case.findtext("system-out") == "x [id-5]"
-        text = summary(verdict(findings=[note], strict=strict))
+        text = job_summary(verdict(findings=[note], strict=strict))
         assert "**retries\\-undecided** (noted: 1)" in text
 
 
@@ -115,7 +115,7 @@ def test_hostile_text_is_escaped_in_xml() -> None:
 
 
 def test_hostile_text_is_escaped_in_the_summary() -> None:
-    text = summary(failed_verdict(EVIL))
+    text = job_summary(failed_verdict(EVIL))
     assert "<script>" not in text
     assert r"\<script\>" in text
     assert "\n# big" not in text
@@ -130,9 +130,9 @@ def test_escaped_markdown_shows_the_text_unchanged(text: str, shown: str) -> Non
 
 
 def test_summary_shows_result_receipt_and_failed_rules() -> None:
-    assert summary(verdict()).splitlines()[0] == "### mockllm: passed"
-    assert "Receipt: `sha256:00`" in summary(verdict())
-    text = summary(failed_verdict("plain"))
+    assert job_summary(verdict()).splitlines()[0] == "### mockllm: passed"
+    assert "Receipt: `sha256:00`" in job_summary(verdict())
+    text = job_summary(failed_verdict("plain"))
     assert text.startswith("### mockllm: failed")
     assert "**no\\-back\\-off** (failed: 1)" in text
     assert "**stream\\-closed\\-early** (noted: 1)" in text
@@ -140,6 +140,6 @@ def test_summary_shows_result_receipt_and_failed_rules() -> None:
 
 def test_summary_lists_at_most_fifty_reasons() -> None:
     many = [{"scenario": "s", "step": str(number)} for number in range(60)]
-    text = summary(verdict(unserved=many))
+    text = job_summary(verdict(unserved=many))
     assert text.count("- s\\, step") == 50
     assert "- … and 10 more" in text

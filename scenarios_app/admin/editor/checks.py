@@ -33,10 +33,10 @@ def check_page(request: HttpRequest, owner: Any, scenario: AnyScenario | None) -
     Nothing is saved.
     """
     name = published_name(scenario)
-    form, formset, valid = _posted(request, owner, scenario)
+    form, formset, valid = _validate_posted(request, owner, scenario)
     rows = step_rows(formset, {}) if formset else []
     errors = list_problems(form, formset, rows)
-    warnings = list(_doubts(form.instance, formset, name)) if valid else []
+    warnings = list(_scenario_warnings(form.instance, formset, name)) if valid else []
     context = {"wrong": errors, "doubts": warnings, "rows": rows, "may_edit_steps": bool(formset)}
     return TemplateResponse(request, "scenarios_app/admin/checked.html", context)
 
@@ -56,7 +56,7 @@ def edits_page(
     """Open a preview with the posted form, or list its errors. Nothing is saved."""
     title, _, show = PREVIEWS[preview]
     of = published_name(scenario)
-    form, formset, valid = _posted(request, owner, scenario)
+    form, formset, valid = _validate_posted(request, owner, scenario)
     if not valid:
         errors = list_problems(form, formset, step_rows(formset, {}) if formset else [])
         context = {"title": title, "wrong": errors}
@@ -67,10 +67,10 @@ def edits_page(
     return show(request, owner, hidden)
 
 
-def _posted(
+def _validate_posted(
     request: HttpRequest, owner: Any, scenario: AnyScenario | None
 ) -> tuple[ScenarioForm, StepFormSet | None, bool]:
-    """Return the posted form, that of its steps, and whether both are valid."""
+    """Return the posted form, that of its steps if any, and whether both are valid."""
     # Warnings depend on the tools that past requests offered, which are read from the journal.
     journal.flush()
     form: ScenarioForm = owner.get_form(request, scenario)(request.POST, instance=scenario)
@@ -82,11 +82,11 @@ def _posted(
     return form, formset, all([form.is_valid(), formset is None or formset.is_valid()])
 
 
-def _doubts(scenario: AnyScenario, formset: StepFormSet | None, name: str) -> Iterator[FormProblem]:
-    """Yield the warnings of the posted scenario at its rows.
-
-    Rows may have moved since they were saved, so a step's number does not identify its row.
-    """
+def _scenario_warnings(
+    scenario: AnyScenario, formset: StepFormSet | None, name: str
+) -> Iterator[FormProblem]:
+    """Yield the warnings of the posted scenario at its rows; none if it is disabled. Rows may have
+    moved since they were saved, so a step's number does not identify its row."""
     if not scenario.enabled:
         return
     step_forms = formset.remaining_forms if formset else []

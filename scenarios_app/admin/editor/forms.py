@@ -13,7 +13,7 @@ from scenarios_app.admin.editor.frequency import (
     kind_of_failures,
     store_choices,
 )
-from scenarios_app.admin.editor.inputs import AnyOfField
+from scenarios_app.admin.editor.inputs import ChoiceOrStoredField
 from scenarios_app.admin.editor.layout import SCENARIO, STEP, fields_of
 from scenarios_app.admin.editor.merge import MergingForm
 from scenarios_app.admin.editor.problems import scenario_problem
@@ -34,15 +34,14 @@ class ScenarioForm(MergingForm):
         fields = fields_of(SCENARIO)
 
     def full_clean(self) -> None:
-        """Keep changes that somebody else saved since the page was opened, unless told to
-        overwrite."""
+        """Keep changes that others saved since the page was opened, unless overwriting is set."""
         if self.is_bound:
             changes = changes_by_others(self.instance, self.data)
             self.before, self.changed_by = changes.scenario, changes.who
         super().full_clean()
 
     def _post_clean(self) -> None:
-        """Add the document's errors to the fields of the scenario."""
+        """Add the errors that the scenario has as a document."""
         super()._post_clean()  # type: ignore[misc]
         error_columns = set(self.errors)
         try:
@@ -84,6 +83,7 @@ class ClosedStepForm(MergingForm):
         self.hidden_errors: defaultdict[str, list[str]] = defaultdict(list)
 
     def clean_order(self) -> int | None:
+        """Return the posted order, or the stored one if none was posted."""
         order: int | None = self.cleaned_data.get("order")
         return self.instance.order if order is None and self.instance.pk else order
 
@@ -127,7 +127,7 @@ class StepForm(ClosedStepForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for name, field in self.fields.items():
-            if isinstance(field, AnyOfField):
+            if isinstance(field, ChoiceOrStoredField):
                 field.add_choice(getattr(self.instance, name))
         # In documents a step answers once and minds the case by default; a new one here does
         # neither.

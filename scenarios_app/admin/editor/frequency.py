@@ -90,10 +90,8 @@ def failures_summary(form: forms.BaseForm) -> str:
 
 
 def store_choices(form: "forms.ModelForm[Any]", *, select: str) -> None:
-    """Translate the choices of a posted row into columns.
-
-    Hidden fields are not posted, and their columns are emptied.
-    """
+    """Translate the choices of a posted row into columns. Hidden fields are not posted, and their
+    columns are emptied."""
     sent: Mapping[str, Any] = form.data
     values = form.cleaned_data
     if form.instance.pk and form.add_prefix("consume") not in sent:

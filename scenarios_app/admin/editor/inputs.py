@@ -89,7 +89,7 @@ class JsonListFormField(JsonFormField):
     expected = "expected a JSON list: [...]"
 
 
-class AnyOfField(forms.ChoiceField):
+class ChoiceOrStoredField(forms.ChoiceField):
     """A choice that also accepts the stored value if it is not among the choices."""
 
     def add_choice(self, stored: str) -> None:
@@ -118,10 +118,10 @@ class StreamingField(forms.TypedChoiceField):
 
 
 _CHOICES: Mapping[str, tuple[type[forms.ChoiceField], Any]] = {
-    "match_provider": (AnyOfField, provider_choices),
+    "match_provider": (ChoiceOrStoredField, provider_choices),
     "consume": (forms.ChoiceField, FREQUENCIES),
-    "failures_kind": (AnyOfField, kind_choices),
-    "fault_kind": (AnyOfField, kind_choices),
+    "failures_kind": (ChoiceOrStoredField, kind_choices),
+    "fault_kind": (ChoiceOrStoredField, kind_choices),
 }
 
 

@@ -10,9 +10,9 @@ from scenarios_app.models.columns import column_of
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One field. `width` is in twelfths of the row; `how` names a choice that stands before it.
+    """A field in a row. `width` is in twelfths; `how` is the choice of the comparison before it.
 
-    A summary names the field by its label, unless its value is `clear` without it.
+    A summary shows the label and the value, or with `clear` the value alone.
     """
 
     field: str

@@ -27,11 +27,9 @@ STOP_POLLING_STATUS = 286
 
 
 class MergingForm(forms.ModelForm):
-    """A form that keeps changes saved by others since its page was opened.
-
-    `before` is the row at that time, None if nobody changed it; `changed_by` names who did. A field
-    posted with its old value keeps the stored one.
-    """
+    """A form that keeps changes saved by others since its page was opened. `before` is the row at
+    that time, None if nobody changed it; `changed_by` names who did. A field posted with its old
+    value keeps the stored one."""
 
     before: Model | None = None
     changed_by: str = NO_USER
@@ -89,7 +87,7 @@ def display_value(field: forms.Field, value: Any) -> str:
 
 
 def presence_page(request: HttpRequest, scenario: AnyScenario) -> HttpResponse:
-    """Record that the user has the page open; return the other editors as an HTML fragment."""
+    """Return the other editors as an HTML fragment; a post records that the user has it open."""
     page = f"{scenario._meta.model_name}/{scenario.pk}"
     user: Any = request.user
     now = timezone.now()

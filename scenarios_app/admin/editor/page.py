@@ -57,6 +57,8 @@ def submit_button(
 
 
 class ScenarioPage(ModelAdmin):
+    """The base of the pages that edit a published scenario or a draft."""
+
     form = ScenarioForm
     fieldsets = [(group.title or None, {"fields": group.fields}) for group in SCENARIO]  # noqa: RUF012
 
@@ -73,20 +75,20 @@ class ScenarioPage(ModelAdmin):
 
     def get_urls(self) -> list[URLPattern]:
         return [
-            self.page("add/check/", self.check_edits, "check_new"),
+            self.route("add/check/", self.check_edits, "check_new"),
             *(
-                self.page(f"{which}/{verb}/", partial(self.preview_edits, verb), f"{verb}_{name}")
+                self.route(f"{which}/{verb}/", partial(self.preview_edits, verb), f"{verb}_{name}")
                 for verb in PREVIEWS
                 for which, name in (("add", "new"), ("<path:object_id>", "one"))
             ),
-            self.page("<path:object_id>/here/", self.report_presence, "here"),
-            self.page("<path:object_id>/check/", self.check_edits, "check"),
-            self.page("<path:object_id>/steps/<int:step_id>/", self.step_fields, "step"),
+            self.route("<path:object_id>/here/", self.report_presence, "here"),
+            self.route("<path:object_id>/check/", self.check_edits, "check"),
+            self.route("<path:object_id>/steps/<int:step_id>/", self.step_fields, "step"),
             *super().get_urls(),
         ]
 
-    def page(self, route: str, view: Callable[..., HttpResponseBase], name: str) -> URLPattern:
-        return path(route, self.admin_site.admin_view(view), name=self._route_name(name))
+    def route(self, pattern: str, view: Callable[..., HttpResponseBase], name: str) -> URLPattern:
+        return path(pattern, self.admin_site.admin_view(view), name=self._route_name(name))
 
     def formfield_for_dbfield(
         self, db_field: "models.Field[Any, Any]", request: HttpRequest | None, **kwargs: Any
@@ -121,6 +123,7 @@ class ScenarioPage(ModelAdmin):
     def save_model(
         self, request: HttpRequest, obj: Any, form: "ModelForm[Any]", change: bool
     ) -> None:
+        """Save a changed scenario; after a rename, move its stored conversation."""
         # If only steps changed, the scenario needs no history entry of its own.
         """Save only a changed scenario; a rename moves its stored conversation."""
         if not change or form.has_changed():
@@ -170,7 +173,7 @@ class ScenarioPage(ModelAdmin):
         }
         if may_edit:
             more = context.get("actions_submit_line", ())
-            context["actions_submit_line"] = [*more, *self._buttons(obj)]
+            context["actions_submit_line"] = [*more, *self._preview_buttons(obj)]
         return super().render_change_form(request, context, add, change, form_url, obj)
 
     def history_view(
@@ -185,7 +188,7 @@ class ScenarioPage(ModelAdmin):
             "original": scenario,
             "page": page_url(scenario),
             "versions": versions_of(scenario),
-            **_comparison(scenario, request.GET.get("at", "")),
+            **_version_comparison(scenario, request.GET.get("at", "")),
             "may_edit": self.has_change_permission(request, scenario),
         }
         return render_page(request, self, "history.html", context)
@@ -245,7 +248,7 @@ class ScenarioPage(ModelAdmin):
             return deleted_page(request)
         return presence_page(request, scenario)
 
-    def _buttons(self, obj: AnyScenario | None) -> list[dict[str, Any]]:
+    def _preview_buttons(self, obj: AnyScenario | None) -> list[dict[str, Any]]:
         """Return the buttons of previews. Each opens a new tab, so unsaved edits stay open."""
         which, row = ("one", (obj.pk,)) if obj else ("new", ())
         return [
@@ -276,8 +279,8 @@ class ScenarioPage(ModelAdmin):
         return f"scenarios_app_{self.opts.model_name}_{name}"
 
 
-def _comparison(scenario: AnyScenario, at: str) -> dict[str, Any]:
-    """Return the differences between the version of a time and the current one."""
+def _version_comparison(scenario: AnyScenario, at: str) -> dict[str, Any]:
+    """Return the differences from the version at a time to the current one; {} without one."""
     try:
         time = parse_time(at)
         then, now = state_at(scenario, time), state_at(scenario, timezone.now())

@@ -49,7 +49,7 @@ def step_problem(place: str, message: str, row: StepColumns) -> tuple[str, str]:
         return "answer_text", NO_ANSWER
     column = _find_column(place, keys, row)
     if column in EXTRAS:
-        inner = _inside_extra(column, keys[len(EXTRAS[column]) :], row)
+        inner = _place_in_extra(column, keys[len(EXTRAS[column]) :], row)
     elif isinstance(Step._meta.get_field(column), JsonField | NamesField):
         inner = list(keys[len(VALUES[column]) :])
     else:
@@ -129,8 +129,8 @@ def _find_column(place: str, keys: Place, row: StepColumns) -> str:
     return _DEFAULT_COLUMNS.get(keys[0], column)
 
 
-def _inside_extra(column: str, inside: Place, row: StepColumns) -> list[str]:
-    """Return `inside` with list indexes of the extra column: columns hold the first conditions."""
+def _place_in_extra(column: str, inside: Place, row: StepColumns) -> list[str]:
+    """Return the place with list indexes of the extra column; others hold the first conditions."""
     keys = list(inside)
     match column, keys:
         case "match_extra", ["messages", index, *_]:

@@ -41,7 +41,7 @@ class CellView:
 
     @property
     def compared(self) -> str:
-        """The choice of how the text is compared, with a label for screen readers."""
+        """The choice of how the text is compared as HTML, with a label for screen readers."""
         label = f"{self.cell.label}: how it is compared"
         return self.how.as_widget(attrs={"aria-label": label}) if self.how else ""
 
@@ -136,7 +136,8 @@ class StepRow:
 
     @property
     def open(self) -> bool:
-        unwritten = self.step.answer_text.strip().casefold() in UNWRITTEN_TEXTS
+        """Whether the row is opened: it has errors, is new, or has a placeholder answer."""
+        unwritten = self.step.answer_text.strip().casefold() in PLACEHOLDERS
         return bool(self.errors or not self.step.pk or unwritten)
 
 
@@ -231,7 +232,7 @@ def group_views(form: ScenarioForm | ClosedStepForm) -> tuple[GroupView, ...]:
 def _groups_to_send(
     form: ClosedStepForm, formset: StepFormSet, *, has_errors: bool
 ) -> tuple[GroupView, ...]:
-    """Return the fields that a row is sent with: none if it is closed and has no errors."""
+    """Return the fields to send with a row; none if it is closed without errors, in a long list."""
     if isinstance(form, StepForm):
         return group_views(form)
     if not has_errors and len(formset.forms) > MAX_STEPS_WITH_FIELDS:

@@ -29,7 +29,7 @@ _AFTER_ALL = 2**31
 
 
 class StepIdField(IntegerField):
-    """Names the step of a form without a query, because the formset has loaded all steps."""
+    """A field that accepts only the id of its form's step, and returns the step without a query."""
 
     def __init__(self, step: Step) -> None:
         super().__init__(required=False, widget=HiddenInput, initial=step.pk)
@@ -78,6 +78,7 @@ class StepFormSet(InlineFormSet):
         form.fields["id"] = StepIdField(form.instance)
 
     def save_new(self, form: ClosedStepForm, commit: bool = True) -> Any:
+        """Save a new step; one without an order comes last."""
         if form.cleaned_data.get("order") is None:
             # The default order is 0, which the first step may have.
             self._last_order += 1
@@ -106,8 +107,7 @@ class StepFormSet(InlineFormSet):
         return {**super().get_form_kwargs(index), "select": self.instance.select}
 
     def _construct_form(self, i: int, **kwargs: Any) -> Any:
-        """Make a form with all fields only for an opened row, and pass it others' changes for
-        merging."""
+        """Return a ClosedStepForm for a stored step whose row is not open, else a StepForm."""
         whole = self.form
         if i < self.initial_form_count() and not self._is_open(i):
             self.form = ClosedStepForm

@@ -108,8 +108,8 @@ class Preview:
     """The effect of the new step on the requests of the journal.
 
     `answers` says whether it answers the request that it is made from. If not, `first` is the
-    scenario that does, "" if the conditions do not hold. `taken` are other requests that a scenario
-    answered, `others` those that none matched.
+    scenario that does, "" if the conditions do not hold. `answered_elsewhere` are other requests
+    that a scenario answered, `others` those that none matched.
     """
 
     answers: bool
@@ -134,7 +134,7 @@ def make_step_page(request: HttpRequest, owner: Any, served: ServedRequest) -> H
     except CannotRead as error:
         messages.error(request, f"No step can be made of it: {error}")
         return redirect(entry_page, served.pk)
-    targets = list(_targets(request, parsed))
+    targets = list(_target_choices(request, parsed))
     if not targets:
         raise PermissionDenied
     initial = proposed_match(parsed)
@@ -173,7 +173,7 @@ def may_make_step(request: HttpRequest) -> bool:
     return user.has_perms(DRAFT) or any(map(user.has_perm, PUBLISH))
 
 
-def _targets(request: HttpRequest, parsed: CanonicalRequest) -> Iterator[tuple[str, str]]:
+def _target_choices(request: HttpRequest, parsed: CanonicalRequest) -> Iterator[tuple[str, str]]:
     """Yield the scenarios that this user may add a step to, the closest first, then a new one."""
     user, drafts = request.user, request.user.has_perms(DRAFT)
     if drafts or user.has_perm("scenarios_app.change_scenario"):
@@ -190,7 +190,7 @@ def _targets(request: HttpRequest, parsed: CanonicalRequest) -> Iterator[tuple[s
         yield NEW, "a new scenario"
 
 
-def _document(form: MakeStepForm, served: ServedRequest) -> ScenarioDocument:
+def _document_with_step(form: MakeStepForm, served: ServedRequest) -> ScenarioDocument:
     """Return the form's scenario with the new step as its last. Raises DocumentError."""
     values = form.cleaned_data
     step: dict[str, Json] = {"consume": False, "match": match_document(values)}
@@ -223,7 +223,7 @@ def _save_step(
         if not new:
             # A step saved concurrently waits, and is appended after this one.
             Scenario.objects.select_for_update().get(pk=form.cleaned_data["target"])
-        document = _document(form, served)
+        document = _document_with_step(form, served)
         compile_scenario(document)
         if new:
             scenario = save_document(document)
@@ -246,7 +246,7 @@ def _save_step(
 
 def _save_draft(form: MakeStepForm, served: ServedRequest, *, new: bool) -> Draft:
     """Save the step in a draft, where its answer may still be empty."""
-    document = _document(form, served)
+    document = _document_with_step(form, served)
     if new:
         return create_draft(document)
     with transaction.atomic():
@@ -263,16 +263,16 @@ def _add_errors(form: MakeStepForm, error: DocumentError) -> None:
 
 
 def _preview(form: MakeStepForm, served: ServedRequest, parsed: CanonicalRequest) -> Preview | None:
-    """Return what the step would catch, or None while the form is incomplete."""
+    """Return the preview of the step, or None while the form is incomplete."""
     if {"message", "target", "name"} & form.errors.keys():
         return None
     try:
-        compiled = compile_scenario(_document(form, served))
+        compiled = compile_scenario(_document_with_step(form, served))
     except (DocumentError, Scenario.DoesNotExist):
         return None
     index, step = overlay(catalog.snapshot().index, [compiled]), compiled.steps[-1]
     first = next(index.candidates(parsed), None)
-    caught = ServedRequest.objects.filter(pk__in=list(_caught(index, step, served)))
+    caught = ServedRequest.objects.filter(pk__in=list(_answered_requests(index, step, served)))
     rows = list(caught.only("at", "asked", "scenario", "fallback", "way", "matched"))
     return Preview(
         answers=first is not None and first.step is step,
@@ -282,8 +282,8 @@ def _preview(form: MakeStepForm, served: ServedRequest, parsed: CanonicalRequest
     )
 
 
-def _caught(index: Index, step: CompiledStep, served: ServedRequest) -> Iterator[int]:
-    """Find the latest requests that the step would answer in a session that has used no step."""
+def _answered_requests(index: Index, step: CompiledStep, served: ServedRequest) -> Iterator[int]:
+    """Yield the keys of recent requests that the step would answer in an unused session."""
     options = services().pipeline.options
     rows = ServedRequest.objects.exclude(pk=served.pk).exclude(way__in=("", "in_band", "by_id"))
     for row in islice(iterate_newest_first(rows), PREVIEW_REQUESTS):

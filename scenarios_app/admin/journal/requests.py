@@ -99,7 +99,7 @@ class JournalAdmin(RecordAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[ServedRequest], search_term: str
     ) -> tuple[QuerySet[ServedRequest], bool]:
-        """Search by request id, by columns, by display names of sessions, and in bodies."""
+        """Find a request by its id, else also by the session's display name and by bodies."""
         try:
             return queryset.filter(uid=UUID(search_term.strip())), False
         except ValueError:
@@ -114,6 +114,7 @@ class JournalAdmin(RecordAdmin):
         return rows, distinct
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
+        """Add the display name of its session to each listed row."""
         changelist = super().get_changelist_instance(request)
         called = display_names_of({row.session for row in changelist.result_list})
         for row in changelist.result_list:
@@ -164,6 +165,7 @@ class JournalAdmin(RecordAdmin):
         return render_page(request, self, "served_request.html", context)
 
     def _require_view(self, request: HttpRequest) -> None:
+        """Raise MissingPermission unless the user may view the journal."""
         if not self.has_view_permission(request):
             raise MissingPermission(VIEW_PERMISSION)
 
@@ -257,8 +259,7 @@ class JournalAdmin(RecordAdmin):
 
 
 def _with_comparisons(name: str) -> list[str]:
-    """Return the session and, for a chat, those of its A/B runs, whose names end in `-a` and
-    `-b`."""
+    """Return the session and, for a chat, those of its A/B runs: NAME-a and NAME-b."""
     return [name, *([f"{name}-a", f"{name}-b"] if name.startswith("chat-") else [])]
 
 
@@ -291,7 +292,7 @@ class AnswerCount:
 
 
 def answered_by_scenario(names: Collection[str]) -> defaultdict[str, AnswerCount]:
-    """Return counts by scenario name."""
+    """Return the number of journaled answers and the time of the last one, by scenario name."""
     journal.flush()
     rows = ServedRequest.objects.filter(scenario__in=names).order_by()
     # Both numbers are read from the index alone.

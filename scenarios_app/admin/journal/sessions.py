@@ -32,7 +32,7 @@ _MAX_SESSIONS = 500
 
 @dataclass(frozen=True, slots=True)
 class JournalCounts:
-    """How many requests the journal has of a session, and when the last one came."""
+    """The numbers of a session's requests in the journal, and the time of the last one."""
 
     requests: int = 0
     unmatched: int = 0
@@ -150,7 +150,7 @@ def reset(request: HttpRequest) -> HttpResponse:
 
 
 def reset_session(name: str | None, *, scenarios: bool) -> None:
-    """Reset a session, or all sessions and the answer counts of pruned requests."""
+    """Reset a session, or for None all sessions and the answer counts of pruned requests."""
     services().cluster.flush()
     reset_sessions(None if name is None else [name], scenarios=scenarios)
     if name is None:
@@ -158,7 +158,7 @@ def reset_session(name: str | None, *, scenarios: bool) -> None:
 
 
 def warn_of_losses(request: HttpRequest, session: str | None) -> None:
-    """Show a warning if the journal lacks requests of a session, or of any."""
+    """Show a warning if the journal lacks requests of the session, or for None of any."""
     if warning := journal.dropped_rows.warning(session):
         messages.warning(request, warning)
 
@@ -169,6 +169,7 @@ def _render_page(
     template: str,
     context: Mapping[str, object],
 ) -> HttpResponse:
+    """Require the permission to view the journal, and render the page with the user's rights."""
     require(request, "scenarios_app.view_servedrequest")
     rights = {
         "may_reset": request.user.has_perm("scenarios_app.change_scenario"),

@@ -58,7 +58,7 @@ def duplicate(scenarios: Iterable[Scenario]) -> list[Scenario]:
 
 
 def export(scenarios: Iterable[Scenario]) -> HttpResponse:
-    """Return the documents as a download."""
+    """Return the scenarios' documents as a JSON download."""
     documents = [document_of(scenario) for scenario in scenarios]
     name = documents[0].name if len(documents) == 1 else "scenarios"
     return json_download(documents_json(documents), f"{name}.json")
@@ -78,7 +78,7 @@ def forget_on_commit(names: Iterable[str]) -> None:
 
 
 def report_document_error(request: HttpRequest, error: DocumentError, before: str) -> None:
-    """Show the first problems of a document as an error message."""
+    """Show the first problems of a document as an error message that begins with `before`."""
     problems = "; ".join(str(problem) for problem in error.problems[:_MAX_PROBLEMS])
     messages.error(request, f"{before}: {problems}")
 
@@ -179,7 +179,7 @@ def _bulk_page(
     selected: Iterable[Scenario],
     form_class: type[BulkForm],
 ) -> HttpResponse | None:
-    """Ask for the values of an action and apply them; return None once that is done.
+    """Ask for the values of an action and apply them; return None once it is applied or refused.
 
     The page posts the same selection to the list.
     """

@@ -83,8 +83,8 @@ class DraftAdmin(ScenarioPage):
     # ── The page ──
 
     def get_urls(self) -> list[URLPattern]:
-        publish = self.page("<path:object_id>/publish/", self.publish_one, "publish")
-        make = self.page("from-document/", self.make_draft, "from_document")
+        publish = self.route("<path:object_id>/publish/", self.publish_one, "publish")
+        make = self.route("from-document/", self.make_draft, "from_document")
         return [publish, make, *super().get_urls()]
 
     def page_context(self, request: HttpRequest, obj: Draft | None) -> dict[str, Any]:
@@ -93,12 +93,12 @@ class DraftAdmin(ScenarioPage):
             return context
         stored = Draft.objects.select_related("published").get(pk=obj.pk)
         publication = plan_publication(stored)
-        may_publish = request.user.has_perms(to_publish(stored))
+        may_publish = request.user.has_perms(publish_permissions(stored))
         if may_publish:
             context["actions_submit_line"] = [submit_button(PUBLISH, "Save and publish…")]
         return context | {
             "publication": publication,
-            "wrong": list(wrong_in(stored, publication.problems)),
+            "wrong": list(draft_problems(stored, publication.problems)),
             "suspicions": _suspicions(stored, publication, published_name(stored)),
             "try_query": f"draft={obj.pk}",
             "published": stored.published,
@@ -115,6 +115,7 @@ class DraftAdmin(ScenarioPage):
         formsets: "list[BaseFormSet[Any]]",
         change: bool,
     ) -> None:
+        """Save the steps, and set the time of the draft's last change."""
         super().save_related(request, form, formsets, change)
         Draft.objects.filter(pk=form.instance.pk).update(updated_at=timezone.now())
 
@@ -133,7 +134,7 @@ class DraftAdmin(ScenarioPage):
     def publish_one(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Show what publishing changes; a post publishes."""
         draft = self.get_row(request, object_id, "view")
-        require(request, *to_publish(draft))
+        require(request, *publish_permissions(draft))
         if request.method == "POST":
             seen, over = request.POST.get("seen", ""), "over" in request.POST
             try:
@@ -152,7 +153,7 @@ class DraftAdmin(ScenarioPage):
             "draft": draft,
             "page": page_url(draft),
             "publication": publication,
-            "wrong": list(wrong_in(draft, publication.problems)),
+            "wrong": list(draft_problems(draft, publication.problems)),
         }
         return render_page(request, self, "publish.html", context)
 
@@ -196,13 +197,14 @@ class DraftAdmin(ScenarioPage):
             drafts.discard(draft)
 
 
-def to_publish(draft: Draft) -> tuple[str, str]:
+def publish_permissions(draft: Draft) -> tuple[str, str]:
     """Return the permissions that publishing the draft needs."""
     change = "add" if draft.published is None else "change"
     return "scenarios_app.publish_draft", f"scenarios_app.{change}_scenario"
 
 
 def _suspicions(draft: Draft, publication: Publication, published: str) -> list[Suspicion]:
+    """Return the warnings of a draft; none if it has problems or is disabled."""
     if publication.problems or not draft.enabled:
         return []
     try:
@@ -212,8 +214,8 @@ def _suspicions(draft: Draft, publication: Publication, published: str) -> list[
     return suspicions_in_place(compiled, of=published)
 
 
-def wrong_in(draft: Draft, problems: Iterable[RowProblem]) -> Iterator[FormProblem]:
-    """Yield each problem with the step and the label of its field."""
+def draft_problems(draft: Draft, problems: Iterable[RowProblem]) -> Iterator[FormProblem]:
+    """Yield each problem of a draft as a line with its step, field label and link."""
     steps = list(draft.steps.all())
     for problem in problems:
         if problem.step is None:

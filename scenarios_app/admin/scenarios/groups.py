@@ -110,7 +110,7 @@ def tag_chips(tags: Sequence[str]) -> str:
     return format_html(group, tags[0], others)
 
 
-def move(tags: Sequence[str], group: str) -> list[str]:
+def tags_in_group(tags: Sequence[str], group: str) -> list[str]:
     """Return the tags of a scenario in another group. The old group's name goes; the tag that
     marks recordings stays, because imports go by it."""
     old = group_of(tags)
@@ -139,7 +139,7 @@ class GroupForm(BulkForm):
 
     def apply(self) -> BulkChange:
         group: str = self.cleaned_data["group"]
-        changed = set_column(self.scenarios, "tags", lambda row: move(row.tags, group))
+        changed = set_column(self.scenarios, "tags", lambda row: tags_in_group(row.tags, group))
         summary = f"Moved {len(changed)} of {len(self.scenarios)} to “{group}”."
         return BulkChange(changed, f"Moved to the group “{group}”.", summary)
 
@@ -177,14 +177,14 @@ class TagsForm(BulkForm):
             self.add_error("add", "Type a tag to add, or choose one to remove.")
         return cleaned
 
-    def changed(self, scenario: Scenario) -> list[str]:
+    def changed_tags(self, scenario: Scenario) -> list[str]:
         """Return the tags of a scenario as this form changes them."""
         removed = self.cleaned_data.get("remove", ())
         remaining = [tag for tag in scenario.tags if tag not in removed]
         return list(dict.fromkeys([*remaining, *self.cleaned_data["add"]]))
 
     def apply(self) -> BulkChange:
-        changed = set_column(self.scenarios, "tags", self.changed)
+        changed = set_column(self.scenarios, "tags", self.changed_tags)
         summary = f"Changed the tags of {len(changed)} of {len(self.scenarios)}."
         return BulkChange(changed, "Tags changed.", summary)
 

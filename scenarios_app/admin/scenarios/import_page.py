@@ -41,7 +41,7 @@ PASTED = "pasted.json"
 
 @dataclass(frozen=True, slots=True)
 class ImportChange:
-    """What loading one document does.
+    """The effect of loading one document.
 
     `was` is the number of steps before, None for a new scenario. `instead_of` is the name in the
     document if it is loaded under another one.
@@ -115,7 +115,7 @@ def import_page(request: HttpRequest, owner: "ModelAdmin[Scenario]") -> HttpResp
         existing: str = form.cleaned_data["existing"]
         filename: str = form.cleaned_data["filename"]
         try:
-            documents, context["notes"] = _read(data, filename)
+            documents, context["notes"] = _parse_upload(data, filename)
             documents, names = _rename_taken(documents) if existing == RENAME else (documents, {})
             changes = changes_of(documents, replace=existing != ADD, names=names)
             if "load" in request.POST:
@@ -136,12 +136,9 @@ def import_page(request: HttpRequest, owner: "ModelAdmin[Scenario]") -> HttpResp
     return render_page(request, owner, "import.html", context)
 
 
-def _read(data: bytes, filename: str) -> tuple[list[ScenarioDocument], tuple[Problem, ...]]:
+def _parse_upload(data: bytes, filename: str) -> tuple[list[ScenarioDocument], tuple[Problem, ...]]:
     """Parse scenario documents, or convert a recording; also return notes on what could not be
-    converted.
-
-    Raises DocumentError.
-    """
+    converted. Raises DocumentError."""
     source = filename or PASTED
     files = read_upload(data, source=source, names=authored_names())
     if files is None:

@@ -45,7 +45,7 @@ from scenarios_app.templatetags.scenarios_admin import ago
 
 
 def number_of_steps(model: type[AnyStep]) -> Coalesce:
-    """Count the steps of each scenario in a subquery.
+    """Return the SQL expression that counts the steps of each scenario in a subquery.
 
     A search joins the steps too, which would multiply a `Count` in the same query.
     """
@@ -209,8 +209,7 @@ class ScenarioList(ModelAdmin):
         return redirect("admin:scenarios_app_scenario_changelist")
 
     def delete_model(self, request: HttpRequest, obj: Scenario) -> None:
-        """Delete the scenario, whose history is the trash; clear its session state; erase expired
-        trash."""
+        """Delete a scenario and its progress in sessions; remove expired ones from the bin."""
         actions.forget_on_commit([obj.name])
         super().delete_model(request, obj)
         erase_expired()

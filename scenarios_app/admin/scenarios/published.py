@@ -48,17 +48,17 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
 
     def get_urls(self) -> list[URLPattern]:
         return [
-            self.page("import/", partial(import_page, owner=self), "import"),
-            self.page("try/", partial(try_page, owner=self), "try"),
-            self.page("play/", partial(play_page, owner=self), "play"),
-            self.page("user/", partial(user_page, owner=self), "user"),
-            self.page("new/", partial(gallery_page, owner=self), "new"),
-            self.page("bin/", partial(trash_page, owner=self), "trash"),
-            self.page("bin/<int:pk>/", partial(deleted_history_page, owner=self), "trash_entry"),
-            self.page("bin/<int:pk>/restore/", partial(restore_view, owner=self), "restore"),
-            self.page("<path:object_id>/export/", self.export_one, "export"),
-            self.page("<path:object_id>/duplicate/", self.duplicate_one, "duplicate"),
-            self.page("<path:object_id>/draft/", self.edit_as_draft, "draft"),
+            self.route("import/", partial(import_page, owner=self), "import"),
+            self.route("try/", partial(try_page, owner=self), "try"),
+            self.route("play/", partial(play_page, owner=self), "play"),
+            self.route("user/", partial(user_page, owner=self), "user"),
+            self.route("new/", partial(gallery_page, owner=self), "new"),
+            self.route("bin/", partial(trash_page, owner=self), "trash"),
+            self.route("bin/<int:pk>/", partial(deleted_history_page, owner=self), "trash_entry"),
+            self.route("bin/<int:pk>/restore/", partial(restore_view, owner=self), "restore"),
+            self.route("<path:object_id>/export/", self.export_one, "export"),
+            self.route("<path:object_id>/duplicate/", self.duplicate_one, "duplicate"),
+            self.route("<path:object_id>/draft/", self.edit_as_draft, "draft"),
             *super().get_urls(),
         ]
 

@@ -16,7 +16,7 @@ from scenarios_app.management import (
     write_step,
 )
 from scenarios_app.verdict.github import literal_lines, verdict_annotations
-from scenarios_app.verdict.reports import SUITE, junit, summary, verdict_cases
+from scenarios_app.verdict.reports import SUITE, job_summary, junit, verdict_cases
 
 
 class Command(BaseCommand):
@@ -70,11 +70,11 @@ class Command(BaseCommand):
             file = options["summary"] or github_file(
                 SUMMARY, option="--summary", hint="; name a FILE"
             )
-            write(file, summary(verdict), append=True)
+            write(file, job_summary(verdict), append=True)
         text = json.dumps(verdict, indent=2, ensure_ascii=False) if options["json"] else None
         text = text or verdict["text"]
         if options["github"]:
-            write_step(summary(verdict), f"passed={str(verdict['passed']).lower()}")
+            write_step(job_summary(verdict), f"passed={str(verdict['passed']).lower()}")
             text = "\n".join(filter(None, [literal_lines(text), verdict_annotations(verdict)]))
         self.stdout.write(text)
         if not verdict["passed"]:
