@@ -80,7 +80,7 @@ def _needed_modules_and_servers() -> tuple[list[str], list[str]]:
 
 
 async def _cancel_warm_up(seconds: float) -> None:
-    """Cancel the warm-up when the loop stops."""
+    """Cancel the warm-up when the loop stops. A drain gets `seconds`, which are not used here."""
     for task in _tasks:
         task.cancel()
     await asyncio.gather(*_tasks, return_exceptions=True)
