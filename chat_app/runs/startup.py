@@ -57,7 +57,7 @@ async def _warm_up() -> None:
                 await import_in_thread(module)
             except ImportError as error:
                 log.info("%s cannot be imported: %s", module, error)
-        await toolbox().available(servers)
+        await toolbox().available_tools(servers)
     except Exception:
         log.exception("the chat could not be warmed up")
     finally:
