@@ -13,7 +13,7 @@ from chat_app.clients.sdk import SdkClient
 from chat_app.clients.transports import on_answered
 from chat_app.errors import SERVICE_UNAVAILABLE, ChatError
 from chat_app.models import ModelProfile
-from chat_app.prompt.length import estimate, texts_of
+from chat_app.prompt.length import estimate_tokens, prompt_texts
 from chat_app.prompt.messages import to_stored_part
 from chat_app.runs import metrics
 from chat_app.stream import StreamPipeline
@@ -162,7 +162,7 @@ class StreamedCall:
         # A request that failed before its first token used no tokens.
         if not self._reported and (cancelled or self.row.first_token_at is not None):
             # It was cut off before its provider reported them.
-            received = estimate(texts_of("", (), [llm.AssistantTurn(self.round.parts)]))
+            received = estimate_tokens(prompt_texts("", (), [llm.AssistantTurn(self.round.parts)]))
             self.row.input_tokens = self.row.input_tokens or self.row.request["estimated_tokens"]
             self.row.output_tokens = max(self.row.output_tokens, received)
             self.row.tokens_estimated = True
@@ -189,14 +189,14 @@ class ModelCalls:
         self, request: llm.ModelRequest, *, pipeline: StreamPipeline, purpose: str = ANSWER
     ) -> StreamedCall:
         """Return the run's next call, not sent yet: reading its events sends it."""
-        texts = texts_of(request.system_prompt, request.tools, request.turns)
+        texts = prompt_texts(request.system_prompt, request.tools, request.turns)
         row = ModelCall(
             trace_id=self._trace_id,
             number=len(self._calls) + 1,
             purpose=purpose,
             provider_id=self._profile.provider_id,
             model_id=self._profile.model_id,
-            request={"turns": len(request.turns), "estimated_tokens": estimate(texts)},
+            request={"turns": len(request.turns), "estimated_tokens": estimate_tokens(texts)},
             tools=[tool.name for tool in request.tools],
             started_at=timezone.now(),
         )
