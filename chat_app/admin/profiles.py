@@ -11,7 +11,7 @@ from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from chat_app.clients.providers import PROVIDERS, TEST_LLM, provider_of
-from chat_app.clients.transports import check_base_url, check_key_host, is_listed
+from chat_app.clients.transports import check_base_url, check_key_host, is_listed_key_name
 from chat_app.errors import ChatError
 from chat_app.models import MOCK_URL, ModelProfile, NotAKeyName, check_key_name
 from chat_app.tools.servers import NAME, ServersError, named_servers
@@ -167,7 +167,7 @@ class ProfileAdmin(ModelAdmin):
             check_key_name(profile.api_key_env)
         except NotAKeyName:
             return "not a variable's name"
-        if not is_listed(profile.api_key_env):
+        if not is_listed_key_name(profile.api_key_env):
             return f"{profile.api_key_env} (not in CHAT_KEYS)"
         is_set = bool(os.environ.get(profile.api_key_env))
         return f"{profile.api_key_env} ({'set' if is_set else 'not set'})"

@@ -53,28 +53,29 @@ def to_chat_error(error: Exception, *, key: str = "") -> ChatError:
     for cause in _causes(error):
         if isinstance(cause, ChatError):
             if cause.__cause__ is not None:
-                _log(cause.message, cause.__cause__, key)
+                _log_without_key(cause.message, cause.__cause__, key)
             return cause
         if kind := _find_kind(cause):
-            return _to_chat_error(kind, cause, key)
+            return _error_of_kind(kind, cause, key)
     trace = "".join(traceback.format_exception(error))
     logger.error("a model call failed: %s", _redact_key(key, trace))
     return ChatError(errors.SERVICE_UNAVAILABLE, _clean_for_display(_error_text(error), key))
 
 
-def _to_chat_error(kind: _FailureKind, error: BaseException, key: str) -> ChatError:
+def _error_of_kind(kind: _FailureKind, error: BaseException, key: str) -> ChatError:
     match kind:
         case "network":
-            _log(CONNECTION_FAILED, error, key)
+            _log_without_key(CONNECTION_FAILED, error, key)
             return ChatError(errors.NETWORK_ERROR, CONNECTION_FAILED)
         case "unreadable":
-            _log(UNREADABLE, error, key)
+            _log_without_key(UNREADABLE, error, key)
             return unreadable_response()
         case "error event":
-            return ChatError(errors.SERVICE_UNAVAILABLE, _clean_for_display(_message(error), key))
+            message = _clean_for_display(_provider_message(error), key)
+            return ChatError(errors.SERVICE_UNAVAILABLE, message)
         case "http status":
-            message = _message(error)
-            match _status(error):
+            message = _provider_message(error)
+            match _http_status(error):
                 case 401:
                     return ChatError(errors.UNAUTHORIZED, INVALID_KEY)
                 case 400 | 403 if _is_google(error) and _GOOGLE_KEY.search(message):
@@ -84,7 +85,7 @@ def _to_chat_error(kind: _FailureKind, error: BaseException, key: str) -> ChatEr
             return ChatError(errors.SERVICE_UNAVAILABLE, _clean_for_display(message, key))
 
 
-def _log(summary: str, error: BaseException, key: str) -> None:
+def _log_without_key(summary: str, error: BaseException, key: str) -> None:
     """Log the details of an error, without the key."""
     details = _redact_key(key, f"{type(error).__name__}: {error}")
     logger.warning("%s: %.500s", summary, details)
@@ -103,7 +104,7 @@ def _find_kind(error: BaseException) -> _FailureKind | None:
     return next((KINDS[name] for name in names if name in KINDS), None)
 
 
-def _status(error: BaseException) -> object:
+def _http_status(error: BaseException) -> object:
     """Return the HTTP status of an error, or None for an error inside a stream."""
     if not _is_google(error):
         return getattr(error, "status_code", None)
@@ -115,12 +116,12 @@ def _is_google(error: BaseException) -> bool:
     return type(error).__module__ == "google.genai.errors"
 
 
-def _message(error: BaseException) -> str:
-    """Return the provider's message from the body of an error."""
+def _provider_message(error: BaseException) -> str:
+    """Return the provider's message from the body of an error, by default one with the status."""
     message = _find_message(getattr(error, "details" if _is_google(error) else "body", None))
     if message:
         return message
-    status = _status(error)
+    status = _http_status(error)
     return f"The provider answered with HTTP {status}" if status else _error_text(error)
 
 

@@ -43,7 +43,7 @@ class GoogleEventReader(sdk.ChoiceReader):
 
     def read(self, response: "types.GenerateContentResponse") -> llm.ProviderEvents:
         if response.usage_metadata:
-            self._tokens = _tokens(response.usage_metadata)
+            self._tokens = _count_tokens(response.usage_metadata)
             yield llm.Usage(*self._tokens)
         feedback = response.prompt_feedback
         if feedback and feedback.block_reason:
@@ -55,7 +55,7 @@ class GoogleEventReader(sdk.ChoiceReader):
     def _candidate_events(self, candidate: "types.Candidate") -> llm.ProviderEvents:
         index = candidate.index or 0
         parts = (candidate.content and candidate.content.parts) or ()
-        events = [event for part in parts for event in self._part(index, part)]
+        events = [event for part in parts for event in self._part_events(index, part)]
         yield from self._add(index, events)
         if candidate.finish_reason:
             google_reason = candidate.finish_reason.value
@@ -64,45 +64,45 @@ class GoogleEventReader(sdk.ChoiceReader):
                 reason = "tool_calls"
             yield from self._finish_choice(index, reason)
 
-    def _part(self, candidate: int, part: "types.Part") -> llm.ProviderEvents:
+    def _part_events(self, candidate: int, part: "types.Part") -> llm.ProviderEvents:
         text = sdk.optional_text(part.text)
         if part.thought:
             if text:
                 yield llm.ThinkingPart(text)
-            yield from self._signature_pieces(part)
+            yield from self._signature_events(part)
             return
         # On a call or a text, it is the signature of the thinking before.
-        yield from self._signature_pieces(part)
+        yield from self._signature_events(part)
         if text:
             yield llm.TextPart(text)
         if part.function_call:
             self._choices_with_calls.add(candidate)
-            yield from self._call(part.function_call)
+            yield from self._call_events(part.function_call)
 
-    def _signature_pieces(self, part: "types.Part") -> llm.ProviderEvents:
+    def _signature_events(self, part: "types.Part") -> llm.ProviderEvents:
         """Yield a part's signature, unless it repeats the one before."""
         signature = part.thought_signature or b""
         if signature and signature != self._signature:
             self._signature = signature
             yield llm.ThinkingPart(signature=b64encode(signature).decode())
 
-    def _call(self, call: "types.FunctionCall") -> llm.ProviderEvents:
+    def _call_events(self, call: "types.FunctionCall") -> llm.ProviderEvents:
         call_id = sdk.optional_text(call.id) or f"{self._prefix}_{len(self._ids)}"
         self._ids.add(call_id)
         yield llm.CallStarted(call_id, sdk.required_text(call.name))
         yield llm.CallArguments(call_id, json.dumps(call.args or {}, ensure_ascii=False))
 
 
-def _tokens(usage: "types.GenerateContentResponseUsageMetadata") -> tuple[int, int]:
+def _count_tokens(usage: "types.GenerateContentResponseUsageMetadata") -> tuple[int, int]:
     """Return input and output tokens; Google counts thinking apart from text."""
     text_tokens = sdk.token_count(usage.candidates_token_count)
     thinking_tokens = sdk.token_count(usage.thoughts_token_count)
     return sdk.token_count(usage.prompt_token_count), text_tokens + thinking_tokens
 
 
-def _config(request: llm.ModelRequest) -> dict[str, Any]:
-    """Return the request's settings: everything but the conversation. The SDK's automatic function
-    calls are switched off."""
+def _generation_config(request: llm.ModelRequest) -> dict[str, Any]:
+    """Return the request's settings: everything but the model and the conversation. The SDK's
+    automatic function calls are switched off."""
     budget = request.thinking_budget
     functions = [sdk.to_tool(tool, "parameters_json_schema") for tool in request.tools]
     thinking = {"thinking_budget": budget, "include_thoughts": True}
@@ -147,7 +147,7 @@ def _to_parts(turn: llm.AssistantTurn) -> Iterator[dict[str, Any]]:
         match part:
             case llm.ThinkingPart(text, signature_text):
                 if signature_text and (data := _decode_signature(signature_text)):
-                    yield from _empty_text(signature)
+                    yield from _signature_part(signature)
                     signature = {"thought_signature": data}
                     if text:
                         yield {"text": text, "thought": True}
@@ -161,10 +161,10 @@ def _to_parts(turn: llm.AssistantTurn) -> Iterator[dict[str, Any]]:
                 signature = {}
             case _:
                 assert_never(part)
-    yield from _empty_text(signature)
+    yield from _signature_part(signature)
 
 
-def _empty_text(signature: dict[str, bytes]) -> Iterator[dict[str, Any]]:
+def _signature_part(signature: dict[str, bytes]) -> Iterator[dict[str, Any]]:
     if signature:
         yield {"text": "", **signature}
 
@@ -201,7 +201,7 @@ class GoogleClient(sdk.SdkClient):
         stream = await models.generate_content_stream(
             model=request.model,
             contents=_to_contents(request),
-            config=GenerateContentConfig.model_validate(_config(request)),
+            config=GenerateContentConfig.model_validate(_generation_config(request)),
         )
         return aclosing(cast("AsyncGenerator[types.GenerateContentResponse, None]", stream))
 
@@ -224,8 +224,8 @@ def _sdk_client(base_url: str) -> "Client":
             base_url=base,
             api_version=version,
             httpx_async_client=http_client(),
-            httpx_client=_unused_http(),
-            async_client_args={"ssl": _unused_tls()},
+            httpx_client=_placeholder_http_client(),
+            async_client_args={"ssl": _placeholder_tls_context()},
         ),
     )
 
@@ -234,10 +234,10 @@ def _sdk_client(base_url: str) -> "Client":
 
 
 @cache
-def _unused_http() -> httpx2.Client:
+def _placeholder_http_client() -> httpx2.Client:
     return httpx2.Client(transport=httpx2.BaseTransport(), trust_env=False)
 
 
 @cache
-def _unused_tls() -> ssl.SSLContext:
+def _placeholder_tls_context() -> ssl.SSLContext:
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

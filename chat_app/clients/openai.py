@@ -49,14 +49,14 @@ class OpenAIEventReader(sdk.ChoiceReader):
                 sdk.token_count(chunk.usage.completion_tokens),
             )
         for choice in chunk.choices or ():
-            yield from self._choice(choice)
+            yield from self._choice_events(choice)
 
     def end(self) -> llm.ProviderEvents:
         if not all(call.is_started for call in self._calls):
             raise unreadable_response()
         return super().end()
 
-    def _choice(self, choice: "chunks.Choice") -> llm.ProviderEvents:
+    def _choice_events(self, choice: "chunks.Choice") -> llm.ProviderEvents:
         index = sdk.optional_index(choice.index)
         if choice.delta:
             yield from self._add(index, [*self._delta_events(index, choice.delta)])
@@ -74,9 +74,9 @@ class OpenAIEventReader(sdk.ChoiceReader):
                 yield llm.TextPart(content)
         for piece in delta.tool_calls or ():
             if piece.function:
-                yield from self._piece(self._call(choice, piece), piece.function)
+                yield from self._piece_events(self._find_call(choice, piece), piece.function)
 
-    def _piece(
+    def _piece_events(
         self, call: _OpenCall, function: "chunks.ChoiceDeltaToolCallFunction"
     ) -> llm.ProviderEvents:
         if arguments := sdk.optional_text(function.arguments):
@@ -88,9 +88,9 @@ class OpenAIEventReader(sdk.ChoiceReader):
             yield from (llm.CallArguments(call.id, pending) for pending in call.pending)
             call.pending.clear()
 
-    def _call(self, choice: int, piece: "chunks.ChoiceDeltaToolCall") -> _OpenCall:
-        """Return the call that a delta belongs to. Some servers do not number calls, or number all
-        alike, so another id is another call."""
+    def _find_call(self, choice: int, piece: "chunks.ChoiceDeltaToolCall") -> _OpenCall:
+        """Return the call of a delta, a new one for a new index or id: some servers do not number
+        calls, or number all alike."""
         provider_id, key = sdk.optional_text(piece.id), (choice, sdk.optional_index(piece.index))
         call = self._by_index.get(key)
         if call is None or (provider_id and call.provider_id and provider_id != call.provider_id):
@@ -176,7 +176,7 @@ def _to_tool_call(call: ToolCall) -> dict[str, Any]:
 
 
 class OpenAIClient(sdk.SdkClient):
-    """`is_openai` is false for compatible servers, which may not know `max_completion_tokens`."""
+    """A client for OpenAI's API; compatible servers (not `is_openai`) get the older parameters."""
 
     family = OPENAI
     reader = OpenAIEventReader

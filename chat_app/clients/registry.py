@@ -52,7 +52,7 @@ def get_client(profile: ModelProfile, *, session: str) -> SdkClient:
 
 
 def is_in_process(provider_id: str, base_url: str) -> bool:
-    """True if this server's mock answers; in test mode, for all profiles."""
+    """True if this server's mock answers; in test mode always."""
     return settings.MOCKLLM_ENV == "test" or provider_id == TEST_LLM or base_url == MOCK_URL
 
 
@@ -74,7 +74,7 @@ def _build_route(provider: Provider, base_url: str, *, key_env: str) -> Route:
 
 
 def _read_key(name: str, *, needed: bool) -> str:
-    """Read the key from an environment variable or from `.env`."""
+    """Return the key in an environment variable or `.env`, or "" for no name. Raises ChatError."""
     if not name:
         if needed:
             raise ChatError(UNAUTHORIZED, f"{INVALID_KEY}: the profile names no variable")

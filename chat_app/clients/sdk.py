@@ -103,7 +103,7 @@ class EventReader(ABC):
 
 
 class ChoiceReader(EventReader):
-    """Merges the choices of an answer into one: each waits until those before it have finished."""
+    """Merges the choices of an answer into one: each is queued until those before have finished."""
 
     def __init__(self, *, call_prefix: str) -> None:
         super().__init__(call_prefix=call_prefix)
@@ -112,18 +112,18 @@ class ChoiceReader(EventReader):
         self._reasons: dict[int, str] = {}
 
     def end(self) -> ProviderEvents:
-        """Yield what waits, and the end; its reason is `tool_calls` if any choice has some. Raises
-        ChatError if a choice has no finish reason, or if there was no choice."""
+        """Yield the queued events and `Finished`; its reason is `tool_calls` if any choice has it.
+        Raises ChatError if a choice has no finish reason, or if there was no choice."""
         if not self._reasons or self._waiting.keys() - self._reasons.keys():
             raise unreadable_response()
         for index in sorted(self._waiting):
-            yield from self._release(index)
+            yield from self._pop_waiting(index)
         reasons = [self._reasons[index] for index in sorted(self._reasons)]
         reason = "tool_calls" if "tool_calls" in reasons else reasons[-1]
         yield Finished(reason, *self._tokens)
 
     def _add(self, index: int, events: list[ProviderEvent]) -> list[ProviderEvent]:
-        """Add events of a choice; return those to be yielded now."""
+        """Queue events of a later choice; return those of the current one, to be yielded now."""
         waiting = self._waiting.setdefault(index, [])
         if index <= self._current:
             return events
@@ -131,14 +131,14 @@ class ChoiceReader(EventReader):
         return []
 
     def _finish_choice(self, index: int, reason: str) -> ProviderEvents:
-        """End a choice; yield the events that waited for it."""
+        """End a choice; yield the queued events of the choices that are next."""
         self._waiting.setdefault(index, [])
         self._reasons[index] = reason
         while self._current in self._reasons:
             self._current += 1
-            yield from self._release(self._current)
+            yield from self._pop_waiting(self._current)
 
-    def _release(self, index: int) -> list[ProviderEvent]:
+    def _pop_waiting(self, index: int) -> list[ProviderEvent]:
         waiting = self._waiting.get(index, [])
         events = waiting[:]
         waiting.clear()
@@ -159,11 +159,9 @@ class SdkClient(ABC):
         """Send a request and return the stream of the provider's events."""
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
-        """Yield the events of one model call in order; `Finished` comes once, last.
-
-        All errors become ChatError, and so does a stream that ends without the provider's terminal
-        marker. Closing the iterator, or cancelling its task, closes the provider's socket.
-        """
+        """Yield the events of one model call in order; `Finished` comes once, last. All errors, and
+        a stream that ends without the provider's terminal marker, become ChatError. Closing the
+        iterator, or cancelling its task, closes the provider's socket."""
         try:
             async with aclosing(self._response_events(request)) as events:
                 count = 0
@@ -176,7 +174,7 @@ class SdkClient(ABC):
             raise to_chat_error(error, key=self.route.key) from error
 
     async def aclose(self) -> None:
-        """Close connections."""
+        """Close the connections of the route."""
         await self.route.aclose()
 
     async def _response_events(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:

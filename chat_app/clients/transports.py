@@ -91,7 +91,7 @@ def entry_allows(entry: str, endpoint: addresses.Endpoint) -> bool:
 
 
 def base_url_error(reason: str) -> ChatError:
-    """Return the ChatError for a base URL."""
+    """Return the ChatError (VALIDATION_ERROR) for a refused base URL."""
     return ChatError(VALIDATION_ERROR, f"Base URL: {reason}", field="base_url")
 
 
@@ -124,15 +124,15 @@ def key_host_pairs() -> tuple[tuple[str, str], ...]:
     return (*PROVIDER_KEYS, *settings.CHAT_KEYS)
 
 
-def is_listed(name: str) -> bool:
+def is_listed_key_name(name: str) -> bool:
     """True if a variable is listed for any host, so that pages may show if it is set."""
     return any(variable == name for variable, _ in key_host_pairs())
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The way of a profile's calls to its provider. `headers` are sent with each call; `key` is the
-    secret among them, to be redacted from errors."""
+    """The address, transport and headers of a profile's calls to its provider. `key` is the secret
+    among the headers, to be redacted from errors."""
 
     base_url: str
     transport: httpx2.AsyncBaseTransport
@@ -141,7 +141,7 @@ class Route:
 
     @asynccontextmanager
     async def call(self) -> AsyncIterator[None]:
-        """Route this task's requests on `http_client`; close their responses at the end."""
+        """Route this task's requests on `http_client` here; close their responses at the end."""
         call = _RoutedCall(self)
         _current_call.set(call)
         try:
@@ -160,7 +160,7 @@ class _RoutedCall:
         self._route = route
         self._open: list[_LimitedBody] = []
 
-    async def respond(self, request: httpx2.Request) -> httpx2.Response:
+    async def send(self, request: httpx2.Request) -> httpx2.Response:
         response = await self._route.transport.handle_async_request(self._rewrite(request))
         assert isinstance(response.stream, httpx2.AsyncByteStream)
         if (note := on_answered.get()) is not None and (scenario := response.headers.get(SCENARIO)):
@@ -199,12 +199,12 @@ class _RoutingTransport(httpx2.AsyncBaseTransport):
     """Passes each request to the running task's call."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        return await _current_call.get().respond(request)
+        return await _current_call.get().send(request)
 
 
 @cache
 def http_client() -> httpx2.AsyncClient:
-    """Return the HTTP client of all calls, without connections or cookies; routes have those.
+    """Return the one HTTP client of all calls, which passes requests to the route of their task.
     Clients of SDKs are cached with it, because creating one costs a third of a call."""
     cookies = CookieJar(DefaultCookiePolicy(allowed_domains=()))
     return httpx2.AsyncClient(

@@ -16,9 +16,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from chat_app.prompt.length import cut_middle, cut_results, estimate, even_length, texts_of
+from chat_app.prompt.length import (
+    cut_middle,
+    cut_results,
+    estimate_tokens,
+    even_length,
+    prompt_texts,
+)
 from chat_app.prompt.messages import PromptMessage, turns_of
-from chat_app.prompt.summaries import SummaryTask, transcript
+from chat_app.prompt.summaries import SummaryTask, build_transcript
 from chat_app.values.model_call import Tool, ToolResults, Turn, UserTurn
 
 # Each end has at most this many messages.
@@ -45,20 +51,21 @@ class PromptInputs:
     limit: int
     strategy: str
 
-    def tokens(self, turns: Sequence[Turn]) -> int:
-        return estimate(self._texts(turns))
+    def estimate_tokens(self, turns: Sequence[Turn]) -> int:
+        return estimate_tokens(self._all_texts(turns))
 
-    def _texts(self, turns: Sequence[Turn]) -> Iterator[str]:
-        return texts_of(self.system_prompt, self.tools, turns)
+    def _all_texts(self, turns: Sequence[Turn]) -> Iterator[str]:
+        return prompt_texts(self.system_prompt, self.tools, turns)
 
     def tokens_of_limit(self, percent: int) -> int:
         """Return a percentage of the limit, in tokens."""
         return self.limit * percent // 100
 
     def is_too_long(self, turns: Sequence[Turn]) -> bool:
-        return self.tokens(turns) > self.tokens_of_limit(TRIGGER_PERCENT)
+        """True if a prompt of these turns has more than TRIGGER_PERCENT of the limit."""
+        return self.estimate_tokens(turns) > self.tokens_of_limit(TRIGGER_PERCENT)
 
-    def shortened(
+    def cut_results_to_fit(
         self,
         turns: Sequence[Turn],
         percent: int = TRIGGER_PERCENT,
@@ -67,28 +74,28 @@ class PromptInputs:
         among: slice = slice(None),
     ) -> tuple[Turn, ...]:
         """Return the turns with the longest results cut until the prompt has at most `percent` of
-        the limit. No result is cut below `min_characters`, and none outside the slice `among`."""
+        the limit in tokens. No result is cut below `min_characters` or outside of `among`."""
         cut_turns = [turn for turn in turns[among] if isinstance(turn, ToolResults)]
         lengths = [len(result.content) for turn in cut_turns for result in turn.results]
         room, length = sum(lengths), max(lengths, default=0)
-        shortened, tokens = tuple(turns), self.tokens(turns)
+        shortened, tokens = tuple(turns), self.estimate_tokens(turns)
         while (excess := tokens - self.tokens_of_limit(percent)) > 0 and length > min_characters:
             # Marks have characters too, so one pass may not be enough.
-            characters = sum(map(len, self._texts(shortened)))
+            characters = sum(map(len, self._all_texts(shortened)))
             room -= max(-(-excess * characters // tokens), 1)
             length = max(even_length(lengths, room), min_characters)
             shortened = cut_results(turns, length, among=among)
-            tokens = self.tokens(shortened)
+            tokens = self.estimate_tokens(shortened)
         return shortened
 
-    def positions(self, first: int, last: int) -> range:
-        """Return the range from one message number to another; empty if one of them is missing."""
+    def range_of_numbers(self, first: int, last: int) -> range:
+        """Return the range of the messages numbered `first` to `last`; empty if one is missing."""
         numbers = [message.number for message in self.messages]
         if first not in numbers or last not in numbers:
             return range(0)
         return range(numbers.index(first), numbers.index(last) + 1)
 
-    def middle(self, covered: range) -> range:
+    def range_to_summarise(self, covered: range) -> range:
         """Return the range that a summary should replace, including the range `covered` so far."""
         head, tail = self._end_lengths()
         text_cut = range(head, len(self.messages) - tail)
@@ -102,8 +109,8 @@ class PromptInputs:
         head = turns_of(self.messages[: middle.start])
         tail = turns_of(self.messages[middle.stop :])
         whole = (*head, UserTurn(text), *tail)
-        min_characters = self.tokens(cut_results(whole, MIN_RESULT_CHARS))
-        ends = self.tokens(cut_results((*head, *tail), MIN_RESULT_CHARS))
+        min_characters = self.estimate_tokens(cut_results(whole, MIN_RESULT_CHARS))
+        ends = self.estimate_tokens(cut_results((*head, *tail), MIN_RESULT_CHARS))
         room = max(
             self.tokens_of_limit(TRIGGER_PERCENT) - ends,
             min(self.tokens_of_limit(SUMMARY_PERCENT), self.limit - ends),
@@ -117,11 +124,11 @@ class PromptInputs:
     def is_worth_summary(self, *positions: range) -> bool:
         """True if these messages have more tokens than a summary may use."""
         turns = turns_of(self.messages[position] for one in positions for position in one)
-        return estimate(texts_of("", (), turns)) > self.tokens_of_limit(SUMMARY_PERCENT)
+        return estimate_tokens(prompt_texts("", (), turns)) > self.tokens_of_limit(SUMMARY_PERCENT)
 
     def _cut_to_tokens(self, text: str, tokens: int) -> str:
         length, text_cut = len(text), text
-        while (tokens_now := estimate([text_cut])) > tokens and length > len(_CUT_MARK):
+        while (tokens_now := estimate_tokens([text_cut])) > tokens and length > len(_CUT_MARK):
             length = max(min(length * tokens // tokens_now, length - 1), len(_CUT_MARK))
             text_cut = cut_middle(text, length, _CUT_MARK)
         return text_cut
@@ -150,7 +157,7 @@ class PromptInputs:
     def _ends_fit(self, head: int, tail: int, percent: int) -> bool:
         ends = (*self.messages[:head], *self.messages[len(self.messages) - tail :])
         turns = cut_results(turns_of(ends), MIN_RESULT_CHARS)
-        return self.tokens(turns) <= self.tokens_of_limit(percent)
+        return self.estimate_tokens(turns) <= self.tokens_of_limit(percent)
 
 
 SANDWICH: Final = "sandwich"
@@ -174,12 +181,9 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class ContextPlan:
-    """The planned prompt.
-
-    `turns` can be sent as they are. `task` is a summary to be made first, if any; without it, the
-    prompt is too long or lacks messages. `state` is the summary to store; None deletes a stored
-    one. `whole` are the turns with uncut results.
-    """
+    """The planned prompt. `turns` can be sent as they are. `task` is a summary to be made first, if
+    any; without it, the prompt is too long or lacks messages. `state` is the summary to store; None
+    deletes a stored one. `whole` are the turns with uncut results."""
 
     turns: tuple[Turn, ...]
     whole: tuple[Turn, ...] = field(repr=False)
@@ -188,31 +192,28 @@ class ContextPlan:
     inputs: PromptInputs = field(repr=False)
 
     def with_summary(self, text: str) -> "ContextPlan":
-        """Return the plan with the text of the summary; an empty text changes nothing."""
+        """Return a new plan with the text of the summary; an empty text only drops the task."""
         if self.task is None or not text.strip():
             return replace(self, task=None)
         first, last = self.task.first, self.task.last
-        count = self.inputs.positions(first, last).stop
+        count = self.inputs.range_of_numbers(first, last).stop
         state = Summary(self.inputs.strategy, text.strip(), first, last, count)
         return _build_plan(self.inputs, state)
 
     def turns_with(self, new_turns: Sequence[Turn]) -> tuple[Turn, ...]:
-        """Return the turns of the answer's next call, with its `new_turns` so far.
-
-        Above 70 % of the limit, earlier results are cut; above 90 %, those of this answer too, the
-        latest last.
-        """
+        """Return the turns of the answer's next call, with its `new_turns` so far. Above 70 % of
+        the limit, earlier results are cut; above 90 %, this answer's too, the latest last."""
         if not new_turns:
             return self.turns
         turns: tuple[Turn, ...] = (*self.whole, *new_turns)
         inputs, before = self.inputs, len(self.whole)
         if inputs.strategy != SANDWICH:
             return turns
-        turns = inputs.shortened(turns, among=slice(before))
+        turns = inputs.cut_results_to_fit(turns, among=slice(before))
         results = (place for place, turn in enumerate(turns) if isinstance(turn, ToolResults))
         latest = max([before, *results])
         for among in (slice(before, latest), slice(latest, None)):
-            turns = inputs.shortened(turns, ANSWER_PERCENT, min_characters=0, among=among)
+            turns = inputs.cut_results_to_fit(turns, ANSWER_PERCENT, min_characters=0, among=among)
         return turns
 
 
@@ -236,28 +237,28 @@ def _build_plan(inputs: PromptInputs, state: Summary | None) -> ContextPlan:
     whole = turns_of(inputs.messages)
     if inputs.strategy != SANDWICH:
         return ContextPlan(whole, whole, None, None, inputs)
-    covered = _summary_range(inputs, state)
+    covered = _stored_summary_range(inputs, state)
     if not covered:
         state = None
-    turns = inputs.shortened(whole)
+    turns = inputs.cut_results_to_fit(whole)
     if state and inputs.is_too_long(turns):
         whole = inputs.sandwich(covered, _SUMMARY + state.summary)
-        turns = inputs.shortened(whole)
+        turns = inputs.cut_results_to_fit(whole)
     task = None
-    if inputs.is_too_long(turns) and (middle := inputs.middle(covered)) != covered:
+    if inputs.is_too_long(turns) and (middle := inputs.range_to_summarise(covered)) != covered:
         task = _summary_task(inputs, middle, covered, state.summary if state else "")
-        if inputs.tokens(turns) > inputs.limit:
+        if inputs.estimate_tokens(turns) > inputs.limit:
             parts = [_SUMMARY + state.summary] if state else []
             whole = inputs.sandwich(middle, "\n\n".join((*parts, _LEFT_OUT)))
-            turns = inputs.shortened(whole)
+            turns = inputs.cut_results_to_fit(whole)
     return ContextPlan(turns, whole, state, task, inputs)
 
 
-def _summary_range(inputs: PromptInputs, state: Summary | None) -> range:
-    """Return the range that a summary replaces; empty if the messages have changed."""
+def _stored_summary_range(inputs: PromptInputs, state: Summary | None) -> range:
+    """Return the range that a stored summary replaces; empty if it does not fit the messages."""
     if state is None or state.strategy != inputs.strategy:
         return range(0)
-    positions = inputs.positions(state.first, state.last)
+    positions = inputs.range_of_numbers(state.first, state.last)
     is_valid = positions.stop == state.message_count < len(inputs.messages)
     return positions if is_valid else range(0)
 
@@ -274,7 +275,7 @@ def _summary_task(
     return SummaryTask(
         first=messages[middle.start].number,
         last=messages[middle.stop - 1].number,
-        transcript=transcript(
+        transcript=build_transcript(
             messages[after.start : after.stop],
             summary,
             before=messages[before.start : before.stop],

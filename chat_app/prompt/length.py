@@ -14,14 +14,14 @@ CUT_MARK: Final = "[… {:,} characters left out …]"
 CHARACTERS_PER_TOKEN: Final = 4
 
 
-def estimate(texts: Iterable[str]) -> int:
+def estimate_tokens(texts: Iterable[str]) -> int:
     return -(-sum(map(len, texts)) // CHARACTERS_PER_TOKEN)
 
 
-def texts_of(
+def prompt_texts(
     system_prompt: str, tools: Iterable[llm.Tool], turns: Iterable[llm.Turn]
 ) -> Iterator[str]:
-    """Yield all texts of a prompt that count as tokens."""
+    """Yield all texts of a prompt, the tools' schemas too, whose characters count as tokens."""
     yield system_prompt
     for tool in tools:
         yield tool.name
@@ -52,12 +52,12 @@ def cut_results(
 ) -> tuple[llm.Turn, ...]:
     """Return the turns with results in the slice `among` cut to `length` characters."""
     shortened = list(turns)
-    shortened[among] = [_cut_results(turn, length) for turn in shortened[among]]
+    shortened[among] = [_cut_results_of_turn(turn, length) for turn in shortened[among]]
     return tuple(shortened)
 
 
 def even_length(lengths: Sequence[int], room: int) -> int:
-    """Return the largest length to which all must be cut so that their sum fits into `room`."""
+    """Return the largest length such that all lengths, cut to it, add up to at most `room`."""
     for index, length in enumerate(sorted(lengths)):
         share = room // (len(lengths) - index)
         if length > share:
@@ -74,20 +74,19 @@ def cut_middle(text: str, length: int, mark: str) -> str:
     return _replace_middle(mark, text, room=length - len(mark))
 
 
-def _cut_results(turn: llm.Turn, length: int) -> llm.Turn:
+def _cut_results_of_turn(turn: llm.Turn, length: int) -> llm.Turn:
     if not isinstance(turn, llm.ToolResults):
         return turn
     if all(len(result.content) <= length for result in turn.results):
         return turn
     return llm.ToolResults(
         tuple(
-            replace(result, content=_cut_with_mark(result.content, length))
-            for result in turn.results
+            replace(result, content=_cut_result(result.content, length)) for result in turn.results
         )
     )
 
 
-def _cut_with_mark(text: str, length: int) -> str:
+def _cut_result(text: str, length: int) -> str:
     longest = CUT_MARK.format(len(text))
     if len(text) <= max(length, len(longest)):
         return text

@@ -21,10 +21,10 @@ def to_stored_round(
     }
 
 
-def turns_of_rounds(
+def rounds_to_turns(
     rounds: Sequence[Mapping[str, Any]], *, with_thinking: bool
 ) -> tuple[llm.Turn, ...]:
-    """Return the turns of an answer, without calls that have no result: providers refuse them."""
+    """Return the turns of stored rounds without calls that lack a result: providers refuse them."""
     turns: list[llm.Turn] = []
     for stored in rounds:
         results = {row["tool_call_id"]: _to_tool_output(row) for row in stored.get("results", ())}
@@ -174,5 +174,5 @@ def _to_turns(message: PastMessage, provider_id: str) -> tuple[llm.Turn, ...]:
     if message.sender == "user":
         return (llm.UserTurn(message.content),)
     if message.rounds:
-        return turns_of_rounds(message.rounds, with_thinking=message.provider_id == provider_id)
+        return rounds_to_turns(message.rounds, with_thinking=message.provider_id == provider_id)
     return (llm.AssistantTurn((llm.TextPart(message.content),)),) if message.content else ()

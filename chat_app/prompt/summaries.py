@@ -45,18 +45,16 @@ def summary_request(profile: ProfileValues, task: SummaryTask) -> llm.ModelReque
     )
 
 
-def transcript(
+def build_transcript(
     messages: Iterable[PromptMessage],
     summary_so_far: str,
     *,
     before: Iterable[PromptMessage] = (),
     tokens: int,
 ) -> str:
-    """Return the messages as one text, with the instructions at most `tokens` long.
-
-    Messages `before` come first, then the summary so far, then the others. If the text is too long,
-    the longest utterances lose their middles; if too little of each would be left, those in the
-    middle are left out.
+    """Return the messages as one text of at most `tokens`, the instructions included. Messages
+    `before` come first, then the summary so far, then the others. In a text that is too long, the
+    middles of the longest utterances are cut, and in the last resort middle utterances left out.
     """
     utterances = list(_transcript_lines(before))
     if summary_so_far:

@@ -32,11 +32,9 @@ Profile: TypeAlias = ModelProfile | str | None
 
 @dataclass(frozen=True, slots=True)
 class IncomingMessage:
-    """A message as a client sends it; `profiles` maps each branch to the profile that answers.
-
-    The branch of an ordinary message is empty; those of a comparison are `a` and `b`. Without a
-    conversation, one is created for `client_id`; with both, it must be that client's.
-    """
+    """A message as a client sends it. `profiles` maps each branch to the profile that answers: `""`
+    for an ordinary message, `a` and `b` for a comparison. Without a conversation, one is created
+    for `client_id`; with both, it must be that client's."""
 
     conversation_id: Any
     text: str
@@ -95,18 +93,22 @@ def _store_message(
     incoming: IncomingMessage, store_more: Callable[[AcceptedMessage], None]
 ) -> AcceptedMessage:
     conversation = _lock_conversation(incoming)
-    if sent := _find_sent_before(incoming, conversation):
+    if sent := _find_duplicate(incoming, conversation):
         return sent
     if conversation is None and incoming.conversation_id is not None:
         raise ChatError(NOT_FOUND, "Conversation not found", field="conversation_id")
     _check_text(incoming.text)
-    profiles = {branch: _checked_profile(profile) for branch, profile in incoming.profiles.items()}
+    profiles = {
+        branch: _find_usable_profile(profile) for branch, profile in incoming.profiles.items()
+    }
     if conversation is not None and conversation.traces.filter(status=Status.RUNNING).exists():
         raise ChatError(
             CONFLICT, "The conversation is still being answered", field="conversation_id"
         )
     message = _store_user_message(incoming, conversation)
-    runs = tuple(_open_run(message, profile, branch=branch) for branch, profile in profiles.items())
+    runs = tuple(
+        _store_run(message, profile, branch=branch) for branch, profile in profiles.items()
+    )
     trace_ids = tuple(run.trace.pk for run in runs)
     accepted = AcceptedMessage(message.conversation_id, message.pk, trace_ids, runs)
     store_more(accepted)
@@ -133,9 +135,10 @@ def _lock_conversation(incoming: IncomingMessage) -> Conversation | None:
     return rows.first()
 
 
-def _find_sent_before(
+def _find_duplicate(
     incoming: IncomingMessage, conversation: Conversation | None
 ) -> AcceptedMessage | None:
+    """Return the message stored under this client_message_id; raises CONFLICT if it differs."""
     client_id = incoming.client_id or (conversation and conversation.client_id)
     if incoming.client_message_id is None or not client_id:
         return None
@@ -152,7 +155,7 @@ def _find_sent_before(
     return AcceptedMessage(message.conversation_id, message.pk, tuple(runs.values()))
 
 
-def _open_run(message: Message, profile: ModelProfile, *, branch: str) -> OpenedRun:
+def _store_run(message: Message, profile: ModelProfile, *, branch: str) -> OpenedRun:
     now = timezone.now()
     trace = Trace(
         conversation_id=message.conversation_id,
@@ -167,7 +170,7 @@ def _open_run(message: Message, profile: ModelProfile, *, branch: str) -> Opened
     )
     add(trace)
     started = LoggedEvent(
-        1, *log_entries.started(message.conversation_id, trace.pk, message_id=message.pk), now
+        1, *log_entries.started_entry(message.conversation_id, trace.pk, message_id=message.pk), now
     )
     insert_events({trace.pk: [started]})
     # A copy, because the caller may change the profile during the run.
@@ -196,7 +199,7 @@ def _check_message_id(client_message_id: str | None) -> None:
         )
 
 
-def _checked_profile(profile: Profile) -> ModelProfile:
+def _find_usable_profile(profile: Profile) -> ModelProfile:
     if isinstance(profile, str):
         profile = find_profile(profile)
     elif profile is None or not ModelProfile.objects.filter(pk=profile.pk).exists():

@@ -43,7 +43,7 @@ class AnswerGenerator:
         that reads it; `remaining_events` has the rest."""
         client = get_client(self._profile, session=self._opened.session)
         try:
-            tools = await toolbox().available(self._profile.mcp_servers)
+            tools = await toolbox().available_tools(self._profile.mcp_servers)
             prompt_parts = prompt_events(self._opened, tools=tools, calls=self.calls)
             async with aclosing(prompt_parts):
                 async for part in prompt_parts:

@@ -49,7 +49,7 @@ def end_notification(trace_id: UUID) -> Iterator[asyncio.Event]:
 
 async def listen_for_cancels(cancel: Callable[[UUID], Awaitable[object]]) -> None:
     """Cancel runs at the request of other processes and report their ends; runs until cancelled."""
-    layer = _shared_layer()
+    layer = _shared_channel_layer()
     cancelling: set[asyncio.Task[None]] = set()
     is_away = False
     while layer is not None:
@@ -85,7 +85,7 @@ async def _cancel_and_reply(
 
 
 async def _send_to_process(process: str, message: dict[str, str]) -> None:
-    layer = _shared_layer()
+    layer = _shared_channel_layer()
     if layer is None:
         return
     try:
@@ -108,7 +108,7 @@ def _log_failure(problem: str, error: Exception) -> None:
         log.error(problem, exc_info=error)
 
 
-def _shared_layer() -> Any:
+def _shared_channel_layer() -> Any:
     layer = get_channel_layer()
     return None if isinstance(layer, InMemoryChannelLayer) else layer
 

@@ -29,7 +29,7 @@ def entry_of(event: run_events.RunEvent, conversation_id: UUID) -> Entry | None:
                 "tool_call_id": call.id,
                 "tool_name": call.name,
                 "tool_args": display_arguments(call.arguments),
-                "timestamp": timestamp(at),
+                "timestamp": format_timestamp(at),
             }
         case run_events.ToolResult(call_id, result, is_error, code):
             return "tool_output", {
@@ -49,7 +49,7 @@ def entry_of(event: run_events.RunEvent, conversation_id: UUID) -> Entry | None:
     return None
 
 
-def started(conversation_id: UUID, trace_id: UUID, *, message_id: UUID) -> Entry:
+def started_entry(conversation_id: UUID, trace_id: UUID, *, message_id: UUID) -> Entry:
     """Return the first entry of a run; `message_id` is that of the user's message."""
     return "started", {
         "conversation_id": str(conversation_id),
@@ -58,11 +58,11 @@ def started(conversation_id: UUID, trace_id: UUID, *, message_id: UUID) -> Entry
     }
 
 
-def error(event: run_events.Error) -> Entry:
+def error_entry(event: run_events.Error) -> Entry:
     return "error", {"status": STATUSES[event.code], "message": event.message, "code": event.code}
 
 
-def done(
+def done_entry(
     conversation_id: UUID, trace_id: UUID, *, message_id: UUID, cancelled: bool = False
 ) -> Entry:
     """Return the last entry of a run; `message_id` is that of the answer. Only a cancelled run's
@@ -75,8 +75,8 @@ def done(
     return "done", {**fields, "cancelled": True} if cancelled else fields
 
 
-def timestamp(at: datetime) -> str:
-    """Return a time in RFC 3339, in UTC, to the millisecond."""
+def format_timestamp(at: datetime) -> str:
+    """Return a time as RFC 3339 text in UTC, with milliseconds."""
     return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -93,10 +93,10 @@ def display_arguments(arguments: str) -> dict[str, Any] | str:
     return value if isinstance(value, dict) else arguments
 
 
-def _check_depth(value: Any, left: int) -> None:
-    """Raise ValueError if a parsed value is deeper than `left`."""
-    if not left:
+def _check_depth(value: Any, max_depth: int) -> None:
+    """Raise ValueError if a parsed value has `max_depth` or more levels."""
+    if not max_depth:
         raise ValueError("too deep")
     if isinstance(value, dict | list):
         for inner in value.values() if isinstance(value, dict) else value:
-            _check_depth(inner, left - 1)
+            _check_depth(inner, max_depth - 1)

@@ -29,28 +29,28 @@ STREAMS_OPEN = _gauge("mockllm_chat_streams_open", "Event streams that clients o
 METRICS: Sequence[Collector] = (_started, _ended, _live, _first_token, _tool_calls, STREAMS_OPEN)
 
 
-def run_started(provider_id: str) -> None:
-    """Count a started run."""
-    _started.labels(_provider(provider_id)).inc()
+def count_run_start(provider_id: str) -> None:
+    """Count a started run, also as a live one."""
+    _started.labels(_provider_label(provider_id)).inc()
     _live.inc()
 
 
-def run_ended(provider_id: str, status: str) -> None:
-    """Count an ended run by its status."""
-    _ended.labels(_provider(provider_id), status).inc()
+def count_run_end(provider_id: str, status: str) -> None:
+    """Count an ended run by its status; it is no longer a live one."""
+    _ended.labels(_provider_label(provider_id), status).inc()
     _live.dec()
 
 
-def first_token_came(provider_id: str, after: timedelta) -> None:
+def record_first_token(provider_id: str, after: timedelta) -> None:
     """Record the time from the start of a model call to its first token."""
-    _first_token.labels(_provider(provider_id)).observe(after.total_seconds())
+    _first_token.labels(_provider_label(provider_id)).observe(after.total_seconds())
 
 
-def tool_call_ended(status: str) -> None:
+def count_tool_call_end(status: str) -> None:
     """Count an ended tool call by its status."""
     _tool_calls.labels(status).inc()
 
 
-def _provider(provider_id: str) -> str:
+def _provider_label(provider_id: str) -> str:
     """Return the label of a provider: its id, or CUSTOM for any custom one."""
     return provider_id if provider_id in PROVIDERS else CUSTOM

@@ -13,7 +13,7 @@ from chat_app.clients.sdk import SdkClient
 from chat_app.clients.transports import on_answered
 from chat_app.errors import SERVICE_UNAVAILABLE, ChatError
 from chat_app.models import ModelProfile
-from chat_app.prompt.length import estimate, texts_of
+from chat_app.prompt.length import estimate_tokens, prompt_texts
 from chat_app.prompt.messages import to_stored_part
 from chat_app.runs import metrics
 from chat_app.stream import StreamPipeline
@@ -28,7 +28,7 @@ _ENCODING: Final = "utf-8"
 
 
 class RunBudget:
-    """Limits a run's text and tool calls, over all its model calls."""
+    """Limits the bytes of text and the number of tool calls of a run, over all its model calls."""
 
     def __init__(self) -> None:
         self._max_bytes: int = settings.CHAT_RUN_TEXT_BYTES
@@ -36,9 +36,9 @@ class RunBudget:
         self._text_bytes = 0
         self._calls = 0
 
-    def take(self, event: llm.ProviderEvent) -> llm.ProviderEvent:
-        """Return the event with its text cut to the remaining bytes; `check` raises after a cut.
-        Arguments of calls count as text. Raises ChatError for a tool call beyond the limit."""
+    def charge(self, event: llm.ProviderEvent) -> llm.ProviderEvent:
+        """Count the event; return it with its text, or a call's arguments, cut to the remaining
+        bytes. Raises ChatError for a tool call beyond the limit."""
         if isinstance(event, llm.CallStarted) and event.name != REPORT_TOOL:
             self._calls += 1
             if self._calls > self._max_calls:
@@ -51,8 +51,8 @@ class RunBudget:
             return replace(event, text=_cut_to_bytes(event.text, left))
         return event
 
-    def check(self) -> None:
-        """Raise ChatError if the text is longer than the limit."""
+    def check_text_length(self) -> None:
+        """Raise ChatError if all charged text together is longer than the limit."""
         if self._text_bytes > self._max_bytes:
             raise _limit_error(
                 f"has more than {self._max_bytes} bytes of text", "CHAT_RUN_TEXT_BYTES"
@@ -64,8 +64,8 @@ def time_limit_error() -> ChatError:
     return _limit_error(f"took longer than {settings.CHAT_RUN_SECONDS} seconds", "CHAT_RUN_SECONDS")
 
 
-def _limit_error(what: str, setting: str) -> ChatError:
-    return ChatError(SERVICE_UNAVAILABLE, f"The answer {what}, the limit of {setting}")
+def _limit_error(excess: str, setting: str) -> ChatError:
+    return ChatError(SERVICE_UNAVAILABLE, f"The answer {excess}, the limit of {setting}")
 
 
 def _event_bytes(event: llm.ProviderEvent) -> int:
@@ -125,13 +125,13 @@ class StreamedCall:
                     yield event
         except ChatError as error:
             self.row.code = error.code
-            self._end()
+            self._complete_row()
             yield self.row
             raise
         except BaseException:
-            self._end(cancelled=True)
+            self._complete_row(cancelled=True)
             raise
-        self._end()
+        self._complete_row()
         yield self.row
 
     async def _stream_and_record(self, client: SdkClient) -> AsyncGenerator[StreamEvent, None]:
@@ -141,20 +141,20 @@ class StreamedCall:
             async for event in events:
                 _update_row(self.row, event)
                 finished = self._reported = isinstance(event, llm.Finished)
-                for stream_event in self._pipeline.feed(self._budget.take(event)):
+                for stream_event in self._pipeline.feed(self._budget.charge(event)):
                     yield stream_event
-                self._budget.check()
+                self._budget.check_text_length()
                 if self._pipeline.ended:
                     finished = True
                     break
         if not finished:
             raise ChatError(SERVICE_UNAVAILABLE, "Failed to parse response")
 
-    def _set_answered_by(self, what: str) -> None:
-        """Store the mock's scenario and step."""
-        self.row.answered_by = clean(what)[:_MAX_ANSWERED_BY_CHARS]
+    def _set_answered_by(self, step: str) -> None:
+        """Store the mock's scenario and step in the row."""
+        self.row.answered_by = clean(step)[:_MAX_ANSWERED_BY_CHARS]
 
-    def _end(self, *, cancelled: bool = False) -> None:
+    def _complete_row(self, *, cancelled: bool = False) -> None:
         self.recorded = not cancelled
         self.round = self._pipeline.end_round()
         self.row.parts = [to_stored_part(part) for part in self.round.parts]
@@ -162,7 +162,7 @@ class StreamedCall:
         # A request that failed before its first token used no tokens.
         if not self._reported and (cancelled or self.row.first_token_at is not None):
             # It was cut off before its provider reported them.
-            received = estimate(texts_of("", (), [llm.AssistantTurn(self.round.parts)]))
+            received = estimate_tokens(prompt_texts("", (), [llm.AssistantTurn(self.round.parts)]))
             self.row.input_tokens = self.row.input_tokens or self.row.request["estimated_tokens"]
             self.row.output_tokens = max(self.row.output_tokens, received)
             self.row.tokens_estimated = True
@@ -188,15 +188,15 @@ class ModelCalls:
     def begin(
         self, request: llm.ModelRequest, *, pipeline: StreamPipeline, purpose: str = ANSWER
     ) -> StreamedCall:
-        """Return the next call; reading its events sends it."""
-        texts = texts_of(request.system_prompt, request.tools, request.turns)
+        """Return the run's next call, not sent yet: reading its events sends it."""
+        texts = prompt_texts(request.system_prompt, request.tools, request.turns)
         row = ModelCall(
             trace_id=self._trace_id,
             number=len(self._calls) + 1,
             purpose=purpose,
             provider_id=self._profile.provider_id,
             model_id=self._profile.model_id,
-            request={"turns": len(request.turns), "estimated_tokens": estimate(texts)},
+            request={"turns": len(request.turns), "estimated_tokens": estimate_tokens(texts)},
             tools=[tool.name for tool in request.tools],
             started_at=timezone.now(),
         )
@@ -212,4 +212,4 @@ def _update_row(row: ModelCall, event: llm.ProviderEvent) -> None:
         row.finish_reason = clean(event.reason)[:_MAX_REASON_CHARS]
     elif row.first_token_at is None and not isinstance(event, llm.Usage):
         row.first_token_at = timezone.now()
-        metrics.first_token_came(row.provider_id, row.first_token_at - row.started_at)
+        metrics.record_first_token(row.provider_id, row.first_token_at - row.started_at)

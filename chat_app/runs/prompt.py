@@ -39,10 +39,10 @@ async def _load_history(message: Message) -> History:
     if message.number == 1:
         # The first message has no history, no votes and no summary.
         return History((PastMessage(1, Sender.USER, message.content),), {}, None)
-    return await in_database(partial(_history_of, message.conversation_id, up_to=message.number))
+    return await in_database(partial(_query_history, message.conversation_id, up_to=message.number))
 
 
-def _history_of(conversation_id: UUID, *, up_to: int) -> History:
+def _query_history(conversation_id: UUID, *, up_to: int) -> History:
     """Return a stored conversation up to the message of that number."""
     rows = Message.objects.filter(conversation=conversation_id, number__lte=up_to)
     messages = rows.order_by("number").values(*_field_names(PastMessage))
@@ -85,10 +85,7 @@ async def prompt_events(
     opened: OpenedRun, *, tools: Sequence[Tool], calls: ModelCalls
 ) -> AsyncGenerator[ModelCall | RunPrompt, None]:
     """Yield the prompt of a run's first model call, after the rows of the summary's call, if any.
-
-    If the summary fails, all messages are sent; beyond the model's limit, those in the middle are
-    left out.
-    """
+    Without a summary, all messages are sent, or beyond the model's limit those at both ends."""
     profile = opened.profile
     history = await _load_history(opened.message)
     plan = plan_context(

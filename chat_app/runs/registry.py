@@ -37,11 +37,8 @@ BURST_GAP_SECONDS: Final = 0.01
 
 
 class AnswerGate:
-    """Holds answers back while messages are being stored, and for a moment after a burst of them.
-
-    Storing a message takes a fraction of the time of its answer, so in a burst all clients learn
-    first that their runs have started.
-    """
+    """Delays answers while messages are being stored, and for a moment after a burst of them, so
+    that in a burst all clients learn first that their runs have started."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -53,7 +50,7 @@ class AnswerGate:
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """Hold answers back while a message is being stored."""
+        """Delay answers while the context is open, in which a message is stored."""
         self._incoming += 1
         self._open.clear()
         if self._opening is not None:
@@ -83,21 +80,21 @@ class RunRegistry:
         self.loop = asyncio.get_running_loop()
         self._runs: dict[UUID, ChatRun] = {}
         self._tasks: dict[UUID, asyncio.Task[Status]] = {}
-        self._recorder = Recorder(self._stop_unrecordable)
+        self._recorder = Recorder(self._stop_lost_run)
         self.gate = AnswerGate()
         self._renewing: asyncio.Task[None] | None = None
         self._listening: asyncio.Task[None] | None = None
 
     def start(self, opened: OpenedRun) -> ChatRun:
-        """Start a stored run in a task and let followers find its log."""
+        """Start a stored run in a task and register its log in `live_logs`."""
         run = ChatRun(opened, self._recorder, wait_for_turn=self.gate.wait_open)
         self._runs[run.id] = run
         live_logs[run.id] = run.log
         provider_id = opened.profile.provider_id
-        self._tasks[run.id] = asyncio.create_task(self._execute(run, provider_id))
-        metrics.run_started(provider_id)
+        self._tasks[run.id] = asyncio.create_task(self._execute_and_unregister(run, provider_id))
+        metrics.count_run_start(provider_id)
         if self._renewing is None:
-            self._renewing = asyncio.create_task(self._keep_renewing())
+            self._renewing = asyncio.create_task(self._renew_leases_periodically())
         self.listen_for_cancels()
         return run
 
@@ -129,24 +126,25 @@ class RunRegistry:
         self.close()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
-    async def _execute(self, run: ChatRun, provider_id: str) -> Status:
+    async def _execute_and_unregister(self, run: ChatRun, provider_id: str) -> Status:
         status = Status.FAILED
         try:
             status = await run.execute()
             return status
         finally:
-            metrics.run_ended(provider_id, status)
+            metrics.count_run_end(provider_id, status)
             run.abandon()
             del self._runs[run.id], self._tasks[run.id]
             if not self._runs and self._renewing:
                 self._renewing.cancel()
                 self._renewing = None
 
-    def _stop_unrecordable(self, trace_id: UUID, error: Exception | None) -> None:
+    def _stop_lost_run(self, trace_id: UUID, error: Exception | None) -> None:
+        """Stop an unrecordable run; without an error, another process ended or deleted it."""
         if run := self._runs.get(trace_id):
             run.stop(StopReason.LOST if error is None else StopReason.UNRECORDED)
 
-    async def _keep_renewing(self) -> None:
+    async def _renew_leases_periodically(self) -> None:
         """Renew the leases, and stop lost and cancelled runs, until this task is cancelled."""
         while True:
             await asyncio.sleep(RENEW_SECONDS)
@@ -172,7 +170,7 @@ _runs: RunRegistry | None = None
 
 
 def run_registry() -> RunRegistry:
-    """Return the registry of this event loop, which is the chat's."""
+    """Return the registry of the running event loop, the chat's; create it if it is missing."""
     global _runs
     if _runs is None or _runs.loop is not asyncio.get_running_loop():
         _runs = RunRegistry()

@@ -32,11 +32,9 @@ RETRY_SECONDS: Final = (0.0, 0.2, 1.0)
 
 
 class ChatRun:
-    """One run, from its first event, which is stored already, to its terminal one.
-
-    `wait_for_turn` ends when the answer may start. `call_later` is the clock of its time limit, by
-    default the event loop's.
-    """
+    """One run, from its first event, which is stored already, to its terminal one. `wait_for_turn`
+    returns when the answer may start; `call_later` schedules the time limit, by default on the
+    event loop."""
 
     def __init__(
         self,
@@ -82,15 +80,17 @@ class ChatRun:
         self._pending = await self._recorder.take_pending(self.id)
         if self._stop_reason is endings.StopReason.LOST:
             return await self._publish_stored_end()
-        return await self._end(endings.choose_end(self._stop_reason, self._task_error()))
+        return await self._end_with_retries(
+            endings.choose_end(self._stop_reason, self._task_error())
+        )
 
     def abandon(self) -> None:
-        """End the log if the run broke, so that no follower waits forever."""
+        """Cancel the answer, and end the log if it has no end yet, so that no follower waits."""
         self._closed = True
         self._time_limit.cancel()
         self._task.cancel()
         if not self.log.ended:
-            self._publish(endings.ENDED_BY_PROCESS)
+            self._publish_end(endings.ENDED_BY_PROCESS)
 
     async def _wait_for_answer(self) -> None:
         stop_requested = asyncio.create_task(self._stop_requested.wait())
@@ -127,25 +127,27 @@ class ChatRun:
         self.log.publish(logged, event)
         self._recorder.record(self.id, logged)
 
-    async def _end(self, end: endings.RunEnd) -> Status:
+    async def _end_with_retries(self, end: endings.RunEnd) -> Status:
         """Store the end, with retries; a completed run that cannot be stored becomes a failed one.
         If nothing can be stored, the process that finds the lease expired ends the run."""
         for pause in RETRY_SECONDS:
             await asyncio.sleep(pause)
             try:
-                return await self._store_end(end)
+                return await self._store_and_publish_end(end)
             except Exception:
                 log.exception("the end of run %s could not be stored", self.id)
             if end.status == Status.COMPLETED:
                 end = endings.UNRECORDED
         try:
             # Without the answer, in case the database refuses that.
-            return await self._store_end(endings.UNRECORDED, with_answer=False)
+            return await self._store_and_publish_end(endings.UNRECORDED, with_answer=False)
         except Exception:
             log.exception("run %s: its end is not stored", self.id)
-        return self._publish(endings.ENDED_BY_PROCESS)
+        return self._publish_end(endings.ENDED_BY_PROCESS)
 
-    async def _store_end(self, end: endings.RunEnd, *, with_answer: bool = True) -> Status:
+    async def _store_and_publish_end(
+        self, end: endings.RunEnd, *, with_answer: bool = True
+    ) -> Status:
         answer = self._answer_columns(end)
         stores_answer = with_answer and not (end.error and is_empty(answer))
         message_id = uuid4() if stores_answer else None
@@ -153,7 +155,7 @@ class ChatRun:
         columns = endings.trace_columns(end, calls, tool_calls=len(tools))
         event = self._terminal_event(end, message_id)
 
-        def store() -> None:
+        def store_rows() -> None:
             message, prompt = self._opened.message, self._generator.prompt
             conversation_id, client_id = message.conversation_id, message.client_id
             if message_id is not None:
@@ -164,8 +166,8 @@ class ChatRun:
 
         pending = self._pending or PendingRecords()
         columns["message_id"] = message_id
-        if await finish_run(self.id, pending, columns=columns, event=event, store=store):
-            return self._publish(end, event)
+        if await finish_run(self.id, pending, columns=columns, event=event, store=store_rows):
+            return self._publish_end(end, event)
         return await self._publish_stored_end()
 
     async def _publish_stored_end(self) -> Status:
@@ -180,14 +182,14 @@ class ChatRun:
                 end = endings.DELETED
             elif trace.code:
                 end = endings.failed_end(trace.code, trace.error)
-        return self._publish(end)
+        return self._publish_end(end)
 
     def _terminal_event(self, end: endings.RunEnd, message_id: UUID | None) -> LoggedEvent:
         if end.error is not None:
-            return self.log.next_event(*log_entries.error(end.error))
+            return self.log.next_event(*log_entries.error_entry(end.error))
         assert message_id is not None
         return self.log.next_event(
-            *log_entries.done(
+            *log_entries.done_entry(
                 self._opened.trace.conversation_id,
                 self.id,
                 message_id=message_id,
@@ -195,8 +197,8 @@ class ChatRun:
             )
         )
 
-    def _publish(self, end: endings.RunEnd, event: LoggedEvent | None = None) -> Status:
-        """Publish the terminal event of the end; by default, that of a failed run."""
+    def _publish_end(self, end: endings.RunEnd, event: LoggedEvent | None = None) -> Status:
+        """Publish the terminal event, made from a failed end by default; remove the live log."""
         event = event or self._terminal_event(end, None)
         # The end is stored: followers read the rows from now on.
         live_logs.pop(self.id, None)

@@ -57,7 +57,7 @@ async def _warm_up() -> None:
                 await import_in_thread(module)
             except ImportError as error:
                 log.info("%s cannot be imported: %s", module, error)
-        await toolbox().available(servers)
+        await toolbox().available_tools(servers)
     except Exception:
         log.exception("the chat could not be warmed up")
     finally:
@@ -80,7 +80,7 @@ def _needed_modules_and_servers() -> tuple[list[str], list[str]]:
 
 
 async def _cancel_warm_up(seconds: float) -> None:
-    """Cancel the warm-up when the loop stops."""
+    """Cancel the warm-up when the loop stops. A drain gets `seconds`, which are not used here."""
     for task in _tasks:
         task.cancel()
     await asyncio.gather(*_tasks, return_exceptions=True)

@@ -17,16 +17,15 @@ def is_empty(columns: Mapping[str, Any]) -> bool:
 
 
 def tool_call_row(call_id: str, name: str, arguments: Any) -> dict[str, Any]:
-    """Return a message's entry for a tool call without a result yet; `arguments` as in its
-    `tool_start`."""
+    """Return the entry of a started tool call, without a result yet, for `Message.tool_calls`."""
     return {"id": call_id, "name": name, "arguments": arguments, "result": None, "is_error": False}
 
 
 @receiver(run_died)
-def store_interrupted(
+def store_partial_answer(
     sender: type[Trace], *, trace: Trace, events: Sequence[TraceEvent], **_: Any
 ) -> None:
-    """Store the partial answer in a dead run's events."""
+    """Store the partial answer that a dead run's events contain; an empty one is not stored."""
     texts: dict[str, list[str]] = {"chunk": [], "thinking": []}
     calls: dict[str, dict[str, Any]] = {}
     for event in events:

@@ -25,8 +25,8 @@ INVALID_REPORT: Final = "the report has no report_content, which is a text"
 
 
 class ToolCalls:
-    """The tool calls of one answer. `rows` are the started ones by id, as a message stores them;
-    `servers` are the names of the profile's MCP servers."""
+    """Runs the tool calls of one answer. `rows` are the started ones by id, as a message stores
+    them; `servers` are the names of the profile's MCP servers."""
 
     def __init__(self, pipeline: StreamPipeline, servers: Sequence[str]) -> None:
         self.rows: dict[str, dict[str, Any]] = {}
@@ -43,15 +43,15 @@ class ToolCalls:
     ) -> AsyncGenerator[run_events.RunEvent, None]:
         """Run the calls of one round concurrently and yield their events in the order of time."""
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._run(call, toolbox)) for call in calls]
+            tasks = [group.create_task(self._run_and_record(call, toolbox)) for call in calls]
             for task in tasks:
                 task.add_done_callback(lambda _: self._wakeup.set())
             while not all(task.done() for task in tasks):
                 await self._wakeup.wait()
                 self._wakeup.clear()
-                for event in self._drain():
+                for event in self._pop_queued():
                     yield event
-        for event in self._drain():
+        for event in self._pop_queued():
             yield event
 
     def results(self, calls: Sequence[run_events.ToolCall]) -> tuple[ToolOutput, ...]:
@@ -65,10 +65,10 @@ class ToolCalls:
     def remaining_events(self) -> Iterator[run_events.RunEvent]:
         """Yield the queued events of a stopped answer, and the ends of its running calls."""
         for call_id in tuple(self._running):
-            self._end(call_id, "cancelled")
-        yield from self._drain()
+            self._end_call(call_id, "cancelled")
+        yield from self._pop_queued()
 
-    def _drain(self) -> Iterator[run_events.RunEvent]:
+    def _pop_queued(self) -> Iterator[run_events.RunEvent]:
         while self._queued:
             yield self._queued.popleft()
 
@@ -76,33 +76,34 @@ class ToolCalls:
         self._queued.append(event)
         self._wakeup.set()
 
-    async def _run(self, call: run_events.ToolCall, toolbox: McpToolbox) -> None:
+    async def _run_and_record(self, call: run_events.ToolCall, toolbox: McpToolbox) -> None:
         arguments = display_arguments(call.arguments)
         self.rows[call.id] = tool_call_row(call.id, call.name, arguments)
         self._running[call.id] = time.monotonic()
         self._queue_event(run_events.ToolStarted(call, timezone.now()))
-        outcome = await self._run_call(call, toolbox)
+        outcome = await self._call_tool(call, toolbox)
         is_error = outcome.status != "success"
         text = clean(outcome.text)
         self._queue_event(
             run_events.ToolResult(call.id, text, is_error=is_error, code=outcome.code)
         )
         self.rows[call.id] |= {"result": text, "is_error": is_error}
-        self._end(call.id, outcome.status)
+        self._end_call(call.id, outcome.status)
 
-    async def _run_call(self, call: run_events.ToolCall, toolbox: McpToolbox) -> ToolOutcome:
+    async def _call_tool(self, call: run_events.ToolCall, toolbox: McpToolbox) -> ToolOutcome:
+        """Call a tool; a final report that gets here is an invalid one, so its call fails."""
         if call.name == REPORT_TOOL:
             for event in self._pipeline.announce_call(call):
                 self._queue_event(event)
             return failed_outcome(INVALID_REPORT, VALIDATION_ERROR)
         return await toolbox.call(self._servers, call.name, arguments=call.arguments)
 
-    def _end(self, call_id: str, status: run_events.ToolStatus) -> None:
+    def _end_call(self, call_id: str, status: run_events.ToolStatus) -> None:
         started = self._running.pop(call_id, None)
         if started is None:
             # `remaining_events` has ended it as cancelled.
             return
-        metrics.tool_call_ended(status)
+        metrics.count_tool_call_end(status)
         self._queue_event(
             run_events.ToolEnded(call_id, status, round((time.monotonic() - started) * 1000))
         )
@@ -121,7 +122,7 @@ def replace_report_calls(
     """Return an answer's parts with the report's text in place of its call. Later prompts cannot
     contain the call, because the tool is never offered."""
     merged: list[AssistantPart] = []
-    for part in _without_report_calls(parts, report_parts):
+    for part in _substitute_report(parts, report_parts):
         match part, merged[-1] if merged else None:
             case TextPart(text), TextPart(before):
                 merged[-1] = TextPart(before + BLANK_LINE + text)
@@ -130,7 +131,7 @@ def replace_report_calls(
     return tuple(merged)
 
 
-def _without_report_calls(
+def _substitute_report(
     parts: Sequence[AssistantPart], report_parts: Sequence[AssistantPart]
 ) -> Iterator[AssistantPart]:
     is_replaced = False

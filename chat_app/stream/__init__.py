@@ -9,17 +9,16 @@ from chat_app.stream.markers import MarkParser, Stretch, StretchKind
 from chat_app.stream.rounds import OpenCall, OpenRound, Round
 from chat_app.values import events as run_events
 from chat_app.values import model_call as llm
-from chat_app.values.text import SurrogateJoiner, WhitespaceTrimmer, clean, without_controls
+from chat_app.values.text import SurrogateJoiner, WhitespaceTrimmer, clean, remove_controls
 
 
 class StreamPipeline:
-    """The pipeline of one answer, over all its rounds.
+    """Converts the provider's events of one answer, over all its rounds, to events of the run.
 
     Feed it every event of a model call, up to `Finished` or until `ended`; then `end_round` returns
-    the call's parts. `complete` can be called at any time: its text is that of the TextDeltas so
-    far, its thinking that of the ThinkingDeltas. Text that is held back then (white space, half a
-    tag) is not part of the answer. Text after a tool call, or in the next round, starts after a
-    blank line. Calls of `hidden_tools` are parts of their round, but no events.
+    the call's parts. `complete` returns the text and thinking of the deltas so far, without white
+    space and half a tag that are held back. Text after a tool call, or in the next round, starts
+    after a blank line. Calls of `hidden_tools` are parts of their round, but no events.
     """
 
     def __init__(self, *, hidden_tools: Collection[str] = ()) -> None:
@@ -57,11 +56,11 @@ class StreamPipeline:
             case llm.TextPart(text):
                 if text:
                     self._thinking_characters.drop()
-                return self._to_events(
-                    self._parser.feed(without_controls(self._text_characters.feed(text)))
+                return self._add_stretches(
+                    self._parser.feed(remove_controls(self._text_characters.feed(text)))
                 )
             case llm.ThinkingPart():
-                return self._native_thinking(event)
+                return self._add_native_thinking(event)
             case llm.CallStarted():
                 return [*self._flush(), *self._start_call(event)]
             case llm.CallArguments():
@@ -80,7 +79,7 @@ class StreamPipeline:
         return done
 
     def announce_call(self, call: run_events.ToolCall) -> list[run_events.StreamEvent]:
-        """Return the events of a complete call of a hidden tool."""
+        """Add a complete call of a hidden tool to the answer's calls; return its events."""
         self._calls.append(call)
         return [
             run_events.ToolCallStart(call.id, call.name),
@@ -97,44 +96,44 @@ class StreamPipeline:
         )
 
     def _flush(self) -> list[run_events.StreamEvent]:
-        """Return the events of held-back text, because an event of another kind follows."""
+        """Return the events of text held back so far; half a surrogate pair is dropped."""
         self._text_characters.drop()
         self._thinking_characters.drop()
-        return self._to_events(self._parser.flush())
+        return self._add_stretches(self._parser.flush())
 
     def _end_paragraphs(self) -> None:
         self._text_edges.end_paragraph()
         self._thinking_edges.end_paragraph()
 
-    def _to_events(self, stretches: list[Stretch]) -> list[run_events.StreamEvent]:
+    def _add_stretches(self, stretches: list[Stretch]) -> list[run_events.StreamEvent]:
         events: list[run_events.StreamEvent] = []
         for kind, group in groupby(stretches, itemgetter(0)):
             text = "".join(text for _, text in group)
             if kind is StretchKind.THINKING:
                 self._round.add_thinking(text)
-                events += self._thinking_events(text)
+                events += self._add_thinking(text)
             else:
                 self._round.add_text(text)
-                events += self._text_events(text)
+                events += self._add_text(text)
         return events
 
-    def _text_events(self, text: str) -> list[run_events.StreamEvent]:
+    def _add_text(self, text: str) -> list[run_events.StreamEvent]:
         if not (solid := self._text_edges.feed(text)):
             return []
         self._text.append(solid)
         return [run_events.TextDelta(solid)]
 
-    def _thinking_events(self, text: str) -> list[run_events.StreamEvent]:
+    def _add_thinking(self, text: str) -> list[run_events.StreamEvent]:
         if not (solid := self._thinking_edges.feed(text)):
             return []
         self._thinking.append(solid)
         return [run_events.ThinkingDelta(solid)]
 
-    def _native_thinking(self, piece: llm.ThinkingPart) -> list[run_events.StreamEvent]:
+    def _add_native_thinking(self, piece: llm.ThinkingPart) -> list[run_events.StreamEvent]:
         if piece == llm.ThinkingPart():
             return []
         self._text_characters.drop()
-        events = self._to_events(self._parser.flush())
+        events = self._add_stretches(self._parser.flush())
         text = self._thinking_characters.feed(piece.text)
         if piece.signature or piece.redacted:
             # The next piece belongs to another part, so it cannot complete this one's characters.
@@ -142,7 +141,7 @@ class StreamPipeline:
         self._round.add_thinking(
             text, native=True, signature=piece.signature, redacted=piece.redacted
         )
-        return [*events, *self._thinking_events(clean(text))]
+        return [*events, *self._add_thinking(clean(text))]
 
     def _start_call(self, started: llm.CallStarted) -> list[run_events.StreamEvent]:
         call = OpenCall(self._unique_id(clean(started.id) or "call"), clean(started.name))
@@ -164,7 +163,7 @@ class StreamPipeline:
         return unique
 
     def _add_arguments(self, piece: llm.CallArguments) -> list[run_events.StreamEvent]:
-        """Return the events of arguments; those of an unknown call are dropped."""
+        """Add arguments to their call and return their events; drop those of an unknown call."""
         call = self._by_id.get(piece.id)
         if call is None or not (text := call.extend(piece.text)):
             return []

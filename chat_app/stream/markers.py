@@ -33,7 +33,7 @@ Stretch: TypeAlias = tuple[StretchKind, str]
 
 class MarkdownCode:
     """Tracks if streamed text is within Markdown code: in a fenced block, or after an odd number of
-    runs of backticks on its line."""
+    runs of backticks (marker runs) on its line."""
 
     def __init__(self) -> None:
         self._fence = ""
@@ -47,27 +47,27 @@ class MarkdownCode:
     def feed(self, piece: str) -> None:
         for token in _MARKDOWN.findall(piece):
             if token[0] in "`~":
-                self._extend_run(token)
+                self._extend_marker_run(token)
                 continue
-            self._end_run()
+            self._end_marker_run()
             if token == "\n":
                 self._span, self._line_begins = False, True
             elif not token.isspace():
                 self._line_begins = False
 
     def is_inside(self) -> bool:
-        """True if the text is within code; call it only if no backtick follows."""
-        self._end_run()
+        """True if the text so far ends within code. The last marker run counts as complete."""
+        self._end_marker_run()
         return self._span or self._fence != ""
 
-    def _extend_run(self, token: str) -> None:
+    def _extend_marker_run(self, token: str) -> None:
         if self._run != token[0]:
-            self._end_run()
+            self._end_marker_run()
             self._run, self._run_begins_line = token[0], self._line_begins
             self._line_begins = False
         self._run_length += len(token)
 
-    def _end_run(self) -> None:
+    def _end_marker_run(self) -> None:
         if self._run_length >= 3 and self._run_begins_line and self._fence in ("", self._run):
             self._fence = "" if self._fence else self._run
         elif self._run == "`" and not self._fence:
@@ -96,7 +96,7 @@ class MarkParser:
         return stretches
 
     def flush(self) -> list[Stretch]:
-        """Return the held-back text, because no more of it comes."""
+        """Return the held-back start of a possible tag, because no more text comes."""
         stretches: list[Stretch] = []
         held, self._held = self._held, ""
         self._append_stretch(

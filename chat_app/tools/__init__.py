@@ -18,7 +18,7 @@ class ArgumentsError(Exception):
     """The arguments are no JSON object; the message says why."""
 
 
-def read_arguments(text: str) -> dict[str, Any]:
+def parse_arguments(text: str) -> dict[str, Any]:
     """Return the arguments as an object; blank text is {}, since some models send nothing to a tool
     without parameters. Raises ArgumentsError."""
     if not text.strip():
@@ -73,8 +73,8 @@ def failed_outcome(message: str, code: str | None = None) -> ToolOutcome:
 
 
 def to_outcome(result: CallToolResult) -> ToolOutcome:
-    """Return a result as text: its texts, a line for each other part, and its structured content if
-    it has no text."""
+    """Return the outcome of a result: its texts, a line for each other part, and its structured
+    content if it has no text; an error or a text that is too long is a failed outcome."""
     lines = [_block_to_text(block) for block in result.content]
     has_text = any(block.type == "text" for block in result.content)
     if result.structured_content is not None and not has_text:

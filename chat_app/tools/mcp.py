@@ -63,7 +63,7 @@ async def open_streams(
 
 
 def _http_client(forgotten: Callable[[], None]) -> httpx2.AsyncClient:
-    """Return a client for one address, without proxies and credentials from the environment."""
+    """Return a client that ignores proxies of the environment; `forgotten` is called on a 404."""
 
     async def notice_lost_session(response: httpx2.Response) -> None:
         if response.status_code == 404 and SESSION_HEADER in response.request.headers:
@@ -136,7 +136,7 @@ class McpConnection:
         raise SessionEnded(f"its list of tools has more than {MAX_PAGES} pages")
 
     async def watch(self) -> None:
-        """Report changes of the list of tools; returns only if it may change without notice."""
+        """Call `changed` when the list of tools changes; return if changes are not reported."""
         capability = self._client.server_capabilities.tools
         asked_for = self._client.protocol_version in MODERN_PROTOCOL_VERSIONS
         if capability is None or not capability.list_changed or not asked_for:
@@ -168,17 +168,17 @@ async def open_connection(
     """Open a server and close it at the end. `ended` is called with the reason once no more calls
     are possible; `changed` when the list of tools has changed."""
 
-    async def handle(message: IncomingMessage) -> None:
+    async def handle_message(message: IncomingMessage) -> None:
         if isinstance(message, ToolListChangedNotification):
             changed()
 
-    def forgotten() -> None:
+    def end_forgotten() -> None:
         connection.forgotten = True
         ended(FORGOTTEN)
 
     client = Client(
-        open_streams(server, ended=ended, forgotten=forgotten),
-        message_handler=handle,
+        open_streams(server, ended=ended, forgotten=end_forgotten),
+        message_handler=handle_message,
         client_info=Implementation(name="mockllm", version=__version__),
         # A session caches the list itself.
         cache=None,

@@ -21,7 +21,7 @@ EVENT_LOOP_TURNS: Final = 12
 
 
 class SessionOwner:
-    """The sessions with one server; used only on the event loop where it was created."""
+    """Opens and reopens the session with one server; used only on the loop that created it."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class SessionOwner:
 
     async def tools(self) -> tuple[Tool, ...]:
         """Return the server's tools; raises SessionEnded if it cannot be reached."""
-        session = await self._open_session()
+        session = await self._wait_for_session()
         try:
             return await session.tools()
         except TimeoutError:
@@ -50,21 +50,21 @@ class SessionOwner:
     async def call(self, tool: str, arguments: Mapping[str, Any], *, seconds: float) -> ToolOutcome:
         """Call a tool; the seconds count from the opening of the server. Raises TimeoutError, and
         SessionEnded if the server cannot be reached or ends."""
-        session = await self._open_session()
+        session = await self._wait_for_session()
         try:
             return await session.call(tool, arguments, seconds=seconds)
         except SessionForgotten:
             # The server was restarted and did not run the call: retry in a new session.
-            session = await self._open_session()
+            session = await self._wait_for_session()
             return await session.call(tool, arguments, seconds=seconds)
 
     async def close(self) -> None:
         """End all sessions and wait until they are gone."""
         await asyncio.gather(*(session.close() for session in self._sessions))
 
-    async def _open_session(self) -> Session:
-        await self._let_end_arrive()
-        session = self._current_session()
+    async def _wait_for_session(self) -> Session:
+        await self._process_pending_end()
+        session = self._current_or_new_session()
         left = session.began + WAIT_SECONDS - self._clock()
         try:
             async with asyncio.timeout(max(left, 0.0)):
@@ -75,15 +75,15 @@ class SessionOwner:
             raise SessionEnded(session.ended)
         return session
 
-    async def _let_end_arrive(self) -> None:
-        """Let an end that has arrived pass through the SDK's tasks. A call that meets it would be
-        lost, and might have reached the server."""
+    async def _process_pending_end(self) -> None:
+        """Give the SDK's tasks turns of the event loop, so that an end that has arrived is seen
+        before the next call, which would be lost."""
         if self._latest is not None and self._latest.settled.is_set():
             for _ in range(EVENT_LOOP_TURNS):
                 await asyncio.sleep(0)
 
-    def _current_session(self) -> Session:
-        """Return the current session, or start a new one; raises SessionEnded in a pause."""
+    def _current_or_new_session(self) -> Session:
+        """Return the current or a new session; raises SessionEnded in a pause after a failure."""
         latest = self._latest
         attempt = 0
         if latest is not None:

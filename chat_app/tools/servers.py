@@ -45,7 +45,7 @@ class ServersError(Exception):
 
 
 def named_servers() -> Mapping[str, Server]:
-    """Return the servers of this process by name; raises ServersError."""
+    """Return the servers of MCP_SERVERS by name, by default the demo, or none in production."""
     if settings.MCP_SERVERS:
         return read_servers(settings.MCP_SERVERS, local_only=settings.MOCKLLM_ENV == "test")
     return {} if settings.MOCKLLM_ENV == "prod" else {DEMO: BUNDLED}
@@ -53,9 +53,9 @@ def named_servers() -> Mapping[str, Server]:
 
 @lru_cache(maxsize=8)
 def read_servers(path: str, *, local_only: bool = False) -> Mapping[str, Server]:
-    """Return the servers of a file; `local_only` refuses addresses of other machines."""
+    """Return a file's servers by name; `local_only` refuses other machines. Raises ServersError."""
     try:
-        value = json.loads(Path(path).read_bytes(), object_pairs_hook=_without_repeats)
+        value = json.loads(Path(path).read_bytes(), object_pairs_hook=_reject_repeated_names)
         if not isinstance(value, dict):
             raise ServersError(
                 f"expected an object of servers by name, got {_describe_type(value)}"
@@ -72,7 +72,7 @@ def read_servers(path: str, *, local_only: bool = False) -> Mapping[str, Server]
         raise ServersError(f"{path}: {error}") from None
 
 
-def _without_repeats(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+def _reject_repeated_names(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     members: dict[str, Any] = {}
     for name, value in pairs:
         if name in members:
@@ -135,7 +135,7 @@ def _read_environment(path: str, value: Any) -> tuple[tuple[str, str], ...]:
 
 
 def _check_url(path: str, value: Any, *, local_only: bool) -> str:
-    address = _split_url(value) if isinstance(value, str) else None
+    address = _parse_url(value) if isinstance(value, str) else None
     if address is None or address.scheme not in ("http", "https") or not address.hostname:
         raise ServersError(f"{path}: expected http://HOST… or https://HOST…, got {value!r}")
     if local_only and not _is_local(address.hostname):
@@ -143,7 +143,7 @@ def _check_url(path: str, value: Any, *, local_only: bool) -> str:
     return address.geturl()
 
 
-def _split_url(text: str) -> SplitResult | None:
+def _parse_url(text: str) -> SplitResult | None:
     try:
         address = urlsplit(text)
         # Raises ValueError if it is not a number.

@@ -57,8 +57,8 @@ Connect: TypeAlias = Callable[..., AbstractAsyncContextManager[Connection]]
 
 
 class Session:
-    """A connection that is being opened, is open, or has ended; it never opens again. `attempt`
-    counts the failed openings in a row before this one."""
+    """A connection that is being opened, is open, or has ended; it never opens again. `attempt` is
+    the number of failed openings in a row before this one."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class Session:
         self._group: TaskGroup
         # An empty context, because the owner outlives the first caller.
         self._owner = asyncio.get_running_loop().create_task(
-            self._run(), name=f"MCP server {name}", context=contextvars.Context()
+            self._run_connection(), name=f"MCP server {name}", context=contextvars.Context()
         )
 
     async def tools(self) -> tuple[Tool, ...]:
@@ -118,7 +118,7 @@ class Session:
     async def close(self) -> None:
         """End the session and wait until it is gone."""
         self._closing = True
-        self._end(CLOSED)
+        self._mark_ended(CLOSED)
         if self.was_open:
             self._group.cancel_scope.cancel()
         else:
@@ -157,7 +157,7 @@ class Session:
             if not answer.done():
                 answer.set_exception(SessionEnded(self.ended or LOST))
 
-    async def _run(self) -> None:
+    async def _run_connection(self) -> None:
         reason = ""
         try:
             if self._ending.is_set():
@@ -166,7 +166,7 @@ class Session:
                 life.deadline = anyio.current_time() + OPEN_SECONDS
                 async with (
                     self._connect(
-                        self._server, ended=self._end, changed=self._mark_stale
+                        self._server, ended=self._mark_ended, changed=self._mark_tools_stale
                     ) as self._connection,
                     anyio.create_task_group() as self._group,
                 ):
@@ -175,12 +175,12 @@ class Session:
                     self.settled.set()
                     life.deadline = math.inf
                     watching = anyio.CancelScope()
-                    self._group.start_soon(self._watch, watching)
+                    self._group.start_soon(self._watch_tools, watching)
                     try:
                         await self._ending.wait()
                     finally:
                         # A broken transport arrives here as a cancellation.
-                        self._end(LOST)
+                        self._mark_ended(LOST)
                     watching.cancel()
                     life.deadline = anyio.current_time() + CLOSE_SECONDS
             if life.cancelled_caught and not self.was_open:
@@ -190,21 +190,21 @@ class Session:
             self._closing = True
             raise
         except Exception as error:
-            reason = _cause(error)
+            reason = _describe_error(error)
         finally:
-            self._end(reason or LOST)
+            self._mark_ended(reason or LOST)
             if self.was_open and not self._closing:
                 log.warning("MCP server %s: %s", self.name, reason or self.ended)
 
-    async def _watch(self, scope: anyio.CancelScope) -> None:
+    async def _watch_tools(self, scope: anyio.CancelScope) -> None:
         with scope:
             await self._connection.watch()
             self._announces_changes = False
 
-    def _mark_stale(self) -> None:
+    def _mark_tools_stale(self) -> None:
         self._stale = True
 
-    def _end(self, reason: str) -> None:
+    def _mark_ended(self, reason: str) -> None:
         """Store the first reason of the end, and wake all waiters."""
         if self.ended is None:
             self.ended = reason
@@ -213,8 +213,8 @@ class Session:
         self.settled.set()
 
 
-def _cause(error: BaseException) -> str:
-    """Return the first error of nested groups in one line."""
+def _describe_error(error: BaseException) -> str:
+    """Return the first error of nested exception groups as one line."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

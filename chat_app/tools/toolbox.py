@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from chat_app import loop
 from chat_app.errors import NOT_FOUND, SERVICE_UNAVAILABLE, VALIDATION_ERROR
-from chat_app.tools import ArgumentsError, ToolOutcome, failed_outcome, read_arguments
+from chat_app.tools import ArgumentsError, ToolOutcome, failed_outcome, parse_arguments
 from chat_app.tools.owner import SessionOwner
 from chat_app.tools.servers import BUNDLED, Server, ServersError, named_servers
 from chat_app.tools.session import Connect, Connection, SessionEnded
@@ -118,7 +118,7 @@ class McpToolbox:
         self._unknown: set[str] = set()
         self._missing_is_logged = False
 
-    async def available(self, servers: Sequence[str]) -> tuple[Tool, ...]:
+    async def available_tools(self, servers: Sequence[str]) -> tuple[Tool, ...]:
         """Return the tools of these servers (names in the operator's file), in stable order.
         Unknown and unreachable servers are logged and have no tools; this never raises."""
         try:
@@ -132,10 +132,10 @@ class McpToolbox:
         return tuple(offer.tool for offer in offers.values())
 
     async def call(self, servers: Sequence[str], name: str, *, arguments: str) -> ToolOutcome:
-        """Call a tool by its name from `available`. Raises nothing but CancelledError, if the
+        """Call a tool by its name from `available_tools`. Raises nothing but CancelledError, if the
         caller is cancelled; that cancels the call, too."""
         try:
-            parsed = read_arguments(arguments)
+            parsed = parse_arguments(arguments)
             offer = await self._find_offer(_unique_names(servers), name)
             server = self._read_servers().get(offer.server) if offer else None
         except ArgumentsError as error:
@@ -145,7 +145,7 @@ class McpToolbox:
             return failed_outcome(str(error), SERVICE_UNAVAILABLE)
         if offer is None or server is None:
             return failed_outcome(f"there is no tool {name}", NOT_FOUND)
-        return await self._call(offer, parsed, owner=self._session_owner(offer.server, server))
+        return await self._call_tool(offer, parsed, owner=self._session_owner(offer.server, server))
 
     async def close(self) -> None:
         """End all servers of the running event loop and wait until they are gone."""
@@ -153,7 +153,7 @@ class McpToolbox:
             owners = self._owners.pop(asyncio.get_running_loop(), {})
         await asyncio.gather(*(owner.close() for owner in owners.values()))
 
-    async def _call(
+    async def _call_tool(
         self, offer: OfferedTool, arguments: Mapping[str, Any], *, owner: SessionOwner
     ) -> ToolOutcome:
         seconds = settings.MCP_CALL_SECONDS
@@ -219,8 +219,7 @@ class McpToolbox:
             raise ServersUnavailable("the file of MCP servers cannot be used") from None
 
     def _log_missing(self, error: PackageMissing) -> None:
-        """Log once that the SDK is missing, if the operator named a server. The one that comes with
-        this package is optional."""
+        """Log once that the SDK is missing, unless all servers are the optional bundled one."""
         if not self._missing_is_logged and any(one != BUNDLED for one in self._servers().values()):
             log.info("no tools: %s", error)
             self._missing_is_logged = True

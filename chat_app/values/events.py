@@ -78,7 +78,7 @@ class ToolStarted(Struct, frozen=True):
 
 
 class ToolEnded(Struct, frozen=True):
-    """A tool's call has ended, `duration_ms` milliseconds after its start."""
+    """A tool call has ended, `duration_ms` milliseconds after its start."""
 
     id: str
     status: ToolStatus

@@ -11,7 +11,7 @@ _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 _NOT_IN_JSON: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 
-def without_controls(text: str) -> str:
+def remove_controls(text: str) -> str:
     return _CONTROLS.sub("", text)
 
 
@@ -25,7 +25,7 @@ def join_surrogates(text: str) -> str:
 
 def clean(text: str) -> str:
     """Return a complete text for display and storage: no control characters, no ␄."""
-    return without_controls(join_surrogates(text)).replace(END_OF_TEXT, "")
+    return remove_controls(join_surrogates(text)).replace(END_OF_TEXT, "")
 
 
 def clean_json(text: str) -> str:
@@ -34,7 +34,7 @@ def clean_json(text: str) -> str:
 
 
 class SurrogateJoiner:
-    """Joins surrogate pairs over pieces; servers that count in UTF-16 split them."""
+    """Joins surrogate pairs that are split over two pieces, as servers that count UTF-16 do."""
 
     def __init__(self) -> None:
         self._high = ""
@@ -47,12 +47,12 @@ class SurrogateJoiner:
         return join_surrogates(text)
 
     def drop(self) -> None:
-        """Forget half a surrogate pair."""
+        """Drop the first half of a surrogate pair, if one is held back."""
         self._high = ""
 
 
 class WhitespaceTrimmer:
-    """Trims streamed text: drops leading white space, holds the other until text follows."""
+    """Trims streamed text: drops leading white space, delays the other until text follows."""
 
     def __init__(self) -> None:
         self._begun = False
@@ -72,6 +72,6 @@ class WhitespaceTrimmer:
         return out
 
     def end_paragraph(self) -> None:
-        """Replace the held white space with a blank line before the next text."""
+        """Put a blank line before the next text, in place of white space held back."""
         self._in_paragraph = False
         self._held = [BLANK_LINE] if self._begun else []

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from chat_app.runs.metrics import METRICS, run_ended, run_started
+from chat_app.runs.metrics import METRICS, count_run_end, count_run_start
 from chat_app.service import cancel
 from mockllm_site.pages.metrics import registry
 from tests.chat.asking import Api
@@ -62,8 +62,8 @@ async def test_a_run_is_live_until_it_is_cancelled(chat: Chat) -> None:
 
 def test_custom_providers_share_a_label() -> None:
     grown = since()
-    run_started("my own provider")
-    run_ended("my own provider", "failed")
+    count_run_start("my own provider")
+    count_run_end("my own provider", "failed")
     assert grown("runs_started_total", provider="custom") == 1
     assert grown("runs_ended_total", provider="custom", status="failed") == 1
 

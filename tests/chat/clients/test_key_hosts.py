@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from chat_app.clients.registry import get_client
-from chat_app.clients.transports import PROVIDER_KEYS, is_listed
+from chat_app.clients.transports import PROVIDER_KEYS, is_listed_key_name
 from chat_app.errors import VALIDATION_ERROR, ChatError
 from tests.chat.raw_provider import HEAD, raw_provider
 from tests.chat.ways import profile, receive, request
@@ -109,5 +109,5 @@ async def test_a_variable_that_is_not_listed_reaches_no_socket(
 
 
 def test_whether_other_variables_are_set_is_told_nobody(listed: Any) -> None:
-    assert is_listed("OPENAI_API_KEY") and is_listed("LOCAL_KEY")
-    assert not any(map(is_listed, ("AWS_SECRET_ACCESS_KEY", "HOME", "OPENAI_API")))
+    assert is_listed_key_name("OPENAI_API_KEY") and is_listed_key_name("LOCAL_KEY")
+    assert not any(map(is_listed_key_name, ("AWS_SECRET_ACCESS_KEY", "HOME", "OPENAI_API")))

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from chat_app.prompt.context import ContextPlan, Summary
-from chat_app.prompt.length import estimate
+from chat_app.prompt.length import estimate_tokens
 from chat_app.prompt.messages import PromptMessage, turns_of
 from chat_app.prompt.summaries import INSTRUCTIONS
 from chat_app.values.model_call import Tool, UserTurn
@@ -46,13 +46,13 @@ def test_ch_t7_a_long_conversation_is_its_ends_and_a_summary() -> None:
 @pytest.mark.parametrize(("limit", "shortened"), [(172, False), (171, True)])
 def test_it_is_shortened_above_seventy_percent_of_the_limit(limit: int, shortened: bool) -> None:
     context_plan = plan(TWELVE, limit=limit)
-    assert context_plan.inputs.tokens(context_plan.turns) == 120
+    assert context_plan.inputs.estimate_tokens(context_plan.turns) == 120
     assert (context_plan.task is not None) is shortened
 
 
 def test_exactly_seventy_percent_is_not_above() -> None:
     done = plan(talk(14, size=20), limit=100)
-    assert done.inputs.tokens(done.turns) == 70
+    assert done.inputs.estimate_tokens(done.turns) == 70
     assert plan(talk(14, size=20), limit=100).task is None
 
 
@@ -62,7 +62,7 @@ def test_it_is_shortened_however_few_messages_there_are(count: int) -> None:
     context_plan = plan(messages, limit=1_000 * count)
     assert context_plan.task is not None
     done = with_summary(context_plan)
-    assert done.inputs.tokens(done.turns) <= 500 * count
+    assert done.inputs.estimate_tokens(done.turns) <= 500 * count
     assert done.turns[-1] == turns_of(messages)[-1]
     assert texts(done.turns).count(SUMMARY) == 1
 
@@ -76,7 +76,7 @@ def test_of_one_message_there_is_nothing_to_summarise() -> None:
 def test_the_request_for_a_summary_takes_no_more_of_the_limit_than_that() -> None:
     context_plan = plan(talk(20, size=1000), limit=1000)
     assert context_plan.task is not None
-    assert estimate((INSTRUCTIONS, context_plan.task.transcript)) in range(680, 701)
+    assert estimate_tokens((INSTRUCTIONS, context_plan.task.transcript)) in range(680, 701)
 
 
 def test_until_the_summary_is_made_all_of_it_can_be_sent() -> None:
@@ -89,7 +89,7 @@ def test_a_users_message_that_is_too_long_by_itself_is_sent_all_the_same() -> No
     messages = [*TWELVE, user(13, "x" * 4_000)]
     done = with_summary(plan(messages, limit=900))
     assert done.turns == turns_of(messages[-1:])
-    assert done.inputs.tokens(done.turns) == 1_000
+    assert done.inputs.estimate_tokens(done.turns) == 1_000
 
 
 def test_the_ends_shrink_to_the_last_message_and_the_summary_with_them() -> None:
@@ -99,7 +99,7 @@ def test_the_ends_shrink_to_the_last_message_and_the_summary_with_them() -> None
     [summary] = done.turns[:-1]
     assert isinstance(summary, UserTurn)
     assert summary.text.startswith(SUMMARY) and "[…]" in summary.text
-    assert done.inputs.tokens(done.turns) in range(840, 851)
+    assert done.inputs.estimate_tokens(done.turns) in range(840, 851)
     # What is kept is whole: another model may take more of it.
     assert summary_of(done).summary == ("they talked " * 100).strip()
 
@@ -141,7 +141,7 @@ def test_everything_that_is_sent_counts() -> None:
     tool = Tool("f" * 4, "d" * 8, {"type": "object"})
     context_plan = plan([looked_up(1, result="r" * 400)], system_prompt="s" * 40, tools=[tool])
     call = len("weather" + '{"city":"Paris"}' + "answer 1")
-    assert context_plan.inputs.tokens(context_plan.turns) == -(
+    assert context_plan.inputs.estimate_tokens(context_plan.turns) == -(
         -(40 + 4 + 8 + len('{"type":"object"}') + 400 + call) // 4
     )
 
@@ -273,7 +273,7 @@ def test_beyond_the_limit_the_middle_is_left_out_until_there_is_a_summary() -> N
     context_plan = plan(messages, limit=1_000)
     assert context_plan.task is not None
     assert "[The messages that came here are left out]" in texts(context_plan.turns)
-    assert context_plan.inputs.tokens(context_plan.turns) <= 500
+    assert context_plan.inputs.estimate_tokens(context_plan.turns) <= 500
     failed = context_plan.with_summary("")
     assert (failed.turns, failed.state, failed.task) == (context_plan.turns, None, None)
 

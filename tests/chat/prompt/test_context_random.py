@@ -14,7 +14,7 @@ from chat_app.prompt.context import (
     ContextPlan,
     Summary,
 )
-from chat_app.prompt.length import estimate, texts_of
+from chat_app.prompt.length import estimate_tokens, prompt_texts
 from chat_app.prompt.messages import PromptMessage, turns_of
 from chat_app.prompt.summaries import INSTRUCTIONS, MIN_TRANSCRIPT_TOKENS
 from chat_app.values.events import ToolCall
@@ -53,7 +53,7 @@ def with_made_summary(context_plan: ContextPlan, text: str = "a summary") -> Con
 
 
 def tokens(turns: Sequence[Turn], tools: Sequence[Tool] = ()) -> int:
-    return estimate(texts_of("", tools, turns))
+    return estimate_tokens(prompt_texts("", tools, turns))
 
 
 def is_summary(turn: Turn) -> bool:
@@ -100,7 +100,7 @@ def test_it_keeps_to_the_limit_where_that_is_possible(
         with_made_summary(context_plan, ""),
         with_made_summary(context_plan, summary),
     ):
-        assert done.inputs.tokens(done.turns) <= limit or not possible
+        assert done.inputs.estimate_tokens(done.turns) <= limit or not possible
 
 
 @given(conversations(), LIMITS, SUMMARIES)
@@ -110,7 +110,7 @@ def test_with_a_summary_it_is_below_the_trigger_where_that_is_possible(
     context_plan = plan(messages, limit=limit)
     if context_plan.task and tokens(messages[-1].turns) <= limit * (70 - SUMMARY_PERCENT) // 100:
         made = with_made_summary(context_plan, summary)
-        assert made.inputs.tokens(made.turns) <= limit * 70 // 100
+        assert made.inputs.estimate_tokens(made.turns) <= limit * 70 // 100
 
 
 @given(conversations(), LIMITS)
@@ -157,7 +157,7 @@ def test_results_are_cut_only_where_they_must_be_and_say_so(
         assert tokens(turns_of(messages)) > limit * 70 // 100
         # No more was cut than the last token and what a mark takes.
         assert (
-            done.inputs.tokens(done.turns) >= limit * 70 // 100 - 20
+            done.inputs.estimate_tokens(done.turns) >= limit * 70 // 100 - 20
             or max(map(len, cut)) <= MIN_RESULT_CHARS
         )
 
@@ -207,7 +207,7 @@ def test_a_conversation_that_grows_loses_nothing(
     for length in sorted(data.draw(st.lists(st.integers(0, len(messages)), max_size=6))):
         done = with_made_summary(plan(messages[:length], limit=limit, state=state))
         state = done.state
-        if any("left out]" in text for turn in done.turns for text in texts_of("", (), [turn])):
+        if any("left out]" in text for turn in done.turns for text in prompt_texts("", (), [turn])):
             continue
         covered = range(state.first, state.last + 1) if state else ()
         for message in messages[:length]:
@@ -219,7 +219,7 @@ def test_a_conversation_that_grows_loses_nothing(
 def test_a_request_for_a_summary_fits_the_limit(messages: list[PromptMessage], limit: int) -> None:
     context_plan = plan(messages, limit=limit)
     if context_plan.task:
-        request_tokens = estimate((INSTRUCTIONS, context_plan.task.transcript))
+        request_tokens = estimate_tokens((INSTRUCTIONS, context_plan.task.transcript))
         assert request_tokens <= max(limit * 70 // 100, MIN_TRANSCRIPT_TOKENS)
 
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from chat_app.prompt.length import estimate
+from chat_app.prompt.length import estimate_tokens
 from chat_app.prompt.messages import PromptMessage
-from chat_app.prompt.summaries import INSTRUCTIONS, SummaryTask, summary_request, transcript
+from chat_app.prompt.summaries import INSTRUCTIONS, SummaryTask, build_transcript, summary_request
 from chat_app.values.events import ToolCall
 from chat_app.values.model_call import (
     AssistantTurn,
@@ -19,7 +19,7 @@ from chat_app.values.model_call import (
 from tests.chat.past import answer, looked_up, user
 
 ROOMY = 100_000
-OWN = estimate([INSTRUCTIONS])
+OWN = estimate_tokens([INSTRUCTIONS])
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Profile:
 
 
 def transcript_of(*messages: PromptMessage, so_far: str = "", tokens: int = ROOMY) -> str:
-    return transcript(messages, so_far, tokens=tokens)
+    return build_transcript(messages, so_far, tokens=tokens)
 
 
 def test_the_profiles_own_model_is_asked_without_tools_and_thinking() -> None:
@@ -75,12 +75,12 @@ def test_the_longest_are_cut_first_and_in_their_middles() -> None:
     assert gave.startswith("weather gave: aaaa")
     assert gave.endswith("bbbb")
     assert gave.count("[…]") == 1
-    assert estimate((INSTRUCTIONS, text)) in range(OWN + 98, OWN + 101)
+    assert estimate_tokens((INSTRUCTIONS, text)) in range(OWN + 98, OWN + 101)
 
 
 def test_transcript_of_exactly_the_limit_is_not_cut() -> None:
     whole = transcript_of(user(1), answer(2))
-    tokens = estimate((INSTRUCTIONS, whole)) + 1
+    tokens = estimate_tokens((INSTRUCTIONS, whole)) + 1
     assert transcript_of(user(1), answer(2), tokens=tokens) == whole
 
 
@@ -97,14 +97,14 @@ def test_of_too_many_the_middle_ones_are_left_out() -> None:
 def test_short_ones_are_not_left_out_where_nothing_is_cut() -> None:
     messages = [user(number, "x") for number in range(100)]
     whole = transcript_of(*messages)
-    assert transcript_of(*messages, tokens=OWN + estimate([whole]) + 1) == whole
+    assert transcript_of(*messages, tokens=OWN + estimate_tokens([whole]) + 1) == whole
 
 
 @pytest.mark.parametrize("tokens", [100, 101, 120, 150, 400])
 def test_however_much_there_is_it_is_cut_to_fit(tokens: int) -> None:
     messages = [user(number, "x" * number) for number in range(300)]
     text = transcript_of(*messages, so_far="s" * 1000, tokens=tokens)
-    assert tokens - 10 <= estimate((INSTRUCTIONS, text)) <= tokens
+    assert tokens - 10 <= estimate_tokens((INSTRUCTIONS, text)) <= tokens
 
 
 @pytest.mark.parametrize("tokens", [-1, 0, 1, OWN, 99])
@@ -112,7 +112,7 @@ def test_a_tiny_limit_leaves_something_to_summarise(tokens: int) -> None:
     messages = [user(number, "x" * 1000) for number in range(50)]
     text = transcript_of(*messages, tokens=tokens)
     assert text == transcript_of(*messages, tokens=100) != ""
-    assert estimate((INSTRUCTIONS, text)) in range(95, 101)
+    assert estimate_tokens((INSTRUCTIONS, text)) in range(95, 101)
 
 
 def test_nothing_is_told_as_nothing() -> None:

@@ -28,7 +28,7 @@ from chat_app.values.model_call import (
     ],
 )
 def test_the_estimate_is_a_token_for_four_characters(texts: list[str], expected: int) -> None:
-    assert length.estimate(texts) == expected
+    assert length.estimate_tokens(texts) == expected
 
 
 def test_every_text_that_is_sent_is_counted() -> None:
@@ -40,7 +40,7 @@ def test_every_text_that_is_sent_is_counted() -> None:
         ToolResults((ToolOutput("a", "f", "one"), ToolOutput("b", "g", "two"))),
     )
     tool = Tool("f", "does it", {"type": "object", "title": "é"})
-    assert list(length.texts_of("be kind", [tool], turns)) == [
+    assert list(length.prompt_texts("be kind", [tool], turns)) == [
         *("be kind", "f", "does it", '{"type":"object","title":"é"}'),
         *("question", "hmm", "I look.", "f", "{}", "one", "two"),
     ]

@@ -32,10 +32,10 @@ def cut_texts(events: list[ProviderEvent]) -> Iterator[str]:
     with override_settings(CHAT_RUN_TEXT_BYTES=20):
         budget = RunBudget()
     for event in events:
-        taken_event = budget.take(event)
+        taken_event = budget.charge(event)
         assert not isinstance(taken_event, CallStarted | Finished)
         yield taken_event.text
-        budget.check()
+        budget.check_text_length()
 
 
 @settings(max_examples=often(200))
@@ -60,6 +60,6 @@ def test_a_final_report_is_no_tool_call() -> None:
     with override_settings(CHAT_RUN_TOOL_CALLS=1):
         budget = RunBudget()
     for name in ("add", REPORT_TOOL, REPORT_TOOL):
-        budget.take(CallStarted("1", name))
+        budget.charge(CallStarted("1", name))
     with pytest.raises(ChatError, match="more than 1 tools"):
-        budget.take(CallStarted("2", "add"))
+        budget.charge(CallStarted("2", "add"))

@@ -25,7 +25,7 @@ NOON = datetime(2025, 1, 2, 12, 0, 0, 123_999, tzinfo=UTC)
 
 
 def test_started_names_the_users_message() -> None:
-    assert mapping.started(CONVERSATION, TRACE, message_id=MESSAGE) == (
+    assert mapping.started_entry(CONVERSATION, TRACE, message_id=MESSAGE) == (
         "started",
         {
             "conversation_id": str(CONVERSATION),
@@ -61,8 +61,8 @@ def test_tool_start_has_whole_arguments_and_the_time() -> None:
 
 def test_times_are_told_in_utc() -> None:
     berlin = timezone(timedelta(hours=1))
-    assert mapping.timestamp(NOON.astimezone(berlin)) == "2025-01-02T12:00:00.123Z"
-    assert mapping.timestamp(NOON.replace(microsecond=0)) == "2025-01-02T12:00:00.000Z"
+    assert mapping.format_timestamp(NOON.astimezone(berlin)) == "2025-01-02T12:00:00.123Z"
+    assert mapping.format_timestamp(NOON.replace(microsecond=0)) == "2025-01-02T12:00:00.000Z"
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_tool_end_has_its_status_and_duration(status: ToolStatus) -> None:
 
 @pytest.mark.parametrize(("code", "status"), STATUSES.items())
 def test_an_error_has_the_status_of_its_code(code: str, status: int) -> None:
-    assert mapping.error(Error("no", code)) == (
+    assert mapping.error_entry(Error("no", code)) == (
         "error",
         {"status": status, "message": "no", "code": code},
     )
@@ -154,8 +154,8 @@ def test_done_names_the_answer() -> None:
         "message_id": str(MESSAGE),
         "trace_id": str(TRACE),
     }
-    assert mapping.done(CONVERSATION, TRACE, message_id=MESSAGE) == ("done", fields)
-    assert mapping.done(CONVERSATION, TRACE, message_id=MESSAGE, cancelled=True) == (
+    assert mapping.done_entry(CONVERSATION, TRACE, message_id=MESSAGE) == ("done", fields)
+    assert mapping.done_entry(CONVERSATION, TRACE, message_id=MESSAGE, cancelled=True) == (
         "done",
         {**fields, "cancelled": True},
     )

@@ -30,7 +30,7 @@ class Cancelling:
 @pytest.fixture
 async def cancelling(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Cancelling]:
     layer, cancelling = InMemoryChannelLayer(), Cancelling()
-    monkeypatch.setattr(signal, "_shared_layer", lambda: layer)
+    monkeypatch.setattr(signal, "_shared_channel_layer", lambda: layer)
     hearing = asyncio.create_task(signal.listen_for_cancels(cancelling))
     async with asyncio.timeout(SECONDS):
         while not layer.groups:
@@ -67,7 +67,7 @@ async def test_layer_that_is_away_is_one_line_and_another_error_all_that_is_know
             await asyncio.sleep(SECONDS)
             return ""
 
-    monkeypatch.setattr(signal, "_shared_layer", Away)
+    monkeypatch.setattr(signal, "_shared_channel_layer", Away)
     monkeypatch.setattr(signal, "RETRY_SECONDS", 0)
     hearing = asyncio.create_task(signal.listen_for_cancels(Cancelling()))
     async with asyncio.timeout(SECONDS):

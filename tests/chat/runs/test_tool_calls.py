@@ -23,7 +23,7 @@ class Tools:
         self.let = asyncio.Event()
         self.cancelled = False
 
-    async def available(self, servers: Sequence[str]) -> tuple[Tool, ...]:
+    async def available_tools(self, servers: Sequence[str]) -> tuple[Tool, ...]:
         return ()
 
     async def call(

@@ -25,7 +25,7 @@ class Toolbox:
         self.left = False
         self._hangs = hangs
 
-    async def available(self, servers: list[str]) -> tuple[()]:
+    async def available_tools(self, servers: list[str]) -> tuple[()]:
         self.asked += servers
         try:
             if self._hangs:

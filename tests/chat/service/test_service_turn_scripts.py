@@ -36,7 +36,7 @@ class OnCall:
     def __init__(self) -> None:
         self.called: list[str] = []
 
-    async def available(self, servers: Sequence[str]) -> tuple[Tool, ...]:
+    async def available_tools(self, servers: Sequence[str]) -> tuple[Tool, ...]:
         return tuple(Tool(name, name, {"type": "object"}) for name in OFFERED)
 
     async def call(self, servers: Sequence[str], name: str, *, arguments: Any) -> ToolOutcome:

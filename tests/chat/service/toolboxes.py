@@ -25,7 +25,7 @@ class Tools:
         self._outcomes = outcomes
         self._going = {name: asyncio.Event() for name in outcomes}
 
-    async def available(self, servers: Sequence[str]) -> tuple[Tool, ...]:
+    async def available_tools(self, servers: Sequence[str]) -> tuple[Tool, ...]:
         return tuple(Tool(name, f"{name} of {servers}", {}) for name in self._outcomes)
 
     async def call(self, servers: Sequence[str], name: str, *, arguments: Any) -> ToolOutcome:

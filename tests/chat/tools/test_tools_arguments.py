@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat_app.tools import MAX_DEPTH, ArgumentsError, read_arguments
+from chat_app.tools import MAX_DEPTH, ArgumentsError, parse_arguments
 
 JSON = st.recursive(
     st.none()
@@ -31,12 +31,12 @@ def lists(depth: int) -> str:
 
 @given(st.dictionaries(st.text(), JSON, max_size=5))
 def test_any_object_is_read_as_it_is(value: dict[str, Any]) -> None:
-    assert read_arguments(json.dumps(value)) == value
+    assert parse_arguments(json.dumps(value)) == value
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n"])
 def test_blank_text_is_an_object_without_members(text: str) -> None:
-    assert read_arguments(text) == {}
+    assert parse_arguments(text) == {}
 
 
 @pytest.mark.parametrize(
@@ -67,17 +67,17 @@ def test_blank_text_is_an_object_without_members(text: str) -> None:
 )
 def test_anything_else_is_refused_with_the_reason(text: str, reason: str) -> None:
     with pytest.raises(ArgumentsError, match=reason):
-        read_arguments(text)
+        parse_arguments(text)
 
 
 def test_the_deepest_that_is_allowed_is_read() -> None:
     for text in (nested(MAX_DEPTH), lists(MAX_DEPTH)):
-        assert read_arguments(text) == json.loads(text)
+        assert parse_arguments(text) == json.loads(text)
 
 
 @given(st.text())
 def test_no_text_leads_to_another_error(text: str) -> None:
     try:
-        read_arguments(text)
+        parse_arguments(text)
     except ArgumentsError as error:
         assert str(error)

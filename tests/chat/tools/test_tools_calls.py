@@ -157,18 +157,18 @@ async def test_an_unknown_tool_is_not_found(tools: McpToolbox) -> None:
 
 
 async def test_tools_are_described_in_the_servers_order(tools: McpToolbox) -> None:
-    found = await tools.available(SERVERS)
+    found = await tools.available_tools(SERVERS)
     assert [tool.name for tool in found[:6]] == ["add", "echo", "slow", "fail", "long", "crash"]
     assert found[0].description == "Adds two whole numbers."
     assert found[0].input_schema["required"] == ["a", "b"]
 
 
 async def test_a_tool_that_a_server_adds_is_there_at_once(tools: McpToolbox) -> None:
-    before = {tool.name for tool in await tools.available(SERVERS)}
+    before = {tool.name for tool in await tools.available_tools(SERVERS)}
     await tools.call(SERVERS, "grow", arguments='{"name": "grown"}')
     assert "grown" not in before
     # The news comes on its own way; asking again is what a chat does with every message.
     async with asyncio.timeout(20):
-        while "grown" not in {tool.name for tool in await tools.available(SERVERS)}:
+        while "grown" not in {tool.name for tool in await tools.available_tools(SERVERS)}:
             await asyncio.sleep(0)
     assert (await tools.call(SERVERS, "grown", arguments="{}")).text == "grown"

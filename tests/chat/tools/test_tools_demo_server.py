@@ -25,7 +25,7 @@ print(sorted({name.partition(".")[0] for name in sys.modules} & {"django", "rest
 async def test_the_process_reaches_it_under_the_name_demo() -> None:
     before = children()
     tools = toolbox()
-    found = await tools.available(["demo"])
+    found = await tools.available_tools(["demo"])
     assert [tool.name for tool in found] == [
         *("add", "echo", "slow", "fail", "long", "crash"),
         *("get_weather", "find_hotels"),
@@ -98,7 +98,7 @@ async def test_its_process_ends_with_ours(tmp_path: Path) -> None:
         "settings.configure(MCP_SERVERS='', MOCKLLM_ENV='dev', MCP_CALL_SECONDS=30)\n"
         "from chat_app.tools.toolbox import toolbox\n"
         "async def use():\n"
-        "    await toolbox().available(['demo'])\n"
+        "    await toolbox().available_tools(['demo'])\n"
         "    with open(f'/proc/self/task/{os.getpid()}/children') as found:\n"
         "        print('[' + ','.join(found.read().split()) + ']', flush=True)\n"
         "    os.kill(os.getpid(), 9)\n"

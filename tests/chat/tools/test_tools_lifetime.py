@@ -100,7 +100,7 @@ async def test_those_who_come_first_together_share_one_opening() -> None:
 async def test_an_opening_goes_on_when_the_first_who_wanted_it_has_left() -> None:
     async with toolbox_of({"demo": forked()}) as tools:
         before = children()
-        first = asyncio.create_task(tools.available(SERVERS))
+        first = asyncio.create_task(tools.available_tools(SERVERS))
         await eventually(lambda: children() != before)
         started = children() - before
         second = asyncio.create_task(added(tools))
@@ -193,7 +193,7 @@ async def test_a_server_that_cannot_be_reached_has_no_tools_and_its_calls_fail(
     server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with nothing_left(), toolbox_of({"demo": server, "other": forked()}) as tools:
-        found = await tools.available(["demo", "other"])
+        found = await tools.available_tools(["demo", "other"])
         assert [tool.name for tool in found[:2]] == ["add", "echo"]
         assert "MCP server demo cannot be reached" in caplog.text
         assert await tools.call(SERVERS, "add", arguments="{}") == GONE
@@ -214,7 +214,7 @@ async def test_a_server_that_starts_too_slowly_holds_nobody_up_for_long(
     monkeypatch.setattr("chat_app.tools.owner.WAIT_SECONDS", 0.05)
     silent = CommandServer((sys.executable, "-c", "import sys; sys.stdin.read()"))
     async with nothing_left(), toolbox_of({"demo": silent}) as tools:
-        assert await tools.available(SERVERS) == ()
+        assert await tools.available_tools(SERVERS) == ()
         assert await added(tools) == GONE
 
 

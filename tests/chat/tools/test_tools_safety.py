@@ -93,7 +93,7 @@ async def test_a_profile_that_smuggles_a_command_in_runs_nothing(tmp_path: Path)
     smuggled = {"command": ["touch", str(mark)]}
     async with toolbox_of({"demo": refused()}) as tools:
         for name in (smuggled, json.dumps(smuggled), f"touch {mark}", ["touch", str(mark)]):
-            assert await tools.available([name]) == ()  # type: ignore[list-item]
+            assert await tools.available_tools([name]) == ()  # type: ignore[list-item]
             outcome = await tools.call([name], "x", arguments="{}")  # type: ignore[list-item]
             assert outcome.code == "NOT_FOUND"
     assert not mark.exists()
@@ -104,7 +104,7 @@ async def test_of_a_name_that_no_server_has_the_log_speaks_once(
 ) -> None:
     async with toolbox_of({}) as tools:
         for _ in range(3):
-            assert await tools.available(["typo"]) == ()
+            assert await tools.available_tools(["typo"]) == ()
     assert caplog.text.count("MCP server typo: there is none of this name") == 1
 
 
@@ -165,7 +165,7 @@ async def test_a_redirect_to_elsewhere_is_not_followed(status: int) -> None:
 async def test_a_server_that_speaks_no_mcp_cannot_be_reached(status: int) -> None:
     with answering(status, {}) as (url, asked):
         async with toolbox_of({"demo": HttpServer(url)}) as tools:
-            assert await tools.available(["demo"]) == ()
+            assert await tools.available_tools(["demo"]) == ()
     assert asked
 
 
@@ -185,7 +185,7 @@ async def test_a_wrong_file_means_no_tools_and_an_error_that_keeps_it_to_the_log
     path.write_text('{"demo": {"command": []}}')
     settings.MCP_SERVERS = str(path)
     tools = toolbox()
-    assert await tools.available(["demo"]) == ()
+    assert await tools.available_tools(["demo"]) == ()
     assert f"MCP_SERVERS: {path}: demo.command: expected a list" in caplog.text
     outcome = await tools.call(["demo"], "add", arguments="{}")
     assert outcome.code == "SERVICE_UNAVAILABLE"
@@ -200,8 +200,8 @@ settings.configure(MCP_SERVERS=sys.argv[1], MOCKLLM_ENV="dev", MCP_CALL_SECONDS=
 logging.basicConfig(format="%(levelname)s %(message)s", stream=sys.stdout, level="INFO")
 from chat_app.tools.toolbox import toolbox
 async def ask():
-    print(await toolbox().available(["demo"]))
-    print(await toolbox().available(["demo"]))
+    print(await toolbox().available_tools(["demo"]))
+    print(await toolbox().available_tools(["demo"]))
     print(await toolbox().call(["demo"], "add", arguments="{}"))
 asyncio.run(ask())
 """
