@@ -13,7 +13,7 @@ from scenarios_app.engine.conditions.match import ConditionResult
 from scenarios_app.engine.conditions.subjects import RequestReader
 from scenarios_app.engine.matching.index import Entry, Index, entries_of
 from scenarios_app.engine.matching.near_misses import explain_loss, near_misses
-from scenarios_app.engine.matching.select import Decision, asked_for, scenario_header_of
+from scenarios_app.engine.matching.select import Decision, requested_scenario, scenario_header_of
 from scenarios_app.engine.scenario import Scenario, Step
 from scenarios_app.engine.state import Arrival, AttemptRef, SessionState, StepRef
 from scenarios_app.serving.exchange import Exchange
@@ -203,12 +203,12 @@ def _way(
             wanted = "a path, by which alone a step answers in place of a computed answer"
             yield ConditionResult("match.path", wanted, "no path in this step's match", ok=False)
     elif scenario.select == "first_user_message":
-        requested_name = asked_for(request)
+        requested_name = requested_scenario(request)
         yield ConditionResult(
             "select", scenario.name, requested_name, requested_name == scenario.name
         )
     elif way == "by_id":
-        requested_name = f"“{asked_for(request)}”, asked for by id"
+        requested_name = f"“{requested_scenario(request)}”, asked for by id"
         yield ConditionResult(
             "select", "a request that asks for no scenario by id", requested_name, ok=False
         )

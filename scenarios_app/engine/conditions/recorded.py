@@ -143,12 +143,12 @@ def last_text(body: Json) -> str:
         if isinstance(value, str):
             return value
         for message in reversed(as_list(value)):
-            for text in _texts(message):
+            for text in _texts_from_end(message):
                 return text
     return ""
 
 
-def _texts(message: Json) -> Iterator[str]:
+def _texts_from_end(message: Json) -> Iterator[str]:
     for key in ("content", "parts", "output"):
         value = get_member(message, key)
         if isinstance(value, str):

@@ -69,7 +69,7 @@ class RequestReader:
     @cached_property
     def calls(self) -> tuple[tuple[ToolCallPart, Json], ...]:
         """Earlier tool calls with decoded arguments; invalid JSON stays text."""
-        return tuple((call, _decode(call.arguments)) for call in self.request.tool_calls)
+        return tuple((call, _json_or_text(call.arguments)) for call in self.request.tool_calls)
 
 
 def letter_pairs(text: str) -> frozenset[str]:
@@ -87,7 +87,7 @@ def sanitise_tool_name(name: str) -> str:
     return _OTHER_CHARACTER.sub("_", bare)
 
 
-def _decode(arguments: str) -> Json:
+def _json_or_text(arguments: str) -> Json:
     try:
         value: Json = json.loads(arguments)
     except (ValueError, RecursionError):

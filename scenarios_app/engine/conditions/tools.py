@@ -308,9 +308,9 @@ class ToolResultCondition(Condition):
         return (self._count_wrong_fields(result) + text_part) / 4
 
 
-def input_of(call: ToolCallPart, got: Json) -> str:
+def input_of(call: ToolCallPart, arguments: Json) -> str:
     """Return the input of a custom tool's call, or a function's argument of this name."""
-    value = call.arguments if call.custom else isinstance(got, dict) and got.get(INPUT)
+    value = call.arguments if call.custom else isinstance(arguments, dict) and arguments.get(INPUT)
     return value if isinstance(value, str) else ""
 
 

@@ -38,7 +38,7 @@ class ForeignFormats(Protocol):
     notes: list[Problem]
     """What could not be converted."""
 
-    def find_reader(self, file: Path, data: bytes) -> Converter | None:
+    def find_converter(self, file: Path, data: bytes) -> Converter | None:
         """Return the converter of a file, or None if it has another format. Raises
         DocumentError."""
 
@@ -170,7 +170,7 @@ class ScenarioFiles:
             return replace(last, data=None, problems=[_unreadable_problem(path, error)])
 
     def _parse(self, path: Path, data: bytes) -> _File:
-        if self._others and (convert := self._others.find_reader(path, data)):
+        if self._others and (convert := self._others.find_converter(path, data)):
             return _File(data, convert=convert)
         source = str(path)
         if path in self.paths or path.name.endswith(SUFFIX):

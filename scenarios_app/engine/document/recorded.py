@@ -32,14 +32,14 @@ class RecordedChunkDocument(Document):
     def findings(self) -> Iterator[Finding]:
         if (self.text is None) == (self.base64 is None):
             yield (), "expected text or base64"
-        elif self.base64 is not None and _decoded(self.base64) is None:
+        elif self.base64 is not None and _decode_base64(self.base64) is None:
             yield ("base64",), "expected Base64"
 
     @property
     def data(self) -> bytes:
         if self.text is not None:
             return self.text.encode()
-        return _decoded(self.base64 or "") or b""
+        return _decode_base64(self.base64 or "") or b""
 
 
 Chunk = Annotated[
@@ -106,7 +106,7 @@ def chunk_document(at: float, data: bytes) -> Json:
     return {"at": at, **held} if at else held
 
 
-def _decoded(text: str) -> bytes | None:
+def _decode_base64(text: str) -> bytes | None:
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):

@@ -169,7 +169,7 @@ class VersionedDocument(Document):
 
     @model_validator(mode="before")
     @classmethod
-    def _read_here(cls, data: Any) -> Any:
+    def _check_version(cls, data: Any) -> Any:
         version = data.get("version", VERSION) if isinstance(data, dict) else VERSION
         if version is True or version != VERSION:
             refuse([(("version",), f"{quote_json(version)} is not read here, {VERSION} is")])

@@ -101,7 +101,7 @@ def lint(
     entries = [*matching, *entries_of(scenarios, "first_user_message")]
     findings = chain(
         _find_shadowed(matching),
-        *map(_find_impossible, matching),
+        *map(_find_contradictions, matching),
         *(_find_condition_suspicions(entry, providers) for entry in matching),
         *map(_find_turn_gaps, scenarios),
         _find_empty(scenarios),
@@ -133,7 +133,7 @@ def _find_shadowed(entries: Sequence[Entry]) -> Iterator[Suspicion]:
                 break
 
 
-def _find_impossible(entry: Entry) -> Iterator[Suspicion]:
+def _find_contradictions(entry: Entry) -> Iterator[Suspicion]:
     for one, other in combinations(entry.match.conditions, 2):
         if one.excludes(other):
             reason = f"{one.field} and {other.field} cannot both hold"

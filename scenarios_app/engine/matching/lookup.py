@@ -28,7 +28,7 @@ class Atom(NamedTuple):
     text: str
 
 
-class _Group(NamedTuple):
+class _FilterGroup(NamedTuple):
     regexes: re2.Filter
     positions: tuple[Sequence[int], ...]
 
@@ -53,7 +53,7 @@ class RegexSet:
             for position in group.positions[match]
         }
 
-    def _build(self, patterns: list[tuple[Atom, Sequence[int]]]) -> Iterator[_Group]:
+    def _build(self, patterns: list[tuple[Atom, Sequence[int]]]) -> Iterator[_FilterGroup]:
         regexes = re2.Filter()
         for pattern, _ in patterns:
             regexes.Add(pattern.text, regex_options(ignore_case=pattern.ignore_case))
@@ -67,7 +67,7 @@ class RegexSet:
             yield from self._build(patterns[:half])
             yield from self._build(patterns[half:])
         else:
-            yield _Group(regexes, tuple(positions for _, positions in patterns))
+            yield _FilterGroup(regexes, tuple(positions for _, positions in patterns))
 
 
 # A repeated letter matches every literal of that letter at every position. So at most this many
@@ -232,7 +232,7 @@ class StepLookup:
                 by_subject[subject].extend((atom, position) for atom in atoms)
             else:
                 always.append(position)
-        self._tables = {subject: _table(atoms) for subject, atoms in by_subject.items()}
+        self._tables = {subject: _build_table(atoms) for subject, atoms in by_subject.items()}
         for table in self._tables.values():
             if table.regexes:
                 always.extend(table.regexes.unfiltered)
@@ -283,7 +283,7 @@ def _rarest(
     return max(map(cost, rarest)), need.subject, rarest
 
 
-def _table(atoms: Iterable[tuple[Atom, int]]) -> _Table:
+def _build_table(atoms: Iterable[tuple[Atom, int]]) -> _Table:
     by_kind: dict[tuple[AtomKind, bool], Positions] = defaultdict(lambda: defaultdict(list))
     for atom, position in atoms:
         by_kind[atom.kind, atom.ignore_case][atom.text].append(position)

@@ -52,7 +52,7 @@ class Decision(NamedTuple):
         """Return the name of the change that struck this answer, or an empty string."""
         return self.numbered.change_name if self.numbered is not None else ""
 
-    def cancel(self, *, stream: bool) -> Fault | None:
+    def cancel_fault(self, *, stream: bool) -> Fault | None:
         """Return the fault that breaks off a stream; a complete answer is never cut."""
         after = self.cancel_after_chunks
         return Fault("truncate", after_chunks=after) if stream and after is not None else None
@@ -65,7 +65,7 @@ def decide_by_id(index: Index, request: CanonicalRequest) -> Decision | None:
     A missing scenario gives an error turn and a missing step a fallback step; the text of either is
     also a violation.
     """
-    name = asked_for(request)
+    name = requested_scenario(request)
     scenario = index.by_name.get(name)
     if scenario is None or scenario.select != "first_user_message":
         if not request.model.startswith(BY_ID_MODEL_PREFIX):
@@ -88,7 +88,7 @@ def scenario_in_header(index: Index, request: CanonicalRequest) -> Scenario | De
     return index.by_name.get(name) or Decision("unmatched", "match", text=text)
 
 
-def asked_for(request: CanonicalRequest) -> str:
+def requested_scenario(request: CanonicalRequest) -> str:
     """Return the name by which a request can ask for a scenario by id."""
     return scenario_header_of(request) or request.first_user_text.strip()
 

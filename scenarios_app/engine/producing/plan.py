@@ -52,7 +52,7 @@ class Schedule:
         # Sent chunks, or words if the rate is in words.
         self._sent = 0
 
-    def delta(self, text: str) -> float:
+    def next_time(self, text: str) -> float:
         """Return the time of the next delta."""
         pacing, at = self._pacing, self.end
         count = 1 if pacing.chunk_ms else len(text.split())
@@ -152,7 +152,7 @@ def _pace_events(events: Iterable[StreamEvent], schedule: Schedule) -> Iterator[
     for event in events:
         waiting.append(event)
         if isinstance(event, PartDelta):
-            at = schedule.delta(event.text)
+            at = schedule.next_time(event.text)
             yield from (TimedEvent(at, each) for each in waiting)
             waiting.clear()
     yield from (TimedEvent(schedule.end, each) for each in waiting)

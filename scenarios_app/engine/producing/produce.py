@@ -165,7 +165,7 @@ def produce(
             )
         case _:
             values = partial(template_values, scenario, request, groups)
-    return answer(
+    return build_response(
         scripted,
         request,
         seed=seed,
@@ -192,7 +192,7 @@ def scripted_answer(produce: Produce, *, stream: bool) -> Answer:
     return wanted or other or ScriptedAnswer(choices=(ScriptedChoice(),))
 
 
-def answer(
+def build_response(
     scripted: ScriptedAnswer,
     request: CanonicalRequest,
     *,

@@ -158,29 +158,29 @@ class TemplateFiller:
         self._make_values = values or dict
         self._remaining_chars = limit
 
-    def part(self, part: AnswerPart) -> AnswerPart:
+    def fill_part(self, part: AnswerPart) -> AnswerPart:
         if isinstance(part, ToolCallPart):
             if not (self._has_template(part.name) or self._has_template(part.arguments)):
                 return part
-            name, arguments = self.text(part.name), self.arguments(part.arguments)
+            name, arguments = self.fill_text(part.name), self.fill_json(part.arguments)
             return replace(part, name=name, arguments=arguments)
         if isinstance(part, ServerToolUsePart):
-            text = self.arguments(part.input)
+            text = self.fill_json(part.input)
             return part if text is part.input else replace(part, input=text)
         if isinstance(part, ServerToolResultPart):
-            text = self.arguments(part.content)
+            text = self.fill_json(part.content)
             return part if text is part.content else replace(part, content=text)
         if not self._has_template(part.text):
             return part
-        fill = self.arguments if isinstance(part, TextPart) and part.is_json else self.text
+        fill = self.fill_json if isinstance(part, TextPart) and part.is_json else self.fill_text
         return replace(part, text=fill(part.text))
 
-    def text(self, text: str) -> str:
+    def fill_text(self, text: str) -> str:
         if not self._has_template(text):
             return text
         return render_template(text, self._values, self._spend)
 
-    def arguments(self, text: str) -> str:
+    def fill_json(self, text: str) -> str:
         """Fill arguments. In JSON, values are escaped, since templates are inside strings."""
         if not self._has_template(text):
             return text
@@ -201,25 +201,25 @@ class TemplateFiller:
         return value
 
     def _spend_escaped(self, value: str) -> str:
-        return self._spend(_escape(value))
+        return self._spend(_escape_json(value))
 
 
 def fill_choice(choice: ScriptedChoice, filler: TemplateFiller) -> Choice:
     """Return a choice with filled templates and its finish reason."""
     reason = choice.finish_reason or _finish_reason(choice)
     if choice.chunks is None:
-        parts = tuple([filler.part(part) for part in choice.parts])
+        parts = tuple([filler.fill_part(part) for part in choice.parts])
         return Choice(parts, reason, choice.stop_sequence)
     pieces: dict[int, list[str]] = {}
     chunks = []
     for chunk in choice.chunks:
         call = isinstance(choice.parts[chunk.part], ToolCallPart)
-        text = filler.arguments(chunk.text) if call else filler.text(chunk.text)
+        text = filler.fill_json(chunk.text) if call else filler.fill_text(chunk.text)
         chunks.append(Chunk(chunk.part, text))
         pieces.setdefault(chunk.part, []).append(text)
     # A part scripted in chunks is the join of its chunks, so whole and streamed answers agree.
     parts = tuple(
-        _with_text(filler, part, "".join(pieces[i])) if i in pieces else filler.part(part)
+        _with_text(filler, part, "".join(pieces[i])) if i in pieces else filler.fill_part(part)
         for i, part in enumerate(choice.parts)
     )
     return Choice(parts, reason, choice.stop_sequence, tuple(chunks))
@@ -227,7 +227,7 @@ def fill_choice(choice: ScriptedChoice, filler: TemplateFiller) -> Choice:
 
 def _with_text(filler: TemplateFiller, part: AnswerPart, text: str) -> AnswerPart:
     if isinstance(part, ToolCallPart):
-        return replace(part, name=filler.text(part.name), arguments=text)
+        return replace(part, name=filler.fill_text(part.name), arguments=text)
     if isinstance(part, ServerToolUsePart | ServerToolResultPart):
         return part  # never in chunks of its own
     return replace(part, text=text)
@@ -247,5 +247,5 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _escape(value: str) -> str:
+def _escape_json(value: str) -> str:
     return json.dumps(value, ensure_ascii=False)[1:-1]

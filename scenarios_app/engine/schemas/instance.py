@@ -113,7 +113,7 @@ class _InstanceMaker:
         """Rotate the branches, with null last; if the value is to be small, simplest first."""
         if not branches:
             raise SchemaError("'anyOf' and 'oneOf' must not be empty.")
-        return sorted(self._rotate(branches), key=_branch_weight if lean else _is_nothing)
+        return sorted(self._rotate(branches), key=_branch_weight if lean else _is_null_schema)
 
     def _rotate(self, values: Sequence[Json]) -> list[Json]:
         start = int(self.rng.random() * len(values))
@@ -341,7 +341,7 @@ def _ordered_types(parts: Parts) -> list[str]:
     return sorted(order, key=lambda name: (name not in implied, name == "null"))
 
 
-def _is_nothing(schema: Schema) -> bool:
+def _is_null_schema(schema: Schema) -> bool:
     return isinstance(schema, dict) and schema.get("type") == "null"
 
 
@@ -352,4 +352,4 @@ def _branch_weight(schema: Schema) -> int:
         return 3
     if not keywords.isdisjoint(("properties", "items", "allOf")):
         return 2
-    return 0 if _is_nothing(schema) or not keywords.isdisjoint(("const", "enum")) else 1
+    return 0 if _is_null_schema(schema) or not keywords.isdisjoint(("const", "enum")) else 1

@@ -51,7 +51,7 @@ class _Sample:
     length: int = 0
     groups: dict[int, str] = field(default_factory=dict)
 
-    def say(self, text: str) -> None:
+    def append(self, text: str) -> None:
         self.texts.append(text)
         self.length += len(text) or 1
         if self.length > MAX_SAMPLE_CHARS:
@@ -63,7 +63,7 @@ _Item: TypeAlias = Callable[[_Sample], None]
 
 
 def _one_of(characters: str) -> _Item:
-    return lambda sample: sample.say(pick(characters, sample.rng))
+    return lambda sample: sample.append(pick(characters, sample.rng))
 
 
 def _group(sequences: Sequence[Sequence[_Item]], number: int) -> _Item:
@@ -85,7 +85,7 @@ def _repeat(item: _Item, least: int, most: int) -> _Item:
         more = min(most - least, sample.grow)
         for _ in range(least + int(sample.rng.random() * (more + 1))):
             # Empty repetitions count against the limit too.
-            sample.say("")
+            sample.append("")
             item(sample)
 
     return add
@@ -108,9 +108,9 @@ def _parse_pattern(pattern: str) -> _Item:
         raise SchemaError(f"'pattern' is longer than {MAX_PATTERN_CHARS} characters.")
     try:
         parser = _PatternParser(pattern)
-        group = parser.choices()
+        group = parser.parse_choices()
         if parser.at < len(pattern):
-            raise parser.error_for("it has a ')' too many")
+            raise parser.unsupported("it has a ')' too many")
     except SchemaError:
         raise
     except (IndexError, ValueError):
@@ -127,7 +127,7 @@ class _PatternParser:
     groups: int = 0
     open: int = 0
 
-    def error_for(self, why: str) -> SchemaError:
+    def unsupported(self, why: str) -> SchemaError:
         return SchemaError(f"'pattern' {self.pattern[:80]!r} is not supported: {why}.")
 
     def accept(self, token: str) -> bool:
@@ -144,7 +144,7 @@ class _PatternParser:
         start, self.at = self.at, self.pattern.index(end, self.at) + len(end)
         return self.pattern[start : self.at - len(end)]
 
-    def choices(self, number: int = 0) -> _Item:
+    def parse_choices(self, number: int = 0) -> _Item:
         sequences: list[list[_Item]] = [[]]
         while self.at < len(self.pattern) and self.pattern[self.at] != ")":
             if self.accept("|"):
@@ -158,7 +158,7 @@ class _PatternParser:
             case "(":
                 return self.parse_group()
             case "[":
-                return _one_of(self.characters())
+                return _one_of(self.parse_class())
             case "\\":
                 return self.parse_escaped_item()
             case ".":
@@ -172,20 +172,20 @@ class _PatternParser:
         is_numbered = True
         if self.accept("?"):
             if self.pattern[self.at] in "=!" or self.pattern[self.at : self.at + 2] in ("<=", "<!"):
-                raise self.error_for("it looks around")
+                raise self.unsupported("it looks around")
             if is_numbered := self.accept("P<") or self.accept("<"):
                 self.read_until(">")
             elif set(self.read_until(":")) - set("imsu-"):
-                raise self.error_for("its group has unknown flags")
+                raise self.unsupported("its group has unknown flags")
         self.groups += is_numbered
         number = self.groups if is_numbered else 0
         self.open += 1
         if self.open > _MAX_DEPTH:
-            raise self.error_for("its groups nest too deep")
-        group = self.choices(number)
+            raise self.unsupported("its groups nest too deep")
+        group = self.parse_choices(number)
         self.open -= 1
         if not self.accept(")"):
-            raise self.error_for("a ')' is missing")
+            raise self.unsupported("a ')' is missing")
         return group
 
     def parse_escaped_item(self) -> _Item | None:
@@ -195,7 +195,7 @@ class _PatternParser:
             return None
         if character in "123456789":
             self.at += 1
-            return lambda sample: sample.say(sample.groups.get(int(character), ""))
+            return lambda sample: sample.append(sample.groups.get(int(character), ""))
         return _one_of(self.parse_escape())
 
     def parse_escape(self) -> str:
@@ -216,20 +216,20 @@ class _PatternParser:
             return named if character.islower() else _other_characters(named)
         return _CONTROLS.get(character, character)
 
-    def characters(self) -> str:
+    def parse_class(self) -> str:
         """Return the characters of a class whose bracket is open."""
         negated, members = self.accept("^"), ""
         first = True
         while first or self.pattern[self.at] != "]":
             first = False
             if self.pattern.startswith("[:", self.at):
-                raise self.error_for("its class is a POSIX one")
+                raise self.unsupported("its class is a POSIX one")
             low = self.parse_character()
             if len(low) == 1 and self.pattern[self.at] == "-" and self.pattern[self.at + 1] != "]":
                 self.at += 1
                 high = self.parse_character()
                 if len(high) != 1 or high < low:
-                    raise self.error_for("its range of characters ends before it begins")
+                    raise self.unsupported("its range of characters ends before it begins")
                 # 256 characters are enough to draw from.
                 last = min(ord(high), ord(low) + 255)
                 members += "".join(map(chr, range(ord(low), last + 1)))
@@ -238,7 +238,7 @@ class _PatternParser:
         self.at += 1
         members = _other_characters(members) if negated else members
         if not members:
-            raise self.error_for("no character is in its class")
+            raise self.unsupported("no character is in its class")
         return members
 
     def parse_character(self) -> str:
@@ -264,7 +264,7 @@ class _PatternParser:
         least = int(match[1])
         most = least if match[2] is None else int(match[3] or _UNBOUNDED)
         if most < least:
-            raise self.error_for("it repeats more often than it may")
+            raise self.unsupported("it repeats more often than it may")
         return least, most
 
 
