@@ -120,7 +120,7 @@ class AnswerChanges:
     """The changes of one server process by session, and the answers given since they were set.
 
     The changes of session None apply to all sessions without changes. Callers number answers only
-    while `by_session` is not empty.
+    if `by_session` is not empty.
     """
 
     def __init__(self) -> None:

@@ -86,8 +86,8 @@ class ToolCallConditionDocument(Document):
 
 @dataclass(frozen=True, slots=True)
 class ToolCallCondition(Condition):
-    """An earlier call by `name` whose arguments contain `arguments` (a deep subset), or whose input
-    meets `input`."""
+    """An earlier call of `name` with `arguments` (a deep subset), or with input that meets
+    `input`."""
 
     key = "tool_calls"
     shape = list[ToolCallConditionDocument]
@@ -240,6 +240,7 @@ class ToolResultCondition(Condition):
 
     @staticmethod
     def read_texts(request: CanonicalRequest, subject: Subject) -> Iterable[str]:
+        """Return the field `subject.name` of each tool result."""
         return (getattr(result, subject.name) for result in request.tool_results)
 
     @property
@@ -309,7 +310,8 @@ class ToolResultCondition(Condition):
 
 
 def input_of(call: ToolCallPart, arguments: Json) -> str:
-    """Return the input of a custom tool's call, or a function's argument of this name."""
+    """Return the input of a custom tool's call or a function's argument `input`, else an empty
+    text."""
     value = call.arguments if call.custom else isinstance(arguments, dict) and arguments.get(INPUT)
     return value if isinstance(value, str) else ""
 

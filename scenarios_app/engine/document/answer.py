@@ -100,8 +100,7 @@ class ChoiceDocument(Document):
 
     @property
     def forms(self) -> tuple[str, ...]:
-        """The keys that hold an answer, of which one is allowed. The content keys and the two modes
-        count as one form each."""
+        """The keys that hold an answer; one is allowed. Content keys count as one, modes too."""
         content = [key for key in _CONTENT_KEYS if self.has_value(key)]
         modes = [key for key in _MODES if self.has_value(key)]
         return (*content[:1], *(key for key in _ANSWER_FORMS if self.has_value(key)), *modes[:1])

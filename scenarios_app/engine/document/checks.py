@@ -84,6 +84,7 @@ def _check_templates(document: ScenarioDocument, step: StepDocument) -> Iterator
 
 
 def _check_torn_templates(produce: ProduceDocument) -> Iterator[Finding]:
+    """Yield a problem for each template name that is split between two chunks."""
     modes = ("streaming", produce.streaming), ("non_streaming", produce.non_streaming)
     answers = ((), produce), *(((mode,), answer) for mode, answer in modes)
     for loc, answer in answers:

@@ -90,6 +90,7 @@ class ScenariosDocument(VersionedDocument):
 
 @cache
 def _validator_of(form: Any) -> Callable[[Any], Any]:
+    """Return the function that validates a value as this type."""
     # Made with the first document, as the models are.
     return TypeAdapter(form).validate_python
 

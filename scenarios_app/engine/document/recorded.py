@@ -94,7 +94,7 @@ def digest_of_answer(produce: Mapping[str, Any]) -> str:
 
 
 def chunk_document(at: float, data: bytes) -> Json:
-    """A piece as a document holds it."""
+    """Return the document of a recorded chunk: text or Base64, a plain string if text at 0 ms."""
     try:
         text = data.decode()
     except UnicodeDecodeError:

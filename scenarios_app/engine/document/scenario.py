@@ -137,7 +137,7 @@ class StepDocument(Document):
             )
 
     def compile(self, *, key: str, number: int, by_turn: bool) -> Step:
-        """Return the step as the engine runs it; `number` is its place, from 1."""
+        """Return step `number`, from 1, in the engine's form; `by_turn`: it is never consumed."""
         failures, effects = self.failures, self.side_effects
         return Step(
             key=key,
@@ -160,7 +160,7 @@ class StepDocument(Document):
 
 
 class VersionedDocument(Document):
-    """A document that says which version of the form it is written in."""
+    """Base of documents with the version of their format."""
 
     json_schema: fields.Text | None = Field(default=None, alias="$schema", exclude=True)
     """The address of this JSON Schema, for editors. It is ignored."""

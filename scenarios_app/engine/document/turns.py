@@ -16,10 +16,7 @@ OpenObject: TypeAlias = dict[str, JsonValue]
 # Keys that one kind of response has and the others have not; the first of them it must have.
 _KEYS_BY_KIND: Mapping[str, tuple[str, ...]] = {
     "tool-call": ("tool_calls",),
-    "final-report": (
-        *("report_content", "report_format", "status"),
-        *("content_json", "messages"),
-    ),
+    "final-report": (*("report_content", "report_format", "status"), *("content_json", "messages")),
     "text": (),
 }
 

@@ -28,8 +28,7 @@ def violations_of(
     scenario: Scenario, step: Step | None, request: CanonicalRequest
 ) -> tuple[str, ...]:
     """Return all violations in the order of requirement 003: system prompt, tools, temperature,
-    topP, reasoning. The first is the error turn's text. Without a step (a missing turn) only the
-    system prompt is checked."""
+    topP, reasoning. Without a step (a missing turn) only the system prompt is checked."""
     return tuple(violation.text for violation in _violations(scenario, step, request))
 
 

@@ -54,7 +54,7 @@ class Suspicion:
     """One finding. `step` is the step's number from 1, or 0 for the whole scenario; `place` is the
     field.
 
-    `by` is scenario and number of the step that is in its way, or that this one precedes in vain.
+    `by` is scenario and number of the step that takes its requests, or that it should let pass.
     `instead` is the text to replace and its replacement. `tools` are those whose results make a
     step loop.
     """
@@ -94,9 +94,8 @@ def lint(
     offered: Collection[str] = (),
     apis: Collection[Api] = (),
 ) -> list[Suspicion]:
-    """Return all findings, sorted by scenario and step. `providers` are the existing providers,
-    `offered` the tools that requests have offered so far, and `apis` what answers can hold; empty
-    if unknown."""
+    """Return all findings, sorted by scenario and step. `providers` are the server's, `offered` the
+    tools that requests have offered, and `apis` the content of answers; empty if unknown."""
     matching = list(entries_of(scenarios, "match"))
     entries = [*matching, *entries_of(scenarios, "first_user_message")]
     findings = chain(
@@ -134,6 +133,7 @@ def _find_shadowed(entries: Sequence[Entry]) -> Iterator[Suspicion]:
 
 
 def _find_contradictions(entry: Entry) -> Iterator[Suspicion]:
+    """Yield pairs of a step's conditions that exclude each other."""
     for one, other in combinations(entry.match.conditions, 2):
         if one.excludes(other):
             reason = f"{one.field} and {other.field} cannot both hold"
@@ -209,8 +209,7 @@ def _template_texts(step: Step) -> Iterator[tuple[str, str]]:
 
 
 def _find_loops(entries: Sequence[Entry]) -> Iterator[Suspicion]:
-    """Yield steps that call a tool and match again when its result is sent. `by` is a later step
-    for this result."""
+    """Yield steps that call a tool and match its result; `by` is a later step for the result."""
     awaiting: dict[str, list[Entry]] = {}
     for entry in entries:
         if any(condition.requires_tool_result for condition in entry.match.conditions):
@@ -236,6 +235,7 @@ def _awaited_tools(entry: Entry) -> set[str]:
 
 
 def _find_broad(entry: Entry, providers: Collection[str]) -> Iterator[Suspicion]:
+    """Yield a lasting step without conditions, and broad conditions of a lasting step."""
     if entry.scenario.catch_all or entry.step.consume:
         return
     if not entry.match.conditions and entry.scenario.priority >= 0:
@@ -426,6 +426,7 @@ def _lone_classes(tokens: list[tuple[str, str]]) -> Iterator[str]:
 
 
 def _is_plain(token: str, text: str) -> bool:
+    """Return True if a boundary beside this token is where users expect it: the token is ASCII."""
     if token.startswith("(?") and token.endswith(")"):
         return True
     if text:

@@ -29,6 +29,8 @@ class Atom(NamedTuple):
 
 
 class _FilterGroup(NamedTuple):
+    """An RE2 filter, and for each of its patterns the positions of its steps."""
+
     regexes: re2.Filter
     positions: tuple[Sequence[int], ...]
 
@@ -54,6 +56,8 @@ class RegexSet:
         }
 
     def _build(self, patterns: list[tuple[Atom, Sequence[int]]]) -> Iterator[_FilterGroup]:
+        """Yield filters of the patterns, halved until they compile; one that is too large alone
+        goes to `unfiltered`."""
         regexes = re2.Filter()
         for pattern, _ in patterns:
             regexes.Add(pattern.text, regex_options(ignore_case=pattern.ignore_case))
@@ -103,13 +107,13 @@ class LiteralSet:
         return {position for literal in seen for position in self._positions[literal]}
 
     def _pieces(self, text: str) -> Iterator[str]:
+        """Yield pieces of the text that overlap by the longest literal."""
         for start in range(0, max(1, len(text) - self._overlap), _PIECE_CHARS):
             yield text[start : start + _PIECE_CHARS + self._overlap]
 
 
 def _merge_endings(positions: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
-    """Return the literals to search, each with its positions and those of the literals merged into
-    it."""
+    """Return the literals to search, each with the positions of its own and of merged literals."""
     ends: defaultdict[str, list[int]] = defaultdict(list)
     for literal, steps in positions.items():
         ends[literal[-_MAX_LITERAL_CHARS:]].extend(steps)
@@ -248,6 +252,7 @@ class StepLookup:
 
 
 def _subject_atoms(match: Match) -> list[SubjectAtoms]:
+    """Return a match's needs as atoms, without needs of which an alternative has no atom."""
     needs = (need for condition in match.conditions for need in condition.needs)
     places = (SubjectAtoms(need.subject, tuple(map(_atoms, need.conditions))) for need in needs)
     return [place for place in places if all(place.alternatives)]

@@ -39,8 +39,7 @@ Apply: TypeAlias = Callable[[Choice, CanonicalRequest], Iterator[Choice]]
 
 @dataclass(frozen=True, slots=True)
 class Alteration:
-    """One way to alter a choice; `words` name it for people. One that is `broken` is no valid
-    answer of a model; all others could be what a model says."""
+    """One way to alter a choice, named `words` for people. No model gives a `broken` answer."""
 
     name: str
     words: str
@@ -49,8 +48,7 @@ class Alteration:
 
 
 class Variant(msgspec.Struct, frozen=True):
-    """An alteration at its `nth` place in an answer, from 1, with the words that it changes and
-    those that stand there instead."""
+    """An alteration at its `nth` place in an answer, from 1, with the words before and after."""
 
     alteration: str
     nth: int
@@ -82,7 +80,7 @@ def variants_of(choice: Choice, request: CanonicalRequest) -> Iterator[Variant]:
 
 
 def difference(one: Choice, other: Choice) -> tuple[str, str]:
-    """Return the words of each choice that the other one has not, between those in common."""
+    """Return the words in which two choices differ, each without the common beginning and end."""
     lines = [_TOKEN.findall(_line(choice)) for choice in (one, other)]
     shorter = min(map(len, lines))
     start = next((i for i in range(shorter) if lines[0][i] != lines[1][i]), shorter)
@@ -118,6 +116,7 @@ def _with_parts(choice: Choice, parts: Sequence[AnswerPart]) -> Choice:
 
 
 def _with_part(choice: Choice, index: int, *parts: AnswerPart) -> Choice:
+    """Return the choice with these parts in place of the one at an index."""
     return _with_parts(choice, [*choice.parts[:index], *parts, *choice.parts[index + 1 :]])
 
 
@@ -126,8 +125,7 @@ def _indexed_calls(choice: Choice) -> list[tuple[int, ToolCallPart]]:
 
 
 def _replace_texts(choice: Choice, change: Callable[[TextPart], Iterator[str]]) -> Iterator[Choice]:
-    """Yield the choice with another text in the place of one, for each text that `change` yields
-    and each part with text."""
+    """Yield the choice with one text replaced, for each text that `change` yields for it."""
     for index, part in enumerate(choice.parts):
         if not isinstance(part, TextPart) or not part.text.strip():
             continue
@@ -166,6 +164,8 @@ def _remove_parts(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
 
 
 def _cut_last_text(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
+    """Yield the choice with half of its last text and finish reason `length`."""
+
     def halves(part: TextPart) -> Iterator[str]:
         if half := part.text[: (len(part.text) + 1) // 2].rstrip():
             yield half
@@ -206,6 +206,7 @@ def _drop_call(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
 
 
 def _swap_calls(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
+    """Yield the choice with two neighbouring calls swapped, for each such pair."""
     for (first, one), (second, other) in pairwise(_indexed_calls(choice)):
         parts = list(choice.parts)
         parts[first], parts[second] = other, one
@@ -232,8 +233,7 @@ def _drop_arguments(call: ToolCallPart, _: CanonicalRequest) -> Iterator[str]:
 def _change_json_fields(choice: Choice, request: CanonicalRequest) -> Iterator[Choice]:
     schema = request.json.schema if request.json else None
     return _replace_texts(
-        choice,
-        lambda part: map(compact_json, other_objects(read_object(part.text) or {}, schema)),
+        choice, lambda part: map(compact_json, other_objects(read_object(part.text) or {}, schema))
     )
 
 
@@ -246,10 +246,7 @@ _ALL: tuple[Alteration, ...] = (
     Alteration("max_tokens", "cut off by max_tokens", _cut_last_text, broken=True),
     Alteration("refusal", "a refusal", _refuse),
     Alteration(
-        "broken_arguments",
-        "arguments that are not JSON",
-        _in_calls(_break_arguments),
-        broken=True,
+        "broken_arguments", "arguments that are not JSON", _in_calls(_break_arguments), broken=True
     ),
     Alteration("unknown_tool", "a call of an unknown tool", _rename_tool, broken=True),
     Alteration("call_twice", "the same tool call twice", _repeat_call),

@@ -43,8 +43,8 @@ class FaultKind:
 
     `stream` is its effect on a streamed answer, `keys` the keys that a document may set and
     `required` those that it must. `status` and `message` are its error's defaults; `limited` marks
-    an error that asks the client to come back later. A fault `of_socket` strikes the connection
-    itself if the answer goes over a WebSocket.
+    an error that asks the client to come back later. A fault `of_socket` acts on the connection
+    itself if the answer uses a WebSocket.
     """
 
     name: str
@@ -189,11 +189,8 @@ def kind_of(fault: Fault) -> FaultKind:
 
 
 def fault_stage_of(fault: Fault, *, stream: bool) -> FaultStage:
-    """Return the stage at which a fault strikes a streamed or a whole answer.
-
-    At `inside` the answer itself is sent and broken on the way: a stream at a place of its plan, a
-    whole answer within its bytes.
-    """
+    """Return when a fault occurs in a streamed or whole answer; `inside`: after some events or
+    bytes."""
     kind = kind_of(fault)
     match kind.stream if stream else kind.whole:
         case "error" | "silence" | "malformed" as stage:

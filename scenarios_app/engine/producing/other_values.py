@@ -32,8 +32,8 @@ def other_names(text: str) -> Iterator[str]:
 
 
 def contradictions(text: str, result: str) -> Iterator[str]:
-    """Yield the text with a number or name changed that it repeats from the result, wherever it
-    stands; of a text that repeats neither, with "not" before its first word of the result."""
+    """Yield the text with one number or name that it shares with the result changed everywhere; if
+    it shares none, with "not" before the first shared word."""
     numbers = {number: _enlarge_digits(number) for number in _shared(_NUMBER, text, result)}
     names = {
         word: _reverse_name(word) for word in _shared(_WORD, text, result) if word[0].isupper()
@@ -47,13 +47,14 @@ def contradictions(text: str, result: str) -> Iterator[str]:
 
 
 def _shared(pattern: re.Pattern[str], text: str, result: str) -> list[str]:
+    """Return the distinct matches of a pattern in `text` that `result` has too."""
     there = set(pattern.findall(result))
     return [word for word in dict.fromkeys(pattern.findall(text)) if word in there]
 
 
 def other_objects(value: Mapping[str, Json], schema: Json = None) -> Iterator[Json]:
-    """Yield the object with one scalar changed, for each of them; it stays valid by the schema if
-    there is one for which that can be told."""
+    """Yield the object with one scalar changed, for each scalar that has a value valid by the
+    schema; without a usable schema every value is valid."""
     is_valid = _validator(schema)
     allowed = list(_listed_values(schema))
     for options in _changed_once(dict(value), allowed):
@@ -62,6 +63,7 @@ def other_objects(value: Mapping[str, Json], schema: Json = None) -> Iterator[Js
 
 
 def _validator(schema: Json) -> Callable[[Json], bool]:
+    """Return the test of values by a schema; without a usable schema it returns True."""
     if not isinstance(schema, dict):
         return lambda _: True
     references = References(schema)
@@ -123,6 +125,7 @@ def _enlarge_digits(digits: str) -> str:
 
 
 def _enlarge(number: float) -> float:
+    """Return the number times 100, or 1 for 0."""
     changed = number * FACTOR or 1
     return int(changed) if changed == int(changed) else changed
 

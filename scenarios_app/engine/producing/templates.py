@@ -41,8 +41,7 @@ _WORDS = re.compile(r"[\w\s.-]*")
 def render_template(
     text: str, values: Mapping[str, str], transform: Callable[[str], str] = str
 ) -> str:
-    """Fill a text with transformed values. Names without a value stay unchanged; the caller limits
-    the output."""
+    """Fill a text with transformed values, without a limit; names without a value stay."""
     return _TEMPLATE.sub(lambda m: transform(values[m[1]]) if m[1] in values else m[0], text)
 
 
@@ -71,8 +70,8 @@ def has_templates(answer: ScriptedAnswer) -> bool:
 def unknown_names(
     text: str, variables: Mapping[str, Json], *, groups: Collection[str] = ()
 ) -> tuple[str, ...]:
-    """Return the names in a text that will have no value, given the scenario's variables and its
-    step's named groups (`match.group_names`)."""
+    """Return the names in a text that will have no value, given the scenario's variables and the
+    named `groups` of its step (`match.NAME`)."""
     known_names = {
         *variable_values(variables),
         *FIXED_NAMES,
@@ -119,9 +118,8 @@ def broken_templates(
 def template_values(
     scenario: Scenario, request: CanonicalRequest, groups: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return every value by name. Variables that are no strings become JSON; keys of an object are
-    also `name.key`. Request names override variables, and captured groups contain no piece of the
-    request's secrets."""
+    """Return every value by name: variables as text or JSON, with keys as `name.key`; the
+    request's, which override them; and captured groups, in which secrets are masked."""
     secrets = secrets_of(request.headers) if groups else ()
     return {
         **variable_values(scenario.variables),
@@ -149,8 +147,7 @@ class TextTooLong(Exception):
 class TemplateFiller:
     """Fills the templates of one answer; the values are computed on first use.
 
-    It holds no reference to itself: the values hold the request, which may be megabytes and would
-    stay until the garbage collector runs.
+    It has no reference cycle, since its values hold the request, which may be megabytes.
     """
 
     def __init__(self, values: Callable[[], Mapping[str, str]] | None, limit: int) -> None:
@@ -181,7 +178,7 @@ class TemplateFiller:
         return render_template(text, self._values, self._spend)
 
     def fill_json(self, text: str) -> str:
-        """Fill arguments. In JSON, values are escaped, since templates are inside strings."""
+        """Fill a text; if it is JSON, values are escaped, as templates are in its strings."""
         if not self._has_template(text):
             return text
         transform = self._spend_escaped if _is_json(text) else self._spend
@@ -195,6 +192,7 @@ class TemplateFiller:
         return self._make_values()
 
     def _spend(self, value: str) -> str:
+        """Return the value after counting it; raise TextTooLong beyond the limit."""
         self._remaining_chars -= len(value)
         if self._remaining_chars < 0:
             raise TextTooLong

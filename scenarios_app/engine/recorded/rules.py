@@ -112,6 +112,7 @@ class _BodyNormalizer:
                 return value
 
     def replace_volatile(self, text: str) -> str:
+        """Return the text with UUIDs, dates and durations replaced, by the rules that are on."""
         for regex, mark in self._marks:
             text = regex.sub(mark, text)
         return text

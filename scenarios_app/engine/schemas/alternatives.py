@@ -7,12 +7,7 @@ from typing import TypeAlias
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.schemas.fit import SchemaValidator
-from scenarios_app.engine.schemas.keywords import (
-    REFERENCES,
-    Schema,
-    SchemaError,
-    get_list,
-)
+from scenarios_app.engine.schemas.keywords import REFERENCES, Schema, SchemaError, get_list
 
 # Puts branches into the order in which they are tried.
 Order: TypeAlias = Callable[[Sequence[Schema]], Sequence[Schema]]

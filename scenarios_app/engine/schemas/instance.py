@@ -52,8 +52,8 @@ _KEYWORDS_BY_TYPE: Mapping[str, tuple[str, ...]] = {
 
 
 def make_instance(schema: Schema, key: str, *beside: Schema) -> Json:
-    """Return a value that meets a schema and those beside it. Raises SchemaError if there is none,
-    if none is found within the budget, or if the schema is invalid."""
+    """Return a value that meets a schema and those beside it; equal keys give equal values. Raises
+    SchemaError if none exists or is found within the budget, or if the schema is invalid."""
     references = References(schema)
     references.check()
     fit = SchemaValidator(references, StepBudget())
@@ -77,7 +77,7 @@ class _Location:
 
 @dataclass(slots=True)
 class _InstanceMaker:
-    """Makes one value. `error_path` and `error_message` tell the last location without a value."""
+    """Makes one value. `error_path` and `error_message` are of the last place without a value."""
 
     rng: Random
     fit: SchemaValidator
@@ -116,6 +116,7 @@ class _InstanceMaker:
         return sorted(self._rotate(branches), key=_branch_weight if lean else _is_null_schema)
 
     def _rotate(self, values: Sequence[Json]) -> list[Json]:
+        """Return the values, beginning at a random one."""
         start = int(self.rng.random() * len(values))
         return [*values[start:], *values[:start]]
 
@@ -155,6 +156,7 @@ class _InstanceMaker:
             yield from (value for value in values if value not in (None, "", [], {}))
 
     def _objects(self, branch: Branch, location: _Location, *, lean: bool) -> Iterator[Json]:
+        """Yield objects: with declared properties too, or if `lean` only as many as required."""
         parts = branch.parts
         required = list(dict.fromkeys(name for p in parts for name in get_names(p, "required")))
         declared = list(dict.fromkeys(name for p in parts for name in get_mapping(p, "properties")))
@@ -199,8 +201,8 @@ class _InstanceMaker:
         least: int,
         required: set[str],
     ) -> dict[str, Json] | None:
-        """Return an object of these properties and more if required; None if a required one has no
-        value."""
+        """Return an object of these properties and more up to `least`, or None if a required one
+        has no value."""
         parts = [*branch.parts]
         for part in branch.parts:
             for key in ("dependentSchemas", "dependencies"):
@@ -246,6 +248,7 @@ class _InstanceMaker:
         return all(self.fit.is_valid(name, part.get("propertyNames", True)) for part in parts)
 
     def _arrays(self, branch: Branch, location: _Location, *, lean: bool) -> Iterator[Json]:
+        """Yield arrays of different sizes; if `lean`, of the smallest."""
         parts = branch.parts
         least = max((get_count(p, "minItems") or 0 for p in parts), default=0)
         bounds = [n for p in parts if (n := get_count(p, "maxItems")) is not None]
@@ -302,8 +305,7 @@ class _InstanceMaker:
 def _place_contained(
     inside: list[list[Schema]], size: int, attempt: int
 ) -> dict[int, list[Schema]]:
-    """Return the indexes of required items: side by side or together by turns, moving on with each
-    attempt."""
+    """Return required schemas by index: side by side or from one index, in turns and moving on."""
     placed: dict[int, list[Schema]] = {}
     index = attempt // 2
     for schemas in inside:
@@ -314,8 +316,7 @@ def _place_contained(
 
 
 def _combined_property_schemas(name: str, parts: Parts) -> tuple[Schema, ...]:
-    """Return what schemas together require of a property, including those that restrict unknown
-    properties."""
+    """Return the schemas for a property in all parts, also for unevaluated ones."""
     schemas = [schema for part in parts for schema in property_schemas(name, part)]
     is_declared = any(name in get_mapping(part, "properties") for part in parts)
     for part in parts:

@@ -25,7 +25,8 @@ _VALUES = frozenset({"enum", "const", "default", "examples", "example"})
 
 
 class SchemaError(ValueError):
-    """A schema for which no value can be made; `path` is the location in the value."""
+    """An invalid schema, or one without a possible value; `path` leads to the place in the
+    value."""
 
     def __init__(self, message: str, path: Sequence[str] = ()) -> None:
         super().__init__(message)
@@ -198,6 +199,7 @@ def _unresolved_error(reference: str) -> SchemaError:
 
 
 def _schemas_in(root: Schema) -> Iterator[dict[str, Json]]:
+    """Yield all objects of a schema document except those inside values such as `enum`."""
     pending: list[Json] = [root]
     while pending:
         match pending.pop():

@@ -43,7 +43,7 @@ def _compile_search(pattern: str) -> Callable[[str], bool] | None:
 
 @dataclass(slots=True)
 class _Sample:
-    """A text that is made from a pattern, with the texts of its groups so far."""
+    """A text that is being made from a pattern, with the texts of its groups so far."""
 
     rng: Random
     grow: int
@@ -52,6 +52,7 @@ class _Sample:
     groups: dict[int, str] = field(default_factory=dict)
 
     def append(self, text: str) -> None:
+        """Add a text; raise SchemaError if the sample is too long."""
         self.texts.append(text)
         self.length += len(text) or 1
         if self.length > MAX_SAMPLE_CHARS:
@@ -67,8 +68,7 @@ def _one_of(characters: str) -> _Item:
 
 
 def _group(sequences: Sequence[Sequence[_Item]], number: int) -> _Item:
-    """Return the item for one of these sequences. `number` is the group's for back-references, or
-    0."""
+    """Return the item for one of the sequences; `number` is for back-references, 0 for none."""
 
     def add(sample: _Sample) -> None:
         start = len(sample.texts)
@@ -81,6 +81,8 @@ def _group(sequences: Sequence[Sequence[_Item]], number: int) -> _Item:
 
 
 def _repeat(item: _Item, least: int, most: int) -> _Item:
+    """Return the item that adds `item` a random number of times within the bounds."""
+
     def add(sample: _Sample) -> None:
         more = min(most - least, sample.grow)
         for _ in range(least + int(sample.rng.random() * (more + 1))):
@@ -131,6 +133,7 @@ class _PatternParser:
         return SchemaError(f"'pattern' {self.pattern[:80]!r} is not supported: {why}.")
 
     def accept(self, token: str) -> bool:
+        """Skip a token and return True if it is at the position."""
         if self.pattern.startswith(token, self.at):
             self.at += len(token)
             return True
@@ -145,6 +148,7 @@ class _PatternParser:
         return self.pattern[start : self.at - len(end)]
 
     def parse_choices(self, number: int = 0) -> _Item:
+        """Return the item for the alternatives up to a closing parenthesis or the end."""
         sequences: list[list[_Item]] = [[]]
         while self.at < len(self.pattern) and self.pattern[self.at] != ")":
             if self.accept("|"):
@@ -217,7 +221,7 @@ class _PatternParser:
         return _CONTROLS.get(character, character)
 
     def parse_class(self) -> str:
-        """Return the characters of a class whose bracket is open."""
+        """Return the characters of a class whose bracket was read."""
         negated, members = self.accept("^"), ""
         first = True
         while first or self.pattern[self.at] != "]":
@@ -255,6 +259,7 @@ class _PatternParser:
         return item
 
     def parse_quantifier(self) -> tuple[int, int] | None:
+        """Return the bounds of a quantifier at the position, or None."""
         for token, bounds in (("*", (0, _UNBOUNDED)), ("+", (1, _UNBOUNDED)), ("?", (0, 1))):
             if self.accept(token):
                 return bounds
@@ -269,4 +274,5 @@ class _PatternParser:
 
 
 def _other_characters(characters: str) -> str:
+    """Return the printable ASCII characters that are not in `characters`."""
     return "".join(c for c in _PRINTED if c not in characters)

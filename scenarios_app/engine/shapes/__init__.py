@@ -124,7 +124,7 @@ class Document(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, defer_build=True)
 
     def findings(self) -> Iterable[Finding]:
-        """Return the problems of a document whose keys are all valid by themselves."""
+        """Return the problems between keys that are all valid by themselves."""
         return ()
 
     @model_validator(mode="wrap")
@@ -141,8 +141,8 @@ class Document(BaseModel):
 
 
 def to_struct(document: Document, default: S, **changed: object) -> S:
-    """Return the default with the document's values, or with those that `changed` has instead; the
-    default itself if nothing is given, so that many share it."""
+    """Return `default` with the values of the document and of `changed`, which override them;
+    `default` itself if the document sets no field."""
     if not document.model_fields_set:
         return default
     return replace(default, **{**dict(document), **changed})
