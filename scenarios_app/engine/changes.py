@@ -197,6 +197,7 @@ class AnswerChanges:
             return numbered
 
     def _changes(self, session: str) -> tuple[Change, ...]:
+        """Return the session's changes, or those for all sessions if it has none."""
         return self.by_session.get(session, self.by_session.get(None, ()))
 
     def _add_answer(self, session: str, step: StepRef, request: CanonicalRequest) -> NumberedAnswer:

@@ -59,7 +59,7 @@ def redact_query(query: Mapping[str, str]) -> dict[str, str]:
 
 
 def redact_body(body: str) -> str:
-    """Return JSON text, whole or cut, with strings under secret names masked."""
+    """Return JSON text, whole or cut, with the values of secret keys masked."""
     return _redact_keys(body) if names_secret(body) else body
 
 

@@ -35,6 +35,7 @@ class Checkpoint:
 
     @property
     def label(self) -> str:
+        """The checkpoint's name in words."""
         return LABELS[self.name]
 
 

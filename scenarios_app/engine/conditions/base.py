@@ -93,6 +93,7 @@ class Condition(ABC):
 
     @property
     def needs(self) -> tuple[Need, ...]:
+        """Necessary conditions, by which the index files the step; empty if there are none."""
         return ()
 
     @property

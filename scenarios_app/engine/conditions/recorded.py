@@ -30,8 +30,8 @@ RuleKey: TypeAlias = Annotated[RuleName, fields.one_of(RuleName)]
 
 
 class RecordedRequestDocument(Document):
-    """A request as it was recorded. Another one is the same if its conversation is: what is new in
-    every run is not compared, by rules that each have a name."""
+    """A request as it was recorded. Another request is the same if it differs only in volatile
+    values, which named rules leave out."""
 
     method: fields.SomeText = "POST"
     """The HTTP method."""

@@ -86,8 +86,8 @@ class ToolCallConditionDocument(Document):
 
 @dataclass(frozen=True, slots=True)
 class ToolCallCondition(Condition):
-    """An earlier call of `name` with `arguments` (a deep subset), or with input that meets
-    `input`."""
+    """An earlier call of `name` with `arguments` (a deep subset) and with `input`; None means
+    any."""
 
     key = "tool_calls"
     shape = list[ToolCallConditionDocument]

@@ -53,8 +53,8 @@ _EMPTY_ANSWER = 'says nothing: give it an answer (text "" for an empty one)'
 
 
 class FinalReportDocument(Document):
-    """What an agent's last answer reports. It is sent as a call of the tool agent__final_report,
-    with these keys as its arguments, in this order; what is not given is left out."""
+    """The report of an agent's last answer. It is sent as a call of the tool agent__final_report,
+    with these keys as its arguments, in this order, except those that are not given."""
 
     status: fields.Text = "success"
     """How the run ended: success, failure or another word."""
@@ -272,8 +272,8 @@ _EXCLUDED_FROM_DIGEST: Final[dict[str, Any]] = {
 
 
 class ProduceDocument(AnswerDocument):
-    """What a step answers with: one answer, one for each mode, a fault alone, or an answer with
-    a fault inside it."""
+    """The output of a step: one answer, one for each mode, a fault alone, or an answer with a fault
+    inside it."""
 
     streaming: AnswerDocument | None = None
     """The answer for streams. Whole answers get it too if non_streaming is missing."""

@@ -139,7 +139,7 @@ class ToolCallPieceDocument(Document):
 
 
 class ProseDocument(Document):
-    """What parts and chunks have in common."""
+    """Base of parts and chunks, of which exactly one kind is set."""
 
     kinds: ClassVar[tuple[str, ...]] = ("text", "reasoning", "tool_call", "refusal")
     """The attributes of which there is one."""

@@ -48,8 +48,8 @@ Chunk = Annotated[
 
 
 class RecordedAnswerDocument(Document):
-    """An answer as it was recorded. As long as what stands beside it is what was recorded too, it
-    is sent again byte for byte; once that is edited, the answer is made of that."""
+    """An answer as it was recorded. It is sent byte for byte until the keys beside it are edited;
+    then the answer is made from those keys."""
 
     status: fields.Status = 200
     """The HTTP status."""

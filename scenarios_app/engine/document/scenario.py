@@ -106,7 +106,7 @@ _EXPECT_NOTHING, _NO_EFFECTS = Expect(), SideEffects()
 
 
 class StepDocument(Document):
-    """One step: when this arrives, answer with that."""
+    """One step: conditions on requests, and the answer to those that meet them."""
 
     name: fields.Name | None = None
     """The step's name in the journal and in headers. Default: its number from 1."""

@@ -95,7 +95,7 @@ def lint(
     apis: Collection[Api] = (),
 ) -> list[Suspicion]:
     """Return all findings, sorted by scenario and step. `providers` are the server's, `offered` the
-    tools that requests have offered, and `apis` the content of answers; empty if unknown."""
+    tools that requests have offered, `apis` what each API can send; empty if unknown."""
     matching = list(entries_of(scenarios, "match"))
     entries = [*matching, *entries_of(scenarios, "first_user_message")]
     findings = chain(

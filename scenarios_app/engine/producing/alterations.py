@@ -48,7 +48,8 @@ class Alteration:
 
 
 class Variant(msgspec.Struct, frozen=True):
-    """An alteration at its `nth` place in an answer, from 1, with the words before and after."""
+    """An alteration at its `nth` place in an answer, from 1, with the words replaced and the new
+    ones."""
 
     alteration: str
     nth: int
@@ -213,7 +214,7 @@ def _swap_calls(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
         yield _with_parts(choice, parts)
 
 
-def _change_arguments(call: ToolCallPart, request: CanonicalRequest) -> Iterator[str]:
+def _change_argument(call: ToolCallPart, request: CanonicalRequest) -> Iterator[str]:
     if call.custom:
         numbers = list(other_numbers(call.arguments))
         yield from numbers or [f"{call.arguments} {OTHER_TEXT}"]
@@ -224,7 +225,7 @@ def _change_arguments(call: ToolCallPart, request: CanonicalRequest) -> Iterator
         yield compact_json(arguments)
 
 
-def _drop_arguments(call: ToolCallPart, _: CanonicalRequest) -> Iterator[str]:
+def _drop_argument(call: ToolCallPart, _: CanonicalRequest) -> Iterator[str]:
     arguments = {} if call.custom else read_object(call.arguments) or {}
     for left_out in arguments:
         yield compact_json({key: value for key, value in arguments.items() if key != left_out})
@@ -255,8 +256,8 @@ _ALL: tuple[Alteration, ...] = (
     Alteration("number", "another number", _in_prose(lambda text, _: other_numbers(text))),
     Alteration("name", "another name", _in_prose(lambda text, _: other_names(text))),
     Alteration("field", "another field", _change_json_fields),
-    Alteration("argument", "another argument", _in_calls(_change_arguments)),
-    Alteration("no_argument", "one argument less", _in_calls(_drop_arguments)),
+    Alteration("argument", "another argument", _in_calls(_change_argument)),
+    Alteration("no_argument", "one argument less", _in_calls(_drop_argument)),
     Alteration("call_order", "calls in another order", _swap_calls),
     Alteration("no_call", "one call less", _drop_call),
     Alteration("language", "another language", _in_prose(lambda text, _: iter([OTHER_LANGUAGE]))),

@@ -33,7 +33,7 @@ def expand_branches(
     depth: int = 0,
 ) -> Iterator[Branch]:
     """Yield, in order, the branches that meet these schemas, in addition to those of `branch` and
-    to one of each open choice. Raises SchemaError."""
+    to one of each open choice. `depth` counts nested choices. Raises SchemaError."""
     pending, choices = list(schemas), list(open_choices)
     parts, references = list(branch.parts), list(branch.references)
     while pending:

@@ -202,8 +202,8 @@ def item_schema(index: int, schema: Mapping[str, Json]) -> Schema:
     return first[index] if index < len(first) else items
 
 
-def _is_within(size: int, schema: Mapping[str, Json], least: str, most: str) -> bool:
-    low, high = get_count(schema, least), get_count(schema, most)
+def _is_within(size: int, schema: Mapping[str, Json], min_key: str, max_key: str) -> bool:
+    low, high = get_count(schema, min_key), get_count(schema, max_key)
     return (low is None or size >= low) and (high is None or size <= high)
 
 

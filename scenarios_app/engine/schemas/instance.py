@@ -305,7 +305,7 @@ class _InstanceMaker:
 def _place_contained(
     inside: list[list[Schema]], size: int, attempt: int
 ) -> dict[int, list[Schema]]:
-    """Return required schemas by index: side by side or from one index, in turns and moving on."""
+    """Return the required schemas by index, placed differently at each attempt."""
     placed: dict[int, list[Schema]] = {}
     index = attempt // 2
     for schemas in inside:

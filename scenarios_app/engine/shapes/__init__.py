@@ -116,9 +116,9 @@ _STRUCTURE_TEXTS = {
 
 
 class Document(BaseModel):
-    """Strict and immutable: nothing is coerced, an unknown key is an error.
+    """Base of strict, immutable models: nothing is coerced, an unknown key is an error.
 
-    Validators are built with the first document: most of a start would go into them.
+    Validators are built with the first document, since they take most of the start's time.
     """
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, defer_build=True)
