@@ -201,6 +201,7 @@ class AnswerChanges:
         return self.by_session.get(session, self.by_session.get(None, ()))
 
     def _add_answer(self, session: str, step: StepRef, request: CanonicalRequest) -> NumberedAnswer:
+        """Number the next answer, and store it unless MAX_ANSWERS are stored."""
         number = self._numbers[session] = self._numbers.get(session, 0) + 1
         numbered = NumberedAnswer(
             session,

@@ -55,8 +55,8 @@ class ConditionResult(Mismatch):
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """All conditions of a step, in listing order, and their named groups (`match.NAME` in
-    answers)."""
+    """All conditions of a step, in listing order. `group_names` are their named groups in
+    answers."""
 
     conditions: tuple[Condition, ...] = ()
     group_names: tuple[str, ...] = field(init=False, repr=False, compare=False)

@@ -120,7 +120,7 @@ def _check_events(text: str, source: str) -> None:
 
 
 def _check_size(value: Any, source: str) -> None:
-    """Raise DocumentError for a value unknown to JSON, or too many with aliases expanded."""
+    """Raise DocumentError for infinity, other types, or too many values with aliases expanded."""
     sizes: dict[int, int] = {}
 
     def size(value: Any) -> int:

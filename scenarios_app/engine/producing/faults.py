@@ -189,8 +189,8 @@ def kind_of(fault: Fault) -> FaultKind:
 
 
 def fault_stage_of(fault: Fault, *, stream: bool) -> FaultStage:
-    """Return when a fault occurs in a streamed or whole answer; `inside`: after some events or
-    bytes."""
+    """Return what replaces a streamed or whole answer, or `inside` for a fault within the
+    answer."""
     kind = kind_of(fault)
     match kind.stream if stream else kind.whole:
         case "error" | "silence" | "malformed" as stage:
@@ -200,7 +200,7 @@ def fault_stage_of(fault: Fault, *, stream: bool) -> FaultStage:
 
 
 def silence_ms(fault: Fault) -> int:
-    """Return how long the connection is held without a byte before it is closed."""
+    """Return the milliseconds of silence before the connection is closed; 0 for most kinds."""
     return fault.hold_ms if "hold_ms" in kind_of(fault).keys else 0
 
 

@@ -35,7 +35,7 @@ class SchemaError(ValueError):
 
 
 def get_count(part: Mapping[str, Json], key: str) -> int | None:
-    """Return a whole number from 0 up, which may be written as a float."""
+    """Return a whole number from 0 up (3.0 too), or None if it is missing. Raises SchemaError."""
     match part.get(key):
         case None:
             return None
@@ -47,7 +47,7 @@ def get_count(part: Mapping[str, Json], key: str) -> int | None:
 
 
 def get_number(part: Mapping[str, Json], key: str) -> Fraction | None:
-    """Return a number without rounding."""
+    """Return a number without rounding; None if it is missing or a flag. Raises SchemaError."""
     match part.get(key):
         case None | bool():
             return None

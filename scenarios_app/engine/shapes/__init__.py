@@ -149,7 +149,7 @@ def to_struct(document: Document, default: S, **changed: object) -> S:
 
 
 def refuse(findings: Iterable[Finding]) -> NoReturn:
-    """Fail the current validation with these findings."""
+    """Raise the ValidationError with these findings."""
     details = [
         InitErrorDetails(type=PydanticCustomError(_ERROR_TYPE, text), loc=loc, input=None)
         for loc, text in findings
