@@ -22,8 +22,7 @@ Of = TypeVar("Of")
 
 
 class lazy_property(Generic[Of, T]):
-    """A property that is computed on first use and cached, like `functools.cached_property` but
-    without its lock."""
+    """A property computed on first use and cached: `functools.cached_property` without a lock."""
 
     def __init__(self, compute: Callable[[Of], T]) -> None:
         self.work = compute
@@ -107,8 +106,7 @@ class Tool(msgspec.Struct, frozen=True):
 
 
 class ToolChoice(msgspec.Struct, frozen=True):
-    """Whether an answer calls a tool (`auto`, `none`, `required`), and the `names` it may choose
-    among; empty means all."""
+    """Whether an answer calls a tool, and the `names` it may choose among; empty means all."""
 
     mode: CallMode = "auto"
     names: tuple[str, ...] = ()

@@ -120,7 +120,7 @@ class AnswerChanges:
     """The changes of one server process by session, and the answers given since they were set.
 
     The changes of session None apply to all sessions without changes. Callers number answers only
-    while `by_session` is not empty.
+    if `by_session` is not empty.
     """
 
     def __init__(self) -> None:
@@ -197,9 +197,11 @@ class AnswerChanges:
             return numbered
 
     def _changes(self, session: str) -> tuple[Change, ...]:
+        """Return the session's changes, or those for all sessions if it has none."""
         return self.by_session.get(session, self.by_session.get(None, ()))
 
     def _add_answer(self, session: str, step: StepRef, request: CanonicalRequest) -> NumberedAnswer:
+        """Number the next answer, and store it unless MAX_ANSWERS are stored."""
         number = self._numbers[session] = self._numbers.get(session, 0) + 1
         numbered = NumberedAnswer(
             session,

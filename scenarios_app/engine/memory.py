@@ -35,8 +35,7 @@ class _State:
 
 @dataclass(frozen=True, slots=True)
 class _SessionScenarios:
-    """The scenarios of one `alias`: `session` is the session name that set the first, `names` are
-    all that used them."""
+    """The scenarios of one `alias`: its first session's name and all `names` that used them."""
 
     session: str
     revision: int

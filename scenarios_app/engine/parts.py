@@ -58,9 +58,8 @@ class ReasoningPart(msgspec.Struct, frozen=True, gc=False):
 
 
 class ToolCallPart(msgspec.Struct, frozen=True, gc=False):
-    """A call of a tool. `arguments` is JSON text exactly as it is sent, whole or broken; of a
-    `custom` tool's call it is the input, any text. `namespace` is that of the tool, empty if it has
-    none."""
+    """A call of a tool. `arguments` is JSON text as sent, valid or broken, or a `custom` tool's
+    input. `namespace` is the tool's, empty if it has none."""
 
     id: str
     name: str

@@ -59,7 +59,7 @@ def redact_query(query: Mapping[str, str]) -> dict[str, str]:
 
 
 def redact_body(body: str) -> str:
-    """Return JSON text, whole or cut, with strings under secret names masked."""
+    """Return JSON text, whole or cut, with the values of secret keys masked."""
     return _redact_keys(body) if names_secret(body) else body
 
 
@@ -115,8 +115,7 @@ def _secret_keys(body: str) -> Iterator[re.Match[str]]:
 
 
 def _signs_reasoning(body: str, key: re.Match[str]) -> bool:
-    """Return True for the signature of a model's reasoning. It is no secret, and people look for it
-    when a conversation loses it."""
+    """Return True for a reasoning signature, which people look for and which is no secret."""
     if key[2] not in _SIGNATURE_KEYS:
         return False
     first, last = max(key.start() - _MAX_OBJECT_CHARS, 0), key.end() + _MAX_OBJECT_CHARS
@@ -146,8 +145,7 @@ def _mask_value(body: str, key: re.Match[str]) -> tuple[str, int]:
 
 
 def _end_of(body: str, start: int, *, escaped: bool) -> int:
-    """Return the end of the list or object at `start`, at the latest the end of the string that
-    contains it."""
+    """Return the end of the list or object at `start`, or of the string that contains it."""
     depth = 0
     for token in (_ESCAPED_TOKEN if escaped else _TOKEN).finditer(body, start):
         if token[0] in ("[", "{"):

@@ -35,6 +35,7 @@ class Checkpoint:
 
     @property
     def label(self) -> str:
+        """The checkpoint's name in words."""
         return LABELS[self.name]
 
 
@@ -100,8 +101,7 @@ class Simulation:
         self._ended = True
 
     def _next_turn(self) -> int | None:
-        """Return the number of the first turn whose conditions hold and that may be said (again),
-        or None."""
+        """Return the number of the first turn that fits and may be said (again), or None."""
         said = {turn.number for turn in self.turns}
         reader = self._reader()
         for number, turn in enumerate(self._script.turns, 1):

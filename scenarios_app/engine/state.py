@@ -146,8 +146,7 @@ class StateStore(AnswerState, Protocol):
         """Delete a session's state (all sessions' for None), with `scenarios` its scenarios too."""
 
     async def clear_scenario(self, scenario: str, *, session: str | None = None) -> None:
-        """Delete the consumption and attempts of a scenario's steps, in one session or all (None),
-        since the scenario was replaced."""
+        """Delete the state of a replaced scenario's steps, in one session or all (None)."""
 
     async def replace_scenarios(
         self, session: str, documents: Mapping[str, Json], *, revision: int

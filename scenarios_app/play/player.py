@@ -240,7 +240,7 @@ def _is_truncated(exchange: Exchange) -> bool:
     if decision is None or request is None or decision.kind not in ("step", "in_band", "failure"):
         return False
     step_fault = decision.step.produce.fault if decision.step and decision.kind == "step" else None
-    fault = decision.fault or decision.cancel(stream=request.stream) or step_fault
+    fault = decision.fault or decision.cancel_fault(stream=request.stream) or step_fault
     if not fault or fault_stage_of(fault, stream=request.stream) != "inside":
         return False
     kind = kind_of(fault)

@@ -79,7 +79,7 @@ class _Recordings:
     suffixes: Collection[str] = SUFFIXES
     _renaming_problem: set[Problem] = field(default_factory=set)
 
-    def find_reader(self, file: Path, data: bytes) -> Converter | None:
+    def find_converter(self, file: Path, data: bytes) -> Converter | None:
         """Return what makes a recording's document under a free name; None for another file."""
         source_recording = decode_recording(data, source=str(file))
         if source_recording is None:

@@ -73,10 +73,10 @@ class RecordedTools:
             for call in _calls(step.produce):
                 if call.result is not None:
                     scripted.add((call.id or "", call.name))
-                    text = filling.text(call.result.text)
+                    text = filling.fill_text(call.result.text)
                     result = call.result.model_copy(update={"text": text})
-                    name, arguments = call.name, filling.arguments(_arguments_text(call))
-                    self._add_result(filling.text(name), arguments, result=result)
+                    name, arguments = call.name, filling.fill_json(_arguments_text(call))
+                    self._add_result(filling.fill_text(name), arguments, result=result)
             for one in _answered_calls(request) if request else ():
                 part, answer = one
                 # Later requests repeat what earlier ones said.

@@ -286,7 +286,7 @@ class Exchange(msgspec.Struct):
         decision = self.decision
         if decision is None:
             return ""
-        if fault := decision.fault or decision.cancel(stream=self.stream):
+        if fault := decision.fault or decision.cancel_fault(stream=self.stream):
             return fault.kind
         step = decision.step if decision.kind == "step" else None
         return step.produce.fault.kind if step and step.produce.fault else ""

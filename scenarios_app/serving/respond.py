@@ -19,7 +19,7 @@ from scenarios_app.engine.parts import (
 from scenarios_app.engine.producing.faults import fault_error, fault_stage_of, kind_of
 from scenarios_app.engine.producing.plan import MAX_PREPARED_CHARS, is_long, plan
 from scenarios_app.engine.producing.produce import (
-    answer,
+    build_response,
     error_turn,
     fallback_step,
     produce,
@@ -123,10 +123,8 @@ def respond(
         case "in_band":
             assert decision.scripted is not None
             pacing = Pacing(words_per_second=exchange.options.words_per_second)
-            fault = decision.cancel(stream=request.stream)
-            return _reply_without_step(
-                exchange, decision.scripted, request, pacing=pacing, fault=fault
-            )
+            fault = decision.cancel_fault(stream=request.stream)
+            return _unscripted(exchange, decision.scripted, request, pacing=pacing, fault=fault)
         case "failure":
             return _struck(exchange, decision, request, decision.fault, delay=0.0)
         case "step" if templates is not None and decision.numbered is None:
@@ -155,7 +153,7 @@ def _scripted(exchange: Exchange, decision: Decision, request: CanonicalRequest)
         ):
             _altered(response, decision, request)
     else:
-        fault = script.fault or decision.cancel(stream=request.stream)
+        fault = script.fault or decision.cancel_fault(stream=request.stream)
         reply = _struck(exchange, decision, request, fault, delay=delay)
     return _with(reply, _effects(decision.step.side_effects, request))
 
@@ -314,7 +312,7 @@ def _reply_without_step(
     pacing: Pacing = UNPACED,
     fault: Fault | None = None,
 ) -> Reply:
-    response = answer(
+    response = build_response(
         scripted,
         request,
         seed=exchange.seed,

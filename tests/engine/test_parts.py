@@ -53,7 +53,7 @@ def test_a_server_tools_input_streams_in_two_fragments_at_least() -> None:
 
 def test_server_tool_parts_are_filled_as_json() -> None:
     filling = TemplateFiller(lambda: {"city": 'the "city"'}, 1000)
-    use, result = filling.part(USE), filling.part(RESULT)
+    use, result = filling.fill_part(USE), filling.fill_part(RESULT)
     assert isinstance(use, ServerToolUsePart) and isinstance(result, ServerToolResultPart)
     assert json.loads(use.input) == {"query": 'the "city"'}
     assert "{{" not in result.content
@@ -61,7 +61,7 @@ def test_server_tool_parts_are_filled_as_json() -> None:
 
 def test_server_tool_parts_without_templates_stay_as_they_are() -> None:
     filling = TemplateFiller(None, 1000)
-    assert [filling.part(USE), filling.part(RESULT)] == [USE, RESULT]
+    assert [filling.fill_part(USE), filling.fill_part(RESULT)] == [USE, RESULT]
 
 
 def test_server_tool_part_ignores_scripted_chunks() -> None:

@@ -28,8 +28,8 @@ SuspicionKind: TypeAlias = Literal[
 
 
 class Need(NamedTuple):
-    """A necessary condition: some text at `subject` must meet one of `conditions`. A condition may
-    require more; the index files steps by their needs."""
+    """A necessary condition, by which the index files steps: a text at `subject` meets one of
+    `conditions`."""
 
     subject: Subject
     conditions: tuple[TextCondition, ...]
@@ -40,8 +40,8 @@ class Condition(ABC):
     """One condition on a request and the definition of its kind: its key in `match`, the shape of
     its value and its description. `field` is its path in the step: `match.messages[0]`.
 
-    A class listed in `CONDITION_KINDS` is available to documents, step sentences, lint, near
-    misses, explanations and the builder.
+    A class in `CONDITION_KINDS` is available to documents, step sentences, lint, near misses,
+    explanations and the builder.
     """
 
     field: str
@@ -93,6 +93,7 @@ class Condition(ABC):
 
     @property
     def needs(self) -> tuple[Need, ...]:
+        """Necessary conditions, by which the index files the step; empty if there are none."""
         return ()
 
     @property
@@ -133,8 +134,7 @@ class Condition(ABC):
         return False
 
     def suspicions(self, providers: Collection[str]) -> Iterator[tuple[SuspicionKind, str]]:
-        """Yield suspicions about a valid condition on its own; `providers` are the server's, empty
-        if unknown."""
+        """Yield kind and text of each suspicious trait. `providers` are the server's, if known."""
         yield from ()
 
 

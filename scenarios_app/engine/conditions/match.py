@@ -55,8 +55,8 @@ class ConditionResult(Mismatch):
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """All conditions of a step, in listing order. `group_names` are the named regex groups that its
-    answer can use as `match.NAME`."""
+    """All conditions of a step, in listing order. `group_names` are their named groups in
+    answers."""
 
     conditions: tuple[Condition, ...] = ()
     group_names: tuple[str, ...] = field(init=False, repr=False, compare=False)
@@ -151,8 +151,8 @@ def match_model() -> type[BaseMatchDocument]:
 
 
 @lru_cache(maxsize=4)
-def _build_model(kinds: ConditionKinds) -> type[BaseMatchDocument]:
-    fields: dict[str, Any] = {_field_name(kind): (kind.shape, _field_of(kind)) for kind in kinds}
+def _model(kinds: ConditionKinds) -> type[BaseMatchDocument]:
+    fields: dict[str, Any] = {_field_name(kind): (kind.shape, _make_field(kind)) for kind in kinds}
     model = create_model(
         "MatchDocument",
         __base__=BaseMatchDocument,
@@ -168,7 +168,7 @@ def _field_name(kind: type[Condition]) -> str:
     return f"match_{kind.key}"
 
 
-def _field_of(kind: type[Condition]) -> Any:
+def _make_field(kind: type[Condition]) -> Any:
     if kind.empty is None:
         return Field(default=None, alias=kind.key, description=kind.meaning)
     return Field(default_factory=kind.empty, alias=kind.key, description=kind.meaning)

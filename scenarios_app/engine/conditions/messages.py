@@ -5,11 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated, TypeAlias
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json, Message
-from scenarios_app.engine.conditions.base import (
-    Condition,
-    SubjectTextCondition,
-    SuspicionKind,
-)
+from scenarios_app.engine.conditions.base import Condition, SubjectTextCondition, SuspicionKind
 from scenarios_app.engine.conditions.phrases import (
     as_list,
     get_member,
@@ -156,6 +152,7 @@ def _messages_since_last_answer(messages: Sequence[Message]) -> Sequence[Message
 
 
 def _explain_broadness(condition: TextCondition) -> str:
+    """Return why nearly every message meets the condition, or an empty text."""
     if condition.equals is not None:
         return ""
     literals = [text for text in (condition.part, condition.start) if text is not None]

@@ -30,8 +30,8 @@ RuleKey: TypeAlias = Annotated[RuleName, fields.one_of(RuleName)]
 
 
 class RecordedRequestDocument(Document):
-    """A recorded request. Another request equals it if its conversation does; named rules leave out
-    values that change in every run."""
+    """A request as it was recorded. Another request is the same if it differs only in volatile
+    values, which named rules leave out."""
 
     method: fields.SomeText = "POST"
     """The HTTP method."""
@@ -143,12 +143,12 @@ def last_text(body: Json) -> str:
         if isinstance(value, str):
             return value
         for message in reversed(as_list(value)):
-            for text in _message_texts(message):
+            for text in _texts_from_end(message):
                 return text
     return ""
 
 
-def _message_texts(message: Json) -> Iterator[str]:
+def _texts_from_end(message: Json) -> Iterator[str]:
     for key in ("content", "parts", "output"):
         value = get_member(message, key)
         if isinstance(value, str):

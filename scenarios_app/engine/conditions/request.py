@@ -5,11 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from scenarios_app.engine.canonical import CanonicalRequest, Json
-from scenarios_app.engine.conditions.base import (
-    Condition,
-    SubjectTextCondition,
-    SuspicionKind,
-)
+from scenarios_app.engine.conditions.base import Condition, SubjectTextCondition, SuspicionKind
 from scenarios_app.engine.conditions.phrases import list_first_names, phrase_alternatives
 from scenarios_app.engine.conditions.subjects import RequestReader, Subject
 from scenarios_app.engine.conditions.text_shapes import (

@@ -175,7 +175,7 @@ def _describe_range(low: Json, high: Json) -> str:
 
 
 def _phrase_range(value: Json) -> str:
-    """Return the range of a value that was not validated in words, or nothing."""
+    """Return an unvalidated range in words, or an empty text."""
     bounds = value if isinstance(value, dict) else {}
     low, high = (n if isinstance(n := bounds.get(key), int) else None for key in ("min", "max"))
     return "" if low is None and high is None else _describe_range(low, high)

@@ -69,7 +69,7 @@ class RequestReader:
     @cached_property
     def calls(self) -> tuple[tuple[ToolCallPart, Json], ...]:
         """Earlier tool calls with decoded arguments; invalid JSON stays text."""
-        return tuple((call, _decode_arguments(call.arguments)) for call in self.request.tool_calls)
+        return tuple((call, _json_or_text(call.arguments)) for call in self.request.tool_calls)
 
 
 def letter_pairs(text: str) -> frozenset[str]:
@@ -87,7 +87,8 @@ def sanitise_tool_name(name: str) -> str:
     return _OTHER_CHARACTER.sub("_", bare)
 
 
-def _decode_arguments(arguments: str) -> Json:
+def _json_or_text(arguments: str) -> Json:
+    """Return decoded JSON arguments, or the text itself if it is not JSON."""
     try:
         value: Json = json.loads(arguments)
     except (ValueError, RecursionError):
@@ -126,10 +127,13 @@ def text_distance(text: ComparedText, condition: TextCondition) -> float:
 
 
 def _fold_beginning(literal: str) -> str:
+    """Return the first 200 characters, casefolded, with each run of spaces as one."""
     return _SPACE.sub(" ", literal[:_MAX_LITERAL_CHARS].casefold())
 
 
 def _literal_distance(literal: str, there: frozenset[str], *, whole: bool) -> float:
+    """Return the share of the literal's letter pairs that are missing in `there`; with `whole`,
+    pairs that only `there` has count too."""
     wanted = letter_pairs(_fold_beginning(literal))
     most = (len(wanted) + len(there)) / 2 if whole else len(wanted)
     return 1.0 - len(wanted & there) / most

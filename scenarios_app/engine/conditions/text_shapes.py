@@ -68,6 +68,7 @@ class TextConditionDocument(Document):
 
 
 def _unwrap_single(values: list[Any], handler: SerializerFunctionWrapHandler) -> Any:
+    """Dump a list of one item as the item."""
     written = handler(values)
     return written[0] if len(written) == 1 else written
 

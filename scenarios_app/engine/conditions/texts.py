@@ -58,6 +58,7 @@ _UNSUPPORTED = (
 
 
 def _explain_error(text: str) -> str:
+    """Return RE2's message; for a feature that RE2 lacks, with the name of the feature."""
     for words, explanation in _UNSUPPORTED:
         if words.match(text):
             return f"{explanation} ({text.partition(': ')[2]})"
@@ -77,8 +78,8 @@ def check_regex(pattern: str) -> str | None:
 class TextCondition:
     """A test of a text: all given fields must hold. `regex` is RE2 and searched anywhere.
 
-    `exact`, `part` and `start` are the literals as compared, folded if case is ignored, and
-    `search` is the compiled pattern. Raises RegexError.
+    `exact`, `part` and `start` are the literals, folded if case is ignored, and `search` is the
+    compiled pattern. Raises RegexError.
     """
 
     equals: str | None = None
@@ -153,8 +154,7 @@ class TextCondition:
         return tuple(word for text in literals if text for word in words_in(text))
 
     def implies(self, wide: "TextCondition") -> bool:
-        """Return True if every text that meets this one certainly meets `wide`; False can mean
-        unknown."""
+        """Return True if `wide` certainly holds for every text that meets this one."""
         exact, part, start = (
             self._fold_for(wide, text) for text in (self.exact, self.part, self.start)
         )
@@ -186,6 +186,7 @@ class TextCondition:
 
 
 def _is_denied_by(condition: TextCondition, other: TextCondition) -> bool:
+    """Return True if `condition` has a whole text (`equals`) that `other` rejects."""
     if condition.exact is None or condition.ignore_case > other.ignore_case:
         return False
     return not other.test(condition.exact)

@@ -86,8 +86,8 @@ class ToolCallConditionDocument(Document):
 
 @dataclass(frozen=True, slots=True)
 class ToolCallCondition(Condition):
-    """An earlier call by `name` whose arguments contain `arguments` (a deep subset), or whose input
-    meets `input`."""
+    """An earlier call of `name` with `arguments` (a deep subset) and with `input`; None means
+    any."""
 
     key = "tool_calls"
     shape = list[ToolCallConditionDocument]
@@ -199,6 +199,7 @@ class ToolResultConditionDocument(TextConditionDocument, ToolResultSelector):
     """A tool's result in the conversation and a condition on its text."""
 
     def findings(self) -> Iterable[Finding]:
+        """Return no problems: without tests of the text, any text meets the condition."""
         return ()
 
 
@@ -240,6 +241,7 @@ class ToolResultCondition(Condition):
 
     @staticmethod
     def read_texts(request: CanonicalRequest, subject: Subject) -> Iterable[str]:
+        """Return the field `subject.name` of each tool result."""
         return (getattr(result, subject.name) for result in request.tool_results)
 
     @property
@@ -308,9 +310,10 @@ class ToolResultCondition(Condition):
         return (self._count_wrong_fields(result) + text_part) / 4
 
 
-def input_of(call: ToolCallPart, got: Json) -> str:
-    """Return the input of a custom tool's call, or a function's argument of this name."""
-    value = call.arguments if call.custom else isinstance(got, dict) and got.get(INPUT)
+def input_of(call: ToolCallPart, arguments: Json) -> str:
+    """Return the input of a custom tool's call or a function's argument `input`, else an empty
+    text."""
+    value = call.arguments if call.custom else isinstance(arguments, dict) and arguments.get(INPUT)
     return value if isinstance(value, str) else ""
 
 

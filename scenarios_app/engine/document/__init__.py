@@ -17,11 +17,7 @@ from scenarios_app.engine.document.load import (
     read_documents,
     validate,
 )
-from scenarios_app.engine.document.scenario import (
-    ScenarioDocument,
-    StepDocument,
-    compile_scenario,
-)
+from scenarios_app.engine.document.scenario import ScenarioDocument, StepDocument, compile_scenario
 from scenarios_app.engine.document.source_text import decode_text, located
 from scenarios_app.engine.document.user import UserDocument
 from scenarios_app.engine.scenario import Fault
@@ -61,8 +57,7 @@ def load_documents(data: object, *, limits: DocumentLimits = LIMITS) -> list[Sce
 def load_text(
     text: bytes, *, source: str = "", limits: DocumentLimits = LIMITS
 ) -> list[ScenarioDocument]:
-    """Return the scenarios of a file's bytes; `source` names the file in errors, and its suffix
-    the format: YAML, else JSON."""
+    """Return the scenarios of a file's bytes; the suffix of `source` tells YAML from JSON."""
     with located(text, source=source):
         return merge_by_name(
             read_documents(decode_text(text, source=source), source=source), limits

@@ -53,8 +53,8 @@ _EMPTY_ANSWER = 'says nothing: give it an answer (text "" for an empty one)'
 
 
 class FinalReportDocument(Document):
-    """What an agent's last answer reports. It is sent as a call of the tool agent__final_report,
-    with these keys as its arguments, in this order; what is not given is left out."""
+    """The report of an agent's last answer. It is sent as a call of the tool agent__final_report,
+    with these keys as its arguments, in this order, except those that are not given."""
 
     status: fields.Text = "success"
     """How the run ended: success, failure or another word."""
@@ -100,8 +100,7 @@ class ChoiceDocument(Document):
 
     @property
     def forms(self) -> tuple[str, ...]:
-        """The keys that hold an answer, of which one is allowed. The content keys and the two modes
-        count as one form each."""
+        """The keys that hold an answer; one is allowed. Content keys count as one, modes too."""
         content = [key for key in _CONTENT_KEYS if self.has_value(key)]
         modes = [key for key in _MODES if self.has_value(key)]
         return (*content[:1], *(key for key in _ANSWER_FORMS if self.has_value(key)), *modes[:1])
@@ -273,8 +272,8 @@ _EXCLUDED_FROM_DIGEST: Final[dict[str, Any]] = {
 
 
 class ProduceDocument(AnswerDocument):
-    """What a step answers with: one answer, one for each mode, a fault alone, or an answer with
-    a fault inside it."""
+    """The output of a step: one answer, one for each mode, a fault alone, or an answer with a fault
+    inside it."""
 
     streaming: AnswerDocument | None = None
     """The answer for streams. Whole answers get it too if non_streaming is missing."""

@@ -53,7 +53,7 @@ def _check_step(
     dumped = step.produce.model_dump_json(exclude_defaults=True)
     if "{{" in dumped:
         yield from _check_templates(document, step)
-    yield from _check_chunks(step.produce)
+    yield from _check_torn_templates(step.produce)
     yield from _check_durations(step, limits)
     # The dumped step has at least half of the bytes that are sent, apart from defaults.
     if 2 * len(dumped.encode()) + _DEFAULTS_BYTES > limits.text_bytes:
@@ -83,7 +83,8 @@ def _check_templates(document: ScenarioDocument, step: StepDocument) -> Iterator
             yield loc, f"unknown name in {{{{ {name} }}}}"
 
 
-def _check_chunks(produce: ProduceDocument) -> Iterator[Finding]:
+def _check_torn_templates(produce: ProduceDocument) -> Iterator[Finding]:
+    """Yield a problem for each template name that is split between two chunks."""
     modes = ("streaming", produce.streaming), ("non_streaming", produce.non_streaming)
     answers = ((), produce), *(((mode,), answer) for mode, answer in modes)
     for loc, answer in answers:

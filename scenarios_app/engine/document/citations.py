@@ -81,7 +81,7 @@ class CitationDocument(Document):
 
 
 def check_citations(citations: list[CitationDocument], text: str) -> Iterator[Finding]:
-    """Yield the ranges that end behind the text. Templates change its length: nothing is known."""
+    """Yield a problem for each range that ends after the text; none for a text with templates."""
     for number, citation in enumerate(citations):
         if citation.end is not None and citation.end > len(text) and "{{" not in text:
             problem = f"expected at most {len(text)}, the length of the text"

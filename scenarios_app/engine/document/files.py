@@ -31,16 +31,15 @@ Converter: TypeAlias = Callable[[Collection[str]], LoadedDocument | None]
 
 
 class ForeignFormats(Protocol):
-    """Converts files of other formats to documents."""
+    """Recognizes files of other formats and converts them to documents."""
 
     suffixes: Collection[str]
     """Suffixes of such files in a directory."""
     notes: list[Problem]
     """What could not be converted."""
 
-    def find_reader(self, file: Path, data: bytes) -> Converter | None:
-        """Return the converter of a file, or None if it has another format. Raises
-        DocumentError."""
+    def find_converter(self, file: Path, data: bytes) -> Converter | None:
+        """Return the converter of a file, or None for another format. Raises DocumentError."""
 
 
 def read_files(
@@ -72,9 +71,8 @@ class ScenarioFiles:
     """The scenario files and directories that `paths` name; a string is split at `os.pathsep`.
 
     A directory stands for the `*.json` and YAML files in and below it, sorted by path, without
-    hidden ones; a file is read once, and parsed again if its bytes changed. `others` may convert
-    files of other formats. `notes` says which files of directories were skipped, `sources` names
-    the files of each scenario that was read.
+    hidden ones. A file is parsed again only if its bytes changed. `others` may convert files of
+    other formats. `notes` are the skipped files, `sources` the files of each scenario read.
     """
 
     def __init__(
@@ -97,8 +95,8 @@ class ScenarioFiles:
     def read(self) -> tuple[Mapping[str, ScenarioDocument], list[Problem]]:
         """Return the scenarios by name, merged in the order of the paths, and the problems.
 
-        A broken file counts as it was when it was last valid. So does a scenario whose files
-        contradict each other. A path that is gone holds nothing if it was there before.
+        A broken file, or a scenario whose files contradict each other, keeps its last valid
+        content. A path that existed before and is gone counts as empty.
         """
         paths, problems = self._find()
         if problems and self._documents:
@@ -140,7 +138,7 @@ class ScenarioFiles:
         return {folder for folder in folders if os.path.isdir(folder)}
 
     def concerns(self, path: str) -> bool:
-        """Return True if a change of this path can change the files."""
+        """Return True if a change of this path can change the scenarios."""
         file = Path(path)
         names = {one.name for one in self.paths}
         return file.suffix.lower() in self._suffixes or file.name in names or file.is_dir()
@@ -160,6 +158,7 @@ class ScenarioFiles:
         return files, problems
 
     def _read_file(self, path: Path, last: _File) -> _File:
+        """Return the file's new state; on an error, its last valid content with the problems."""
         data = last.data
         try:
             data = path.read_bytes()
@@ -169,8 +168,9 @@ class ScenarioFiles:
         except OSError as error:
             return replace(last, data=None, problems=[_unreadable_problem(path, error)])
 
-    def _parse_file(self, path: Path, data: bytes) -> _File:
-        if self._others and (convert := self._others.find_reader(path, data)):
+    def _parse(self, path: Path, data: bytes) -> _File:
+        """Return a file's documents or converter, or nothing, with a note, for other YAML."""
+        if self._others and (convert := self._others.find_converter(path, data)):
             return _File(data, convert=convert)
         source = str(path)
         if path in self.paths or path.name.endswith(SUFFIX):
@@ -185,8 +185,7 @@ def find_ignored_files(
     paths: str | Iterable[str | Path], *, others: Collection[str] = ()
 ) -> list[Problem]:
     """Return a problem for each file in directories that looks like a document or recording but
-    that `read_files` skips; suffixes in `others` are left out. These are no errors, since a
-    directory may hold other files too."""
+    that `read_files` skips, except those with a suffix in `others`."""
     folders = (Path(path).expanduser() for path in _split_paths(paths))
     return [
         Problem("", f"passed over, {NOT_JSON}", str(file))
@@ -199,12 +198,12 @@ def find_ignored_files(
 
 
 def _split_paths(paths: str | Iterable[str | Path]) -> Iterable[str | Path]:
-    """Return the parts of a string split at `os.pathsep`, without empty ones; anything else
-    unchanged."""
+    """Return the parts of a string split at `os.pathsep`, without empty ones; others unchanged."""
     return filter(None, paths.split(os.pathsep)) if isinstance(paths, str) else paths
 
 
 def _decode_file(file: Path, data: bytes) -> Json:
+    """Return a file's JSON. The DocumentError for a Django fixture or another format says so."""
     try:
         value = decode_text(data, source=str(file))
     except DocumentError:
@@ -218,6 +217,7 @@ def _decode_file(file: Path, data: bytes) -> Json:
 
 
 def _find_files(path: Path, suffixes: set[str]) -> list[Path]:
+    """Return the file, or a directory's files with these suffixes, sorted. Raises OSError."""
     if path.is_dir():
         return sorted(
             file

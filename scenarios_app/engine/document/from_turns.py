@@ -152,8 +152,7 @@ def _convert_usage(usage: turns.TokenUsageDocument) -> dict[str, Json]:
 
 
 def _convert_metadata(metadata: Mapping[str, Json]) -> dict[str, Json]:
-    """Return metadata by provider: objects belong to the provider they are named for, other values
-    to all."""
+    """Return metadata by provider: objects are for the provider they name, other values for all."""
     by_provider: dict[str, Json] = {k: v for k, v in metadata.items() if isinstance(v, dict)}
     common: dict[str, Json] = {k: v for k, v in metadata.items() if not isinstance(v, dict)}
     return {ANY_PROVIDER: common, **by_provider} if common else by_provider
@@ -175,8 +174,7 @@ def _status_fault(turn: turns.TurnDocument) -> dict[str, Json]:
 
 
 def _thrown_fault(turn: turns.TurnDocument, error: turns.ThrownDocument | None) -> dict[str, Json]:
-    """Return the fault for a thrown client error: an HTTP answer if it has a status, else the kind
-    that its name and code suggest."""
+    """Return the fault of a thrown error: of kind `http`, or a network error by name or code."""
     error = error or turns.ThrownDocument()
     message = turn.failure_message or _text_or_empty(error.message) or FAILURE_MESSAGE
     name, code = _text_or_empty(error.name), _text_or_empty(error.code)

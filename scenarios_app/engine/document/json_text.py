@@ -56,7 +56,8 @@ def plain(value: object, *, source: str = "", loc: Loc = ()) -> Json:
     return copy
 
 
-def _plain_copy(value: object, loc: Loc, report: Callable[[Loc, str], None]) -> Json:
+def _copy(value: object, loc: Loc, report: Callable[[Loc, str], None]) -> Json:
+    """Return a copy as plain JSON; `report` gets the location and text of each problem."""
     match value:
         case None | bool():
             return value
@@ -99,6 +100,7 @@ def _copy_object(
 
 
 def _build_object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    """Return the object of these pairs; a `_RepeatedKeyObject` if a key is repeated."""
     built = dict(pairs)
     if len(built) == len(pairs):
         return built

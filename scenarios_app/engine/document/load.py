@@ -89,7 +89,8 @@ class ScenariosDocument(VersionedDocument):
 
 
 @cache
-def _form_validator(form: Any) -> Callable[[Any], Any]:
+def _validator_of(form: Any) -> Callable[[Any], Any]:
+    """Return the function that validates a value as this type."""
     # Made with the first document, as the models are.
     return TypeAdapter(form).validate_python
 
@@ -118,10 +119,10 @@ def read_documents(value: Json, *, source: str = "") -> list[LoadedDocument]:
             documents = validate(ScenariosDocument, value, source=source).scenarios
             loc: Loc = ("scenarios",)
         case [_, *_] as items:
-            documents = _run_validation(_form_validator(list[AnyScenario]), value, source=source)
+            documents = _run_validation(_validator_of(list[AnyScenario]), value, source=source)
             loc = ()
         case _:
-            document = _run_validation(_form_validator(AnyScenario), value, source=source)
+            document = _run_validation(_validator_of(AnyScenario), value, source=source)
             return [LoadedDocument(document, source, turns=is_in_turns(value))]
     assert isinstance(items, list)
     return [

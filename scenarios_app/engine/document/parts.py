@@ -139,7 +139,7 @@ class ToolCallPieceDocument(Document):
 
 
 class ProseDocument(Document):
-    """The keys that parts and chunks share: texts, reasoning and refusals."""
+    """Base of parts and chunks, of which exactly one kind is set."""
 
     kinds: ClassVar[tuple[str, ...]] = ("text", "reasoning", "tool_call", "refusal")
     """The attributes of which there is one."""
@@ -235,6 +235,7 @@ def check_chunks(chunks: Sequence[ChunkDocument]) -> Iterator[Finding]:
 def _check_piece(
     piece: ToolCallPieceDocument, calls: Sequence[ToolCallPieceDocument]
 ) -> Iterator[tuple[str, str]]:
+    """Yield key and text of each problem of a piece; `calls` are the first pieces so far."""
     if piece.name is not None:
         if piece.index not in (None, len(calls)):
             yield "index", f"expected {len(calls)}: a piece with a name begins a call"
@@ -259,7 +260,7 @@ def _check_piece(
 def join_chunks(
     documents: Sequence[ChunkDocument],
 ) -> tuple[tuple[ScriptedPart, ...], tuple[Chunk, ...]]:
-    """Return the parts that stream deltas form, and the deltas as pieces of those parts.
+    """Return the parts that stream deltas form, and the deltas as chunks of those parts.
 
     Prose continues the previous part of its kind; pieces of a call belong to the call of their
     index. A call without arguments in any piece needs no delta.
@@ -316,6 +317,7 @@ def _with_text(part: ScriptedPart, text: str) -> ScriptedPart:
 def _reasoning_part(
     text: str | None, signature: str | None, redacted: bool | str | None
 ) -> ReasoningPart:
+    """Return the part; if `redacted` is True, the text is the encrypted form."""
     if redacted is True:
         return ReasoningPart("", signature, text)
     return ReasoningPart(text or "", signature, redacted or None)
@@ -337,6 +339,7 @@ def _to_reasoning_blocks(value: object) -> object:
 
 
 def _dump_reasoning(blocks: Any, handler: SerializerFunctionWrapHandler) -> Any:
+    """Dump a single block that has only text as a plain string."""
     match handler(blocks):
         case [{"text": text, **others}] if not others:
             return text

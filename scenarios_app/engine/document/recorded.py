@@ -48,8 +48,8 @@ Chunk = Annotated[
 
 
 class RecordedAnswerDocument(Document):
-    """A recorded answer. It is sent byte for byte until the readable answer beside it is edited;
-    then that one is sent."""
+    """An answer as it was recorded. It is sent byte for byte until the keys beside it are edited;
+    then the answer is made from those keys."""
 
     status: fields.Status = 200
     """The HTTP status."""
@@ -94,7 +94,7 @@ def digest_of_answer(produce: Mapping[str, Any]) -> str:
 
 
 def chunk_document(at: float, data: bytes) -> Json:
-    """Return the document form of a recorded chunk."""
+    """Return the document of a recorded chunk: text or Base64, a plain string if text at 0 ms."""
     try:
         text = data.decode()
     except UnicodeDecodeError:

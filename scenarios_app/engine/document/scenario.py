@@ -106,7 +106,7 @@ _EXPECT_NOTHING, _NO_EFFECTS = Expect(), SideEffects()
 
 
 class StepDocument(Document):
-    """One step: conditions on a request, and the answer to requests that meet them."""
+    """One step: conditions on requests, and the answer to those that meet them."""
 
     name: fields.Name | None = None
     """The step's name in the journal and in headers. Default: its number from 1."""
@@ -137,7 +137,7 @@ class StepDocument(Document):
             )
 
     def compile(self, *, key: str, number: int, by_turn: bool) -> Step:
-        """Return the step as the engine runs it; `number` is its place, from 1."""
+        """Return step `number`, from 1, in the engine's form; `by_turn`: it is never consumed."""
         failures, effects = self.failures, self.side_effects
         return Step(
             key=key,
@@ -160,7 +160,7 @@ class StepDocument(Document):
 
 
 class VersionedDocument(Document):
-    """A document that says which version of the form it is written in."""
+    """Base of documents with the version of their format."""
 
     json_schema: fields.Text | None = Field(default=None, alias="$schema", exclude=True)
     """The address of this JSON Schema, for editors. It is ignored."""
@@ -169,7 +169,7 @@ class VersionedDocument(Document):
 
     @model_validator(mode="before")
     @classmethod
-    def _read_here(cls, data: Any) -> Any:
+    def _check_version(cls, data: Any) -> Any:
         version = data.get("version", VERSION) if isinstance(data, dict) else VERSION
         if version is True or version != VERSION:
             refuse([(("version",), f"{quote_json(version)} is not read here, {VERSION} is")])

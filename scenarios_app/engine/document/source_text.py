@@ -40,7 +40,7 @@ def located(data: bytes, *, source: str = "") -> Iterator[None]:
 def locate(problems: Iterable[Problem], texts: Mapping[str, bytes]) -> list[Problem]:
     """Return the problems with the lines and columns of their places; `texts` are bytes by source.
 
-    A place that is not in the text, such as a missing key, is located at the closest one around it.
+    A place that is not in the text, such as a missing key, gets the position of its container.
     """
     from scenarios_app.engine.document.yaml_text import find_positions
 

@@ -16,16 +16,13 @@ OpenObject: TypeAlias = dict[str, JsonValue]
 # Keys that one kind of response has and the others have not; the first of them it must have.
 _KEYS_BY_KIND: Mapping[str, tuple[str, ...]] = {
     "tool-call": ("tool_calls",),
-    "final-report": (
-        *("report_content", "report_format", "status"),
-        *("content_json", "messages"),
-    ),
+    "final-report": (*("report_content", "report_format", "status"), *("content_json", "messages")),
     "text": (),
 }
 
 
 class CamelDocument(Document):
-    """Keys as requirement 003 writes them."""
+    """Base of models with keys in camel case, as requirement 003 writes them."""
 
     model_config = ConfigDict(alias_generator=to_camel)
 
@@ -82,7 +79,7 @@ class TokenUsageDocument(CamelDocument):
 
 
 class ResponseDocument(CamelDocument):
-    """What a turn answers: tool calls, a final report or a text, thinking before each of them."""
+    """The answer of a turn: tool calls, a final report or a text, after its thinking."""
 
     kind: fields.ResponseKind
     """What is answered: tool-call, final-report or text."""
@@ -137,7 +134,7 @@ ThrownHeaders: TypeAlias = Annotated[
 
 
 class ThrownDocument(CamelDocument):
-    """The error that a failing attempt throws; unknown keys are ignored."""
+    """The error that a failing attempt throws. Other keys are allowed and ignored."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -164,7 +161,7 @@ class ThrownDocument(CamelDocument):
 
 
 class TurnDocument(CamelDocument):
-    """One turn: what is expected of the request, how often it fails first, what it answers."""
+    """One turn: expectations of the request, failures of the first attempts, and the answer."""
 
     turn: fields.Positive
     """Which answer of the conversation this is: assistant messages so far, plus one."""

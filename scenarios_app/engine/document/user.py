@@ -62,13 +62,13 @@ class AgentDocument(Document):
         """Yield the conditions; `which` are the answers that texts are looked for in."""
         for text, negated in ((self.say, False), (self.not_say, True)):
             if text is not None:
-                yield AgentCheck(_message_condition(text, which), negated)
+                yield AgentCheck(_say_condition(text, which), negated)
         for call, negated in ((self.call, False), (self.not_call, True)):
             if call is not None:
                 yield AgentCheck(call.compile("call"), negated)
 
 
-def _message_condition(text: TextConditionDocument, which: Which) -> MessageCondition:
+def _say_condition(text: TextConditionDocument, which: Which) -> MessageCondition:
     subject = Subject(MessageCondition.read_texts, "assistant", which)
     return MessageCondition("say", subject, (text.compile(),))
 

@@ -104,8 +104,8 @@ def read_yaml(data: bytes, *, source: str = "", loader: Any = _PlainLoader) -> A
 
 
 def _check_events(text: str, source: str) -> None:
-    """Check depth and number of nodes first: the C loader recurses once per level, so deep nesting
-    would crash the process."""
+    """Raise DocumentError for YAML that nests too deep or has too many nodes, before the C loader,
+    which recurses once per level, could crash the process."""
     depth = nodes = 0
     for event in yaml.parse(text, Loader=_Loader):
         if isinstance(event, yaml.CollectionStartEvent):
@@ -120,7 +120,7 @@ def _check_events(text: str, source: str) -> None:
 
 
 def _check_size(value: Any, source: str) -> None:
-    """Check the number of values, with the target of each alias counted every time."""
+    """Raise DocumentError for infinity, other types, or too many values with aliases expanded."""
     sizes: dict[int, int] = {}
 
     def size(value: Any) -> int:

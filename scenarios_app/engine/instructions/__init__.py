@@ -34,8 +34,7 @@ class InstructedAnswer:
 def build_instructed_answer(
     request: CanonicalRequest, received: Callable[[], Received], *, max_text_bytes: int
 ) -> InstructedAnswer | ErrorAnswer | None:
-    """Return the answer scripted by the request's block, an error for an invalid block, or None
-    without a block."""
+    """Return the answer of the request's block, an error if it is invalid, or None without one."""
     message, answer_count = _last_user_text(request)
     root = find_block(message)
     if root is None:
@@ -56,7 +55,7 @@ def build_instructed_answer(
 
 
 def may_hold_block(request: CanonicalRequest) -> bool:
-    """Return whether the text of the last user message has the mark of a block."""
+    """Return True if the text of the last user message has the start mark of a block."""
     return START in (request.last_user_text or _last_user_text(request)[0])
 
 
@@ -149,6 +148,7 @@ class _AnswerWriter:
         return " ".join(piece for piece in (wrap, text, wrap) if piece)
 
     def _count_bytes(self, part: AnswerPart, place: str) -> AnswerPart:
+        """Return the part after counting its bytes; raise InstructionError over the limit."""
         self.size += len(produced_text(part).encode())
         if self.size > self.limit:
             raise InstructionError(place, f"more text than the limit of {self.limit} bytes")

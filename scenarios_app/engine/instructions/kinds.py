@@ -164,6 +164,7 @@ def read_chain(root: JsonCursor) -> tuple[Block, ...]:
 
 
 def _read_block(item: JsonCursor, number: int) -> Block:
+    """Return a block; `number` is its label if it has no usable id."""
     reasoning = item.get("reasoning")
     length = reasoning.get("length") if reasoning else None
     return Block(

@@ -28,9 +28,8 @@ def violations_of(
     scenario: Scenario, step: Step | None, request: CanonicalRequest
 ) -> tuple[str, ...]:
     """Return all violations in the order of requirement 003: system prompt, tools, temperature,
-    topP, reasoning. The first is the error turn's text. Without a step (a missing turn) only the
-    system prompt is checked."""
-    return tuple(violation.text for violation in _find_violations(scenario, step, request))
+    topP, reasoning. Without a step (a missing turn) only the system prompt is checked."""
+    return tuple(violation.text for violation in _violations(scenario, step, request))
 
 
 def violated_message(scenario: Scenario, step: Step, request: CanonicalRequest) -> str:

@@ -37,8 +37,7 @@ class Particularity(IntEnum):
 
 
 class Rank(NamedTuple):
-    """Sort key of entries; the smallest goes first. The priority is negated; `place` is the step's
-    index in its scenario."""
+    """Sort key of entries, smallest first. `place` is the step's index in its scenario."""
 
     negated_priority: int
     particularity: Particularity
@@ -48,9 +47,9 @@ class Rank(NamedTuple):
 
 class Entry(msgspec.Struct, frozen=True):
     """One step with its rank and all its conditions. `ref` is scenario and key, by which sessions
-    remember consumed steps. `recorded` marks a step for a recorded request. A `plain` step is none
-    of these, and has neither expectations nor failures, faults, latency or effects on the session.
-    """
+    remember consumed steps. `recorded` marks a step for a recorded request. A `plain` step is not
+    recorded and not a catch-all's, and has no expectations, failures, faults, latency or effects on
+    the session."""
 
     rank: Rank
     scenario: Scenario
@@ -101,11 +100,8 @@ class Layer:
         self, reader: RequestReader, eligible: Callable[[Entry], bool], scenario: str | None = None
     ) -> Iterator[Entry]:
         """Yield, by rank, the eligible entries that match, except those behind a less particular
-        entry of their scenario that also matches.
-
-        So the first is the best of what the scenarios offer: each offers its first eligible,
-        matching step.
-        """
+        entry of their scenario that also matches. The first is the best of all scenarios'
+        offers."""
 
         for entry in self.possible_entries(reader, scenario):
             if entry.match.holds(reader) and eligible(entry):
@@ -146,11 +142,9 @@ class Layer:
         return (self._matching[position] for position in positions)
 
     def near(self, reader: RequestReader, scenario: str | None = None) -> Iterator[Entry]:
-        """Yield the entries to compare for near misses, including those selected by id.
-
-        If there are too many: first the matching ones (already served), then those that share words
-        with the request, then the first ones.
-        """
+        """Yield the entries to compare for near misses, including those selected by id. If too
+        many: first those that match (already served), then those that share words with the request,
+        then the first ones."""
         positions: Sequence[int] = range(len(self._entries))
         if scenario is not None:
             by_id = self._by_id_positions.get(scenario, [])
@@ -256,8 +250,8 @@ class Index(msgspec.Struct, frozen=True, eq=False, weakref=True):
         scenario: str | None = None,
         consumed: Container[tuple[str, str]] = frozenset(),
     ) -> Iterator[Candidate]:
-        """Yield the steps that can answer a request, best first, of one scenario or of all, and
-        those alone for which `only` is true.
+        """Yield the steps that can answer a request, best first, of one scenario or of all; with
+        `only`, just those for which it is true.
 
         Order: priority; then each scenario offers its first step, in step order, that matches and
         is not consumed; among offers of one priority a real condition precedes a default for a
@@ -288,8 +282,7 @@ class Index(msgspec.Struct, frozen=True, eq=False, weakref=True):
     def first(
         self, request: CanonicalRequest, consumed: Container[tuple[str, str]]
     ) -> Entry | None:
-        """Return the entry of the first of `candidates`, or None. A recorded step may not be the
-        best one."""
+        """Return the entry of the first candidate, or None. It prefers no exact recording."""
         reader = RequestReader(request)
 
         def eligible(entry: Entry) -> bool:
@@ -366,8 +359,7 @@ def build_index(scenarios: Iterable[Scenario], *, previous: Index | None = None)
 
 
 def overlay(index: Index, scenarios: Iterable[Scenario]) -> Index:
-    """Return the index with a session's scenarios in front of those of the same name; only the
-    session's scenarios are compiled."""
+    """Return the index with a session's scenarios in front, replacing those of the same name."""
     session_scenarios = {s.name: s for s in scenarios}
     layers = tuple((layer, hidden | session_scenarios.keys()) for layer, hidden in index.layers)
     return Index(

@@ -52,9 +52,12 @@ UNWRITTEN_TEXTS = {PLACEHOLDER.casefold(), "todo", "tbd", "fixme", "xxx", "place
 @dataclass(frozen=True, slots=True)
 class Suspicion:
     """One finding. `step` is the step's number from 1, or 0 for the whole scenario; `place` is the
-    field. `by` is scenario and number of the other step involved: the one that hides this one, or
-    that this one cannot precede. `instead` is the text to replace and its replacement. `tools` are
-    those whose results make a step loop."""
+    field.
+
+    `by` is scenario and number of the step that takes its requests, or that it should let pass.
+    `instead` is the text to replace and its replacement. `tools` are those whose results make a
+    step loop.
+    """
 
     kind: SuspicionKind
     scenario: str
@@ -91,14 +94,13 @@ def lint(
     offered: Collection[str] = (),
     apis: Collection[Api] = (),
 ) -> list[Suspicion]:
-    """Return all findings, sorted by scenario and step. `providers` are the existing providers,
-    `offered` the tools that requests have offered so far, and `apis` what answers can hold; empty
-    if unknown."""
+    """Return all findings, sorted by scenario and step. `providers` are the server's, `offered` the
+    tools that requests have offered, `apis` what each API can send; empty if unknown."""
     matching = list(entries_of(scenarios, "match"))
     entries = [*matching, *entries_of(scenarios, "first_user_message")]
     findings = chain(
         _find_shadowed(matching),
-        *map(_find_impossible, matching),
+        *map(_find_contradictions, matching),
         *(_find_condition_suspicions(entry, providers) for entry in matching),
         *map(_find_turn_gaps, scenarios),
         _find_empty(scenarios),
@@ -130,7 +132,8 @@ def _find_shadowed(entries: Sequence[Entry]) -> Iterator[Suspicion]:
                 break
 
 
-def _find_impossible(entry: Entry) -> Iterator[Suspicion]:
+def _find_contradictions(entry: Entry) -> Iterator[Suspicion]:
+    """Yield pairs of a step's conditions that exclude each other."""
     for one, other in combinations(entry.match.conditions, 2):
         if one.excludes(other):
             reason = f"{one.field} and {other.field} cannot both hold"
@@ -206,8 +209,7 @@ def _template_texts(step: Step) -> Iterator[tuple[str, str]]:
 
 
 def _find_loops(entries: Sequence[Entry]) -> Iterator[Suspicion]:
-    """Yield steps that call a tool and match again when its result is sent. `by` is a later step
-    for this result."""
+    """Yield steps that call a tool and match its result; `by` is a later step for the result."""
     awaiting: dict[str, list[Entry]] = {}
     for entry in entries:
         if any(condition.requires_tool_result for condition in entry.match.conditions):
@@ -233,6 +235,7 @@ def _awaited_tools(entry: Entry) -> set[str]:
 
 
 def _find_broad(entry: Entry, providers: Collection[str]) -> Iterator[Suspicion]:
+    """Yield a lasting step without conditions, and broad conditions of a lasting step."""
     if entry.scenario.catch_all or entry.step.consume:
         return
     if not entry.match.conditions and entry.scenario.priority >= 0:
@@ -423,6 +426,7 @@ def _lone_classes(tokens: list[tuple[str, str]]) -> Iterator[str]:
 
 
 def _is_plain(token: str, text: str) -> bool:
+    """Return True if a boundary beside this token is where users expect it: the token is ASCII."""
     if token.startswith("(?") and token.endswith(")"):
         return True
     if text:

@@ -28,7 +28,9 @@ class Atom(NamedTuple):
     text: str
 
 
-class _Group(NamedTuple):
+class _FilterGroup(NamedTuple):
+    """An RE2 filter, and for each of its patterns the positions of its steps."""
+
     regexes: re2.Filter
     positions: tuple[Sequence[int], ...]
 
@@ -53,7 +55,9 @@ class RegexSet:
             for position in group.positions[match]
         }
 
-    def _build_groups(self, patterns: list[tuple[Atom, Sequence[int]]]) -> Iterator[_Group]:
+    def _build(self, patterns: list[tuple[Atom, Sequence[int]]]) -> Iterator[_FilterGroup]:
+        """Yield filters of the patterns, halved until they compile; one that is too large alone
+        goes to `unfiltered`."""
         regexes = re2.Filter()
         for pattern, _ in patterns:
             regexes.Add(pattern.text, regex_options(ignore_case=pattern.ignore_case))
@@ -67,7 +71,7 @@ class RegexSet:
             yield from self._build_groups(patterns[:half])
             yield from self._build_groups(patterns[half:])
         else:
-            yield _Group(regexes, tuple(positions for _, positions in patterns))
+            yield _FilterGroup(regexes, tuple(positions for _, positions in patterns))
 
 
 # A repeated letter matches every literal of that letter at every position. So at most this many
@@ -102,14 +106,14 @@ class LiteralSet:
                 break
         return {position for literal in seen for position in self._positions[literal]}
 
-    def _overlapping_pieces(self, text: str) -> Iterator[str]:
+    def _pieces(self, text: str) -> Iterator[str]:
+        """Yield pieces of the text that overlap by the longest literal."""
         for start in range(0, max(1, len(text) - self._overlap), _PIECE_CHARS):
             yield text[start : start + _PIECE_CHARS + self._overlap]
 
 
 def _merge_endings(positions: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
-    """Return the literals to search, each with its positions and those of the literals merged into
-    it."""
+    """Return the literals to search, each with the positions of its own and of merged literals."""
     ends: defaultdict[str, list[int]] = defaultdict(list)
     for literal, steps in positions.items():
         ends[literal[-_MAX_LITERAL_CHARS:]].extend(steps)
@@ -248,6 +252,7 @@ class StepLookup:
 
 
 def _subject_atoms(match: Match) -> list[SubjectAtoms]:
+    """Return a match's needs as atoms, without needs of which an alternative has no atom."""
     needs = (need for condition in match.conditions for need in condition.needs)
     places = (
         SubjectAtoms(need.subject, tuple(map(_required_atoms, need.conditions))) for need in needs

@@ -157,8 +157,7 @@ def find_shadowing_rule(above: Entry, entry: Entry, *, least: Particularity) -> 
 
 
 def least_particular(entries: Iterable[Entry]) -> dict[tuple[str, str], Particularity]:
-    """Return, by step, the least particular step of its scenario up to it. Entries of a scenario
-    must be in step order."""
+    """Return, by step, the least particularity in its scenario up to it, from ordered entries."""
     by_step: dict[tuple[str, str], Particularity] = {}
     so_far: dict[str, Particularity] = {}
     for entry in entries:

@@ -24,12 +24,13 @@ _MAX_NAME_CHARS = 200
 class Decision(NamedTuple):
     """The step or text that answers a request, with what the journal stores about the choice.
 
-    The way is `url` if no endpoint takes the request, so that no scenario was looked for.
-    `text` is the message of an error turn, a fallback step or an error; `fault` replaces the step's
-    answer on a failing attempt. In band, `scripted` is the answer and `text` its name. `attempt`
-    counts the step's failures from 1 and is 0 if it has none left; `fallback` marks a catch-all's
-    answer; `groups` are the captured groups. A stream breaks off after `cancel_after_chunks`, if
-    set. `numbered` is set while answers are numbered; a failure without a fault is altered by it.
+    The way is `url` if no endpoint takes the request, so that no scenario was looked for. `text` is
+    the message of an error turn, a fallback step or an error; `fault` replaces the step's answer on
+    a failing attempt. In band, `scripted` is the answer and `text` its name. `attempt` counts the
+    step's failures from 1 and is 0 if it has none left; `fallback` marks a catch-all's answer;
+    `groups` are the captured groups. A stream breaks off after `cancel_after_chunks`, if set.
+    `numbered` is set while answers are numbered; its alteration applies to a failure without a
+    fault.
     """
 
     kind: DecisionKind
@@ -49,22 +50,19 @@ class Decision(NamedTuple):
 
     @property
     def change(self) -> str:
-        """Return the name of the change that struck this answer, or an empty string."""
+        """Return the name of the change that was applied to this answer, or an empty string."""
         return self.numbered.change_name if self.numbered is not None else ""
 
-    def cancel(self, *, stream: bool) -> Fault | None:
-        """Return the fault that breaks off a stream; a complete answer is never cut."""
+    def cancel_fault(self, *, stream: bool) -> Fault | None:
+        """Return the fault that breaks off a stream after `cancel_after_chunks`, else None."""
         after = self.cancel_after_chunks
         return Fault("truncate", after_chunks=after) if stream and after is not None else None
 
 
 def decide_by_id(index: Index, request: CanonicalRequest) -> Decision | None:
     """Return the decision if a header or the first user message names a scenario of that kind,
-    whose step of this turn answers. A model named `test-llm…` always gets a decision.
-
-    A missing scenario gives an error turn and a missing step a fallback step; the text of either is
-    also a violation.
-    """
+    whose step of this turn answers. A model named `test-llm…` always gets a decision. A missing
+    scenario gives an error turn and a missing step a fallback step, with a violation."""
     name = requested_scenario(request)
     scenario = index.by_name.get(name)
     if scenario is None or scenario.select != "first_user_message":
@@ -79,7 +77,7 @@ def decide_by_id(index: Index, request: CanonicalRequest) -> Decision | None:
 
 
 def scenario_in_header(index: Index, request: CanonicalRequest) -> Scenario | Decision | None:
-    """Return the scenario that a header names, which alone is then matched; the 404 if it does not
+    """Return the scenario that a header names, which alone is matched; the 404 if it does not
     exist; None without a header."""
     name = scenario_header_of(request)
     if not name:
@@ -89,13 +87,12 @@ def scenario_in_header(index: Index, request: CanonicalRequest) -> Scenario | De
 
 
 def requested_scenario(request: CanonicalRequest) -> str:
-    """Return the scenario name in the request's header or model, or its first user message: the
-    name by which a request selects a scenario by id."""
+    """Return the name of the requested scenario: the header's, else the first user message."""
     return scenario_header_of(request) or request.first_user_text.strip()
 
 
 def scenario_header_of(request: CanonicalRequest) -> str:
-    """Return the scenario named in the header, of either kind; empty without one."""
+    """Return the scenario name in the header, decoded; empty without one."""
     value = request.headers.get(SCENARIO_HEADER)
     return unquote(value).strip() if value else ""
 

@@ -39,8 +39,7 @@ Apply: TypeAlias = Callable[[Choice, CanonicalRequest], Iterator[Choice]]
 
 @dataclass(frozen=True, slots=True)
 class Alteration:
-    """One way to alter a choice; `words` name it for people. A `broken` one makes an answer that no
-    model sends; all others are possible answers."""
+    """One way to alter a choice, named `words` for people. No model gives a `broken` answer."""
 
     name: str
     words: str
@@ -49,8 +48,8 @@ class Alteration:
 
 
 class Variant(msgspec.Struct, frozen=True):
-    """An alteration at its `nth` place in an answer, from 1, with the words that it changes and
-    those that stand there instead."""
+    """An alteration at its `nth` place in an answer, from 1, with the words replaced and the new
+    ones."""
 
     alteration: str
     nth: int
@@ -82,7 +81,7 @@ def variants_of(choice: Choice, request: CanonicalRequest) -> Iterator[Variant]:
 
 
 def difference(one: Choice, other: Choice) -> tuple[str, str]:
-    """Return the words of each choice that the other one has not, between those in common."""
+    """Return the words in which two choices differ, each without the common beginning and end."""
     lines = [_TOKEN.findall(_line(choice)) for choice in (one, other)]
     shorter = min(map(len, lines))
     start = next((i for i in range(shorter) if lines[0][i] != lines[1][i]), shorter)
@@ -117,17 +116,17 @@ def _with_parts(choice: Choice, parts: Sequence[AnswerPart]) -> Choice:
     return replace(choice, parts=tuple(parts), chunks=None)
 
 
-def _with_part_replaced(choice: Choice, index: int, *parts: AnswerPart) -> Choice:
+def _with_part(choice: Choice, index: int, *parts: AnswerPart) -> Choice:
+    """Return the choice with these parts in place of the one at an index."""
     return _with_parts(choice, [*choice.parts[:index], *parts, *choice.parts[index + 1 :]])
 
 
-def _numbered_calls(choice: Choice) -> list[tuple[int, ToolCallPart]]:
+def _indexed_calls(choice: Choice) -> list[tuple[int, ToolCallPart]]:
     return [(i, part) for i, part in enumerate(choice.parts) if isinstance(part, ToolCallPart)]
 
 
-def _changed_texts(choice: Choice, change: Callable[[TextPart], Iterator[str]]) -> Iterator[Choice]:
-    """Yield the choice with another text in the place of one, for each text that `change` yields
-    and each part with text."""
+def _replace_texts(choice: Choice, change: Callable[[TextPart], Iterator[str]]) -> Iterator[Choice]:
+    """Yield the choice with one text replaced, for each text that `change` yields for it."""
     for index, part in enumerate(choice.parts):
         if not isinstance(part, TextPart) or not part.text.strip():
             continue
@@ -145,7 +144,7 @@ def _in_prose(change: Callable[[str, CanonicalRequest], Iterator[str]]) -> Apply
             is_prose = not part.is_json and read_object(part.text) is None
             return change(part.text, request) if is_prose else iter(())
 
-        return _changed_texts(choice, texts)
+        return _replace_texts(choice, texts)
 
     return apply
 
@@ -154,67 +153,68 @@ def _in_calls(change: Callable[[ToolCallPart, CanonicalRequest], Iterator[str]])
     """Return the alteration that gives calls other arguments."""
 
     def apply(choice: Choice, request: CanonicalRequest) -> Iterator[Choice]:
-        for index, call in _numbered_calls(choice):
+        for index, call in _indexed_calls(choice):
             for arguments in change(call, request):
                 yield _with_part_replaced(choice, index, replace(call, arguments=arguments))
 
     return apply
 
 
-def _empty(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
+def _remove_parts(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
     yield replace(_with_parts(choice, ()), finish_reason="stop")
 
 
-def _cut_by_max_tokens(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
+def _cut_last_text(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
+    """Yield the choice with half of its last text and finish reason `length`."""
+
     def halves(part: TextPart) -> Iterator[str]:
         if half := part.text[: (len(part.text) + 1) // 2].rstrip():
             yield half
 
     # The last text is where a model would stop.
-    for halved in list(_changed_texts(choice, halves))[-1:]:
+    for halved in list(_replace_texts(choice, halves))[-1:]:
         yield replace(halved, finish_reason="length")
 
 
-def _refusal(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
+def _refuse(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
     yield replace(_with_parts(choice, (RefusalPart(REFUSAL),)), finish_reason="stop")
 
 
-def _broken_arguments(call: ToolCallPart, _: CanonicalRequest) -> Iterator[str]:
+def _break_arguments(call: ToolCallPart, _: CanonicalRequest) -> Iterator[str]:
     if broken := call.arguments.rstrip()[:-1]:
         yield broken
 
 
-def _unknown_tool(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
-    for index, call in _numbered_calls(choice):
-        yield _with_part_replaced(choice, index, replace(call, name=UNKNOWN_TOOL))
+def _rename_tool(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
+    for index, call in _indexed_calls(choice):
+        yield _with_part(choice, index, replace(call, name=UNKNOWN_TOOL))
 
 
-def _call_twice(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
-    for index, call in _numbered_calls(choice):
-        yield _with_part_replaced(
-            choice, index, call, replace(call, id=f"{call.id}2" if call.id else "")
-        )
+def _repeat_call(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
+    for index, call in _indexed_calls(choice):
+        yield _with_part(choice, index, call, replace(call, id=f"{call.id}2" if call.id else ""))
 
 
-def _wrong_finish(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
-    yield replace(choice, finish_reason="stop" if _numbered_calls(choice) else "tool_calls")
+def _change_finish(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
+    yield replace(choice, finish_reason="stop" if _indexed_calls(choice) else "tool_calls")
 
 
-def _one_call_less(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
-    calls = _numbered_calls(choice)
+def _drop_call(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
+    calls = _indexed_calls(choice)
     finish = choice.finish_reason if len(calls) > 1 else "stop"
     for index, _call in calls:
         yield replace(_with_part_replaced(choice, index), finish_reason=finish)
 
 
-def _other_order(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
-    for (first, one), (second, other) in pairwise(_numbered_calls(choice)):
+def _swap_calls(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
+    """Yield the choice with two neighbouring calls swapped, for each such pair."""
+    for (first, one), (second, other) in pairwise(_indexed_calls(choice)):
         parts = list(choice.parts)
         parts[first], parts[second] = other, one
         yield _with_parts(choice, parts)
 
 
-def _other_arguments(call: ToolCallPart, request: CanonicalRequest) -> Iterator[str]:
+def _change_argument(call: ToolCallPart, request: CanonicalRequest) -> Iterator[str]:
     if call.custom:
         numbers = list(other_numbers(call.arguments))
         yield from numbers or [f"{call.arguments} {OTHER_TEXT}"]
@@ -225,45 +225,41 @@ def _other_arguments(call: ToolCallPart, request: CanonicalRequest) -> Iterator[
         yield compact_json(arguments)
 
 
-def _arguments_left_out(call: ToolCallPart, _: CanonicalRequest) -> Iterator[str]:
+def _drop_argument(call: ToolCallPart, _: CanonicalRequest) -> Iterator[str]:
     arguments = {} if call.custom else read_object(call.arguments) or {}
     for left_out in arguments:
         yield compact_json({key: value for key, value in arguments.items() if key != left_out})
 
 
-def _other_fields(choice: Choice, request: CanonicalRequest) -> Iterator[Choice]:
+def _change_json_fields(choice: Choice, request: CanonicalRequest) -> Iterator[Choice]:
     schema = request.json.schema if request.json else None
-    return _changed_texts(
-        choice,
-        lambda part: map(compact_json, other_objects(read_object(part.text) or {}, schema)),
+    return _replace_texts(
+        choice, lambda part: map(compact_json, other_objects(read_object(part.text) or {}, schema))
     )
 
 
-def _contradictions(text: str, request: CanonicalRequest) -> Iterator[str]:
+def _contradict_results(text: str, request: CanonicalRequest) -> Iterator[str]:
     return contradictions(text, "\n".join(result.content for result in request.tool_results))
 
 
 _ALL: tuple[Alteration, ...] = (
-    Alteration("empty_answer", "an empty answer", _empty),
-    Alteration("max_tokens", "cut off by max_tokens", _cut_by_max_tokens, broken=True),
-    Alteration("refusal", "a refusal", _refusal),
+    Alteration("empty_answer", "an empty answer", _remove_parts),
+    Alteration("max_tokens", "cut off by max_tokens", _cut_last_text, broken=True),
+    Alteration("refusal", "a refusal", _refuse),
     Alteration(
-        "broken_arguments",
-        "arguments that are not JSON",
-        _in_calls(_broken_arguments),
-        broken=True,
+        "broken_arguments", "arguments that are not JSON", _in_calls(_break_arguments), broken=True
     ),
-    Alteration("unknown_tool", "a call of an unknown tool", _unknown_tool, broken=True),
-    Alteration("call_twice", "the same tool call twice", _call_twice),
-    Alteration("wrong_finish", "a wrong finish reason", _wrong_finish, broken=True),
-    Alteration("result", "a contradiction to a tool's result", _in_prose(_contradictions)),
+    Alteration("unknown_tool", "a call of an unknown tool", _rename_tool, broken=True),
+    Alteration("call_twice", "the same tool call twice", _repeat_call),
+    Alteration("wrong_finish", "a wrong finish reason", _change_finish, broken=True),
+    Alteration("result", "a contradiction to a tool's result", _in_prose(_contradict_results)),
     Alteration("number", "another number", _in_prose(lambda text, _: other_numbers(text))),
     Alteration("name", "another name", _in_prose(lambda text, _: other_names(text))),
-    Alteration("field", "another field", _other_fields),
-    Alteration("argument", "another argument", _in_calls(_other_arguments)),
-    Alteration("no_argument", "one argument less", _in_calls(_arguments_left_out)),
-    Alteration("call_order", "calls in another order", _other_order),
-    Alteration("no_call", "one call less", _one_call_less),
+    Alteration("field", "another field", _change_json_fields),
+    Alteration("argument", "another argument", _in_calls(_change_argument)),
+    Alteration("no_argument", "one argument less", _in_calls(_drop_argument)),
+    Alteration("call_order", "calls in another order", _swap_calls),
+    Alteration("no_call", "one call less", _drop_call),
     Alteration("language", "another language", _in_prose(lambda text, _: iter([OTHER_LANGUAGE]))),
 )
 ALTERATIONS: Mapping[str, Alteration] = {alteration.name: alteration for alteration in _ALL}

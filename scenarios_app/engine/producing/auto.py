@@ -58,6 +58,7 @@ class _InvalidRequest(Exception):
 
 
 def _make_choice(request: CanonicalRequest) -> ScriptedChoice:
+    """Return a tool call, JSON or lorem, as the request asks; raises _InvalidRequest."""
     for tool in request.tools:
         if tool.kind == "function" and isinstance(tool.schema, dict):
             # Its references are resolved even if it is not called.
@@ -123,8 +124,7 @@ def _called_tools(request: CanonicalRequest) -> set[str]:
 
 
 def _find_best_tool(tools: Sequence[Tool], message: str) -> Tool | None:
-    """Return the tool whose name, then description, shares most words with the message; the first
-    of several."""
+    """Return the first tool whose name, then description, shares most words with the message."""
     message_words = _singular_words(message)
 
     def score(tool: Tool) -> tuple[bool, int, int]:
@@ -184,8 +184,7 @@ def _refusing_schema(what: str, place: str) -> Iterator[None]:
 def cut_answer(
     choice: ScriptedChoice, *, max_tokens: int | None, stop: Sequence[str]
 ) -> ScriptedChoice:
-    """Return an answer cut at the first stop sequence and after `max_tokens`; its finish reason
-    tells which."""
+    """Return an answer cut at a stop sequence or after `max_tokens`, with the finish reason."""
     stopped = _cut_at_stop(choice, stop)
     return stopped if max_tokens is None else _cut_at_limit(stopped, max(0, max_tokens))
 
@@ -214,8 +213,7 @@ def _cut_at_limit(choice: ScriptedChoice, tokens: int) -> ScriptedChoice:
 
 
 def _keep_up_to(choice: ScriptedChoice, index: int, size: int) -> ScriptedChoice:
-    """Return the parts before an index and `size` characters of that part, which is dropped if
-    empty."""
+    """Return the parts before `index`, and `size` characters of that part if `size` is above 0."""
     parts, part = choice.parts[:index], choice.parts[index]
     if size > 0:
         parts = (*parts, _shorten_part(part, size))

@@ -43,8 +43,8 @@ class FaultKind:
 
     `stream` is its effect on a streamed answer, `keys` the keys that a document may set and
     `required` those that it must. `status` and `message` are its error's defaults; `limited` marks
-    an error that asks the client to come back later. A fault `of_socket` strikes the connection
-    itself if the answer goes over a WebSocket.
+    an error that asks the client to come back later. A fault `of_socket` acts on the connection
+    itself if the answer uses a WebSocket.
     """
 
     name: str
@@ -189,11 +189,8 @@ def kind_of(fault: Fault) -> FaultKind:
 
 
 def fault_stage_of(fault: Fault, *, stream: bool) -> FaultStage:
-    """Return the stage at which a fault strikes a streamed or a whole answer.
-
-    At `inside` the answer itself is sent and broken on the way: a stream at a place of its plan, a
-    whole answer within its bytes.
-    """
+    """Return what replaces a streamed or whole answer, or `inside` for a fault within the
+    answer."""
     kind = kind_of(fault)
     match kind.stream if stream else kind.whole:
         case "error" | "silence" | "malformed" as stage:
@@ -203,7 +200,7 @@ def fault_stage_of(fault: Fault, *, stream: bool) -> FaultStage:
 
 
 def silence_ms(fault: Fault) -> int:
-    """Return how long the connection is held without a byte before it is closed."""
+    """Return the milliseconds of silence before the connection is closed; 0 for most kinds."""
     return fault.hold_ms if "hold_ms" in kind_of(fault).keys else 0
 
 

@@ -22,48 +22,48 @@ _WORD = re.compile(r"\b[^\W\d_]{5,}\b")
 def other_numbers(text: str) -> Iterator[str]:
     """Yield the text with one number changed, for each number."""
     for match in _NUMBER.finditer(text):
-        yield f"{text[: match.start()]}{_other_digits(match[0])}{text[match.end() :]}"
+        yield f"{text[: match.start()]}{_enlarge_digits(match[0])}{text[match.end() :]}"
 
 
 def other_names(text: str) -> Iterator[str]:
     """Yield the text with one name changed, for each name."""
     for match in _NAME.finditer(text):
-        yield f"{text[: match.start()]}{_reversed_name(match[0])}{text[match.end() :]}"
+        yield f"{text[: match.start()]}{_reverse_name(match[0])}{text[match.end() :]}"
 
 
 def contradictions(text: str, result: str) -> Iterator[str]:
-    """Yield the text with a number or name changed that it repeats from the result, wherever it
-    stands; of a text that repeats neither, with "not" before its first word of the result."""
-    numbers = {number: _other_digits(number) for number in _common_matches(_NUMBER, text, result)}
+    """Yield the text with one number or name that it shares with the result changed everywhere; if
+    it shares none, with "not" before the first shared word."""
+    numbers = {number: _enlarge_digits(number) for number in _shared(_NUMBER, text, result)}
     names = {
-        word: _reversed_name(word)
-        for word in _common_matches(_WORD, text, result)
-        if word[0].isupper()
+        word: _reverse_name(word) for word in _shared(_WORD, text, result) if word[0].isupper()
     }
     changes = numbers | names
     if not changes:
-        changes = {word: f"not {word}" for word in _common_matches(_WORD, text, result)[:1]}
+        changes = {word: f"not {word}" for word in _shared(_WORD, text, result)[:1]}
     for word, other in changes.items():
         standing_alone = rf"(?<![\w.]){re.escape(word)}(?!\w|\.\d)"
         yield other.join(re.split(standing_alone, text))
 
 
-def _common_matches(pattern: re.Pattern[str], text: str, result: str) -> list[str]:
+def _shared(pattern: re.Pattern[str], text: str, result: str) -> list[str]:
+    """Return the distinct matches of a pattern in `text` that `result` has too."""
     there = set(pattern.findall(result))
     return [word for word in dict.fromkeys(pattern.findall(text)) if word in there]
 
 
 def other_objects(value: Mapping[str, Json], schema: Json = None) -> Iterator[Json]:
-    """Yield, for each scalar of the object, a copy with another value there that is valid by the
-    schema; scalars without such a value are skipped."""
-    is_valid = _schema_validator(schema)
+    """Yield the object with one scalar changed, for each scalar that has a value valid by the
+    schema; without a usable schema every value is valid."""
+    is_valid = _validator(schema)
     allowed = list(_listed_values(schema))
     for options in _changed_once(dict(value), allowed):
         if (first := next(filter(is_valid, options), None)) is not None:
             yield first
 
 
-def _schema_validator(schema: Json) -> Callable[[Json], bool]:
+def _validator(schema: Json) -> Callable[[Json], bool]:
+    """Return the test of values by a schema; without a usable schema it returns True."""
     if not isinstance(schema, dict):
         return lambda _: True
     references = References(schema)
@@ -114,22 +114,23 @@ def other_value(value: bool | int | float | str) -> Json:
         case bool():
             return not value
         case int() | float():
-            return _larger(value)
+            return _enlarge(value)
         case _:
-            return next(other_numbers(value), _reversed_name(value) if value else OTHER_TEXT)
+            return next(other_numbers(value), _reverse_name(value) if value else OTHER_TEXT)
 
 
-def _other_digits(digits: str) -> str:
+def _enlarge_digits(digits: str) -> str:
     plain = digits.replace(",", "")
-    return str(_larger(float(plain) if "." in plain else int(plain)))
+    return str(_enlarge(float(plain) if "." in plain else int(plain)))
 
 
-def _larger(number: float) -> float:
+def _enlarge(number: float) -> float:
+    """Return the number times 100, or 1 for 0."""
     changed = number * FACTOR or 1
     return int(changed) if changed == int(changed) else changed
 
 
-def _reversed_name(name: str) -> str:
+def _reverse_name(name: str) -> str:
     return name[::-1].capitalize() if name[::-1].lower() != name.lower() else f"{name}s"
 
 

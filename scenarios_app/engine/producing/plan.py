@@ -39,10 +39,9 @@ def deltas_of(part: AnswerPart, words_per_chunk: int) -> Iterable[str]:
 
 
 class Schedule:
-    """The times at which deltas leave, in seconds after the head; `pacing` must have a rate.
+    """The times of deltas, in seconds after the head; `pacing` must have a rate.
 
-    Times are absolute, so errors do not add up. Jitter delays a delta by a share of the gap after
-    it.
+    Times are absolute, so errors do not add up. Jitter delays a delta by a share of its gap.
     """
 
     def __init__(self, pacing: Pacing, draws: Iterator[float]) -> None:
@@ -52,8 +51,8 @@ class Schedule:
         # Sent chunks, or words if the rate is in words.
         self._sent = 0
 
-    def delta(self, text: str) -> float:
-        """Return the time of the next delta."""
+    def next_time(self, text: str) -> float:
+        """Count the next delta and return its time."""
         pacing, at = self._pacing, self.end
         count = 1 if pacing.chunk_ms else len(text.split())
         self._sent += count
@@ -64,15 +63,15 @@ class Schedule:
 
     @property
     def end(self) -> float:
-        """The time at which all deltas so far have had their share."""
+        """The time of the deltas so far plus the gap after the last."""
         if chunk_ms := self._pacing.chunk_ms:
             return self._first + self._sent * chunk_ms / 1000
         return self._first + self._sent / self._pacing.words_per_second
 
 
 def _split_words(text: str, words_per_chunk: int) -> Iterable[str]:
-    """Return pieces of `words_per_chunk` words, each with the whitespace before it; the last also
-    with the rest."""
+    """Return pieces of `words_per_chunk` words with the space before them, the last with the
+    rest."""
     if words_per_chunk > len(text) // 2:  # so many words do not fit into the text
         return [text] if text else []
     pattern = words_pattern(words_per_chunk)
@@ -94,8 +93,8 @@ def _split_arguments(arguments: str, size: int) -> Sequence[str]:
 
 
 class TimedEvent(NamedTuple):
-    """An event `at` seconds after the head of the answer. A fault stands where it strikes; only a
-    stall lets the stream continue."""
+    """An event, or a fault in the place where it occurs, `at` seconds after the head of the answer.
+    Only a stall lets the stream continue."""
 
     at: float
     event: StreamEvent | Fault
@@ -109,10 +108,10 @@ def plan(
     fault: Fault | None,
     draws: Iterator[float],
 ) -> Iterable[TimedEvent]:
-    """Return the whole stream of an answer, paced from first delta to last choice; the plan of a
-    long answer is a one-time iterator.
+    """Return the events of a stream, paced from first delta to last choice; for a long answer an
+    iterator that works once.
 
-    `sequential` orders interleaved scripted deltas by part. `fault` must be one that strikes inside
+    `sequential` orders interleaved scripted deltas by part. `fault` must be one that occurs inside
     a stream.
     """
     timed: Iterable[TimedEvent]
@@ -152,7 +151,7 @@ def _pace_events(events: Iterable[StreamEvent], schedule: Schedule) -> Iterator[
     for event in events:
         waiting.append(event)
         if isinstance(event, PartDelta):
-            at = schedule.delta(event.text)
+            at = schedule.next_time(event.text)
             yield from (TimedEvent(at, each) for each in waiting)
             waiting.clear()
     yield from (TimedEvent(schedule.end, each) for each in waiting)
@@ -227,5 +226,6 @@ def _chunk_events(
 
 
 def _planned_size(choice: Choice) -> int:
+    """Return the characters, parts and chunks of a choice, as one number."""
     texts = map(streamed_text, choice.parts)
     return sum(map(len, texts)) + len(choice.parts) + len(choice.chunks or ())

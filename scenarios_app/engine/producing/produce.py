@@ -80,8 +80,7 @@ class Seed(msgspec.Struct, frozen=True):
 
 
 def make_seed(session: str, method: str, path: str, body: bytes, ordinal: int) -> Seed:
-    """Return the seed of the `ordinal`-th request of a session; no other part of the request
-    counts."""
+    """Return the seed of a session's `ordinal`-th request: the hash of these values."""
     number = b"%d" % ordinal
     head = _framed_head(session, method, path)
     # Each part is prefixed with its length, so different requests cannot frame the same bytes.
@@ -91,6 +90,7 @@ def make_seed(session: str, method: str, path: str, body: bytes, ordinal: int) -
 
 @lru_cache(maxsize=1024)
 def _framed_head(*texts: str) -> bytes:
+    """Return the texts as bytes, each after its length."""
     parts = (text.encode("utf-8", "surrogatepass") for text in texts)
     return b"".join([b"%d:%b" % (len(part), part) for part in parts])
 
@@ -102,8 +102,7 @@ SERVER_TOOL_PREFIX, MCP_TOOL_PREFIX = "srvtoolu_", "mcptoolu_"
 def assign_ids(
     choices: Iterable[Choice], seed: Seed, *, tool_call_prefix: str
 ) -> tuple[Choice, ...]:
-    """Return the choices with an id on every call. A result without an id gets that of the last use
-    of its tool."""
+    """Return the choices with ids on all calls; results get that of their tool's last use."""
     fresh = (seed.tool_call_id(number) for number in count(1))
     used: dict[str, str] = {}
 
@@ -165,7 +164,7 @@ def produce(
             )
         case _:
             values = partial(template_values, scenario, request, groups)
-    return answer(
+    return build_response(
         scripted,
         request,
         seed=seed,
@@ -192,7 +191,7 @@ def scripted_answer(produce: Produce, *, stream: bool) -> Answer:
     return wanted or other or ScriptedAnswer(choices=(ScriptedChoice(),))
 
 
-def answer(
+def build_response(
     scripted: ScriptedAnswer,
     request: CanonicalRequest,
     *,
@@ -204,7 +203,7 @@ def answer(
     max_text_bytes: int = MAX_TEXT_BYTES,
     spoken: str = "",
 ) -> CanonicalResponse | ErrorAnswer:
-    """Build the response from a scripted answer. Without `values`, texts are not templates.
+    """Return the response for a scripted answer. Without `values`, texts are not templates.
     `custom_tools` is true if the API has such tools."""
     copies = 1 if scripted.per_choice else request.n
     if not 1 <= copies <= MAX_CHOICES:
@@ -269,12 +268,12 @@ def final_report(report: Mapping[str, Json]) -> ToolCallPart:
 
 
 def error_turn(message: str) -> ScriptedAnswer:
-    """Return the answer to a matched request that violates its step's expectations."""
+    """Return the error answer to a matched request that violates its step's expectations."""
     return _failure_answer("Scenario validation failed.", f"# Test Harness Error\n\n{message}")
 
 
 def fallback_step(message: str) -> ScriptedAnswer:
-    """Return the answer for a turn that the scenario lacks."""
+    """Return the error answer for a turn that the scenario lacks."""
     return _failure_answer("Encountered scenario mismatch.", f"# Scenario Failure\n\n{message}")
 
 

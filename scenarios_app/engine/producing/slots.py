@@ -33,7 +33,7 @@ _ISO: Final = "%Y-%m-%dT%H:%M:%S"
 
 
 class Values(NamedTuple):
-    """The values that fill the slots of one answer, or from which they are derived."""
+    """The values from which the slots of one answer are filled."""
 
     request: CanonicalRequest
     seed: Seed
@@ -46,7 +46,7 @@ Filler: TypeAlias = Callable[[Values], bytes]
 
 
 class SamplesDiffer(Exception):
-    """Two samples differ in more than numbers, so that they are no template."""
+    """Two samples differ in more than the slots, so they are no template."""
 
 
 class Slotted:
@@ -73,7 +73,7 @@ class Slotted:
         return filled
 
     def fill_text(self, values: Sequence[bytes]) -> str:
-        """Return the same as text."""
+        """Return the filled bytes as text."""
         return self.fill(values).decode("utf-8", "surrogatepass")
 
     def length(self, values: Sequence[bytes]) -> int:
@@ -82,7 +82,7 @@ class Slotted:
 
 
 def join_slotted(several: Iterable[Slotted]) -> Slotted:
-    """Return several one after the other."""
+    """Return several joined to one."""
     pieces = [b""]
     numbers: list[int] = []
     for each in several:
@@ -93,10 +93,10 @@ def join_slotted(several: Iterable[Slotted]) -> Slotted:
 
 
 class SlotFinder:
-    """Finds slots in several bytes of one response, and numbers their `fillers`."""
+    """Finds slots in the bytes of one response. A slot's number is the index of its filler."""
 
     def __init__(self, request_part: Callable[[CanonicalRequest, str], bytes] | None) -> None:
-        """Store the function that returns the bytes for SAMPLE_PART."""
+        """`request_part` makes the bytes for SAMPLE_PART from the request and the response's id."""
         self._request_part = request_part
         self.fillers: list[Filler] = []
         self._numbers: dict[object, int] = {}
@@ -120,7 +120,7 @@ class SlotFinder:
         return Slotted(pieces, numbers)
 
     def find_text(self, text: str) -> Slotted:
-        """Return a text with slots that holds no count of tokens."""
+        """Return a text with slots; it must have no token count."""
         data = text.encode("utf-8", "surrogatepass")
         return self.find(data, data)
 
@@ -134,7 +134,8 @@ class SlotFinder:
             self.fillers.append(filler)
         return self._numbers[key]
 
-    def _find_filler(self, sample: bytes, with_more_tokens: bytes) -> tuple[object, Filler | None]:
+    def _filler(self, sample: bytes, with_more_tokens: bytes) -> tuple[object, Filler | None]:
+        """Return a key, equal for equal fillers, and the filler; None if all answers agree."""
         if (filler := _id_fillers().get(sample)) is not None:
             return sample, filler
         if sample == SAMPLE_PART:
@@ -165,7 +166,7 @@ _PATTERN: Final = re.compile(
 
 
 def _between(data: bytes, matches: Sequence[re.Match[bytes]]) -> list[bytes]:
-    """Return what stands around the matches."""
+    """Return the bytes before, between and after the matches."""
     ends = [0, *(match.end() for match in matches)]
     starts = [*(match.start() for match in matches), len(data)]
     return [data[end:start] for end, start in zip(ends, starts, strict=True)]

@@ -41,8 +41,7 @@ _WORDS = re.compile(r"[\w\s.-]*")
 def render_template(
     text: str, values: Mapping[str, str], transform: Callable[[str], str] = str
 ) -> str:
-    """Fill a text with transformed values. Names without a value stay unchanged; the caller limits
-    the output."""
+    """Fill a text with transformed values, without a limit; names without a value stay."""
     return _TEMPLATE.sub(lambda m: transform(values[m[1]]) if m[1] in values else m[0], text)
 
 
@@ -71,8 +70,8 @@ def has_templates(answer: ScriptedAnswer) -> bool:
 def unknown_names(
     text: str, variables: Mapping[str, Json], *, groups: Collection[str] = ()
 ) -> tuple[str, ...]:
-    """Return the names in a text that will have no value, given the scenario's variables and its
-    step's named groups (`match.group_names`)."""
+    """Return the names in a text that will have no value, given the scenario's variables and the
+    named `groups` of its step (`match.NAME`)."""
     known_names = {
         *variable_values(variables),
         *FIXED_NAMES,
@@ -119,9 +118,8 @@ def broken_templates(
 def template_values(
     scenario: Scenario, request: CanonicalRequest, groups: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return every value by name. Variables that are no strings become JSON; keys of an object are
-    also `name.key`. Request names override variables, and captured groups contain no piece of the
-    request's secrets."""
+    """Return every value by name: variables as text or JSON, with keys as `name.key`; the
+    request's, which override them; and captured groups, in which secrets are masked."""
     secrets = secrets_of(request.headers) if groups else ()
     return {
         **variable_values(scenario.variables),
@@ -149,8 +147,7 @@ class TextTooLong(Exception):
 class TemplateFiller:
     """Fills the templates of one answer; the values are computed on first use.
 
-    It holds no reference to itself: the values hold the request, which may be megabytes and would
-    stay until the garbage collector runs.
+    It has no reference cycle, since its values hold the request, which may be megabytes.
     """
 
     def __init__(self, values: Callable[[], Mapping[str, str]] | None, limit: int) -> None:
@@ -158,30 +155,30 @@ class TemplateFiller:
         self._make_values = values or dict
         self._remaining_chars = limit
 
-    def part(self, part: AnswerPart) -> AnswerPart:
+    def fill_part(self, part: AnswerPart) -> AnswerPart:
         if isinstance(part, ToolCallPart):
             if not (self._has_template(part.name) or self._has_template(part.arguments)):
                 return part
-            name, arguments = self.text(part.name), self.arguments(part.arguments)
+            name, arguments = self.fill_text(part.name), self.fill_json(part.arguments)
             return replace(part, name=name, arguments=arguments)
         if isinstance(part, ServerToolUsePart):
-            text = self.arguments(part.input)
+            text = self.fill_json(part.input)
             return part if text is part.input else replace(part, input=text)
         if isinstance(part, ServerToolResultPart):
-            text = self.arguments(part.content)
+            text = self.fill_json(part.content)
             return part if text is part.content else replace(part, content=text)
         if not self._has_template(part.text):
             return part
-        fill = self.arguments if isinstance(part, TextPart) and part.is_json else self.text
+        fill = self.fill_json if isinstance(part, TextPart) and part.is_json else self.fill_text
         return replace(part, text=fill(part.text))
 
-    def text(self, text: str) -> str:
+    def fill_text(self, text: str) -> str:
         if not self._has_template(text):
             return text
         return render_template(text, self._values, self._count_chars)
 
-    def arguments(self, text: str) -> str:
-        """Fill arguments. In JSON, values are escaped, since templates are inside strings."""
+    def fill_json(self, text: str) -> str:
+        """Fill a text; if it is JSON, values are escaped, as templates are in its strings."""
         if not self._has_template(text):
             return text
         transform = self._count_escaped if _is_json(text) else self._count_chars
@@ -194,32 +191,33 @@ class TemplateFiller:
     def _values(self) -> Mapping[str, str]:
         return self._make_values()
 
-    def _count_chars(self, value: str) -> str:
+    def _spend(self, value: str) -> str:
+        """Return the value after counting it; raise TextTooLong beyond the limit."""
         self._remaining_chars -= len(value)
         if self._remaining_chars < 0:
             raise TextTooLong
         return value
 
-    def _count_escaped(self, value: str) -> str:
-        return self._count_chars(_escape_for_json(value))
+    def _spend_escaped(self, value: str) -> str:
+        return self._spend(_escape_json(value))
 
 
 def fill_choice(choice: ScriptedChoice, filler: TemplateFiller) -> Choice:
     """Return a choice with filled templates and its finish reason."""
     reason = choice.finish_reason or _finish_reason(choice)
     if choice.chunks is None:
-        parts = tuple([filler.part(part) for part in choice.parts])
+        parts = tuple([filler.fill_part(part) for part in choice.parts])
         return Choice(parts, reason, choice.stop_sequence)
     pieces: dict[int, list[str]] = {}
     chunks = []
     for chunk in choice.chunks:
         call = isinstance(choice.parts[chunk.part], ToolCallPart)
-        text = filler.arguments(chunk.text) if call else filler.text(chunk.text)
+        text = filler.fill_json(chunk.text) if call else filler.fill_text(chunk.text)
         chunks.append(Chunk(chunk.part, text))
         pieces.setdefault(chunk.part, []).append(text)
     # A part scripted in chunks is the join of its chunks, so whole and streamed answers agree.
     parts = tuple(
-        _with_text(filler, part, "".join(pieces[i])) if i in pieces else filler.part(part)
+        _with_text(filler, part, "".join(pieces[i])) if i in pieces else filler.fill_part(part)
         for i, part in enumerate(choice.parts)
     )
     return Choice(parts, reason, choice.stop_sequence, tuple(chunks))
@@ -227,7 +225,7 @@ def fill_choice(choice: ScriptedChoice, filler: TemplateFiller) -> Choice:
 
 def _with_text(filler: TemplateFiller, part: AnswerPart, text: str) -> AnswerPart:
     if isinstance(part, ToolCallPart):
-        return replace(part, name=filler.text(part.name), arguments=text)
+        return replace(part, name=filler.fill_text(part.name), arguments=text)
     if isinstance(part, ServerToolUsePart | ServerToolResultPart):
         return part  # never in chunks of its own
     return replace(part, text=text)
@@ -247,5 +245,5 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _escape_for_json(value: str) -> str:
+def _escape_json(value: str) -> str:
     return json.dumps(value, ensure_ascii=False)[1:-1]

@@ -44,8 +44,7 @@ _INPUT_TOKENS = "input_tokens"
 
 
 def count_input(request: CanonicalRequest) -> int:
-    """Return the tokens of a request, at least 1: the text of all messages and the tools. They are
-    counted once."""
+    """Return the tokens of a request's messages and tools, at least 1. The count is cached."""
     tokens: int | None = request.__dict__.get(_INPUT_TOKENS)
     if tokens is None:
         characters = sum(map(_count_tool_characters, request.tools)) if request.tools else 0
@@ -57,7 +56,7 @@ def count_input(request: CanonicalRequest) -> int:
 
 
 def with_input_tokens(request: CanonicalRequest, tokens: int) -> CanonicalRequest:
-    """Return a copy of a request that counts as this number of tokens."""
+    """Return a copy of a request for which `count_input` returns this number."""
     copy = replace(request)
     copy.__dict__[_INPUT_TOKENS] = tokens
     return copy
@@ -73,7 +72,7 @@ def count_output(choices: Iterable[Choice]) -> int:
 def usage_of(
     request: CanonicalRequest, choices: tuple[Choice, ...], scripted: ScriptedUsage
 ) -> Usage:
-    """Return each count as scripted, else counted."""
+    """Return the usage of an answer: each count as scripted, else counted from the text."""
     input_tokens, cached_tokens = scripted.input_tokens, scripted.cached_tokens
     if input_tokens is None:
         input_tokens = count_input(request) + request.cached_tokens

@@ -28,7 +28,7 @@ class RecordedAnswer(msgspec.Struct, frozen=True):
 
     def suits(self, request: CanonicalRequest) -> bool:
         """Return True if the recorded bytes answer this request: same endpoint and same mode. An
-        error suits both modes, and a request that its wire could not read gets nothing else."""
+        error suits both modes; a request that its wire could not read accepts any."""
         if request.sent is not None and request.sent.unread:
             return True
         if self.path and self.path not in (request.path, request.route):

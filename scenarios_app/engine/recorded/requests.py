@@ -40,8 +40,7 @@ class ComparedRequest:
 
     @property
     def compared_form(self) -> dict[str, Json]:
-        """The request after the rules. It is not cached, since a recording would hold it beside the
-        body for ever."""
+        """The method, query and body after the rules; not cached, to save memory."""
         body = self.body
         relax = normalize_text(body, exact=self.exact) if isinstance(body, str) else None
         content: dict[str, Json] = {"method": self.method}
@@ -101,7 +100,7 @@ def rules_between(one: ComparedRequest, other: ComparedRequest) -> tuple[str, ..
 def compared_request(
     method: str, query: Mapping[str, str], body: bytes | str, *, exact: Exact = EVERY_RULE
 ) -> ComparedRequest:
-    """Return a request in compared form from its raw parts."""
+    """Return a request in compared form from its raw parts, without redaction."""
     return ComparedRequest(method, query, decode_body(body), exact)
 
 
@@ -144,8 +143,7 @@ def _list_leaves(value: Json, place: str) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One difference. `place` reads `messages[1].content`; `recorded` and `received` are the
-    values, None if absent."""
+    """One difference at a `place` such as `messages[1].content`; absent values are None."""
 
     kind: DifferenceKind
     place: str
@@ -156,8 +154,7 @@ class Difference:
 def differences(
     recorded: ComparedRequest, received: ComparedRequest, *, most: int = MAX_DIFFERENCES
 ) -> tuple[Difference, ...]:
-    """Return at most `most` differences; empty if the requests are the same conversation. Both must
-    be compared by the same rules."""
+    """Return at most `most` differences of two requests that are compared by the same rules."""
     if recorded.digest == received.digest:
         return ()
     one, other = recorded.compared_form, received.compared_form
@@ -209,6 +206,7 @@ def _diff_lists(one: list[Json], other: list[Json], loc: Loc) -> Iterator[Differ
 
 
 def _align_lists(ones: list[str], others: list[str]) -> list[tuple[str, int, int, int, int]]:
+    """Return the opcodes of SequenceMatcher; of long lists only the equal beginning is aligned."""
     if max(len(ones), len(others)) > _MAX_ALIGNED_ITEMS:
         both = min(len(ones), len(others))
         same = next((n for n in range(both) if ones[n] != others[n]), both)

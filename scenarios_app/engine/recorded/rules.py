@@ -78,7 +78,7 @@ RULE_NAMES: Final[frozenset[str]] = frozenset(RULES)
 
 def normalize_body(value: Json, *, exact: frozenset[str] = frozenset()) -> Json:
     """Return a JSON body in compared form. `exact` names the rules that are switched off."""
-    return _BodyNormalizer(RULE_NAMES - exact).value(value)
+    return _BodyNormalizer(RULE_NAMES - exact).normalize(value)
 
 
 def normalize_text(text: str, *, exact: frozenset[str] = frozenset()) -> str:
@@ -86,7 +86,7 @@ def normalize_text(text: str, *, exact: frozenset[str] = frozenset()) -> str:
     match = _BOUNDARY.match(text) if "boundaries" not in exact else None
     if match:
         text = text.replace(match[1], "<boundary>")
-    return _BodyNormalizer(RULE_NAMES - exact).text(text)
+    return _BodyNormalizer(RULE_NAMES - exact).replace_volatile(text)
 
 
 class _BodyNormalizer:
@@ -97,21 +97,22 @@ class _BodyNormalizer:
         self._numbers: dict[str, int] = {}
         self._marks = [(regex, mark) for rule, regex, mark in _MARKS if rule in on]
 
-    def value(self, value: Json) -> Json:
+    def normalize(self, value: Json) -> Json:
         match value:
             case dict():
                 return self._normalize_object(value)
             case list():
-                return [self.value(item) for item in value]
+                return [self.normalize(item) for item in value]
             case str():
-                return self.text(value)
+                return self.replace_volatile(value)
             case float() if value.is_integer():
                 # JSON has only one kind of number.
                 return int(value)
             case _:
                 return value
 
-    def text(self, text: str) -> str:
+    def replace_volatile(self, text: str) -> str:
+        """Return the text with UUIDs, dates and durations replaced, by the rules that are on."""
         for regex, mark in self._marks:
             text = regex.sub(mark, text)
         return text
@@ -135,7 +136,7 @@ class _BodyNormalizer:
 
     def _normalize_item(self, key: str, value: Json) -> Json:
         if not isinstance(value, str):
-            return self.value(value)
+            return self.normalize(value)
         if key in _ID_KEYS and "ids" in self._on:
             number = self._numbers.setdefault(value, len(self._numbers) + 1)
             return f"<id {number}>"
@@ -144,13 +145,13 @@ class _BodyNormalizer:
         if key == "arguments" and "arguments" in self._on:
             return self._normalize_arguments(value)
         if key == "content" and "texts" in self._on:
-            return [{"text": self.text(value), "type": "text"}]
+            return [{"text": self.replace_volatile(value), "type": "text"}]
         if key == "type" and value in _TEXT_PARTS and "texts" in self._on:
             return "text"
-        return self.text(value)
+        return self.replace_volatile(value)
 
     def _normalize_arguments(self, text: str) -> Json:
         try:
-            return self.value(json.loads(text))
+            return self.normalize(json.loads(text))
         except (ValueError, RecursionError):
-            return self.text(text)
+            return self.replace_volatile(text)

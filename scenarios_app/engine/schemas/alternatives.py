@@ -7,12 +7,7 @@ from typing import TypeAlias
 
 from scenarios_app.engine.canonical import Json
 from scenarios_app.engine.schemas.fit import SchemaValidator
-from scenarios_app.engine.schemas.keywords import (
-    REFERENCES,
-    Schema,
-    SchemaError,
-    get_list,
-)
+from scenarios_app.engine.schemas.keywords import REFERENCES, Schema, SchemaError, get_list
 
 # Puts branches into the order in which they are tried.
 Order: TypeAlias = Callable[[Sequence[Schema]], Sequence[Schema]]
@@ -38,7 +33,7 @@ def expand_branches(
     depth: int = 0,
 ) -> Iterator[Branch]:
     """Yield, in order, the branches that meet these schemas, in addition to those of `branch` and
-    to one of each open choice. Raises SchemaError."""
+    to one of each open choice. `depth` counts nested choices. Raises SchemaError."""
     pending, choices = list(schemas), list(open_choices)
     parts, references = list(branch.parts), list(branch.references)
     while pending:

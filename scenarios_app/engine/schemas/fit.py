@@ -191,7 +191,8 @@ def property_schemas(name: str, schema: Mapping[str, Json]) -> list[Schema]:
 
 
 def item_schema(index: int, schema: Mapping[str, Json]) -> Schema:
-    """Return the schema for the item at an index, in the current draft or in draft 7."""
+    """Return the schema for the item at an index: of `prefixItems`, `items` or draft 7's lists.
+    `unevaluatedItems` counts only without `items` and keywords such as `allOf`."""
     items = schema.get("items", True)
     if "items" not in schema and not any(key in schema for key in IN_PLACE_KEYWORDS):
         items = schema.get("unevaluatedItems", True)
@@ -201,8 +202,8 @@ def item_schema(index: int, schema: Mapping[str, Json]) -> Schema:
     return first[index] if index < len(first) else items
 
 
-def _is_within(size: int, schema: Mapping[str, Json], least: str, most: str) -> bool:
-    low, high = get_count(schema, least), get_count(schema, most)
+def _is_within(size: int, schema: Mapping[str, Json], min_key: str, max_key: str) -> bool:
+    low, high = get_count(schema, min_key), get_count(schema, max_key)
     return (low is None or size >= low) and (high is None or size <= high)
 
 

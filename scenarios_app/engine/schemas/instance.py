@@ -52,8 +52,8 @@ _KEYWORDS_BY_TYPE: Mapping[str, tuple[str, ...]] = {
 
 
 def make_instance(schema: Schema, key: str, *beside: Schema) -> Json:
-    """Return a value that meets a schema and those beside it. Raises SchemaError if there is none,
-    if none is found within the budget, or if the schema is invalid."""
+    """Return a value that meets a schema and those beside it; equal keys give equal values. Raises
+    SchemaError if none exists or is found within the budget, or if the schema is invalid."""
     references = References(schema)
     references.check()
     fit = SchemaValidator(references, StepBudget())
@@ -77,8 +77,7 @@ class _Location:
 
 @dataclass(slots=True)
 class _InstanceMaker:
-    """Makes one value. `error_path` and `error_message` describe the last location for which no
-    value was found."""
+    """Makes one value. `error_path` and `error_message` are of the last place without a value."""
 
     rng: Random
     fit: SchemaValidator
@@ -114,9 +113,10 @@ class _InstanceMaker:
         """Rotate the branches, with null last; if the value is to be small, simplest first."""
         if not branches:
             raise SchemaError("'anyOf' and 'oneOf' must not be empty.")
-        return sorted(self._rotate_at_random(branches), key=_branch_weight if lean else _is_nothing)
+        return sorted(self._rotate(branches), key=_branch_weight if lean else _is_null_schema)
 
-    def _rotate_at_random(self, values: Sequence[Json]) -> list[Json]:
+    def _rotate(self, values: Sequence[Json]) -> list[Json]:
+        """Return the values, beginning at a random one."""
         start = int(self.rng.random() * len(values))
         return [*values[start:], *values[:start]]
 
@@ -158,6 +158,7 @@ class _InstanceMaker:
             yield from (value for value in values if value not in (None, "", [], {}))
 
     def _objects(self, branch: Branch, location: _Location, *, lean: bool) -> Iterator[Json]:
+        """Yield objects: with declared properties too, or if `lean` only as many as required."""
         parts = branch.parts
         required = list(dict.fromkeys(name for p in parts for name in get_names(p, "required")))
         declared = list(dict.fromkeys(name for p in parts for name in get_mapping(p, "properties")))
@@ -202,8 +203,8 @@ class _InstanceMaker:
         least: int,
         required: set[str],
     ) -> dict[str, Json] | None:
-        """Return an object of these properties and more if required; None if a required one has no
-        value."""
+        """Return an object of these properties and more up to `least`, or None if a required one
+        has no value."""
         parts = [*branch.parts]
         for part in branch.parts:
             for key in ("dependentSchemas", "dependencies"):
@@ -248,9 +249,8 @@ class _InstanceMaker:
     def _is_allowed_name(self, name: str, parts: Parts) -> bool:
         return all(self.fit.is_valid(name, part.get("propertyNames", True)) for part in parts)
 
-    def _candidate_arrays(
-        self, branch: Branch, location: _Location, *, lean: bool
-    ) -> Iterator[Json]:
+    def _arrays(self, branch: Branch, location: _Location, *, lean: bool) -> Iterator[Json]:
+        """Yield arrays of different sizes; if `lean`, of the smallest."""
         parts = branch.parts
         least = max((get_count(p, "minItems") or 0 for p in parts), default=0)
         bounds = [n for p in parts if (n := get_count(p, "maxItems")) is not None]
@@ -307,8 +307,7 @@ class _InstanceMaker:
 def _place_contained(
     inside: list[list[Schema]], size: int, attempt: int
 ) -> dict[int, list[Schema]]:
-    """Return the indexes of required items: side by side or together by turns, moving on with each
-    attempt."""
+    """Return the required schemas by index, placed differently at each attempt."""
     placed: dict[int, list[Schema]] = {}
     index = attempt // 2
     for schemas in inside:
@@ -319,8 +318,7 @@ def _place_contained(
 
 
 def _combined_property_schemas(name: str, parts: Parts) -> tuple[Schema, ...]:
-    """Return what schemas together require of a property, including those that restrict unknown
-    properties."""
+    """Return the schemas for a property in all parts, also for unevaluated ones."""
     schemas = [schema for part in parts for schema in property_schemas(name, part)]
     is_declared = any(name in get_mapping(part, "properties") for part in parts)
     for part in parts:
@@ -346,7 +344,7 @@ def _ordered_types(parts: Parts) -> list[str]:
     return sorted(order, key=lambda name: (name not in implied, name == "null"))
 
 
-def _is_nothing(schema: Schema) -> bool:
+def _is_null_schema(schema: Schema) -> bool:
     return isinstance(schema, dict) and schema.get("type") == "null"
 
 
@@ -357,4 +355,4 @@ def _branch_weight(schema: Schema) -> int:
         return 3
     if not keywords.isdisjoint(("properties", "items", "allOf")):
         return 2
-    return 0 if _is_nothing(schema) or not keywords.isdisjoint(("const", "enum")) else 1
+    return 0 if _is_null_schema(schema) or not keywords.isdisjoint(("const", "enum")) else 1

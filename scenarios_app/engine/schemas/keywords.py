@@ -25,7 +25,8 @@ _VALUES = frozenset({"enum", "const", "default", "examples", "example"})
 
 
 class SchemaError(ValueError):
-    """A schema for which no value can be made; `path` is the location in the value."""
+    """An invalid schema, or one without a possible value; `path` leads to the place in the
+    value."""
 
     def __init__(self, message: str, path: Sequence[str] = ()) -> None:
         super().__init__(message)
@@ -34,7 +35,7 @@ class SchemaError(ValueError):
 
 
 def get_count(part: Mapping[str, Json], key: str) -> int | None:
-    """Return a whole number from 0 up, which may be written as a float."""
+    """Return a whole number from 0 up (3.0 too), or None if it is missing. Raises SchemaError."""
     match part.get(key):
         case None:
             return None
@@ -46,7 +47,7 @@ def get_count(part: Mapping[str, Json], key: str) -> int | None:
 
 
 def get_number(part: Mapping[str, Json], key: str) -> Fraction | None:
-    """Return a number without rounding."""
+    """Return a number without rounding; None if it is missing or a flag. Raises SchemaError."""
     match part.get(key):
         case None | bool():
             return None
@@ -198,6 +199,7 @@ def _unresolved_error(reference: str) -> SchemaError:
 
 
 def _schemas_in(root: Schema) -> Iterator[dict[str, Json]]:
+    """Yield all objects of a schema document except those inside values such as `enum`."""
     pending: list[Json] = [root]
     while pending:
         match pending.pop():

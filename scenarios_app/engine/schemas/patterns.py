@@ -43,7 +43,7 @@ def _compile_search(pattern: str) -> Callable[[str], bool] | None:
 
 @dataclass(slots=True)
 class _Sample:
-    """A text that is made from a pattern, with the texts of its groups so far."""
+    """A text that is being made from a pattern, with the texts of its groups so far."""
 
     rng: Random
     grow: int
@@ -51,7 +51,8 @@ class _Sample:
     length: int = 0
     groups: dict[int, str] = field(default_factory=dict)
 
-    def say(self, text: str) -> None:
+    def append(self, text: str) -> None:
+        """Add a text; raise SchemaError if the sample is too long."""
         self.texts.append(text)
         self.length += len(text) or 1
         if self.length > MAX_SAMPLE_CHARS:
@@ -63,12 +64,11 @@ _Item: TypeAlias = Callable[[_Sample], None]
 
 
 def _one_of(characters: str) -> _Item:
-    return lambda sample: sample.say(pick(characters, sample.rng))
+    return lambda sample: sample.append(pick(characters, sample.rng))
 
 
 def _group(sequences: Sequence[Sequence[_Item]], number: int) -> _Item:
-    """Return the item for one of these sequences. `number` is the group's for back-references, or
-    0."""
+    """Return the item for one of the sequences; `number` is for back-references, 0 for none."""
 
     def add(sample: _Sample) -> None:
         start = len(sample.texts)
@@ -80,12 +80,14 @@ def _group(sequences: Sequence[Sequence[_Item]], number: int) -> _Item:
     return add
 
 
-def _repeat_item(item: _Item, least: int, most: int) -> _Item:
+def _repeat(item: _Item, least: int, most: int) -> _Item:
+    """Return the item that adds `item` a random number of times within the bounds."""
+
     def add(sample: _Sample) -> None:
         more = min(most - least, sample.grow)
         for _ in range(least + int(sample.rng.random() * (more + 1))):
             # Empty repetitions count against the limit too.
-            sample.say("")
+            sample.append("")
             item(sample)
 
     return add
@@ -108,9 +110,9 @@ def _parse_pattern(pattern: str) -> _Item:
         raise SchemaError(f"'pattern' is longer than {MAX_PATTERN_CHARS} characters.")
     try:
         parser = _PatternParser(pattern)
-        group = parser.choices()
+        group = parser.parse_choices()
         if parser.at < len(pattern):
-            raise parser.error_for("it has a ')' too many")
+            raise parser.unsupported("it has a ')' too many")
     except SchemaError:
         raise
     except (IndexError, ValueError):
@@ -127,10 +129,11 @@ class _PatternParser:
     groups: int = 0
     open: int = 0
 
-    def error_for(self, why: str) -> SchemaError:
+    def unsupported(self, why: str) -> SchemaError:
         return SchemaError(f"'pattern' {self.pattern[:80]!r} is not supported: {why}.")
 
     def accept(self, token: str) -> bool:
+        """Skip a token and return True if it is at the position."""
         if self.pattern.startswith(token, self.at):
             self.at += len(token)
             return True
@@ -144,7 +147,8 @@ class _PatternParser:
         start, self.at = self.at, self.pattern.index(end, self.at) + len(end)
         return self.pattern[start : self.at - len(end)]
 
-    def choices(self, number: int = 0) -> _Item:
+    def parse_choices(self, number: int = 0) -> _Item:
+        """Return the item for the alternatives up to a closing parenthesis or the end."""
         sequences: list[list[_Item]] = [[]]
         while self.at < len(self.pattern) and self.pattern[self.at] != ")":
             if self.accept("|"):
@@ -158,7 +162,7 @@ class _PatternParser:
             case "(":
                 return self.parse_group()
             case "[":
-                return _one_of(self.characters())
+                return _one_of(self.parse_class())
             case "\\":
                 return self.parse_escaped_item()
             case ".":
@@ -172,20 +176,20 @@ class _PatternParser:
         is_numbered = True
         if self.accept("?"):
             if self.pattern[self.at] in "=!" or self.pattern[self.at : self.at + 2] in ("<=", "<!"):
-                raise self.error_for("it looks around")
+                raise self.unsupported("it looks around")
             if is_numbered := self.accept("P<") or self.accept("<"):
                 self.read_until(">")
             elif set(self.read_until(":")) - set("imsu-"):
-                raise self.error_for("its group has unknown flags")
+                raise self.unsupported("its group has unknown flags")
         self.groups += is_numbered
         number = self.groups if is_numbered else 0
         self.open += 1
         if self.open > _MAX_DEPTH:
-            raise self.error_for("its groups nest too deep")
-        group = self.choices(number)
+            raise self.unsupported("its groups nest too deep")
+        group = self.parse_choices(number)
         self.open -= 1
         if not self.accept(")"):
-            raise self.error_for("a ')' is missing")
+            raise self.unsupported("a ')' is missing")
         return group
 
     def parse_escaped_item(self) -> _Item | None:
@@ -195,7 +199,7 @@ class _PatternParser:
             return None
         if character in "123456789":
             self.at += 1
-            return lambda sample: sample.say(sample.groups.get(int(character), ""))
+            return lambda sample: sample.append(sample.groups.get(int(character), ""))
         return _one_of(self.parse_escape())
 
     def parse_escape(self) -> str:
@@ -216,20 +220,20 @@ class _PatternParser:
             return named if character.islower() else _other_characters(named)
         return _CONTROLS.get(character, character)
 
-    def characters(self) -> str:
-        """Return the characters of a class whose bracket is open."""
+    def parse_class(self) -> str:
+        """Return the characters of a class whose bracket was read."""
         negated, members = self.accept("^"), ""
         first = True
         while first or self.pattern[self.at] != "]":
             first = False
             if self.pattern.startswith("[:", self.at):
-                raise self.error_for("its class is a POSIX one")
+                raise self.unsupported("its class is a POSIX one")
             low = self.parse_character()
             if len(low) == 1 and self.pattern[self.at] == "-" and self.pattern[self.at + 1] != "]":
                 self.at += 1
                 high = self.parse_character()
                 if len(high) != 1 or high < low:
-                    raise self.error_for("its range of characters ends before it begins")
+                    raise self.unsupported("its range of characters ends before it begins")
                 # 256 characters are enough to draw from.
                 last = min(ord(high), ord(low) + 255)
                 members += "".join(map(chr, range(ord(low), last + 1)))
@@ -238,7 +242,7 @@ class _PatternParser:
         self.at += 1
         members = _other_characters(members) if negated else members
         if not members:
-            raise self.error_for("no character is in its class")
+            raise self.unsupported("no character is in its class")
         return members
 
     def parse_character(self) -> str:
@@ -255,6 +259,7 @@ class _PatternParser:
         return item
 
     def parse_quantifier(self) -> tuple[int, int] | None:
+        """Return the bounds of a quantifier at the position, or None."""
         for token, bounds in (("*", (0, _UNBOUNDED)), ("+", (1, _UNBOUNDED)), ("?", (0, 1))):
             if self.accept(token):
                 return bounds
@@ -264,9 +269,10 @@ class _PatternParser:
         least = int(match[1])
         most = least if match[2] is None else int(match[3] or _UNBOUNDED)
         if most < least:
-            raise self.error_for("it repeats more often than it may")
+            raise self.unsupported("it repeats more often than it may")
         return least, most
 
 
 def _other_characters(characters: str) -> str:
+    """Return the printable ASCII characters that are not in `characters`."""
     return "".join(c for c in _PRINTED if c not in characters)

@@ -71,8 +71,7 @@ _SYMBOLS: Mapping[str, Sequence[str]] = {
 
 
 def draw_strings(parts: Parts, rng: Random) -> Iterator[str]:
-    """Yield at most a few dozen strings; most have the right length, pattern or format. Raises
-    SchemaError."""
+    """Yield a few dozen strings, mostly of the right length, pattern or format."""
     least = max((get_count(p, "minLength") or 0 for p in parts), default=0)
     most = min(
         (n for p in parts if (n := get_count(p, "maxLength")) is not None), default=MAX_STRING_CHARS
@@ -112,6 +111,7 @@ def _draw_format_strings(name: str, least: int, most: int, rng: Random) -> Itera
 
 
 def _fill_format(form: str, rng: Random) -> str:
+    """Return a format's template with random values for its symbols, such as `%d`."""
     start, *rest = form.split("%")
     return start + "".join(pick(_SYMBOLS[piece[0]], rng) + piece[1:] for piece in rest)
 

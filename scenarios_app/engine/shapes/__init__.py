@@ -116,15 +116,15 @@ _STRUCTURE_TEXTS = {
 
 
 class Document(BaseModel):
-    """Strict and immutable: nothing is coerced, an unknown key is an error.
+    """Base of strict, immutable models: nothing is coerced, an unknown key is an error.
 
-    Validators are built with the first document: most of a start would go into them.
+    Validators are built with the first document, since they take most of the start's time.
     """
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, defer_build=True)
 
     def findings(self) -> Iterable[Finding]:
-        """Return the problems that only the combination of valid keys shows."""
+        """Return the problems between keys that are all valid by themselves."""
         return ()
 
     @model_validator(mode="wrap")
@@ -141,15 +141,15 @@ class Document(BaseModel):
 
 
 def to_struct(document: Document, default: S, **changed: object) -> S:
-    """Return the default with the document's values, or with those that `changed` has instead; the
-    default itself if nothing is given, so that many share it."""
+    """Return `default` with the values of the document and of `changed`, which override them;
+    `default` itself if the document sets no field."""
     if not document.model_fields_set:
         return default
     return replace(default, **{**dict(document), **changed})
 
 
 def refuse(findings: Iterable[Finding]) -> NoReturn:
-    """Fail the current validation with these findings."""
+    """Raise the ValidationError with these findings."""
     details = [
         InitErrorDetails(type=PydanticCustomError(_ERROR_TYPE, text), loc=loc, input=None)
         for loc, text in findings

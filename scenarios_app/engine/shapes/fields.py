@@ -131,9 +131,7 @@ Headers: TypeAlias = Annotated[
     dict[str, HeaderValue], AfterValidator(_check_header_names), AfterValidator(_check_sent_headers)
 ]
 EchoedHeader: TypeAlias = Annotated[
-    str,
-    _require(_can_be_echoed),
-    expected("the name of a header, not one of the connection's own"),
+    str, _require(_can_be_echoed), expected("the name of a header, not one of the connection's own")
 ]
 
 

@@ -201,7 +201,7 @@ class Shouts:
     def __init__(self) -> None:
         self.notes: list[Problem] = []
 
-    def find_reader(self, file: Path, data: bytes) -> Any:
+    def find_converter(self, file: Path, data: bytes) -> Any:
         if file.suffix not in self.suffixes:
             return None
         if data == b"?":
@@ -230,7 +230,7 @@ def test_other_files_become_documents_once_the_names_are_known(tmp_path: Path) -
 
 def test_a_file_that_others_know_but_cannot_make_anything_of_is_passed_over(tmp_path: Path) -> None:
     class Unsure(Shouts):
-        def find_reader(self, file: Path, data: bytes) -> Any:
+        def find_converter(self, file: Path, data: bytes) -> Any:
             return None
 
     (tmp_path / "x.loud").write_text("X")

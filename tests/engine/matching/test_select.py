@@ -129,6 +129,6 @@ def test_a_helper_endpoint_is_answered_by_steps_that_name_its_path() -> None:
 
 def test_a_stream_breaks_off_where_a_decision_says_and_a_whole_answer_does_not() -> None:
     decision = Decision("in_band", "in_band", cancel_after_chunks=3)
-    assert decision.cancel(stream=True) == Fault("truncate", after_chunks=3)
-    assert decision.cancel(stream=False) is None
-    assert Decision("in_band", "in_band").cancel(stream=True) is None
+    assert decision.cancel_fault(stream=True) == Fault("truncate", after_chunks=3)
+    assert decision.cancel_fault(stream=False) is None
+    assert Decision("in_band", "in_band").cancel_fault(stream=True) is None

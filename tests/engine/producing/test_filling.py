@@ -37,32 +37,32 @@ def filler(limit: int = 1000, **values: str) -> TemplateFiller:
     ],
 )
 def test_every_kind_of_part_is_filled(part: AnswerPart, expected: AnswerPart) -> None:
-    assert filler().part(part) == expected
+    assert filler().fill_part(part) == expected
 
 
 @pytest.mark.parametrize("part", [TextPart("x {y}"), ToolCallPart("id", "f", '{"a":{"b":1}}')])
 def test_a_part_without_templates_stays_the_same_value(part: AnswerPart) -> None:
-    assert filler().part(part) is part
+    assert filler().fill_part(part) is part
 
 
 def test_values_are_made_once_and_only_for_a_template() -> None:
     computed: list[int] = []
     script = TemplateFiller(lambda: computed.append(1) or VALUES, 1000)  # type: ignore[func-returns-value]
-    script.part(TextPart("plain"))
+    script.fill_part(TextPart("plain"))
     assert not computed
-    script.part(TextPart("{{ n }} {{ n }}"))
-    script.part(ToolCallPart("id", "f", '{"a":"{{ n }}"}'))
+    script.fill_part(TextPart("{{ n }} {{ n }}"))
+    script.fill_part(ToolCallPart("id", "f", '{"a":"{{ n }}"}'))
     assert computed == [1]
 
 
 def test_without_values_templates_are_text() -> None:
-    assert TemplateFiller(None, 10).part(TextPart("{{ n }}")) == TextPart("{{ n }}")
+    assert TemplateFiller(None, 10).fill_part(TextPart("{{ n }}")) == TextPart("{{ n }}")
 
 
 def test_filler_is_freed_without_the_garbage_collector() -> None:
     script = filler()
-    script.part(TextPart("{{ n }}"))
-    script.part(ToolCallPart("id", "f", '{"a":"{{ n }}"}'))
+    script.fill_part(TextPart("{{ n }}"))
+    script.fill_part(ToolCallPart("id", "f", '{"a":"{{ n }}"}'))
     left = ref(script)
     gc.disable()
     try:
@@ -73,39 +73,39 @@ def test_filler_is_freed_without_the_garbage_collector() -> None:
 
 
 def test_values_in_json_arguments_are_escaped_and_nothing_else_changes() -> None:
-    filled = filler().arguments('{"city": "in {{ city }}!",  "count": 1e3, "{{ n }}": [true]}')
+    filled = filler().fill_json('{"city": "in {{ city }}!",  "count": 1e3, "{{ n }}": [true]}')
     assert filled == ('{"city": "in Saint-\\"Louis\\"\\n\\\\!",  "count": 1e3, "3": [true]}')
     assert json.loads(filled)["city"] == f"in {VALUES['city']}!"
 
 
 def test_values_in_arguments_that_are_no_json_stand_as_they_are() -> None:
-    assert filler().arguments('{"city": "{{ city }}') == '{"city": "Saint-"Louis"\n\\'
-    assert filler().arguments('{"count": {{ n }}}') == '{"count": 3}'
+    assert filler().fill_json('{"city": "{{ city }}') == '{"city": "Saint-"Louis"\n\\'
+    assert filler().fill_json('{"count": {{ n }}}') == '{"count": 3}'
 
 
 def test_arguments_too_deep_to_be_read_are_text() -> None:
     deep = "[" * 100_000
-    assert filler().arguments(deep + "{{ n }}") == deep + "3"
+    assert filler().fill_json(deep + "{{ n }}") == deep + "3"
 
 
 @given(st.text())
 def test_json_arguments_hold_any_value(value: str) -> None:
-    filled = filler(10**6, city=value).arguments('{"a":["{{ city }}","-{{city}}-"]}')
+    filled = filler(10**6, city=value).fill_json('{"a":["{{ city }}","-{{city}}-"]}')
     assert json.loads(filled) == {"a": [value, f"-{value}-"]}
 
 
 def test_values_may_fill_exactly_the_limit_but_no_more() -> None:
-    assert filler(9, v="123").part(TextPart("{{v}}{{v}}{{v}}")) == TextPart("123" * 3)
+    assert filler(9, v="123").fill_part(TextPart("{{v}}{{v}}{{v}}")) == TextPart("123" * 3)
     with pytest.raises(TextTooLong):
-        filler(8, v="123").part(TextPart("{{v}}{{v}}{{v}}"))
+        filler(8, v="123").fill_part(TextPart("{{v}}{{v}}{{v}}"))
 
 
 def test_the_limit_is_one_for_the_whole_answer() -> None:
     script = filler(8, v="123")
-    script.part(TextPart("{{v}}"))
-    script.part(ToolCallPart("id", "f", '{"a":"{{v}}"}'))
+    script.fill_part(TextPart("{{v}}"))
+    script.fill_part(ToolCallPart("id", "f", '{"a":"{{v}}"}'))
     with pytest.raises(TextTooLong):
-        script.part(ReasoningPart("{{v}}"))
+        script.fill_part(ReasoningPart("{{v}}"))
 
 
 def test_each_chunk_is_filled_and_the_whole_is_their_join() -> None:

@@ -19,7 +19,7 @@ TEXT = st.text(st.sampled_from("ab \n\t\u2003é💡"), max_size=60) | st.text(ma
 def schedule(deltas: Iterable[str], pacing: Pacing, draws: Iterator[float]) -> list[float]:
     """When each of these leaves, and when the stream ends."""
     paced = Schedule(pacing, draws)
-    return [*map(paced.delta, deltas), paced.end]
+    return [*map(paced.next_time, deltas), paced.end]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,13 @@ from scenarios_app.engine.canonical import (
 )
 from scenarios_app.engine.document import compile_scenario, load_documents
 from scenarios_app.engine.parts import AnswerPart, TextPart, ToolCallPart
-from scenarios_app.engine.producing.produce import MAX_TEXT_BYTES, Seed, answer, error_turn, produce
+from scenarios_app.engine.producing.produce import (
+    MAX_TEXT_BYTES,
+    Seed,
+    build_response,
+    error_turn,
+    produce,
+)
 from scenarios_app.engine.scenario import (
     Answer,
     Produce,
@@ -227,7 +233,7 @@ def test_a_template_that_would_grow_without_bound_is_stopped_early() -> None:
 
 
 def test_an_unscripted_answer_is_no_template() -> None:
-    found = answer(
+    found = build_response(
         error_turn("No turn 2 in scenario {{ city }}"),
         request_of(),
         seed=SEED,
