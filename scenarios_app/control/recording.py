@@ -66,7 +66,7 @@ def end_recording(name_or_key: str | None) -> tuple[Recording, dict[str, Any]]:
     an EndedBody. Raises ControlError 404."""
     recording = find_recording(name_or_key)
     services().pipeline.recordings.pop(recording.session, None)
-    ended = recording.ended()
+    ended = recording.wait_for_result()
     document: dict[str, Any] | None = None
     notes: tuple[str, ...] = ()
     drifted = DriftReport()

@@ -166,7 +166,7 @@ def test_a_session_is_recorded_by_the_name_that_its_requests_bring(control: Cont
 def test_an_answer_that_is_still_given_is_waited_for_and_then_left_out() -> None:
     recording = Recording(None, "all", "c")
     recording.begin()
-    ended = recording.ended(seconds=0)
+    ended = recording.wait_for_result(seconds=0)
     assert ended.interactions == () and "still being given" in ended.problems[0]
 
 
@@ -176,4 +176,4 @@ def test_interactions_stand_in_the_order_in_which_they_were_asked() -> None:
     later = Interaction(MISSED, ANSWER)
     recording.end(second, later)
     recording.end(first, Interaction(ASKED, ANSWER))
-    assert [one.request for one in recording.ended().interactions] == [ASKED, MISSED]
+    assert [one.request for one in recording.wait_for_result().interactions] == [ASKED, MISSED]

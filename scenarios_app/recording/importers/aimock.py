@@ -22,7 +22,7 @@ _USAGE: Final = {
 }
 
 
-def fits(value: Any) -> bool:
+def recognizes(value: Any) -> bool:
     """True if a decoded file has fixtures of aimock."""
     fixtures = value.get("fixtures") if isinstance(value, dict) else None
     return isinstance(fixtures, list) and all(
@@ -30,7 +30,7 @@ def fits(value: Any) -> bool:
     )
 
 
-def read(name: str, file: FileValue) -> Conversion:
+def read_document(name: str, file: FileValue) -> Conversion:
     """Return the document of the fixtures; raises DocumentError."""
     steps: list[dict[str, Any]] = []
     notes: list[str] = []
@@ -43,7 +43,7 @@ def read(name: str, file: FileValue) -> Conversion:
         left = sorted({*match.object()} - _SUPPORTED_KEYS) if match.is_present else []
         left += sorted(_STREAM_KEYS & {*fixture.object()})
         notes += [f"fixture {number}: {key} is not carried over" for key in left]
-        step: dict[str, Any] = {"match": dict(_match(match)), "produce": answer}
+        step: dict[str, Any] = {"match": dict(_match_items(match)), "produce": answer}
         if isinstance(latency := fixture.maybe("latency").value, int) and latency > 0:
             answer["pacing"] = {"first_ms": latency, "chunk_ms": latency}
         turn = match.maybe("turnIndex")
@@ -56,7 +56,7 @@ def read(name: str, file: FileValue) -> Conversion:
     return make_conversion(name, steps, notes)
 
 
-def _match(match: FileValue) -> Iterator[tuple[str, Json]]:
+def _match_items(match: FileValue) -> Iterator[tuple[str, Json]]:
     if not match.is_present:
         return
     messages: list[Json] = []
@@ -84,7 +84,7 @@ def _match(match: FileValue) -> Iterator[tuple[str, Json]]:
 def _produce(response: FileValue) -> dict[str, Any] | None:
     match response.value:
         case {"error": dict(error)}:
-            return {"fault": dict(_fault(error, response.at("status").value))}
+            return {"fault": dict(_fault_items(error, response.at("status").value))}
         case {"embedding": list(numbers)}:
             data = [{"object": "embedding", "index": 0, "embedding": numbers}]
             return {"raw": {"body": {"object": "list", "data": data, "model": "", "usage": {}}}}
@@ -138,7 +138,7 @@ def _block(block: FileValue) -> dict[str, Json]:
     return {"text": block.at("text").text()}
 
 
-def _fault(error: dict[str, Any], status: Any) -> Iterator[tuple[str, Json]]:
+def _fault_items(error: dict[str, Any], status: Any) -> Iterator[tuple[str, Json]]:
     yield "kind", "http"
     yield "status", status if isinstance(status, int) and 200 <= status <= 599 else 500
     for key in ("message", "type", "code"):

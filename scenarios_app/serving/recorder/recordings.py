@@ -130,7 +130,7 @@ class Recording:
         with self._changed:
             return tuple(self._problems)
 
-    def ended(self, *, seconds: float = END_SECONDS) -> RecordedSession:
+    def wait_for_result(self, *, seconds: float = END_SECONDS) -> RecordedSession:
         """Return the result once all requests are answered, or after this many seconds."""
         with self._changed:
             if not self._changed.wait_for(lambda: not self._open, seconds):

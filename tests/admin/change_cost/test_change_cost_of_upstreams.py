@@ -35,7 +35,7 @@ async def record(call: Call, *, name: str = "acme") -> tuple[str, dict[str, Any]
         assert (status, body) == (200, ANSWER), playing.recording.problems
         assert ROUTING_HEADER not in upstream.headers()
         path = upstream.heads[0].split()[1]
-    interactions = playing.recording.ended(seconds=0).interactions
+    interactions = playing.recording.wait_for_result(seconds=0).interactions
     return path, to_document("recorded", interactions).document
 
 

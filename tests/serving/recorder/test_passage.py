@@ -28,7 +28,7 @@ EVENTS = (b'data: {"a": 1}\n\n', b"data: [DONE]\n\n")
 
 
 def kept(playing: Recorded) -> tuple[Interaction, ...]:
-    return playing.recording.ended(seconds=0).interactions
+    return playing.recording.wait_for_result(seconds=0).interactions
 
 
 async def test_a_whole_answer_passes_with_its_status_and_headers() -> None:
@@ -124,7 +124,7 @@ async def test_unreadable_body_is_forwarded_and_not_recorded() -> None:
     async with recorded(answer) as (_, playing):
         status, _, body = await playing.ask(chat())
     assert (status, body) == (200, b"\x1b\x03\x00")
-    ended = playing.recording.ended(seconds=0)
+    ended = playing.recording.wait_for_result(seconds=0)
     assert ended.interactions == () and "compressed as br" in ended.problems[0]
 
 
@@ -159,7 +159,7 @@ async def test_no_answer_is_one_error_in_the_providers_envelope(
     message = json.loads(body)["error"]["message"]
     assert got == status and said in message and upstream.place in message
     assert headers["x-should-retry"] == "false"
-    ended = playing.recording.ended(seconds=0)
+    ended = playing.recording.wait_for_result(seconds=0)
     assert ended.interactions == () and said in ended.problems[0]
     assert playing.journal[0].outcome == "fault"
 
@@ -246,7 +246,7 @@ async def test_foreign_path_is_a_miss_and_reaches_no_upstream(path: str) -> None
         assert upstream.heads == []
     assert status in (404, 405)
     assert "is not forwarded" in playing.recording.problems[0]
-    assert len(playing.recording.ended(seconds=0).missed) == 1
+    assert len(playing.recording.wait_for_result(seconds=0).missed) == 1
 
 
 async def test_path_that_the_operator_lists_is_forwarded() -> None:
@@ -317,7 +317,7 @@ async def test_mode_none_asks_nobody_and_remembers_what_it_missed() -> None:
         )
         assert upstream.connections == 0
     assert (status, helper) == (404, 404) and b"no_scenario_matched" in body
-    ended = playing.recording.ended(seconds=0)
+    ended = playing.recording.wait_for_result(seconds=0)
     assert [one.request.url for one in ended.missed] == ["/v1/chat/completions", "/v1/models"]
     assert KEY not in repr(ended.missed)
     assert [entry.outcome for entry in playing.journal] == ["unmatched", "unmatched"]

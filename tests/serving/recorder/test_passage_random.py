@@ -187,7 +187,7 @@ async def passes(sent: Sent) -> None:
         heard = await directly(upstream.place, call)
         playing = Recorded(upstream.place)
         answer, body = await played(playing, call)
-    ended = playing.recording.ended(seconds=0)
+    ended = playing.recording.wait_for_result(seconds=0)
     (entry,) = playing.journal
     assert entry.status == answer.reply.status
     if heard.status is None:

@@ -88,7 +88,7 @@ async def ask(client: SocketClient, **fields: Any) -> list[dict[str, Any]]:
 
 
 def interactions(playing: Recorded) -> tuple[Interaction, ...]:
-    return playing.recording.ended(seconds=5).interactions
+    return playing.recording.wait_for_result(seconds=5).interactions
 
 
 async def test_turns_share_the_providers_connection_and_replay_the_same_events(

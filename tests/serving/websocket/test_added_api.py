@@ -99,6 +99,6 @@ async def test_added_api_over_a_websocket_is_recorded(monkeypatch: pytest.Monkey
         async with serving(monkeypatch) as port, connected(port, path, **{"x-acme": KEY}) as client:
             await client.connection.send("Why?")
             assert await client.connection.recv() == "You asked: Why?"
-        (interaction,) = playing.recording.ended(seconds=5).interactions
+        (interaction,) = playing.recording.wait_for_result(seconds=5).interactions
     assert interaction.response.body == b"You asked: Why?"
     assert msgspec.json.decode(interaction.request.body)["messages"][0]["content"] == "Why?"
