@@ -20,7 +20,7 @@ class UnreadableBody(Exception):
 
 
 def decompress(body: bytes, encoding: str) -> bytes:
-    """Return the body without this content encoding, which many recorders have already removed."""
+    """Return the body without this content encoding; unchanged if a recorder removed it before."""
     for kind in filter(None, map(str.strip, reversed(encoding.lower().split(",")))):
         match kind:
             case "gzip" | "x-gzip" if body.startswith(_GZIP):
@@ -77,7 +77,7 @@ class BodyReader:
 
     @property
     def is_complete(self) -> bool:
-        """False in the middle of a compressed body; true if all may have been read."""
+        """False in the middle of a compressed body; always true for any other body."""
         return True
 
     def read(self, piece: bytes) -> bytes:
@@ -102,7 +102,7 @@ def make_body_reader(encoding: str, *, max_bytes: int) -> BodyReader:
 
 
 def readable_encodings(accepted: str) -> str:
-    """Return the Accept-Encoding for the upstream: what the client accepts and can be recorded."""
+    """Return the Accept-Encoding for the upstream: accepted codings that can be recorded."""
     content_codings = {
         name.strip().lower()
         for name, _, weight in (part.partition(";") for part in accepted.split(","))

@@ -20,16 +20,17 @@ def find_collisions(
     `sources` are the files of each scenario by its name. Recordings of one file do not collide.
     """
     recordings = sorted((one for one in documents if TAG in one.tags), key=lambda one: one.name)
-    notes = [*_merged_problems(recordings, sources), *_equal_requests(recordings, sources)]
+    notes = [*_merge_notes(recordings, sources), *_request_notes(recordings, sources)]
     if len(notes) > MAX_NOTES:
         more = f"and {len(notes) - MAX_NOTES} more recordings that collide"
         notes[MAX_NOTES:] = [Problem("", more)]
     return notes
 
 
-def _merged_problems(
+def _merge_notes(
     recordings: Sequence[ScenarioDocument], sources: Mapping[str, Sequence[str]]
 ) -> Iterator[Problem]:
+    """Yield a note for each recording with steps of several files."""
     for document in recordings:
         first, *others = sources.get(document.name) or [""]
         if others:
@@ -38,9 +39,10 @@ def _merged_problems(
             yield Problem(document.name, message, first)
 
 
-def _equal_requests(
+def _request_notes(
     recordings: Sequence[ScenarioDocument], sources: Mapping[str, Sequence[str]]
 ) -> Iterator[Problem]:
+    """Yield a note for each recording with requests that earlier recordings have too."""
     owners: dict[str, ScenarioDocument] = {}
     for document in recordings:
         files = sources.get(document.name, ())

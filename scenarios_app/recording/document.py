@@ -111,7 +111,7 @@ def _recorded_answer(
         "cut": response.cut or None,
         "path": where.path,
         "stream": streams,
-        "of": digest_of_answer(_without_defaults(parts)),
+        "of": digest_of_answer(_validate_produce(parts)),
     }
     return _without_none(recorded)
 
@@ -119,7 +119,7 @@ def _recorded_answer(
 def _editable_parts(
     where: PlacedRequest, response: RecordedResponse
 ) -> tuple[dict[str, Any], tuple[str, ...]] | None:
-    """Return the parts of a response and what they lack; None if a document cannot hold them."""
+    """Return a response's `produce` and the fields that it lacks; None if it cannot be decoded."""
     endpoint = where.target.endpoint
     if endpoint is None or endpoint.decoder is None or response.status != 200:
         return None
@@ -130,14 +130,14 @@ def _editable_parts(
     if response.cut:
         parts["fault"] = {"kind": "disconnect", "after_chunks": _count_streamed_chunks(parts)}
     try:
-        _without_defaults(parts)
+        _validate_produce(parts)
     except DocumentError:
         return None
     return parts, decoded.lost
 
 
 def escape_produce(produce: dict[str, Any]) -> dict[str, Any]:
-    """Return a `produce` whose texts are no templates; raw bodies never are."""
+    """Return a `produce` with templates in its texts escaped, except in `raw` and `recorded`."""
     return {
         key: value if key in ("raw", "recorded") else _escape_values(value)
         for key, value in produce.items()
@@ -157,12 +157,13 @@ def _escape_values(value: Any) -> Any:
 
 
 def _count_streamed_chunks(parts: dict[str, Any]) -> int:
-    """Return about how many chunks the text is streamed in; a recorded cut comes after the last."""
+    """Return the approximate number of chunks in which the text of these parts streams."""
     words = len(str(parts.get("text") or "").split())
     return max(1, words // PacingDocument().words_per_chunk)
 
 
-def _without_defaults(parts: dict[str, Any]) -> dict[str, Any]:
+def _validate_produce(parts: dict[str, Any]) -> dict[str, Any]:
+    """Return a `produce` without defaults; raises DocumentError if it is invalid."""
     document = validate(ProduceDocument, parts, loc=("produce",))
     return document.model_dump(by_alias=True, exclude_defaults=True)
 
@@ -192,12 +193,12 @@ def _replayed_headers(response: RecordedResponse) -> dict[str, Json]:
 
 
 def expected_tools(names: Sequence[str]) -> Json:
-    """Return the `expect` of a step for these tools; a client that replays it may offer others."""
+    """Return the `expect` of a step for these tools, which does not require all of them."""
     return {"tools": list(names), "allow_missing_tools": True}
 
 
 def make_conversion(name: str, steps: Sequence[dict[str, Any]], notes: Iterable[str]) -> Conversion:
-    """Return the conversion with these steps, with the texts of their answers made literal."""
+    """Return a document with these steps, with templates in their texts escaped, and notes."""
     escaped = [{**step, "produce": escape_produce(step["produce"])} for step in steps]
     variables = {"variables": {BRACES: OPENING}} if escaped != list(steps) else {}
     return Conversion({"name": name, "tags": [TAG], **variables, "steps": escaped}, tuple(notes))

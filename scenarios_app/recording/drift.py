@@ -45,7 +45,7 @@ class RecordedStep:
     """The whole step."""
 
     @property
-    def line(self) -> str:
+    def request_line(self) -> str:
         return f"{self.request.method} {self.path}"
 
 
@@ -103,19 +103,19 @@ def find_drift(
     documents: Iterable[Document], served: Set[StepName], missed: Sequence[RecordedRequest]
 ) -> DriftReport:
     """Return the drift of cassettes: `served` are the steps that answered, `missed` the unanswered
-    requests in order, without their secrets. An unanswered request is paired with the most similar
-    recorded request that was not made."""
+    requests, in their order and without secrets. Each is compared with the most similar step that
+    did not answer, and is new without one."""
     steps = [step for document in documents for step in recorded_steps(document)]
     left = [step for step in steps if (step.cassette, step.step) not in served]
     drifts: list[Drift] = []
     for miss in _unique_misses(missed):
-        drift, likely_step = _pair(miss, left, steps)
+        drift, likely_step = _drift_of_miss(miss, left, steps)
         drifts.append(drift)
         if likely_step is not None:
             left.remove(likely_step)
     if drifts:
         return DriftReport(tuple(drifts), tuple(left))
-    return DriftReport(tuple(Drift("removed", s.cassette, s.step, s.line) for s in left))
+    return DriftReport(tuple(Drift("removed", s.cassette, s.step, s.request_line) for s in left))
 
 
 def _unique_misses(missed: Sequence[RecordedRequest]) -> list[_MissedRequest]:
@@ -131,10 +131,10 @@ def _unique_misses(missed: Sequence[RecordedRequest]) -> list[_MissedRequest]:
     return list(misses.values())
 
 
-def _pair(
+def _drift_of_miss(
     miss: _MissedRequest, left: Sequence[RecordedStep], steps: Sequence[RecordedStep]
 ) -> tuple[Drift, RecordedStep | None]:
-    """Return the drift of an unmatched request, and the recorded step that it replaces, if any."""
+    """Return the drift of an unanswered request, and the step of `left` that it changes, if any."""
     line = f"{miss.request.method} {miss.path}"
     there = [step for step in left if step.path == miss.path]
     likely = max(there, key=lambda step: _likeness(step, miss), default=None)

@@ -20,7 +20,7 @@ _NOTHING: Final = "nothing of it can be carried over"
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The scenarios of some files, with notes about skipped content and colliding recordings."""
+    """The scenarios read from files, and notes on skipped content and colliding recordings."""
 
     documents: list[ScenarioDocument]
     notes: tuple[Problem, ...] = ()
@@ -32,8 +32,8 @@ def read_paths(
     limits: DocumentLimits = LIMITS,
     names: Collection[str] = (),
 ) -> Files:
-    """Return the scenarios of all files, merged by name. A recording is named after its file, made
-    unique_name among `names`. Raises DocumentError, and then nothing is loaded."""
+    """Return the scenarios of all files, merged by name. A recording is named after its file, with
+    a number if that is in `names`. Raises DocumentError, and then nothing is loaded."""
     return read_all(scenario_files(paths, limits=limits, names=names))
 
 
@@ -53,7 +53,7 @@ def scenario_files(
     limits: DocumentLimits = LIMITS,
     names: Collection[str] = (),
 ) -> ScenarioFiles:
-    """Return the files of these paths, recordings included, to be read and read again."""
+    """Return a reader of the files at these paths, recordings included, that can be read again."""
     return ScenarioFiles(paths, limits=limits, others=_Recordings(names))
 
 
@@ -65,7 +65,7 @@ def read_upload(data: bytes, *, source: str, names: Collection[str] = ()) -> Fil
     name = scenario_name(source)
     free_name = unique_name(name, names)
     conversion = source_recording.convert(free_name)
-    notes = (*_note_problems(conversion, source), *_renaming_problem(name, free_name, source))
+    notes = (*_conversion_notes(conversion, source), *_rename_note(name, free_name, source))
     document = _checked_document(conversion, source)
     return Files([] if document is None else [document], notes)
 
@@ -77,26 +77,27 @@ class _Recordings:
     used_names: Collection[str]
     notes: list[Problem] = field(default_factory=list)
     suffixes: Collection[str] = SUFFIXES
-    _renaming_problem: set[Problem] = field(default_factory=set)
+    _renamed: set[Problem] = field(default_factory=set)
 
     def find_converter(self, file: Path, data: bytes) -> Converter | None:
-        """Return what makes a recording's document under a free name; None for another file."""
+        """Return a function that names a recording's document, given the names that are taken; None
+        for another file."""
         source_recording = decode_recording(data, source=str(file))
         if source_recording is None:
             return None
         # Convert now, so that its problems are reported together with those of other files.
         conversion = source_recording.convert(scenario_name(str(file)))
         document = _checked_document(conversion, str(file))
-        self.notes += _note_problems(conversion, str(file))
+        self.notes += _conversion_notes(conversion, str(file))
 
         def with_unique_name(names: Collection[str]) -> LoadedDocument | None:
             if document is None:
                 return None
             name = unique_name(document.name, {*names, *self.used_names})
             # Files that are read again have the same names.
-            renamed = {*_renaming_problem(document.name, name, str(file))} - self._renaming_problem
+            renamed = {*_rename_note(document.name, name, str(file))} - self._renamed
             self.notes += renamed
-            self._renaming_problem |= renamed
+            self._renamed |= renamed
             return LoadedDocument(document.model_copy(update={"name": name}), str(file))
 
         return with_unique_name
@@ -114,11 +115,11 @@ def _checked_document(conversion: Conversion, source: str) -> ScenarioDocument |
     return loaded.document
 
 
-def _renaming_problem(name: str, free_name: str, source: str) -> Iterator[Problem]:
+def _rename_note(name: str, free_name: str, source: str) -> Iterator[Problem]:
     if name != free_name:
         yield Problem("", f"its scenario is named {free_name}, since {name} is taken", source)
 
 
-def _note_problems(conversion: Conversion, source: str) -> list[Problem]:
+def _conversion_notes(conversion: Conversion, source: str) -> list[Problem]:
     note_lines = [*conversion.notes, *([] if conversion.steps else [_NOTHING])]
     return [Problem("", note, source) for note in note_lines]

@@ -27,7 +27,7 @@ _TITLES: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class PlacedRequest:
-    """A recorded request as this server gets it; `request` is None if its wire cannot parse it."""
+    """A recorded request with its target here; `request` is None if the wire cannot parse it."""
 
     call: Call
     target: Target
@@ -80,7 +80,7 @@ def place_request(recorded: RecordedRequest) -> PlacedRequest | None:
         target = find_target(call)
         if target is None or target.endpoint is None:
             return None
-    return PlacedRequest(call, target, _read(call, target))
+    return PlacedRequest(call, target, _parse_request(call, target))
 
 
 def describe_unsupported_api(recorded: RecordedRequest) -> str:
@@ -91,7 +91,7 @@ def describe_unsupported_api(recorded: RecordedRequest) -> str:
     return f"{title} ({host})" if title else f"{recorded.method} {host}{url.path}"
 
 
-def _read(call: Call, target: Target) -> CanonicalRequest | None:
+def _parse_request(call: Call, target: Target) -> CanonicalRequest | None:
     """Parse the request as its wire does, or return None if the wire rejects it."""
     endpoint = target.endpoint
     assert endpoint is not None

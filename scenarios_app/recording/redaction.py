@@ -42,12 +42,12 @@ def redact_interaction(interaction: Interaction, *, keys: Iterable[str] = ()) ->
     secrets = SecretMask((*keys, *_named_secrets(request), *_keys_in(response.body)))
     clean_request = replace(
         request,
-        url=secrets.text(_redact_url(request)),
+        url=secrets.mask(_redact_url(request)),
         headers=_redact_headers(request.headers, secrets),
         body=_redact_body(request.body, secrets),
     )
     pieces = [piece for _, piece in response.chunks]
-    kept_pieces = secrets.pieces(pieces)
+    kept_pieces = secrets.mask_pieces(pieces)
     notes = interaction.notes if kept_pieces == pieces else (*interaction.notes, _KEY_REMOVED)
     times = (at for at, _ in response.chunks)
     headers = _redact_headers(response.headers, secrets)
@@ -74,18 +74,18 @@ class SecretMask:
             BytesAhoCorasick([*patterns], matchkind=MatchKind.LeftmostLongest) if patterns else None
         )
 
-    def text(self, text: str) -> str:
+    def mask(self, text: str) -> str:
         """Return the text with a mask in place of each secret."""
-        (masked,) = self.pieces([text.encode("utf-8", "surrogatepass")])
+        (masked,) = self.mask_pieces([text.encode("utf-8", "surrogatepass")])
         return masked.decode("utf-8", "surrogatepass")
 
-    def pieces(self, pieces: list[bytes]) -> list[bytes]:
+    def mask_pieces(self, pieces: list[bytes]) -> list[bytes]:
         """Return the pieces of one text without secrets, including secrets that span pieces. The
         mask is put where a secret began."""
         if self._finder is None:
             return pieces
         whole = b"".join(pieces)
-        spans = self._spans(whole)
+        spans = self._find_spans(whole)
         if not spans:
             return pieces
         parts, start = [], 0
@@ -95,7 +95,7 @@ class SecretMask:
             start = end
         return parts
 
-    def _spans(self, whole: bytes) -> list[tuple[int, int]]:
+    def _find_spans(self, whole: bytes) -> list[tuple[int, int]]:
         """Return the start and end of each secret, joined where they touch."""
         assert self._finder is not None
         spans: list[tuple[int, int]] = []
@@ -114,7 +114,7 @@ class SecretMask:
 
 
 def _named_secrets(request: RecordedRequest) -> Iterator[str]:
-    """Yield the secrets of a request, those of its headers first."""
+    """Yield the secrets in a request's headers, query, password and body."""
     url = request.url_parts
     userinfo = {"password": url.password or ""}
     yield from secrets_of(dict(request.headers), dict(parse_qsl(url.query)), userinfo)
@@ -159,12 +159,12 @@ def _redact_headers(
     headers: Iterable[tuple[str, str]], secrets: SecretMask
 ) -> tuple[tuple[str, str], ...]:
     return tuple(
-        (name, mask(value) if is_secret(name) else secrets.text(value)) for name, value in headers
+        (name, mask(value) if is_secret(name) else secrets.mask(value)) for name, value in headers
     )
 
 
 def _redact_body(body: bytes, secrets: SecretMask) -> bytes:
-    (bare,) = secrets.pieces([body])
+    (bare,) = secrets.mask_pieces([body])
     try:
         text = bare.decode()
     except UnicodeDecodeError:

@@ -40,7 +40,7 @@ class RecordedTools:
         return tuple(self._offered.values())
 
     def result(self, name: str, arguments: dict[str, Any]) -> ToolResultDocument:
-        """Return the recorded result of a call; raises NotRecorded."""
+        """Return the next recorded result of equal calls, in rotation; raises NotRecorded."""
         if name not in self._offered:
             raise NotRecorded(f"no tool {_shorten(name)} was recorded")
         results = self._results.get(name, {})
@@ -113,7 +113,7 @@ def _shorten(text: str) -> str:
 
 
 def _calls(produce: ProduceDocument) -> Iterator[ToolCallDocument]:
-    """Yield the calls of an answer; those of both modes only once."""
+    """Yield the calls of an answer, or of one of its variants for streams and whole answers."""
     answer: AnswerDocument = produce.streaming or produce.non_streaming or produce
     for choice in (answer, *(answer.choices or ())):
         yield from choice.tool_calls

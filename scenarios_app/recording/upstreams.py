@@ -38,9 +38,7 @@ def official_upstreams() -> dict[str, str]:
 
 def read_upstreams(entries: Iterable[str]) -> dict[str, str]:
     """Return base URLs by provider from `NAME=URL`, or `NAME` for the provider's own address.
-
-    Raises UpstreamError.
-    """
+    Raises UpstreamError."""
     default_urls, base_urls = upstreams(), dict[str, str]()
     for entry in entries:
         name, equals, url = (part.strip() for part in entry.partition("="))
@@ -57,10 +55,8 @@ def read_upstreams(entries: Iterable[str]) -> dict[str, str]:
 
 
 def check_base_url(name: str, base_url: str) -> str:
-    """Return a base URL without trailing slashes.
-
-    Raises UpstreamError for one that no call may be sent to. Does not resolve the host name.
-    """
+    """Return a base URL without trailing slashes. Raises UpstreamError for one that no call may be
+    sent to. Does not resolve the host name."""
     try:
         check_literal(read_base_url(base_url).raw_host.decode("ascii"))
     except AddressRefused as error:
@@ -68,15 +64,15 @@ def check_base_url(name: str, base_url: str) -> str:
     return base_url.rstrip("/")
 
 
-def upstream_of(
+def find_upstream_url(
     call: Call, base_urls: Mapping[str, str], *, paths: Iterable[str] = ()
 ) -> tuple[str, str]:
-    """Return the provider's name and the URL of a call there, without its query.
+    """Return the name of a call's upstream and the call's URL there, without its query.
 
     The URL is empty if the provider has no upstream. Raises NotForwarded for a path that would
     leave the base URL, and for one that is neither a route of this server nor below one of `paths`.
     """
-    name, path = provider_of(call)
+    name, path = find_upstream_path(call)
     if name not in base_urls:
         name = upstreams()[name].fallback or name
     base_url = base_urls.get(name)
@@ -87,6 +83,7 @@ def upstream_of(
 
 
 def _check_forwarded(call: Call, paths: Iterable[str]) -> None:
+    """Raise NotForwarded for dot segments, and unless a route or one of `paths` has the path."""
     if _has_dot_segment(call.path):
         raise NotForwarded(f"{call.path} is not forwarded: it has a segment . or ..")
     target = find_target(call)
@@ -111,11 +108,9 @@ def _is_below(path: str, prefix: str) -> bool:
     return path == folder or path.startswith(f"{folder}/")
 
 
-def provider_of(call: Call) -> tuple[str, str]:
-    """Return the name of the upstream that a call is for, and the path there.
-
-    A call that no wire takes is for the first provider, whose wire takes most paths.
-    """
+def find_upstream_path(call: Call) -> tuple[str, str]:
+    """Return the name of the upstream that a call is for, and the call's path there. Calls without
+    a wire are for the first provider, which has most paths."""
 
     def is_inside(prefix: str) -> bool:
         return bool(prefix) and call.path.startswith(f"{prefix}/")

@@ -124,7 +124,9 @@ def respond(
             assert decision.scripted is not None
             pacing = Pacing(words_per_second=exchange.options.words_per_second)
             fault = decision.cancel_fault(stream=request.stream)
-            return _unscripted(exchange, decision.scripted, request, pacing=pacing, fault=fault)
+            return _reply_without_step(
+                exchange, decision.scripted, request, pacing=pacing, fault=fault
+            )
         case "failure":
             return _struck(exchange, decision, request, decision.fault, delay=0.0)
         case "step" if templates is not None and decision.numbered is None:

@@ -18,7 +18,7 @@ from scenarios_app.recording.drift import (
     response_shape,
     shape_differences,
 )
-from scenarios_app.recording.upstreams import NotForwarded, upstream_of
+from scenarios_app.recording.upstreams import NotForwarded, find_upstream_url
 from scenarios_app.serving.recorder.upstream import (
     Outgoing,
     UpstreamFailed,
@@ -55,7 +55,7 @@ async def live_drift(
             media_type = dict(recorded_response.headers).get("content-type", "")
             status, body = recorded_response.status, recorded_response.body
             if differences := shape_differences(response_shape(status, media_type, body), current):
-                request = f"the answer to {step.line}"
+                request = f"the answer to {step.request_line}"
                 drifts.append(Drift("changed", step.cassette, step.step, request, differences))
     return drifts
 
@@ -91,7 +91,7 @@ def _outgoing(
     if provider is not None:
         call = _with_routing_header(call, provider)
     try:
-        name, url = upstream_of(call, upstreams, paths=paths)
+        name, url = find_upstream_url(call, upstreams, paths=paths)
     except NotForwarded as error:
         raise ServerFailed(f"{step.cassette}, step {step.step}: {error}") from None
     if not url:

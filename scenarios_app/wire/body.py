@@ -190,6 +190,7 @@ _KINDS: Mapping[type, str] = {
 
 
 def _type_of(value: Json) -> str:
+    """Return the type of a JSON value for an error message, such as `a string`."""
     return _KINDS.get(type(value), "an object")
 
 

@@ -176,6 +176,7 @@ def _nonempty_texts(**values: object) -> dict[str, Json]:
 
 
 def _parse_arguments(arguments: object) -> Json:
+    """Return a call's arguments, parsed if they are the text of a JSON object."""
     if isinstance(arguments, str):
         value = parse_json(arguments) if arguments.strip() else {}
         return value if isinstance(value, dict) else arguments
@@ -187,6 +188,7 @@ def _is_of_kind(part: Mapping[str, Json], kind: str) -> bool:
 
 
 def _group_by_kind(parts: list[dict[str, Json]], kinds: list[str]) -> dict[str, Any]:
+    """Return parts under keys of `produce`: lists of reasoning and tool calls, and texts."""
     produce: dict[str, Any] = {}
     for part, kind in zip(parts, kinds, strict=True):
         if kind == "reasoning":

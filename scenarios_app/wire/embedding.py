@@ -47,6 +47,7 @@ def _add_feature(vector: list[float], components: Components, weight: float) -> 
 
 
 def _hash_components(feature: str) -> Components:
+    """Return four integers from a feature's hash, each an index and, as its last bit, a sign."""
     digest = hashlib.blake2b(feature.encode("utf-8", "surrogatepass"), digest_size=16).digest()
     return _FOUR_INTS.unpack(digest)
 

@@ -85,6 +85,7 @@ class PathEndings:
         yield from (each for each in matches if each.base)
 
     def _match_tail(self, method: str, lead: str, tail: str) -> Iterator[IntendedPath]:
+        """Yield the endpoints' paths that end with `tail` and may be intended after `lead`."""
         for _, start, pattern in sorted(self._patterns.get((method, _first_segment(tail)), ())):
             params = match_path(pattern, start + tail)
             if params is None or has_slash_in_id(params):

@@ -179,6 +179,7 @@ def _to_dialect(target: Target, name: str) -> Target:
 
 
 def _find_by_path(call: Call) -> Target | None:
+    """Return the target at a call's path, or the 404 of the provider that owns it, or None."""
     target = _match_call(call)
     if target is not None and not (target.params and has_slash_in_id(target.params)):
         return target

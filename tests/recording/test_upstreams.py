@@ -5,10 +5,10 @@ import pytest
 from scenarios_app.recording.upstreams import (
     NotForwarded,
     UpstreamError,
+    find_upstream_url,
     join_url,
     public_upstreams,
     read_upstreams,
-    upstream_of,
 )
 from scenarios_app.wire.base import Call
 
@@ -81,17 +81,17 @@ def asked(path: str, method: str = "POST", **headers: str) -> Call:
     ],
 )
 def test_a_path_is_its_providers(call: Call, name: str, url: str) -> None:
-    assert upstream_of(call, public_upstreams()) == (name, url)
+    assert find_upstream_url(call, public_upstreams()) == (name, url)
 
 
 def test_azure_goes_to_its_own_address_where_it_has_one() -> None:
     call = asked("/openai/deployments/d/chat/completions")
-    found = upstream_of(call, {"azure": "https://r.openai.azure.com", "openai": OPENAI})
+    found = find_upstream_url(call, {"azure": "https://r.openai.azure.com", "openai": OPENAI})
     assert found == ("azure", "https://r.openai.azure.com/openai/deployments/d/chat/completions")
 
 
 def test_call_that_no_wire_takes_is_for_openai() -> None:
-    assert upstream_of(asked("/none"), public_upstreams(), paths=["/none"]) == (
+    assert find_upstream_url(asked("/none"), public_upstreams(), paths=["/none"]) == (
         "openai",
         f"{OPENAI}/none",
     )
@@ -157,7 +157,7 @@ def test_a_wrong_upstream_is_named(entry: str, said: str) -> None:
 )
 def test_path_that_leaves_the_base_url_is_not_forwarded(path: str) -> None:
     with pytest.raises(NotForwarded, match="segment"):
-        upstream_of(asked(path, "GET"), public_upstreams(), paths=["/v1"])
+        find_upstream_url(asked(path, "GET"), public_upstreams(), paths=["/v1"])
 
 
 @pytest.mark.parametrize(
@@ -166,19 +166,20 @@ def test_path_that_leaves_the_base_url_is_not_forwarded(path: str) -> None:
 )
 def test_path_that_is_no_route_is_not_forwarded(method: str, path: str) -> None:
     with pytest.raises(NotForwarded, match="MOCKLLM_UPSTREAM_PATHS"):
-        upstream_of(asked(path, method), public_upstreams())
+        find_upstream_url(asked(path, method), public_upstreams())
 
 
 @pytest.mark.parametrize("path", ["/v1/vector_stores", "/v1/vector_stores/v-1/files"])
 def test_path_that_the_operator_lists_is_forwarded_with_all_below_it(path: str) -> None:
     call = asked(path, "GET")
     assert (
-        upstream_of(call, public_upstreams(), paths=["/v1/vector_stores/"])[1] == f"{OPENAI}{path}"
+        find_upstream_url(call, public_upstreams(), paths=["/v1/vector_stores/"])[1]
+        == f"{OPENAI}{path}"
     )
 
 
 def test_path_beside_a_listed_one_is_not_forwarded() -> None:
     with pytest.raises(NotForwarded):
-        upstream_of(
+        find_upstream_url(
             asked("/v1/vector_stores-of-others"), public_upstreams(), paths=["/v1/vector_stores"]
         )

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from scenarios_app.recording.importers import decode_recording
-from scenarios_app.recording.importers.vcr import fits as fits_vcr
+from scenarios_app.recording.importers.vcr import recognizes as recognizes_vcr
 from tests.recording.files import interactions, read, refused
 
 SENT = {"type": "response.create", "model": "gpt-5", "input": "Hello", "store": False}
@@ -110,5 +110,5 @@ def test_yaml_file_is_recognized_and_other_cassettes_are_not_taken_for_it() -> N
     recording = decode_recording(yaml, source="a.yaml")
     assert recording is not None and recording.format.title == "WebSocket"
     other = decode_recording(b"interactions: []\n", source="a.yaml")
-    assert other is not None and fits_vcr({"interactions": []})
+    assert other is not None and recognizes_vcr({"interactions": []})
     assert other.format.title == "vcrpy"

@@ -147,7 +147,7 @@ class BaseMatchDocument(Document):
 
 def match_model() -> type[BaseMatchDocument]:
     """Return the pydantic model of `match` with the keys of all conditions."""
-    return _build_model(tuple(CONDITION_KINDS))
+    return _model(tuple(CONDITION_KINDS))
 
 
 @lru_cache(maxsize=4)

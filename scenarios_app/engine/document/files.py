@@ -162,7 +162,7 @@ class ScenarioFiles:
         data = last.data
         try:
             data = path.read_bytes()
-            return last if data == last.data else self._parse_file(path, data)
+            return last if data == last.data else self._parse(path, data)
         except DocumentError as error:
             return replace(last, data=data, problems=error.problems)
         except OSError as error:
@@ -232,7 +232,7 @@ def _find_files(path: Path, suffixes: set[str]) -> list[Path]:
 
 
 def _iter_files(directory: Path) -> Iterator[Path]:
-    for folder, names in _walk(directory, onerror=_raise_error):
+    for folder, names in _walk(directory, onerror=_raise):
         for name in names:
             if not name.startswith("."):
                 yield Path(folder, name)
@@ -247,7 +247,7 @@ def _walk(
         yield folder, names
 
 
-def _raise_error(error: OSError) -> None:
+def _raise(error: OSError) -> None:
     raise error
 
 

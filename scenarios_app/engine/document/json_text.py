@@ -50,7 +50,7 @@ def plain(value: object, *, source: str = "", loc: Loc = ()) -> Json:
     def report(place: Loc, message: str) -> None:
         problems.append(Problem(format_location(place), message, source))
 
-    copy = _plain_copy(value, loc, report)
+    copy = _copy(value, loc, report)
     if problems:
         raise DocumentError.of(problems)
     return copy
@@ -79,7 +79,7 @@ def _copy(value: object, loc: Loc, report: Callable[[Loc, str], None]) -> Json:
         case dict():
             return _copy_object(value, loc, report)
         case list() | tuple():
-            return [_plain_copy(item, (*loc, index), report) for index, item in enumerate(value)]
+            return [_copy(item, (*loc, index), report) for index, item in enumerate(value)]
         case _:
             report(loc, f"expected a JSON value, got {type(value).__name__}")
             return None
@@ -95,7 +95,7 @@ def _copy_object(
         if not isinstance(key, str) or not _is_encodable(key):
             report(loc, f"expected keys that are text, got {key!r:.80}")
         else:
-            copy[str(key)] = _plain_copy(item, (*loc, key), report)
+            copy[str(key)] = _copy(item, (*loc, key), report)
     return copy
 
 

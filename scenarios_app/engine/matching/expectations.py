@@ -36,7 +36,7 @@ def violated_message(scenario: Scenario, step: Step, request: CanonicalRequest) 
     """Return the text of the 400: every violation with expected and actual values."""
     violations = "; ".join(
         f"{violation.text} ({violation.got})" if violation.got else violation.text
-        for violation in _find_violations(scenario, step, request)
+        for violation in _violations(scenario, step, request)
     )
     return (
         f"{VIOLATED}: step “{step.label}” of scenario “{scenario.name}” answers this request, "
@@ -77,7 +77,7 @@ def format_js_number(number: float | None) -> str:
     return f"{'-' if sign else ''}{first}{fraction}e{point - 1:+d}"
 
 
-def _find_violations(
+def _violations(
     scenario: Scenario, step: Step | None, request: CanonicalRequest
 ) -> Iterator[_Violation]:
     system = request.system_text

@@ -44,7 +44,7 @@ class RegexSet:
 
     def __init__(self, positions: Mapping[Atom, Sequence[int]]) -> None:
         self.unfiltered: list[int] = []
-        self._groups = tuple(self._build_groups(list(positions.items())))
+        self._groups = tuple(self._build(list(positions.items())))
 
     def find(self, text: str) -> set[int]:
         """Return the positions of all matching patterns, without the unfiltered ones."""
@@ -68,8 +68,8 @@ class RegexSet:
                 self.unfiltered.extend(patterns[0][1])
                 return
             half = len(patterns) // 2
-            yield from self._build_groups(patterns[:half])
-            yield from self._build_groups(patterns[half:])
+            yield from self._build(patterns[:half])
+            yield from self._build(patterns[half:])
         else:
             yield _FilterGroup(regexes, tuple(positions for _, positions in patterns))
 
@@ -99,7 +99,7 @@ class LiteralSet:
     def find(self, text: str) -> set[int]:
         """Return the positions of all literals in the text, and possibly a few others."""
         seen: set[int] = set()
-        for piece in self._overlapping_pieces(text):
+        for piece in self._pieces(text):
             hits = self._automaton.find_matches_as_indexes(piece, overlapping=True)
             seen.update([hit[0] for hit in hits])
             if len(seen) == len(self._positions):
@@ -254,13 +254,11 @@ class StepLookup:
 def _subject_atoms(match: Match) -> list[SubjectAtoms]:
     """Return a match's needs as atoms, without needs of which an alternative has no atom."""
     needs = (need for condition in match.conditions for need in condition.needs)
-    places = (
-        SubjectAtoms(need.subject, tuple(map(_required_atoms, need.conditions))) for need in needs
-    )
+    places = (SubjectAtoms(need.subject, tuple(map(_atoms, need.conditions))) for need in needs)
     return [place for place in places if all(place.alternatives)]
 
 
-def _required_atoms(condition: TextCondition) -> tuple[Atom, ...]:
+def _atoms(condition: TextCondition) -> tuple[Atom, ...]:
     ignore_case = condition.ignore_case
     pattern = condition.regex or ""
     literals = (

@@ -133,7 +133,7 @@ def _replace_texts(choice: Choice, change: Callable[[TextPart], Iterator[str]]) 
         for text in change(part):
             if text != part.text:
                 # The ranges of citations belong to the text as it was.
-                yield _with_part_replaced(choice, index, replace(part, text=text, citations=()))
+                yield _with_part(choice, index, replace(part, text=text, citations=()))
 
 
 def _in_prose(change: Callable[[str, CanonicalRequest], Iterator[str]]) -> Apply:
@@ -155,7 +155,7 @@ def _in_calls(change: Callable[[ToolCallPart, CanonicalRequest], Iterator[str]])
     def apply(choice: Choice, request: CanonicalRequest) -> Iterator[Choice]:
         for index, call in _indexed_calls(choice):
             for arguments in change(call, request):
-                yield _with_part_replaced(choice, index, replace(call, arguments=arguments))
+                yield _with_part(choice, index, replace(call, arguments=arguments))
 
     return apply
 
@@ -203,7 +203,7 @@ def _drop_call(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:
     calls = _indexed_calls(choice)
     finish = choice.finish_reason if len(calls) > 1 else "stop"
     for index, _call in calls:
-        yield replace(_with_part_replaced(choice, index), finish_reason=finish)
+        yield replace(_with_part(choice, index), finish_reason=finish)
 
 
 def _swap_calls(choice: Choice, _: CanonicalRequest) -> Iterator[Choice]:

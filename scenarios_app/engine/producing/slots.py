@@ -126,7 +126,7 @@ class SlotFinder:
 
     def _number(self, sample: bytes, with_more_tokens: bytes) -> int | None:
         """Return the number of the filler of a sample, or None if it is the same in all answers."""
-        key, filler = self._find_filler(sample, with_more_tokens)
+        key, filler = self._filler(sample, with_more_tokens)
         if filler is None:
             return None
         if key not in self._numbers:

@@ -175,13 +175,13 @@ class TemplateFiller:
     def fill_text(self, text: str) -> str:
         if not self._has_template(text):
             return text
-        return render_template(text, self._values, self._count_chars)
+        return render_template(text, self._values, self._spend)
 
     def fill_json(self, text: str) -> str:
         """Fill a text; if it is JSON, values are escaped, as templates are in its strings."""
         if not self._has_template(text):
             return text
-        transform = self._count_escaped if _is_json(text) else self._count_chars
+        transform = self._spend_escaped if _is_json(text) else self._spend
         return render_template(text, self._values, transform)
 
     def _has_template(self, text: str) -> bool:

@@ -94,7 +94,7 @@ class _InstanceMaker:
         order = partial(self._order_branches, lean=lean)
         for branch in expand_branches(schemas, order, self.fit):
             if any(location.references.count(name) > 1 for name in branch.references):
-                self._record_error(location, "it nests without end.")
+                self._blame(location, "it nests without end.")
                 continue
             within = lean or any(name in location.references for name in branch.references)
             for value in self._branch_values(branch, location, lean=within):
@@ -104,9 +104,9 @@ class _InstanceMaker:
                     self.made += 1
                     yield value
         if not is_found and not self.error_message:
-            self._record_error(location, "no value fits it.")
+            self._blame(location, "no value fits it.")
 
-    def _record_error(self, location: _Location, error_message: str) -> None:
+    def _blame(self, location: _Location, error_message: str) -> None:
         self.error_path, self.error_message = location.path, error_message
 
     def _order_branches(self, branches: Sequence[Schema], *, lean: bool) -> list[Schema]:
@@ -132,7 +132,7 @@ class _InstanceMaker:
                 case "object":
                     yield from self._objects(branch, location, lean=lean)
                 case "array":
-                    yield from self._candidate_arrays(branch, location, lean=lean)
+                    yield from self._arrays(branch, location, lean=lean)
                 case "string":
                     yield from draw_strings(branch.parts, self.rng)
                 case "boolean":
@@ -145,9 +145,7 @@ class _InstanceMaker:
 
     def _enumerated_values(self, parts: Parts) -> Iterator[Json]:
         lists = [[p["const"]] if "const" in p else get_list(p, "enum") for p in parts]
-        yield from sorted(
-            self._rotate_at_random(min(lists, key=len)), key=lambda value: value is None
-        )
+        yield from sorted(self._rotate(min(lists, key=len)), key=lambda value: value is None)
 
     def _example_values(self, parts: Parts) -> Iterator[Json]:
         """Yield a schema's examples and defaults that are not empty."""

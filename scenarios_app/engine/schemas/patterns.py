@@ -253,7 +253,7 @@ class _PatternParser:
 
     def parse_repeats(self, item: _Item) -> _Item:
         while (bounds := self.parse_quantifier()) is not None:
-            item = _repeat_item(item, *bounds)
+            item = _repeat(item, *bounds)
             if not self.accept("?"):
                 self.accept("+")
         return item

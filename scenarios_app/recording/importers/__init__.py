@@ -33,24 +33,24 @@ SUFFIXES: Final = YAML | LINES | {".har"}
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A file format with its `title` for people. `fits` recognizes a decoded file. The file is read
-    as interactions, or as a document if it has conversations but no bytes."""
+    """A file format with its `title` for people. `recognizes` returns whether a decoded file has
+    it. It is read as interactions, or as a document if it has conversations but no bytes."""
 
     title: str
-    fits: Callable[[Any], bool]
+    recognizes: Callable[[Any], bool]
     read_interactions: Callable[[FileValue], Iterable[Interaction | str]] | None = None
     read_document: Callable[[str, FileValue], Conversion] | None = None
 
 
 FORMATS: Final[tuple[Format, ...]] = (
-    Format("WebSocket", websocket.fits, read_interactions=websocket.read),
-    Format("vcrpy", vcr.fits, read_interactions=vcr.read),
-    Format("HAR", har.fits, read_interactions=har.read),
-    Format("OTLP", otlp.fits, read_document=otlp.read),
-    Format("trace", traces.fits, read_document=traces.read),
-    Format("aimock", aimock.fits, read_document=aimock.read),
-    Format("WireMock", wiremock.fits, read_document=wiremock.read),
-    Format("JSONL", jsonl.fits, read_interactions=jsonl.read),
+    Format("WebSocket", websocket.recognizes, read_interactions=websocket.read_interactions),
+    Format("vcrpy", vcr.recognizes, read_interactions=vcr.read_interactions),
+    Format("HAR", har.recognizes, read_interactions=har.read_interactions),
+    Format("OTLP", otlp.recognizes, read_document=otlp.read_document),
+    Format("trace", traces.recognizes, read_document=traces.read_document),
+    Format("aimock", aimock.recognizes, read_document=aimock.read_document),
+    Format("WireMock", wiremock.recognizes, read_document=wiremock.read_document),
+    Format("JSONL", jsonl.recognizes, read_interactions=jsonl.read_interactions),
 )
 
 
@@ -66,17 +66,18 @@ class Recording:
         if self.format.read_document is not None:
             conversion = self.format.read_document(name, self.value)
             if conversion.steps > MAX_INTERACTIONS:
-                raise self._too_many()
+                raise self._too_many_error()
             return conversion
         notes: list[str] = []
         conversion = to_document(name, self._read_interactions(notes))
         return Conversion(conversion.document, (*notes, *conversion.notes))
 
     def interactions(self) -> list[Interaction]:
-        """Return the interactions, empty for a format without bytes; raises DocumentError."""
+        """Return the interactions; none for a format without bytes. Raises DocumentError."""
         return self._read_interactions([])
 
     def _read_interactions(self, notes: list[str]) -> list[Interaction]:
+        """Return the interactions, and append notes on entries that are left out to `notes`."""
         interactions: list[Interaction] = []
         read = self.format.read_interactions
         for entry in () if read is None else read(self.value):
@@ -85,30 +86,28 @@ class Recording:
                 continue
             interactions.append(entry)
             if len(interactions) > MAX_INTERACTIONS:
-                raise self._too_many()
+                raise self._too_many_error()
         return interactions
 
-    def _too_many(self) -> DocumentError:
+    def _too_many_error(self) -> DocumentError:
         return self.value.error(f"holds more than {MAX_INTERACTIONS} interactions")
 
 
 def decode_recording(data: bytes, *, source: str) -> Recording | None:
-    """Decode a file; return None if its format is unknown. `source` is its path or name.
-
-    Raises DocumentError for a file that cannot be read at all.
-    """
+    """Decode a file; return None if its format is unknown. `source` is its path or name. Raises
+    DocumentError for a file that cannot be read at all."""
     suffix = PurePath(source).suffix.lower()
     if len(data) > MAX_FILE_BYTES:
         if suffix == ".json":
             return None
-        raise _document_error(source, f"is larger than {MAX_FILE_BYTES // 1_000_000} MB")
+        raise _file_error(source, f"is larger than {MAX_FILE_BYTES // 1_000_000} MB")
     value = _decode_file(data, suffix, source)
-    formats = (Recording(form, FileValue(value, source)) for form in FORMATS if form.fits(value))
-    return next(formats, None)
+    form = next((each for each in FORMATS if each.recognizes(value)), None)
+    return None if form is None else Recording(form, FileValue(value, source))
 
 
 def scenario_name(source: str) -> str:
-    """Return the name for the scenario of a file: its name without the suffix."""
+    """Return the name for the scenario of a file: the file's name without its suffix."""
     stem = PurePath(source).stem
     bare = "".join(letter if letter.isprintable() else " " for letter in stem).strip()[:200].strip()
     return bare or "recording"
@@ -132,44 +131,42 @@ def _decode_file(data: bytes, suffix: str, source: str) -> Any:
 
         return read_yaml(data, source=source)
     if suffix in LINES:
-        return _parse_lines(data, source)
+        return _decode_lines(data, source)
     try:
-        value = json.loads(_decode_text(data, source), parse_constant=_reject_constant)
+        value = json.loads(_decode_utf8(data, source), parse_constant=_reject_constant)
         return _check_depth(value, source)
     except RecursionError:
-        raise _document_error(source, f"nested deeper than {MAX_DEPTH} levels") from None
+        raise _file_error(source, f"nested deeper than {MAX_DEPTH} levels") from None
     except ValueError as error:
         if suffix == ".json":
             # It may be a scenario document, whose reader reports the error.
             return None
-        raise _document_error(source, f"not valid JSON: {error}") from None
+        raise _file_error(source, f"not valid JSON: {error}") from None
 
 
-def _decode_text(data: bytes, source: str) -> str:
+def _decode_utf8(data: bytes, source: str) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise _document_error(
-            source, f"expected UTF-8 text, byte {error.start + 1} is not"
-        ) from None
+        raise _file_error(source, f"expected UTF-8 text, byte {error.start + 1} is not") from None
 
 
-def _parse_lines(data: bytes, source: str) -> list[Any]:
+def _decode_lines(data: bytes, source: str) -> list[Any]:
     values: list[Any] = []
-    for number, line in enumerate(_decode_text(data, source).split("\n"), start=1):
+    for number, line in enumerate(_decode_utf8(data, source).split("\n"), start=1):
         if not line.strip():
             continue
         try:
             values.append(json.loads(line, parse_constant=_reject_constant))
         except (ValueError, RecursionError):
-            raise _document_error(source, f"line {number} is not valid JSON") from None
+            raise _file_error(source, f"line {number} is not valid JSON") from None
     return list(_check_depth(values, source))
 
 
 def _check_depth(value: Any, source: str) -> Any:
     """Return the value; raises DocumentError if it is nested too deep."""
     if depth_of(value) > MAX_DEPTH:
-        raise _document_error(source, f"nested deeper than {MAX_DEPTH} levels")
+        raise _file_error(source, f"nested deeper than {MAX_DEPTH} levels")
     return value
 
 
@@ -177,5 +174,5 @@ def _reject_constant(text: str) -> Any:
     raise ValueError(f"{text} is not JSON")
 
 
-def _document_error(source: str, message: str) -> DocumentError:
+def _file_error(source: str, message: str) -> DocumentError:
     return DocumentError.of([Problem("", message, source)])

@@ -22,7 +22,7 @@ _USAGE: Final = {
 }
 
 
-def fits(value: Any) -> bool:
+def recognizes(value: Any) -> bool:
     """True if a decoded file has fixtures of aimock."""
     fixtures = value.get("fixtures") if isinstance(value, dict) else None
     return isinstance(fixtures, list) and all(
@@ -30,7 +30,7 @@ def fits(value: Any) -> bool:
     )
 
 
-def read(name: str, file: FileValue) -> Conversion:
+def read_document(name: str, file: FileValue) -> Conversion:
     """Return the document of the fixtures; raises DocumentError."""
     steps: list[dict[str, Any]] = []
     notes: list[str] = []

@@ -11,14 +11,14 @@ _NO_ANSWER = "it has no answer"
 _CUT = "its answer is not whole: the archive has no body for it"
 
 
-def fits(value: Any) -> bool:
+def recognizes(value: Any) -> bool:
     """True if a decoded file is an HTTP archive."""
     return (
         isinstance(value, dict) and isinstance(value.get("log"), dict) and "entries" in value["log"]
     )
 
 
-def read(archive: FileValue) -> Iterator[Interaction | str]:
+def read_interactions(archive: FileValue) -> Iterator[Interaction | str]:
     """Yield the interactions, and a note for each entry that is left out; raises DocumentError."""
     for entry in archive.at("log").at("entries").items():
         request, response = entry.at("request"), entry.at("response")

@@ -28,8 +28,8 @@ _TOO_LARGE: Final = (
 )
 
 
-def fits(value: Any) -> bool:
-    """True if all these lines are of known kinds."""
+def recognizes(value: Any) -> bool:
+    """True if a decoded file is a list of lines of known kinds."""
     return (
         isinstance(value, list)
         and bool(value)
@@ -37,7 +37,7 @@ def fits(value: Any) -> bool:
     )
 
 
-def read(file: FileValue) -> Iterator[Interaction | str]:
+def read_interactions(file: FileValue) -> Iterator[Interaction | str]:
     """Yield the interactions, and notes on lines that are left out; raises DocumentError."""
     requests: dict[str, tuple[int, FileValue]] = {}
     responses: dict[str, tuple[int, FileValue]] = {}
@@ -147,7 +147,7 @@ def _batch_interaction(request: FileValue, response_line: FileValue) -> Interact
 
 
 def _encoded_interaction(url: str, sent: Any, answer: Any, *, status: int = 200) -> Interaction:
-    """Return an interaction whose bytes are not in the file."""
+    """Return a POST and its response from values; a note says that the file has no bytes."""
     return Interaction(
         RecordedRequest("POST", url, (), _encode_body(sent)),
         RecordedResponse.whole(status, (), _encode_body(answer)),

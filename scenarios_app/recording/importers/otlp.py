@@ -24,19 +24,19 @@ _NO_CONTENT: Final = "left out: span {}: it does not say what the model answered
 _MAX_NUMBERED_MESSAGES: Final = 64
 
 
-def fits(value: Any) -> bool:
+def recognizes(value: Any) -> bool:
     """True if a decoded file is an OTLP trace or a list of them."""
     if isinstance(value, list):
-        return bool(value) and all(map(fits, value))
+        return bool(value) and all(map(recognizes, value))
     return isinstance(value, dict) and isinstance(value.get("resourceSpans"), list)
 
 
-def read(name: str, file: FileValue) -> Conversion:
+def read_document(name: str, file: FileValue) -> Conversion:
     """Return the document of the model spans, ordered by their start; raises DocumentError."""
     traces = file.value if isinstance(file.value, list) else [file.value]
-    spans = [span for trace in traces for span in _all_spans(FileValue(trace, file.source))]
+    spans = [span for trace in traces for span in _spans(FileValue(trace, file.source))]
     spans.sort(key=_start_time)
-    results = _results(spans)
+    results = _tool_results(spans)
     provider_names = _provider_names()
     steps: list[dict[str, Any]] = []
     notes: list[str] = []
@@ -68,7 +68,7 @@ def read(name: str, file: FileValue) -> Conversion:
 
 
 def _provider_names() -> dict[str, str]:
-    """Return the providers by their own names and by those of the conventions."""
+    """Return the providers by their names here and by those of OpenTelemetry's conventions."""
     names = {name: name for name in providers()}
     for wire in wires():
         if wire.upstream is not None:
@@ -76,22 +76,22 @@ def _provider_names() -> dict[str, str]:
     return names
 
 
-def _all_spans(trace: FileValue) -> Iterator[FileValue]:
+def _spans(trace: FileValue) -> Iterator[FileValue]:
     for resource in trace.at("resourceSpans").items():
         for scope in resource.at("scopeSpans").items():
             yield from scope.at("spans").items()
 
 
 def _start_time(span: FileValue) -> int:
-    return _get_nanoseconds(span, "startTimeUnixNano")
+    return _nanoseconds(span, "startTimeUnixNano")
 
 
-def _get_nanoseconds(span: FileValue, key: str) -> int:
+def _nanoseconds(span: FileValue, key: str) -> int:
     number = _whole_number(span.maybe(key).value)
     return max(number, 0) if number is not None else 0
 
 
-def _results(spans: Iterable[FileValue]) -> dict[str, Json]:
+def _tool_results(spans: Iterable[FileValue]) -> dict[str, Json]:
     """Return tool results by call id. Those of spans of tool calls, which have a duration, are
     preferred to those that later requests repeat."""
     repeated: dict[str, Json] = {}
@@ -100,19 +100,19 @@ def _results(spans: Iterable[FileValue]) -> dict[str, Json]:
         attributes = _attributes(span)
         for message in _messages(attributes, _INPUT):
             for part in dict_items(message.get("parts")):
-                result = _result(part)
+                result = _tool_result(part)
                 if result is not None and isinstance(part.get("id"), str):
                     repeated.setdefault(part["id"], text_or_json(result))
         id, result = (attributes.get(f"gen_ai.tool.call.{key}") for key in ("id", "result"))
         if isinstance(id, str) and result is not None:
-            duration = _get_nanoseconds(span, "endTimeUnixNano") - _start_time(span)
+            duration = _nanoseconds(span, "endTimeUnixNano") - _start_time(span)
             failed = {"is_error": True} if attributes.get("error.type") else {}
             ms = max(0, round(duration / 1_000_000))
             results[id] = {"text": text_or_json(result), **failed, "ms": ms}
     return repeated | results
 
 
-def _result(part: Mapping[str, Any]) -> Any:
+def _tool_result(part: Mapping[str, Any]) -> Any:
     """Return the tool result in a part of a message, or None."""
     is_result = part.get("type") == "tool_call_response"
     return part.get("response", part.get("result")) if is_result else None
@@ -125,21 +125,19 @@ def _offered_tools(attributes: Mapping[str, Any]) -> list[str]:
 
 
 def _attributes(span: FileValue) -> dict[str, Any]:
-    """Return the attributes of a span, with those of its events that hold messages."""
-    attributes = dict(_read_attributes(span.at("attributes")))
+    """Return a span's attributes, with those of its events that begin with `gen_ai.`."""
+    attributes = dict(_pairs(span.at("attributes")))
     for event in span.at("events").items():
-        attributes |= {
-            k: v for k, v in _read_attributes(event.at("attributes")) if k.startswith("gen_ai.")
-        }
+        attributes |= {k: v for k, v in _pairs(event.at("attributes")) if k.startswith("gen_ai.")}
     return attributes
 
 
-def _read_attributes(attributes: FileValue) -> Iterator[tuple[str, Any]]:
+def _pairs(attributes: FileValue) -> Iterator[tuple[str, Any]]:
     for attribute in attributes.items():
-        yield attribute.at("key").text(), _value(attribute.at("value").value)
+        yield attribute.at("key").text(), _plain_value(attribute.at("value").value)
 
 
-def _value(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
     """Return an OTLP value as plain data."""
     match value:
         case {"stringValue": text}:
@@ -150,9 +148,9 @@ def _value(value: Any) -> Any:
         case {"boolValue": plain} | {"doubleValue": plain} | {"bytesValue": plain}:
             return plain
         case {"arrayValue": {"values": list(items)}}:
-            return [_value(item) for item in items]
+            return [_plain_value(item) for item in items]
         case {"kvlistValue": {"values": list(items)}}:
-            return {str(i.get("key")): _value(i.get("value")) for i in dict_items(items)}
+            return {str(i.get("key")): _plain_value(i.get("value")) for i in dict_items(items)}
         case _:
             return None
 
@@ -171,7 +169,7 @@ def _objects(value: Any) -> list[dict[str, Any]]:
 
 
 def _messages(attributes: dict[str, Any], key: str) -> list[dict[str, Any]]:
-    """Return the messages of an attribute."""
+    """Return the messages in an attribute, else in numbered attributes."""
     if messages := _objects(attributes.get(key)):
         return messages
     # Some instrumentations use numbered attributes: gen_ai.prompt.0.role.
@@ -204,7 +202,7 @@ def _turns(attributes: dict[str, Any]) -> Iterator[tuple[str, str]]:
                 texts.append(part.get("content"))
             elif part.get("type") == "tool_call_response":
                 role = "tool"
-                texts.append(_result(part))
+                texts.append(_tool_result(part))
         yield role, "\n".join(text for text in texts if text and isinstance(text, str))
 
 

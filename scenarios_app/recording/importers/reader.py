@@ -69,7 +69,7 @@ class FileValue:
         raise self.type_error("a whole number")
 
     def status(self) -> int:
-        """Return the status of an HTTP response."""
+        """Return an HTTP status from 200 to 599, which may be text; raises DocumentError."""
         text = self.value
         # Not `isdecimal` alone: Python converts no number of more than 4,300 digits.
         is_number = isinstance(text, str) and len(text) == 3 and text.isdecimal()
@@ -79,7 +79,7 @@ class FileValue:
         raise self.type_error("an HTTP status from 200 to 599")
 
     def type_error(self, wanted: str) -> DocumentError:
-        """Return the error that something else is `wanted` here."""
+        """Return the error that a value of another type is expected here."""
         return self.error(f"expected {wanted}")
 
     def error(self, message: str) -> DocumentError:

@@ -14,12 +14,12 @@ _FAILED: Final = "left out: call {}: it failed with {}"
 _CUT: Final = "left out: the result of {}: the trace holds only its beginning"
 
 
-def fits(value: Any) -> bool:
-    """True if a decoded file is such a trace."""
+def recognizes(value: Any) -> bool:
+    """True if a decoded file is a trace of this server's chat."""
     return isinstance(value, dict) and {"trace_id", "model_calls", "events"} <= value.keys()
 
 
-def read(name: str, trace: FileValue) -> Conversion:
+def read_document(name: str, trace: FileValue) -> Conversion:
     """Return the document of the successful model calls; raises DocumentError."""
     results = _tool_outcomes(dict_items(trace.at("events").value))
     steps: list[dict[str, Any]] = []
@@ -48,7 +48,7 @@ def read(name: str, trace: FileValue) -> Conversion:
 
 @dataclass(slots=True)
 class _ToolOutcome:
-    """A tool call's outcome; `text` is None if it is cut, `code` says why there is no result."""
+    """A tool call's outcome; `text` is None if it is cut, `code` is the error without a result."""
 
     id: str
     text: str | None
@@ -58,7 +58,7 @@ class _ToolOutcome:
     ms: int = 0
 
     def scripted_result(self) -> Json:
-        """Return the result for a scripted call; None if no MCP server took part in it."""
+        """Return the `result` of a scripted call: text or fault; None if neither is known."""
         ms: dict[str, Json] = {"ms": self.ms} if self.ms else {}
         if self.status == "timeout":
             return {"fault": "timeout", **ms}

@@ -11,12 +11,12 @@ from scenarios_app.recording.importers.reader import FileValue, read_headers
 KEYS = ("interactions", "http_interactions")
 
 
-def fits(value: Any) -> bool:
-    """True if a decoded file is such a cassette."""
+def recognizes(value: Any) -> bool:
+    """True if a decoded file is a cassette of vcrpy or of Ruby's VCR."""
     return isinstance(value, dict) and any(key in value for key in KEYS)
 
 
-def read(cassette: FileValue) -> Iterator[Interaction]:
+def read_interactions(cassette: FileValue) -> Iterator[Interaction]:
     """Yield the interactions; raises DocumentError."""
     key = next(key for key in KEYS if key in cassette.object())
     yield from map(_read_interaction, cassette.at(key).items())

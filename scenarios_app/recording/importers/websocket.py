@@ -27,7 +27,7 @@ class _Turn:
     def is_answered(self) -> bool:
         return bool(self.answer) and self.answer[-1].ends
 
-    def interaction(self) -> Interaction:
+    def to_interaction(self) -> Interaction:
         """Return request and response as over HTTP; it is cut if its last message is missing."""
         body = {key: value for key, value in self.fields.items() if key not in _OF_MESSAGES}
         data = json.dumps({**body, "stream": True}, ensure_ascii=False).encode()
@@ -37,14 +37,14 @@ class _Turn:
         return Interaction(RecordedRequest("POST", _URL, body=data), response)
 
 
-def fits(value: Any) -> bool:
-    """True if a decoded file is such a cassette."""
+def recognizes(value: Any) -> bool:
+    """True if a decoded file is a cassette of pydantic-ai with WebSocket messages."""
     messages = value.get("interactions") if isinstance(value, dict) else None
     first = messages[0] if isinstance(messages, list) and messages else None
     return isinstance(first, dict) and "direction" in first
 
 
-def read(cassette: FileValue) -> Iterator[Interaction | str]:
+def read_interactions(cassette: FileValue) -> Iterator[Interaction | str]:
     """Yield the interactions, and a note for each message left out; raises DocumentError."""
     turns: list[_Turn] = []
     for message in cassette.at("interactions").items():
@@ -65,4 +65,4 @@ def read(cassette: FileValue) -> Iterator[Interaction | str]:
             yield f"left out: a sent {kind!r}"
         elif direction != "closed":
             raise message.at("direction").type_error("'sent', 'received' or 'closed'")
-    yield from (turn.interaction() for turn in turns)
+    yield from (turn.to_interaction() for turn in turns)

@@ -23,7 +23,7 @@ _ESCAPED: Final = re2.compile(r"(?s)\\(.)")
 _STATE_KEYS: Final = ("scenarioName", "requiredScenarioState", "newScenarioState")
 
 
-def fits(value: Any) -> bool:
+def recognizes(value: Any) -> bool:
     """True if a decoded file has stub mappings."""
     mappings = value.get("mappings") if isinstance(value, dict) else None
     return all(map(_is_mapping, mappings)) if isinstance(mappings, list) else _is_mapping(value)
@@ -39,7 +39,7 @@ def _is_mapping(value: Any) -> bool:
     )
 
 
-def read(name: str, file: FileValue) -> Conversion:
+def read_document(name: str, file: FileValue) -> Conversion:
     """Return the document of the mappings; raises DocumentError."""
     mappings = list(file.at("mappings").items()) if "mappings" in file.object() else [file]
     document: dict[str, Any] = {"name": name, "tags": [TAG]}

@@ -7,7 +7,7 @@ from scenarios_app.engine.matching.near_misses import unmatched_message
 from scenarios_app.engine.matching.select import Decision
 from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
 from scenarios_app.recording.redaction import redact_interaction
-from scenarios_app.recording.upstreams import NotForwarded, provider_of, upstream_of
+from scenarios_app.recording.upstreams import NotForwarded, find_upstream_path, find_upstream_url
 from scenarios_app.serving.exchange import Exchange
 from scenarios_app.serving.recorder.recordings import MissedRequest, Recording
 from scenarios_app.serving.recorder.upstream import Outgoing, outgoing
@@ -46,9 +46,9 @@ def forward_or_miss(exchange: Exchange, recording: Recording) -> Decision:
     """Raise ForwardToUpstream if there is an upstream; otherwise record the miss and return an
     unmatched decision."""
     call, wire, options = exchange.call, exchange.wire, exchange.options
-    name, url, refusal = provider_of(call)[0], "", ""
+    name, url, refusal = find_upstream_path(call)[0], "", ""
     try:
-        name, url = upstream_of(
+        name, url = find_upstream_url(
             call, recording.upstreams or options.upstreams, paths=options.upstream_paths
         )
     except NotForwarded as error:

@@ -131,8 +131,7 @@ class Recording:
             return tuple(self._problems)
 
     def wait_for_result(self, *, seconds: float = END_SECONDS) -> RecordedSession:
-        """Wait until all requests are answered, at most this many seconds, and return the
-        result."""
+        """Return the result once all requests are answered, or after this many seconds."""
         with self._changed:
             if not self._changed.wait_for(lambda: not self._open, seconds):
                 self.tell(f"{self._open} answers were still being given: they are not kept")

@@ -186,7 +186,7 @@ def upstream_error(out: Outgoing, status: int, message: str) -> UpstreamFailed:
     """Return the error of a request whose upstream `message`, without its keys."""
     # A message of the client library may quote a header with its key.
     secrets = SecretMask((*out.keys, *secrets_of(dict(out.headers))))
-    text = f"upstream_failed: The upstream of {out.name}, {out.place}, {secrets.text(message)}."
+    text = f"upstream_failed: The upstream of {out.name}, {out.place}, {secrets.mask(message)}."
     error = ErrorAnswer(status, text, code="upstream_failed", retryable=False)
     return UpstreamFailed(error)
 

@@ -106,7 +106,7 @@ def _add_tool_use(content: DecodedChoice, block: dict[str, Any]) -> None:
 
 
 def _add_tool_result(content: DecodedChoice, block: dict[str, Any]) -> bool:
-    """Add a result to the use right before it; return False if a document cannot hold it."""
+    """Add a result to the use right before it; return False if a document cannot express it."""
     used = content.parts[-1].get("hosted_tool") if content.parts else None
     if not isinstance(used, dict) or used.get("id") != block.get("tool_use_id"):
         return False

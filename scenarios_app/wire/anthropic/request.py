@@ -233,6 +233,7 @@ def with_described_keywords(schema: Json) -> Json:
 
 
 def _described_keywords(description: str) -> Mapping[str, Json]:
+    """Return the schema keywords in braces at the end of a description."""
     match = _SCHEMA_KEYWORDS.search(description)
     if match is None:
         return {}

@@ -160,6 +160,7 @@ def _continues_part(before: SignedPart, piece: SignedPart) -> bool:
 
 
 def _join_pieces(pieces: SignedParts) -> SignedPart:
+    """Return one part with the text of all pieces, and the signature of the last."""
     part, signature = pieces[-1]
     if isinstance(part, TextPart | ReasoningPart):
         texts = (p.text for p, _ in pieces if isinstance(p, TextPart | ReasoningPart))

@@ -84,6 +84,7 @@ def read_integer(node: Node) -> int:
 
 
 def _parse_digits(node: Node) -> Node:
+    """Return a node with a number in place of numeric text; any other node unchanged."""
     if isinstance(node.value, str) and _NUMBER.fullmatch(node.value):
         value = float(node.value) if _FLOAT & set(node.value) else int(node.value)
         return Node(value, node.place)

@@ -133,7 +133,7 @@ def _read_messages(body: Node) -> Iterator[Message]:
 
 
 def _tools(body: Node) -> Iterator[Tool]:
-    """Yield the declared functions; a hosted tool goes by its name."""
+    """Yield the declared functions and the hosted tools, named in snake_case."""
     for tool in list_field(body, "tools"):
         for key in tool.object():
             if to_snake_case(key) == "function_declarations":
@@ -214,10 +214,10 @@ def json_schema(schema: Json) -> Json:
     """Return the JSON Schema for one of Google's schemas. Unknown keywords stay unchanged."""
     if not isinstance(schema, dict):
         return schema
-    return dict(map(_schema_item, schema.items()))
+    return dict(map(_convert_keyword, schema.items()))
 
 
-def _schema_item(item: tuple[str, Json]) -> tuple[str, Json]:
+def _convert_keyword(item: tuple[str, Json]) -> tuple[str, Json]:
     key = _SNAKE_LETTER.sub(lambda found: found[1].upper(), item[0])
     match key, item[1]:
         case "type", str(name):

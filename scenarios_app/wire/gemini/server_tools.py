@@ -95,7 +95,7 @@ def citation_sources(part: TextPart | RefusalPart, *, before: int) -> list[Json]
     """Return the sources of a text that starts `before` bytes into its candidate. Each spans the
     cited words, or the whole text if they are not found in it. Offsets are in bytes."""
     citations = part.citations if isinstance(part, TextPart) and part.text else ()
-    return [_source_body(each, part.text, before) for each in citations if not each.document]
+    return [_citation_source(each, part.text, before) for each in citations if not each.document]
 
 
 def grounding_metadata(parts: Iterable[AnswerPart]) -> dict[str, Json]:
@@ -145,7 +145,7 @@ def _segment(citation: Citation, text: str, before: int) -> dict[str, Json]:
     }
 
 
-def _source_body(citation: Citation, text: str, before: int) -> Json:
+def _citation_source(citation: Citation, text: str, before: int) -> Json:
     title = {} if citation.title is None else {"title": citation.title}
     return {**_segment(citation, text, before), "uri": citation.url, **title}
 

@@ -141,6 +141,7 @@ class GeminiEncoder:
         return self._framing.last
 
     def _start_part(self, event: PartStart) -> None:
+        """Set the bytes around the text of each delta, if the part streams."""
         match event.part:
             case TextPart() | RefusalPart():
                 mark = b""

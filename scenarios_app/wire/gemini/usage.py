@@ -22,7 +22,7 @@ def usage_fields(usage: Usage, manner: GeminiFormat) -> dict[str, Json]:
     }
     if manner.detailed:
         counted["candidatesTokensDetails"] = _modality_details(candidates)
-    return counted | _other_usage(usage)
+    return counted | _thoughts_and_tier(usage)
 
 
 def prompt_usage(usage: Usage) -> dict[str, Json]:
@@ -46,7 +46,7 @@ class RunningUsage:
         self._most, self._counts = candidate_tokens(usage), not manner.detailed
         self._fixed = usage.input_tokens + usage.reasoning_tokens
         before = b'{"promptTokenCount":%d' % usage.input_tokens
-        rest = encode_json({**_prompt_details(usage), **_other_usage(usage)})
+        rest = encode_json({**_prompt_details(usage), **_thoughts_and_tier(usage)})
         self._before = before + b',"candidatesTokenCount":'
         self._after = b"," + rest[1:]
         self.uncounted = b'%b,"totalTokenCount":%d%b' % (before, self._fixed, self._after)
@@ -72,7 +72,7 @@ def _prompt_details(usage: Usage) -> dict[str, Json]:
     return fields
 
 
-def _other_usage(usage: Usage) -> dict[str, Json]:
+def _thoughts_and_tier(usage: Usage) -> dict[str, Json]:
     thoughts: dict[str, Json] = {}
     if usage.reasoning_tokens:
         thoughts["thoughtsTokenCount"] = usage.reasoning_tokens

@@ -133,6 +133,7 @@ def show_model(request: CanonicalRequest, context: ComputeContext) -> bytes:
 
 
 def _find_model(model: str, models: Mapping[str, str]) -> str:
+    """Return a model's listed name, with or without the tag `latest`; raise the 404 without one."""
     for name in (model, model.removesuffix(_LATEST), model + _LATEST):
         if name in models:
             return name

@@ -249,6 +249,7 @@ def _add_usage(total: Usage, body: Any) -> Usage:
 
 
 def _counts(usage: dict[str, Any], *names: str) -> tuple[int, dict[str, int]]:
+    """Return the tokens under the first of these names, such as `input`, and their details."""
     for name in names:
         if f"{name}_tokens" in usage:
             return usage[f"{name}_tokens"], usage.get(f"{name}_tokens_details") or {}

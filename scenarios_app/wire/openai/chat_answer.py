@@ -107,6 +107,7 @@ def _format_id(form: str, response: CanonicalResponse) -> str:
 
 
 def _fingerprint(rule: str, model: str) -> str | None:
+    """Return a model's system fingerprint by its dialect's rule: `family`, `made` or the value."""
     match rule:
         case "family":
             return fingerprint_of(model) if family_of(model).fingerprint else None

@@ -151,7 +151,7 @@ def _tool_result(node: Node, called: dict[str, str]) -> ToolResultPart:
 
 
 def _function_result(node: Node) -> ToolResultPart:
-    """Return a legacy result; its name stands for the call's id too."""
+    """Return the result of a legacy function call, with the function's name as the call's id."""
     name = node.need("name").text()
     return ToolResultPart(name, name, node.optional("content", _joined_text) or "")
 
@@ -298,7 +298,7 @@ def _read_tool(node: Node) -> Tool:
 
 
 def _read_reasoning(node: Node) -> bool:
-    """Return whether other servers' `reasoning` field asks for thinking."""
+    """Return whether the `reasoning` field, which other servers have, requests thinking."""
     match node.value:
         case "none":
             return False

@@ -121,7 +121,7 @@ class ChunkEncoder:
 
     def _first_chunk_call(self, number: int) -> ToolCallPart | None:
         """Return the call that a choice's first chunk contains: its first part and only call."""
-        if not self._dialect.compact_call or self._is_legacy(number):
+        if not self._dialect.compact_call or self._has_legacy_call(number):
             return None
         parts = self._response.choices[number].parts
         calls = [part for part in parts if isinstance(part, ToolCallPart)]
@@ -161,7 +161,7 @@ class ChunkEncoder:
                 frame = self._delta_frame("refusal")
             case ReasoningPart():
                 frame = reasoning_delta_frame(self._dialect, self._response.model)
-            case ToolCallPart() if self._is_legacy(choice):
+            case ToolCallPart() if self._has_legacy_call(choice):
                 call: Json = {"name": part.name, "arguments": ""}
                 chunk += self._encode_chunk(choice, {"function_call": call})
                 frame = (b'{"function_call":{"arguments":', b"}}")
@@ -197,7 +197,7 @@ class ChunkEncoder:
             rest = reasoning_end_delta(dialect.reasoning, part, self._response.model)
             return self._encode_chunk(event.choice, rest) if rest else b""
         if isinstance(part, ToolCallPart):
-            if not dialect.whole_calls or self._is_legacy(event.choice):
+            if not dialect.whole_calls or self._has_legacy_call(event.choice):
                 return b""
             call = self._call_delta(next(self._numbers[event.choice]), part, part.arguments)
             return self._encode_chunk(event.choice, {**dialect.delta_fields, **call})
@@ -205,7 +205,7 @@ class ChunkEncoder:
         return self._encode_chunk(event.choice, {"annotations": sources}) if sources else b""
 
     def _finish(self, choice: int, why: FinishReason) -> bytes:
-        reason = finish_reason(why, legacy=self._is_legacy(choice))
+        reason = finish_reason(why, legacy=self._has_legacy_call(choice))
         ended = finish_fields(self._dialect, self._response.model, reason)
         is_last = choice == len(self._response.choices) - 1
         last = self._dialect.make_last_chunk_fields if is_last else None
@@ -231,5 +231,5 @@ class ChunkEncoder:
             hidden,
         )
 
-    def _is_legacy(self, choice: int) -> bool:
+    def _has_legacy_call(self, choice: int) -> bool:
         return needs_legacy_call(self._own, self._response.choices[choice])

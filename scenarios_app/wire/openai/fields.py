@@ -147,7 +147,7 @@ def to_tool_choice(sent: Json) -> ToolChoice:
 
 
 def _chosen_tool_name(tool: Json) -> str | None:
-    """Return the name of a tool in a choice; a hosted tool goes by its type."""
+    """Return the name of a tool in a tool choice, or a hosted tool's type."""
     match tool:
         case {"function": {"name": str(name)}} | {"custom": {"name": str(name)}}:
             return name

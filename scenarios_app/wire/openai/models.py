@@ -212,6 +212,7 @@ def _read_inputs(node: Node) -> Iterator[str | list[int]]:
 
 
 def _read_dimensions(body: Node, model: str) -> int:
+    """Return the requested number of dimensions, or the model's default."""
     most = _SMALL_DIMENSIONS if model in _SMALL else _LARGE_DIMENSIONS
     node = body.maybe("dimensions")
     if node is None:

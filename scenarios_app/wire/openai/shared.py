@@ -184,6 +184,7 @@ def openai_retry_headers(error: ErrorAnswer | None) -> Headers:
 
 
 def _retry_after_ms(error: ErrorAnswer) -> int | None:
+    """Return the retry delay; for a rate limit without one a second, else None."""
     if error.limited and error.retry_after_ms is None:
         return _DEFAULT_RETRY_MS
     return error.retry_after_ms

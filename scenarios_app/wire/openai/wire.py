@@ -114,11 +114,13 @@ def _in_dialect(endpoint: Endpoint, dialect: Dialect) -> Endpoint:
     if dialect.provider == PROVIDER:
         return endpoint
 
-    def read_named(call: Call, of: Endpoint, params: Params, body: Node) -> CanonicalRequest:
-        request = endpoint.read(call, of, params, body)
+    def read_for_provider(
+        call: Call, copy: Endpoint, params: Params, body: Node
+    ) -> CanonicalRequest:
+        request = endpoint.read(call, copy, params, body)
         return replace(request, provider=dialect.provider, also=(PROVIDER,))
 
-    return replace(endpoint, read=read_named)
+    return replace(endpoint, read=read_for_provider)
 
 
 WIRE = OpenAIChat(OPENAI)

@@ -8,7 +8,7 @@ import pytest
 from scenarios_app.engine.document import load_documents
 from scenarios_app.recording import Interaction, RecordedRequest, RecordedResponse
 from scenarios_app.recording.document import to_document
-from scenarios_app.recording.upstreams import public_upstreams, read_upstreams, upstream_of
+from scenarios_app.recording.upstreams import find_upstream_url, public_upstreams, read_upstreams
 from scenarios_app.serving.recorder.upstream import Outgoing
 from scenarios_app.testing.live import live_drift
 from scenarios_app.testing.variables import base_urls, real_keys, sdk_variables
@@ -59,7 +59,7 @@ async def test_recording_of_an_installed_wire_is_replayed_byte_for_byte() -> Non
 
 def test_requests_of_an_installed_wire_are_forwarded_to_its_upstream() -> None:
     assert read_upstreams(["acme"]) == {"acme": BASE_URL}
-    assert upstream_of(chat("Hello"), public_upstreams()) == ("acme", f"{BASE_URL}/acme/chat")
+    assert find_upstream_url(chat("Hello"), public_upstreams()) == ("acme", f"{BASE_URL}/acme/chat")
 
 
 def test_variables_of_an_installed_wire_are_set_and_read() -> None:

@@ -148,7 +148,7 @@ def _found_files(value: Json) -> list[Json]:
 
 
 def _output_text(value: Json) -> str:
-    """Return what code printed, or the texts of a result."""
+    """Return the output of code, the texts of a list of blocks, or any other result as text."""
     match value:
         case {"stdout": str(stdout), **more}:
             stderr = more.get("stderr")

@@ -141,7 +141,7 @@ _COMPACTION_PREFIX = "mockllm."
 
 
 def pack_items(items: Iterable[Json], *, item_id: str) -> Json:
-    """Return one compaction item that holds many."""
+    """Return one compaction item that contains these items, encoded in base64."""
     content = base64.b64encode(encode_json({"items": list(items)})).decode()
     return {"type": _COMPACTION, "id": item_id, "encrypted_content": _COMPACTION_PREFIX + content}
 

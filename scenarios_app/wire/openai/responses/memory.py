@@ -193,6 +193,7 @@ def _earlier_names(own: ResponseFields, archived: ArchivedValues) -> Iterator[st
 
 
 def _find_archived(name: str, archived: ArchivedValues) -> bytes | None:
+    """Return the loaded bytes of a name, or an example's record; None without one."""
     data = archived.get(name)
     return example_record(name) if data is None and name in EXAMPLE_IDS else data
 

@@ -13,7 +13,7 @@ _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 def encode_create_message(body: bytes, stream_id: str | None) -> bytes:
-    """Return the message that asks for the response to a request body."""
+    """Return the `response.create` message for the body of an HTTP request."""
     fields = {"type": "response.create", **_decode(body)}
     fields.pop("stream", None)
     if stream_id is not None:

@@ -165,7 +165,7 @@ def _read_include(body: Node) -> tuple[Json, ...]:
 
 
 def _read_conversation(node: Node) -> str:
-    """Return the id of a conversation, given by itself or in an object."""
+    """Return the id of a conversation, which is sent as a text or in an object."""
     return node.need("id").text() if isinstance(node.value, dict) else node.text()
 
 
@@ -178,8 +178,8 @@ def merge_tools(*groups: Iterable[Tool]) -> tuple[Tool, ...]:
 
 
 def _read_tools(node: Node | None, *, loaded: bool = False) -> Iterator[Tool]:
-    """Yield tools by name; an MCP server goes by its label, hosted tools by their type. A function
-    that is `loaded` on demand, or can be, is in a namespace of its name."""
+    """Yield tools; an MCP server is named by its label, a hosted tool by its type. A function that
+    is `loaded` on demand, or can be, is in a namespace of its name."""
     for tool in node.items() if node else ():
         kind = tool.need("type").text()
         match kind:

@@ -103,8 +103,8 @@ def input_items(value: Json) -> tuple[Json, ...]:
 
 
 def read_steer_items(event: Mapping[str, Json]) -> tuple[Json, ...] | None:
-    """Return the items of a steering event, or None if it is not valid: it may hold messages of the
-    user and results of functions."""
+    """Return the items of a steering event, or None if it is not valid: only messages of the user
+    and results of functions are allowed."""
     value = event.get("input")
     if event.keys() - _KEYS or not isinstance(value, str | list) or not value:
         return None

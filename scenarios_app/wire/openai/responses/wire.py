@@ -249,6 +249,7 @@ class OpenAIResponses(OpenAIWire):
     sample = staticmethod(sample_responses_call)
 
     def clients(self, origin: str) -> tuple[SdkSetup, ...]:
+        """Return nothing: the chat wire lists OpenAI's clients."""
         return ()
 
     def claims(self, call: Call) -> bool:
