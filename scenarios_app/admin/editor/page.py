@@ -125,7 +125,6 @@ class ScenarioPage(ModelAdmin):
     ) -> None:
         """Save a changed scenario; after a rename, move its stored conversation."""
         # If only steps changed, the scenario needs no history entry of its own.
-        """Save only a changed scenario; a rename moves its stored conversation."""
         if not change or form.has_changed():
             super().save_model(request, obj, form, change)
         before = form.initial.get("name", "")
