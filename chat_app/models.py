@@ -101,7 +101,7 @@ class ModelProfile(models.Model):
 
 @receiver(pre_save, sender=ModelProfile)
 def _check_before_save(instance: ModelProfile, *, raw: bool, **_: Any) -> None:
-    """Refuse a key in `api_key_env`, because programs and fixtures bypass the form."""
+    """Raise NotAKeyName for a key in `api_key_env`; set the dates that a fixture (`raw`) omits."""
     check_key_name(instance.api_key_env)
     if raw:
         # Fixtures may omit these columns.

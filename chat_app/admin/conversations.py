@@ -133,7 +133,7 @@ class MessageAdmin(kit.RecordAdmin):
     ordering = ("-created_at",)
     fields = (
         "conversation_link", ("number", "sender"), ("status", "branch"), "text", *editable,
-        "thinking_text", "tools", "answered_by", "rounds_json", "trace_link", "id", "client_id",
+        "thinking_text", "tools", "model_name", "rounds_json", "trace_link", "id", "client_id",
         "client_message_id", "created_at",
     )  # fmt: skip
     excerpt = kit.column(
@@ -151,7 +151,7 @@ class MessageAdmin(kit.RecordAdmin):
     rounds_json = kit.column("Rounds", lambda message: kit.as_json(message.rounds))
 
     @admin.display(description="Model")
-    def answered_by(self, message: Message) -> str:
+    def model_name(self, message: Message) -> str:
         if message.branch and _is_hidden(message):
             return kit.HIDDEN
         return f"{message.provider_id} {message.model_id}".strip() or "–"

@@ -142,7 +142,7 @@ async def test_a_deleted_conversation_ends_its_run(chat: Chat) -> None:
 
 async def test_a_run_that_is_interrupted_keeps_what_it_said(chat: Chat) -> None:
     handle = await talking(chat)
-    await loop.on_loop(end_runs())
+    await loop.run_on_loop(end_runs())
     assert (await events_of(handle))[-1] == INTERRUPTED
     log, answer = await log_of(handle.id), (await messages_of(handle))[1]
     assert (answer.content, answer.status) == (text_of(log), "failed")
