@@ -63,7 +63,7 @@ async def test_a_run_that_others_took_for_dead_ends_as_they_ended_it(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its process was asleep for longer than a lease lasts."""
-    write = Each(monkeypatch, recorder, "_write")
+    write = Each(monkeypatch, recorder, "_write_batch")
     handle = await talking(chat)
     following = asyncio.create_task(log_of(handle.id))
     while await in_database(TraceEvent.objects.filter(trace=handle.id, type="chunk").count) < 2:
