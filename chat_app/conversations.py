@@ -68,7 +68,7 @@ def append_message(
     conversation: Conversation, sender: Sender, *, content: str, **columns: Any
 ) -> Message:
     """Add a message at the end; `columns` are more columns of it. A user's message unarchives the
-    conversation, and gives an untitled one its title. Raises Conversation.DoesNotExist."""
+    conversation, and becomes the title of an untitled one. Raises Conversation.DoesNotExist."""
     key = {"id": conversation.pk}
     changed: dict[str, Any] = {"last_message_at": timezone.now()}
     if sender == Sender.USER:

@@ -61,8 +61,8 @@ class ProfileQuerySet(models.QuerySet["ModelProfile"]):
 
 
 class ModelProfile(models.Model):
-    """One way to talk to a model. `api_key_env` is the name of the environment variable that holds
-    the key; keys themselves are never stored. `mcp_servers` are names in the operator's file."""
+    """A model with its provider and settings. `api_key_env` names the environment variable with the
+    key; keys themselves are never stored. `mcp_servers` are names in the operator's file."""
 
     name = models.CharField(max_length=100, unique=True)
     provider_id = models.CharField("provider", max_length=50)

@@ -63,7 +63,7 @@ async def send_message(
     client_id: str | None = None,
     client_message_id: str | None = None,
 ) -> StreamHandle:
-    """Store a message and start its answer, which goes on whether it is followed or not.
+    """Store a message and start its answer, which continues whether it is followed or not.
 
     Without a conversation, one is created for `client_id`; with both, it must be that client's.
     The same `client_message_id` of a client returns the same run again. Raises ChatError if
@@ -197,6 +197,7 @@ def _mark_cancel_requested(trace_id: UUID) -> str | None:
 
 
 def _existing_status(trace_id: UUID) -> str:
+    """Return the status of a run; raises NOT_FOUND for an unknown one."""
     status = current_status(trace_id)
     if status is None:
         raise _run_not_found()

@@ -195,7 +195,7 @@ class TerminalConversation:
     failed: bool = False
     _last_seq: int = field(default=0, repr=False)
 
-    async def say(self, text: str) -> None:
+    async def send_and_print(self, text: str) -> None:
         """Send a message and print its answer; a cancellation cancels the answer."""
         sending = asyncio.ensure_future(self._send(text))
         try:
@@ -211,7 +211,7 @@ class TerminalConversation:
             self.failed = True
             self.screen.error(error.code, error.message)
 
-    def end(self) -> None:
+    def print_id(self) -> None:
         if self.conversation_id is not None:
             self.screen.note(f"conversation {self.conversation_id}")
 

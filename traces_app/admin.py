@@ -133,7 +133,7 @@ class TraceAdmin(kit.RecordAdmin):
 
     @admin.display(description="Question", ordering="user_message__content")
     def question(self, trace: Trace) -> str:
-        """Return the beginning of the user's message; it is deleted if the user edits it."""
+        """Return the beginning of the user's message as HTML; a dash if the message is deleted."""
         text = kit.excerpt(trace.user_message.content if trace.user_message else "")
         return format_html('<span class="sc-question">{}</span>', text or "–")
 

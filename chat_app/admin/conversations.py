@@ -123,7 +123,7 @@ class MessageAdmin(kit.RecordAdmin):
     form = FeedbackForm
     editable = ("feedback", "feedback_comment")
     list_display = (
-        "excerpt", "sender", "feedback", "comment", "conversation_link", "trace_short",
+        "excerpt", "sender", "feedback", "comment", "conversation_link", "trace_page_link",
         "created_at",
     )  # fmt: skip
     list_filter = (FeedbackFilter, "sender", "status")
@@ -133,8 +133,8 @@ class MessageAdmin(kit.RecordAdmin):
     ordering = ("-created_at",)
     fields = (
         "conversation_link", ("number", "sender"), ("status", "branch"), "text", *editable,
-        "thinking_text", "tools", "model_name", "rounds_json", "trace_link", "id", "client_id",
-        "client_message_id", "created_at",
+        "thinking_text", "tools", "model_name", "rounds_json", "trace_admin_link", "id",
+        "client_id", "client_message_id", "created_at",
     )  # fmt: skip
     excerpt = kit.column(
         "Content", lambda message: kit.excerpt(message.content) or "–", ordering="content"
@@ -157,12 +157,12 @@ class MessageAdmin(kit.RecordAdmin):
         return f"{message.provider_id} {message.model_id}".strip() or "–"
 
     @admin.display(description="Trace")
-    def trace_short(self, message: Message) -> str:
+    def trace_page_link(self, message: Message) -> str:
         trace = getattr(message, "trace", None)
         return "–" if trace is None else kit.link(f"/traces/{trace.pk}/", "Trace")
 
     @admin.display(description="Trace")
-    def trace_link(self, message: Message) -> str:
+    def trace_admin_link(self, message: Message) -> str:
         trace = getattr(message, "trace", None)
         return "–" if trace is None else kit.row_link(trace, trace.pk)
 
