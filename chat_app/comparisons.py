@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from chat_app.conversations import find_row
 from chat_app.errors import CONFLICT, ChatError
-from chat_app.loop import on_loop
+from chat_app.loop import run_on_loop
 from chat_app.models import ABComparison, Preference
 from chat_app.ranking import ProfileRank, Vote, rank_profiles
 from chat_app.runs.accept import AcceptedMessage, IncomingMessage, Profile, accept_message
@@ -33,7 +33,7 @@ _TRACES = ("trace_a", "trace_b")
 
 @dataclass(frozen=True, slots=True)
 class StoredPair:
-    """A stored comparison; its runs are those of a and b."""
+    """A stored comparison; the runs of `accepted` are those of branches `a` and `b`."""
 
     comparison_id: UUID
     accepted: AcceptedMessage
@@ -57,15 +57,17 @@ class StoredPair:
                     case event:
                         number += 1
                         yield replace(event, seq=number)
-            yield await in_database(partial(self._end, number + 1))
+            yield await in_database(partial(self._end_event, number + 1))
         finally:
             for pump in pumps:
                 pump.cancel()
             await asyncio.gather(*pumps, return_exceptions=True)
 
-    def _end(self, number: int) -> LoggedEvent:
+    def _end_event(self, number: int) -> LoggedEvent:
         comparison = comparison_of(None, self.comparison_id)
-        message_ids = {branch: _of_trace(comparison, branch, "message_id") for branch in BRANCHES}
+        message_ids = {
+            branch: _trace_column(comparison, branch, "message_id") for branch in BRANCHES
+        }
         payload = {
             "conversation_id": str(self.accepted.conversation_id),
             "comparison_id": str(self.comparison_id),
@@ -81,7 +83,7 @@ def assign_branches(first: Profile, second: Profile, *, seed: int) -> dict[str, 
     return dict(zip(BRANCHES, drawn, strict=True))
 
 
-def open_pair(incoming: IncomingMessage, *, seed: int | None = None) -> StoredPair:
+def store_pair(incoming: IncomingMessage, *, seed: int | None = None) -> StoredPair:
     """Store a message, its two runs and their comparison in one transaction; starts no run. Only
     the seed decides which of the two profiles is `a`. Raises ChatError. A message that was sent
     before returns its comparison."""
@@ -105,7 +107,7 @@ def vote(client_id: str, comparison_id: Any, preference: str) -> ABComparison:
             raise ChatError(CONFLICT, "This comparison has been voted on", field="preference")
         chosen = BRANCHES if preference == Preference.TIE else (preference,)
         for branch in BRANCHES:
-            status = _of_trace(comparison, branch, "status")
+            status = _trace_column(comparison, branch, "status")
             if status == Status.RUNNING:
                 raise ChatError(CONFLICT, "Its answers are not complete yet", field="comparison_id")
             if branch in chosen and status != Status.COMPLETED:
@@ -131,7 +133,7 @@ def comparison_of(client_id: str | None, comparison_id: Any, *, lock: bool = Fal
 
 
 def pending_of(client_id: str) -> QuerySet[ABComparison]:
-    """Return a client's comparisons without a vote, the latest first."""
+    """Return a client's comparisons of two complete answers without a vote, the latest first."""
     return ABComparison.objects.filter(
         conversation__client_id=client_id,
         preference="",
@@ -159,16 +161,16 @@ def comparison_record(comparison: ABComparison) -> dict[str, Any]:
         "preference_at": comparison.preference_at,
         **{f"trace_id_{branch}": getattr(comparison, f"trace_{branch}_id") for branch in BRANCHES},
         **{
-            f"message_id_{branch}": _of_trace(comparison, branch, "message_id")
+            f"message_id_{branch}": _trace_column(comparison, branch, "message_id")
             for branch in BRANCHES
         },
-        **{f"status_{branch}": _of_trace(comparison, branch, "status") for branch in BRANCHES},
+        **{f"status_{branch}": _trace_column(comparison, branch, "status") for branch in BRANCHES},
         "profiles": profile_names(comparison) if voted else None,
     }
 
 
 def profile_names(comparison: ABComparison) -> Mapping[str, str]:
-    """Return the names of the profiles by branch."""
+    """Return the names of the profiles by branch, also before the vote."""
     return {branch: getattr(comparison, f"profile_{branch}_name") for branch in BRANCHES}
 
 
@@ -187,7 +189,7 @@ def _store_comparison(accepted: AcceptedMessage, seed: int) -> None:
     )
 
 
-def _of_trace(comparison: ABComparison, branch: str, column: str) -> Any:
+def _trace_column(comparison: ABComparison, branch: str, column: str) -> Any:
     """Return a column of the trace of a branch, or None if the trace is deleted."""
     return getattr(getattr(comparison, f"trace_{branch}"), column, None)
 
@@ -200,13 +202,13 @@ def _to_vote(preference: str, a: str, b: str) -> Vote:
 
 async def start_pair(incoming: IncomingMessage, *, seed: int | None = None) -> StoredPair:
     """Store a message and start both answers. Raises ChatError if nothing was stored."""
-    return await on_loop(_store_and_start(partial(open_pair, incoming, seed=seed)))
+    return await run_on_loop(_store_and_start(partial(store_pair, incoming, seed=seed)))
 
 
-async def _store_and_start(opening: "partial[StoredPair]") -> StoredPair:
+async def _store_and_start(store: "partial[StoredPair]") -> StoredPair:
     registry = accepting_registry()
     with registry.gate.hold():
-        pair = await in_database(opening)
+        pair = await in_database(store)
     for opened in pair.accepted.runs:
         registry.start(opened)
     return pair

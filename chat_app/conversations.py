@@ -50,7 +50,7 @@ def delete(conversation: Conversation) -> None:
 
 
 def create_with_message(client_id: str, text: str, **columns: Any) -> Message:
-    """Create a conversation with the user's first message; `columns` are more of its columns."""
+    """Create a conversation and its first message, the user's, with more `columns`; return it."""
     conversation = create(client_id, title_from(text))
     return _add_message(conversation, 1, sender=Sender.USER, content=text, **columns)
 
@@ -68,7 +68,7 @@ def append_message(
     conversation: Conversation, sender: Sender, *, content: str, **columns: Any
 ) -> Message:
     """Add a message at the end; `columns` are more columns of it. A user's message unarchives the
-    conversation, and gives an untitled one its title. Raises Conversation.DoesNotExist."""
+    conversation, and becomes the title of an untitled one. Raises Conversation.DoesNotExist."""
     key = {"id": conversation.pk}
     changed: dict[str, Any] = {"last_message_at": timezone.now()}
     if sender == Sender.USER:
@@ -121,10 +121,8 @@ def conversation_of(client_id: str, conversation_id: Any) -> Conversation:
 def conversations_of(
     client_id: str, limit: int | None = None, *, containing: str = ""
 ) -> QuerySet[Conversation]:
-    """Return a client's conversations without archived ones, latest message first.
-
-    `containing` searches titles and messages, ignoring case, in the client's newest
-    MAX_SEARCHED_CONVERSATIONS.
+    """Return a client's conversations without archived ones, latest message first. `containing`
+    searches titles and messages, ignoring case, in the client's newest MAX_SEARCHED_CONVERSATIONS.
     """
     rows = Conversation.objects.filter(client_id=client_id, archived=False)
     if containing:
@@ -147,7 +145,7 @@ def messages_of(conversation: Conversation) -> QuerySet[Message]:
 
 
 def trace_ids_of(conversation: Conversation) -> dict[UUID, UUID]:
-    """Return traces by message: that of an answer, the latest one for a user's message."""
+    """Return ids of traces by ids of messages; a user's message has its latest trace."""
     trace_ids: dict[UUID, UUID] = {}
     traces = Trace.objects.filter(conversation=conversation).order_by("started_at", "-branch")
     for key, question, answer in traces.values_list("pk", "user_message", "message"):
@@ -170,7 +168,7 @@ def answered_by_of(conversation: Conversation) -> dict[UUID, list[str]]:
 @transaction.atomic
 def rewind(conversation: Conversation, message: Message) -> None:
     """Delete a user's message and all later ones, so that it can be sent again; traces stay. Raises
-    CONFLICT if an answer still runs, or if one of the answers is part of a comparison."""
+    CONFLICT if an answer runs or is part of a comparison, VALIDATION_ERROR for an answer."""
     _lock_rows(Conversation.objects.filter(pk=conversation.pk))
     rows = Message.objects.filter(conversation=conversation, number__gte=message.number)
     if message.sender != Sender.USER:

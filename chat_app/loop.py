@@ -49,8 +49,8 @@ def submit(work: Coroutine[Any, Any, T]) -> "Future[T]":
         return asyncio.run_coroutine_threadsafe(work, _current.loop)
 
 
-async def on_loop(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine on the loop and wait for it; it goes on if the caller is cancelled."""
+async def run_on_loop(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine on the loop and wait for it; it continues if the caller is cancelled."""
     return await asyncio.shield(asyncio.wrap_future(submit(work)))
 
 

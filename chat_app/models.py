@@ -61,8 +61,8 @@ class ProfileQuerySet(models.QuerySet["ModelProfile"]):
 
 
 class ModelProfile(models.Model):
-    """One way to talk to a model. `api_key_env` is the name of the environment variable that holds
-    the key; keys themselves are never stored. `mcp_servers` are names in the operator's file."""
+    """A model with its provider and settings. `api_key_env` names the environment variable with the
+    key; keys themselves are never stored. `mcp_servers` are names in the operator's file."""
 
     name = models.CharField(max_length=100, unique=True)
     provider_id = models.CharField("provider", max_length=50)
@@ -101,7 +101,7 @@ class ModelProfile(models.Model):
 
 @receiver(pre_save, sender=ModelProfile)
 def _check_before_save(instance: ModelProfile, *, raw: bool, **_: Any) -> None:
-    """Refuse a key in `api_key_env`, because programs and fixtures bypass the form."""
+    """Raise NotAKeyName for a key in `api_key_env`; set the dates that a fixture (`raw`) omits."""
     check_key_name(instance.api_key_env)
     if raw:
         # Fixtures may omit these columns.

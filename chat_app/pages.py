@@ -51,7 +51,7 @@ def _profile_context(profile: ModelProfile) -> dict[str, object]:
 def leaderboard_page(request: HttpRequest) -> HttpResponse:
     """Render the leaderboard."""
     ranks = leaderboard()
-    low, high = _bounds(ranks)
+    low, high = _chart_bounds(ranks)
 
     def to_chart(score: float) -> float:
         return (score - low) / (high - low) * _CHART_WIDTH
@@ -70,7 +70,7 @@ def leaderboard_page(request: HttpRequest) -> HttpResponse:
     return render(request, "chat_app/leaderboard.html", context)
 
 
-def _bounds(ranks: Sequence[ProfileRank]) -> tuple[float, float]:
+def _chart_bounds(ranks: Sequence[ProfileRank]) -> tuple[float, float]:
     """Return the scores at both ends of the chart, which includes the average."""
     low = min((rank.low for rank in ranks), default=MEAN_SCORE)
     high = max((rank.high for rank in ranks), default=MEAN_SCORE)

@@ -117,11 +117,8 @@ def _denominator(name: str, strength: Mapping[str, float], opponents: Counter[st
 def _bootstrap_scores(
     names: Sequence[str], counts: VoteCounts, *, start: Mapping[str, float]
 ) -> dict[str, list[float]]:
-    """Return the scores of RESAMPLES bootstrap samples of the votes, from a fixed seed.
-
-    Each outcome of two compared profiles gets a small prior weight, or a single vote would seem
-    certain.
-    """
+    """Return each name's scores in RESAMPLES bootstrap samples of the votes, by a fixed seed. Each
+    outcome of two profiles has a small prior weight, or a single vote would seem certain."""
     likely: Counter[Vote] = Counter()
     for vote in counts:
         for either in (Vote(vote.winner, vote.loser), Vote(vote.loser, vote.winner)):

@@ -15,7 +15,7 @@ from django.db import Error as DatabaseProblem
 
 from chat_app.conversations import to_uuid
 from chat_app.errors import CONFLICT, NOT_FOUND, SERVICE_UNAVAILABLE, ChatError
-from chat_app.loop import on_loop
+from chat_app.loop import run_on_loop
 from chat_app.runs.accept import AcceptedMessage, IncomingMessage, Profile, accept_message
 from chat_app.runs.cancel_channel import end_notification, request_cancel
 from chat_app.runs.endings import DATABASE_UNAVAILABLE, StopReason
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class StreamHandle:
-    """A run; `id` is that of its trace. `replayed` is true if the message was sent before."""
+    """An accepted run; `id` is its trace's. `replayed` is true if the message was sent before."""
 
     id: UUID
     user_message_id: UUID
@@ -46,9 +46,11 @@ class StreamHandle:
     def events(self) -> AsyncIterator[run_events.StreamEvent]:
         """Yield the run's events from the first to the last, which is Complete or Error. If another
         call started the run, results of tools may be cut, as in the log."""
-        return _stream_events(self.logged()) if self._log is None else _public_events(self._log)
+        return (
+            _stream_events(self.logged_events()) if self._log is None else _public_events(self._log)
+        )
 
-    def logged(self) -> AsyncGenerator[LoggedEvent, None]:
+    def logged_events(self) -> AsyncGenerator[LoggedEvent, None]:
         """Yield the run's numbered events, from the first to the last."""
         return follow(self.id) if self._log is None else self._log.follow()
 
@@ -61,7 +63,7 @@ async def send_message(
     client_id: str | None = None,
     client_message_id: str | None = None,
 ) -> StreamHandle:
-    """Store a message and start its answer, which goes on whether it is followed or not.
+    """Store a message and start its answer, which continues whether it is followed or not.
 
     Without a conversation, one is created for `client_id`; with both, it must be that client's.
     The same `client_message_id` of a client returns the same run again. Raises ChatError if
@@ -74,19 +76,19 @@ async def send_message(
         client_id=client_id,
         client_message_id=client_message_id,
     )
-    return await _on_chat_loop(_store_and_start(incoming))
+    return await _run_on_chat_loop(_store_and_start(incoming))
 
 
 async def cancel(run: StreamHandle | UUID | str) -> None:
     """Cancel a run and store its partial answer. Raises ChatError: NOT_FOUND, or CONFLICT if it
     has ended already."""
-    await _on_chat_loop(_cancel_and_wait(run.id if isinstance(run, StreamHandle) else run))
+    await _run_on_chat_loop(_cancel_and_wait(run.id if isinstance(run, StreamHandle) else run))
 
 
-async def _on_chat_loop(work: Coroutine[Any, Any, T]) -> T:
+async def _run_on_chat_loop(work: Coroutine[Any, Any, T]) -> T:
     """Await `work` on the chat's event loop; errors of the database become ChatError."""
     try:
-        return await on_loop(work)
+        return await run_on_loop(work)
     except OpenTestTransaction as error:
         raise ChatError(SERVICE_UNAVAILABLE, str(error)) from error
     except DatabaseProblem as problem:
@@ -169,7 +171,7 @@ async def _cancel_and_wait(run_id: Any) -> None:
 
 async def _cancel_elsewhere(trace_id: UUID) -> str:
     """Ask the run's process to cancel it and wait for the end; return the final status."""
-    owner = await in_database(partial(_request_cancel, trace_id))
+    owner = await in_database(partial(_mark_cancel_requested, trace_id))
     if owner is None:
         raise _already_ended()
     run_registry().listen_for_cancels()
@@ -185,8 +187,8 @@ async def _cancel_elsewhere(trace_id: UUID) -> str:
     return status
 
 
-def _request_cancel(trace_id: UUID) -> str | None:
-    """Mark the run as to be cancelled; return its process, or None if the run has ended."""
+def _mark_cancel_requested(trace_id: UUID) -> str | None:
+    """Mark the run in the database as to be cancelled; return its process, None if it has ended."""
     if _existing_status(trace_id) != Status.RUNNING:
         return None
     running = Trace.objects.filter(pk=trace_id, status=Status.RUNNING)
@@ -195,6 +197,7 @@ def _request_cancel(trace_id: UUID) -> str | None:
 
 
 def _existing_status(trace_id: UUID) -> str:
+    """Return the status of a run; raises NOT_FOUND for an unknown one."""
     status = current_status(trace_id)
     if status is None:
         raise _run_not_found()

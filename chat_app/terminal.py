@@ -56,10 +56,10 @@ def read_lines() -> Iterator[str]:
 def run_interruptibly(runner: asyncio.Runner, work: Coroutine[Any, Any, None]) -> None:
     """Run `work`; each Ctrl-C cancels it once, and it may go on after that."""
     with contextlib.suppress(asyncio.CancelledError):
-        runner.run(_cancelled_by_control_c(work))
+        runner.run(_run_cancellable(work))
 
 
-async def _cancelled_by_control_c(work: Coroutine[Any, Any, None]) -> None:
+async def _run_cancellable(work: Coroutine[Any, Any, None]) -> None:
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
     before = signal.getsignal(signal.SIGINT)
@@ -87,7 +87,7 @@ def _enable_line_editing() -> bool:
 
 @contextlib.contextmanager
 def _control_c_as_key() -> Iterator[None]:
-    """Disable the signal of Ctrl-C, which could arrive just before readline waits."""
+    """Make Ctrl-C an editing key, not a signal, which could arrive just before readline waits."""
     termios: Any = import_module("termios")
     settings = termios.tcgetattr(sys.stdin)
     during = [*settings[:_SPECIAL_CHARS_INDEX], [*settings[_SPECIAL_CHARS_INDEX]]]
@@ -127,9 +127,9 @@ class Screen:
         payload = event.payload
         match event.type:
             case "chunk":
-                self._print_piece(self._answers, payload["content"], line="answer")
+                self._print_piece(self._answers, payload["content"], kind="answer")
             case "thinking":
-                self._print_piece(self._asides, payload["content"], line="thinking", style="dim")
+                self._print_piece(self._asides, payload["content"], kind="thinking", style="dim")
             case "tool_start":
                 arguments = _shorten(payload["tool_args"])
                 self.note(f"→ {clean(payload['tool_name'])} {arguments}", style="cyan")
@@ -160,12 +160,12 @@ class Screen:
             console.print()
         self._line = ""
 
-    def _print_piece(self, console: Console, text: str, *, line: str, style: str = "") -> None:
-        if self._line != line:
+    def _print_piece(self, console: Console, text: str, *, kind: str, style: str = "") -> None:
+        if self._line != kind:
             self.end_line()
             # The newline that ended the line is half of the blank line between rounds.
             text = text.removeprefix("\n")
-        self._line = line
+        self._line = kind
         self._print_verbatim(console, text, style=style, end="")
 
     def _print_verbatim(self, console: Console, text: str, *, style: str, end: str) -> None:
@@ -187,7 +187,7 @@ CLIENT_ID: Final = "terminal"
 
 @dataclass
 class TerminalConversation:
-    """One conversation; the first message creates it, unless it exists."""
+    """A client's conversation in a terminal; its first message creates it, unless it exists."""
 
     profile: ModelProfile
     screen: Screen
@@ -195,7 +195,7 @@ class TerminalConversation:
     failed: bool = False
     _last_seq: int = field(default=0, repr=False)
 
-    async def say(self, text: str) -> None:
+    async def send_and_print(self, text: str) -> None:
         """Send a message and print its answer; a cancellation cancels the answer."""
         sending = asyncio.ensure_future(self._send(text))
         try:
@@ -211,7 +211,7 @@ class TerminalConversation:
             self.failed = True
             self.screen.error(error.code, error.message)
 
-    def end(self) -> None:
+    def print_id(self) -> None:
         if self.conversation_id is not None:
             self.screen.note(f"conversation {self.conversation_id}")
 

@@ -3,7 +3,7 @@
 from django.urls import include, path
 
 from chat_app import pages as chat_pages
-from chat_app.api.urls import NothingHere as NothingBelowApi
+from chat_app.api.urls import NotFoundView as NothingBelowApi
 from mockllm_site.light_urls import light_patterns
 from mockllm_site.pages import docs, home, metrics
 from scenarios_app.journal.live import journal_page

@@ -101,7 +101,7 @@ class TraceAdmin(kit.RecordAdmin):
         return super().lookup_allowed(lookup, value, request)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Trace]:
-        """End dead runs first, so that no row shows one as running."""
+        """End dead runs first, so that no row shows them as running."""
         end_dead_runs()
         return super().get_queryset(request)
 
@@ -129,11 +129,11 @@ class TraceAdmin(kit.RecordAdmin):
     def start(self, trace: Trace) -> SafeString:
         """Return the date and the time of the start as two short lines, as HTML."""
         date, _, time = kit.moment(trace.started_at).partition(" ")
-        return _unbroken(date) + format_html('<span class="sc-under">{}</span>', time)
+        return _no_wrap_html(date) + format_html('<span class="sc-under">{}</span>', time)
 
     @admin.display(description="Question", ordering="user_message__content")
     def question(self, trace: Trace) -> str:
-        """Return the beginning of the user's message; it is deleted if the user edits it."""
+        """Return the beginning of the user's message as HTML; a dash if the message is deleted."""
         text = kit.excerpt(trace.user_message.content if trace.user_message else "")
         return format_html('<span class="sc-question">{}</span>', text or "–")
 
@@ -144,7 +144,7 @@ class TraceAdmin(kit.RecordAdmin):
 
     @admin.display(description="Profile")
     def profile(self, trace: Trace) -> str:
-        return _unbroken(kit.HIDDEN) if is_blind(trace) else trace.profile_name
+        return _no_wrap_html(kit.HIDDEN) if is_blind(trace) else trace.profile_name
 
     @admin.display(description="Profile")
     def profile_and_model(self, trace: Trace) -> str:
@@ -153,6 +153,6 @@ class TraceAdmin(kit.RecordAdmin):
         return f"{trace.profile_name}: {trace.provider_id} {trace.model_id}"
 
 
-def _unbroken(text: str) -> SafeString:
+def _no_wrap_html(text: str) -> SafeString:
     """Return a text that stays on one line, as HTML."""
     return format_html('<span class="sc-unbroken">{}</span>', text)

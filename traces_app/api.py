@@ -39,7 +39,7 @@ documented = partial(described.documented, meanings=STATUS_MEANINGS, tag="traces
 
 
 class _EventSerializer(Shape):
-    """Fields that any event may have beside those of its type."""
+    """Base of the events' schemas, for the OpenAPI document only: fields of events of any type."""
 
     branch = serializers.ChoiceField(
         ("a", "b"), required=False, help_text="In a comparison: the answer that it belongs to."
@@ -53,7 +53,7 @@ def _type_field(name: str) -> serializers.ChoiceField:
 
 
 class StartedEventSerializer(_EventSerializer):
-    """The first event: the user's message is stored, no model was called yet."""
+    """Schema of the first event: the user's message is stored, no model was called yet."""
 
     type = _type_field("started")
     conversation_id = serializers.UUIDField()
@@ -62,7 +62,7 @@ class StartedEventSerializer(_EventSerializer):
 
 
 class ChunkEventSerializer(_EventSerializer):
-    """A piece of the answer, to be appended as it is."""
+    """Schema of the event of a piece of the answer, to be appended as it is."""
 
     type = _type_field("chunk")
     content = Text()
@@ -70,7 +70,7 @@ class ChunkEventSerializer(_EventSerializer):
 
 
 class ThinkingEventSerializer(_EventSerializer):
-    """A piece of the model's thinking."""
+    """Schema of the event of a piece of the model's thinking."""
 
     type = _type_field("thinking")
     content = Text()
@@ -78,7 +78,7 @@ class ThinkingEventSerializer(_EventSerializer):
 
 
 class ToolStartEventSerializer(_EventSerializer):
-    """A tool is being called; its arguments are complete."""
+    """Schema of the event that a tool is being called; its arguments are complete."""
 
     type = _type_field("tool_start")
     tool_call_id = Text()
@@ -88,7 +88,7 @@ class ToolStartEventSerializer(_EventSerializer):
 
 
 class ToolOutputEventSerializer(_EventSerializer):
-    """What the tool gave back, cut at 16,384 characters; an error begins `Error: `."""
+    """Schema of the event of a tool's result, cut at 16,384 characters; errors begin `Error: `."""
 
     type = _type_field("tool_output")
     tool_call_id = Text()
@@ -100,7 +100,7 @@ class ToolOutputEventSerializer(_EventSerializer):
 
 
 class ToolEndEventSerializer(_EventSerializer):
-    """A tool call has ended."""
+    """Schema of the event that a tool call has ended."""
 
     type = _type_field("tool_end")
     tool_call_id = Text()
@@ -109,7 +109,7 @@ class ToolEndEventSerializer(_EventSerializer):
 
 
 class ErrorEventSerializer(_EventSerializer):
-    """The last event of a run that failed."""
+    """Schema of the last event of a run that failed."""
 
     type = _type_field("error")
     status = Whole(help_text="The HTTP status of `code`.")
@@ -118,8 +118,8 @@ class ErrorEventSerializer(_EventSerializer):
 
 
 class DoneEventSerializer(_EventSerializer):
-    """The last event of a run that succeeded or was cancelled: everything is stored. A comparison
-    ends with one more, without a branch."""
+    """Schema of the last event of a run that succeeded or was cancelled: everything is stored. A
+    comparison ends with one more, without a branch."""
 
     type = _type_field("done")
     conversation_id = serializers.UUIDField()
@@ -151,7 +151,7 @@ EVENTS: Mapping[str, type[Shape]] = {
     )
 )
 class EventField(serializers.JSONField):
-    """One event by its type."""
+    """One event as JSON; in the OpenAPI document, one of the schemas in EVENTS by its type."""
 
 
 class TraceQuery(Shape):
@@ -179,7 +179,7 @@ class TotalsBody(Shape):
 
 
 class ModelCallBody(Shape):
-    """One request to a model; `parts` is what came back."""
+    """One request to a model; `parts` is its response."""
 
     number = Whole()
     purpose = Text(help_text="answer or summary")
@@ -232,7 +232,7 @@ class TraceBody(Shape):
 
 
 class TraceView(ClientView):
-    """Base of the views of traces."""
+    """Base of the views of traces, which finds the trace that is asked for."""
 
     reads = True
     http_method_names: Sequence[str] = ("get", "head")
@@ -256,7 +256,7 @@ class TraceByIdView(TraceView):
         errors=(404,),
     )
     def get(self, request: Request, trace_id: str) -> Response:
-        """A run with all its events and model calls."""
+        """Return a run with all its events and model calls."""
         client_id = self.query(TraceQuery).get("client_id")
         return Response(trace_record(self.get_trace(trace_id, client_id)))
 
@@ -269,7 +269,7 @@ class TraceOfMessageView(TraceView):
         errors=(404,),
     )
     def get(self, request: Request, message_id: str) -> Response:
-        """The run behind a message."""
+        """Return the run of an answer, or the latest run of a user's message."""
         client_id = self.query(TraceQuery).get("client_id")
         return Response(trace_record(self.get_trace(message_id, client_id, field="message_id")))
 

@@ -42,7 +42,7 @@ async def follow(trace_id: UUID, *, after: int = 0) -> AsyncGenerator[LoggedEven
 
 
 def terminal_number(trace_id: UUID) -> int | None:
-    """Return the number of an ended run's last event, None while it runs; or Trace.DoesNotExist."""
+    """Return the number of an ended run's last event, None while it runs; may end a dead run."""
     if trace_id in live_logs or not _has_ended(trace_id):
         return None
     last = Trace(pk=trace_id).events.order_by("seq").last()

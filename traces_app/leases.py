@@ -51,12 +51,12 @@ def current_owner() -> str:
     """Return the unique id of this process as an owner of runs; a forked child gets another one."""
     pid = os.getpid()
     if pid not in _owners:
-        _owners[pid] = f"{uuid.uuid4().hex[:16]}.{_machine()}.{pid}.{birth(pid)}"
+        _owners[pid] = f"{uuid.uuid4().hex[:16]}.{_machine_hash()}.{pid}.{birth(pid)}"
     return _owners[pid]
 
 
 @cache
-def _machine() -> str:
+def _machine_hash() -> str:
     """Return a hash of the machine's id; a random one if the machine has no id."""
     return sha256((machine() or uuid.uuid4().hex).encode()).hexdigest()[:16]
 
@@ -64,7 +64,7 @@ def _machine() -> str:
 def has_process_died(owner: str) -> bool:
     """True if the owner is a process of this machine that no longer exists."""
     match owner.split("."):
-        case [_, at, pid, born] if at == _machine():
+        case [_, at, pid, born] if at == _machine_hash():
             return birth(int(pid)) != int(born)
     return False
 
@@ -79,7 +79,7 @@ class LeaseWatch:
         self._seen = BoundedDict[UUID, tuple[datetime, float]](MAX_WATCHED_LEASES)
 
     def has_expired(self, trace_id: UUID, lease: datetime) -> bool:
-        """Note the lease as it is now; true if it has been unchanged for `seconds`."""
+        """Remember the lease; return true if all calls for `seconds` have had the same one."""
         now = self._now()
         before, since = self._seen.get(trace_id, (lease, now))
         self._seen[trace_id] = lease, since if before == lease else now
@@ -90,7 +90,7 @@ lease_watch = LeaseWatch()
 
 
 def is_dead(trace_id: UUID, owner: str, lease: datetime | None) -> bool:
-    """True if a running run has no living process."""
+    """True if the process of a running run has died or its lease has expired."""
     return lease is None or has_process_died(owner) or lease_watch.has_expired(trace_id, lease)
 
 

@@ -106,7 +106,7 @@ class RunLog(Generic[T]):
         self._last = 0
 
     def next_event(self, type: str, payload: Mapping[str, Any]) -> LoggedEvent:
-        """Return an unpublished event with the number after the last published one."""
+        """Return a new event, not published yet, with the number after the last published one."""
         return LoggedEvent(self._last + 1, type, payload, timezone.now())
 
     @property
@@ -118,7 +118,7 @@ class RunLog(Generic[T]):
         self._feed.publish((event, source), last=event.is_terminal)
 
     def publish_source(self, source: T) -> None:
-        """Publish a source that is no event."""
+        """Publish a source without an event: it has no number and is not stored."""
         self._feed.publish((None, source))
 
     async def follow(self, after: int = 0) -> AsyncGenerator[LoggedEvent, None]:

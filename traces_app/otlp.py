@@ -53,7 +53,7 @@ class RunSpan:
 
 
 def call_end(call: ModelCall) -> datetime:
-    """Return the end of a model call, which is its start if none was stored."""
+    """Return the end of a model call; its start if no end is stored."""
     return call.finished_at or call.started_at
 
 

@@ -52,11 +52,11 @@ class Recorder:
 
     def record(self, trace_id: UUID, event: LoggedEvent) -> None:
         """Queue an event; it is written at most `batch_seconds` later."""
-        self._pending_of(trace_id).events.append(event)
+        self._ensure_pending(trace_id).events.append(event)
 
     def record_call(self, trace_id: UUID, call: ModelCall) -> None:
         """Queue a model call's row, to be written as it is at the time of the batch."""
-        self._pending_of(trace_id).calls[call.number] = call
+        self._ensure_pending(trace_id).calls[call.number] = call
 
     async def flush(self) -> None:
         """Write all pending records now."""
@@ -65,7 +65,7 @@ class Recorder:
             if not batch:
                 return
             try:
-                mine = await in_database(partial(_write, batch))
+                mine = await in_database(partial(_write_batch, batch))
             except Exception as error:
                 log.exception("events of %d runs could not be written", len(batch))
                 for trace_id, earlier in batch.items():
@@ -82,18 +82,18 @@ class Recorder:
         async with self._writing:
             return self._pending.pop(trace_id, PendingRecords())
 
-    def _pending_of(self, trace_id: UUID) -> PendingRecords:
+    def _ensure_pending(self, trace_id: UUID) -> PendingRecords:
         if self._timer is None or self._timer.done():
-            self._timer = asyncio.create_task(self._flush_soon())
+            self._timer = asyncio.create_task(self._flush_periodically())
         return self._pending.setdefault(trace_id, PendingRecords())
 
-    async def _flush_soon(self) -> None:
+    async def _flush_periodically(self) -> None:
         while self._pending:
             await asyncio.sleep(self._batch_seconds)
             await self.flush()
 
 
-def _write(batch: Mapping[UUID, PendingRecords]) -> set[UUID]:
+def _write_batch(batch: Mapping[UUID, PendingRecords]) -> set[UUID]:
     """Write a batch; return those of its runs that still run in this process."""
     with transaction.atomic():
         # Locked, so that nobody else can end one of these runs before the batch is written.

@@ -76,9 +76,9 @@ def _load_storable(text: str) -> Any:
     return json.loads(written.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "ignore"))
 
 
-def _check_depth(value: Any, left: int) -> None:
-    if not left:
+def _check_depth(value: Any, max_depth: int) -> None:
+    if not max_depth:
         raise ValueError("too deep")
     if isinstance(value, dict | list):
         for inner in value.values() if isinstance(value, dict) else value:
-            _check_depth(inner, left - 1)
+            _check_depth(inner, max_depth - 1)

@@ -20,7 +20,7 @@ def trace_of(trace_id: Any, client_id: str | None = None) -> Trace:
 
 
 def trace_of_message(message_id: Any, client_id: str | None = None) -> Trace:
-    """Return the trace of an answer, or the latest one that answered a user's message."""
+    """Return the trace of an answer, or the latest of a user's message; else like `trace_of`."""
     key = _to_uuid(message_id)
     return _find_trace(Q(message=key) | Q(user_message=key), client_id)
 
@@ -53,6 +53,7 @@ def _find_trace(condition: Q, client_id: str | None) -> Trace:
 
 
 def _to_uuid(value: Any) -> UUID:
+    """Return an id as a UUID; raises Trace.DoesNotExist if it is none."""
     try:
         return value if isinstance(value, UUID) else UUID(str(value))
     except ValueError:

@@ -38,11 +38,9 @@ class RecordedRun:
 
 
 def scenario_document(kind: str, recorded_id: UUID, runs: Sequence[RecordedRun]) -> dict[str, Any]:
-    """Return the scenario document of a `kind`, trace or conversation; raises CannotReplay.
-
-    Steps match by turn and last user message. If two steps would be alike (a failed answer is no
-    turn of the next prompt), all steps are consumable, so that they are served in order.
-    """
+    """Return the scenario document of a `kind`, trace or conversation; raises CannotReplay. Steps
+    match by turn and last user message. If two steps would be alike (a failed answer is no turn of
+    the next prompt), all steps are consumable, so that they are served in order."""
     if not runs:
         raise CannotReplay("There is nothing to replay.")
     steps = list(_script_steps(runs))
@@ -81,19 +79,19 @@ def _script_steps(runs: Sequence[RecordedRun]) -> Iterator[dict[str, Any]]:
             turn -= len(run.calls)
 
 
-def _check_replayable(run: RecordedRun, which: str) -> str:
-    """Return the text of the user's message; raises CannotReplay."""
+def _check_replayable(run: RecordedRun, label: str) -> str:
+    """Return the user's message; raises CannotReplay, whose message names the run by `label`."""
     trace = run.trace
     if trace.user_message is None:
         raise CannotReplay("The message that the run answered is gone.")
     if trace.status == Status.RUNNING:
-        raise CannotReplay(f"{which} is still going on.")
+        raise CannotReplay(f"{label} is still going on.")
     if trace.status == Status.CANCELLED:
-        raise CannotReplay(f"{which} was cancelled, which no scenario can do by itself.")
+        raise CannotReplay(f"{label} was cancelled, which no scenario can do by itself.")
     if not run.calls:
-        raise CannotReplay(f"{which} ended before it asked a model.")
+        raise CannotReplay(f"{label} ended before it asked a model.")
     if trace.status == Status.FAILED and run.calls[-1].code != trace.code:
-        raise CannotReplay(f"{which} failed for a reason that is not the model's: {trace.error}")
+        raise CannotReplay(f"{label} failed for a reason that is not the model's: {trace.error}")
     return trace.user_message.content
 
 

@@ -9,12 +9,12 @@ from chat_app.admin import comparisons, conversations, profiles
 __all__ = ["comparisons", "conversations", "profiles"]
 
 
-def _may_see(permission: str) -> Callable[[HttpRequest], bool]:
+def _permission_check(permission: str) -> Callable[[HttpRequest], bool]:
     return lambda request: request.user.has_perm(permission)
 
 
-may_see_profiles = _may_see("chat_app.view_modelprofile")
-may_see_chats = _may_see("chat_app.view_conversation")
-may_see_messages = _may_see("chat_app.view_message")
-may_see_traces = _may_see("traces_app.view_trace")
-may_see_votes = _may_see("chat_app.view_abcomparison")
+may_see_profiles = _permission_check("chat_app.view_modelprofile")
+may_see_chats = _permission_check("chat_app.view_conversation")
+may_see_messages = _permission_check("chat_app.view_message")
+may_see_traces = _permission_check("traces_app.view_trace")
+may_see_votes = _permission_check("chat_app.view_abcomparison")

@@ -60,7 +60,7 @@ class ComparisonAdmin(RecordAdmin):
 
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kw: Any) -> Any:
         if (comparison := kw.get("obj")) is not None:
-            context |= {"sides": list(_sides(comparison)), "hidden": HIDDEN}
+            context |= {"sides": list(_comparison_sides(comparison)), "hidden": HIDDEN}
         return super().render_change_form(request, context, *args, **kw)
 
     @admin.action(description="Exclude from the ranking", permissions=["change"])
@@ -74,9 +74,9 @@ class ComparisonAdmin(RecordAdmin):
         self.update_rows(request, comparisons, excluded=False, label="Included in the ranking")
 
 
-def _sides(comparison: ABComparison) -> Iterator[dict[str, Any]]:
-    """Yield both answers, `a` first; `profile` is empty until the vote. The trace may be deleted,
-    and a failed run may have no message."""
+def _comparison_sides(comparison: ABComparison) -> Iterator[dict[str, Any]]:
+    """Yield both answers for the template, `a` first; `profile` is empty until the vote, and
+    `trace` and `message` may be None."""
     question = comparison.user_message
     later = Message.objects.filter(
         conversation=comparison.conversation_id, number__gt=question.number

@@ -124,7 +124,7 @@ class MessageAdmin(kit.RecordAdmin):
     form = FeedbackForm
     editable = ("feedback", "feedback_comment")
     list_display = (
-        "excerpt", "sender", "feedback", "comment", "conversation_link", "trace_short",
+        "excerpt", "sender", "feedback", "comment", "conversation_link", "trace_page_link",
         "created_at",
     )  # fmt: skip
     list_filter = (FeedbackFilter, "sender", "status")
@@ -134,8 +134,8 @@ class MessageAdmin(kit.RecordAdmin):
     ordering = ("-created_at",)
     fields = (
         "conversation_link", ("number", "sender"), ("status", "branch"), "text", *editable,
-        "thinking_text", "tools", "answered_by", "rounds_json", "trace_link", "id", "client_id",
-        "client_message_id", "created_at",
+        "thinking_text", "tools", "model_name", "rounds_json", "trace_admin_link", "id",
+        "client_id", "client_message_id", "created_at",
     )  # fmt: skip
     excerpt = kit.column(
         "Content", lambda message: kit.excerpt(message.content) or "–", ordering="content"
@@ -152,18 +152,18 @@ class MessageAdmin(kit.RecordAdmin):
     rounds_json = kit.column("Rounds", lambda message: kit.as_json(message.rounds))
 
     @admin.display(description="Model")
-    def answered_by(self, message: Message) -> str:
+    def model_name(self, message: Message) -> str:
         if message.branch and _is_hidden(message):
             return kit.HIDDEN
         return f"{message.provider_id} {message.model_id}".strip() or "–"
 
     @admin.display(description="Trace")
-    def trace_short(self, message: Message) -> str:
+    def trace_page_link(self, message: Message) -> str:
         trace = getattr(message, "trace", None)
         return "–" if trace is None else kit.link(f"/traces/{trace.pk}/", "Trace")
 
     @admin.display(description="Trace")
-    def trace_link(self, message: Message) -> str:
+    def trace_admin_link(self, message: Message) -> str:
         trace = getattr(message, "trace", None)
         return "–" if trace is None else kit.row_link(trace, trace.pk)
 

@@ -35,7 +35,7 @@ _HELP: Final = {
 
 
 class ServerNamesField(NamesFormField):
-    """A list of names of servers, each once, edited with commas between them."""
+    """A field of names of MCP servers, without repeats, edited with commas between them."""
 
     widget = UnfoldAdminTextInputWidget
 
@@ -109,7 +109,7 @@ class ProfileForm(forms.ModelForm):
 
 
 def known_servers() -> list[str]:
-    """Return the names in the operator's file; none if it is unreadable."""
+    """Return the names of the configured MCP servers; none if their file is unusable."""
     try:
         return list(named_servers())
     except ServersError:
@@ -160,7 +160,7 @@ class ProfileAdmin(ModelAdmin):
 
     @admin.display(description="API key")
     def key(self, profile: ModelProfile) -> str:
-        """Return the variable's name and if it is set; never its value."""
+        """Return the name of the key's variable and if it is set; never its value."""
         if not profile.api_key_env:
             return "–"
         try:

@@ -51,7 +51,7 @@ class LoadView(ChatView):
 
     @documented("load_conversation_by_post", body=shapes.ConversationIdBody, **_LOADED)
     def post(self, request: Request) -> Response:
-        """The same, for clients that send everything as JSON."""
+        """Return a conversation like the GET, for clients that send everything as JSON."""
         return _load_response(**self.read_body(shapes.ConversationIdBody))
 
 
@@ -62,7 +62,7 @@ class NewView(ChatView):
         answers={200: (shapes.NewConversationBody, "The conversation is created.")},
     )
     def post(self, request: Request) -> Response:
-        """Create an empty conversation; a message without one creates one, too."""
+        """Create an empty conversation; a message sent without a conversation also creates one."""
         data = self.read_body(shapes.NewBody)
         conversation = conversations.create(data["client_id"], data["title"].strip())
         return Response({"conversation_id": str(conversation.pk)})

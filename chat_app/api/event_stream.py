@@ -23,7 +23,7 @@ _MAX_QUEUED_EVENTS: Final = 64
 
 
 def encode_event(event: LoggedEvent) -> bytes:
-    """Return one server-sent event: `id` is its number, `type` the first key of its JSON."""
+    """Return one server-sent event: `id` is its number, `data` its JSON with `type` first."""
     data = json.dumps(
         {"type": event.type, **event.payload}, ensure_ascii=False, separators=(",", ":")
     )
@@ -36,7 +36,7 @@ async def encode_stream(
     """Yield the events as bytes, all available ones in one piece; a comment after a silence. After
     `max_seconds` the stream ends between two events; the client can resume it."""
     queue: asyncio.Queue[bytes | None] = asyncio.Queue(_MAX_QUEUED_EVENTS)
-    pump = asyncio.create_task(_encode_events(events, queue))
+    pump = asyncio.create_task(_encode_into_queue(events, queue))
     now = asyncio.get_running_loop().time
     ends_at = now() + max_seconds
     try:
@@ -65,7 +65,7 @@ async def encode_stream(
         await asyncio.wait({pump})
 
 
-async def _encode_events(
+async def _encode_into_queue(
     events: AsyncGenerator[LoggedEvent, None], queue: "asyncio.Queue[bytes | None]"
 ) -> None:
     try:
@@ -90,8 +90,8 @@ STREAMS_OPEN.set_function(lambda: len(_open))
 
 @contextmanager
 def stream_slot() -> Iterator[None]:
-    """Hold one of the process's MOCKLLM_MAX_STREAMS slots; raises a 503 if all are used. It is
-    taken before a run starts, so that no run starts without a reader."""
+    """Reserve one of the process's MOCKLLM_MAX_STREAMS slots while the context is open; raises a
+    503 if all are used. Enter it before a run starts, so that no run starts without a reader."""
     slot = object()
     with _opening:
         if len(_open) >= settings.MOCKLLM_MAX_STREAMS:
@@ -108,7 +108,7 @@ def stream_slot() -> Iterator[None]:
 
 
 class _StreamBody:
-    """The body of a response. Django always calls `close`, even if nothing was read."""
+    """A streamed body that closes `resources`. Django always calls `close`, even if unread."""
 
     def __init__(self, pieces: AsyncGenerator[bytes, None], resources: ExitStack) -> None:
         self._pieces = pieces

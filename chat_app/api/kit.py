@@ -28,7 +28,7 @@ FIELDS: Mapping[str, str] = {"user_message": "message", "profile.id": "profile"}
 
 
 def answer_error(error: Exception, context: Mapping[str, Any]) -> HttpResponse:
-    """Return the response for an error of a view."""
+    """Return the response for an error of a view; a ChatError gives its status and message."""
     if isinstance(error, ChatError):
         field = error.field and FIELDS.get(error.field, error.field)
         return errors.error_response(error.status, error.message, field=field)
@@ -36,11 +36,11 @@ def answer_error(error: Exception, context: Mapping[str, Any]) -> HttpResponse:
 
 
 class ChatView(ClientView):
-    """A view of the chat API."""
+    """Base of the views of the chat API, which answers ChatErrors as JSON."""
 
     def get_exception_handler(self) -> Any:
         return answer_error
 
 
 class AsyncChatView(ChatView, AsyncJsonView):
-    """A view of the chat API whose response is a stream."""
+    """Base of the views of the chat API that are async and may return a stream."""

@@ -71,7 +71,7 @@ class SendView(AsyncChatView):
                 client_message_id=data["client_message_id"],
             )
             return event_stream(
-                handle.logged(),
+                handle.logged_events(),
                 conversation_id=handle.conversation_id,
                 trace_id=handle.id,
                 resources=resources.pop_all(),

@@ -27,7 +27,7 @@ PROFILE: Mapping[str, Any] = {**OPTIONAL, "help_text": "A name; null is the defa
 
 
 class Id(Text):
-    """Any string; an invalid id or name is an unknown one."""
+    """A field of an id or name that accepts any string; an invalid one is not found later."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(allow_blank=True, **options)
@@ -66,7 +66,7 @@ class StreamQuery(ClientBody):
 
 
 class CancelBody(ClientBody):
-    """Exactly one of `trace_id` and `conversation_id`."""
+    """A run or the runs of a conversation: exactly one of `trace_id` and `conversation_id`."""
 
     keywords: ClassVar[Mapping[str, Any]] = {
         "oneOf": [{"required": ["trace_id"]}, {"required": ["conversation_id"]}]
@@ -128,7 +128,7 @@ class PartBody(Shape):
 
 
 class MessageBody(Shape):
-    """`trace_id` is the run that wrote an answer, or the latest that answered a user's message."""
+    """A message; `trace_id` is the run that wrote it, or the latest run that answered it."""
 
     message_id = serializers.UUIDField()
     sender = serializers.ChoiceField(Sender.choices)
@@ -224,7 +224,7 @@ class PairBody(ClientBody):
 
 @extend_schema_field({"type": "string", "pattern": "^([aAbB]|[tT][iI][eE])$"})
 class PreferenceField(serializers.ChoiceField):
-    """One of the choices, in upper or lower case."""
+    """A field of one of the choices, in upper or lower case."""
 
     def to_internal_value(self, data: Any) -> Any:
         return super().to_internal_value(data.lower() if isinstance(data, str) else data)
@@ -261,7 +261,7 @@ class ClientQuery(Shape):
 
 
 class ComparisonBody(Shape):
-    """`profiles` is null until the vote."""
+    """A comparison of two answers; `profiles` is null until the vote."""
 
     comparison_id = serializers.UUIDField()
     conversation_id = serializers.UUIDField()
@@ -283,8 +283,8 @@ class PendingBody(Shape):
 
 
 class RankBody(Shape):
-    """A Bradley-Terry score: 1,000 is average, and 400 points more mean ten wins for each loss.
-    `low` and `high` are the bounds of its bootstrapped 95 % interval."""
+    """A profile's votes and Bradley-Terry score: 1,000 is average, 400 points more are ten wins for
+    each loss. `low` and `high` are the bounds of its bootstrapped 95 % interval."""
 
     profile = Text()
     wins = Whole()

@@ -24,7 +24,7 @@ TITLE = "mockllm chat API"
 class SchemaView(ChatView):
     @documented("read_openapi", answers={200: (OBJECT, "OpenAPI 3.1.")}, tag="description")
     def get(self, request: Request) -> Response:
-        """Return this document."""
+        """Return this OpenAPI document."""
         return Response(document())
 
 
@@ -36,7 +36,7 @@ class DocsView(ChatView):
         tag="description",
     )
     def get(self, request: Request) -> HttpResponse:
-        """Show a page to read this document and to try requests."""
+        """Return an HTML page to read this OpenAPI document and to try requests."""
         # Logged-in users need it to try requests.
         get_token(request._request)
         return docs_page(
@@ -44,8 +44,8 @@ class DocsView(ChatView):
         )
 
 
-class NothingHere(ChatView):
-    """All other paths below /api/, with any method."""
+class NotFoundView(ChatView):
+    """Raises a 404 for all other paths below /api/, with any method."""
 
     schema = None
 
@@ -88,5 +88,5 @@ urlpatterns = [
     *with_optional_slash("trace/<str:trace_id>/scenario", ScenarioOfTraceView),
     *with_optional_slash("schema/", SchemaView, name="schema"),
     *with_optional_slash("docs/", DocsView, name="docs"),
-    re_path("", NothingHere.as_view()),
+    re_path("", NotFoundView.as_view()),
 ]

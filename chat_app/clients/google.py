@@ -140,8 +140,8 @@ def _to_content(turn: llm.Turn) -> tuple[str, list[dict[str, Any]]]:
 
 
 def _to_parts(turn: llm.AssistantTurn) -> Iterator[dict[str, Any]]:
-    """Yield a turn's parts. A signature goes with the call or text after its thinking, else with
-    an empty text. Thinking without a signature is left out."""
+    """Yield a turn's parts. A signature is sent with the call or text after its thinking, else
+    with an empty text. Thinking without a signature is left out."""
     signature: dict[str, bytes] = {}
     for part in turn.parts:
         match part:

@@ -155,6 +155,7 @@ class PromptInputs:
         return ends[0], ends[1]
 
     def _ends_fit(self, head: int, tail: int, percent: int) -> bool:
+        """True if the first `head` and last `tail` messages have at most `percent` of the limit."""
         ends = (*self.messages[:head], *self.messages[len(self.messages) - tail :])
         turns = cut_results(turns_of(ends), MIN_RESULT_CHARS)
         return self.estimate_tokens(turns) <= self.tokens_of_limit(percent)

@@ -15,6 +15,7 @@ CHARACTERS_PER_TOKEN: Final = 4
 
 
 def estimate_tokens(texts: Iterable[str]) -> int:
+    """Return the tokens of texts, at CHARACTERS_PER_TOKEN characters each, rounded up."""
     return -(-sum(map(len, texts)) // CHARACTERS_PER_TOKEN)
 
 

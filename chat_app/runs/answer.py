@@ -40,7 +40,7 @@ class AnswerGenerator:
 
     async def events(self) -> AsyncGenerator[AnswerEvent, None]:
         """Yield the answer as it comes; raises ChatError if it fails. To stop it, cancel the task
-        that reads it; `remaining_events` has the rest."""
+        that reads it; then read `remaining_events`."""
         client = get_client(self._profile, session=self._opened.session)
         try:
             tools = await toolbox().available_tools(self._profile.mcp_servers)

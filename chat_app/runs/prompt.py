@@ -109,7 +109,7 @@ async def prompt_events(
 async def _summary_events(
     opened: OpenedRun, task: SummaryTask, calls: ModelCalls
 ) -> AsyncGenerator[ModelCall | str, None]:
-    """Let the model write a summary: yield the rows of its call, then the text, empty if it failed.
+    """Call the model for a summary: yield the rows of its call, then the text, empty on failure.
     The text is not yielded as it comes, because summaries are not streamed."""
     client = get_client(opened.profile, session=f"{opened.session}-summary")
     pipeline = StreamPipeline()

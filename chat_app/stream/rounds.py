@@ -57,6 +57,7 @@ class OpenThinking:
 
     @property
     def is_closed(self) -> bool:
+        """True if its signature or its redacted form is known: more thinking is a new part."""
         return bool(self.signature or self.redacted)
 
     def to_part(self) -> ThinkingPart:

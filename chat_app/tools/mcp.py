@@ -78,7 +78,7 @@ def _http_client(forgotten: Callable[[], None]) -> httpx2.AsyncClient:
 
 
 class EndNotifyingStream:
-    """A stream of received messages that reports its end when it comes, not at the next call."""
+    """A stream of received messages that calls `ended` as soon as it ends, not at the next call."""
 
     def __init__(self, incoming: Any, ended: OnEnded) -> None:
         self._incoming = incoming

@@ -59,7 +59,7 @@ class SessionOwner:
             return await session.call(tool, arguments, seconds=seconds)
 
     async def close(self) -> None:
-        """End all sessions and wait until they are gone."""
+        """End all sessions and wait until they have ended completely."""
         await asyncio.gather(*(session.close() for session in self._sessions))
 
     async def _wait_for_session(self) -> Session:

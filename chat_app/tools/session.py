@@ -112,11 +112,11 @@ class Session:
         return await self._run_as_child(lambda server: server.call(tool, arguments), seconds)
 
     def on_gone(self, callback: Callable[["Session"], None]) -> None:
-        """Call `callback` when the process, sockets and tasks of this session are gone."""
+        """Call `callback` when the process, sockets and tasks of this session have ended."""
         self._owner.add_done_callback(lambda _: callback(self))
 
     async def close(self) -> None:
-        """End the session and wait until it is gone."""
+        """End the session; wait until its process, sockets and tasks have ended."""
         self._closing = True
         self._mark_ended(CLOSED)
         if self.was_open:
@@ -158,6 +158,7 @@ class Session:
                 answer.set_exception(SessionEnded(self.ended or LOST))
 
     async def _run_connection(self) -> None:
+        """Open the connection, wait until it has to end, and close it, all in the owner's task."""
         reason = ""
         try:
             if self._ending.is_set():

@@ -148,7 +148,7 @@ class McpToolbox:
         return await self._call_tool(offer, parsed, owner=self._session_owner(offer.server, server))
 
     async def close(self) -> None:
-        """End all servers of the running event loop and wait until they are gone."""
+        """End all servers of the running event loop and wait until they have ended completely."""
         with self._lock:
             owners = self._owners.pop(asyncio.get_running_loop(), {})
         await asyncio.gather(*(owner.close() for owner in owners.values()))

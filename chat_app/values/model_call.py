@@ -9,8 +9,8 @@ from chat_app.values.events import ToolCall
 
 
 class ThinkingPart(Struct, frozen=True):
-    """A model's thinking, or a streamed piece of it. `signature` closes it, and goes back to its
-    provider unchanged; `redacted` is encrypted thinking in place of a text."""
+    """A model's thinking, or a streamed piece of it. `signature` closes it, and is sent back to
+    its provider unchanged; `redacted` is encrypted thinking in place of a text."""
 
     text: str = ""
     signature: str = ""

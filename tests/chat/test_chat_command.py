@@ -172,8 +172,8 @@ async def talk_of(chat: Chat, screen: Screen, **options: Any) -> TerminalConvers
 async def test_a_talk_is_one_conversation(chat: Chat, screen: tuple[Screen, io.StringIO]) -> None:
     await chat.says("One.", "Two.")
     talk = await talk_of(chat, screen[0])
-    await talk.say("First")
-    await talk.say("Second")
+    await talk.send_and_print("First")
+    await talk.send_and_print("Second")
     assert screen[1].getvalue() == "One.\nTwo.\n"
     rows = await in_database(lambda: list(Message.objects.order_by("number").values("content")))
     assert [row["content"] for row in rows] == ["First", "One.", "Second", "Two."]
@@ -186,9 +186,9 @@ async def test_a_talk_goes_on_with_a_conversation(
     await chat.says("Hi.")
     conversation = await chat.conversation()
     talk = await talk_of(chat, screen[0], conversation=str(conversation.pk))
-    await talk.say("Hello")
+    await talk.send_and_print("Hello")
     assert await in_database(Message.objects.filter(conversation=conversation).count) == 2
-    talk.end()
+    talk.print_id()
     assert screen[1].getvalue() == f"Hi.\nconversation {conversation.pk}\n"
 
 
@@ -197,21 +197,21 @@ async def test_to_cancel_a_talk_is_to_cancel_its_answer(
 ) -> None:
     await chat.script(scenario(ENDLESS, {"text": "Next."}))
     talk = await talk_of(chat, screen[0])
-    saying = asyncio.create_task(talk.say("Hello"))
+    saying = asyncio.create_task(talk.send_and_print("Hello"))
     while "word" not in screen[1].getvalue():
         await asyncio.sleep(0.01)
     saying.cancel()
     await saying
     assert screen[1].getvalue().endswith("(cancelled)\n")
     assert (await in_database(Trace.objects.get)).status == Status.CANCELLED
-    await talk.say("And?")
+    await talk.send_and_print("And?")
     assert screen[1].getvalue().endswith("(cancelled)\nNext.\n")
 
 
 async def test_cancelled_while_it_is_sent(chat: Chat, screen: tuple[Screen, io.StringIO]) -> None:
     await chat.script(scenario(ENDLESS))
     talk = await talk_of(chat, screen[0])
-    saying = asyncio.create_task(talk.say("Hello"))
+    saying = asyncio.create_task(talk.send_and_print("Hello"))
     await asyncio.sleep(0)
     saying.cancel()
     await saying
@@ -224,7 +224,7 @@ async def test_an_error_is_a_line_and_no_end(
     await chat.script(scenario({"fault": {"kind": "rate_limit"}}, {"text": "Fine."}))
     talk = await talk_of(chat, screen[0])
     for text in (" ", "Hello", "Hello?"):
-        await talk.say(text)
+        await talk.send_and_print(text)
     assert talk.failed
     assert screen[1].getvalue() == (
         "VALIDATION_ERROR: Message cannot be empty\nRATE_LIMITED: Rate limited, try again\nFine.\n"

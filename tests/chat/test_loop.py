@@ -114,7 +114,7 @@ async def test_work_goes_on_when_whoever_waits_for_it_leaves() -> None:
         await asyncio.to_thread(go_on.wait, 10)
         done.set()
 
-    waiting = asyncio.create_task(loop.on_loop(work()))
+    waiting = asyncio.create_task(loop.run_on_loop(work()))
     await asyncio.sleep(0)
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
@@ -127,7 +127,7 @@ async def test_an_error_comes_to_whoever_waits() -> None:
         raise LookupError("nothing there")
 
     with pytest.raises(LookupError, match="nothing there"):
-        await loop.on_loop(work())
+        await loop.run_on_loop(work())
 
 
 def test_something_can_be_called_on_the_loop_without_waiting() -> None:

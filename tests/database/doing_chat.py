@@ -6,7 +6,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from chat_app.comparisons import open_pair
+from chat_app.comparisons import store_pair
 from chat_app.comparisons import vote as vote_on
 from chat_app.conversations import create
 from chat_app.conversations import delete as delete_conversation
@@ -55,7 +55,7 @@ def messages(conversation: str) -> dict[str, Any]:
 def compare(conversation: str) -> dict[str, Any]:
     """Store a message and the two runs that are to answer it."""
     profile = default_profile()
-    pair = open_pair(
+    pair = store_pair(
         IncomingMessage(conversation, "Which?", {"a": profile, "b": profile}, client_id=READER),
         seed=1,
     )

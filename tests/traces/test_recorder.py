@@ -58,13 +58,13 @@ async def test_events_are_written_without_anybody_asking() -> None:
 async def test_events_of_all_runs_are_written_together(monkeypatch: pytest.MonkeyPatch) -> None:
     traces = [await a_trace() for _ in range(3)]
     transactions: list[int] = []
-    write = recorder_module._write
+    write = recorder_module._write_batch
 
     def counted(batch: Any) -> Any:
         transactions.append(len(batch))
         return write(batch)
 
-    monkeypatch.setattr(recorder_module, "_write", counted)
+    monkeypatch.setattr(recorder_module, "_write_batch", counted)
     recorder = Recorder(Losses(), batch_seconds=A_MINUTE)
     for trace in traces:
         recorder.record(trace.pk, event(1))

@@ -45,8 +45,8 @@ class Command(BaseCommand):
                 )
                 for line in _lines():
                     # The first Ctrl-C cancels the answer, the next one the wait for its end.
-                    run_interruptibly(runner, talk.say(line))
-                talk.end()
+                    run_interruptibly(runner, talk.send_and_print(line))
+                talk.print_id()
         except ChatError as error:
             raise CommandError(error.message) from None
         finally:

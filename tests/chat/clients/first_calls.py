@@ -93,7 +93,7 @@ async def one_by_one(names: list[str]) -> dict[str, object]:
 
 async def main(names: list[str]) -> None:
     await lifespan.start()
-    print(json.dumps(await loop.on_loop(one_by_one(names))))
+    print(json.dumps(await loop.run_on_loop(one_by_one(names))))
 
 
 if __name__ == "__main__":

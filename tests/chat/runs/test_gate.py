@@ -112,6 +112,6 @@ async def test_a_run_has_begun_and_asks_nobody_while_messages_come(
             assert (await anext(log.follow())).type == "started"
         return handle.id
 
-    trace_id = await loop.on_loop(come())
+    trace_id = await loop.run_on_loop(come())
     assert text_of(await log_of(trace_id)) == "Hello."
     assert model_calls

@@ -63,7 +63,7 @@ async def test_a_run_that_others_took_for_dead_ends_as_they_ended_it(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its process was asleep for longer than a lease lasts."""
-    write = Each(monkeypatch, recorder, "_write")
+    write = Each(monkeypatch, recorder, "_write_batch")
     handle = await talking(chat)
     following = asyncio.create_task(log_of(handle.id))
     while await in_database(TraceEvent.objects.filter(trace=handle.id, type="chunk").count) < 2:
@@ -142,7 +142,7 @@ async def test_a_deleted_conversation_ends_its_run(chat: Chat) -> None:
 
 async def test_a_run_that_is_interrupted_keeps_what_it_said(chat: Chat) -> None:
     handle = await talking(chat)
-    await loop.on_loop(end_runs())
+    await loop.run_on_loop(end_runs())
     assert (await events_of(handle))[-1] == INTERRUPTED
     log, answer = await log_of(handle.id), (await messages_of(handle))[1]
     assert (answer.content, answer.status) == (text_of(log), "failed")

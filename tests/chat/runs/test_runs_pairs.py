@@ -34,7 +34,7 @@ async def pair(chat: Chat, **options: Any) -> AcceptedMessage:
             accepting_registry().start(opened)
         return begun
 
-    return await loop.on_loop(start())
+    return await loop.run_on_loop(start())
 
 
 async def test_two_runs_can_answer_one_message(chat: Chat) -> None:

@@ -63,7 +63,7 @@ async def test_it_is_what_profiles_need(
     await chat.profile(provider_id="ollama", mcp_servers=["demo"])
     await chat.profile(provider_id="a custom one", mcp_servers={"not": "a list"})
     asked = tools(monkeypatch)
-    await loop.on_loop(warming._warm_up())
+    await loop.run_on_loop(warming._warm_up())
     assert modules == [ANTHROPIC.first_import, OPENAI.first_import]
     assert asked.asked == ["demo", "files"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from chat_app.errors import ChatError
-from chat_app.loop import on_loop
+from chat_app.loop import run_on_loop
 from chat_app.service import StreamHandle, cancel
 from chat_app.values.events import Complete, Error, TextDelta
 from chat_app.values.model_call import TextPart, Usage
@@ -261,7 +261,7 @@ async def test_concurrent_cancels_of_one_run_all_succeed(chat: Chat) -> None:
         return await asyncio.gather(*(cancel(handle) for _ in range(10)))
 
     # From the chat's loop all ten are there before the first is carried out.
-    assert await on_loop(cancel_by_ten()) == [None] * 10
+    assert await run_on_loop(cancel_by_ten()) == [None] * 10
     assert [event.type for event in await log_of(handle.id)].count("done") == 1
 
 

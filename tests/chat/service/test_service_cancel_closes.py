@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from chat_app.loop import on_loop
+from chat_app.loop import run_on_loop
 from chat_app.runs import run as runs
 from chat_app.runs.answer import AnswerEvent
 from chat_app.service import StreamHandle, cancel
@@ -66,7 +66,7 @@ async def tools(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[McpToolbox]:
     made = McpToolbox(servers=lambda: {"tools": server})
     monkeypatch.setattr("chat_app.runs.answer.toolbox", lambda: made)
     yield made
-    await on_loop(made.close())
+    await run_on_loop(made.close())
 
 
 async def cancelled(
@@ -124,7 +124,7 @@ async def test_a_running_tool_sees_the_cancellation(
     settings.MCP_CALL_SECONDS = 600.0
 
     async def seen(what: str) -> ToolOutcome:
-        return await on_loop(tools.call(SERVERS, "until", arguments=json.dumps({"what": what})))
+        return await run_on_loop(tools.call(SERVERS, "until", arguments=json.dumps({"what": what})))
 
     async def told() -> None:
         assert await seen("cancelled") == ToolOutcome("cancelled")

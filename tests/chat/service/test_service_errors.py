@@ -112,7 +112,7 @@ async def test_row(chat: Chat, way: Way, settings: Any, name: str) -> None:
 async def given_up(handle: StreamHandle, after: str) -> None:
     """The run ends since the time of its loop flies once this was said."""
     said: list[LoggedEvent] = []
-    on = await loop.on_loop(running())
+    on = await loop.run_on_loop(running())
     async with fast_clock(lambda: text_of(said) == after, loop=on):
         async for event in follow(handle.id):
             said.append(event)
