@@ -148,10 +148,8 @@ def find_target(call: Call) -> Target | None:
 
 
 def unowned_target(call: Call) -> Target:
-    """Return the 404 of a call whose path is no provider's.
-
-    Its body has the message in the places where the SDKs of most providers look for it.
-    """
+    """Return the 404 of a call whose path is no provider's. Its body has the message in the places
+    where the SDKs of most providers look for it."""
     prefixes = {wire.provider: wire.prefixes[0] for wire in wires()}
     apis = ", ".join(f"{name} {prefixes[name]}" for name in providers())
     message = f"{unknown_url_message(call)} No provider's API here has it. There are: {apis}."

@@ -88,9 +88,7 @@ class ResourceKind(Generic[ResourceT]):
         **options: Any,
     ) -> Endpoint:
         """Return an endpoint at the path of one resource, plus `action`, that shows the resource.
-
-        `change` returns the resource as it is at a time in seconds; if it differs, it is stored.
-        """
+        `change` returns the resource as it is at a time in seconds; if it differs, it is stored."""
 
         def get_changed(request: CanonicalRequest, context: ComputeContext) -> ResourceT:
             return change(self._require_resource(request), context.created)

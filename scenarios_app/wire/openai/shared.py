@@ -84,6 +84,9 @@ class OpenAIWire(Wire):
                 f"'Authorization: Bearer KEY'{azure}.",
             )
 
+    def check_headers(self, call: Call) -> None:
+        """Require nothing beyond the key."""
+
     def error(self, error: ErrorAnswer, *, request_id: str) -> bytes:
         return encode_json(error_envelope(error))
 
