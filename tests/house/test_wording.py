@@ -25,11 +25,11 @@ CEILINGS: Mapping[str, int] = {
 ROOM_LINES: Mapping[str, int] = {
     "chat_app": 2_052,
     "chat_app/api": 1_070,
-    "chat_app/clients": 1_425,
-    "chat_app/prompt": 662,
+    "chat_app/clients": 1_426,
+    "chat_app/prompt": 664,
     "chat_app/runs": 1_738,
-    "chat_app/stream": 428,
-    "chat_app/tools": 1_183,
+    "chat_app/stream": 429,
+    "chat_app/tools": 1_184,
     "chat_app/values": 281,
     "mockllm_site": 1_603,
     "mockllm_site/kit": 2_847,
@@ -54,8 +54,8 @@ ROOM_LINES: Mapping[str, int] = {
     "scenarios_app/testing": 3_704,
     "scenarios_app/proof": 1_772,
     "scenarios_app/verdict": 2_738,
-    "scenarios_app/wire": 13_033,
-    "traces_app": 1_984,
+    "scenarios_app/wire": 13_032,
+    "traces_app": 1_983,
 }
 
 
