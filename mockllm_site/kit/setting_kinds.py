@@ -45,7 +45,7 @@ def text(_: str, value: str) -> str:
 
 
 def token(_: str, value: str) -> str:
-    """A bearer token."""
+    """Return a bearer token as it is."""
     return value
 
 
@@ -69,7 +69,8 @@ def paths(_: str, value: str) -> list[str]:
 
 
 def pairs(name: str, value: str) -> list[tuple[str, str]]:
-    """Variables and the hosts that they may be sent to: `MY_KEY@llm.example,OTHER@[::1]:8080`."""
+    """Return variables of keys and the hosts that may receive them:
+    `MY_KEY@llm.example,OTHER@[::1]:8080`."""
     items = names(name, value)
     for item in items:
         if not PAIR.fullmatch(item):
@@ -121,7 +122,8 @@ def number(name: str, value: str) -> float:
 
 
 def database(name: str, value: str) -> dict[str, Any]:
-    """A database address; SQLite is set up for many readers beside one writer."""
+    """Return Django's configuration for a database URL, by default of ./mockllm.sqlite3. SQLite
+    gets write-ahead logging."""
     address = value or f"sqlite:///{Path.cwd() / 'mockllm.sqlite3'}"
     try:
         # An address of an unknown kind is a warning there and an error here.
@@ -149,7 +151,7 @@ def database(name: str, value: str) -> dict[str, Any]:
 
 
 def redis(name: str, value: str) -> str:
-    """A Redis address, or nothing."""
+    """Return a Redis URL, or an empty text; the extra `redis` must be installed."""
     if value and not value.startswith(("redis://", "rediss://", "unix://")):
         raise SettingError(f"{name}: expected redis://HOST:PORT/DB, got {value!r}")
     if value and find_spec("channels_redis") is None:

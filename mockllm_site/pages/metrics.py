@@ -29,7 +29,7 @@ from prometheus_client.registry import Collector
 from chat_app.runs.metrics import METRICS
 from mockllm_site import __version__
 from mockllm_site.kit.api.locality import FOREIGN, is_foreign, is_open
-from mockllm_site.kit.api.tokens import bearer_of, is_token
+from mockllm_site.kit.api.tokens import bearer_of, matches_token
 from scenarios_app.cluster import redis_connections
 from scenarios_app.journal import Journal, journal
 from scenarios_app.serving.metrics import Served, Tally
@@ -63,7 +63,7 @@ def _refusal(request: HttpRequest) -> HttpResponse | None:
             "which is not set.\n"
         )
         return HttpResponse(message, status=403, content_type=PLAIN)
-    if is_token(bearer_of(request) or "", token):
+    if matches_token(bearer_of(request) or "", token):
         return None
     message = "Send the metrics token (MOCKLLM_METRICS_TOKEN) as Authorization: Bearer …\n"
     headers = {"WWW-Authenticate": "Bearer"}

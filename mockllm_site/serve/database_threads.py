@@ -14,7 +14,7 @@ from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
-from mockllm_site.kit.database_thread import give_up_transactions
+from mockllm_site.kit.database_thread import roll_back_open_transactions
 from scenarios_app.serving.transports.asgi_scope import App, Receive, Scope, Send
 
 T = TypeVar("T")
@@ -107,7 +107,7 @@ def _keep(*, connection: BaseDatabaseWrapper, **_: object) -> None:
 def _begin(**_: object) -> None:
     """Roll back a transaction that an earlier request left open."""
     if getattr(_here, "connections_stay", False):
-        give_up_transactions()
+        roll_back_open_transactions()
 
 
 connection_created.connect(_keep)

@@ -24,7 +24,7 @@ if _is_own:
 if not apps.ready:
     django.setup()
 
-from mockllm_site.kit.testcase import running_connection, through  # noqa: E402
+from mockllm_site.kit.testcase import run_through, running_connection  # noqa: E402
 from mockllm_site.serve.database import prepare_in_memory  # noqa: E402
 from scenarios_app.engine.document import load_documents  # noqa: E402
 from scenarios_app.serving import sync_transport, transport  # noqa: E402
@@ -66,4 +66,4 @@ def _prepare(scenarios: Source | Iterable[Source]) -> None:
 
     # In a thread: a transport may be made while an event loop runs, where Django uses no database.
     with _lock:
-        through(running_connection(), work)
+        run_through(running_connection(), work)

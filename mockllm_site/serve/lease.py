@@ -19,7 +19,7 @@ from django.db import DatabaseError, connection, transaction
 from django.db.models import F, Max
 from django.utils import timezone
 
-from mockllm_site.kit.processes import birth, machine
+from mockllm_site.kit.processes import machine_id, process_start_time
 from scenarios_app.catalog.snapshot import can_be_shared
 from scenarios_app.cluster import redis_connections
 from scenarios_app.models import Installation, ServedRequest, ServerProcess
@@ -61,9 +61,9 @@ class Lease:
     ) -> None:
         self._row = ServerProcess(
             owner=uuid4().hex,
-            machine=machine(),
+            machine=machine_id(),
             pid=os.getpid(),
-            birth=birth(os.getpid()),
+            birth=process_start_time(os.getpid()),
             shares=shares,
         )
         self._now, self._wait = now, wait
@@ -96,7 +96,7 @@ class Lease:
     def lives(self, row: ServerProcess) -> bool:
         """Return True if another process is known to live; remove the row of a dead one."""
         if row.machine and row.machine == self._row.machine and row.birth:
-            lives = birth(row.pid) == row.birth
+            lives = process_start_time(row.pid) == row.birth
             dead = not lives
         else:
             beat, since = self._beats.setdefault(row.owner, (row.beat, self._now()))

@@ -19,7 +19,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from mockllm_site.kit.permissions import require
+from mockllm_site.kit.permissions import require_permissions
 from scenarios_app.journal import journal
 from scenarios_app.models import ServedRequest
 
@@ -175,5 +175,5 @@ def nearest(near_misses: Any) -> str:
 @login_required
 def journal_page(request: HttpRequest) -> HttpResponse:
     """The short way to the list of the admin, with all that it is asked for."""
-    require(request, PERMISSION)
+    require_permissions(request, PERMISSION)
     return redirect(reverse("admin:scenarios_app_servedrequest_changelist", query=request.GET))

@@ -9,7 +9,7 @@ import pytest
 from django.db import DatabaseError
 from django.utils import timezone
 
-from mockllm_site.kit.processes import birth, machine
+from mockllm_site.kit.processes import machine_id, process_start_time
 from mockllm_site.serve import lease as leases
 from mockllm_site.serve.lease import DEAD_SECONDS, Lease, LeaseRefused
 from scenarios_app.models import Installation, ServerProcess
@@ -75,7 +75,7 @@ def test_one_that_has_ended_leaves_its_place() -> None:
 
 def test_one_of_this_machine_that_is_dead_keeps_nobody_waiting() -> None:
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    row = elsewhere(machine=machine(), pid=process.pid, birth=birth(process.pid))
+    row = elsewhere(machine=machine_id(), pid=process.pid, birth=process_start_time(process.pid))
     with pytest.raises(LeaseRefused):
         lease().take()
     process.kill()
@@ -88,7 +88,7 @@ def test_one_of_this_machine_that_is_dead_keeps_nobody_waiting() -> None:
 
 
 def test_another_process_under_the_same_number_is_another() -> None:
-    elsewhere(machine=machine(), pid=os.getpid(), birth=birth(os.getpid()) - 1)
+    elsewhere(machine=machine_id(), pid=os.getpid(), birth=process_start_time(os.getpid()) - 1)
     lease().take()
 
 
