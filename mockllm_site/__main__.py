@@ -70,7 +70,7 @@ def is_light(arguments: Sequence[str]) -> bool:
 
 
 def wants_help(arguments: Sequence[str]) -> bool:
-    """Whether these arguments print help and do nothing else."""
+    """Return True if these arguments print help and do nothing else."""
     match arguments:
         case [] | ["help" | "--help" | "-h", *_] | [_, "--help" | "-h"]:
             return True

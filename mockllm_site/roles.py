@@ -19,19 +19,19 @@ _READ = (
 )
 
 
-def _writes(app: str, model: str) -> tuple[str, ...]:
+def _write_permissions(app: str, model: str) -> tuple[str, ...]:
     return tuple(f"{app}.{verb}_{model}" for verb in ("add", "change", "delete"))
 
 
-_WRITE_DRAFTS = _writes("scenarios_app", "draft")
+_WRITE_DRAFTS = _write_permissions("scenarios_app", "draft")
 _PUBLISH = (
     "scenarios_app.publish_draft",
-    *_writes("scenarios_app", "scenario"),
-    *_writes("scenarios_app", "step"),
+    *_write_permissions("scenarios_app", "scenario"),
+    *_write_permissions("scenarios_app", "step"),
 )
 _EDIT_CHATS = (
-    *_writes("chat_app", "modelprofile"),
-    *_writes("chat_app", "conversation"),
+    *_write_permissions("chat_app", "modelprofile"),
+    *_write_permissions("chat_app", "conversation"),
     *("chat_app.change_message", "chat_app.change_abcomparison"),
     *("traces_app.change_trace", "traces_app.delete_trace"),
 )
@@ -44,11 +44,8 @@ ROLES = {
 
 
 def create_roles(sender: AppConfig, using: str, apps: Any = global_apps, **_: Any) -> None:
-    """Create the groups that are missing, after each `migrate`; existing groups stay unchanged.
-
-    `apps` has the models that are migrated so far. While one of the apps is not migrated, nothing
-    is created, since a group would lack that app's permissions.
-    """
+    """Create the groups that are missing, after `migrate`; existing groups stay unchanged. `apps`
+    has the models that are migrated so far; while one of our apps is not, nothing is created."""
     if sender.label != "scenarios_app":
         return
     try:

@@ -57,13 +57,13 @@ def docs_page(request: HttpRequest, name: str = "") -> HttpResponse:
     """Show one page, or the index if no name is given."""
     if name not in page_files():
         raise Http404
-    return render(request, "mockllm_site/docs.html", {"page": rendered_page(name), "root": ROOT})
+    return render(request, "mockllm_site/docs.html", {"page": render_page(name), "root": ROOT})
 
 
 @require_safe
 @cache_control(max_age=CACHE_SECONDS)
 def docs_file(request: HttpRequest, name: str) -> HttpResponseBase:
-    """Send a picture; redirect `admin` and `admin.md` to the page."""
+    """Send a picture below `docs/`, or redirect the name of a Markdown file to its page."""
     file = picture_files().get(name)
     if file is not None:
         return HttpResponse(file.read_bytes(), content_type=guess_type(file.name)[0])
@@ -85,13 +85,10 @@ def docs_text(request: HttpRequest, name: str = "") -> HttpResponse:
 
 @cache
 def page_files() -> Mapping[str, Path]:
-    """Return the files of all pages by page name: the path below `docs/` without `.md`.
-
-    The index of a folder has the folder's name.
-    """
+    """Return the Markdown files by page name: the path below `docs/`, of a folder for its index."""
     files = sorted((paths.PROJECT / "docs").rglob("*.md"))
     beside = [file for name in BESIDE if (file := paths.PROJECT / name).is_file()]
-    return {page_name(_source(file)): file for file in (*files, *beside)}
+    return {page_name(_project_path(file)): file for file in (*files, *beside)}
 
 
 @cache
@@ -114,24 +111,24 @@ def url_of_page(name: str) -> str:
     return f"{ROOT}{name}/" if name else ROOT
 
 
-def _source(file: Path) -> str:
+def _project_path(file: Path) -> str:
     return file.relative_to(paths.PROJECT).as_posix()
 
 
 @cache
-def rendered_page(name: str) -> DocsPage:
+def render_page(name: str) -> DocsPage:
     """Render a page once per process. HTML in its Markdown is left out, so nothing can run."""
     file = page_files()[name]
-    markdown = _markdown()
+    markdown = _markdown_parser()
     tokens = markdown.parse(file.read_text(encoding="utf-8"))
     anchors: dict[str, int] = {}
     headings: list[tuple[str, Heading]] = []
     for place, token in enumerate(tokens):
         if token.type == "heading_open":
             text = tokens[place + 1]
-            anchor = _unique(anchor_of(text.content), anchors)
+            anchor = _unique_anchor(anchor_of(text.content), anchors)
             token.attrSet("id", anchor)
-            headings.append((token.tag, Heading(anchor, _plain(text))))
+            headings.append((token.tag, Heading(anchor, _plain_text(text))))
         elif token.type in ("th_open", "td_open"):
             # The content security policy allows no style attribute.
             if "right" in str(token.attrs.pop("style", "")):
@@ -140,7 +137,7 @@ def rendered_page(name: str) -> DocsPage:
                 # An empty corner cell is not the heading of a column.
                 token.tag = tokens[place + 2].tag = "td"
         elif token.type == "inline":
-            _lead_to_pages(token, _source(file))
+            _rewrite_links(token, _project_path(file))
     html = markdown.renderer.render(tokens, markdown.options, {})
     title = next((one.text for tag, one in headings if tag == "h1"), name)
     contents = tuple(one for tag, one in headings if tag == "h2")
@@ -152,23 +149,24 @@ def anchor_of(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
-def _unique(anchor: str, seen: dict[str, int]) -> str:
+def _unique_anchor(anchor: str, seen: dict[str, int]) -> str:
+    """Return the anchor, with a number if it was seen before."""
     number = seen[anchor] = seen.get(anchor, -1) + 1
     return f"{anchor}-{number}" if number else anchor
 
 
-def _plain(inline: "Token") -> str:
+def _plain_text(inline: "Token") -> str:
     return "".join(child.content for child in inline.children or ())
 
 
-def _lead_to_pages(inline: "Token", source: str) -> None:
+def _rewrite_links(inline: "Token", source: str) -> None:
     for child in inline.children or ():
         for attribute in ("href", "src"):
             if isinstance(target := child.attrs.get(attribute), str):
-                child.attrSet(attribute, link_in(source, target))
+                child.attrSet(attribute, translate_link(source, target))
 
 
-def link_in(source: str, target: str) -> str:
+def translate_link(source: str, target: str) -> str:
     """Translate a link in a file of the project to an address on this server."""
     path, mark, anchor = target.partition("#")
     if not path or "://" in path:
@@ -179,7 +177,7 @@ def link_in(source: str, target: str) -> str:
 
 
 @cache
-def _markdown() -> "MarkdownIt":
+def _markdown_parser() -> "MarkdownIt":
     # Imported late: the import takes 0.1 s, and only readers of the docs need it.
     from markdown_it import MarkdownIt
 

@@ -29,7 +29,7 @@ def create_default_profile() -> None:
 
 
 def has_profiles() -> bool:
-    """Whether any profile is stored."""
+    """Return True if a profile is stored."""
     from chat_app.models import ModelProfile
 
     return ModelProfile.objects.exists()
@@ -55,7 +55,7 @@ def warm_up() -> None:
 
 
 def drain(seconds: float) -> None:
-    """Tell running answers that they must end; signal handlers call this."""
+    """Give running answers this many seconds to end, and do not wait; for signal handlers."""
     if is_installed():
         from chat_app.runs.registry import end_runs_within
 

@@ -36,9 +36,8 @@ _lock = Lock()
 
 
 class MockTransport(transport.MockTransport):
-    """Answers an `httpx2.AsyncClient` in process, for any host. `scenarios` are documents, builders
-    or paths; all transports of the process share them, and they replace scenarios of the same name.
-    """
+    """Answers an `httpx2.AsyncClient` in process, for any host. `scenarios` (documents, builders or
+    paths) are shared by all transports, and replace those of the same name."""
 
     def __init__(self, scenarios: Source | Iterable[Source] = ()) -> None:
         _prepare(scenarios)
@@ -54,6 +53,7 @@ class SyncMockTransport(sync_transport.SyncMockTransport):
 
 
 def _prepare(scenarios: Source | Iterable[Source]) -> None:
+    """Load the scenarios; first prepare test mode, unless Django was set up by others."""
     documents = to_documents(scenarios)
 
     def work() -> None:

@@ -20,14 +20,14 @@ BATCH = 100
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """How many are gone; a conversation takes its messages and traces with it."""
+    """The numbers of conversations, and of traces of others, that are deleted."""
 
     conversations: int
     traces: int
 
 
 def prune(before: datetime, *, dry_run: bool = False) -> Pruned:
-    """Delete conversations without newer messages, and older traces of others; not running ones."""
+    """Delete old conversations and other old traces, but not running ones; return their numbers."""
     end_dead_runs()
     running = Trace.objects.filter(conversation=OuterRef("pk"), status=Status.RUNNING)
     conversations = Conversation.objects.filter(last_message_at__lt=before).exclude(Exists(running))
@@ -41,7 +41,7 @@ def prune(before: datetime, *, dry_run: bool = False) -> Pruned:
 
 
 def _delete(rows: QuerySet[Any]) -> int:
-    """Delete rows a batch at a time; how many there were."""
+    """Delete rows in batches; return their number."""
     label = rows.model._meta.label
     keys = list(rows.order_by("pk").values_list("pk", flat=True))
     gone = 0

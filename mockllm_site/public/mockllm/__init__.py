@@ -60,7 +60,7 @@ _ELSEWHERE = {
 
 
 def __getattr__(name: str) -> Any:
-    """The builder has all other names, those of providers too."""
+    """Import a public name at its first use; names not in `_ELSEWHERE` are the builder's."""
     if name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(_ELSEWHERE.get(name, "scenarios_app.builder")), name)
