@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from chat_app.errors import CONFLICT, NOT_FOUND, VALIDATION_ERROR, ChatError
 from chat_app.models import ContextState, Conversation, Message, Sender
-from mockllm_site.kit.rows import add, change, highest
+from mockllm_site.kit.rows import add, maximum, update
 from traces_app.models import ModelCall, Status, Trace
 
 Row = TypeVar("Row", bound=Model)
@@ -74,13 +74,13 @@ def append_message(
     if sender == Sender.USER:
         changed["archived"] = False
     # A second writer waits here, so that no two messages get one number.
-    if not change(Conversation, key, changed):
+    if not update(Conversation, key, changed):
         raise Conversation.DoesNotExist
     conversation.last_message_at = changed["last_message_at"]
     title = title_from(content) if sender == Sender.USER else ""
-    if title and change(Conversation, {**key, "title": ""}, {"title": title}):
+    if title and update(Conversation, {**key, "title": ""}, {"title": title}):
         conversation.title = title
-    last = highest(Message, "number", {"conversation_id": conversation.pk}) or 0
+    last = maximum(Message, "number", {"conversation_id": conversation.pk}) or 0
     return _add_message(conversation, last + 1, sender=sender, content=content, **columns)
 
 

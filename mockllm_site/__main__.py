@@ -51,7 +51,7 @@ def main() -> None:
         if not env.has_server():
             print(error, file=sys.stderr)
         # Help is most wanted where a setting is wrong, or the extra `server` is missing.
-        env.only_defaults()
+        env.use_default_settings()
         env.configure(light=not env.has_server())
     # Only now: Django's commands read the settings as they load.
     from mockllm_site.command_line import CommandLine
@@ -70,7 +70,7 @@ def is_light(arguments: Sequence[str]) -> bool:
 
 
 def wants_help(arguments: Sequence[str]) -> bool:
-    """Return True if these arguments only print help."""
+    """Return True if these arguments print help and do nothing else."""
     match arguments:
         case [] | ["help" | "--help" | "-h", *_] | [_, "--help" | "-h"]:
             return True

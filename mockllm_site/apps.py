@@ -15,5 +15,5 @@ class SiteConfig(AppConfig):
         # Imports auth's models, which are loaded only now.
         from mockllm_site import roles
 
-        connection_created.connect(database.keep)
+        connection_created.connect(database.keep_in_memory_database)
         post_migrate.connect(roles.create_roles)

@@ -33,7 +33,7 @@ from scenarios_app.wire.registry import find_intended_path, is_provider_path  # 
 
 if "daphne.server" in sys.modules:
     # It tells an application nothing before the first request: who may not serve ends now.
-    lease.hold_or_exit()
+    lease.acquire_or_exit()
 
 providers = ProviderApp()
 provider_sockets = SocketApp()
@@ -41,7 +41,8 @@ pages = with_close(with_routes(with_body_limit(with_database_threads(cast(App, d
 
 
 async def application(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer an ASGI connection; provider paths never reach Django, whose errors are not theirs."""
+    """Pass an ASGI connection on: providers' paths and unknown URLs to the mock, others to
+    Django."""
     match scope["type"]:
         case "http":
             # A server may add a body's trailers to its own list while that is read.

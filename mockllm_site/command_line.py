@@ -48,6 +48,7 @@ class CommandLine(ManagementUtility):
         return super().main_help_text(commands_only=True) if commands_only else overview()
 
     def fetch_command(self, subcommand: str) -> BaseCommand:
+        """Return a command that reports errors in one line; exit if the name is unknown."""
         commands = get_commands()
         if subcommand not in commands:
             option = subcommand.startswith("-")
@@ -55,7 +56,7 @@ class CommandLine(ManagementUtility):
             suggestion = f", did you mean {near[0]}?" if near else ";"
             sys.exit(f"mockllm: no command {subcommand!r}{suggestion} `mockllm help` lists them")
         if settings.MOCKLLM_LIGHT and subcommand in NOT_LIGHT:
-            sys.exit(f"mockllm: {subcommand}: {_not_light()}")
+            sys.exit(f"mockllm: {subcommand}: {_light_hint()}")
         if subcommand in REPLACED:
             sys.exit(f"mockllm: {subcommand}: {REPLACED[subcommand]}")
         command = super().fetch_command(subcommand)
@@ -66,7 +67,7 @@ class CommandLine(ManagementUtility):
         vars(command).update(
             # From 6.1 on Django's checks open every database unless told otherwise, and would leave
             # an empty file where a command then stops; `migrate` names those that it wants.
-            check=_unchecked if ours else partial(command.check, databases=()),
+            check=_skip_checks if ours else partial(command.check, databases=()),
             create_parser=partial(_create_parser, command.create_parser),
             execute=partial(_execute, command, command.execute),
             get_version=lambda: f"mockllm {__version__}",
@@ -97,11 +98,12 @@ def overview() -> str:
 
 def _summary_of(name: str, app: str | BaseCommand) -> str:
     if settings.MOCKLLM_LIGHT and name in NOT_LIGHT:
-        return f"{_not_light().capitalize()}."
+        return f"{_light_hint().capitalize()}."
     return summary(load_command_class(str(app), name))
 
 
-def _not_light() -> str:
+def _light_hint() -> str:
+    """Return why a command needs a full server."""
     return "not with MOCKLLM_LIGHT" if env.has_server() else EXTRA.format("server")
 
 
@@ -114,27 +116,26 @@ def _is_ours(app: str | BaseCommand) -> bool:
     return isinstance(app, str) and app.startswith(PACKAGES)
 
 
-def _unchecked(**_: Any) -> None:
+def _skip_checks(**_: Any) -> None:
     pass
 
 
 def _create_parser(create: Callable[..., ArgumentParser], /, *args: Any, **options: Any) -> Any:
+    """Return the command's parser, whose errors are one line."""
     parser = create(*args, **options)
-    vars(parser).update(error=partial(_exit_as_misused, parser))
+    vars(parser).update(error=partial(_exit_with_usage, parser))
     return parser
 
 
-def _exit_as_misused(parser: ArgumentParser, message: str) -> NoReturn:
+def _exit_with_usage(parser: ArgumentParser, message: str) -> NoReturn:
     parser.exit(2, f"{parser.prog}: {message}; `{parser.prog} --help` says more\n")
 
 
 def _execute(
     command: BaseCommand, execute: Callable[..., str | None], /, *args: Any, **options: Any
 ) -> str | None:
-    """Run a command; what its user can mend is one line on standard error.
-
-    The first two arguments are positional only: `shell` has an option named `command`.
-    """
+    """Run a command; print errors that its user can mend as one line, and exit. The first two
+    arguments are positional only: `shell` has an option named `command`."""
     try:
         result = execute(*args, **options)
         # Buffered output is written here, where a full disk still gives one line.
@@ -146,7 +147,7 @@ def _execute(
     except (CommandError, DeserializationError, DatabaseProblem) as error:
         if options["traceback"]:
             raise
-        command.stderr.write(f"mockllm: {_line(error)}")
+        command.stderr.write(f"mockllm: {_error_line(error)}")
         sys.exit(error.returncode if isinstance(error, CommandError) else 1)
     except OSError as error:
         if options["traceback"]:
@@ -158,23 +159,22 @@ def _execute(
 
 
 def _discard_output() -> None:
-    """Redirect buffered output to the null device, since flushing it at the interpreter's end would
-    fail again."""
+    """Redirect standard output to nowhere, since Python would fail on it again at its end."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _line(error: Exception) -> str:
+def _error_line(error: Exception) -> str:
     """Return the problem of the database if it caused the error, else the error's message."""
-    if any(isinstance(behind, DatabaseProblem) for behind in _causes_of(error)):
+    if any(isinstance(behind, DatabaseProblem) for behind in _causes(error)):
         if problem := database.problem():
             return problem
         if isinstance(error, DatabaseProblem):
-            return f"database: {database.one_line(error)}"
+            return f"database: {database.error_line(error)}"
     return str(error)
 
 
-def _causes_of(error: BaseException | None) -> Iterator[BaseException]:
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__

@@ -10,7 +10,7 @@ from django.core import checks
 
 
 class LazyAdmin(SimpleAdminConfig):
-    """Takes the place of `django.contrib.admin` among the apps; `admin_urls` imports the pages."""
+    """Replaces `django.contrib.admin` in INSTALLED_APPS; `admin_urls` imports the pages later."""
 
     def ready(self) -> None:
         checks.register(check_dependencies, checks.Tags.admin)

@@ -16,7 +16,7 @@ class WithoutSecrets(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         message = record.getMessage()
-        safe = masked(message)
+        safe = mask_secrets(message)
         if safe != message:
             record.msg, record.args = safe, None
         return True
@@ -30,6 +30,6 @@ class WithoutTraceback(logging.Filter):
         return True
 
 
-def masked(text: str) -> str:
-    """Return a line of the log with the values of secret parameters masked."""
+def mask_secrets(text: str) -> str:
+    """Return a text of the log with the values of secret parameters and tokens masked."""
     return _BEARER.sub(rf"\1{MASK}", _PARAMETER.sub(rf"\1{MASK}", text))

@@ -13,6 +13,6 @@ SCENARIOS = INSTALLED / "scenarios" if IN_WHEEL else PACKAGE.parent / "examples"
 PROJECT = INSTALLED if IN_WHEEL else PACKAGE.parent
 
 
-def fixtures() -> list[str]:
+def fixture_names() -> list[str]:
     """Return the names of the shipped fixtures."""
     return sorted(file.stem for file in FIXTURES.glob("*.json"))

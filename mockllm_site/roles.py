@@ -44,11 +44,8 @@ ROLES = {
 
 
 def create_roles(sender: AppConfig, using: str, apps: Any = global_apps, **_: Any) -> None:
-    """Create the groups that are missing, after each `migrate`; existing groups stay unchanged.
-
-    `apps` has the models that are migrated so far. While one of the apps is not migrated, nothing
-    is created, since a group would lack that app's permissions.
-    """
+    """Create the groups that are missing, after `migrate`; existing groups stay unchanged. `apps`
+    has the models that are migrated so far; while one of our apps is not, nothing is created."""
     if sender.label != "scenarios_app":
         return
     try:

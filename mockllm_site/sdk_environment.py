@@ -42,7 +42,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def print_variables(options: Namespace) -> int:
-    """Print the variables; return the exit code."""
+    """Print the variables; return the exit code, 1 without a server's URL."""
     url = (options.url or os.environ.get(URL, "") or _ready_address()).rstrip("/")
     if not url.startswith(("http://", "https://")):
         problem = f"{url}: no URL" if url else f"no server is named: use --url or {URL}"

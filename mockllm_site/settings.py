@@ -21,7 +21,7 @@ MOCKLLM_ENV = "prod" if PROD else "dev"
 if not _VALUES["MOCKLLM_LIGHT"]:
     env.require_server()
 if PROD:
-    env.refuse_weak_key("SECRET_KEY")
+    env.check_secret_key("SECRET_KEY")
 SECRET_KEY = _VALUES["SECRET_KEY"] or secrets.token_urlsafe(48)
 DEBUG = _VALUES["DEBUG"] and not PROD
 DATABASES = {"default": _VALUES["DATABASE_URL"]}

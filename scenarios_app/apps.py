@@ -14,4 +14,4 @@ class ScenariosConfig(AppConfig):
         # It knows the models, which are not there before.
         from mockllm_site.kit import testcase
 
-        connection_created.connect(testcase.remember)
+        connection_created.connect(testcase.track_connection)

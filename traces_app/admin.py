@@ -23,12 +23,12 @@ class EventInline(kit.ReadOnlyInline):
     fields = ("seq", "type", "payload_json", "when")
     readonly_fields = ("payload_json", "when")
     ordering = ("seq",)
-    when = kit.column("At", lambda event: kit.moment(event.at))
+    when = kit.column("At", lambda event: kit.format_time(event.at))
 
     @admin.display(description="Payload")
     def payload_json(self, event: TraceEvent) -> str:
         payload = {key: value for key, value in event.payload.items() if key != "conversation_id"}
-        return kit.as_json(payload, indent=None)
+        return kit.json_html(payload, indent=None)
 
 
 def _format_tokens(row: Trace | ModelCall) -> str:
@@ -54,7 +54,7 @@ class ModelCallInline(kit.ReadOnlyInline):
     ordering = ("number",)
     tokens = kit.column("Input / output tokens", _format_tokens)
     duration = kit.column("Duration", _format_duration)
-    response_json = kit.column("Response", lambda call: kit.as_json(call.parts))
+    response_json = kit.column("Response", lambda call: kit.json_html(call.parts))
 
     @admin.display(description="Model")
     def model_name(self, call: ModelCall) -> str:
@@ -85,10 +85,10 @@ class TraceAdmin(kit.RecordAdmin):
         ("first_token", "duration"), ("calls", "tokens"), "id",
     )  # fmt: skip
     inlines = (ModelCallInline, EventInline)
-    tag_list = kit.column("Tags", lambda trace: kit.chips(trace.tags))
-    started = kit.column("Started", lambda trace: kit.moment(trace.started_at))
-    first_token = kit.column("First token", lambda trace: kit.moment(trace.first_token_at))
-    finished = kit.column("Finished", lambda trace: kit.moment(trace.finished_at))
+    tag_list = kit.column("Tags", lambda trace: kit.tags_html(trace.tags))
+    started = kit.column("Started", lambda trace: kit.format_time(trace.started_at))
+    first_token = kit.column("First token", lambda trace: kit.format_time(trace.first_token_at))
+    finished = kit.column("Finished", lambda trace: kit.format_time(trace.finished_at))
     calls = kit.column("Model / tool calls", lambda run: f"{run.model_calls} / {run.tool_calls}")
     tokens = kit.column("Input / output tokens", _format_tokens)
     duration = kit.column("Duration", _format_duration)
@@ -128,7 +128,7 @@ class TraceAdmin(kit.RecordAdmin):
     @admin.display(description="Started", ordering="started_at")
     def start(self, trace: Trace) -> SafeString:
         """Return the date and the time of the start as two short lines, as HTML."""
-        date, _, time = kit.moment(trace.started_at).partition(" ")
+        date, _, time = kit.format_time(trace.started_at).partition(" ")
         return _no_wrap_html(date) + format_html('<span class="sc-under">{}</span>', time)
 
     @admin.display(description="Question", ordering="user_message__content")
@@ -140,7 +140,7 @@ class TraceAdmin(kit.RecordAdmin):
     @admin.display(description="Waterfall")
     def waterfall(self, trace: Trace) -> str:
         path = f"/traces/{trace.pk}/"
-        return kit.link(path, path)
+        return kit.link_html(path, path)
 
     @admin.display(description="Profile")
     def profile(self, trace: Trace) -> str:

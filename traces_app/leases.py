@@ -22,7 +22,7 @@ from django.dispatch import Signal
 from django.utils import timezone
 
 from mockllm_site.kit.bounded_dict import BoundedDict
-from mockllm_site.kit.processes import birth, machine
+from mockllm_site.kit.processes import machine_id, process_start_time
 from traces_app.models import Status, Trace, TraceEvent
 
 log = logging.getLogger(__name__)
@@ -51,21 +51,21 @@ def current_owner() -> str:
     """Return the unique id of this process as an owner of runs; a forked child gets another one."""
     pid = os.getpid()
     if pid not in _owners:
-        _owners[pid] = f"{uuid.uuid4().hex[:16]}.{_machine_hash()}.{pid}.{birth(pid)}"
+        _owners[pid] = f"{uuid.uuid4().hex[:16]}.{_machine_hash()}.{pid}.{process_start_time(pid)}"
     return _owners[pid]
 
 
 @cache
 def _machine_hash() -> str:
     """Return a hash of the machine's id; a random one if the machine has no id."""
-    return sha256((machine() or uuid.uuid4().hex).encode()).hexdigest()[:16]
+    return sha256((machine_id() or uuid.uuid4().hex).encode()).hexdigest()[:16]
 
 
 def has_process_died(owner: str) -> bool:
     """True if the owner is a process of this machine that no longer exists."""
     match owner.split("."):
         case [_, at, pid, born] if at == _machine_hash():
-            return birth(int(pid)) != int(born)
+            return process_start_time(int(pid)) != int(born)
     return False
 
 

@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db import transaction
 
 from mockllm_site.kit.database_thread import in_database
-from mockllm_site.kit.rows import change, insert
+from mockllm_site.kit.rows import insert, update
 from traces_app.leases import current_owner
 from traces_app.log import LoggedEvent
 from traces_app.models import ModelCall, Status, Trace, TraceEvent
@@ -121,7 +121,7 @@ async def finish_run(
     def finish() -> bool:
         with transaction.atomic():
             mine = {"id": trace_id, "owner": current_owner(), "status": Status.RUNNING}
-            if not change(Trace, mine, columns):
+            if not update(Trace, mine, columns):
                 return False
             store()
             _insert_records({trace_id: PendingRecords([*pending.events, event], pending.calls)})

@@ -11,7 +11,7 @@ from django.http import HttpRequest
 
 from chat_app.comparisons import BRANCHES, profile_names
 from chat_app.models import ABComparison, Message, Preference, Sender
-from mockllm_site.kit.read_only_admin import HIDDEN, RecordAdmin, chips, column, row_link
+from mockllm_site.kit.read_only_admin import HIDDEN, RecordAdmin, column, row_link, tags_html
 
 
 class PreferenceFilter(admin.SimpleListFilter):
@@ -49,7 +49,7 @@ class ComparisonAdmin(RecordAdmin):
     change_form_before_template = "chat_app/admin/comparison.html"
     fields = (*editable, "conversation_link", ("created_at", "preference_at"), "id")
     ranking = column(
-        "Ranking", lambda row: chips(["excluded"] if row.excluded else []), ordering="excluded"
+        "Ranking", lambda row: tags_html(["excluded"] if row.excluded else []), ordering="excluded"
     )
     voted = column(
         "Preference", lambda row: row.get_preference_display() or "–", ordering="preference"

@@ -50,7 +50,7 @@ class ConversationAdmin(kit.RecordAdmin):
     actions = ("archive", "unarchive")
     fields = (*editable, "client_id", "id", "created_at", "last_message_at", "traces_link")
     inlines = (MessageInline,)
-    tag_list = kit.column("Tags", lambda conversation: kit.chips(conversation.tags))
+    tag_list = kit.column("Tags", lambda conversation: kit.tags_html(conversation.tags))
     messages_count = kit.column("Messages", attrgetter("count"), ordering="count")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Conversation]:
@@ -79,14 +79,14 @@ class ConversationAdmin(kit.RecordAdmin):
 
     @admin.display(description="Conversation", ordering="title")
     def title_chip(self, conversation: Conversation) -> str:
-        mark = kit.chips(["archived"] if conversation.archived else [])
+        mark = kit.tags_html(["archived"] if conversation.archived else [])
         return format_html("{} {}", conversation, mark)
 
     @admin.display(description="Traces")
     def traces_link(self, conversation: Conversation) -> str:
         url = reverse("admin:traces_app_trace_changelist")
         count = conversation.traces.count()
-        return kit.link(f"{url}?conversation__id__exact={conversation.pk}", count)
+        return kit.link_html(f"{url}?conversation__id__exact={conversation.pk}", count)
 
 
 class FeedbackFilter(admin.SimpleListFilter):
@@ -146,10 +146,10 @@ class MessageAdmin(kit.RecordAdmin):
         ordering="feedback_comment",
     )
     conversation_link = kit.column("Conversation", lambda row: kit.row_link(row.conversation))
-    text = kit.column("Content", lambda message: kit.preformatted(message.content))
-    thinking_text = kit.column("Thinking", lambda message: kit.preformatted(message.thinking))
-    tools = kit.column("Tool calls", lambda message: kit.as_json(message.tool_calls))
-    rounds_json = kit.column("Rounds", lambda message: kit.as_json(message.rounds))
+    text = kit.column("Content", lambda message: kit.preformatted_html(message.content))
+    thinking_text = kit.column("Thinking", lambda message: kit.preformatted_html(message.thinking))
+    tools = kit.column("Tool calls", lambda message: kit.json_html(message.tool_calls))
+    rounds_json = kit.column("Rounds", lambda message: kit.json_html(message.rounds))
 
     @admin.display(description="Model")
     def model_name(self, message: Message) -> str:
@@ -160,7 +160,7 @@ class MessageAdmin(kit.RecordAdmin):
     @admin.display(description="Trace")
     def trace_page_link(self, message: Message) -> str:
         trace = getattr(message, "trace", None)
-        return "–" if trace is None else kit.link(f"/traces/{trace.pk}/", "Trace")
+        return "–" if trace is None else kit.link_html(f"/traces/{trace.pk}/", "Trace")
 
     @admin.display(description="Trace")
     def trace_admin_link(self, message: Message) -> str:
@@ -176,7 +176,7 @@ class ContextStateAdmin(kit.RecordAdmin):
         "conversation", "strategy", ("first", "last"), "message_count", "summary_text",
         "created_at",
     )  # fmt: skip
-    summary_text = kit.column("Summary", lambda state: kit.preformatted(state.summary))
+    summary_text = kit.column("Summary", lambda state: kit.preformatted_html(state.summary))
 
 
 def _is_hidden(message: Message) -> bool:

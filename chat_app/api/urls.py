@@ -13,7 +13,7 @@ from chat_app.api.kit import ChatView, documented
 from chat_app.api.runs import CancelView, SendView, StreamView
 from mockllm_site.kit.api.docs_page import docs_page
 from mockllm_site.kit.api.errors import ApiError
-from mockllm_site.kit.api.openapi_document import Document, cached_document, openapi
+from mockllm_site.kit.api.openapi_document import Document, build_document, cached_document
 from mockllm_site.kit.api.views import with_optional_slash
 from traces_app.api import ScenarioOfTraceView, TraceByIdView, TraceOfMessageView
 
@@ -57,7 +57,7 @@ class NotFoundView(ChatView):
 @cached_document
 def document() -> Document:
     """Return the OpenAPI document of all paths below `/api/` that are not a provider's."""
-    openapi_document = openapi([path("api/", include("chat_app.api.urls"))])
+    openapi_document = build_document([path("api/", include("chat_app.api.urls"))])
     openapi_document["info"] |= {
         "title": TITLE,
         "description": "Conversations with models, their answers as streams, and their traces.",

@@ -21,7 +21,7 @@ from chat_app.clients.providers import provider_of
 from chat_app.errors import VALIDATION_ERROR, ChatError
 from chat_app.models import MOCK_URL
 from mockllm_site.kit import addresses
-from mockllm_site.kit.dial import Dial
+from mockllm_site.kit.dial import PinnedTransport
 
 # SDKs get this instead of the key, which the route adds.
 NO_KEY = "set-by-the-route"
@@ -62,7 +62,7 @@ def check_base_url(provider_id: str, base_url: str) -> None:
 def endpoint_of(base_url: str) -> addresses.Endpoint:
     """Return the endpoint of an allowed base URL; raises VALIDATION_ERROR. Resolves no names."""
     try:
-        endpoint = addresses.endpoint_at(addresses.read_base_url(base_url))
+        endpoint = addresses.endpoint_at(addresses.parse_base_url(base_url))
         if not any(entry_allows(entry, endpoint) for entry in allowed_hosts()):
             raise addresses.AddressRefused(f"{endpoint} is not in CHAT_ALLOWED_HOSTS")
         addresses.check_literal(endpoint.host)
@@ -231,7 +231,7 @@ class _LimitedBody(httpx2.AsyncByteStream):
         await self._stream.aclose()
 
 
-class EndpointTransport(Dial):
+class EndpointTransport(PinnedTransport):
     """Connects to the endpoint of one base URL; refusals become ChatError."""
 
     def __init__(self, base_url: str) -> None:

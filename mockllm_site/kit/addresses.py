@@ -66,17 +66,17 @@ _ISATAP = 0x5EFE
 _ISATAP_MASK = 0xFDFF_FFFF
 
 
-def literal(host: str) -> IPv4Address | IPv6Address | None:
-    """Return the address that a host name spells out, or None; only the usual notations count."""
+def parse_ip_address(host: str) -> IPv4Address | IPv6Address | None:
+    """Return the IP address that a host is written as, or None for a host name."""
     try:
         return ip_address(host)
     except ValueError:
         return None
 
 
-def reach(address: IPv4Address | IPv6Address) -> Reach:
+def classify_address(address: IPv4Address | IPv6Address) -> Reach:
     if any(address in network for network in _EMBEDDING):
-        embedded = reach(IPv4Address(int(address) & 0xFFFF_FFFF))
+        embedded = classify_address(IPv4Address(int(address) & 0xFFFF_FFFF))
         return embedded if embedded is Reach.PUBLIC else Reach.NEVER
     if address.version == 6 and (int(address) >> 32) & _ISATAP_MASK == _ISATAP:
         return Reach.NEVER
@@ -99,6 +99,7 @@ class Endpoint(NamedTuple):
     port: int
 
     def __str__(self) -> str:
+        """Return HOST:PORT, without port 443."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _PORTS["https"] else f"{host}:{self.port}"
 
@@ -113,8 +114,9 @@ def is_plain_tls(endpoint: Endpoint) -> bool:
     return endpoint.scheme == "https" and endpoint.port == _PORTS["https"]
 
 
-def read_base_url(base_url: str) -> httpx2.URL:
-    """Return a base URL whose parts no two parsers read differently; raises AddressRefused."""
+def parse_base_url(base_url: str) -> httpx2.URL:
+    """Return the parsed base URL. Raise AddressRefused for another scheme than HTTP(S), spaces, a
+    user name, a query, a fragment, or a host that is none."""
     # Imported late: most servers call nobody.
     import httpx2
 
@@ -131,7 +133,7 @@ def read_base_url(base_url: str) -> httpx2.URL:
     if "?" in base_url or "#" in base_url:
         raise AddressRefused("a query or fragment does not belong in it")
     host = url.raw_host.decode("ascii")
-    if not _HOST.fullmatch(host) and not (literal(host) and "%" not in host):
+    if not _HOST.fullmatch(host) and not (parse_ip_address(host) and "%" not in host):
         raise AddressRefused("expected a host after http:// or https://")
     if url.port == 0:
         raise AddressRefused("0 is not a port")
@@ -139,18 +141,18 @@ def read_base_url(base_url: str) -> httpx2.URL:
 
 
 def check_literal(host: str) -> None:
-    """Raise AddressRefused for a host that is an address no call needs; does no DNS lookup."""
-    if (address := literal(host)) and reach(address) is Reach.NEVER:
+    """Raise AddressRefused if the host is an IP address of class NEVER; no DNS lookup is done."""
+    if (address := parse_ip_address(host)) and classify_address(address) is Reach.NEVER:
         raise AddressRefused(f"{host} is not an address that calls may be sent to")
 
 
 def check_addresses(host: str, addresses: tuple[str, ...]) -> None:
-    """Raise AddressRefused unless calls may go to every address of a host. Loopback and private
-    addresses need a host that is such an address, or localhost."""
-    written = literal(host) is not None
+    """Raise AddressRefused if one of the host's addresses is not allowed. Public ones are; private
+    and loopback ones only if the host is an IP address itself, loopback ones also for localhost."""
+    written = parse_ip_address(host) is not None
     for text in addresses:
-        address = literal(text)
-        match reach(address) if address else Reach.NEVER:
+        address = parse_ip_address(text)
+        match classify_address(address) if address else Reach.NEVER:
             case Reach.PUBLIC:
                 continue
             case Reach.LOOPBACK if written or host == "localhost":

@@ -9,9 +9,7 @@ V = TypeVar("V")
 
 class BoundedDict(OrderedDict[K, V]):
     """A dict of at most `max_items`; setting a key makes it the newest, and the oldest is evicted.
-
-    Setting a key is several steps: threads that must not miss a key meanwhile need a lock.
-    """
+    Setting a key is several steps: threads that must not miss a key meanwhile need a lock."""
 
     def __init__(self, max_items: int) -> None:
         super().__init__()

@@ -8,7 +8,7 @@ from typing import Final
 from django.conf import settings
 from django.http import HttpRequest
 
-from mockllm_site.kit.addresses import literal
+from mockllm_site.kit.addresses import parse_ip_address
 from mockllm_site.kit.api.locality import was_forwarded
 
 LOCKED: Final = timedelta(minutes=15)
@@ -17,18 +17,16 @@ LOCKED_BEHIND_PROXY: Final = timedelta(minutes=1)
 
 
 def client_address(request: HttpRequest) -> str:
-    """Return the IP address that a request comes from.
-
-    `X-Forwarded-For` is believed from the addresses in MOCKLLM_TRUSTED_PROXIES only; of its entries
-    the last one that is no trusted proxy counts, since clients can send the ones before it.
-    """
+    """Return the IP address of a request's client. Behind a proxy in MOCKLLM_TRUSTED_PROXIES it is
+    the last entry of `X-Forwarded-For` that is no trusted proxy, since clients can send the entries
+    before it."""
     peer = str(request.META.get("REMOTE_ADDR") or "")
     trusted: list[IPv4Network | IPv6Network] = settings.MOCKLLM_TRUSTED_PROXIES
     if not _is_in(peer, trusted):
         return peer
     forwarded = str(request.META.get("HTTP_X_FORWARDED_FOR", ""))
     for entry in reversed([part.strip() for part in forwarded.split(",")]):
-        if literal(entry) is None:
+        if parse_ip_address(entry) is None:
             break
         if not _is_in(entry, trusted):
             return entry
@@ -36,7 +34,8 @@ def client_address(request: HttpRequest) -> str:
 
 
 def cool_off(request: HttpRequest | None = None) -> timedelta:
-    """Return how long a name and address are locked after ten wrong passwords."""
+    """Return how long a name and address are locked after ten wrong passwords: 15 minutes, or 1
+    behind a proxy that is not trusted."""
     if request is None:
         return LOCKED
     peer = str(request.META.get("REMOTE_ADDR") or "")
@@ -45,5 +44,5 @@ def cool_off(request: HttpRequest | None = None) -> timedelta:
 
 
 def _is_in(text: str, networks: Iterable[IPv4Network | IPv6Network]) -> bool:
-    address = literal(text)
+    address = parse_ip_address(text)
     return address is not None and any(address in network for network in networks)

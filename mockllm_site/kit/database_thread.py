@@ -16,21 +16,20 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 
-def _thread() -> ThreadPoolExecutor:
+def _make_executor() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(max_workers=1, thread_name_prefix="mockllm-runs-database")
 
 
-_executor = _thread()
+_executor = _make_executor()
 
 
 async def in_database(work: Callable[[], T]) -> T:
-    """Run `work` in the thread in which chat runs use the database, and return its result. The
-    thread of a web request would end with the request, while a run goes on. `work` does no other
-    I/O: an open transaction on an in-memory database blocks everyone else."""
+    """Run `work` in the one thread in which chat runs use the database, and return its result.
+    `work` does no other I/O: an open transaction on an in-memory database blocks all others."""
 
     def run() -> T:
         refuse_open_test_transaction()
-        _check_connection()
+        _prepare_connections()
         return work()
 
     return await asyncio.get_running_loop().run_in_executor(_executor, run)
@@ -41,8 +40,9 @@ def close_connection() -> None:
     _executor.submit(connections.close_all).result()
 
 
-def give_up_transactions() -> None:
-    """Roll back transactions that ended work left open; they would block all other writers."""
+def roll_back_open_transactions() -> None:
+    """Roll back transactions that earlier work in this thread left open, since they block other
+    writers."""
     for connection in connections.all(initialized_only=True):
         manual = connection.connection is not None and not connection.autocommit
         if connection.in_atomic_block or manual:
@@ -57,19 +57,20 @@ def give_up_transactions() -> None:
                 connection.close()
 
 
-def _check_connection() -> None:
-    """Keep a connection that still works: opening one to PostgreSQL takes 6 ms."""
-    give_up_transactions()
+def _prepare_connections() -> None:
+    """Roll back open transactions and close broken connections of this thread. Working ones stay
+    open: a new one to PostgreSQL takes 6 ms."""
+    roll_back_open_transactions()
     for connection in connections.all(initialized_only=True):
         connection.close_at = None
         connection.health_check_enabled = True  # type: ignore[attr-defined]
         connection.close_if_unusable_or_obsolete()
 
 
-def _renew() -> None:
+def _replace_executor() -> None:
     """Make a new executor in a forked child, which inherits one without its thread."""
     global _executor
-    _executor = _thread()
+    _executor = _make_executor()
 
 
-os.register_at_fork(after_in_child=_renew)
+os.register_at_fork(after_in_child=_replace_executor)

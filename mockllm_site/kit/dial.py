@@ -12,7 +12,7 @@ from mockllm_site.kit.addresses import (
     Endpoint,
     check_addresses,
     endpoint_at,
-    literal,
+    parse_ip_address,
 )
 
 
@@ -23,16 +23,14 @@ async def resolve(host: str, port: int) -> tuple[str, ...]:
 
 
 @cache
-def tls() -> SSLContext:
+def tls_context() -> SSLContext:
     """Return the cached TLS context: reading the machine's certificates takes 40 ms."""
     return httpx2.create_ssl_context(trust_env=False)
 
 
-class Dial(httpx2.AsyncBaseTransport):
-    """A transport to one endpoint, at the allowed addresses of its first DNS lookup.
-
-    Later DNS changes have no effect, against DNS rebinding. Raises AddressRefused.
-    """
+class PinnedTransport(httpx2.AsyncBaseTransport):
+    """An HTTP transport to one endpoint, pinned to the allowed addresses of its first DNS lookup
+    against DNS rebinding. Raises AddressRefused for other endpoints and addresses."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
@@ -49,7 +47,7 @@ class Dial(httpx2.AsyncBaseTransport):
         timeout = {**timeout, "connect": timeout["connect"] / len(addresses)}
         for number, address in enumerate(addresses, 1):
             try:
-                return await inner.handle_async_request(_pinned(request, address, timeout))
+                return await inner.handle_async_request(_with_host(request, address, timeout))
             except (httpx2.ConnectError, httpx2.ConnectTimeout):
                 if number == len(addresses):
                     raise
@@ -61,7 +59,7 @@ class Dial(httpx2.AsyncBaseTransport):
 
     async def _inner_transport(self) -> httpx2.AsyncHTTPTransport:
         if self._inner is None:
-            context = await asyncio.to_thread(tls)
+            context = await asyncio.to_thread(tls_context)
             self._inner = httpx2.AsyncHTTPTransport(verify=context, trust_env=False)
         return self._inner
 
@@ -69,7 +67,7 @@ class Dial(httpx2.AsyncBaseTransport):
         if self._addresses:
             return self._addresses
         host, port = self._endpoint.host, self._endpoint.port
-        if literal(host):
+        if parse_ip_address(host):
             return (host,)
         try:
             async with asyncio.timeout(seconds):
@@ -85,8 +83,8 @@ class Dial(httpx2.AsyncBaseTransport):
         return addresses
 
 
-def _pinned(request: httpx2.Request, address: str, timeout: dict[str, float]) -> httpx2.Request:
-    """Return the request to this address; TLS and the Host header keep the host's name."""
+def _with_host(request: httpx2.Request, address: str, timeout: dict[str, float]) -> httpx2.Request:
+    """Return the request with the address as its URL's host, and the name for TLS and Host."""
     return httpx2.Request(
         request.method,
         request.url.copy_with(host=address),

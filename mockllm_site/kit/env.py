@@ -67,7 +67,7 @@ def configure(*, light: bool = False) -> None:
         if not f"{module}.".startswith(f"{error.name}."):
             raise
         raise SystemExit(f"mockllm: DJANGO_SETTINGS_MODULE: no module {error.name!r}") from None
-    warn_of_unknown()
+    warn_of_unknown_settings()
 
 
 def has_server() -> bool:
@@ -85,17 +85,15 @@ def require_server() -> None:
 
 
 @cache
-def warn_of_unknown() -> None:
-    """Print one line for each unknown MOCKLLM_ variable, once per process."""
-    for line in unknown():
+def warn_of_unknown_settings() -> None:
+    """Print the warning for each unknown MOCKLLM_ variable to stderr, once per process."""
+    for line in unknown_setting_warnings():
         print(f"mockllm: {line}", file=sys.stderr, flush=True)
 
 
-def unknown() -> Iterator[str]:
-    """Yield a warning for each unknown MOCKLLM_ variable, once the settings are loaded.
-
-    This is no error: other programs may have such variables too.
-    """
+def unknown_setting_warnings() -> Iterator[str]:
+    """Yield a warning for each unknown MOCKLLM_ variable, once the settings are loaded. This is no
+    error: other programs may have such variables too."""
     if "mockllm_site.settings" not in sys.modules:
         return
     bare = {name.removeprefix(PREFIX): name for name in SETTINGS}
@@ -106,9 +104,8 @@ def unknown() -> Iterator[str]:
             yield f"{name}: no such setting, {suggestion}"
 
 
-def only_defaults() -> None:
-    """Give every setting its default and ignore the variables, for commands that must work even if
-    a setting is wrong."""
+def use_default_settings() -> None:
+    """Remove all variables but DJANGO_SETTINGS_MODULE, so that every setting has its default."""
     module = variables().get("DJANGO_SETTINGS_MODULE", "")
     variables().maps[:] = [{"DJANGO_SETTINGS_MODULE": module}]
 
@@ -116,8 +113,8 @@ def only_defaults() -> None:
 @cache
 def variables() -> ChainMap[str, str]:
     """Return the variables of the settings module, the environment and `.env`, in this order. The
-    environment itself is not changed, so that `.env` does not reach the tests of a process that
-    starts a server in itself."""
+    environment itself stays as it is: a test run that starts a server in its own process must not
+    find our `.env` in its variables."""
 
     class Dotenv(environ.Env):
         ENVIRON: ClassVar[dict[str, str]] = {}
@@ -135,7 +132,7 @@ def read_settings(*, prod: bool) -> dict[str, Any]:
     """Read every setting of the table; SettingError names the first wrong one."""
     values: dict[str, Any] = {}
     for setting in SETTINGS.values():
-        value = _get_variable(setting.name)
+        value = _variable_text(setting.name)
         if prod and setting.parse is parse_token and 0 < len(value) < MIN_PROD_TOKEN_CHARS:
             raise SettingError(
                 f"{setting.name}: shorter than {MIN_PROD_TOKEN_CHARS} characters, which prod asks "
@@ -145,13 +142,13 @@ def read_settings(*, prod: bool) -> dict[str, Any]:
     return values
 
 
-def _get_variable(name: str) -> str:
+def _variable_text(name: str) -> str:
     return variables().get(name, "").strip()
 
 
-def refuse_weak_key(name: str) -> None:
-    """Refuse a key for signing logins that Django's own check would call weak."""
-    value = _get_variable(name)
+def check_secret_key(name: str) -> None:
+    """Raise SettingError if the variable's key is missing, or weak by Django's own check."""
+    value = _variable_text(name)
     if not value:
         raise SettingError(f"{name}: required when MOCKLLM_ENV is prod; {NEW_KEY}")
     insecure = value.startswith("django-insecure-")

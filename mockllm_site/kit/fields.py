@@ -32,7 +32,7 @@ class JsonField(models.JSONField):
 
 
 class NamesField(JsonField):
-    """A list of names, typed in a form with commas between them."""
+    """A list of names, stored as JSON; forms show it as text with commas."""
 
     def formfield(self, **kwargs: Any) -> Any:
         return models.Field.formfield(self, **{"form_class": NamesFormField, **kwargs})
@@ -40,8 +40,7 @@ class NamesField(JsonField):
 
 @NamesField.register_lookup
 class NameContains(IContains):
-    """`icontains` for lists: True if one of the names contains the text. It searches the stored
-    JSON."""
+    """`icontains` of NamesField, on its stored JSON; brackets and commas match nothing."""
 
     def get_prep_lookup(self) -> str:
         return json.dumps(str(self.rhs))[1:-1]
@@ -53,6 +52,8 @@ class NameContains(IContains):
 
 
 class NamesFormField(forms.CharField):
+    """A form field whose value is a list of names, typed with commas between them."""
+
     separator = ","
     joined = ", "
 

@@ -16,10 +16,8 @@ _imported: dict[str, ModuleType] = {}
 
 
 async def import_in_thread(name: str) -> ModuleType:
-    """Return a module, imported in a thread the first time; raises ImportError.
-
-    Imports are serialized, because concurrent ones can see half-imported modules.
-    """
+    """Return a module, imported in a thread the first time; raises ImportError. Imports are
+    serialized, because concurrent ones can see half-imported modules."""
     if name not in _imported:
         _imported[name] = await asyncio.to_thread(_import_locked, name)
     return _imported[name]

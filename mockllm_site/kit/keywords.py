@@ -33,7 +33,7 @@ def with_suggestions(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def suggest_keywords(cls: C) -> C:
-    """Return a class whose public methods suggest the right keyword for a misspelt one."""
+    """Decorate a class: TypeErrors of its public methods suggest the right keyword."""
     for name, value in list(vars(cls).items()):
         if isfunction(value) and not name.startswith("_"):
             setattr(cls, name, with_suggestions(value))

@@ -40,10 +40,8 @@ _pending_response: ContextVar[_PendingResponse | None] = ContextVar(
 def close_lost_streams(
     get_response: Callable[[HttpRequest], Awaitable[HttpResponseBase]],
 ) -> Callable[[HttpRequest], Awaitable[HttpResponseBase]]:
-    """Close the bodies of a response whose client disconnects while middleware runs in a thread.
-
-    It must be the outermost middleware, and asynchronous: a thread is not cancelled.
-    """
+    """Close the bodies of a response whose client disconnects while middleware runs in a thread. It
+    must be the outermost middleware, and asynchronous: a thread is not cancelled."""
 
     async def middleware(request: HttpRequest) -> HttpResponseBase:
         pending = _PendingResponse()
@@ -63,7 +61,7 @@ def close_lost_streams(
 
 @sync_only_middleware
 def close_lost_files(get_response: GetResponse) -> GetResponse:
-    """Close the file of a lost response; it must come just before the one that serves files."""
+    """Close the file of a lost response; must come just before the middleware that serves files."""
 
     def middleware(request: HttpRequest) -> HttpResponseBase:
         response = get_response(request)
@@ -76,7 +74,8 @@ def close_lost_files(get_response: GetResponse) -> GetResponse:
 
 
 def close_if_lost(body: Closable) -> None:
-    """Close a response's body if the client disconnects before the server has the response."""
+    """Register a response's body to be closed if the client disconnects before the server has the
+    response."""
     if pending := _pending_response.get():
         pending.bodies.append(body)
         if pending.client_left:
@@ -92,11 +91,11 @@ def close_soon(stream: AsyncGenerator[Any, None], loop: asyncio.AbstractEventLoo
 
 
 def _start_closing(stream: AsyncGenerator[Any, None]) -> None:
-    task = asyncio.create_task(_close_stream(stream))
+    task = asyncio.create_task(_close(stream))
     _closing.add(task)
     task.add_done_callback(_closing.discard)
 
 
-async def _close_stream(stream: AsyncGenerator[Any, None]) -> None:
+async def _close(stream: AsyncGenerator[Any, None]) -> None:
     with contextlib.suppress(RuntimeError):
         await stream.aclose()

@@ -25,17 +25,15 @@ class MissingPermission(PermissionDenied):
         self.permissions = permissions
 
 
-def require(request: HttpRequest, *permissions: str) -> None:
-    """Raise MissingPermission unless the user has all of these."""
+def require_permissions(request: HttpRequest, *permissions: str) -> None:
+    """Raise MissingPermission unless the user has all of these permissions."""
     if missing := [name for name in permissions if not request.user.has_perm(name)]:
         raise MissingPermission(*missing)
 
 
 def missing_permissions(request: HttpRequest, error: Exception) -> Sequence[str]:
-    """Return the permissions whose lack caused a refusal; empty if unknown.
-
-    Django's own admin pages do not name them, so they follow from the name of the route.
-    """
+    """Return the permissions whose lack caused a refusal; empty if unknown. For Django's own admin
+    pages it is the first missing one, by the route's name."""
     if isinstance(error, MissingPermission):
         return error.permissions
     match = request.resolver_match

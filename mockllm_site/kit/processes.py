@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 
-def machine() -> str:
+def machine_id() -> str:
     """Return the boot id and the PID namespace of this machine, or an empty string if unknown."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -13,7 +13,7 @@ def machine() -> str:
         return ""
 
 
-def birth(pid: int) -> int:
+def process_start_time(pid: int) -> int:
     """Return the start time of a process in clock ticks since boot; 0 if it does not run."""
     try:
         # The name in parentheses may hold anything.

@@ -23,7 +23,7 @@ HIDDEN = "hidden until the vote"
 
 
 class RecordAdmin(ModelAdmin):
-    """Admin of rows that programs write, with `editable` columns; rows may be `deletable`."""
+    """Admin of rows that programs write: only `editable` columns change, none are added."""
 
     actions: Sequence[str] | None = None
     show_full_result_count = False
@@ -42,12 +42,15 @@ class RecordAdmin(ModelAdmin):
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Return True if the class has `editable` columns and the user may change them."""
         return bool(self.editable) and super().has_change_permission(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Return True if the class is `deletable` and the user may delete."""
         return self.deletable and super().has_delete_permission(request, obj)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[str]:
+        """Return all fields but the `editable` ones."""
         fields = flatten_fieldsets(self.get_fieldsets(request, obj))
         return [name for name in fields if name not in self.editable]
 
@@ -71,6 +74,7 @@ class RecordAdmin(ModelAdmin):
         messages.success(request, f"{label}: {len(changed)} of {len(rows)}.")
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
+        """Return False for `unfilterable` columns."""
         if lookup.split("__")[0] in self.unfilterable:
             return False
         allowed: bool = super().lookup_allowed(lookup, value, request)
@@ -97,37 +101,37 @@ def column(label: str, show: Callable[[Any], object], *, ordering: str | None = 
     return admin.display(description=label, ordering=ordering)(lambda _, row: show(row))
 
 
-def link(url: str, text: object) -> str:
+def link_html(url: str, text: object) -> str:
     return format_html('<a class="sc-link" href="{}">{}</a>', url, text)
 
 
-def preformatted(text: str) -> str:
-    """Return escaped text with its line breaks, as HTML."""
+def preformatted_html(text: str) -> str:
+    """Return escaped text with its line breaks, as HTML; a dash for an empty text."""
     return format_html('<pre class="sc-pre" tabindex="0">{}</pre>', text) if text else "–"
 
 
-def as_json(value: Any, *, indent: int | None = 2) -> str:
-    """Return indented JSON as HTML; unpaired surrogates are escaped."""
+def json_html(value: Any, *, indent: int | None = 2) -> str:
+    """Return indented JSON as HTML, a dash for an empty value; unpaired surrogates are escaped."""
     if not value:
         return "–"
     text = json.dumps(value, ensure_ascii=False, indent=indent)
-    return preformatted(text.encode("utf-8", "backslashreplace").decode())
+    return preformatted_html(text.encode("utf-8", "backslashreplace").decode())
 
 
-def moment(time: datetime | None) -> str:
-    """Return a time in UTC with milliseconds."""
+def format_time(time: datetime | None) -> str:
+    """Return a time that is in UTC with milliseconds; a dash for None."""
     if time is None:
         return "–"
     return f"{time:%Y-%m-%d %H:%M:%S}.{time.microsecond // 1000:03} UTC"
 
 
 def excerpt(text: str) -> str:
-    """Return the beginning of a text as one line."""
+    """Return the first 80 characters of a text, on one line."""
     line = " ".join(text.split())
     return line if len(line) <= EXCERPT else f"{line[: EXCERPT - 1]}…"
 
 
-def page_url(row: Model) -> str:
+def admin_url(row: Model) -> str:
     """Return the address of a row's admin page."""
     name = f"admin:{row._meta.app_label}_{row._meta.model_name}_change"
     return reverse(name, args=(row.pk,))
@@ -135,7 +139,7 @@ def page_url(row: Model) -> str:
 
 def row_link(row: Model, text: object = None) -> str:
     """Return a link to a row's admin page, as HTML; its text is the row's own by default."""
-    return link(page_url(row), row if text is None else text)
+    return link_html(admin_url(row), row if text is None else text)
 
 
 class TagFilter(admin.SimpleListFilter):
@@ -157,5 +161,6 @@ class TagFilter(admin.SimpleListFilter):
         return queryset.filter(pk__in=[pk for pk, tags in self._tagged if tag in tags])
 
 
-def chips(tags: Iterable[str]) -> str:
+def tags_html(tags: Iterable[str]) -> str:
+    """Return tags as HTML badges."""
     return format_html_join(" ", '<span class="sc-tag">{}</span>', ((tag,) for tag in tags))

@@ -27,10 +27,8 @@ def insert(
     unique: tuple[str, ...] = (),
     json: Adapt | None = None,
 ) -> None:
-    """Insert rows into a model's table, all or none; `columns` are names of attributes.
-
-    A row replaces an existing one with equal `unique` columns. `json` encodes JSON columns.
-    """
+    """Insert rows into a model's table, all or none; `columns` are names of attributes. A row
+    replaces an existing one with equal `unique` columns. `json` encodes JSON columns."""
     name = connection.ops.quote_name
     names, adapters = _columns(model, columns, json or json_text)
     places = ", ".join(["%s"] * len(names))
@@ -39,27 +37,27 @@ def insert(
         keys, _ = _columns(model, unique)
         changed = (f"{name(one)} = EXCLUDED.{name(one)}" for one in names if one not in keys)
         into += f" ON CONFLICT ({', '.join(map(name, keys))}) DO UPDATE SET {', '.join(changed)}"
-    here = _connection()
-    adapted = [_adapt_row(row, adapters, here) for row in rows]
+    db = _connection()
+    adapted = [_adapt_row(row, adapters, db) for row in rows]
     with transaction.atomic(savepoint=False), connection.cursor() as cursor:
         cursor.executemany(f"INSERT INTO {into}", adapted)
 
 
-def change(model: type[Model], where: Mapping[str, Any], values: Mapping[str, Any]) -> int:
-    """Update the rows whose columns equal `where`; return their number."""
+def update(model: type[Model], where: Mapping[str, Any], values: Mapping[str, Any]) -> int:
+    """Set `values` in the rows whose columns equal `where`; return their number."""
     name = connection.ops.quote_name
-    columns, new_values = _equality(model, values)
-    conditions, arguments = _equality(model, where)
+    columns, new_values = _equalities(model, values)
+    conditions, arguments = _equalities(model, where)
     to = f"{name(model._meta.db_table)} SET {', '.join(columns)}"
     with connection.cursor() as cursor:
         cursor.execute(f"UPDATE {to} WHERE {' AND '.join(conditions)}", [*new_values, *arguments])
         return cursor.rowcount
 
 
-def highest(model: type[Model], column: str, where: Mapping[str, Any]) -> int | None:
-    """Return the maximum of a column in the rows that equal `where`, or None."""
+def maximum(model: type[Model], column: str, where: Mapping[str, Any]) -> int | None:
+    """Return the maximum of a column in the rows whose columns equal `where`, or None."""
     name = connection.ops.quote_name
-    conditions, arguments = _equality(model, where)
+    conditions, arguments = _equalities(model, where)
     of = f"MAX({name(column)}) FROM {name(model._meta.db_table)}"
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT {of} WHERE {' AND '.join(conditions)}", arguments)
@@ -69,11 +67,11 @@ def highest(model: type[Model], column: str, where: Mapping[str, Any]) -> int | 
 
 def find(model: type[M], where: Mapping[str, Any]) -> M | None:
     """Return any row whose columns equal `where`, as a model instance, or None."""
-    here, columns = _connection(), _all_columns(model)
-    name, (names, _) = here.ops.quote_name, _columns(model, columns)
-    conditions, arguments = _equality(model, where)
+    db, columns = _connection(), _all_columns(model)
+    name, (names, _) = db.ops.quote_name, _columns(model, columns)
+    conditions, arguments = _equalities(model, where)
     of = f"{', '.join(map(name, names))} FROM {name(model._meta.db_table)}"
-    with here.cursor() as cursor:
+    with db.cursor() as cursor:
         cursor.execute(f"SELECT {of} WHERE {' AND '.join(conditions)} LIMIT 1", arguments)
         row = cursor.fetchone()
     if row is None:
@@ -81,19 +79,19 @@ def find(model: type[M], where: Mapping[str, Any]) -> M | None:
     values = list(row)
     for place, field in enumerate(model._meta.concrete_fields):
         column = field.get_col(model._meta.db_table)
-        for convert in (*here.ops.get_db_converters(column), *column.get_db_converters(here)):
-            values[place] = convert(values[place], column, here)
-    return model.from_db(here.alias, columns, values)
+        for convert in (*db.ops.get_db_converters(column), *column.get_db_converters(db)):
+            values[place] = convert(values[place], column, db)
+    return model.from_db(db.alias, columns, values)
 
 
 def add(row: Model) -> None:
-    """Insert a new row that has its key; no signals are sent."""
+    """Insert a model instance, whose primary key must be set; no signals are sent."""
     columns = _all_columns(type(row))
     insert(type(row), columns, [[getattr(row, column) for column in columns]])
     row._state.adding, row._state.db = False, connection.alias
 
 
-def _equality(model: type[Model], values: Mapping[str, Any]) -> tuple[list[str], list[Any]]:
+def _equalities(model: type[Model], values: Mapping[str, Any]) -> tuple[list[str], list[Any]]:
     """Return `column = %s` conditions and their adapted values."""
     names, adapters = _columns(model, tuple(values))
     columns = [f"{connection.ops.quote_name(one)} = %s" for one in names]
@@ -105,8 +103,8 @@ def _all_columns(model: type[Model]) -> tuple[str, ...]:
     return tuple(field.attname for field in model._meta.concrete_fields)
 
 
-def json_text(value: Any, here: BaseDatabaseWrapper) -> str:
-    """Return JSON text as the model would store it."""
+def json_text(value: Any, db: BaseDatabaseWrapper) -> str:
+    """Return the JSON of a dict or list; an empty value is [] unless it is a dict."""
     # Most of them are empty.
     return _encode(value) if value else "{}" if isinstance(value, dict) else "[]"
 
@@ -118,17 +116,16 @@ def _columns(
     """Return the database's column names, and the adapters of values by position."""
     fields = tuple(cast("Field[Any, Any]", model._meta.get_field(column)) for column in columns)
     adapters = [
-        (place, adapt)
-        for place, field in enumerate(fields)
-        if (adapt := _find_adapter(field, json))
+        (place, adapt) for place, field in enumerate(fields) if (adapt := _adapter(field, json))
     ]
     return tuple(str(field.column) for field in fields), tuple(adapters)
 
 
-def _find_adapter(field: "Field[Any, Any]", json: Adapt) -> Adapt | None:
+def _adapter(field: "Field[Any, Any]", json: Adapt) -> Adapt | None:
+    """Return the function that adapts values of this field for the database, or None."""
     match field:
         case ForeignKey():
-            return _find_adapter(field.target_field, json)
+            return _adapter(field.target_field, json)
         case JsonField():
             return json
         case UUIDField():
@@ -145,24 +142,23 @@ def _connection() -> BaseDatabaseWrapper:
 
 
 def _adapt_row(
-    row: Sequence[Any], adapters: Iterable[tuple[int, Adapt]], here: BaseDatabaseWrapper
+    row: Sequence[Any], adapters: Iterable[tuple[int, Adapt]], db: BaseDatabaseWrapper
 ) -> list[Any]:
     """Return the values of a row as this database takes them."""
     values = list(row)
     for place, adapt in adapters:
-        values[place] = adapt(values[place], here)
+        values[place] = adapt(values[place], db)
     return values
 
 
-def _adapt_uuid(value: UUID | None, here: BaseDatabaseWrapper) -> UUID | str | None:
-    """Return a UUID, or its hex digits if the database has no type for UUIDs."""
-    if value is None or here.features.has_native_uuid_field:
+def _adapt_uuid(value: UUID | None, db: BaseDatabaseWrapper) -> UUID | str | None:
+    if value is None or db.features.has_native_uuid_field:
         return value
     return value.hex
 
 
-def _adapt_datetime(value: datetime | None, here: BaseDatabaseWrapper) -> Any:
-    if here.vendor == "sqlite" and value is not None and value.tzinfo is here.timezone:
+def _adapt_datetime(value: datetime | None, db: BaseDatabaseWrapper) -> Any:
+    if db.vendor == "sqlite" and value is not None and value.tzinfo is db.timezone:
         # As its backend has it, which looks up settings and zones first.
         return str(value.replace(tzinfo=None))
-    return here.ops.adapt_datetimefield_value(value)
+    return db.ops.adapt_datetimefield_value(value)

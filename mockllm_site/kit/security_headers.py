@@ -18,6 +18,8 @@ ADMIN = f"{STRICT}; script-src 'self' 'unsafe-eval'; style-src 'self' 'unsafe-in
 
 
 def security_headers(get_response: GetResponse) -> GetResponse:
+    """Return middleware that sets a content security policy on HTML, and HSTS in prod."""
+
     def middleware(request: HttpRequest) -> HttpResponseBase:
         response = get_response(request)
         if settings.PROD and settings.MOCKLLM_HSTS_SECONDS:

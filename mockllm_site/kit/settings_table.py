@@ -14,11 +14,9 @@ from mockllm_site.kit import setting_kinds as kinds
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One environment variable.
-
-    `parse` takes its name and its text, or that of the default. Without a `default` the meaning
-    says what happens if it is empty. `prod_default` is None if prod has the same default.
-    """
+    """One environment variable. `parse` takes its name and its text, or that of the default.
+    Without a `default` the meaning says what happens if it is empty. `prod_default` is None if prod
+    has the same default."""
 
     name: str
     parse: Callable[[str, str], Any]
@@ -332,6 +330,6 @@ SETTINGS: Final[Mapping[str, Setting]] = MappingProxyType(
 
 
 def default_of(name: str) -> Any:
-    """Return the value that a setting has in prod with an empty environment."""
+    """Return the parsed default of a setting in prod."""
     setting = SETTINGS[name]
     return setting.parse(name, setting.default_in(prod=True))

@@ -34,14 +34,14 @@ class OpenTestTransaction(RuntimeError):
 
 def refuse_open_test_transaction() -> None:
     """Raise OpenTestTransaction if a test's transaction is open on another connection than this
-    thread's. It would wait for that one until the database's time is up, or miss its rows."""
+    thread's, which would wait for it or miss its rows."""
     running = running_connection()
     if running is not None and running is not connections[DEFAULT_DB_ALIAS]:
         raise OpenTestTransaction
 
 
-def remember(*, connection: BaseDatabaseWrapper, **_: object) -> None:
-    """Keep a weak reference to each new connection of this process."""
+def track_connection(*, connection: BaseDatabaseWrapper, **_: object) -> None:
+    """Keep a weak reference to a new connection; a handler of Django's `connection_created`."""
     if connection.alias == DEFAULT_DB_ALIAS:
         _opened.add(connection)
 
@@ -60,7 +60,7 @@ def running_scope() -> Scope:
 
 
 def scope_of(connection: BaseDatabaseWrapper) -> Scope:
-    """Return the transactions of a test case on this connection."""
+    """Return the transactions that a test case has open on this connection; empty if none."""
     blocks: list[Any] = connection.atomic_blocks
     return tuple(block for block in blocks if getattr(block, "_from_testcase", False))
 
@@ -70,9 +70,9 @@ def position(connection: BaseDatabaseWrapper) -> Position:
     return (*connection.atomic_blocks, *connection.savepoint_ids)
 
 
-def through(connection: BaseDatabaseWrapper | None, work: Callable[[], T]) -> T:
-    """Run `work` in a new thread, so that an event loop's thread may call this. The thread uses
-    this connection, whose own thread must be waiting, or else a new connection."""
+def run_through(connection: BaseDatabaseWrapper | None, work: Callable[[], T]) -> T:
+    """Run `work` in a new thread on this connection, or on a new one for None, and return its
+    result. An event loop's thread may call this; the connection's own thread must be waiting."""
 
     def run() -> T:
         if connection is None:

@@ -11,10 +11,8 @@ from scenarios_app.testing.run import split
 
 
 class ProgramCommand(BaseCommand):
-    """A command that `run`, called with its options, carries out; it returns the exit code.
-
-    With `takes_command`, `run` also gets the command that the user gives after `--`.
-    """
+    """A Django command that calls `run` with its options and exits with its result. With
+    `takes_command`, `run` also gets the command that the user gives after `--`."""
 
     def __init__(
         self,

@@ -57,13 +57,13 @@ def docs_page(request: HttpRequest, name: str = "") -> HttpResponse:
     """Show one page, or the index if no name is given."""
     if name not in page_files():
         raise Http404
-    return render(request, "mockllm_site/docs.html", {"page": rendered_page(name), "root": ROOT})
+    return render(request, "mockllm_site/docs.html", {"page": render_page(name), "root": ROOT})
 
 
 @require_safe
 @cache_control(max_age=CACHE_SECONDS)
 def docs_file(request: HttpRequest, name: str) -> HttpResponseBase:
-    """Send a picture; redirect `admin` and `admin.md` to the page."""
+    """Send a picture below `docs/`, or redirect the name of a Markdown file to its page."""
     file = picture_files().get(name)
     if file is not None:
         return HttpResponse(file.read_bytes(), content_type=guess_type(file.name)[0])
@@ -85,10 +85,7 @@ def docs_text(request: HttpRequest, name: str = "") -> HttpResponse:
 
 @cache
 def page_files() -> Mapping[str, Path]:
-    """Return the files of all pages by page name: the path below `docs/` without `.md`.
-
-    The index of a folder has the folder's name.
-    """
+    """Return the Markdown files by page name: the path below `docs/`, of a folder for its index."""
     files = sorted((paths.PROJECT / "docs").rglob("*.md"))
     beside = [file for name in BESIDE if (file := paths.PROJECT / name).is_file()]
     return {page_name(_project_path(file)): file for file in (*files, *beside)}
@@ -119,7 +116,7 @@ def _project_path(file: Path) -> str:
 
 
 @cache
-def rendered_page(name: str) -> DocsPage:
+def render_page(name: str) -> DocsPage:
     """Render a page once per process. HTML in its Markdown is left out, so nothing can run."""
     file = page_files()[name]
     markdown = _markdown_parser()
@@ -153,6 +150,7 @@ def anchor_of(heading: str) -> str:
 
 
 def _unique_anchor(anchor: str, seen: dict[str, int]) -> str:
+    """Return the anchor, with a number if it was seen before."""
     number = seen[anchor] = seen.get(anchor, -1) + 1
     return f"{anchor}-{number}" if number else anchor
 
@@ -165,10 +163,10 @@ def _rewrite_links(inline: "Token", source: str) -> None:
     for child in inline.children or ():
         for attribute in ("href", "src"):
             if isinstance(target := child.attrs.get(attribute), str):
-                child.attrSet(attribute, link_in(source, target))
+                child.attrSet(attribute, translate_link(source, target))
 
 
-def link_in(source: str, target: str) -> str:
+def translate_link(source: str, target: str) -> str:
     """Translate a link in a file of the project to an address on this server."""
     path, mark, anchor = target.partition("#")
     if not path or "://" in path:

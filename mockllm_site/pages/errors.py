@@ -45,16 +45,17 @@ def forbidden(request: HttpRequest, exception: Exception) -> HttpResponseBase:
 
 
 def _refusal_context(request: HttpRequest, missing: Sequence[str]) -> dict[str, Any]:
+    """Return the context of the 403 page; only staff see roles and accounts."""
     if not (request.user.is_active and request.user.is_staff):
         # Names of accounts and groups are shown only to staff, who see them in the admin anyway.
-        return {"permissions": [(_title(name), ()) for name in missing]}
-    permissions = [(_title(name), _roles_with(name)) for name in missing]
+        return {"permissions": [(_permission_title(name), ()) for name in missing]}
+    permissions = [(_permission_title(name), _roles_with(name)) for name in missing]
     superusers = get_user_model().objects.filter(is_superuser=True, is_active=True)
     names = superusers.order_by("pk").values_list("username", flat=True)
     return {"permissions": permissions, "managers": list(names[:MANAGERS_SHOWN])}
 
 
-def _title(permission: str) -> str:
+def _permission_title(permission: str) -> str:
     """Return the permission's name as the admin's pages of users and groups show it."""
     return str(_permission_rows(permission).values_list("name", flat=True).first() or permission)
 
@@ -84,6 +85,7 @@ def server_error(request: HttpRequest) -> HttpResponseBase:
 
 
 def _api_error(request: HttpRequest, status: int, message: str) -> HttpResponseBase | None:
+    """Return the error as a provider or an API sends it, or None for the path of a page."""
     if is_provider_path(request.path):
         return refusal(request, ErrorAnswer(status, message))
     if request.path.startswith(PREFIXES):
@@ -112,18 +114,15 @@ MESSAGES = {400: "The request is malformed: its Host header or its address is no
 
 
 def complete_error_responses(get_response: GetResponse) -> GetResponse:
-    """Return errors below the APIs as JSON, above all Django's debug pages, and explain a 405.
-
-    Django answers a method that an address does not take with an empty body.
-    """
+    """Return middleware that makes errors below the APIs JSON, and gives a 405 its page."""
 
     def middleware(request: HttpRequest) -> HttpResponseBase:
-        return _complete_response(request, get_response(request))
+        return _complete(request, get_response(request))
 
     return middleware
 
 
-def _complete_response(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+def _complete(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
     status = response.status_code
     path = request.path_info
     if status == 405 and not path.startswith(PREFIXES) and not is_provider_path(path):

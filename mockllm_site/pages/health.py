@@ -24,10 +24,8 @@ DATABASE_SECONDS = 5.0
 @require_safe
 @never_cache
 async def livez(request: HttpRequest) -> JsonResponse:
-    """Play one built-in step end to end: 200 if this process works, else 503.
-
-    The database is not checked, because a restarted process would have the same one.
-    """
+    """Play one built-in step end to end: 200 if this process works, else 503. The database is not
+    checked, because a restarted process would have the same one."""
     return _checks_response({"pipeline": await play_built_in(services().pipeline.options)})
 
 
@@ -53,11 +51,8 @@ def _checks_response(checks: Mapping[str, str | None]) -> JsonResponse:
 @require_safe
 @never_cache
 async def readyz(request: HttpRequest) -> JsonResponse:
-    """Say whether to route requests here: scenarios loaded, not draining, shared state reachable.
-
-    A failing database or journal is reported without making the process unready, because provider
-    routes answer from memory.
-    """
+    """Return 200 if requests may come: scenarios loaded, not draining, shared state reachable; else
+    503. Problems of the database or the journal are only reported: providers answer from memory."""
     ready = services().ready
     checks = {"database": catalog.database_problem, "journal": journal.problem}
     if shared := redis_connections():
@@ -69,10 +64,8 @@ async def readyz(request: HttpRequest) -> JsonResponse:
 
 
 async def _database_problem() -> str | None:
-    """Return why the database takes no write, or None.
-
-    The error itself may name the database's address, so it is only logged.
-    """
+    """Return why the database takes no write, or None. The error itself is only logged, since it
+    may name the database's address."""
     try:
         async with asyncio.timeout(DATABASE_SECONDS):
             await sync_to_async(CatalogVersion.write)(DEFAULT_DB_ALIAS)

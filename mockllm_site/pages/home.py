@@ -52,10 +52,8 @@ register = template.Library()
 @require_safe
 @never_cache
 def home(request: HttpRequest) -> HttpResponse:
-    """Show the home page.
-
-    Traffic is shown only to this machine in dev and test, and to users who are logged in.
-    """
+    """Show the home page. Traffic is shown only to this machine in dev and test, and to users who
+    are logged in."""
     origin = request.build_absolute_uri("/").removesuffix("/")
     context: dict[str, Any] = {
         "version": __version__,
@@ -93,7 +91,7 @@ def control_access(request: HttpRequest) -> str:
 
 
 def clients(origin: str) -> list[SdkSetup]:
-    """Return each provider's SDK with the base URL that it needs."""
+    """Return the setup of each provider's SDKs for a server at `origin`."""
     return [sdk for wire in wires_by_name().values() for sdk in wire.clients(origin)]
 
 
@@ -106,7 +104,7 @@ class Link:
 
 @register.simple_tag(takes_context=True)
 def page_links(context: dict[str, Any]) -> list[Link]:
-    """Return the installed pages; `is_current` marks the one that is shown."""
+    """Return the pages that this server has; `is_current` marks the shown one."""
     request = context.get("request")
     path = request.path if request else ""
     # The longest path wins: /chat/leaderboard/ over /chat/.

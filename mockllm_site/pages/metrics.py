@@ -29,7 +29,7 @@ from prometheus_client.registry import Collector
 from chat_app.runs.metrics import METRICS
 from mockllm_site import __version__
 from mockllm_site.kit.api.locality import FOREIGN, is_foreign, is_open
-from mockllm_site.kit.api.tokens import bearer_of, is_token
+from mockllm_site.kit.api.tokens import bearer_of, matches_token
 from scenarios_app.cluster import redis_connections
 from scenarios_app.journal import Journal, journal
 from scenarios_app.serving.metrics import Served, Tally
@@ -42,7 +42,7 @@ PLAIN = "text/plain; charset=utf-8"
 @never_cache
 async def metrics(request: HttpRequest) -> HttpResponse:
     """Return the metrics of every process in the requested format."""
-    if refused := _refuse_access(request):
+    if refused := _refusal(request):
         return refused
     encode, content_type = choose_encoder(request.headers.get("Accept", ""))
     collector: Collector = registry()
@@ -51,7 +51,8 @@ async def metrics(request: HttpRequest) -> HttpResponse:
     return HttpResponse(encode(collector), content_type=content_type)
 
 
-def _refuse_access(request: HttpRequest) -> HttpResponse | None:
+def _refusal(request: HttpRequest) -> HttpResponse | None:
+    """Return an error unless the request is open or has the metrics token."""
     if is_foreign(request):
         return HttpResponse(f"{FOREIGN}\n", status=403, content_type=PLAIN)
     if is_open(request):
@@ -63,7 +64,7 @@ def _refuse_access(request: HttpRequest) -> HttpResponse | None:
             "which is not set.\n"
         )
         return HttpResponse(message, status=403, content_type=PLAIN)
-    if is_token(bearer_of(request) or "", token):
+    if matches_token(bearer_of(request) or "", token):
         return None
     message = "Send the metrics token (MOCKLLM_METRICS_TOKEN) as Authorization: Bearer …\n"
     headers = {"WWW-Authenticate": "Bearer"}
@@ -96,7 +97,7 @@ def labelled_metrics() -> str:
 
 
 def merge_metrics(texts: Iterable[str]) -> Collector:
-    """Merge the texts of several processes."""
+    """Return a collector of the metrics in the texts of several processes."""
     families: dict[str, Metric] = {}
     for text in texts:
         for family in text_string_to_metric_families(text):
@@ -108,7 +109,7 @@ def merge_metrics(texts: Iterable[str]) -> Collector:
 
 @dataclass(frozen=True, eq=False)
 class CollectedMetrics(Collector):
-    """A collector of given metrics."""
+    """A collector that returns these metrics."""
 
     families: Iterable[Metric]
 
@@ -120,7 +121,7 @@ Labels: TypeAlias = tuple[str, ...]
 
 
 class ServingFigures(Collector):
-    """Collects the metrics of the mock, without the database and without waiting."""
+    """Collects the metrics of requests, streams, sessions and the journal, from memory."""
 
     def __init__(self, process: Services, journal: Journal) -> None:
         self._process = process
@@ -128,8 +129,8 @@ class ServingFigures(Collector):
 
     def collect(self) -> Iterator[Metric]:
         tally = self._process.tally
-        yield from _request_metrics(tally.served())
-        yield from _duration_metrics(tally)
+        yield from _request_counters(tally.served())
+        yield from _duration_histograms(tally)
         yield from self._streams_and_sessions()
         yield from self._journal_figures()
 
@@ -167,22 +168,22 @@ class ServingFigures(Collector):
         )
 
 
-def _request_metrics(served: dict[Served, int]) -> Iterator[Metric]:
-    yield _counted(
+def _request_counters(served: dict[Served, int]) -> Iterator[Metric]:
+    yield _labelled_counter(
         "mockllm_requests",
         "Requests to the providers' routes that were answered.",
         ("provider", "outcome", "status", "match"),
         served,
         lambda s: (s.provider, s.outcome, f"{s.hundreds}xx", s.match),
     )
-    yield _counted(
+    yield _labelled_counter(
         "mockllm_streams_left",
         "Streams whose client left before the end.",
         ("provider",),
         served,
         lambda s: (s.provider,) if s.streamed and s.outcome == "client_gone" else None,
     )
-    yield _counted(
+    yield _labelled_counter(
         "mockllm_faults",
         "Scripted faults that were acted out.",
         ("provider", "kind"),
@@ -191,7 +192,7 @@ def _request_metrics(served: dict[Served, int]) -> Iterator[Metric]:
     )
 
 
-def _duration_metrics(tally: Tally) -> Iterator[Metric]:
+def _duration_histograms(tally: Tally) -> Iterator[Metric]:
     answers = HistogramMetricFamily(
         "mockllm_answer_seconds",
         "From a request's arrival to the end of its answer, scripted waits among it.",
@@ -211,14 +212,14 @@ def _duration_metrics(tally: Tally) -> Iterator[Metric]:
     yield heads
 
 
-def _counted(
+def _labelled_counter(
     name: str,
     meaning: str,
     labels: Sequence[str],
     served: dict[Served, int],
     labelled: Callable[[Served], Labels | None],
 ) -> Metric:
-    """Return a counter with these labels, summed over all other labels of `served`."""
+    """Return a counter summed by the labels that `labelled` returns, None to leave out an entry."""
     sums: Counter[Labels] = Counter()
     for what, count in served.items():
         if (values := labelled(what)) is not None:

@@ -40,6 +40,8 @@ _QUERIES = {"Feedback": "?feedback=given"}
 def _sidebar_link(
     title: str, icon: str, route: str, who: str, here: str = "", *, app: str = "", site: str = _SITE
 ) -> dict[str, Any]:
+    """Return a link of the sidebar. `who` and `here` name functions in `site`: for its permission,
+    and for whether it is shown as active."""
     url = reverse_lazy(f"admin:{app}{route}")
     link = {
         "title": title,

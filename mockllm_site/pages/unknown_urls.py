@@ -32,7 +32,8 @@ def is_unknown_url(scope: Scope) -> bool:
 
 
 def answer_unknown_urls(get_response: GetResponse) -> GetResponse:
-    """Answer such requests before Django looks for a page or adds a missing slash."""
+    """Return middleware that answers unknown URLs of API clients as a provider does, before Django
+    looks for a page."""
 
     def middleware(request: HttpRequest) -> HttpResponseBase:
         values = (request.headers.get(name.decode(), "") for name in _HEADERS)
@@ -44,8 +45,9 @@ def answer_unknown_urls(get_response: GetResponse) -> GetResponse:
 
 
 def _is_unknown(method: str, path: str, accept: str, preflight: str) -> bool:
-    """Return True for a request of an API client, not a browser: browsers accept HTML. API clients
-    use a path that ends like a provider's, write, or ask for JSON."""
+    """Return True if the client is no browser and means an API: its path ends as a provider's, or
+    it writes or asks for JSON at a path that is not ours. `preflight` is the method in a CORS
+    preflight."""
     if "text/html" in accept or is_provider_path(path):
         return False
     # A CORS preflight names the method of the request that follows.

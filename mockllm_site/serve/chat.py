@@ -55,7 +55,7 @@ def warm_up() -> None:
 
 
 def drain(seconds: float) -> None:
-    """Give running answers their deadline; safe in signal handlers."""
+    """Give running answers this many seconds to end, and do not wait; for signal handlers."""
     if is_installed():
         from chat_app.runs.registry import end_runs_within
 

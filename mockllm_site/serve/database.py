@@ -13,12 +13,11 @@ from django.db.migrations.executor import MigrationExecutor
 _keepers: dict[str, BaseDatabaseWrapper] = {}
 
 
-def keep(*, connection: BaseDatabaseWrapper, **_: object) -> None:
-    """Keep a reference to the first connection of an in-memory database, which is lost when its
-    last connection closes; commands such as `loaddata` close theirs. Django's test runner keeps its
-    own."""
+def keep_in_memory_database(*, connection: BaseDatabaseWrapper, **_: object) -> None:
+    """Keep a connection to each in-memory database open, since it is lost with its last one. A
+    handler of Django's `connection_created`; skips the test runner's database."""
     name = str(connection.settings_dict["NAME"])
-    if in_memory(connection) and "mode=memory" not in name and name not in _keepers:
+    if is_in_memory(connection) and "mode=memory" not in name and name not in _keepers:
         # Before it connects: that calls this again.
         keeper = _keepers[name] = connection.copy()
         keeper.ensure_connection()
@@ -26,19 +25,19 @@ def keep(*, connection: BaseDatabaseWrapper, **_: object) -> None:
 
 def prepare() -> None:
     """Migrate the database. An in-memory one is created from the models and never migrated."""
-    if not (in_memory() and connection.introspection.table_names()):
+    if not (is_in_memory() and connection.introspection.table_names()):
         call_command("migrate", verbosity=0, interactive=False)
 
 
 def prepare_in_memory() -> bool:
     """Create the tables of an in-memory database; return True if they did not exist."""
-    missing = in_memory() and not connection.introspection.table_names()
+    missing = is_in_memory() and not connection.introspection.table_names()
     if missing:
         prepare()
     return missing
 
 
-def in_memory(of: BaseDatabaseWrapper | None = None) -> bool:
+def is_in_memory(of: BaseDatabaseWrapper | None = None) -> bool:
     """Return True if a connection, by default the default one, is to an in-memory database."""
     chosen = of or connection
     return chosen.vendor == "sqlite" and "vfs=memdb" in str(chosen.settings_dict["NAME"])
@@ -57,24 +56,24 @@ def problem() -> str:
         there = connection.introspection.table_names()
         executor = MigrationExecutor(connection)
     except DatabaseProblem as error:
-        return f"{_describe_database()}: {_reason(error)}"
-    if in_memory():
+        return f"{_db_label()}: {_reason(error)}"
+    if is_in_memory():
         return "" if there else IN_MEMORY
     if not executor.migration_plan(executor.loader.graph.leaf_nodes()):
         return ""
     if not there:
-        return f"{_describe_database()} has no tables yet: {_MIGRATE_FIRST}"
-    return f"{_describe_database()} is of another version: {_MIGRATE_FIRST}"
+        return f"{_db_label()} has no tables yet: run `mockllm migrate` or `mockllm serve` first"
+    return f"{_db_label()} is of another version: run `mockllm migrate` or `mockllm serve` first"
 
 
-def one_line(error: Exception) -> str:
+def error_line(error: Exception) -> str:
     """Return an error's text in one line, without a password that the driver may have quoted."""
     text = " ".join(str(error).split())
     password = connection.settings_dict["PASSWORD"]
     return text.replace(password, "…") if password else text
 
 
-def _describe_database() -> str:
+def _db_label() -> str:
     settings = connection.settings_dict
     if connection.vendor == "sqlite":
         return f"database {settings['NAME']}"
@@ -94,4 +93,4 @@ def _reason(error: DatabaseProblem) -> str:
             return "may not be read and written"
         if not path.exists() and not os.access(path.parent, os.W_OK):
             return f"cannot be made, the directory {path.parent} may not be written"
-    return one_line(error)
+    return error_line(error)

@@ -14,7 +14,7 @@ from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
-from mockllm_site.kit.database_thread import give_up_transactions
+from mockllm_site.kit.database_thread import roll_back_open_transactions
 from scenarios_app.serving.transports.asgi_scope import App, Receive, Scope, Send
 
 T = TypeVar("T")
@@ -33,11 +33,10 @@ class DatabaseThread:
     def __init__(self) -> None:
         self.waiting = 0
         self._lock = threading.Lock()
-        self._executor = ThreadPoolExecutor(1, "mockllm-database", initializer=_keep_connections)
+        self._executor = ThreadPoolExecutor(1, "mockllm-database", initializer=_mark_thread)
 
     def submit(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
-        """Return the task's future; it is cancelled if the process has ended its threads, so that a
-        request that `runserver` cuts off at Ctrl-C ends without a traceback."""
+        """Return the task's future; it is cancelled if the process has ended its threads."""
         try:
             future = self._executor.submit(work, *args, **kwargs)
         except RuntimeError:
@@ -46,17 +45,17 @@ class DatabaseThread:
             return ended
         with self._lock:
             self.waiting += 1
-        future.add_done_callback(self._count_finished)
+        future.add_done_callback(self._count_done)
         return future
 
-    def _count_finished(self, _: "Future[T]") -> None:
+    def _count_done(self, _: "Future[T]") -> None:
         with self._lock:
             self.waiting -= 1
 
 
-class OneThread(Executor):
-    """Runs all thread-sensitive work of a request in one thread, which is the idlest one when the
-    first work begins. A request without such work uses no thread."""
+class RequestThread(Executor):
+    """Runs all thread-sensitive work of one request in one thread, chosen at the first work as the
+    one with the fewest tasks."""
 
     def __init__(self, threads: tuple[DatabaseThread, ...]) -> None:
         self._threads = threads
@@ -70,13 +69,13 @@ class OneThread(Executor):
 
 
 def with_database_threads(app: App) -> App:
-    """Return the application; its requests use the database in these threads only."""
+    """Return the application; requests, probes apart, use the database in these threads."""
 
     async def threaded(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["path"] in PROBES:
             await app(scope, receive, send)
             return
-        async with ThreadSensitiveContext(executor=OneThread(_threads())):
+        async with ThreadSensitiveContext(executor=RequestThread(_threads())):
             await app(scope, receive, send)
 
     return threaded
@@ -92,25 +91,24 @@ def _threads() -> tuple[DatabaseThread, ...]:
     return tuple(DatabaseThread() for _ in range(settings.MOCKLLM_DATABASE_THREADS))
 
 
-def _keep_connections() -> None:
+def _mark_thread() -> None:
     _here.connections_stay = True
 
 
-def _keep(*, connection: BaseDatabaseWrapper, **_: object) -> None:
-    """Keep a connection open after its request. The next request checks it first, and reconnects if
-    the database has closed it."""
+def _keep_connection(*, connection: BaseDatabaseWrapper, **_: object) -> None:
+    """Keep a connection open after its request; the next request checks it first."""
     if getattr(_here, "connections_stay", False):
         connection.close_at = None
         connection.health_check_enabled = True  # type: ignore[attr-defined]
 
 
-def _begin(**_: object) -> None:
+def _roll_back_at_request_start(**_: object) -> None:
     """Roll back a transaction that an earlier request left open."""
     if getattr(_here, "connections_stay", False):
-        give_up_transactions()
+        roll_back_open_transactions()
 
 
-connection_created.connect(_keep)
-request_started.connect(_begin)
+connection_created.connect(_keep_connection)
+request_started.connect(_roll_back_at_request_start)
 # A forked child has its parent's executors, but not the threads in them.
 os.register_at_fork(after_in_child=_threads.cache_clear)

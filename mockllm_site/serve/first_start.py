@@ -37,7 +37,7 @@ class CannotLoad(Exception):
 
 
 def read_scenarios(files: ScenarioFiles) -> list[ScenarioDocument]:
-    """Return the documents of MOCKLLM_SCENARIOS, checked before the server changes anything."""
+    """Return the documents of MOCKLLM_SCENARIOS and print notes on them; raises CannotLoad."""
     try:
         scenarios = read_all(files)
     except DocumentError as error:
@@ -48,8 +48,8 @@ def read_scenarios(files: ScenarioFiles) -> list[ScenarioDocument]:
     return scenarios.documents
 
 
-def watch(files: ScenarioFiles, documents: Sequence[ScenarioDocument]) -> None:
-    """Reload the files when they change, once the catalog has started."""
+def watch_files(files: ScenarioFiles, documents: Sequence[ScenarioDocument]) -> None:
+    """Have the catalog reload the files when they change."""
 
     def forget(name: str) -> None:
         async_to_sync(services().state.clear_scenario)(name)
@@ -57,15 +57,15 @@ def watch(files: ScenarioFiles, documents: Sequence[ScenarioDocument]) -> None:
     catalog.files = FileWatcher(files, documents, forget=forget)
 
 
-def check_shared() -> None:
-    """Check that shared services can be reached."""
+def check_redis() -> None:
+    """Raise CannotLoad if Redis is configured and does not answer."""
     shared = redis_connections()
     if shared is not None and (problem := shared.problem()):
         raise CannotLoad(f"REDIS_URL: Redis does not answer ({problem})")
 
 
-def check_addresses() -> None:
-    """Check the settings that name MCP servers and providers; these are called later."""
+def check_outbound_settings() -> None:
+    """Raise CannotLoad if MCP_SERVERS or MOCKLLM_UPSTREAMS is wrong; nothing is called."""
     if problem := chat.servers_problem():
         raise CannotLoad(f"MCP_SERVERS: {problem}")
     try:
@@ -83,8 +83,8 @@ def load_scenarios(documents: Sequence[ScenarioDocument]) -> None:
 
 
 def load_fixtures(names: Sequence[str]) -> None:
-    """Load shipped fixtures by name, or files; each completely or not at all."""
-    ours = paths.fixtures()
+    """Load shipped fixtures by name, or files; each completely or not at all. Raises CannotLoad."""
+    ours = paths.fixture_names()
     for name in names:
         try:
             path = str(paths.FIXTURES / f"{name}.json") if name in ours else name
@@ -95,14 +95,13 @@ def load_fixtures(names: Sequence[str]) -> None:
 
 
 def load_test_mode() -> None:
-    """Load the scenario of test mode, which answers every request with lorem ipsum."""
+    """In test mode, load the scenario that answers every request with lorem ipsum."""
     if settings.MOCKLLM_ENV == "test":
         load_fixtures([TEST_MODE])
 
 
 def load_demo(*, demo: bool = True, catch_all: bool = True) -> None:
-    """Load the demo scenarios (`demo`) and the catch-all (`catch_all`) into a new database in dev
-    mode. They are loaded once: a demo scenario that its user deletes does not return."""
+    """Load the demo scenarios once, into a new database of dev; deleted ones stay deleted."""
     # The first scenario that is ever stored makes this row, and nothing deletes it.
     if not chat.is_installed() or settings.MOCKLLM_ENV != "dev" or CatalogVersion.objects.exists():
         return
@@ -115,7 +114,8 @@ def load_demo(*, demo: bool = True, catch_all: bool = True) -> None:
 
 
 def create_admin() -> None:
-    """Create the first user: always in dev, elsewhere only if its password is set."""
+    """Create the user `admin` if it is missing: in dev, or if MOCKLLM_ADMIN_PASSWORD is set. A
+    random password is printed."""
     users = get_user_model().objects
     password = settings.MOCKLLM_ADMIN_PASSWORD
     if not password and settings.MOCKLLM_ENV != "dev":

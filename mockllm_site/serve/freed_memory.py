@@ -16,8 +16,7 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 
 
 def limit_kept_memory() -> None:
-    """Limit the freed memory that glibc keeps; does nothing without glibc. Call it first, so that
-    memory freed during the start is returned too."""
+    """Limit the freed memory that glibc keeps; call it before memory is freed."""
     if sys.platform != "linux":
         return
     libc = ctypes.CDLL(None)

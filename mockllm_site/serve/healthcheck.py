@@ -38,7 +38,7 @@ def healthcheck(options: Namespace) -> int:
     """Print the state of a server; return 0 if it is ready, else 1."""
     try:
         url = options.url.rstrip("/") or _read_address()
-        _require_ready(url)
+        _check_ready(url)
     except NotReady as error:
         print(f"mockllm healthcheck: {error}", file=sys.stderr)
         return NOT_READY
@@ -59,7 +59,7 @@ def _read_address() -> str:
     return address
 
 
-def _require_ready(url: str) -> None:
+def _check_ready(url: str) -> None:
     try:
         request = Request(f"{url}/readyz", headers=_host_header())
         build_opener(ProxyHandler({})).open(request, timeout=TIMEOUT_SECONDS).close()
@@ -71,6 +71,6 @@ def _require_ready(url: str) -> None:
 
 
 def _host_header() -> dict[str, str]:
-    """Return the header of a host that the server accepts: pages refuse others than its own."""
+    """Return a Host header with the first of ALLOWED_HOSTS: pages refuse other hosts."""
     first = os.environ.get("ALLOWED_HOSTS", "").split(",")[0].strip().lstrip(".")
     return {} if first in ("", "*") else {"Host": first}

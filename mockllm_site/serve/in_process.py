@@ -24,7 +24,7 @@ if _is_own:
 if not apps.ready:
     django.setup()
 
-from mockllm_site.kit.testcase import running_connection, through  # noqa: E402
+from mockllm_site.kit.testcase import run_through, running_connection  # noqa: E402
 from mockllm_site.serve.database import prepare_in_memory  # noqa: E402
 from scenarios_app.engine.document import load_documents  # noqa: E402
 from scenarios_app.serving import sync_transport, transport  # noqa: E402
@@ -36,12 +36,11 @@ _lock = Lock()
 
 
 class MockTransport(transport.MockTransport):
-    """Answers an `httpx2.AsyncClient` in process, for any host. `scenarios` are documents, builders
-    or paths; all transports of the process share them, and they replace scenarios of the same name.
-    """
+    """Answers an `httpx2.AsyncClient` in process, for any host. `scenarios` (documents, builders or
+    paths) are shared by all transports, and replace those of the same name."""
 
     def __init__(self, scenarios: Source | Iterable[Source] = ()) -> None:
-        _load_scenarios(scenarios)
+        _prepare(scenarios)
         super().__init__(running_pipeline)
 
 
@@ -49,11 +48,12 @@ class SyncMockTransport(sync_transport.SyncMockTransport):
     """Answers an `httpx2.Client` in process, as `MockTransport` does."""
 
     def __init__(self, scenarios: Source | Iterable[Source] = ()) -> None:
-        _load_scenarios(scenarios)
+        _prepare(scenarios)
         super().__init__(running_pipeline)
 
 
-def _load_scenarios(scenarios: Source | Iterable[Source]) -> None:
+def _prepare(scenarios: Source | Iterable[Source]) -> None:
+    """Load the scenarios; first prepare test mode, unless Django was set up by others."""
     documents = to_documents(scenarios)
 
     def work() -> None:
@@ -66,4 +66,4 @@ def _load_scenarios(scenarios: Source | Iterable[Source]) -> None:
 
     # In a thread: a transport may be made while an event loop runs, where Django uses no database.
     with _lock:
-        through(running_connection(), work)
+        run_through(running_connection(), work)

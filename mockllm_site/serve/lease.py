@@ -19,7 +19,7 @@ from django.db import DatabaseError, connection, transaction
 from django.db.models import F, Max
 from django.utils import timezone
 
-from mockllm_site.kit.processes import birth, machine
+from mockllm_site.kit.processes import machine_id, process_start_time
 from scenarios_app.catalog.snapshot import can_be_shared
 from scenarios_app.cluster import redis_connections
 from scenarios_app.models import Installation, ServedRequest, ServerProcess
@@ -50,7 +50,7 @@ class LeaseRefused(Exception):
 
 class Lease:
     """The right of this process to serve from the database. `shares` names the state that it shares
-    with other processes; empty without any."""
+    with other processes, empty for none."""
 
     def __init__(
         self,
@@ -61,9 +61,9 @@ class Lease:
     ) -> None:
         self._row = ServerProcess(
             owner=uuid4().hex,
-            machine=machine(),
+            machine=machine_id(),
             pid=os.getpid(),
-            birth=birth(os.getpid()),
+            birth=process_start_time(os.getpid()),
             shares=shares,
         )
         self._now, self._wait = now, wait
@@ -72,12 +72,12 @@ class Lease:
         self._ended = Event()
         self._thread: Thread | None = None
 
-    def take(self) -> None:
+    def acquire(self) -> None:
         """Register this process; raises LeaseRefused beside a live process that shares no state
         with it. To be sure that another process is dead may take DEAD_SECONDS."""
-        while against := self._enter():
+        while against := self._register():
             for row in against:
-                if self.lives(row):
+                if self.is_alive(row):
                     why = ANOTHER if row.shares and self._row.shares else ALONE
                     raise LeaseRefused(f"process {row.pid} serves from this database; {why}")
             self._wait(LOOK_SECONDS)
@@ -85,18 +85,18 @@ class Lease:
     def renew(self) -> bool:
         """Renew the lease and remove dead processes; return False if another one has taken over."""
         if not ServerProcess.objects.filter(pk=self._row.pk).update(beat=F("beat") + 1):
-            return not self._enter()
+            return not self._register()
         for row in ServerProcess.objects.exclude(pk=self._row.pk):
-            self.lives(row)
+            self.is_alive(row)
         return True
 
-    def remove_row(self) -> None:
+    def delete_row(self) -> None:
         ServerProcess.objects.filter(pk=self._row.pk).delete()
 
-    def lives(self, row: ServerProcess) -> bool:
+    def is_alive(self, row: ServerProcess) -> bool:
         """Return True if another process is known to live; remove the row of a dead one."""
         if row.machine and row.machine == self._row.machine and row.birth:
-            lives = birth(row.pid) == row.birth
+            lives = process_start_time(row.pid) == row.birth
             dead = not lives
         else:
             beat, since = self._beats.setdefault(row.owner, (row.beat, self._now()))
@@ -112,9 +112,9 @@ class Lease:
                 log.warning(UNCLEAN, row.pid)
         return lives
 
-    def keep(self) -> None:
-        """Renew the lease from now on, in a thread."""
-        self._thread = Thread(target=self._run, name="mockllm-lease", daemon=True)
+    def start_renewing(self) -> None:
+        """Renew the lease in a thread until `end`; end the process if another took over."""
+        self._thread = Thread(target=self._renew_until_end, name="mockllm-lease", daemon=True)
         self._thread.start()
 
     def end(self) -> None:
@@ -123,7 +123,7 @@ class Lease:
         if self._thread is not None:
             self._thread.join()
 
-    def _enter(self) -> list[ServerProcess]:
+    def _register(self) -> list[ServerProcess]:
         """Register this process, or return the processes that it cannot serve beside."""
         with transaction.atomic():
             Installation.name()
@@ -137,7 +137,7 @@ class Lease:
                 self._row.save()
             return against
 
-    def _run(self) -> None:
+    def _renew_until_end(self) -> None:
         works = True
         while not self._ended.wait(RENEW_SECONDS):
             try:
@@ -152,7 +152,7 @@ class Lease:
                 works = False
                 connection.close()
         try:
-            self.remove_row()
+            self.delete_row()
         except DatabaseError as error:
             log.warning("this process's row stays in the database (%s)", error)
         connection.close()
@@ -161,30 +161,31 @@ class Lease:
 _held: dict[int, Lease] = {}
 
 
-def hold() -> None:
-    """Take the lease of this process once; raises LeaseRefused."""
+def acquire() -> None:
+    """Take and renew this process's lease once, if its database can be shared; raises
+    LeaseRefused."""
     if os.getpid() in _held or not can_be_shared():
         return
     shared = redis_connections()
     lease = Lease("" if shared is None else shared.name())
-    lease.take()
+    lease.acquire()
     _held.clear()
     _held[os.getpid()] = lease
-    lease.keep()
+    lease.start_renewing()
 
 
-def hold_or_exit() -> None:
-    """Call `hold` at the import of an application, whose process exits if it may not serve."""
+def acquire_or_exit() -> None:
+    """Call `acquire` at the import of an application; exit the process if it may not serve."""
     try:
-        hold()
+        acquire()
     except LeaseRefused as error:
         raise SystemExit(f"mockllm: {error}") from None
     except DatabaseError:
         log.exception("the database cannot be looked into yet")
 
 
-def let_go() -> None:
-    """End the lease of this process."""
+def release() -> None:
+    """End the lease of this process, if it has one."""
     lease = _held.pop(os.getpid(), None)
     if lease is not None:
         lease.end()

@@ -48,7 +48,7 @@ async def lifespan(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 async def ensure_started() -> None:
-    """Start with the first request, under a server without lifespan events."""
+    """Start the services at the first request, under a server without lifespan events."""
     if not services().started:
         try:
             await start()
@@ -66,7 +66,7 @@ async def start() -> None:
         await services().start()
         await chat.start()
     except BaseException:
-        await sync_to_async(lease.let_go)()
+        await sync_to_async(lease.release)()
         raise
 
 
@@ -76,7 +76,7 @@ def stop(seconds: float) -> None:
     close_connection()
     database_threads.close_connections()
     services().stop()
-    lease.let_go()
+    lease.release()
 
 
 def _metrics_text() -> str:
@@ -87,26 +87,27 @@ def _metrics_text() -> str:
 
 
 def _prepare() -> None:
-    """Do the preparations that `serve` has done already and other servers leave out."""
+    """Create an in-memory database and take the lease, which only `serve` does before."""
     if database.prepare_in_memory():
         starting.load_test_mode()
-    lease.hold()
+    lease.acquire()
 
 
 def _drain_on_signals() -> None:
-    """Install signal handlers that give running answers their deadline, before the server's own
-    handlers, which cut unfinished answers at the end of its grace period."""
+    """Install signal handlers that give answers a deadline, before the server's handlers."""
     for number in (signal.SIGTERM, signal.SIGINT):
         theirs = signal.getsignal(number)
         if callable(theirs):
             try:
-                signal.signal(number, _drain_then_call(theirs))
+                signal.signal(number, _drain_before(theirs))
             except ValueError:
                 # A server in a thread of its own gets no signals.
                 return
 
 
-def _drain_then_call(theirs: Handler) -> Handler:
+def _drain_before(theirs: Handler) -> Handler:
+    """Return a signal handler that gives answers their deadline, then calls `theirs`."""
+
     def handle(number: int, frame: FrameType | None) -> None:
         global _drained_at
         # Who says it again has waited long enough.

@@ -47,7 +47,7 @@ def with_body_limit(app: App) -> App:
         most: int = settings.MOCKLLM_MAX_BODY_BYTES
         announced = announced_length(scope, unknown=most)
         if announced > most:
-            await _refuse(scope, send, 413, message=_too_large(most))
+            await _refuse(scope, send, 413, message=_too_large_message(most))
             return
         async with AsyncExitStack() as reading:
             try:
@@ -55,19 +55,17 @@ def with_body_limit(app: App) -> App:
             except NoBodyMemory:
                 await _refuse(scope, send, 503, message=BUSY)
                 return
-            body = _Counted(receive, send, most, reading)
+            body = _CountedBody(receive, send, most, reading)
             await app(scope, body.receive, body.send)
             if body.size > most and not body.answered:
-                await _refuse(scope, send, 413, message=_too_large(most))
+                await _refuse(scope, send, 413, message=_too_large_message(most))
 
     return guarded
 
 
-class _Counted:
-    """Counts the body bytes of a request.
-
-    Its memory is released as soon as the body is read, since the response may be a long stream.
-    """
+class _CountedBody:
+    """Wraps `receive` and `send` of a request: counts the body's bytes, and tells the application
+    of a disconnect after `most`. `reading` reserves memory until the body is read."""
 
     def __init__(self, receive: Receive, send: Send, most: int, reading: AsyncExitStack) -> None:
         self._receive, self._send = receive, send
@@ -92,7 +90,7 @@ class _Counted:
         await self._send(message)
 
 
-def _too_large(most: int) -> str:
+def _too_large_message(most: int) -> str:
     return f"The body is larger than {most} bytes."
 
 
@@ -120,7 +118,7 @@ CLOSE = (b"connection", b"close")
 
 
 async def busy(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer 503 without reading the body, and close the connection."""
+    """Answer 503 without reading the body, and close the connection: there are too many."""
     if is_provider_path(path_of(scope)):
         pipeline = await running_pipeline()
         error = ErrorAnswer(503, MESSAGE, retry_after_ms=RETRY_MS)
@@ -139,7 +137,7 @@ def connection_cap(wanted: int) -> int:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = wanted + RESERVE
     if soft < needed:
-        soft = _raised(needed, hard)
+        soft = _raise_descriptor_limit(needed, hard)
     if soft >= needed:
         return wanted
     cap = max(soft - RESERVE, 1)
@@ -151,7 +149,7 @@ def connection_cap(wanted: int) -> int:
     return cap
 
 
-def _raised(needed: int, hard: int) -> int:
+def _raise_descriptor_limit(needed: int, hard: int) -> int:
     """Return the descriptor limit after an attempt to raise it; root may raise the hard limit."""
     for top in (max(hard, needed) if hard != resource.RLIM_INFINITY else hard, hard):
         soft = needed if top == resource.RLIM_INFINITY else min(needed, top)
@@ -168,7 +166,8 @@ PAUSE_SECONDS = 0.05
 
 
 class Acceptor:
-    """Accepts connections up to `most`; `at_once` of them per iteration of the event loop."""
+    """Accepts connections while fewer than `most` are open, `at_once` per turn of the event
+    loop."""
 
     def __init__(
         self,
@@ -202,26 +201,26 @@ class Acceptor:
     def _accept_connections(self) -> None:
         for _ in range(self._at_once):
             if len(self._open) + len(self._taking) >= self._most:
-                return self._wait()
+                return self._pause_accepting()
             try:
                 connection, _ = self._listening.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return None
             except OSError:
                 # No descriptor left after all.
-                return self._wait()
-            task = self._loop.create_task(self._serve_connection(connection))
+                return self._pause_accepting()
+            task = self._loop.create_task(self._connect(connection))
             self._taking.add(task)
             task.add_done_callback(self._taking.discard)
         return None
 
-    async def _serve_connection(self, connection: socket.socket) -> None:
+    async def _connect(self, connection: socket.socket) -> None:
         connection.setblocking(False)
         try:
             await self._loop.connect_accepted_socket(self._protocol, connection)
         except OSError:
             connection.close()
 
-    def _wait(self) -> None:
+    def _pause_accepting(self) -> None:
         self._loop.remove_reader(self._listening)
         self._pause = self._loop.call_later(PAUSE_SECONDS, self.start)

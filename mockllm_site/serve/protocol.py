@@ -65,7 +65,7 @@ class GuardedProtocol(SerialProtocol):
     _idle_since: float | None = None
     # Whether this head is parsed again without the protocol that it offers.
     _declined = False
-    # Bytes that were written and not taken when `look` last came by, and since when none are taken.
+    # Bytes that were written and not taken at the last `_is_unread`, and since when none are taken.
     _unread = 0
     _unread_since = 0.0
 
@@ -79,6 +79,7 @@ class GuardedProtocol(SerialProtocol):
             super()._parse(data)
 
     def _feed(self, data: bytes) -> None:
+        """Parse bytes of one request; refuse too large heads, and pause reading if a body waits."""
         if not self._body_left:
             self._head += len(data)
         if not self._in_head and self._waiting_since is not None:
@@ -93,6 +94,7 @@ class GuardedProtocol(SerialProtocol):
             self.flow.pause_reading()
 
     def _begin(self, plain: PlainHead) -> None:
+        """Begin to answer a request that was read without the parser."""
         if self._is_between_requests:
             # All of the request is there, as after `on_message_complete`.
             self._in_head, self._waiting_since, self._idle_since = False, None, None
@@ -107,7 +109,7 @@ class GuardedProtocol(SerialProtocol):
             self._waiting_since = time.monotonic()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Add a header; ignore trailers after the body, which could pass for headers."""
+        """Pass on a header without trailing blanks; ignore trailers."""
         if self._in_head:
             super().on_header(name, value.rstrip(BLANKS))
         else:
@@ -115,6 +117,7 @@ class GuardedProtocol(SerialProtocol):
             self._head += len(name) + len(value) + 4
 
     def on_headers_complete(self) -> None:
+        """Choose the application: `busy` if there are too many connections."""
         self._in_head, self._head = False, 0
         self._waiting_since = time.monotonic()
         self._declined = self._declines_upgrade()
@@ -146,8 +149,7 @@ class GuardedProtocol(SerialProtocol):
         return is_get and super()._should_upgrade()
 
     def _unsupported_upgrade_warning(self) -> None:
-        """Parse the head again without its offer of an unsupported protocol: with the offer the
-        parser takes the request's body for bytes of that protocol."""
+        """Parse the head again without its unsupported offer, which would hide the body."""
         if not self._declined:
             return
         method, version = self.parser.get_method(), self.parser.get_http_version().encode()
@@ -182,12 +184,12 @@ class GuardedProtocol(SerialProtocol):
         if refusal is None or isinstance(refusal, Answer):
             self._end_handshake(pipeline, call, head, refusal)
         else:
-            task = self.loop.create_task(self._wait_to_open(pipeline, call, head, refusal))
+            task = self.loop.create_task(self._await_handshake(pipeline, call, head, refusal))
             self.tasks.add(task)
             task.add_done_callback(self.tasks.discard)
         return True
 
-    async def _wait_to_open(
+    async def _await_handshake(
         self, pipeline: Pipeline, call: Call, head: RequestHead, refusal: Awaitable[Answer | None]
     ) -> None:
         self._end_handshake(pipeline, call, head, await refusal)
@@ -209,7 +211,7 @@ class GuardedProtocol(SerialProtocol):
         socket.open(pipeline, call, head, rest=bytes(self._held))
 
     def on_response_complete(self) -> None:
-        """Do as uvicorn does, without its timer for each answer: `look` runs regularly anyway."""
+        """Do as uvicorn does without its timer, since `close_if_stalled` is called often."""
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             return
@@ -225,8 +227,9 @@ class GuardedProtocol(SerialProtocol):
     def is_free(self) -> bool:
         return not (self._beyond or self._refused) and super().is_free()
 
-    def look(self, now: float, *, crowded: bool = False) -> None:
-        """Close a connection whose client has kept the server waiting for too long."""
+    def close_if_stalled(self, now: float, *, crowded: bool = False) -> None:
+        """Close a connection that was idle, or whose client has sent or read nothing, for too long.
+        `crowded`: no more connections are accepted, so the client gets less time."""
         if self._is_unread(now):
             self.transport.abort()
         if self.transport.is_closing():
@@ -263,16 +266,14 @@ class GuardedProtocol(SerialProtocol):
         return unread > 0 and now - self._unread_since > UNREAD_SECONDS
 
     def _waits_for_room(self) -> bool:
-        """Return True if bytes of a large body, or of one with unknown length, wait for the
-        application. What arrives after the answer is discarded."""
+        """Return True if the application has not read bytes of a large or unbounded body."""
         large = announced_length(self.scope, unknown=SMALL_BODY + 1) > SMALL_BODY
         cycle = self.cycle
         return large and not cycle.response_complete and bool(cycle.body)
 
     def _refuse(self, status: int, message: str) -> None:
-        """Send an error, and close the connection a moment later, since a client that is still
-        sending would see a reset in place of the error. Without a parsed request the error has no
-        provider's envelope."""
+        """Send an error without a provider's envelope, and close the connection a moment later: a
+        client that still sends would see a reset in place of the error."""
         cycle = self.cycle
         if cycle is not None and not self._in_head:
             # For the application its client is gone.
@@ -294,12 +295,12 @@ class GuardedProtocol(SerialProtocol):
         self.transport.write_eof()
 
 
-def look_at_all(connections: Iterable[Any]) -> None:
-    """Check all connections; called about every second, which costs less than timers."""
+def close_stalled_connections(connections: Iterable[Any]) -> None:
+    """Call `close_if_stalled` of all connections; about every second, cheaper than timers."""
     now = time.monotonic()
     everyone = list(connections)
     for connection in everyone:
         if isinstance(connection, GuardedProtocol):
-            connection.look(now, crowded=len(everyone) >= connection.limits.connections)
+            connection.close_if_stalled(now, crowded=len(everyone) >= connection.limits.connections)
         elif isinstance(connection, WebSocketProtocol):
             connection.look(now)

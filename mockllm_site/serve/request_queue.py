@@ -23,7 +23,7 @@ PIECES_PER_TURN = 64
 
 
 class HoldingFlow(FlowControl):
-    """uvicorn's flow control; the application cannot resume reading while `holding` is set."""
+    """uvicorn's flow control; `resume_reading` does nothing while `holding` is set."""
 
     holding = False
 
@@ -68,13 +68,14 @@ class SerialProtocol(UvicornProtocol):
         super().on_message_complete()
 
     def _parse(self, data: bytes) -> None:
+        """Parse bytes of a body, or hold them until earlier requests are answered."""
         if not self._held and len(data) <= self._body_left:
             self._feed(data)
             return
         going_on = bool(self._held)
         self._held += data
         if going_on or self._is_answering():
-            self._wait()
+            self._hold()
         else:
             self._parse_held()
 
@@ -94,7 +95,7 @@ class SerialProtocol(UvicornProtocol):
         if self._is_closed():
             self._drop_held()
         elif held:
-            self._wait()
+            self._hold()
             if not self._is_answering():
                 self._parse_next_turn()
         else:
@@ -116,8 +117,8 @@ class SerialProtocol(UvicornProtocol):
             self.cycle is None or self.cycle.response_complete
         )
 
-    def _wait(self) -> None:
-        """Hold the bytes, and pause reading if there are many."""
+    def _hold(self) -> None:
+        """Pause reading if many bytes are held; abort if all connections hold too many."""
         self._count_held()
         if SerialProtocol._all_held > MAX_ALL_HELD_BYTES:
             self._drop_held()
@@ -135,6 +136,7 @@ class SerialProtocol(UvicornProtocol):
         self._count_held()
 
     def _count_held(self) -> None:
+        """Update the count of held bytes of all connections; resume reading if few are left."""
         SerialProtocol._all_held += len(self._held) - self._counted
         self._counted = len(self._held)
         if self.flow.holding and self._counted <= MAX_HELD_BYTES:

@@ -19,7 +19,7 @@ from django.conf import settings
 from mockllm_site.kit.api.locality import is_loopback, set_listening_address
 from mockllm_site.serve.first_start import warm_up
 from mockllm_site.serve.limits import AT_ONCE, RESERVE, Acceptor, busy, connection_cap
-from mockllm_site.serve.protocol import GuardedProtocol, Limits, look_at_all
+from mockllm_site.serve.protocol import GuardedProtocol, Limits, close_stalled_connections
 from scenarios_app.serving.services import pipeline_now
 
 LOCAL_HOSTS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
@@ -51,9 +51,8 @@ class StartFailed(Exception):
 
 
 class Stop:
-    """Handles SIGTERM and SIGINT from the start of the process. Before the server runs they end the
-    process. Later they are remembered for the server, which raises them again at its end; then they
-    must not end the process early."""
+    """Handles SIGTERM and SIGINT from the start of the process. They end it before the server runs.
+    Later they set `asked`, and the server handles them itself."""
 
     def __init__(self) -> None:
         self.asked = False
@@ -62,6 +61,7 @@ class Stop:
             signal.signal(number, self._handle)
 
     def mark_running(self) -> None:
+        """Let signals no longer end the process."""
         self._running = True
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
@@ -71,7 +71,7 @@ class Stop:
 
 
 class Parent:
-    """The process for which a server runs; it may not be the one that started it."""
+    """The process with this PID, whose end ends the server; not always the one that started it."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
@@ -79,7 +79,7 @@ class Parent:
         self._started_us = os.getppid() == pid
 
     @property
-    def gone(self) -> bool:
+    def is_gone(self) -> bool:
         if self._started_us:
             return os.getppid() != self._pid
         try:
@@ -92,10 +92,9 @@ class Parent:
 
 
 class Server(uvicorn.Server):
-    """One process that serves on a socket. `ready` is called once it serves. The first signal lets
-    answers finish; a second one stops them. At most `most_connections` are open, fewer if
-    descriptors run out. With `by_turns` it accepts one connection at a time, so that processes on
-    one socket share them. The server ends with its `parent`."""
+    """One process that serves on a socket and then calls `ready`. The first signal lets answers
+    finish; a second one stops them. `most_connections` of None leaves the limit to the protocol.
+    With `by_turns` it accepts one connection at a time, so that processes share a socket."""
 
     def __init__(
         self,
@@ -120,7 +119,7 @@ class Server(uvicorn.Server):
         most = self._most_connections
         await super().startup(sockets=sockets if most is None else [])
         if most is not None:
-            self._acceptors = [self._build_acceptor(bound, most) for bound in sockets or []]
+            self._acceptors = [self._start_acceptor(bound, most) for bound in sockets or []]
         if self._stop.asked:
             self.should_exit = True
         else:
@@ -133,14 +132,14 @@ class Server(uvicorn.Server):
             warm_up()
 
     async def on_tick(self, counter: int) -> bool:
-        """Check all connections about every second, and end with the parent."""
+        """Close stalled connections, and exit if the parent has ended."""
         if counter % TICKS_PER_LOOK == 0:
-            look_at_all(self.server_state.connections)
-            if self._parent is not None and self._parent.gone:
+            close_stalled_connections(self.server_state.connections)
+            if self._parent is not None and self._parent.is_gone:
                 self.should_exit = True
         return await super().on_tick(counter)
 
-    def _build_acceptor(self, bound: socket.socket, most: int) -> Acceptor:
+    def _start_acceptor(self, bound: socket.socket, most: int) -> Acceptor:
         acceptor = Acceptor(
             bound,
             partial(GuardedProtocol, self.config, self.server_state, self.lifespan.state),
@@ -162,14 +161,14 @@ class Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin a shutdown at the first signal; cut running answers soon after the second."""
         if self.should_exit:
-            asyncio.get_running_loop().call_soon_threadsafe(self._schedule_cut)
+            asyncio.get_running_loop().call_soon_threadsafe(self._abort_soon)
         else:
             super().handle_exit(sig, frame)
 
-    def _schedule_cut(self) -> None:
-        asyncio.get_running_loop().call_later(HURRY_SECONDS, self._cut)
+    def _abort_soon(self) -> None:
+        asyncio.get_running_loop().call_later(HURRY_SECONDS, self._abort_connections)
 
-    def _cut(self) -> None:
+    def _abort_connections(self) -> None:
         # Where nothing is left to be waited for, the end has begun already.
         self.force_exit = bool(self.server_state.connections or self.server_state.tasks)
         for connection in tuple(self.server_state.connections):
@@ -178,7 +177,7 @@ class Server(uvicorn.Server):
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Return a bound socket, so that its port is known before the server runs."""
+    """Return a listening socket, so that its port is known before the server runs."""
     try:
         addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         # `localhost` may be both: the older address is the one that clients try first.
@@ -192,7 +191,7 @@ def bind(host: str, port: int) -> socket.socket:
     return bound
 
 
-def say_ready(host: str, bound: socket.socket) -> None:
+def announce_ready(host: str, bound: socket.socket) -> None:
     """Write the address to MOCKLLM_READY_FILE, and print the line that says it is ready."""
     port = bound.getsockname()[1]
     # Clients on this machine reach a server on every address by this one.
@@ -213,8 +212,8 @@ def _format_url(host: str, port: int) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def open_to(bound: socket.socket) -> None:
-    """Store the bound address, which tells this process and its forks who can reach the server."""
+def store_bound_address(bound: socket.socket) -> None:
+    """Store the bound address, by which requests count as local; warn if others can reach it."""
     address: str = bound.getsockname()[0]
     set_listening_address(address)
     if not is_loopback(address):

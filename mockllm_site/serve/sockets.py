@@ -13,7 +13,7 @@ from scenarios_app.serving.transports.asgi_scope import App, Receive, Scope, Sen
 NO_SUCH_PATH = 4404
 
 
-class Unknown(AsyncWebsocketConsumer):
+class UnknownPath(AsyncWebsocketConsumer):
     """Closes a WebSocket to an unknown path, which Channels would report as an error."""
 
     async def connect(self) -> None:
@@ -21,9 +21,8 @@ class Unknown(AsyncWebsocketConsumer):
         await self.close(code=NO_SUCH_PATH)
 
 
-def for_own_pages(app: App) -> App:
-    """Return the application; pages of other origins, which would send the user's cookies, are
-    refused."""
+def refuse_foreign_pages(app: App) -> App:
+    """Return the application; WebSockets from pages of other origins are refused."""
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
         headers = read_headers(scope["headers"])
@@ -34,6 +33,6 @@ def for_own_pages(app: App) -> App:
 
 
 live_journal = AllowedHostsOriginValidator(
-    for_own_pages(AuthMiddlewareStack(LiveJournal.as_asgi()))
+    refuse_foreign_pages(AuthMiddlewareStack(LiveJournal.as_asgi()))
 )
-sockets = URLRouter([path("ws/journal/", live_journal), re_path(r"", Unknown.as_asgi())])
+sockets = URLRouter([path("ws/journal/", live_journal), re_path(r"", UnknownPath.as_asgi())])

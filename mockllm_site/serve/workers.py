@@ -40,9 +40,8 @@ class _Worker:
 
 
 class Workers:
-    """Runs `serve` in `count` forked processes and replaces one that dies; calls `ready` once all
-    are ready. The first signal closes `bound` and lets them finish; a second one stops them.
-    Because it forks, this process has no other thread."""
+    """Runs `serve` in `count` forked processes and replaces dead ones; calls `ready` once all are
+    ready. The first signal closes `bound` and lets them finish; a second one stops them."""
 
     def __init__(
         self,
@@ -68,16 +67,16 @@ class Workers:
 
     def run(self) -> None:
         """Serve until a signal; raises StartFailed if workers do not start or end with an error."""
-        before = {number: signal.signal(number, self._note_signal) for number in SIGNALS}
+        before = {number: signal.signal(number, self._remember_signal) for number in SIGNALS}
         awake, waker = socket.socketpair()
         waker.setblocking(False)
         signal.set_wakeup_fd(waker.fileno(), warn_on_full_buffer=False)
         self._selector.register(awake, selectors.EVENT_READ)
         try:
             for _ in range(self._count):
-                self._start()
+                self._fork_worker()
             while self._workers or not self._ending:
-                self._turn(awake)
+                self._handle_events(awake)
         finally:
             signal.set_wakeup_fd(-1)
             for number, handler in before.items():
@@ -90,39 +89,39 @@ class Workers:
         if self._failed:
             raise StartFailed("not every worker has ended as it should; the lines above say which")
 
-    def _turn(self, awake: socket.socket) -> None:
+    def _handle_events(self, awake: socket.socket) -> None:
         """Wait for an event of a worker or a signal, and handle it."""
         for key, _ in self._selector.select(LOOK_SECONDS):
             if key.fileobj is awake:
                 awake.recv(4_096)
             else:
-                self._handle_message(self._workers[key.fd])
-        if self._signalled or (self._parent is not None and self._parent.gone):
+                self._handle_pipe(self._workers[key.fd])
+        if self._signalled or (self._parent is not None and self._parent.is_gone):
             self._signalled = False
-            self._end()
+            self._end_workers()
         now = time.monotonic()
         if now >= self._start_at and not self._ending:
             self._start_at = float("inf")
             while len(self._workers) < self._count:
-                self._start()
+                self._fork_worker()
         if now >= self._kill_at:
             self._kill_at = float("inf")
-            self._send(signal.SIGKILL)
+            self._signal_workers(signal.SIGKILL)
 
-    def _start(self) -> None:
+    def _fork_worker(self) -> None:
         read, write = os.pipe()
         # A signal in between would find neither the parent's way to end nor the child's.
         signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         pid = os.fork()
         if pid == 0:
-            self._work(read, write)
+            self._run_worker(read, write)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         os.close(write)
         self._workers[read] = _Worker(pid, read)
         self._selector.register(read, selectors.EVENT_READ)
 
-    def _work(self, read: int, write: int) -> None:
-        """Serve in the forked process, and exit."""
+    def _run_worker(self, read: int, write: int) -> None:
+        """Serve in the forked child, then exit the process."""
         code = 1
         try:
             # What is typed at the terminal is for the parent, which tells its children once.
@@ -146,7 +145,8 @@ class Workers:
             sys.stderr.flush()
             os._exit(code)
 
-    def _handle_message(self, worker: _Worker) -> None:
+    def _handle_pipe(self, worker: _Worker) -> None:
+        """Handle a worker that is ready or has ended; one that ends is replaced later."""
         if os.read(worker.pipe, 1) == READY:
             worker.ready = True
             if self._up:
@@ -162,32 +162,29 @@ class Workers:
         if self._ending:
             if code:
                 self._failed = True
-                log.error("worker %d ended %s", worker.pid, _describe_exit(code))
+                log.error("worker %d ended %s", worker.pid, _outcome(code))
         elif self._up:
-            log.error(
-                "worker %d ended %s; another one takes its place", worker.pid, _describe_exit(code)
-            )
+            log.error("worker %d ended %s; another one takes its place", worker.pid, _outcome(code))
             pause = 0.0 if worker.ready else PAUSE_SECONDS
             self._start_at = min(self._start_at, time.monotonic() + pause)
         else:
             self._failed = True
-            self._end()
+            self._end_workers()
 
-    def _end(self) -> None:
-        """Let the workers finish. They close the port too: a connection to this process's socket
-        would never be answered."""
+    def _end_workers(self) -> None:
+        """Send SIGTERM to the workers, and close the port, which this process never answers."""
         if not self._ending:
             self._ending = True
             self._bound.close()
             self._kill_at = time.monotonic() + self._drain_seconds + BEYOND_SECONDS + END_SECONDS
-        self._send(signal.SIGTERM)
+        self._signal_workers(signal.SIGTERM)
 
-    def _send(self, number: int) -> None:
+    def _signal_workers(self, number: int) -> None:
         for worker in self._workers.values():
             with suppress(ProcessLookupError):
                 os.kill(worker.pid, number)
 
-    def _note_signal(self, number: int, frame: FrameType | None) -> None:
+    def _remember_signal(self, number: int, frame: FrameType | None) -> None:
         self._signalled = True
 
 
@@ -196,5 +193,6 @@ def _report_ready(pipe: int) -> None:
         os.write(pipe, READY)
 
 
-def _describe_exit(code: int) -> str:
+def _outcome(code: int) -> str:
+    """Return how a process ended: "by SIGNAL" or "with exit code N"."""
     return f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"

@@ -8,7 +8,7 @@ from typing import Any
 from django import forms
 from msgspec import to_builtins
 
-from mockllm_site.kit.read_only_admin import page_url
+from mockllm_site.kit.read_only_admin import admin_url
 from scenarios_app.admin.pages import StyledForm, find_row
 from scenarios_app.catalog import catalog
 from scenarios_app.control.matches import parse_row
@@ -75,7 +75,7 @@ def dry_run_scenario(fields: Mapping[str, str]) -> DryRunScenario:
             return _edited_scenario(fields)
         if draft := find_row(Draft, fields.get("draft", "")):
             scenarios, hidden = tuple(compiled_draft(draft)), {"draft": str(draft.pk)}
-            url, off = page_url(draft), not draft.enabled
+            url, off = admin_url(draft), not draft.enabled
             return DryRunScenario(draft.name, scenarios, hidden, url=url, off=off)
     except (DocumentError, ValueError):
         pass

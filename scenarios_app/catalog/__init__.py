@@ -12,7 +12,7 @@ from django.db.models.signals import post_migrate
 from django.dispatch import receiver
 
 from mockllm_site.kit.bounded_dict import BoundedDict
-from mockllm_site.kit.testcase import Position, position, running_connection, scope_of, through
+from mockllm_site.kit.testcase import Position, position, run_through, running_connection, scope_of
 from scenarios_app.catalog.files import FileWatcher
 from scenarios_app.catalog.snapshot import Poller, Snapshot, can_be_shared, take_snapshot
 from scenarios_app.cluster import announce_change
@@ -86,9 +86,11 @@ class Catalog:
         return self._current or self._current_snapshot()
 
     def start(self) -> None:
-        """Compile the committed scenarios, then poll for other processes' changes and watch the
-        files. May be called again, and from an event loop, which it blocks while it compiles."""
-        through(None, self.reload)
+        """Compile what is committed, then look out for what other processes commit.
+
+        May be called again, and from an event loop, which it blocks as long as it compiles.
+        """
+        run_through(None, self.reload)
         if self._poller is None and can_be_shared():
             self._poller = Poller(lambda: self.snapshot().number, self.reload)
             self._poller.start()
@@ -140,7 +142,7 @@ class Catalog:
     def _catch_up(self, changes: int) -> None:
         with self._catching_up:
             if changes != self._caught_up:
-                through(None, self.reload)
+                run_through(None, self.reload)
                 # A database that does not answer now is looked at by the poller.
                 self._caught_up = changes
 
@@ -155,7 +157,7 @@ class Catalog:
                 return self._look_in_test(connection)
             self._in_test = None
             if self._committed is None:
-                self._last = self._committed = through(None, self._take_snapshot)
+                self._last = self._committed = run_through(None, self._take_snapshot)
             self._current = self._committed
             return self._committed
 
@@ -165,7 +167,7 @@ class Catalog:
     def _look_in_test(self, connection: BaseDatabaseWrapper) -> Snapshot:
         seen, here = self._in_test, position(connection)
         if seen is None or seen[0] != here:
-            self._last = through(connection, self._take_snapshot)
+            self._last = run_through(connection, self._take_snapshot)
             seen = self._in_test = here, self._last
         return seen[1]
 

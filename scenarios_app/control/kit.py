@@ -16,7 +16,7 @@ from mockllm_site.kit.api import openapi as described
 from mockllm_site.kit.api.locality import FOREIGN, is_foreign, is_open
 from mockllm_site.kit.api.openapi import F, Form
 from mockllm_site.kit.api.shapes import Flag, JsonField, Shape, Text, Whole
-from mockllm_site.kit.api.tokens import bearer_of, is_token
+from mockllm_site.kit.api.tokens import bearer_of, matches_token
 from mockllm_site.kit.api.views import JsonView
 from scenarios_app.catalog.snapshot import can_be_shared
 from scenarios_app.control.matches import record_met_conditions, rows_of_coverage_run
@@ -99,7 +99,7 @@ class Access(BaseAuthentication):
             raise AuthenticationFailed(
                 "Send the control token (MOCKLLM_CONTROL_TOKEN) as Authorization: Bearer …"
             )
-        if not is_token(sent_token, token):
+        if not matches_token(sent_token, token):
             raise AuthenticationFailed("This is not the control token.")
 
     def authenticate_header(self, request: Request) -> str:

@@ -7,7 +7,7 @@ from django.urls import include, path
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 
-from mockllm_site.kit.api.openapi_document import Document, cached_document, openapi
+from mockllm_site.kit.api.openapi_document import Document, build_document, cached_document
 from scenarios_app.control.kit import Access
 from scenarios_app.engine.document.schema_maker import json_schema
 
@@ -41,6 +41,6 @@ def document_components() -> dict[str, Any]:
 @cached_document
 def document() -> Document:
     """Return the OpenAPI document with the schemas of scenario documents."""
-    described = openapi([path("control/", include("scenarios_app.control.urls"))])
+    described = build_document([path("control/", include("scenarios_app.control.urls"))])
     described["components"]["schemas"] |= document_components()
     return described

@@ -28,7 +28,7 @@ from django.db import (
 )
 from msgspec.structs import replace
 
-from mockllm_site.kit.testcase import Scope, running_connection, running_scope, through
+from mockllm_site.kit.testcase import Scope, run_through, running_connection, running_scope
 from scenarios_app.conf import setting
 from scenarios_app.journal import table
 from scenarios_app.journal.dropped import DroppedRows
@@ -194,7 +194,7 @@ class Journal:
         rows = self._in_test.pop(scope, [])
         self._in_test.clear()
         if rows:
-            through(running_connection(), lambda: table.insert(rows))
+            run_through(running_connection(), lambda: table.insert(rows))
         return done
 
     def stop(self, timeout: float = FLUSH_SECONDS) -> bool:

@@ -19,7 +19,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from mockllm_site.kit.permissions import require
+from mockllm_site.kit.permissions import require_permissions
 from scenarios_app.journal import journal
 from scenarios_app.models import ServedRequest
 
@@ -178,6 +178,6 @@ def nearest(near_misses: Any) -> str:
 @never_cache
 @login_required
 def journal_page(request: HttpRequest) -> HttpResponse:
-    """Redirect `/journal/` to the admin's list, with the query."""
-    require(request, PERMISSION)
+    """The short way to the list of the admin, with all that it is asked for."""
+    require_permissions(request, PERMISSION)
     return redirect(reverse("admin:scenarios_app_servedrequest_changelist", query=request.GET))

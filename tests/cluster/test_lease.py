@@ -9,7 +9,7 @@ import pytest
 from django.db import DatabaseError
 from django.utils import timezone
 
-from mockllm_site.kit.processes import birth, machine
+from mockllm_site.kit.processes import machine_id, process_start_time
 from mockllm_site.serve import lease as leases
 from mockllm_site.serve.lease import DEAD_SECONDS, Lease, LeaseRefused
 from scenarios_app.models import Installation, ServerProcess
@@ -42,17 +42,17 @@ def elsewhere(**columns: object) -> ServerProcess:
 
 
 def test_one_serves_alone() -> None:
-    lease().take()
+    lease().acquire()
     with pytest.raises(
         LeaseRefused, match=rf"^process {os.getpid()} serves .* set REDIS_URL for all$"
     ):
-        lease().take()
+        lease().acquire()
     assert ServerProcess.objects.count() == 1
 
 
 def test_those_with_one_state_serve_together() -> None:
-    lease(shares="one").take()
-    lease(shares="one").take()
+    lease(shares="one").acquire()
+    lease(shares="one").acquire()
     assert ServerProcess.objects.count() == 2
 
 
@@ -61,41 +61,41 @@ def test_those_with_one_state_serve_together() -> None:
     [("one", "two", "the same"), ("one", "", "shared"), ("", "one", "shared")],
 )
 def test_those_with_different_states_do_not(first: str, second: str, why: str) -> None:
-    lease(shares=first).take()
+    lease(shares=first).acquire()
     with pytest.raises(LeaseRefused, match=why):
-        lease(shares=second).take()
+        lease(shares=second).acquire()
 
 
 def test_one_that_has_ended_leaves_its_place() -> None:
     first = lease()
-    first.take()
-    first.remove_row()
-    lease().take()
+    first.acquire()
+    first.delete_row()
+    lease().acquire()
 
 
 def test_one_of_this_machine_that_is_dead_keeps_nobody_waiting() -> None:
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    row = elsewhere(machine=machine(), pid=process.pid, birth=birth(process.pid))
+    row = elsewhere(machine=machine_id(), pid=process.pid, birth=process_start_time(process.pid))
     with pytest.raises(LeaseRefused):
-        lease().take()
+        lease().acquire()
     process.kill()
     # It is dead before its parent has heard of that.
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
     clock = Clock()
-    lease(clock).take()
+    lease(clock).acquire()
     process.communicate()
     assert clock.now <= leases.LOOK_SECONDS and not ServerProcess.objects.filter(pk=row.pk)
 
 
 def test_another_process_under_the_same_number_is_another() -> None:
-    elsewhere(machine=machine(), pid=os.getpid(), birth=birth(os.getpid()) - 1)
-    lease().take()
+    elsewhere(machine=machine_id(), pid=os.getpid(), birth=process_start_time(os.getpid()) - 1)
+    lease().acquire()
 
 
 def test_one_of_another_machine_is_dead_once_it_has_stood_still() -> None:
     elsewhere()
     clock = Clock()
-    lease(clock).take()
+    lease(clock).acquire()
     assert DEAD_SECONDS <= clock.now <= DEAD_SECONDS + 3 * leases.LOOK_SECONDS
 
 
@@ -103,7 +103,7 @@ def test_one_of_another_machine_lives_as_soon_as_it_moves() -> None:
     row, clock = elsewhere(), Clock()
     clock.meanwhile = lambda: ServerProcess.objects.filter(pk=row.pk).update(beat=int(clock.now))
     with pytest.raises(LeaseRefused, match="process 7"):
-        lease(clock).take()
+        lease(clock).acquire()
     assert clock.now < 2.0 and ServerProcess.objects.filter(pk=row.pk).exists()
 
 
@@ -113,22 +113,22 @@ def test_no_wall_clock_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     looking = lease(clock)
     for jump in (1e9, -1e9):
         monkeypatch.setattr("time.time", lambda jump=jump: jump)
-        assert not looking.lives(row)
+        assert not looking.is_alive(row)
         assert ServerProcess.objects.filter(pk=row.pk).exists()
     clock.now = DEAD_SECONDS
-    assert not looking.lives(row) and not ServerProcess.objects.filter(pk=row.pk).exists()
+    assert not looking.is_alive(row) and not ServerProcess.objects.filter(pk=row.pk).exists()
 
 
 def test_one_that_renews_lives_on() -> None:
     mine = lease()
-    mine.take()
+    mine.acquire()
     assert mine.renew() and mine.renew()
     assert ServerProcess.objects.get().beat == 2
 
 
 def test_one_that_was_taken_for_dead_gives_way_to_the_one_that_serves() -> None:
     mine = lease()
-    mine.take()
+    mine.acquire()
     ServerProcess.objects.all().delete()
     elsewhere()
     assert not mine.renew()
@@ -137,7 +137,7 @@ def test_one_that_was_taken_for_dead_gives_way_to_the_one_that_serves() -> None:
 
 def test_one_whose_row_is_gone_enters_again_where_nobody_serves() -> None:
     mine = lease()
-    mine.take()
+    mine.acquire()
     ServerProcess.objects.all().delete()
     Installation.objects.all().delete()
     assert mine.renew() and ServerProcess.objects.get().pid == os.getpid()
@@ -147,7 +147,7 @@ def test_rows_of_the_dead_are_removed_by_those_who_live() -> None:
     elsewhere(shares="one")
     clock = Clock()
     mine = lease(clock, shares="one")
-    mine.take()
+    mine.acquire()
     mine.renew()
     clock.now = DEAD_SECONDS
     mine.renew()
@@ -161,7 +161,7 @@ def test_unclean_end_covers_rows_of_a_clock_that_was_ahead() -> None:
     elsewhere(shares="one")
     clock = Clock()
     mine = lease(clock, shares="one")
-    mine.take()
+    mine.acquire()
     mine.renew()
     clock.now = DEAD_SECONDS
     mine.renew()
@@ -181,15 +181,15 @@ def test_a_database_that_fails_ends_nobody(
         return answer
 
     mine = lease()
-    mine.take()
+    mine.acquire()
     monkeypatch.setattr(mine, "renew", renew)
     monkeypatch.setattr(mine._ended, "wait", lambda _: False)
     monkeypatch.setattr(os, "kill", lambda pid, number: ended.append(pid))
-    mine._run()
+    mine._renew_until_end()
     assert ended == [os.getpid()] and not list(answers)
     assert [record.levelname for record in caplog.records] == ["ERROR", "ERROR"]
 
 
 def test_a_database_of_this_process_alone_needs_none() -> None:
-    leases.hold()
+    leases.acquire()
     assert not ServerProcess.objects.exists()

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.core.signals import request_started
 from django.db import connection, transaction
 
-from mockllm_site.kit.database_thread import give_up_transactions, in_database
+from mockllm_site.kit.database_thread import in_database, roll_back_open_transactions
 from mockllm_site.serve.database_threads import DatabaseThread
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -59,4 +59,4 @@ def test_others_threads_keep_theirs() -> None:
         pool.submit(begin).result()
         pool.submit(request_started.send, sender=None).result()
         assert pool.submit(lambda: connection.in_atomic_block).result()
-        pool.submit(give_up_transactions).result()
+        pool.submit(roll_back_open_transactions).result()

@@ -10,7 +10,7 @@ from django.db import DatabaseError, connection
 from django.db.models import Model
 
 from chat_app.models import Conversation, Message, ModelProfile
-from mockllm_site.kit.rows import add, change, find, highest, insert
+from mockllm_site.kit.rows import add, find, insert, maximum, update
 from traces_app.models import ModelCall, Status, Trace, TraceEvent
 
 pytestmark = pytest.mark.django_db
@@ -132,9 +132,9 @@ def test_only_rows_that_are_meant_change() -> None:
         Trace.objects.create(conversation=conversation(), owner=owner) for owner in ("me", "other")
     )
     ended = {"status": Status.FAILED, "error": ODD, "finished_at": AT, "message_id": None}
-    assert change(Trace, {"id": mine.pk, "owner": "me", "status": Status.RUNNING}, ended) == 1
-    assert change(Trace, {"id": mine.pk, "owner": "me", "status": Status.RUNNING}, ended) == 0
-    assert change(Trace, {"id": others.pk, "owner": "me"}, ended) == 0
+    assert update(Trace, {"id": mine.pk, "owner": "me", "status": Status.RUNNING}, ended) == 1
+    assert update(Trace, {"id": mine.pk, "owner": "me", "status": Status.RUNNING}, ended) == 0
+    assert update(Trace, {"id": others.pk, "owner": "me"}, ended) == 0
     mine.refresh_from_db()
     others.refresh_from_db()
     assert (mine.status, mine.error, mine.finished_at) == (Status.FAILED, ODD, AT)
@@ -145,5 +145,5 @@ def test_the_highest_is_that_of_the_rows_that_are_meant() -> None:
     one, other = conversation(), conversation()
     for number, of in ((1, one), (4, one), (9, other)):
         Message.objects.create(conversation=of, number=number, sender="user", client_id="c")
-    assert highest(Message, "number", {"conversation_id": one.pk}) == 4
-    assert highest(Message, "number", {"conversation_id": uuid.uuid4()}) is None
+    assert maximum(Message, "number", {"conversation_id": one.pk}) == 4
+    assert maximum(Message, "number", {"conversation_id": uuid.uuid4()}) is None

@@ -78,7 +78,7 @@ def test_a_process_of_ones_own_keeps_what_it_loads(tmp_path: Path) -> None:
 
 @pytest.mark.django_db
 def test_the_database_of_a_test_run_is_left_to_its_runner() -> None:
-    database.keep(connection=connection)
+    database.keep_in_memory_database(connection=connection)
     assert str(connection.settings_dict["NAME"]) not in database._keepers
 
 

@@ -32,7 +32,7 @@ class Links(HTMLParser):
 
 @pytest.mark.parametrize("name", docs.page_files())
 def test_every_link_of_a_page_leads_to_a_page_an_anchor_or_a_picture(name: str) -> None:
-    own = Links(docs.rendered_page(name).html)
+    own = Links(docs.render_page(name).html)
     astray = {target for target in own.targets if not leads_somewhere(target, name)}
     assert astray == set()
     assert len(own.anchors) == len(set(own.anchors))
@@ -47,7 +47,7 @@ def leads_somewhere(target: str, page: str) -> bool:
         return True
     if name not in docs.page_files() or (path and path != docs.url_of_page(name)):
         return False
-    return not anchor or anchor in Links(docs.rendered_page(name).html).anchors
+    return not anchor or anchor in Links(docs.render_page(name).html).anchors
 
 
 def test_a_page_is_shown_with_its_contents_and_may_be_cached(client: Client) -> None:
@@ -92,12 +92,12 @@ def test_html_in_a_page_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     page = "# A <b>b</b>\n\n<script>x</script>\n\n[a](javascript:alert)\n\n| |n|\n|-|-:|\n|1|2|\n"
     (tmp_path / "docs" / "hostile.md").write_text(page)
     monkeypatch.setattr(paths, "PROJECT", tmp_path)
-    for cached in (docs.page_files, docs.rendered_page):
+    for cached in (docs.page_files, docs.render_page):
         cached.cache_clear()
     try:
-        html = docs.rendered_page("hostile").html
+        html = docs.render_page("hostile").html
     finally:
-        for cached in (docs.page_files, docs.rendered_page):
+        for cached in (docs.page_files, docs.render_page):
             cached.cache_clear()
     assert "<script" not in html and "<b>" not in html and 'href="javascript' not in html
     assert "style=" not in html and '<td class="number">2</td>' in html

@@ -32,9 +32,9 @@ async def test_heads_that_are_known_do_not_add_up(connection: Connection) -> Non
 async def test_it_may_be_idle_so_long(connection: Connection) -> None:
     protocol, client = connection
     protocol.data_received(raw(chat()))
-    protocol.look(time.monotonic())
+    protocol.close_if_stalled(time.monotonic())
     assert not client.closed
-    protocol.look(time.monotonic() + protocol.timeout_keep_alive + 1)
+    protocol.close_if_stalled(time.monotonic() + protocol.timeout_keep_alive + 1)
     assert client.closed
 
 
@@ -48,7 +48,7 @@ async def test_another_connection_that_begins_with_a_known_head_is_not_waited_fo
     protocol.data_received(raw(chat()))
     # Longer than a head may take, not so long as it may be idle.
     protocol.timeout_keep_alive = 3_600
-    protocol.look(time.monotonic() + 60)
+    protocol.close_if_stalled(time.monotonic() + 60)
     assert not client.closed
     assert len(client.heard) == 1
 

@@ -7,7 +7,7 @@ import pytest
 from django.conf import settings
 from django.test import Client
 
-from mockllm_site.log_filter import WithoutSecrets, masked
+from mockllm_site.log_filter import WithoutSecrets, mask_secrets
 
 SECRET = "canary-0123456789"
 
@@ -18,19 +18,19 @@ SECRET = "canary-0123456789"
 )
 @pytest.mark.parametrize("before", ["/v1beta/models?", "https://host/v1?alt=sse&"])
 def test_secret_parameters_are_masked(name: str, before: str) -> None:
-    line = masked(f'"GET {before}{name}={SECRET}&after=1 HTTP/1.1" 404')
+    line = mask_secrets(f'"GET {before}{name}={SECRET}&after=1 HTTP/1.1" 404')
     assert SECRET not in line
     assert line.endswith(f'{name}=***&after=1 HTTP/1.1" 404')
 
 
 def test_bearer_tokens_are_masked() -> None:
-    assert masked(f"got 'authorization: Bearer {SECRET}', refused").count(SECRET) == 0
+    assert mask_secrets(f"got 'authorization: Bearer {SECRET}', refused").count(SECRET) == 0
 
 
 def test_other_parameters_stay() -> None:
     line = '"GET /control/requests?session=default&limit=5 HTTP/1.1" 200'
-    assert masked(line) == line.replace("session=default", "session=***")
-    assert masked("/journal/?page=2&model=gpt") == "/journal/?page=2&model=gpt"
+    assert mask_secrets(line) == line.replace("session=default", "session=***")
+    assert mask_secrets("/journal/?page=2&model=gpt") == "/journal/?page=2&model=gpt"
 
 
 @pytest.mark.parametrize(

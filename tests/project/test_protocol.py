@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from mockllm_site.serve.protocol import GuardedProtocol, look_at_all
+from mockllm_site.serve.protocol import GuardedProtocol, close_stalled_connections
 from mockllm_site.serve.server import GARBAGE
 from tests.project.guarded import HEAD_BYTES, OPENING, connected, serving, told
 from tests.serving.pipelines import Playing, chat, says, scenario
@@ -96,7 +96,7 @@ def looking(monkeypatch: pytest.MonkeyPatch) -> Callable[[], Awaitable[None]]:
 
     def look(connections: Iterable[Any]) -> None:
         nonlocal looks
-        look_at_all(connections)
+        close_stalled_connections(connections)
         looks += 1
 
     async def looked() -> None:

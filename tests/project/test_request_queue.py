@@ -186,12 +186,12 @@ async def test_a_client_that_takes_nothing_of_its_answer_is_left_alone_no_longer
     protocol.data_received(GET)
     now = time.monotonic()
     client.unread = 1_000
-    protocol.look(now)
+    protocol.close_if_stalled(now)
     client.unread = 900
-    protocol.look(now + UNREAD_SECONDS)
-    protocol.look(now + 2 * UNREAD_SECONDS - 1)
+    protocol.close_if_stalled(now + UNREAD_SECONDS)
+    protocol.close_if_stalled(now + 2 * UNREAD_SECONDS - 1)
     assert not client.closed
-    protocol.look(now + 2 * UNREAD_SECONDS + 1)
+    protocol.close_if_stalled(now + 2 * UNREAD_SECONDS + 1)
     assert client.closed
 
 
@@ -270,7 +270,7 @@ async def test_line_ends_between_requests_do_not_keep_a_connection(
     await turns(10)
     idle = time.monotonic() + protocol.timeout_keep_alive + 1
     protocol.data_received(b"\r\n")
-    protocol.look(idle)
+    protocol.close_if_stalled(idle)
     assert client.closed
 
 

@@ -36,7 +36,7 @@ def test_unknown_variable_is_reported_with_the_nearest_setting(
     monkeypatch: pytest.MonkeyPatch, name: str, lines: list[str]
 ) -> None:
     monkeypatch.setattr(env, "variables", lambda: ChainMap({name: "x"}))
-    assert list(env.unknown()) == lines
+    assert list(env.unknown_setting_warnings()) == lines
 
 
 def test_variables_are_not_checked_under_foreign_settings(
@@ -44,7 +44,7 @@ def test_variables_are_not_checked_under_foreign_settings(
 ) -> None:
     monkeypatch.delitem(env.sys.modules, "mockllm_site.settings")
     monkeypatch.setattr(env, "variables", lambda: ChainMap({"MOCKLLM_SCENARIO": "x"}))
-    assert list(env.unknown()) == []
+    assert list(env.unknown_setting_warnings()) == []
 
 
 def test_unknown_variable_is_reported_once_per_process(tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def test_ready_file_has_an_address_that_this_machine_reaches(
     settings.MOCKLLM_READY_FILE = str(tmp_path / "address")
     with socket.create_server(("127.0.0.1", 0)) as bound:
         port = bound.getsockname()[1]
-        server.say_ready(host, bound)
+        server.announce_ready(host, bound)
     assert (tmp_path / "address").read_text() == f"http://{written}:{port}\n"
     assert capsys.readouterr().out == f"mockllm ready on http://{shown}:{port}\n"
 

@@ -20,9 +20,9 @@ from rest_framework.request import Request
 
 from mockllm_site.kit.api.locality import FOREIGN, is_foreign, is_open
 from mockllm_site.kit.api.shapes import Shape
-from mockllm_site.kit.api.tokens import bearer_of, is_token
+from mockllm_site.kit.api.tokens import bearer_of, matches_token
 from mockllm_site.kit.api.views import JsonView
-from mockllm_site.kit.permissions import require
+from mockllm_site.kit.permissions import require_permissions
 
 # Permissions to chat, and to see the traces of other clients.
 CHATS = "chat_app.add_conversation"
@@ -30,8 +30,8 @@ SEES_TRACES = "traces_app.view_trace"
 
 
 class ChatAccess(SessionAuthentication):
-    """Authenticates a request. A login needs Django's CSRF token to change something; a bearer
-    token needs none, since browsers do not send one by themselves."""
+    """Authenticates a request: from this machine in dev and test, by the chat token or by a login.
+    A login needs Django's CSRF token for changes; a bearer token needs none."""
 
     def authenticate(self, request: Request) -> tuple[Any, Any] | None:
         if is_foreign(request._request):
@@ -40,7 +40,7 @@ class ChatAccess(SessionAuthentication):
             return None
         sent_token = bearer_of(request._request)
         if sent_token is not None:
-            if is_token(sent_token, settings.CHAT_TOKEN):
+            if matches_token(sent_token, settings.CHAT_TOKEN):
                 return None
             raise AuthenticationFailed("This is not the chat token.")
         user = super().authenticate(request)
@@ -59,7 +59,7 @@ class ChatAccess(SessionAuthentication):
 
 
 class MayChat(BasePermission):
-    """Refuses changes by a login without the permission to chat; `reads` marks a reading POST."""
+    """Refuses changes by a login without the permission to chat; `reads` of a view allows POST."""
 
     message = f"Your login may read, and not chat: it lacks the permission {CHATS}."
 
@@ -85,12 +85,14 @@ class ClientView(JsonView):
     sees_with = SEES_TRACES
 
     def read_body(self, shape: type[Shape]) -> dict[str, Any]:
-        return self._as_login(shape, super().read_body(shape))
+        return self._with_login_client_id(shape, super().read_body(shape))
 
     def query(self, shape: type[Shape]) -> dict[str, Any]:
-        return self._as_login(shape, super().query(shape))
+        return self._with_login_client_id(shape, super().query(shape))
 
-    def _as_login(self, shape: type[Shape], fields: dict[str, Any]) -> dict[str, Any]:
+    def _with_login_client_id(self, shape: type[Shape], fields: dict[str, Any]) -> dict[str, Any]:
+        """Return the fields with the login's own `client_id`. They stay as they are without a
+        login, and if none is given and the login may see all clients."""
         user: Any = self.request.user
         if not user.is_authenticated or "client_id" not in shape().fields:
             return fields
@@ -100,7 +102,7 @@ class ClientView(JsonView):
 
 
 class ChatAccessScheme(OpenApiAuthenticationExtension):
-    """The authentication schemes for the OpenAPI document."""
+    """Describes the two ways to authenticate, token and login, in the OpenAPI document."""
 
     target_class = ChatAccess
     name = ["token", "login"]  # noqa: RUF012  (as the library declares it)
@@ -130,7 +132,8 @@ View = Callable[Concatenate[HttpRequest, P], HttpResponse]
 
 
 def local_or_logged_in(permission: str | None = None) -> Callable[[View[P]], View[P]]:
-    """Decorate a view for this machine and for logins, which may need a permission."""
+    """Decorate a view for requests from this machine in dev and test, and for logins, which may
+    need a permission. Others are redirected to the login page."""
 
     def decorate(view: View[P]) -> View[P]:
         @wraps(view)
@@ -141,7 +144,7 @@ def local_or_logged_in(permission: str | None = None) -> Callable[[View[P]], Vie
                 if not request.user.is_authenticated:
                     return redirect_to_login(request.get_full_path())
                 if permission is not None:
-                    require(request, permission)
+                    require_permissions(request, permission)
             return view(request, *args, **kwargs)
 
         return guarded_view

@@ -22,26 +22,24 @@ def docs_page(request: HttpRequest, document: Json, *, title: str, schema_url: s
     """Render the OpenAPI document as a page of this site."""
     schemas = document.get("components", {}).get("schemas", {})
     operations = [
-        _operation(path, method, described, schemas)
+        _operation_context(path, method, described, schemas)
         for path, methods in document["paths"].items()
         for method, described in methods.items()
     ]
-    operations.sort(key=_first_tag)
+    operations.sort(key=_tag)
     context = {
         "title": title,
         "description": document["info"].get("description", ""),
-        "groups": [(tag, list(group)) for tag, group in groupby(operations, _first_tag)],
-        "schemas": [(name, _format_json(schema)) for name, schema in sorted(schemas.items())],
+        "groups": [(tag, list(group)) for tag, group in groupby(operations, _tag)],
+        "schemas": [(name, _pretty_json(schema)) for name, schema in sorted(schemas.items())],
         "schema_url": schema_url,
     }
     return render(request, "mockllm_site/api_docs.html", context)
 
 
-def _operation(path: str, method: str, described: Json, schemas: Json) -> Json:
-    """Return an operation of the document as the template shows it.
-
-    `body` is the JSON that its form starts with, empty if it takes none.
-    """
+def _operation_context(path: str, method: str, described: Json, schemas: Json) -> Json:
+    """Return an operation of the document as the template shows it. `body` is the JSON that its
+    form starts with, empty if it takes none."""
     body = described.get("requestBody", {}).get("content", {}).get(_JSON, {}).get("schema")
     parameters = described.get("parameters", ())
     return {
@@ -49,28 +47,28 @@ def _operation(path: str, method: str, described: Json, schemas: Json) -> Json:
         "method": method.upper(),
         "path": path,
         "parameters": sorted(parameters, key=lambda one: (not one.get("required"), one["name"])),
-        "body": "" if body is None else _format_json(example(body, schemas)),
-        "body_schema": _name(body or {}),
-        "answers": [_answer(*item) for item in described["responses"].items()],
+        "body": "" if body is None else _pretty_json(example_value(body, schemas)),
+        "body_schema": _referenced_name(body or {}),
+        "answers": [_response_context(*item) for item in described["responses"].items()],
     }
 
 
-def _first_tag(operation: Json) -> str:
+def _tag(operation: Json) -> str:
     return str(operation["tags"][0])
 
 
-def _answer(status: str, described: Json) -> Json:
-    """Return a response; `schema` is the name of a schema on the page, `inline` one without."""
+def _response_context(status: str, described: Json) -> Json:
+    """Return a response: `schema` is its schema's name, `inline` the JSON of one without a name."""
     schema: Json = next((one["schema"] for one in described.get("content", {}).values()), {})
-    name = _name(schema)
-    inline = _format_json(schema) if schema and not name else ""
+    name = _referenced_name(schema)
+    inline = _pretty_json(schema) if schema and not name else ""
     return {**described, "status": status, "schema": name, "inline": inline}
 
 
-def example(schema: Json, schemas: Json, depth: int = _MAX_DEPTH) -> Any:
+def example_value(schema: Json, schemas: Json, depth: int = _MAX_DEPTH) -> Any:
     """Return a minimal example: required properties of an object, the first of several choices."""
-    if name := _name(schema):
-        return example(schemas[name], schemas, depth)
+    if name := _referenced_name(schema):
+        return example_value(schemas[name], schemas, depth)
     for key in ("default", "const"):
         if key in schema:
             return schema[key]
@@ -78,7 +76,7 @@ def example(schema: Json, schemas: Json, depth: int = _MAX_DEPTH) -> Any:
         return schema["enum"][0]
     for key in ("oneOf", "anyOf", "allOf"):
         if schema.get(key) and "properties" not in schema:
-            return example(schema[key][0], schemas, depth)
+            return example_value(schema[key][0], schemas, depth)
     kind = schema.get("type", "object")
     kind = kind[0] if isinstance(kind, list) else kind
     if kind != "object":
@@ -87,15 +85,15 @@ def example(schema: Json, schemas: Json, depth: int = _MAX_DEPTH) -> Any:
         return {}
     properties = schema.get("properties", {})
     return {
-        name: example(properties.get(name, {}), schemas, depth - 1)
+        name: example_value(properties.get(name, {}), schemas, depth - 1)
         for name in schema.get("required", ())
     }
 
 
-def _name(schema: Json) -> str:
+def _referenced_name(schema: Json) -> str:
     """Return the name of the schema that a reference names, or an empty string."""
     return str(schema.get("$ref", "")).removeprefix(_REF)
 
 
-def _format_json(value: Any) -> str:
+def _pretty_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2)

@@ -14,8 +14,9 @@ from django.utils.decorators import sync_only_middleware
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
 
 
-def answers_below(prefix: str) -> Callable[[GetResponse], GetResponse]:
-    """Return middleware that calls the views below a path; later middleware does not run."""
+def call_views_below(prefix: str) -> Callable[[GetResponse], GetResponse]:
+    """Return middleware that calls the views below a path itself, in its thread. Middleware after
+    it does not run for them."""
 
     @sync_only_middleware
     def middleware(get_response: GetResponse) -> GetResponse:

@@ -16,7 +16,7 @@ from typing import Any
 from django.conf import settings
 from django.http import HttpRequest
 
-from mockllm_site.kit.addresses import literal
+from mockllm_site.kit.addresses import parse_ip_address
 
 OPEN_MODES = ("dev", "test")
 # In the environment, so that processes that a server starts to share its socket know it too.
@@ -56,8 +56,8 @@ def is_local(request: HttpRequest) -> bool:
 
 
 def is_test_client(request: HttpRequest) -> bool:
-    """Return True if Django's test client or async test client made a request, in a process that
-    tests. The async one uses the server's address; no request over a socket comes from port 0."""
+    """Whether Django's test client or async test client made a request, in a process that tests.
+    The async one calls the server by its address; no request over a socket comes from port 0."""
     if TEST_CLIENT not in settings.ALLOWED_HOSTS:
         return False
     meta = request.META
@@ -66,19 +66,20 @@ def is_test_client(request: HttpRequest) -> bool:
 
 
 def was_forwarded(meta: Iterable[str]) -> bool:
-    """Return True if one of these request variables shows that a proxy forwarded the request."""
+    """Return True if the name of a request variable is a header that proxies add."""
     return any(map(FORWARDED.fullmatch, meta))
 
 
 def is_foreign(request: HttpRequest) -> bool:
-    """Return True if a page of another origin sent a request; `Origin: null` counts as another.
-    Only host and port are compared, since a proxy may change the scheme; CSRF_TRUSTED_ORIGINS count
-    as our own."""
+    """Return True if a page of another origin sent a request, also for `Origin: null`. Only host
+    and port are compared, since a proxy may change the scheme. Origins in CSRF_TRUSTED_ORIGINS are
+    our own."""
     return is_foreign_origin(request.META.get("HTTP_ORIGIN"), request.META.get("HTTP_HOST", ""))
 
 
 def is_foreign_origin(origin: str | None, host: str) -> bool:
-    """Return True if an Origin header names another host than a Host header; False without one."""
+    """Return True if an Origin header has another host or port than the Host header and is not in
+    CSRF_TRUSTED_ORIGINS; False for None."""
     if origin is None:
         return False
     scheme, _, origin_host = origin.lower().partition("://")
@@ -88,11 +89,9 @@ def is_foreign_origin(origin: str | None, host: str) -> bool:
 
 
 def on_loopback(scope: Mapping[str, Any] | None) -> bool:
-    """Return True if only this machine can have sent the request of this ASGI scope.
-
-    The address that the server is bound to decides; under a foreign server the address that this
-    connection was made to. If neither is known the answer is False.
-    """
+    """Return True if only this machine can have sent the request of this ASGI scope. The address
+    that the server is bound to decides; under a foreign server the address that this connection was
+    made to. If neither is known the answer is False."""
     address = os.environ.get(VARIABLE)
     if address is None:
         address = ((scope or {}).get("server") or ("",))[0]
@@ -108,8 +107,8 @@ def is_loopback_host(host: str) -> bool:
 
 
 def is_loopback(address: str) -> bool:
-    """Return True if an IP address is a loopback address of this machine."""
-    parsed = literal(address)
+    """Return True for a loopback IP address, also an IPv4-mapped one."""
+    parsed = parse_ip_address(address)
     if parsed is None:
         return False
     mapped = getattr(parsed, "ipv4_mapped", None)

@@ -18,10 +18,8 @@ JSON: Final = "application/json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """A method of a view: its id, input and responses; `meanings` describes its errors.
-
-    Without a tag, the first word of the path groups it. `headers` are drf-spectacular's.
-    """
+    """A method of a view: its id, input and responses; `meanings` describes its errors. Without a
+    tag, the first word of the path groups it. `headers` are drf-spectacular's."""
 
     method: Callable[..., Any]
     operation: str
@@ -40,7 +38,8 @@ operations: Final[list[Operation]] = []
 
 
 def documented(operation: str, **description: Any) -> Callable[[F], F]:
-    """Describe a method of a view, with the fields of `Operation`."""
+    """Return a decorator that registers a view's method for the OpenAPI document. `operation` is
+    its id; `description` has the other fields of `Operation`."""
 
     def describe(method: F) -> F:
         operations.append(Operation(method=method, operation=operation, **description))

@@ -19,8 +19,8 @@ ALWAYS = (400, 401, 403, 500, 503)
 WITH_BODY = (413, 415)
 
 
-def _describe(one: Operation) -> None:
-    """Pass an operation's description to drf-spectacular."""
+def _register_operation(one: Operation) -> None:
+    """Pass an operation with its responses and errors to drf-spectacular."""
     refused = {*ALWAYS, *one.errors, *(WITH_BODY if one.body is not None else ())}
     responses: dict[Any, Any] = {
         (status, one.media_type): OpenApiResponse(form, description=meaning)
@@ -40,6 +40,8 @@ def _describe(one: Operation) -> None:
 
 
 class _ShapeSchema(OpenApiSerializerExtension):
+    """Describes a Shape: no additional properties, and its `keywords`."""
+
     target_class = "mockllm_site.kit.api.shapes.Shape"
     match_subclasses = True
 
@@ -49,6 +51,8 @@ class _ShapeSchema(OpenApiSerializerExtension):
 
 
 class _TextSchema(OpenApiSerializerFieldExtension):
+    """Describes a Text: its `keywords`, and in requests a minimum length of 1."""
+
     target_class = "mockllm_site.kit.api.shapes.Text"
     match_subclasses = True
 
@@ -80,10 +84,8 @@ _build_lock = Lock()
 
 
 def cached_document(make: Callable[[], Document]) -> Callable[[], Document]:
-    """Cache the document that `make` returns; build one document at a time.
-
-    drf-spectacular is not thread-safe: it sets attributes of classes while it builds.
-    """
+    """Cache the document that `make` returns; build one document at a time. drf-spectacular is not
+    thread-safe: it sets attributes of classes while it builds."""
     cached = cache(make)
 
     @wraps(make)
@@ -94,10 +96,10 @@ def cached_document(make: Callable[[], Document]) -> Callable[[], Document]:
     return document
 
 
-def openapi(patterns: Sequence[Any]) -> Document:
+def build_document(patterns: Sequence[Any]) -> Document:
     """Return the OpenAPI document of these routes."""
     while operations:
-        _describe(operations.pop())
+        _register_operation(operations.pop())
     generator: Any = SchemaGenerator(patterns=list(patterns))
     schema = generator.get_schema(request=None, public=True)
     # Through its renderer: what is lazy or a type of its own becomes plain JSON.
@@ -108,12 +110,12 @@ def openapi(patterns: Sequence[Any]) -> Document:
                 operation["requestBody"]["required"] = True
             for parameter in operation.get("parameters", ()):
                 if parameter["in"] == "query" and not parameter.get("required"):
-                    parameter["schema"] = _or_empty(parameter["schema"])
+                    parameter["schema"] = _allow_empty(parameter["schema"])
     return plain
 
 
-def _or_empty(schema: Document) -> Document:
-    """Return the schema of a query parameter that may also be empty, which means absent."""
+def _allow_empty(schema: Document) -> Document:
+    """Return the schema of an optional query parameter, changed to accept an empty text too."""
     text = {key: value for key, value in schema.items() if key != "minLength"}
     if text.get("type") == "string" and "format" not in text:
         return text

@@ -13,7 +13,7 @@ _MISSING = {"required": "missing", "null": "cannot be null"}
 
 
 class Shape(serializers.Serializer[Any]):
-    """An object with known keys, in requests and in the OpenAPI document."""
+    """A serializer of an object that refuses unknown keys; `keywords` extend its JSON Schema."""
 
     # Those of JSON Schema for what `validate` wants of the whole.
     keywords: ClassVar[Mapping[str, Any]] = {}
@@ -41,7 +41,7 @@ def _fields_of(shape: type[Shape]) -> BindingDict:
 
 
 class Text(serializers.CharField):
-    """A string, as it stands. `keywords` are those of JSON Schema for what else is wanted of it."""
+    """A string, neither converted nor trimmed; `keywords` extend its JSON Schema."""
 
     default_error_messages = {  # noqa: RUF012  (as the library declares it)
         **_MISSING,
@@ -61,7 +61,8 @@ class Text(serializers.CharField):
 
 
 class Flag(serializers.BooleanField):
-    """True or false. `words` takes the two words as well, for queries."""
+    """A boolean, not converted; with `words` the texts "true" and "false" count too, for
+    queries."""
 
     default_error_messages = {**_MISSING, "invalid": "expected true or false"}  # noqa: RUF012
 
@@ -78,7 +79,7 @@ class Flag(serializers.BooleanField):
 
 
 class Whole(serializers.IntegerField):
-    """A whole number. `digits` takes its digits as well, for queries."""
+    """An integer, not converted; with `digits` a text of digits counts too, for queries."""
 
     default_error_messages = {  # noqa: RUF012
         **_MISSING,
@@ -100,13 +101,13 @@ class Whole(serializers.IntegerField):
 
 
 class JsonField(serializers.JSONField):
-    """Any JSON; `form` is the JSON Schema that the OpenAPI document has for it."""
+    """Any JSON; `form` is its JSON Schema in the OpenAPI document."""
 
     form: ClassVar[Mapping[str, Any]]
 
 
 class ErrorBody(Shape):
-    """An error; `field` is the path of the wrong value, if there is one."""
+    """The body of an error, for the OpenAPI document only; `field` is the wrong value's path."""
 
     code = Text(help_text="Which kind of error it is.")
     message = Text(help_text="What is wrong, for people.")

@@ -14,7 +14,7 @@ def bearer_of(request: HttpRequest) -> str | None:
     return match and match[1]
 
 
-def is_token(sent: str, token: str) -> bool:
-    """Compare a sent token with the set one in constant time; False if none is set."""
+def matches_token(sent: str, token: str) -> bool:
+    """Compare a sent token with the configured one in constant time; False if that is empty."""
     # Headers come as Latin-1, also those of another encoding.
     return bool(token) and hmac.compare_digest(sent.encode("latin-1", "replace"), token.encode())

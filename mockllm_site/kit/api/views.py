@@ -27,9 +27,7 @@ def decode(body: bytes) -> Any:
     """Parse JSON; ApiError 400 for invalid JSON or text, duplicate keys and lossy numbers."""
     try:
         value = json.loads(
-            body.decode("utf-8"),
-            object_pairs_hook=_object_of_unique_keys,
-            parse_constant=_no_number,
+            body.decode("utf-8"), object_pairs_hook=_unique_keys, parse_constant=_refuse_constant
         )
         # No number beyond what JSON has, and no half of a surrogate pair.
         json.dumps(value, allow_nan=False, ensure_ascii=False).encode("utf-8")
@@ -47,8 +45,7 @@ def decode(body: bytes) -> Any:
     return value
 
 
-def _object_of_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the object of these pairs; ApiError 400 for a repeated key."""
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for key, value in pairs:
         if key in result:
@@ -57,7 +54,8 @@ def _object_of_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
-def _no_number(name: str) -> NoReturn:
+def _refuse_constant(name: str) -> NoReturn:
+    """Raise ApiError 400 for NaN and Infinity."""
     raise ApiError(400, f"Not valid JSON: {name} is no number of its.")
 
 
@@ -89,7 +87,7 @@ class JsonView(APIView):
         return decode(body)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Refuse requests inside a test's open transaction before the view runs."""
+        """Raise OpenTestTransaction if a test's transaction is open elsewhere; check access."""
         refuse_open_test_transaction()
         super().initial(request, *args, **kwargs)
 
@@ -99,11 +97,9 @@ class JsonView(APIView):
         return meta.get("CONTENT_LENGTH") not in (None, "", "0") or "HTTP_TRANSFER_ENCODING" in meta
 
     def read_json(self) -> Any:
-        """Return the parsed JSON body.
-
-        The content type must be JSON, which a page of another origin cannot send without a
-        preflight. A chunked body has no length in advance, so it is read to its end.
-        """
+        """Return the parsed JSON body. The content type must be JSON, which a page of another
+        origin cannot send without a preflight. A chunked body has no length in advance, so it is
+        read to its end."""
         request = self.request._request
         if request.content_type != "application/json":
             raise UnsupportedMediaType(
@@ -117,7 +113,7 @@ class JsonView(APIView):
 
     def read_body(self, shape: type[Shape]) -> dict[str, Any]:
         """Return the body, validated by a shape."""
-        return _validated_data(shape(data=self.read_json()))
+        return _validate(shape(data=self.read_json()))
 
     def query(self, shape: type[Shape]) -> dict[str, Any]:
         """Return the query parameters, validated by a shape; empty ones count as absent."""
@@ -125,9 +121,7 @@ class JsonView(APIView):
         for name, values in parameters.lists():
             if len(values) > 1:
                 raise ApiError(400, f"{name}: given {len(values)} times", field=name)
-        return _validated_data(
-            shape(data={name: value for name, value in parameters.items() if value})
-        )
+        return _validate(shape(data={name: value for name, value in parameters.items() if value}))
 
 
 class AsyncJsonView(JsonView):
@@ -152,6 +146,7 @@ class AsyncJsonView(JsonView):
         return self.response
 
     def _check_access(self, request: Request) -> None:
+        """Call `initial`, then close expired or unusable database connections."""
         try:
             self.initial(request, *self.args, **self.kwargs)
         finally:
@@ -166,14 +161,14 @@ class AsyncJsonView(JsonView):
         self.http_method_not_allowed(request, *args, **kwargs)
 
 
-def _validated_data(shape: Shape) -> dict[str, Any]:
+def _validate(shape: Shape) -> dict[str, Any]:
     shape.is_valid(raise_exception=True)
     checked: dict[str, Any] = shape.validated_data
     return checked
 
 
 def with_optional_slash(route: str, view: type[JsonView], **names: Any) -> list[URLPattern]:
-    """Return the documented path and its undocumented twin with or without a final slash."""
+    """Return two routes: the documented path, and an undocumented twin by its final slash."""
     twin = route.removesuffix("/") if route.endswith("/") else f"{route}/"
     # A class of its own: `as_view(schema=None)` would import the library that describes views.
     undocumented: Any = type(

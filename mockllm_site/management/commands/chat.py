@@ -43,7 +43,7 @@ class Command(BaseCommand):
                         options["profile"], options["conversation"], screen=Screen(answers, asides)
                     )
                 )
-                for line in _lines():
+                for line in _input_lines():
                     # The first Ctrl-C cancels the answer, the next one the wait for its end.
                     run_interruptibly(runner, talk.send_and_print(line))
                 talk.print_id()
@@ -55,7 +55,7 @@ class Command(BaseCommand):
             sys.exit(1)
 
 
-def _lines() -> Iterator[str]:
+def _input_lines() -> Iterator[str]:
     """Return the messages to send: lines of a pipe or typed lines."""
     if sys.stdin.isatty():
         lines = read_lines()

@@ -32,19 +32,16 @@ class Command(loaddata.Command):
         except CommandError as error:
             if not str(error).startswith("No fixture named"):
                 raise
-            raise CommandError(f"{error} There are {', '.join(paths.fixtures())}.") from None
+            raise CommandError(f"{error} There are {', '.join(paths.fixture_names())}.") from None
 
     def load_label(self, fixture_label: str) -> None:
-        """Load one fixture and add its rows to the history; name what is wrong with an unreadable
-        file."""
+        """Load a fixture and record it in the history; say in one line why it is none."""
         self._loaded: list[Model] = []
         try:
             super().load_label(fixture_label)
             record_loaded(self._loaded, f"loaded from {Path(fixture_label).stem}")
         except DeserializationError as error:
-            problems = (
-                fixture_problem(Path(file)) for file, _, _ in self.find_fixtures(fixture_label)
-            )
+            problems = (problem_in(Path(file)) for file, _, _ in self.find_fixtures(fixture_label))
             wrong = next(filter(None, problems), " ".join(str(error).split()))
             raise CommandError(wrong) from error
 
@@ -56,8 +53,8 @@ class Command(loaddata.Command):
         return saved
 
 
-def fixture_problem(file: Path) -> str:
-    """Return why a JSON file cannot be a fixture, or an empty string."""
+def problem_in(file: Path) -> str:
+    """Return why a JSON file is no fixture; empty if it may be one."""
     if file.suffix != ".json":
         return ""
     try:

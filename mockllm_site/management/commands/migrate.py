@@ -7,7 +7,7 @@ from django.core.management.commands import migrate
 from django.core.management.sql import emit_post_migrate_signal
 from django.db import connection
 
-from mockllm_site.serve.database import in_memory
+from mockllm_site.serve.database import is_in_memory
 
 # What asks for less than all tables, or for none.
 PARTS = ("app_label", "check_unapplied", "fake", "plan", "prune")
@@ -17,9 +17,9 @@ class Command(migrate.Command):
     help = "Makes the tables of the database, or updates them."
 
     def handle(self, *args: Any, **options: Any) -> None:
+        """Migrate; an in-memory database gets its tables from the models."""
         # No app has migrations there.
-        """Migrate, or create the tables of an in-memory database, which has no migrations."""
-        if not in_memory():
+        if not is_in_memory():
             super().handle(*args, **options)
         elif any(options[part] for part in PARTS):
             super().handle(*args, **{**options, "run_syncdb": not options["app_label"]})

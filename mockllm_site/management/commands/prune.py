@@ -20,14 +20,14 @@ BATCH = 100
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """The numbers of deleted rows; messages and traces of deleted conversations are not counted."""
+    """The numbers of conversations, and of traces of others, that are deleted."""
 
     conversations: int
     traces: int
 
 
 def prune(before: datetime, *, dry_run: bool = False) -> Pruned:
-    """Delete conversations without newer messages, and older traces of others; not running ones."""
+    """Delete old conversations and other old traces, but not running ones; return their numbers."""
     end_dead_runs()
     running = Trace.objects.filter(conversation=OuterRef("pk"), status=Status.RUNNING)
     conversations = Conversation.objects.filter(last_message_at__lt=before).exclude(Exists(running))

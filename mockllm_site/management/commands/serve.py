@@ -31,13 +31,13 @@ class Command(BaseCommand):
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
         parser.add_argument(
             "--port",
-            type=partial(_parse_whole_number, least=0, most=MAX_PORT),
+            type=partial(_number_between, least=0, most=MAX_PORT),
             default=settings.MOCKLLM_PORT,
             help="port to listen on; 0 picks a free one (default: %(default)s)",
         )
         parser.add_argument(
             "--workers",
-            type=partial(_parse_whole_number, least=1, most=MAX_WORKERS),
+            type=partial(_number_between, least=1, most=MAX_WORKERS),
             default=1,
             metavar="N",
             help="processes that answer on the port; more than one need REDIS_URL (default: 1)",
@@ -95,31 +95,31 @@ class Command(BaseCommand):
                     catch_all=not options["no_catch_all"],
                     watch=options["watch"],
                 )
-                server.open_to(bound)
-                ready = partial(server.say_ready, options["host"], bound)
+                server.store_bound_address(bound)
+                ready = partial(server.announce_ready, options["host"], bound)
                 parent = None if options["parent"] is None else server.Parent(options["parent"])
                 if count == 1:
                     server.run(bound, stop=stop, ready=ready, parent=parent)
                 else:
-                    _serve_by(count, bound, ready=ready, parent=parent)
+                    _serve_in_workers(count, bound, ready=ready, parent=parent)
         except (starting.CannotLoad, server.StartFailed, lease.LeaseRefused) as error:
             raise CommandError(str(error)) from error
         finally:
             # A start that fails is no unclean end.
-            lease.let_go()
+            lease.release()
 
 
-def _serve_by(
+def _serve_in_workers(
     count: int, bound: socket, *, ready: Callable[[], None], parent: server.Parent | None
 ) -> None:
-    """Serve in `count` forked processes."""
+    """Serve in `count` forked processes; `ready` is called once all are ready."""
 
     def work(ready: Callable[[], None]) -> None:
         own_parent = server.Parent(os.getppid())
         server.run(bound, stop=server.Stop(), ready=ready, parent=own_parent, by_turns=True)
 
     # Nothing of this process goes on in its children: no thread, no connection.
-    lease.let_go()
+    lease.release()
     connections.close_all()
     Workers(
         count,
@@ -134,26 +134,27 @@ def _serve_by(
 def _check_and_load(
     fixtures: list[str], *, demo: bool = True, catch_all: bool = True, watch: bool | None = False
 ) -> None:
+    """Migrate, take the lease and load all scenarios. `watch` of None: in dev only."""
     files = scenario_files(settings.MOCKLLM_SCENARIOS, limits=limits())
     if watch and not files.paths:
         raise starting.CannotLoad("--watch: MOCKLLM_SCENARIOS names no file or directory to watch")
     documents = starting.read_scenarios(files)
-    starting.check_addresses()
+    starting.check_outbound_settings()
     database.prepare()
-    starting.check_shared()
-    lease.hold()
+    starting.check_redis()
+    lease.acquire()
     if catch_all:
         starting.load_test_mode()
     starting.load_demo(demo=demo, catch_all=catch_all)
     starting.load_fixtures(fixtures)
     starting.load_scenarios(documents)
     if watch or (watch is None and files.paths and settings.MOCKLLM_ENV == "dev"):
-        starting.watch(files, documents)
+        starting.watch_files(files, documents)
     starting.create_admin()
     chat.create_default_profile()
 
 
-def _parse_whole_number(text: str, *, least: int, most: int) -> int:
+def _number_between(text: str, *, least: int, most: int) -> int:
     if not (text.isdecimal() and least <= int(text) <= most):
         raise ArgumentTypeError(f"expected a number from {least} to {most}, got {text!r}")
     return int(text)

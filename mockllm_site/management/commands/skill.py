@@ -41,7 +41,7 @@ class Command(BaseCommand):
         parser.add_argument("--force", action="store_true", help="replace a file that was edited")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        text = seal(HEAD + PAGE.read_text(encoding="utf-8"))
+        text = append_hash(HEAD + PAGE.read_text(encoding="utf-8"))
         if options["install"] is None:
             self.stdout.write(text, ending="")
             return
@@ -53,7 +53,7 @@ class Command(BaseCommand):
         self.stdout.write(f"{target}")
 
 
-def seal(text: str) -> str:
+def append_hash(text: str) -> str:
     """Return a text with its hash in the last line."""
     return text + SEAL.format(sha256(text.encode()).hexdigest()[:16])
 
@@ -61,4 +61,4 @@ def seal(text: str) -> str:
 def is_edited(file: Path) -> bool:
     """Return True if a file is not as some version of this command wrote it."""
     text = file.read_text(encoding="utf-8", errors="replace")
-    return seal(text[:-SEAL_CHARS]) != text
+    return append_hash(text[:-SEAL_CHARS]) != text

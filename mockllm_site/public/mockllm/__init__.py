@@ -60,7 +60,7 @@ _ELSEWHERE = {
 
 
 def __getattr__(name: str) -> Any:
-    """Return a name of the builder, whose names are all available here, also those of providers."""
+    """Import a public name at its first use; names not in `_ELSEWHERE` are the builder's."""
     if name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(_ELSEWHERE.get(name, "scenarios_app.builder")), name)

@@ -19,7 +19,7 @@ from django.utils import timezone
 from unfold.admin import ModelAdmin
 
 from mockllm_site.kit.permissions import MissingPermission
-from mockllm_site.kit.read_only_admin import page_url
+from mockllm_site.kit.read_only_admin import admin_url
 from scenarios_app.admin.editor.checks import PREVIEWS, check_page, edits_page, warning_lines
 from scenarios_app.admin.editor.forms import OPENED_AT_FIELD, ScenarioForm, changes_by_others
 from scenarios_app.admin.editor.inputs import form_field
@@ -185,7 +185,7 @@ class ScenarioPage(ModelAdmin):
         context = {
             "title": f"History of {scenario}",
             "original": scenario,
-            "page": page_url(scenario),
+            "page": admin_url(scenario),
             "versions": versions_of(scenario),
             **_version_comparison(scenario, request.GET.get("at", "")),
             "may_edit": self.has_change_permission(request, scenario),
@@ -204,7 +204,7 @@ class ScenarioPage(ModelAdmin):
         messages.success(
             request, f"“{scenario}” has the version of {time:%Y-%m-%d %H:%M:%S} UTC again."
         )
-        return redirect(page_url(scenario))
+        return redirect(admin_url(scenario))
 
     def step_fields(self, request: HttpRequest, object_id: str, step_id: int) -> HttpResponse:
         """Return the fields of a row that is being opened as an HTML fragment."""

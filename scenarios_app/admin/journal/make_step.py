@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 
-from mockllm_site.kit.permissions import require
+from mockllm_site.kit.permissions import require_permissions
 from scenarios_app.admin.pages import StyledForm, render_page
 from scenarios_app.catalog import catalog
 from scenarios_app.control.matches import iterate_newest_first, parse_row
@@ -214,11 +214,11 @@ def _save_step(
 ) -> HttpResponse:
     new = form.cleaned_data["target"] == NEW
     if "draft" in request.POST:
-        require(request, *DRAFT)
+        require_permissions(request, *DRAFT)
         draft = _save_draft(form, served, new=new)
         messages.success(request, "Draft step created. Enter the answer, then save and publish.")
         return redirect("admin:scenarios_app_draft_change", draft.pk)
-    require(request, PUBLISH[0] if new else PUBLISH[1])
+    require_permissions(request, PUBLISH[0] if new else PUBLISH[1])
     with transaction.atomic():
         if not new:
             # A step saved concurrently waits, and is appended after this one.

@@ -18,7 +18,7 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_POST
 
 from mockllm_site.kit import env
-from mockllm_site.kit.permissions import require
+from mockllm_site.kit.permissions import require_permissions
 from scenarios_app.control.kit import ControlError
 from scenarios_app.control.recording import SHARED_STATE_ERROR, end_recording, start_recording
 from scenarios_app.engine.document import load_documents
@@ -152,7 +152,7 @@ def _chosen_upstreams(form: QueryDict) -> tuple[dict[str, str], dict[str, str]]:
 @require_POST
 def record(request: HttpRequest) -> HttpResponse:
     """Start recording one session, or all if no name is posted; or stop and open the draft."""
-    require(request, *RECORD)
+    require_permissions(request, *RECORD)
     name = request.POST.get("name")
     subject = ALL_SESSIONS if name is None else f"session “{name}”"
     try:
@@ -170,7 +170,7 @@ def _start_from_form(request: HttpRequest, name: str | None) -> None:
     upstreams: Mapping[str, str] = {}
     keys: Mapping[str, str] = {}
     if "choose" in request.POST:
-        require(request, SET_UP)
+        require_permissions(request, SET_UP)
         upstreams, keys = _chosen_upstreams(request.POST)
     title = f"Recording of {ALL_SESSIONS if name is None else name}"[:NAME_LENGTH]
     ends_at = time.monotonic() + MAX_RECORD_SECONDS

@@ -22,7 +22,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from unfold.paginator import InfinitePaginator
 
-from mockllm_site.kit.permissions import MissingPermission, require
+from mockllm_site.kit.permissions import MissingPermission, require_permissions
 from mockllm_site.kit.read_only_admin import RecordAdmin, column
 from scenarios_app.admin.filters import AnsweredByFilter, MatchFilter, ProviderFilter, SessionFilter
 from scenarios_app.admin.journal.body_search import search_bodies
@@ -173,7 +173,7 @@ class JournalAdmin(RecordAdmin):
         """Show the page that makes a step from this request."""
         self._require_view(request)
         if not may_make_step(request):
-            require(request, *DRAFT)
+            require_permissions(request, *DRAFT)
         journal.flush()
         return make_step_page(request, self, get_object_or_404(ServedRequest, pk=pk))
 

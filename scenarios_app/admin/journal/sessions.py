@@ -17,7 +17,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_POST
 
-from mockllm_site.kit.permissions import require
+from mockllm_site.kit.permissions import require_permissions
 from scenarios_app.admin.journal.record import may_record, record_panel, session_url
 from scenarios_app.admin.journal.verdict import quick_verdicts, verdict_card
 from scenarios_app.admin.pages import render_page, scenario_urls
@@ -122,7 +122,7 @@ def session_page(request: HttpRequest, owner: "ModelAdmin[ServedRequest]") -> Ht
 @require_POST
 def rename(request: HttpRequest) -> HttpResponse:
     """Set the display name of a session; an empty name removes it."""
-    require(request, "scenarios_app.change_scenario")
+    require_permissions(request, "scenarios_app.change_scenario")
     session = request.POST.get("session", "")
     name = " ".join(request.POST.get("name", "").split())[:100]
     if not session or len(session) > 255 or "\0" in session + name:
@@ -141,7 +141,7 @@ def rename(request: HttpRequest) -> HttpResponse:
 @handle_missing_state
 def reset(request: HttpRequest) -> HttpResponse:
     """Reset one session, or all if no name is posted; its private scenarios only on request."""
-    require(request, "scenarios_app.change_scenario")
+    require_permissions(request, "scenarios_app.change_scenario")
     name = request.POST.get("name")
     reset_session(name, scenarios="scenarios" in request.POST)
     message = "All sessions are reset." if name is None else f"Session “{name}” is reset."
@@ -169,8 +169,7 @@ def _render_page(
     template: str,
     context: Mapping[str, object],
 ) -> HttpResponse:
-    """Require the permission to view the journal, and render the page with the user's rights."""
-    require(request, "scenarios_app.view_servedrequest")
+    require_permissions(request, "scenarios_app.view_servedrequest")
     rights = {
         "may_reset": request.user.has_perm("scenarios_app.change_scenario"),
         "may_record": may_record(request),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from django.urls import reverse
 
-from mockllm_site.kit.read_only_admin import link
+from mockllm_site.kit.read_only_admin import link_html
 from scenarios_app.control.verdict import INCOMPLETE, judge_session
 from scenarios_app.models import ServedRequest
 from scenarios_app.verdict.judge import Verdict
@@ -126,7 +126,7 @@ def _add_links(findings: Sequence[FindingLine]) -> None:
     ids = {uid for finding in findings for uid in finding.requests}
     rows = ServedRequest.objects.filter(uid__in=ids).values_list("uid", "pk", "at")
     links = {
-        str(uid): link(
+        str(uid): link_html(
             reverse("admin:scenarios_app_servedrequest_change", args=(pk,)),
             f"request {at:%H:%M:%S}",
         )

@@ -15,8 +15,8 @@ from django.urls import URLPattern
 from django.utils import timezone
 from django.utils.html import format_html
 
-from mockllm_site.kit.permissions import require
-from mockllm_site.kit.read_only_admin import column, page_url
+from mockllm_site.kit.permissions import require_permissions
+from mockllm_site.kit.read_only_admin import admin_url, column
 from scenarios_app.admin.editor.layout import SCENARIO_CELLS, STEP_CELLS
 from scenarios_app.admin.editor.page import ScenarioPage, submit_button
 from scenarios_app.admin.editor.problems import scenario_problem, step_problem
@@ -129,12 +129,12 @@ class DraftAdmin(ScenarioPage):
         if PUBLISH in request.POST:
             return redirect("admin:scenarios_app_draft_publish", obj.pk)
         messages.success(request, _SAVED_MESSAGE)
-        return redirect(page_url(obj))
+        return redirect(admin_url(obj))
 
     def publish_one(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Show what publishing changes; a post publishes."""
         draft = self.get_row(request, object_id, "view")
-        require(request, *publish_permissions(draft))
+        require_permissions(request, *publish_permissions(draft))
         if request.method == "POST":
             seen, over = request.POST.get("seen", ""), "over" in request.POST
             try:
@@ -146,12 +146,12 @@ class DraftAdmin(ScenarioPage):
             else:
                 self.log_change(request, scenario, "Published its draft.")
                 messages.success(request, f"“{scenario}” is published.")
-                return redirect(page_url(scenario))
+                return redirect(admin_url(scenario))
         publication = plan_publication(draft)
         context = {
             "title": f"Publish {draft}",
             "draft": draft,
-            "page": page_url(draft),
+            "page": admin_url(draft),
             "publication": publication,
             "wrong": list(draft_problems(draft, publication.problems)),
         }
@@ -173,7 +173,7 @@ class DraftAdmin(ScenarioPage):
             draft = create_draft(document)
             self.log_addition(request, draft, "Made from a document.")
             messages.success(request, _SAVED_MESSAGE)
-            return redirect(page_url(draft))
+            return redirect(admin_url(draft))
         return redirect("admin:scenarios_app_draft_changelist")
 
     # ── Discarding ──

@@ -14,7 +14,7 @@ from django.shortcuts import redirect
 from django.template.defaultfilters import filesizeformat
 from unfold.widgets import UnfoldAdminFileFieldWidget
 
-from mockllm_site.kit.permissions import require
+from mockllm_site.kit.permissions import require_permissions
 from scenarios_app.admin.pages import render_page
 from scenarios_app.admin.scenarios.actions import forget_on_commit
 from scenarios_app.admin.site import IMPORT
@@ -107,7 +107,7 @@ class ImportForm(forms.Form):
 
 def import_page(request: HttpRequest, owner: "ModelAdmin[Scenario]") -> HttpResponse:
     """Preview an import; a second, explicit post loads it."""
-    require(request, *IMPORT)
+    require_permissions(request, *IMPORT)
     form = ImportForm(request.POST or None, request.FILES or None)
     context: dict[str, Any] = {"form": form, "problems": (), "changes": (), "notes": ()}
     if request.method == "POST" and form.is_valid():

@@ -13,8 +13,8 @@ from django.template.defaultfilters import pluralize
 from django.urls import URLPattern, reverse
 from django.utils.html import format_html, format_html_join
 
-from mockllm_site.kit.permissions import require
-from mockllm_site.kit.read_only_admin import page_url
+from mockllm_site.kit.permissions import require_permissions
+from mockllm_site.kit.read_only_admin import admin_url
 from scenarios_app.admin.editor.page import ScenarioPage, submit_button
 from scenarios_app.admin.editor.step_inline import StepInline
 from scenarios_app.admin.journal.requests import answered_by_scenario
@@ -102,7 +102,7 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
             if suspicions:
                 count = f"{len(suspicions)} warning{pluralize(len(suspicions))}"
                 lines = format_html_join("", "<br>{}", ([str(one)] for one in suspicions))
-                page = format_html('<a class="sc-link" href="{}">{}</a>', page_url(obj), count)
+                page = format_html('<a class="sc-link" href="{}">{}</a>', admin_url(obj), count)
                 line = '<span class="sc-warned">Saved, with {}:{}</span>'
                 messages.warning(request, format_html(line, page, lines))
 
@@ -112,14 +112,14 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
     def edit_as_draft(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Open the scenario's draft; create it if there is none."""
         scenario = self.get_row(request, object_id, "view")
-        require(request, EDIT_DRAFTS)
+        require_permissions(request, EDIT_DRAFTS)
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
         try:
             draft, is_new = get_or_create_draft(scenario)
         except DocumentError as error:
             actions.report_document_error(request, error, f"“{scenario}” cannot be copied")
-            return redirect(page_url(scenario))
+            return redirect(admin_url(scenario))
         if is_new:
             self.log_change(request, scenario, "Copied to a draft.")
         return redirect("admin:scenarios_app_draft_change", draft.pk)
@@ -130,7 +130,7 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
             return actions.export([scenario])
         except DocumentError as error:
             actions.report_document_error(request, error, f"“{scenario}” cannot be exported")
-            return redirect(page_url(scenario))
+            return redirect(admin_url(scenario))
 
     def duplicate_one(self, request: HttpRequest, object_id: str) -> HttpResponse:
         scenario = self.get_row(request, object_id, "view")
@@ -141,10 +141,10 @@ class ScenarioAdmin(ScenarioPage, ScenarioList):
             (copy,) = actions.duplicate([scenario])
         except DocumentError as error:
             actions.report_document_error(request, error, f"“{scenario}” cannot be duplicated")
-            return redirect(page_url(scenario))
+            return redirect(admin_url(scenario))
         self.log_addition(request, copy, f"Duplicated “{scenario}”.")
         messages.success(request, f"This is “{copy}”, disabled until you enable it.")
-        return redirect(page_url(copy))
+        return redirect(admin_url(copy))
 
 
 def _suspicions_of(name: str) -> list[Suspicion]:
@@ -153,7 +153,7 @@ def _suspicions_of(name: str) -> list[Suspicion]:
 
 def gallery_page(request: HttpRequest, owner: Any) -> HttpResponse:
     """Show the examples; a post creates a draft of one."""
-    require(request, ADD_DRAFTS)
+    require_permissions(request, ADD_DRAFTS)
     if request.method == "POST":
         example = examples().get(request.POST.get("example", ""))
         if example is None:

@@ -28,7 +28,7 @@ from scenarios_app.wire.registry import routing_headers
 if TYPE_CHECKING:
     import httpx2
 
-    from mockllm_site.kit.dial import Dial
+    from mockllm_site.kit.dial import PinnedTransport
 
 CONNECT_SECONDS: Final = 10.0
 # About one connection and not about what is said over it (RFC 9110, section 7.6.1).
@@ -132,7 +132,7 @@ async def open_response(out: Outgoing, *, seconds: float) -> AsyncIterator[httpx
     """
     import httpx2
 
-    from mockllm_site.kit.dial import Dial
+    from mockllm_site.kit.dial import PinnedTransport
 
     timeout = {"connect": CONNECT_SECONDS, "pool": CONNECT_SECONDS, "read": seconds}
     try:
@@ -145,7 +145,7 @@ async def open_response(out: Outgoing, *, seconds: float) -> AsyncIterator[httpx
         )
     except httpx2.InvalidURL as error:
         raise upstream_error(out, 502, f"cannot be asked: {error}") from None
-    dial = Dial(endpoint_at(request.url))
+    dial = PinnedTransport(endpoint_at(request.url))
     try:
         response = await _open_response(dial, request, out, seconds=seconds)
         try:
@@ -157,7 +157,7 @@ async def open_response(out: Outgoing, *, seconds: float) -> AsyncIterator[httpx
 
 
 async def _open_response(
-    dial: Dial, request: httpx2.Request, out: Outgoing, *, seconds: float
+    dial: PinnedTransport, request: httpx2.Request, out: Outgoing, *, seconds: float
 ) -> httpx2.Response:
     import httpx2
 

@@ -11,7 +11,7 @@ from chat_app.models import (
     Conversation,
     Message,
 )
-from mockllm_site.kit.read_only_admin import page_url
+from mockllm_site.kit.read_only_admin import admin_url
 from tests.admin.pages import fields_at
 from traces_app.models import Trace
 
@@ -39,7 +39,7 @@ EDITABLE = {model._meta.label: set(stored) for model, (_, stored) in WRITTEN.ite
 
 
 def post(client: Client, row: Model, **changes: str) -> Any:
-    url = page_url(row)
+    url = admin_url(row)
     return client.post(url, fields_at(client, url, f"{row._meta.model_name}_form") | changes)
 
 

@@ -16,7 +16,7 @@ from chat_app.models import (
     Message,
     Sender,
 )
-from mockllm_site.kit.read_only_admin import page_url
+from mockllm_site.kit.read_only_admin import admin_url
 from tests.admin.chat.chat_records import WRITTEN, post, records
 from tests.admin.chat.talks import LISTS, talk
 from tests.admin.pages import fields_at
@@ -35,7 +35,7 @@ def test_an_editor_writes_it(editor: Client, model: type[Model]) -> None:
     assert model._default_manager.values(*stored).get(pk=row.pk) == stored
     (line,) = LogEntry.objects.all()
     assert line.object_id == str(row.pk)
-    assert posted.keys() <= fields_at(editor, page_url(row), f"{row._meta.model_name}_form").keys()
+    assert posted.keys() <= fields_at(editor, admin_url(row), f"{row._meta.model_name}_form").keys()
 
 
 @pytest.mark.parametrize("model", WRITTEN)
@@ -68,7 +68,7 @@ def test_whatever_is_posted_the_record_stays(root: Client, model: type[Model]) -
 def test_a_summary_is_nobodys_to_write(root: Client) -> None:
     talk()
     before = records()
-    assert root.post(page_url(ContextState.objects.get()), {"summary": "x"}).status_code == 403
+    assert root.post(admin_url(ContextState.objects.get()), {"summary": "x"}).status_code == 403
     assert records() == before
 
 
@@ -124,7 +124,7 @@ def test_a_trace_goes_with_its_events_and_leaves_the_answer_and_the_vote(editor:
     assert Message.objects.count() == 3
     assert conversation.comparisons.get().preference == "a"
     answer = Message.objects.get(branch="a")
-    assert "the-model-that-nobody" in editor.get(page_url(answer)).content.decode()
+    assert "the-model-that-nobody" in editor.get(admin_url(answer)).content.decode()
 
 
 @pytest.mark.parametrize("model", [Trace, Conversation])
@@ -142,7 +142,7 @@ def test_an_answer_whose_trace_is_gone_stays_blind_until_the_vote(editor: Client
     talk()
     Trace.objects.all().delete()
     answer = Message.objects.get(branch="a")
-    assert "the-model-that-nobody" not in editor.get(page_url(answer)).content.decode()
+    assert "the-model-that-nobody" not in editor.get(admin_url(answer)).content.decode()
 
 
 def test_running_traces_cannot_be_deleted(root: Client) -> None:

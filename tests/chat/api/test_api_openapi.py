@@ -9,7 +9,7 @@ from django.test import Client
 from drf_spectacular.validation import validate_schema
 
 from chat_app.api.urls import document
-from mockllm_site.kit.api.docs_page import example
+from mockllm_site.kit.api.docs_page import example_value
 from tests.chat.routes import routes
 from traces_app.api import EVENTS
 
@@ -144,9 +144,9 @@ def test_example_of_a_body_has_what_is_required() -> None:
             "left_out": {"type": "string"},
         },
     }
-    assert example(body, schemas) == {"text": "", "count": 7, "kind": "a", "either": []}
-    assert example(tree, schemas) == {"next": {}}
-    assert example(schemas["Tree"], schemas, 1) == {"next": {}}
+    assert example_value(body, schemas) == {"text": "", "count": 7, "kind": "a", "either": []}
+    assert example_value(tree, schemas) == {"next": {}}
+    assert example_value(schemas["Tree"], schemas, 1) == {"next": {}}
 
 
 @pytest.mark.django_db

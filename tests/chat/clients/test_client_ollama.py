@@ -16,14 +16,14 @@ from tests.support.live_server import Live
 def on_ollamas_port(live: Live, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Live:
     """The live server, at another port than the one that clients are told."""
     settings.MOCKLLM_ENV = "dev"
-    pinned = dialing._pinned
+    pinned = dialing._with_host
 
     def elsewhere(request: httpx2.Request, *rest: Any) -> httpx2.Request:
         found = pinned(request, *rest)
         found.url = found.url.copy_with(port=live.port)
         return found
 
-    monkeypatch.setattr(dialing, "_pinned", elsewhere)
+    monkeypatch.setattr(dialing, "_with_host", elsewhere)
     return live
 
 

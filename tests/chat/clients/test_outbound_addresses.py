@@ -9,7 +9,7 @@ import pytest
 from chat_app.clients.registry import get_client
 from chat_app.errors import NETWORK_ERROR, SERVICE_UNAVAILABLE, VALIDATION_ERROR, ChatError
 from mockllm_site.kit import dial as dialing
-from mockllm_site.kit.addresses import Reach, literal, reach
+from mockllm_site.kit.addresses import Reach, classify_address, parse_ip_address
 from tests.chat.addresses import ADDRESSES, bracketed
 from tests.chat.raw_provider import raw_provider
 from tests.chat.ways import FAMILIES, ReceivedAnswer, profile, receive, request
@@ -68,8 +68,8 @@ def test_the_table_is_long_enough() -> None:
 
 @each_address
 def test_addresses_are_classified(address: str, kind: Reach) -> None:
-    found = literal(address)
-    assert found is not None and reach(found) is kind
+    found = parse_ip_address(address)
+    assert found is not None and classify_address(found) is kind
 
 
 @each_address

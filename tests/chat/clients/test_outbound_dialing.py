@@ -92,7 +92,7 @@ async def test_tls_checks_the_name_and_not_the_address(
     context = serving(certificate)
     context.sni_callback = lambda _, name, __: names.append(name)
     trusting = ssl.create_default_context(cafile=str(certificate))
-    monkeypatch.setattr(dialing, "tls", lambda: trusting)
+    monkeypatch.setattr(dialing, "tls_context", lambda: trusting)
     async with raw_provider(HEAD, ANSWER_BYTES, tls=context) as provider:
         place = f"{host}:{provider.port}"
         settings.CHAT_ALLOWED_HOSTS = [place]
