@@ -36,7 +36,7 @@ async def in_database(work: Callable[[], T]) -> T:
 
 
 def close_connection() -> None:
-    """Close that thread's connection; later work opens a new one."""
+    """Close the connections of that one thread; later work opens new ones."""
     _executor.submit(connections.close_all).result()
 
 

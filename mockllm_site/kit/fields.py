@@ -46,6 +46,7 @@ class NameContains(IContains):
         return json.dumps(str(self.rhs))[1:-1]
 
     def as_sql(self, compiler: Any, connection: BaseDatabaseWrapper) -> Any:
+        """Raise EmptyResultSet for a text of brackets, commas and spaces alone."""
         if not self.rhs.strip(_BETWEEN):
             raise EmptyResultSet
         return super().as_sql(compiler, connection)

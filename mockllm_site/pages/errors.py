@@ -117,12 +117,12 @@ def complete_error_responses(get_response: GetResponse) -> GetResponse:
     """Return middleware that makes errors below the APIs JSON, and gives a 405 its page."""
 
     def middleware(request: HttpRequest) -> HttpResponseBase:
-        return _complete(request, get_response(request))
+        return _complete_error(request, get_response(request))
 
     return middleware
 
 
-def _complete(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+def _complete_error(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
     status = response.status_code
     path = request.path_info
     if status == 405 and not path.startswith(PREFIXES) and not is_provider_path(path):

@@ -96,20 +96,20 @@ def clients(origin: str) -> list[SdkSetup]:
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class PageLink:
     name: str
     path: str
     is_current: bool
 
 
 @register.simple_tag(takes_context=True)
-def page_links(context: dict[str, Any]) -> list[Link]:
+def page_links(context: dict[str, Any]) -> list[PageLink]:
     """Return the pages that this server has; `is_current` marks the shown one."""
     request = context.get("request")
     path = request.path if request else ""
     # The longest path wins: /chat/leaderboard/ over /chat/.
     current = max((url for _, url in PAGES if path.startswith(url)), key=len, default="")
-    return [Link(name, url, url == current) for name, url in PAGES if is_valid_path(url)]
+    return [PageLink(name, url, url == current) for name, url in PAGES if is_valid_path(url)]
 
 
 @register.simple_tag(takes_context=True)

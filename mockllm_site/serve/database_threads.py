@@ -54,8 +54,7 @@ class DatabaseThread:
 
 
 class RequestThread(Executor):
-    """Runs all thread-sensitive work of one request in one thread, chosen at the first work as the
-    one with the fewest tasks."""
+    """Runs all thread-sensitive work of a request in one thread: that with the fewest tasks."""
 
     def __init__(self, threads: tuple[DatabaseThread, ...]) -> None:
         self._threads = threads

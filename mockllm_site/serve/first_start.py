@@ -101,7 +101,7 @@ def load_test_mode() -> None:
 
 
 def load_demo(*, demo: bool = True, catch_all: bool = True) -> None:
-    """Load the demo scenarios once, into a new database of dev; deleted ones stay deleted."""
+    """Load the fixtures `demo` and `auto` into a new database of dev; deleted rows stay deleted."""
     # The first scenario that is ever stored makes this row, and nothing deletes it.
     if not chat.is_installed() or settings.MOCKLLM_ENV != "dev" or CatalogVersion.objects.exists():
         return

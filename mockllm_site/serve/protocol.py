@@ -144,6 +144,7 @@ class GuardedProtocol(SerialProtocol):
         return not self._should_upgrade()
 
     def _should_upgrade(self) -> bool:
+        """Return True for a GET below the limit of connections that uvicorn upgrades."""
         # A WebSocket begins with a GET, and one connection too many gets an HTTP response.
         is_get = self.parser.get_method() == b"GET" and not self._beyond
         return is_get and super()._should_upgrade()

@@ -51,8 +51,7 @@ class StartFailed(Exception):
 
 
 class Stop:
-    """Handles SIGTERM and SIGINT from the start of the process. They end it before the server runs.
-    Later they set `asked`, and the server handles them itself."""
+    """Handles SIGTERM and SIGINT: sets `asked`, and ends the process until the server runs."""
 
     def __init__(self) -> None:
         self.asked = False
@@ -159,7 +158,7 @@ class Server(uvicorn.Server):
             await self.lifespan.shutdown()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Begin a shutdown at the first signal; cut running answers soon after the second."""
+        """End as uvicorn does; abort the connections soon after a second signal."""
         if self.should_exit:
             asyncio.get_running_loop().call_soon_threadsafe(self._abort_soon)
         else:

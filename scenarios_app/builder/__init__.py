@@ -46,7 +46,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Callable[..., Provider]:
-    """Return a function for a provider by its name, also for one without a function above."""
+    """Return the function of a provider that has none above."""
     if name in providers():
         return partial(provider, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -73,23 +73,23 @@ class ScenarioBuilder(Expectations, Answers):
 
     def with_description(self, description: str) -> Self:
         """Set the description."""
-        return self._with_scenario_keys(description=description)
+        return self._with_keys(description=description)
 
     def with_priority(self, priority: int) -> Self:
         """Set the priority; scenarios with a higher number are tried first."""
-        return self._with_scenario_keys(priority=priority)
+        return self._with_keys(priority=priority)
 
     def with_tags(self, *tags: str) -> Self:
         """Add labels for the admin; the first is the scenario's group."""
-        return self._with_scenario_keys(tags=list(tags))
+        return self._with_keys(tags=list(tags))
 
     def with_variables(self, **variables: object) -> Self:
         """Set values for `{{ name }}` in answers."""
-        return self._with_scenario_keys(variables=variables)
+        return self._with_keys(variables=variables)
 
     def with_system_prompt_including(self, *fragments: str) -> Self:
         """Require texts in the system prompt; a missing one is a violation."""
-        return self._with_scenario_keys(system_prompt_must_include=list(fragments))
+        return self._with_keys(system_prompt_must_include=list(fragments))
 
     def with_user(
         self,
@@ -99,16 +99,15 @@ class ScenarioBuilder(Expectations, Answers):
     ) -> Self:
         """Set the scripted user: its turns in order, and checkpoints of the whole conversation."""
         options = without_none(must=list(must) or None, max_turns=max_turns)
-        return self._with_scenario_keys(user={"turns": list(turns), **options})
+        return self._with_keys(user={"turns": list(turns), **options})
 
     def by_first_user_message(self) -> Self:
-        """Select the scenario by a first user message equal to its name, and the step by its
-        turn."""
-        return self._with_scenario_keys(select="first_user_message")
+        """Select by a first user message equal to the scenario's name, and the step by its turn."""
+        return self._with_keys(select="first_user_message")
 
     def disabled(self) -> Self:
         """Load the scenario without serving it."""
-        return self._with_scenario_keys(enabled=False)
+        return self._with_keys(enabled=False)
 
     def build(self) -> dict[str, Json]:
         """Return the checked document. Raises `DocumentError` with the place of each error."""
@@ -116,7 +115,7 @@ class ScenarioBuilder(Expectations, Answers):
         (document,) = load_documents({**self._scenario, "steps": steps})
         return dump(document)
 
-    def _with_scenario_keys(self, **keys: object) -> Self:
+    def _with_keys(self, **keys: object) -> Self:
         return replace(self, _scenario={**self._scenario, **keys})
 
 

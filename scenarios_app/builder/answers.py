@@ -11,7 +11,7 @@ from scenarios_app.engine.parts import FinishReason
 
 
 class PacingKeys(TypedDict, total=False):
-    """When the chunks of a stream are sent, by `words_per_second` or by `chunk_ms`."""
+    """How the chunks of a stream are sent, by `words_per_second` or by `chunk_ms`."""
 
     words_per_chunk: int
     words_per_second: float
@@ -37,20 +37,19 @@ class Answers(Draft):
     __slots__ = ()
 
     def respond_with_text(self, text: str, *, citations: Sequence[Object] = ()) -> Self:
-        """Answer with text and its sources, as in a document. Repeated, it adds another text
-        part."""
+        """Answer with text and sources, as in a document. Repeated, it adds another text part."""
         sources: Object = {"citations": list(citations)} if citations else {}
-        return self._with_part("text", {"text": text, **sources})
+        return self._add_part("text", {"text": text, **sources})
 
     def respond_with_json(self, value: object) -> Self:
         """Answer with the compact text of a JSON value, for structured output."""
-        return self._with_part("text", {"json": value})
+        return self._add_part("text", {"json": value})
 
     def respond_with_reasoning(
         self, text: str = "", *, signature: str | None = None, redacted: str | None = None
     ) -> Self:
         """Add reasoning; `redacted` is its encrypted form if it is hidden."""
-        return self._with_part(
+        return self._add_part(
             "reasoning", without_none(text=text, signature=signature, redacted=redacted)
         )
 
@@ -74,7 +73,7 @@ class Answers(Draft):
         content = keywords if arguments is _KEYWORDS else arguments
         text: Object = {"arguments": content} if input is None else {"input": input}
         call = {**without_none(id=id), "name": name, **text, **without_none(namespace=namespace)}
-        return self._with_part("tool_call", call)
+        return self._add_part("tool_call", call)
 
     def respond_with_hosted_tool(
         self,
@@ -91,7 +90,7 @@ class Answers(Draft):
         content = without_none(
             tool=tool, server=server, name=name, input=input, result=result, error=error
         )
-        return self._with_part("hosted_tool", content)
+        return self._add_part("hosted_tool", content)
 
     def respond_with_final_report(
         self,
@@ -110,71 +109,68 @@ class Answers(Draft):
             content_json=content_json,
             messages=messages,
         )
-        return self._with_part("final_report", report)
+        return self._add_part("final_report", report)
 
     def respond_with_refusal(self, text: str) -> Self:
         """Refuse with this text."""
-        return self._with_part("refusal", {"text": text})
+        return self._add_part("refusal", {"text": text})
 
     def respond_with_chunks(self, *chunks: str | Object) -> Self:
         """Set the exact deltas of a stream: strings, or objects as in a document."""
-        return self._with_produce(chunks=list(chunks))
+        return self._produce(chunks=list(chunks))
 
     def respond_with_choices(self, *choices: str | Object) -> Self:
         """Answer each of the provider's choices: strings, or objects as in a document."""
-        return self._with_produce(
-            choices=[{"text": c} if isinstance(c, str) else c for c in choices]
-        )
+        return self._produce(choices=[{"text": c} if isinstance(c, str) else c for c in choices])
 
     def respond_with_raw(
         self, body: object = None, *, status: int = 200, headers: Mapping[str, str] | None = None
     ) -> Self:
         """Send an HTTP response unchanged: text, or other JSON to encode."""
-        return self._with_produce(raw=without_none(status=status, headers=headers, body=body))
+        return self._produce(raw=without_none(status=status, headers=headers, body=body))
 
     def respond_with_lorem(self) -> Self:
         """Answer with lorem ipsum, chosen by the hash of the last user message, then that
         message."""
-        return self._with_produce(generate={"kind": "lorem"})
+        return self._produce(generate={"kind": "lorem"})
 
     def respond_with_auto(self) -> Self:
         """Answer as the request asks: a call of an offered tool, JSON that fits its schema, or
         lorem."""
-        return self._with_produce(generate={"kind": "auto"})
+        return self._produce(generate={"kind": "auto"})
 
     def respond_with_error(
         self, status: int, message: str | None = None, **keys: Unpack[EnvelopeKeys]
     ) -> Self:
         """Answer with an HTTP error in the provider's envelope, or with this `body`."""
-        return self._with_produce(
+        return self._produce(
             fault={**without_none(kind="http", status=status, message=message), **keys}
         )
 
     def respond_with_fault(self, kind: str, **keys: Unpack[FaultKeys]) -> Self:
         """Fail instead of answering, or inside the answer beside it."""
-        return self._with_produce(fault={"kind": kind, **keys})
+        return self._produce(fault={"kind": kind, **keys})
 
     def respond_to_streams(self, **answer: object) -> Self:
         """Set the answer for streams, with the keys of an answer in a document."""
-        return self._with_produce(streaming=answer)
+        return self._produce(streaming=answer)
 
     def respond_to_whole(self, **answer: object) -> Self:
-        """Set the answer for requests without a stream, with the keys of an answer in a
-        document."""
-        return self._with_produce(non_streaming=answer)
+        """Set the answer for requests without a stream, with the keys of an answer."""
+        return self._produce(non_streaming=answer)
 
     def as_stream(self, **pacing: Unpack[PacingKeys]) -> Self:
         """Set how a stream is split and paced."""
-        return self._with_produce(pacing=pacing)
+        return self._produce(pacing=pacing)
 
     def with_finish_reason(self, reason: FinishReason, *, stop_sequence: str | None = None) -> Self:
         """Set why the answer ends. By default derived from the content."""
-        return self._with_produce(**without_none(finish_reason=reason, stop_sequence=stop_sequence))
+        return self._produce(**without_none(finish_reason=reason, stop_sequence=stop_sequence))
 
     def with_usage(self, input_tokens: int, output_tokens: int, **parts: Unpack[UsageKeys]) -> Self:
         """Set token counts. By default counted from the text."""
         counts = {"input_tokens": input_tokens, "output_tokens": output_tokens}
-        return self._with_produce(usage={**counts, **parts})
+        return self._produce(usage={**counts, **parts})
 
     def with_provider_metadata(self, provider: str, /, **fields: object) -> Self:
         """Add top-level fields to this provider's answers."""
@@ -182,20 +178,20 @@ class Answers(Draft):
 
     def with_latency(self, milliseconds: int) -> Self:
         """Wait this long before sending anything."""
-        return self._with_produce(latency_ms=milliseconds)
+        return self._produce(latency_ms=milliseconds)
 
     def with_unoffered_tools(self) -> Self:
         """Allow calls of tools that the request does not offer; otherwise they are a warning of the
         verdict."""
-        return self._with_produce(unoffered="allow")
+        return self._produce(unoffered="allow")
 
     def with_counter(self, name: str) -> Self:
         """Increase a counter of the session."""
-        return self._with_side_effect(counter=name)
+        return self._effect(counter=name)
 
     def with_response_status(self, status: int) -> Self:
         """Set the HTTP status of the answer instead of 200."""
-        return self._with_side_effect(status=status)
+        return self._effect(status=status)
 
     def with_response_headers(self, headers: Mapping[str, str]) -> Self:
         """Add response headers."""
@@ -203,21 +199,21 @@ class Answers(Draft):
 
     def echo_headers(self, *names: str) -> Self:
         """Repeat these request headers in the response."""
-        return self._with_side_effect(echo_headers=list(names))
+        return self._effect(echo_headers=list(names))
 
     def assert_that(self, **match: object) -> Self:
         """Check the request with the keys of `match` in a document. The answer is still sent, but a
         failed check is a violation."""
         return self._to_answer()._with_more("side_effects", "assert", [match])
 
-    def _with_part(self, kind: PartKind, content: Object) -> Self:
+    def _add_part(self, kind: PartKind, content: Object) -> Self:
         draft = self._to_answer()
-        return draft._replace_last_step(
-            replace(draft._last_step, parts=(*draft._last_step.parts, (kind, content)))
-        )
+        return draft._set_step(replace(draft._last, parts=(*draft._last.parts, (kind, content))))
 
-    def _with_produce(self, **keys: object) -> Self:
-        return self._to_answer()._with("produce", keys)
+    def _produce(self, **keys: object) -> Self:
+        """Set keys of the last step's `produce`."""
+        return self._to_answer()._with_section("produce", keys)
 
-    def _with_side_effect(self, **keys: object) -> Self:
-        return self._to_answer()._with("side_effects", keys)
+    def _effect(self, **keys: object) -> Self:
+        """Set keys of the last step's `side_effects`."""
+        return self._to_answer()._with_section("side_effects", keys)

@@ -22,7 +22,7 @@ _WHOLE_ANSWERS = frozenset(
 
 
 def without_none(**keys: object) -> dict[str, object]:
-    """Return the keywords that are set."""
+    """Return the keywords whose value is not None."""
     return {key: value for key, value in keys.items() if value is not None}
 
 
@@ -36,7 +36,7 @@ class DraftStep:
 
     @property
     def has_answer(self) -> bool:
-        """True if the step has an answer."""
+        """Return True if the step has an answer."""
         return bool(self.parts) or not _WHOLE_ANSWERS.isdisjoint(self.sections.get("produce", {}))
 
     def with_section(self, section: Section, keys: Object) -> "DraftStep":
@@ -45,7 +45,7 @@ class DraftStep:
         return replace(self, sections={**self.sections, section: now})
 
     def with_more(self, section: Section, key: str, more: "list[object] | Object") -> "DraftStep":
-        """Return the step with more in the list or object at a key of a section."""
+        """Return the step with more items or entries in the value of a section's key."""
         there: Any = self.sections.get(section, {}).get(key, ())
         joined = [*there, *more] if isinstance(more, list) else {**dict(there), **more}
         return self.with_section(section, {key: joined})
@@ -61,18 +61,19 @@ class DraftStep:
         listed = "hosted_tool" in kinds or any("citations" in part for _, part in self.parts)
         listed = listed or any(kinds.count(kind) > 1 for kind in _SINGLE)
         if listed or kinds != sorted(kinds, key=_ORDER.index):
-            return {"parts": [_part_object(kind, content) for kind, content in self.parts]}
+            return {"parts": [_part_keys(kind, content) for kind, content in self.parts]}
         answer: dict[str, object] = {
             "reasoning": [content for kind, content in self.parts if kind == "reasoning"],
             "tool_calls": [content for kind, content in self.parts if kind == "tool_call"],
         }
         for kind, content in self.parts:
             if kind in _SINGLE:
-                answer |= {kind: content} if kind == "final_report" else _part_object(kind, content)
+                answer |= {kind: content} if kind == "final_report" else _part_keys(kind, content)
         return {key: content for key, content in answer.items() if content != []}
 
 
-def _part_object(kind: PartKind, content: Object) -> dict[str, object]:
+def _part_keys(kind: PartKind, content: Object) -> dict[str, object]:
+    """Return a part of an answer as a document has it."""
     if kind in ("tool_call", "hosted_tool"):
         return {kind: content}
     if kind == "final_report":
@@ -111,15 +112,15 @@ class Draft:
         """Return the draft at the step for an answer: the last one."""
         return replace(self._to_expect() if not self._steps else self, _pending=False)
 
-    def _replace_last_step(self, step: DraftStep) -> Self:
+    def _set_step(self, step: DraftStep) -> Self:
         return replace(self, _steps=(*self._steps[:-1], step))
 
-    def _with(self, section: Section, keys: Object) -> Self:
-        return self._replace_last_step(self._last_step.with_section(section, keys))
+    def _with_section(self, section: Section, keys: Object) -> Self:
+        return self._set_step(self._last.with_section(section, keys))
 
     def _with_more(self, section: Section, key: str, more: list[object] | Object) -> Self:
-        return self._replace_last_step(self._last_step.with_more(section, key, more))
+        return self._set_step(self._last.with_more(section, key, more))
 
     @property
-    def _last_step(self) -> DraftStep:
+    def _last(self) -> DraftStep:
         return self._steps[-1]

@@ -124,91 +124,89 @@ class Expectations(Draft):
 
     def named(self, name: str) -> Self:
         """Name the step."""
-        return self._step_key("name", name)
+        return self._set_step_key("name", name)
 
     def on_turn(self, turn: int) -> Self:
         """Answer only this turn: assistant messages so far, plus one."""
-        return self._step_key("turn", turn)
+        return self._set_step_key("turn", turn)
 
     def once(self) -> Self:
         """Answer once per session (the default)."""
-        return self._step_key("consume", True)
+        return self._set_step_key("consume", True)
 
     def always(self) -> Self:
         """Answer every time."""
-        return self._step_key("consume", False)
+        return self._set_step_key("consume", False)
 
     def with_equivalent_change(self, alteration: str, reason: str) -> Self:
         """Leave a change of the answer out of `mockllm mutants`, for a reason."""
-        changes = self._to_expect()._last_step.keys.get("equivalent_changes", {})
+        changes = self._to_expect()._last.keys.get("equivalent_changes", {})
         assert isinstance(changes, Mapping)
-        return self._step_key("equivalent_changes", {**changes, alteration: reason})
+        return self._set_step_key("equivalent_changes", {**changes, alteration: reason})
 
     def expect(self, *providers: Provider) -> Self:
         """Match requests to these providers; several are alternatives."""
         named = [p.name for p in providers if p.name is not None]
         paths = [p.path for p in providers if p.path is not None]
         keys = {"provider": named, "path": paths}
-        return self._add_conditions({key: values for key, values in keys.items() if values})
+        return self._match({key: values for key, values in keys.items() if values})
 
     def with_model(self, *names: str, **condition: Unpack[ConditionKeys]) -> Self:
         """Match a model by name or by a condition; several are alternatives."""
-        return self._add_conditions({"model": [*names, condition] if condition else list(names)})
+        return self._match({"model": [*names, condition] if condition else list(names)})
 
     def with_stream(self, stream: bool = True) -> Self:
         """Match requests for a stream, or without one."""
-        return self._add_conditions({"stream": stream})
+        return self._match({"stream": stream})
 
     def with_messages(self, text: str | None = None, /, **condition: Unpack[MessageKeys]) -> Self:
-        """Match a message; the last one unless `role` and `which` say otherwise."""
-        return self._append_condition("messages", _text_condition(text, condition))
+        """Match a message by its whole text or a condition; by default the last one."""
+        return self._match_item("messages", _text_condition(text, condition))
 
     def with_system(self, text: str | None = None, /, **condition: Unpack[ConditionKeys]) -> Self:
-        """Match any of the system messages."""
+        """Match any of the system messages by its whole text or a condition."""
         anywhere = {"role": "system", "which": "any"}
-        return self._append_condition("messages", anywhere | _text_condition(text, condition))
+        return self._match_item("messages", anywhere | _text_condition(text, condition))
 
     def with_tools(self, *names: str) -> Self:
         """Match requests that offer all these tools."""
-        return self._add_conditions({"tools": list(names)})
+        return self._match({"tools": list(names)})
 
     def with_tool_count(self, *, min: int | None = None, max: int | None = None) -> Self:
         """Match requests that offer this many tools."""
-        return self._add_conditions({"tool_count": without_none(min=min, max=max)})
+        return self._match({"tool_count": without_none(min=min, max=max)})
 
     def with_max_tokens(self, *, min: int | None = None, max: int | None = None) -> Self:
         """Match requests with a token limit in this range."""
-        return self._add_conditions({"max_tokens": without_none(min=min, max=max)})
+        return self._match({"max_tokens": without_none(min=min, max=max)})
 
     def with_response_format(
         self, kind: Literal["text", "json", "schema"] | None = None, *, schema: str | None = None
     ) -> Self:
         """Match requests for text, for any JSON, or for JSON of a schema, which may be named."""
-        return self._add_conditions(
-            {"response_format": kind if schema is None else {"schema": schema}}
-        )
+        return self._match({"response_format": kind if schema is None else {"schema": schema}})
 
     def with_tool_call(self, name: str, input: str | None = None, /, **arguments: object) -> Self:
         """Match an earlier call of this tool with at least these arguments, or with this input."""
         call = without_none(name=name, arguments=arguments or None, input=input)
-        return self._append_condition("tool_calls", call)
+        return self._match_item("tool_calls", call)
 
     def with_tool_result(self, name: str | None = None, /, **condition: Unpack[ResultKeys]) -> Self:
-        """Match a tool's result, with the tool's name."""
+        """Match a tool's result by the tool's name and a condition."""
         result: Object = {**condition} if name is None else {"name": name, **condition}
-        return self._append_condition("tool_results", result)
+        return self._match_item("tool_results", result)
 
     def with_header(
         self, name: str, value: str | None = None, /, **condition: Unpack[ConditionKeys]
     ) -> Self:
         """Match a request header by its value or by a condition."""
-        return self._set_named_condition("headers", name, _text_condition(value, condition))
+        return self._match_entry("headers", name, _text_condition(value, condition))
 
     def with_metadata(
         self, key: str, value: str | None = None, /, **condition: Unpack[ConditionKeys]
     ) -> Self:
         """Match an entry of the request's metadata by its value or by a condition."""
-        return self._set_named_condition("metadata", key, _text_condition(value, condition))
+        return self._match_entry("metadata", key, _text_condition(value, condition))
 
     def with_recorded(
         self, body: object, /, *, method: str = "POST", exact: Sequence[str] = ()
@@ -217,18 +215,18 @@ class Expectations(Draft):
         switch off."""
         other_method = None if method == "POST" else method
         options = without_none(method=other_method, exact=list(exact) or None)
-        return self._add_conditions({"recorded": {"body": body, **options}})
+        return self._match({"recorded": {"body": body, **options}})
 
     def expecting(self, **keys: Unpack[ExpectKeys]) -> Self:
-        """Require this of a matched request; what does not hold is a violation."""
-        return self._to_expect()._with("expect", keys)
+        """Require this of a matched request; one that does not is a violation."""
+        return self._to_expect()._with_section("expect", keys)
 
     def failing(
         self, times: int = 1, kind: str = "model_error", /, **keys: Unpack[FaultKeys]
     ) -> Self:
-        """Fail the first attempts with this fault; later ones get the answer."""
+        """Fail the first `times` attempts with this fault; later ones get the answer."""
         failures = {"times": times, "fault": {"kind": kind, **keys}}
-        return self._to_expect()._with("failures", failures)
+        return self._to_expect()._with_section("failures", failures)
 
     if not TYPE_CHECKING:  # A type checker knows the methods above, and misspelt ones by that.
 
@@ -246,29 +244,26 @@ class Expectations(Draft):
         values_and_condition = [*values, condition] if condition else list(values)
         if kind.empty is None:
             (value,) = values_and_condition
-            return self._add_conditions({kind.key: value})
+            return self._match({kind.key: value})
         if kind.empty is dict:
             name, value = values_and_condition
-            return self._set_named_condition(kind.key, str(name), value)
+            return self._match_entry(kind.key, str(name), value)
         draft = self
         for item in values_and_condition:
-            draft = draft._append_condition(kind.key, item)
+            draft = draft._match_item(kind.key, item)
         return draft
 
-    def _step_key(self, key: str, value: object) -> Self:
+    def _set_step_key(self, key: str, value: object) -> Self:
         draft = self._to_expect()
-        return draft._replace_last_step(
-            replace(draft._last_step, keys={**draft._last_step.keys, key: value})
-        )
+        return draft._set_step(replace(draft._last, keys={**draft._last.keys, key: value}))
 
-    def _add_conditions(self, keys: Object) -> Self:
-        """Add keys to the `match` of the current step."""
-        return self._to_match()._with("match", keys)
+    def _match(self, keys: Object) -> Self:
+        return self._to_match()._with_section("match", keys)
 
-    def _append_condition(self, key: str, item: object) -> Self:
+    def _match_item(self, key: str, item: object) -> Self:
         return self._to_match()._with_more("match", key, [item])
 
-    def _set_named_condition(self, key: str, name: str, condition: object) -> Self:
+    def _match_entry(self, key: str, name: str, condition: object) -> Self:
         return self._to_match()._with_more("match", key, {name: condition})
 
 

@@ -30,8 +30,8 @@ def add_url(parser: ArgumentParser) -> None:
     )
 
 
-def ask(url: str | None, path: str, *, body: Any = None, **query: str) -> Any:
-    """Return the JSON of a control route, to which a `body` is posted; raises CommandError."""
+def call_control(url: str | None, path: str, *, body: Any = None, **query: str) -> Any:
+    """Return the JSON of a control route, by POST if there is a `body`; raises CommandError."""
     port = getattr(settings, "MOCKLLM_PORT", 8000)
     base = url or os.environ.get(URL) or f"http://127.0.0.1:{port}"
     token = getattr(settings, "MOCKLLM_CONTROL_TOKEN", "")
@@ -57,13 +57,13 @@ def ask(url: str | None, path: str, *, body: Any = None, **query: str) -> Any:
 
 
 def github_file(variable: str, *, option: str = "--github", hint: str = "") -> str:
-    """Return the file that a runner of GitHub Actions names; raises CommandError."""
+    """Return the path that GitHub Actions sets in this variable; raises CommandError without it."""
     if file := os.environ.get(variable, ""):
         return file
     raise CommandError(f"{option}: {variable} is not set{hint}", returncode=NOT_JUDGED)
 
 
-def read(path: str) -> bytes:
+def read_file(path: str) -> bytes:
     """Return the content of a file; raises CommandError if it cannot be read."""
     try:
         return Path(path).read_bytes()
@@ -72,13 +72,13 @@ def read(path: str) -> bytes:
         raise CommandError(message, returncode=NOT_JUDGED) from None
 
 
-def write_step(summary: str, output: str) -> None:
+def write_step_results(summary: str, output: str) -> None:
     """Append Markdown to the summary of a step of GitHub Actions, and set an output."""
-    write(github_file(SUMMARY), f"{summary}\n", append=True)
-    write(github_file(OUTPUT), f"{output}\n", append=True)
+    write_file(github_file(SUMMARY), f"{summary}\n", append=True)
+    write_file(github_file(OUTPUT), f"{output}\n", append=True)
 
 
-def write(path: str, text: str, *, append: bool = False) -> None:
+def write_file(path: str, text: str, *, append: bool = False) -> None:
     """Write a report; raises CommandError if the file cannot be written."""
     try:
         with Path(path).open("a" if append else "w", encoding="utf-8") as file:

@@ -44,7 +44,7 @@ class Agent:
     setup: Callable[[str, Path, Path], AgentSetup]
 
     def is_named_in(self, command: Sequence[str]) -> bool:
-        """True if a word of the command is the executable, or the package with any version."""
+        """Return True if a word of the command is the executable or the package."""
         return any(
             Path(word).name == self.executable
             or word == self.package
@@ -53,7 +53,7 @@ class Agent:
         )
 
 
-def _claude_code(base_url: str, folder: Path, project: Path) -> AgentSetup:
+def _claude_code_setup(base_url: str, folder: Path, project: Path) -> AgentSetup:
     variables = {
         "ANTHROPIC_BASE_URL": base_url,
         "CLAUDE_CONFIG_DIR": str(folder),
@@ -69,7 +69,7 @@ def _claude_code(base_url: str, folder: Path, project: Path) -> AgentSetup:
     return AgentSetup(variables, {".claude.json": json.dumps(state)})
 
 
-def _codex(base_url: str, folder: Path, project: Path) -> AgentSetup:
+def _codex_setup(base_url: str, folder: Path, project: Path) -> AgentSetup:
     # Strings of JSON are strings of TOML.
     config = f"""\
 model_provider = "mockllm"
@@ -96,7 +96,7 @@ plugins = false
     return AgentSetup({"CODEX_HOME": str(folder)}, {"config.toml": config})
 
 
-def _gemini_cli(base_url: str, folder: Path, project: Path) -> AgentSetup:
+def _gemini_cli_setup(base_url: str, folder: Path, project: Path) -> AgentSetup:
     settings = {
         "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
         "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
@@ -109,7 +109,7 @@ def _gemini_cli(base_url: str, folder: Path, project: Path) -> AgentSetup:
     return AgentSetup(variables, {".gemini/settings.json": json.dumps(settings)}, own_variables)
 
 
-def _opencode(base_url: str, folder: Path, project: Path) -> AgentSetup:
+def _opencode_setup(base_url: str, folder: Path, project: Path) -> AgentSetup:
     providers = {
         "anthropic": {"baseURL": f"{base_url}/v1"},
         "openai": {"baseURL": f"{base_url}/v1"},
@@ -139,10 +139,10 @@ def _opencode(base_url: str, folder: Path, project: Path) -> AgentSetup:
 
 
 AGENTS: Final = (
-    Agent("claude", "@anthropic-ai/claude-code", _claude_code),
-    Agent("codex", "@openai/codex", _codex),
-    Agent("gemini", "@google/gemini-cli", _gemini_cli),
-    Agent("opencode", "opencode-ai", _opencode),
+    Agent("claude", "@anthropic-ai/claude-code", _claude_code_setup),
+    Agent("codex", "@openai/codex", _codex_setup),
+    Agent("gemini", "@google/gemini-cli", _gemini_cli_setup),
+    Agent("opencode", "opencode-ai", _opencode_setup),
 )
 
 

@@ -22,7 +22,7 @@ _UNSAFE: Final = re.compile(r"[^\w.,=+@\[\]-]+")
 _MAX_NAME_CHARS: Final = 120
 
 
-def path_of_test(file: Path, test: str) -> Path:
+def cassette_of_test(file: Path, test: str) -> Path:
     """Return `cassettes/MODULE/TEST.json` beside a test's file; `test` is its id after the file."""
     name = _UNSAFE.sub("_", test).strip("_")
     if name != test or len(name) > _MAX_NAME_CHARS:
@@ -92,7 +92,7 @@ def cassette_path(argument: Any, *, file: Path, node: str) -> Path:
     path; another path is relative to the test's file. Raises ServerFailed for any other value."""
     match argument:
         case True:
-            return path_of_test(file, node.partition("::")[2] or node)
+            return cassette_of_test(file, node.partition("::")[2] or node)
         case str() | os.PathLike():
             return file.parent / argument
         case _:
@@ -138,7 +138,7 @@ class TestCassette:
             raise ServerFailed(f"{self.label}: {error}") from None
 
     def end(self) -> Mapping[str, Any]:
-        """Stop recording or replaying; return the part for reports."""
+        """Stop recording or replaying; return the cassette's label and its drift for reports."""
         self._recording = self.session.end_recording()
         differences = {key: self._recording[key] for key in ("drift", "unreached")}
         return {"cassette": self.label, **differences}
@@ -153,7 +153,7 @@ class TestCassette:
 
     @property
     def drift_lines(self) -> list[str]:
-        """Lines that describe the requests that differ from the recorded ones."""
+        """Return lines that describe the requests that differ from the recorded ones."""
         lines = [line for one in self._recording["drift"] for line in one["text"].splitlines()]
         if not lines:
             return []

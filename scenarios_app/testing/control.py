@@ -43,7 +43,7 @@ class Control:
         headers: Mapping[str, str] | None = None,
         **query: str | None,
     ) -> httpx2.Response:
-        """Return the response, also an error; raises ServerFailed if there is none."""
+        """Send a request and return its response, also an error; ServerFailed if there is none."""
         __tracebackhide__ = True
         params = {name: value for name, value in query.items() if value is not None}
         try:

@@ -56,10 +56,10 @@ def control_mcp(options: Namespace) -> int:
         )
     try:
         if url:
-            _serve_stdio(url, token=os.environ.get(TOKEN, ""))
+            _forward_input(url, token=os.environ.get(TOKEN, ""))
         else:
             with server_process(ServerOptions(to_documents(options.scenario))) as (base_url, _):
-                _serve_stdio(base_url)
+                _forward_input(base_url)
     except ServerFailed as error:
         return refuse("control-mcp", error, code=1)
     except KeyboardInterrupt:
@@ -67,7 +67,8 @@ def control_mcp(options: Namespace) -> int:
     return 0
 
 
-def _serve_stdio(base_url: str, *, token: str = "") -> None:
+def _forward_input(base_url: str, *, token: str = "") -> None:
+    """Check the server, then forward each line of standard input in a thread."""
     with closing(Control(base_url, token=token)) as control:
         # Fails with one line if there is no server, or the token is wrong.
         control.send("GET", "requests", limit="1")
@@ -89,11 +90,11 @@ class Proxy:
         self._version: str | None = None
 
     def forward(self, line: bytes) -> None:
-        """Forward a message, and write the answer if it has one."""
+        """Forward one message, and write the server's response if there is one."""
         try:
             message = json.loads(line)
             params = message.get("params") or {}
-            answer = self._send(message, params)
+            answer = self._call_server(message, params)
         except (ValueError, AttributeError, RecursionError):
             answer = _error_message(None, _PARSE_ERROR, "Expected one JSON-RPC message a line.")
         if answer is not None:
@@ -102,7 +103,8 @@ class Proxy:
                 self._output.write(json.dumps(answer).encode() + b"\n")
                 self._output.flush()
 
-    def _send(self, message: dict[str, Any], params: dict[str, Any]) -> Any:
+    def _call_server(self, message: dict[str, Any], params: dict[str, Any]) -> Any:
+        """Return the server's response, an error for what is none, or None for a notification."""
         method, id = message.get("method"), message.get("id")
         version = params.get("_meta", {}).get(_VERSION_KEY, self._version)
         name = params.get("name", params.get("uri"))

@@ -26,7 +26,7 @@ SINGLE = (ScenarioDocument, Builder, Mapping, str, Path)
 def to_documents(sources: Source | Iterable[Source]) -> list[dict[str, Any]]:
     """Return the scenario documents of one or more sources; raises ServerFailed."""
     all_sources = [sources] if isinstance(sources, SINGLE) else sources
-    return [document for source in all_sources for document in _read_documents(source)]
+    return [document for source in all_sources for document in _documents_of(source)]
 
 
 def split_paths(sources: Source | Iterable[Source]) -> tuple[list[str], list[Source]]:
@@ -41,14 +41,14 @@ def to_steps(document: Document) -> Iterator[Any]:
     if isinstance(document, Mapping) and "steps" not in document:
         yield dict(document)
     else:
-        for scenario in _read_documents(document):
+        for scenario in _documents_of(document):
             yield from scenario["steps"]
 
 
-def _read_documents(source: Source) -> Iterator[dict[str, Any]]:
+def _documents_of(source: Source) -> Iterator[dict[str, Any]]:
     match source:
         case str() | Path():
-            yield from map(dump, _read_file(source))
+            yield from map(dump, _read_files(source))
         case ScenarioDocument():
             yield dump(source)
         case {"scenarios": [*scenarios]}:
@@ -56,12 +56,12 @@ def _read_documents(source: Source) -> Iterator[dict[str, Any]]:
         case Mapping():
             yield dict(source)
         case Builder():
-            yield from _read_documents(source.build())
+            yield from _documents_of(source.build())
         case _:
             raise ServerFailed(f"expected a scenario or a path, got {source!r:.80}")
 
 
-def _read_file(path: str | Path) -> list[ScenarioDocument]:
+def _read_files(path: str | Path) -> list[ScenarioDocument]:
     try:
         files = read_paths([path])
     except DocumentError as error:

@@ -60,12 +60,12 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def drift(options: Namespace, command: Sequence[str]) -> int:
-    """Compare, print the drifts, and return the exit code."""
+    """Compare the cassettes in one of three ways, print the drifts, and return the exit code."""
     if sum((bool(command), bool(options.report), bool(options.live))) != 1:
         reason = "expected one of: a command after --, --report FILE, --live"
         return refuse("drift", reason, code=NOT_COMPARED)
     try:
-        files = {str(file): _read_cassette(file) for file in _find_cassettes(options.cassettes)}
+        files = {str(file): _read_cassette(file) for file in _cassette_files(options.cassettes)}
         notes: list[str] = []
         if options.live:
             drifts_by_file = _live_drifts(files)
@@ -73,10 +73,10 @@ def drift(options: Namespace, command: Sequence[str]) -> int:
             drifts_by_file, notes = _drifts_in_report(options.report, files)
         else:
             drifts_by_file, notes = _drifts_of_command(command, files)
-        text = _text_report(drifts_by_file, notes)
+        text = _report_text(drifts_by_file, notes)
         if options.junit:
             cases = starmap(_junit_case, drifts_by_file.items())
-            _write_report(options.junit, junit("mockllm drift", cases))
+            _write_file(options.junit, junit("mockllm drift", cases))
     except CannotRun as error:
         return refuse("drift", error.args[1], code=NOT_COMPARED)
     except ServerFailed as error:
@@ -178,7 +178,7 @@ def _unreached_notes(body: Mapping[str, Any], file: str = "") -> list[str]:
     return [f"{file or cassette}, step {step}: {after}" for cassette, _, step in steps]
 
 
-def _find_cassettes(arguments: Iterable[str]) -> list[Path]:
+def _cassette_files(arguments: Iterable[str]) -> list[Path]:
     paths: dict[Path, None] = {}
     for text in arguments:
         path = Path(text)
@@ -198,7 +198,7 @@ def _read_cassette(file: Path) -> dict[str, Any]:
     return documents[0]
 
 
-def _text_report(drifts_by_file: DriftsByFile, notes: Iterable[str]) -> str:
+def _report_text(drifts_by_file: DriftsByFile, notes: Iterable[str]) -> str:
     drifted = sum(bool(drifts) for drifts in drifts_by_file.values())
     count = len(drifts_by_file)
     lines = [f"{count} cassette{'' if count == 1 else 's'}, {drifted or 'none'} drifted"]
@@ -212,7 +212,7 @@ def _junit_case(file: str, drifts: Iterable[Mapping[str, Any]]) -> Case:
     return Case("drift", file, tuple(one["text"] for one in drifts))
 
 
-def _write_report(path: str, text: str) -> None:
+def _write_file(path: str, text: str) -> None:
     try:
         Path(path).write_text(text, encoding="utf-8")
     except OSError as error:

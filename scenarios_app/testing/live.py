@@ -51,7 +51,7 @@ async def live_drift(
             recorded_response = _recorded_response(step)
             if recorded_response is None:
                 continue
-            current = await _current_shape(_outgoing(step, upstreams, keys, paths=paths))
+            current = await _fetch_shape(_build_request(step, upstreams, keys, paths=paths))
             media_type = dict(recorded_response.headers).get("content-type", "")
             status, body = recorded_response.status, recorded_response.body
             if differences := shape_differences(response_shape(status, media_type, body), current):
@@ -71,14 +71,14 @@ def _recorded_response(step: RecordedStep) -> RecordedAnswer | None:
         raise ServerFailed(f"{step.cassette}, step {step.step}: {reason}") from None
 
 
-def _outgoing(
+def _build_request(
     step: RecordedStep,
     upstreams: Mapping[str, str],
     keys: Mapping[str, str],
     *,
     paths: Sequence[str],
 ) -> Outgoing:
-    """Return the recorded request with a real key."""
+    """Return the recorded request with a real key; raises ServerFailed without an upstream."""
     match, request = step.document["match"], step.request
     path = step.path.replace("{model}", str(match.get("model", "")))
     defaults = provider_upstreams()
@@ -116,7 +116,7 @@ def _with_routing_header(call: Call, provider: Upstream) -> Call:
     return replace(call, headers={**call.headers, header: value})
 
 
-async def _current_shape(out: Outgoing) -> Shape:
+async def _fetch_shape(out: Outgoing) -> Shape:
     try:
         async with open_response(out, seconds=TIMEOUT_SECONDS) as response:
             body = await read_whole(response, out, most=MAX_BODY_BYTES)

@@ -73,15 +73,14 @@ class OpenRequests:
         self._closed = anyio.Event()
 
     def close(self, id: Any) -> None:
-        """Note that a request was answered, or never will be."""
+        """Count a request as answered, or as one that never will be."""
         self._ids[str(id)] -= 1
         if self._ids[str(id)] <= 0:
             del self._ids[str(id)]
         self._closed.set()
 
     def track(self, message: SessionMessage | Exception) -> None:
-        """Note a request that a message starts, or the end of the one that it cancels or answers;
-        for messages in both directions."""
+        """Count a request as open; close it by its response or its cancellation."""
         match getattr(message, "message", None):
             case JSONRPCRequest(id=id):
                 self._ids[str(id)] += 1

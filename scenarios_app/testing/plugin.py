@@ -53,7 +53,7 @@ _judge: pytest.StashKey["TestJudge"] = pytest.StashKey()
 
 
 class MockllmWarning(UserWarning):
-    """Behaviour of a client that may be intended."""
+    """A warning about a client's behaviour that may be intended."""
 
 
 _pool: pytest.StashKey["ServerPool"] = pytest.StashKey()
@@ -87,7 +87,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "cassette: True or a path, from which it is answered, or into which it is recorded; "
         "guard: False lets the test call real providers.",
     )
-    mode = _mode(config)
+    mode = _cassette_mode(config)
     if mode not in MODES:
         modes = ", ".join(MODES)
         raise pytest.UsageError(f"--mockllm-record: expected one of {modes}, got {mode!r}")
@@ -98,7 +98,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Report(file))
 
 
-def _mode(config: pytest.Config) -> str:
+def _cassette_mode(config: pytest.Config) -> str:
     """Return the mode of cassettes in this run; by default no provider is called."""
     return config.getoption("--mockllm-record") or os.environ.get(RECORD) or MODES[0]
 
@@ -117,6 +117,7 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
+    """Write the coverage of the servers shared by workers, and stop them."""
     pool = config.stash.get(_pool, None)
     if pool is not None:
         for base_url in pool.base_urls():
@@ -158,6 +159,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Attach the verdict to the report of the teardown."""
     report = yield
     if call.when == "teardown" and (judge := item.stash.get(_judge, None)):
         del item.stash[_judge]
@@ -189,7 +191,7 @@ def mockllm_server(
     external_url = pytestconfig.getoption("--mockllm-url") or os.environ.get(URL) or None
     worker = getattr(pytestconfig, "workerinput", {})
     try:
-        if _mode(pytestconfig) != MODES[0] and not external_url:
+        if _cassette_mode(pytestconfig) != MODES[0] and not external_url:
             from scenarios_app.testing.record import upstream_settings
 
             settings = options.get("settings") or {}
@@ -214,7 +216,7 @@ def mockllm_server(
 @pytest.fixture
 def mockllm(request: pytest.FixtureRequest, mockllm_server: "SharedServer") -> Iterator["Mockllm"]:
     """The session of this test; the environment variables of all SDKs point to it."""
-    from scenarios_app.testing.variables import refreshed_clients, sdk_variables, unset_variables
+    from scenarios_app.testing.variables import refresh_clients, sdk_variables, unset_variables
 
     item = request.node
     marker = _read_markers(item)
@@ -227,10 +229,10 @@ def mockllm(request: pytest.FixtureRequest, mockllm_server: "SharedServer") -> I
             patch.setenv(name, value)
         for name in unset_variables():
             patch.delenv(name, raising=False)
-        stack.enter_context(refreshed_clients())
+        stack.enter_context(refresh_clients())
         named = _load_scenarios(session, marker["scenario"], item)
         cassette = _open_cassette(session, marker["cassette"], item, original_environment)
-        guard = _guard(session, marker["guard"], item)
+        guard = _make_guard(session, marker["guard"], item)
         judge = TestJudge(item, session, marker, cassette, named, guard)
         item.stash[_judge] = judge
         with guard.active() if guard else nullcontext():
@@ -258,8 +260,8 @@ def mockllm_agents(
 @dataclass
 class TestJudge:
     """Judges one test: a passed test may fail by its verdict; a failed one shows it in a section.
-    `marker` has the merged arguments of the markers, `named` the shared scenarios that have to
-    answer in this test. `guard` is None if the test may call real providers."""
+    `marker` has the merged arguments of the markers, `named` the shared scenarios that must answer.
+    `guard` is None if the test may call real providers."""
 
     # pytest would collect the class in a test module that imports it.
     __test__ = False
@@ -307,8 +309,8 @@ class TestJudge:
             self.item.add_report_section("teardown", "mockllm", failures)
 
     def _failure_text(self, *, has_passed: bool) -> str:
-        """Return the reasons that fail the test, or an empty string. A failed test may already show
-        why its requests were stopped."""
+        """Return the reasons that fail the test, or an empty string; end its cassette and set
+        `verdict`."""
         lines = [
             f"{name} has no answer: add .reply(…), .tool_call(…) or .fail(…)"
             for name in self.session.empty_stubs()
@@ -334,8 +336,8 @@ class TestJudge:
         self.item.warn(MockllmWarning(line))
 
 
-def _guard(session: "Mockllm", argument: Any, item: pytest.Item) -> "ProviderGuard | None":
-    """Return what guards a test, or None if it may call real providers."""
+def _make_guard(session: "Mockllm", argument: Any, item: pytest.Item) -> "ProviderGuard | None":
+    """Return the guard of a test, or None if it may call real providers."""
     switch = item.config.getoption(GUARD)
     if not argument or not (item.config.getini(GUARD) if switch is None else switch):
         return None
@@ -347,14 +349,14 @@ def _guard(session: "Mockllm", argument: Any, item: pytest.Item) -> "ProviderGua
 def _open_cassette(
     session: "Mockllm", argument: Any, item: pytest.Item, environment: Mapping[str, str]
 ) -> "TestCassette | None":
-    """Begin to record or replay the cassette that the marker names, if it does."""
+    """Begin to record or replay the marker's cassette; return None if it names none."""
     if not argument:
         return None
     from scenarios_app.testing.cassettes import TestCassette, cassette_path
 
     path = cassette_path(argument, file=item.path, node=item.nodeid)
     label = os.path.relpath(path, item.config.rootpath)
-    cassette = TestCassette(session, path, _mode(item.config), label)
+    cassette = TestCassette(session, path, _cassette_mode(item.config), label)
     cassette.begin(environment)
     return cassette
 
@@ -403,7 +405,7 @@ def _load_scenarios(session: "Mockllm", scenarios: list[Any], item: pytest.Item)
 
 @contextmanager
 def fail_on_server_errors() -> Iterator[None]:
-    """Turn a ServerFailed into a failure of the test, with one line."""
+    """Turn a ServerFailed into a failure of the test, in one line."""
     from scenarios_app.testing.control import ServerFailed
 
     try:

@@ -68,6 +68,7 @@ def controlled_server(options: ServerOptions | None = None) -> Iterator[Control]
 
 
 def _start_server(directory: Path, options: ServerOptions) -> tuple["subprocess.Popen[str]", str]:
+    """Start `serve` and wait until it is ready; return its process and base URL."""
     # `-P`: a folder of the user named like one of our packages is not imported instead.
     command = [sys.executable, "-P", "-m", "mockllm_site", "serve", "--port", "0"]
     if options.light:
@@ -103,7 +104,7 @@ def _start_server(directory: Path, options: ServerOptions) -> tuple["subprocess.
             start_new_session=True,
         )
         try:
-            line = _first_line(process, options.timeout)
+            line = _read_first_line(process, options.timeout)
         except BaseException:
             _stop_process(process)
             raise
@@ -126,7 +127,8 @@ def _server_environment(settings: Mapping[str, str]) -> dict[str, str]:
     return {**inherited, "MOCKLLM_ENV": "test", "MOCKLLM_DRAIN_SECONDS": "1", **settings}
 
 
-def _first_line(process: "subprocess.Popen[str]", timeout: float) -> str:
+def _read_first_line(process: "subprocess.Popen[str]", timeout: float) -> str:
+    """Return the first line of output; kill the process after the timeout."""
     assert process.stdout is not None
     # Killing the process closes its output, which ends the wait for a line.
     timer = threading.Timer(timeout, process.kill)
@@ -149,6 +151,7 @@ def _stop_process(process: "subprocess.Popen[str]") -> None:
 
 
 def _failure_reason(log: str, timeout: float) -> str:
+    """Return the last line of the log, or that the server was late."""
     lines = [line for line in log.splitlines() if line.strip()]
     late = f"the server was not ready after {timeout:g} s"
     return lines[-1].removeprefix(MESSAGE_PREFIX) if lines else late

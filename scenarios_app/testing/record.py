@@ -104,6 +104,7 @@ def _record_command(
     mode: str,
     settings: Mapping[str, str],
 ) -> int:
+    """Record a command's requests; write the cassette if it succeeds, and return its exit code."""
     with controlled_server(ServerOptions(settings=settings)) as control:
         options = {"name": before["name"] if before else path.stem, "mode": mode}
         control.send("PUT", "recording", {**options, "cassettes": [before] if before else []})
@@ -142,7 +143,7 @@ def upstream_settings(
     environment: Mapping[str, str], urls: Mapping[str, str] | None = None
 ) -> dict[str, str]:
     """Return the settings of a recording server. Base URLs in `urls` (by provider) win over those
-    of the environment. Raises ServerFailed for one that no call may be sent to."""
+    of the environment. Raises ServerFailed for a URL that may not be called."""
     entries = [part for part in environment.get(SETTING, "").split(",") if part.strip()]
     upstreams = {**public_upstreams(), **base_urls(environment)}
     try:

@@ -12,7 +12,7 @@ MARKER = "mockllm"
 
 
 class Report:
-    """A pytest plugin that collects verdicts: JSON (`.json`), JUnit XML (`.xml`) or text."""
+    """A pytest plugin that writes all verdicts: JSON (`.json`), JUnit XML (`.xml`) or text."""
 
     def __init__(self, file: str) -> None:
         self._path = Path(file)
@@ -30,12 +30,10 @@ class Report:
             lines += ["", test, *(f"  {line}" for line in verdict["text"].splitlines())]
         tests = [{"test": test, **verdict} for test, verdict in self._verdicts]
         body = {"passed": not failed, "tests": tests}
-        _write_report(
-            self._path, body, MARKER, starmap(_junit_case, self._verdicts), "\n".join(lines)
-        )
+        _write_file(self._path, body, MARKER, starmap(_to_case, self._verdicts), "\n".join(lines))
 
 
-def _junit_case(test: str, verdict: Mapping[str, Any]) -> Case:
+def _to_case(test: str, verdict: Mapping[str, Any]) -> Case:
     file, _, name = test.partition("::")
     return Case(file, name or file, () if verdict["passed"] else (verdict["text"],))
 
@@ -43,10 +41,10 @@ def _junit_case(test: str, verdict: Mapping[str, Any]) -> Case:
 def write_coverage(file: str, coverage: Mapping[str, Any]) -> None:
     """Write the JSON of `/control/coverage` as JSON, JUnit XML or text."""
     cases = coverage_cases(coverage)
-    _write_report(Path(file), coverage, f"{MARKER} coverage", cases, coverage["text"])
+    _write_file(Path(file), coverage, f"{MARKER} coverage", cases, coverage["text"])
 
 
-def _write_report(
+def _write_file(
     path: Path, body: Mapping[str, Any], suite: str, cases: Iterable[Case], text: str
 ) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)

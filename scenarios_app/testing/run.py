@@ -19,7 +19,7 @@ from scenarios_app.testing.process import ServerOptions, controlled_server
 from scenarios_app.testing.variables import (
     API_KEY,
     command_variables,
-    recorded_variables,
+    recording_variables,
     unset_variables,
 )
 
@@ -38,11 +38,11 @@ FORWARDED_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUS
 
 
 class CannotRun(Exception):
-    """The command cannot be started; the arguments are the exit code and the reason."""
+    """The command cannot be started. The arguments are the exit code and the reason."""
 
 
 def refuse(name: str, reason: Exception | str, *, code: int) -> int:
-    """Print why a command of ours does nothing; return its exit code: CannotRun's, else `code`."""
+    """Print why our command `name` does nothing; return the exit code of CannotRun, else `code`."""
     if isinstance(reason, CannotRun):
         code, reason = reason.args
     print(f"mockllm {name}: {reason}", file=sys.stderr)
@@ -114,7 +114,7 @@ def command_environment(
     is `key`; if the server `records`, real keys stay."""
     unset = set(UNSET)
     if records:
-        variables = recorded_variables(base_url, environment=os.environ)
+        variables = recording_variables(base_url, environment=os.environ)
     else:
         unset.update(unset_variables())
         variables = command_variables(base_url, key, environment=os.environ)
@@ -136,7 +136,7 @@ def start_command(
 
 
 def end_group(process: "subprocess.Popen[bytes]") -> None:
-    """End whatever is left of a command's process group."""
+    """Terminate, then kill, a command's process group."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.killpg(process.pid, number)
@@ -159,10 +159,10 @@ def run_command(
     forwarded to it. It gets more `variables`; its standard output goes to `output`, or to ours.
     Raises CannotRun."""
     prepared = command_environment(command, base_url, records=records)
-    with prepared as environment, _forward_signals() as started:
+    with prepared as environment, _forward_signals() as add_process:
         environment |= variables or {}
         process = start_command(command, environment, stdout=output)
-        started(process)
+        add_process(process)
         return shell_code(process.wait())
 
 
@@ -173,7 +173,7 @@ def shell_code(code: int) -> int:
 
 @contextmanager
 def _forward_signals() -> Iterator[Callable[["subprocess.Popen[bytes]"], None]]:
-    """Forward signals to the process that the yielded function gets; earlier ones are queued."""
+    """Forward signals to the process passed to the yielded function; earlier ones wait for it."""
     processes: list[subprocess.Popen[bytes]] = []
     early: list[int] = []
 
@@ -185,7 +185,7 @@ def _forward_signals() -> Iterator[Callable[["subprocess.Popen[bytes]"], None]]:
         for process in processes:
             process.send_signal(number)
 
-    def started(process: "subprocess.Popen[bytes]") -> None:
+    def add_process(process: "subprocess.Popen[bytes]") -> None:
         processes.append(process)
         for number in early:
             process.send_signal(number)
@@ -193,14 +193,14 @@ def _forward_signals() -> Iterator[Callable[["subprocess.Popen[bytes]"], None]]:
     numbers = FORWARDED_SIGNALS + TERMINAL_SIGNALS
     before = {number: signal.signal(number, pass_on) for number in numbers}
     try:
-        yield started
+        yield add_process
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
 def _is_in_foreground() -> bool:
-    """True if this process group is the foreground one of its terminal."""
+    """Return True if this process group is the foreground one of its terminal."""
     try:
         terminal = os.open("/dev/tty", os.O_RDONLY)
     except OSError:

@@ -20,7 +20,7 @@ PUSHED = "pushed"
 
 
 class RunningServer:
-    """A server of one test."""
+    """A server of one test, with the URLs and the API key for its clients."""
 
     def __init__(self, base_url: str, names: Sequence[str], *, pid: int) -> None:
         self.base_url = base_url
@@ -31,7 +31,7 @@ class RunningServer:
         self._control = Control(base_url)
 
     def push(self, step: Document, *, scenario: str | None = None) -> None:
-        """Append a step to the named scenario, or to the only one."""
+        """Append steps to the named scenario, to the only one, or to a new one, `pushed`."""
         name = scenario or (self._names[0] if len(self._names) == 1 else PUSHED)
         for one in to_steps(step):
             pushed = self._control.response("POST", scenario_path(name, "steps"), one)
@@ -47,17 +47,17 @@ class RunningServer:
 
     @property
     def state(self) -> dict[str, Any]:
-        """The state of the session of `api_key`: consumed steps, attempts, counters, violations."""
+        """Return the state of the session of `api_key`: consumed steps, counters, violations."""
         return self._control.send("GET", "state", session=self.api_key)
 
     @property
     def counters(self) -> dict[str, int]:
-        """The counters of the session of `api_key`."""
+        """Return the counters of the session of `api_key`."""
         return self.state["counters"]
 
     @property
     def requests(self) -> list[dict[str, Any]]:
-        """The journal of all sessions, in the order in which responses ended."""
+        """Return the journal of all sessions, in the order in which responses ended."""
         return self._control.requests()
 
     def close(self) -> None:
@@ -75,14 +75,12 @@ def running_server(
     watch: bool = False,
     light: bool = True,
 ) -> Iterator[RunningServer]:
-    """Run a server in test mode on a free port, with only these scenarios.
-
-    A scenario is a document, a builder, or the path of a file or directory of documents. Fixtures
-    are those of `serve --fixture`, `settings` environment variables. With `watch`, the files are
-    loaded again when they change. With `light=False` the server has the chat, the admin and all
-    pages too, which need the extra `server`. Raises ServerFailed if the server does not start; its
-    messages about settings become warnings.
-    """
+    """Run a server in test mode on a free port, with only these scenarios. A scenario is a
+    document, a builder, or the path of a file or directory of documents. Fixtures are those of
+    `serve --fixture`, `settings` environment variables. With `watch`, the files are loaded again
+    when they change. With `light=False` the server has the chat, the admin and all pages too, which
+    need the extra `server`. Raises ServerFailed if the server does not start; its messages about
+    settings become warnings."""
     paths, others = split_paths(scenarios) if watch else ([], scenarios)
     documents = to_documents(others)
     start = ServerOptions(documents, fixtures, settings or {}, catch_all, timeout, paths, light)

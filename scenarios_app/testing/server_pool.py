@@ -32,7 +32,7 @@ def server_for(
         return
     options = _to_json_options(config)
     if pool is not None:
-        yield _pooled_server(pool, options)
+        yield _request_server(pool, options)
         return
     with server_process(ServerOptions(**options)) as (base_url, _):
         yield base_url
@@ -49,9 +49,7 @@ class ServerPool:
         self._running = ExitStack()
         self._started: dict[str, dict[str, str]] = {}
         self._lock = Lock()
-        self._thread = Thread(
-            target=self._accept_connections, name="mockllm server pool", daemon=True
-        )
+        self._thread = Thread(target=self._accept_workers, name="mockllm server pool", daemon=True)
         self._thread.start()
 
     def base_urls(self) -> list[str]:
@@ -65,7 +63,7 @@ class ServerPool:
         with self._lock:
             self._running.close()
 
-    def _accept_connections(self) -> None:
+    def _accept_workers(self) -> None:
         while True:
             try:
                 connection = self._listener.accept()
@@ -74,18 +72,19 @@ class ServerPool:
             except OSError:
                 return
             # In a thread, so that a slow start does not block other workers.
-            Thread(target=self._answer, args=[connection], daemon=True).start()
+            Thread(target=self._answer_worker, args=[connection], daemon=True).start()
 
-    def _answer(self, connection: Connection) -> None:
+    def _answer_worker(self, connection: Connection) -> None:
+        """Reply to a worker, and start the server of its options if there is none yet."""
         with connection:
             options = connection.recv_bytes().decode()
             with self._lock:
                 if options not in self._started:
-                    self._started[options] = self._start(json.loads(options))
+                    self._started[options] = self._start_server(json.loads(options))
                 reply = self._started[options]
             connection.send_bytes(json.dumps(reply).encode())
 
-    def _start(self, options: Mapping[str, Any]) -> dict[str, str]:
+    def _start_server(self, options: Mapping[str, Any]) -> dict[str, str]:
         """Start a server and return the reply for workers: its URL and warnings, or the error."""
         with warnings.catch_warnings(record=True) as messages:
             warnings.simplefilter("always")
@@ -96,7 +95,8 @@ class ServerPool:
         return {"base_url": base_url, "warnings": "\n".join(str(one.message) for one in messages)}
 
 
-def _pooled_server(pool: tuple[str, str], options: Mapping[str, Any]) -> str:
+def _request_server(pool: tuple[str, str], options: Mapping[str, Any]) -> str:
+    """Return the base URL of the server that the pool runs for these options."""
     address, secret = pool
     try:
         with Client(address, authkey=secret.encode()) as connection:

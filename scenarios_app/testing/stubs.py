@@ -21,11 +21,8 @@ MAX_NAME_CHARS = 60
 @suggest_keywords
 @dataclass
 class Stub:
-    """A step of a test, begun with `mockllm.on(…)`.
-
-    Failures come first, each once. The other methods add to one response, which is repeated unless
-    `once` was given.
-    """
+    """A step of a test, begun with `mockllm.on(…)`. Failures come first, each once. The other
+    methods add to one response, which is repeated unless `once` was given."""
 
     _mockllm: "Mockllm"
     name: str
@@ -66,26 +63,26 @@ class Stub:
         if retry_after_ms is not None:
             fault["retry_after_ms"] = retry_after_ms
         self._failures += [{"fault": fault}] * times
-        return self._push()
+        return self._load_steps()
 
     def respond(self, produce: Mapping[str, Any]) -> Self:
         """Add keys of a step's `produce` to the response."""
         __tracebackhide__ = True
         self._answer |= produce
-        return self._push()
+        return self._load_steps()
 
     @property
     def is_empty(self) -> bool:
         return not self._failures and not self._answer
 
-    def _push(self) -> Self:
-        """Load the steps so far into the test's session."""
+    def _load_steps(self) -> Self:
+        """Load the stub as a scenario of the test's session: failures first, then the answer."""
         __tracebackhide__ = True
         self._mockllm._check_order(self)
-        steps = [self._step_document(produce, consume=True) for produce in self._failures]
+        steps = [self._build_step(produce, consume=True) for produce in self._failures]
         if self._answer:
-            steps.append(self._step_document(self._answer, consume=self._once))
-        self._mockllm._put_scenario({"name": self.name, "steps": steps})
+            steps.append(self._build_step(self._answer, consume=self._once))
+        self._mockllm._load_scenario({"name": self.name, "steps": steps})
         return self
 
     @property
@@ -93,20 +90,18 @@ class Stub:
         return bool(self._answer) and not self._once
 
     def matches_like(self, other: "Stub") -> bool:
-        """Return whether both stubs have the same conditions."""
+        """Return True if both stubs have the same conditions."""
         return (self._match, self._turn) == (other._match, other._turn)
 
-    def _step_document(self, produce: Mapping[str, Any], *, consume: bool) -> dict[str, Any]:
+    def _build_step(self, produce: Mapping[str, Any], *, consume: bool) -> dict[str, Any]:
         turn = {} if self._turn is None else {"turn": self._turn}
         return {**turn, "match": self._match, "consume": consume, "produce": produce}
 
 
 @suggest_keywords
 class Mockllm:
-    """The session of one test on a server, which no other test shares.
-
-    Methods raise ServerFailed if the server rejects a call; the message names the path.
-    """
+    """The session of one test on a server, which no other test shares. Methods raise ServerFailed
+    if the server rejects a call; the message names the path."""
 
     def __init__(self, control: Control, api_key: str) -> None:
         self.base_url = control.base_url
@@ -128,12 +123,10 @@ class Mockllm:
         turn: int | None = None,
         once: bool = False,
     ) -> Stub:
-        """Begin a stub that responds if all of these conditions hold.
-
-        Since the last response a user message contains `text`, or a tool result `tool_result`
-        (ignoring case); `model` and `provider` are equal; all `tools` are offered; the response
-        is number `turn`. Of several matching stubs the first one responds.
-        """
+        """Begin a stub that responds if all of these conditions hold. Since the last response a
+        user message contains `text`, or a tool result `tool_result` (ignoring case); `model` and
+        `provider` are equal; all `tools` are offered; the response is number `turn`. Of several
+        matching stubs the first one responds."""
         match = build_match(text, tool_result, model=model, provider=provider, tools=tools)
         keys = {"tool_result": tool_result, "model": model, "provider": provider, "tools": tools}
         named = {key: value for key, value in (keys | {"turn": turn}).items() if value is not None}
@@ -152,17 +145,14 @@ class Mockllm:
 
             documents = tuple(to_documents(documents))
         for document in documents:
-            self._put_scenario(document)
+            self._load_scenario(document)
 
     def simulate(
         self, scenario: Mapping[str, Any] | Any, *, agent: Callable[[str], str]
     ) -> dict[str, Any]:
         """Let the scripted user of a scenario talk to `agent`, which gets a message and returns its
-        answer.
-
-        The scenario is loaded for this test, unless it is the name of one on the server. Return
-        the report; raise AssertionError with the transcript if a checkpoint fails.
-        """
+        answer. The scenario is loaded for this test, unless it is the name of one on the server.
+        Return the report; raise AssertionError with the transcript if a checkpoint fails."""
         __tracebackhide__ = True
         # Imported here because they import the whole engine.
         from scenarios_app.engine.document import load_documents
@@ -194,7 +184,7 @@ class Mockllm:
 
     @property
     def counters(self) -> dict[str, int]:
-        """The counters of this test's session."""
+        """Return the counters of this test's session."""
         return self._control.send("GET", "state", session=self.session)["counters"]
 
     def reset(self) -> None:
@@ -214,9 +204,7 @@ class Mockllm:
         tools: Sequence[str] | None = None,
     ) -> None:
         """Raise AssertionError unless this many requests match; without a number, at least one.
-
-        Conditions are those of `on`.
-        """
+        Conditions are those of `on`."""
         __tracebackhide__ = True
         counts = {"equals": times, "at_least": at_least, "at_most": at_most}
         count = {key: number for key, number in counts.items() if number is not None}
@@ -231,9 +219,7 @@ class Mockllm:
         self, mode: str, *, name: str, cassette: Mapping[str, Any] | None, keys: Mapping[str, str]
     ) -> None:
         """Start recording requests that no step answers; mode `none` only replays the cassette.
-
-        `keys` are sent upstream in place of `api_key`.
-        """
+        `keys` are sent upstream in place of `api_key`."""
         options = {"session": self.session, "mode": mode, "name": name, "keys": dict(keys)}
         cassettes = [] if cassette is None else [cassette]
         self._control.send("PUT", "recording", {**options, "cassettes": cassettes})
@@ -247,14 +233,12 @@ class Mockllm:
         return [stub.name for stub in self._stubs if stub.is_empty]
 
     def stub_names(self) -> list[str]:
-        """Return the names of the scenarios that the stubs of this test are."""
+        """Return the names of this test's stubs, which are those of their scenarios."""
         return [stub.name for stub in self._stubs]
 
     def verdict(self, *, allow_unserved: bool = False, scenarios: Iterable[str] = ()) -> Any:
-        """Return the verdict on this test (`/control/verdict`).
-
-        Its own steps have to answer, and those of the common `scenarios`.
-        """
+        """Return the verdict on this test (`/control/verdict`). Its own steps have to answer, and
+        those of the common `scenarios`."""
         return self._control.send(
             "GET",
             "verdict",
@@ -279,7 +263,7 @@ class Mockllm:
                 "every time. With once=True the first answers once, then the next; or remove one."
             )
 
-    def _put_scenario(self, document: Mapping[str, Any]) -> None:
+    def _load_scenario(self, document: Mapping[str, Any]) -> None:
         __tracebackhide__ = True
         name = document.get("name") or "unnamed"
         self._control.send("PUT", scenario_path(str(name)), document, session=self.session)
@@ -293,7 +277,7 @@ def build_match(
     provider: str | None = None,
     tools: Sequence[str] | None = None,
 ) -> dict[str, Any]:
-    """Return the `match` of a step for these conditions."""
+    """Return the `match` of a step for these conditions; texts are contained, ignoring case."""
     texts = {"user": text, "tool": tool_result}
     messages = [
         {"role": role, "which": "new", "contains": part, "ignore_case": True}

@@ -26,7 +26,7 @@ _NODE_REDIRECT: Final = Path(__file__).with_name("node_redirect.cjs")
 
 
 def unset_variables() -> tuple[str, ...]:
-    """Return the variables that would send a client elsewhere or name another session."""
+    """Return the names of variables to remove: they redirect a client or name another session."""
     return tuple(name for upstream in upstreams().values() for name in upstream.unset_variables)
 
 
@@ -50,7 +50,7 @@ def sdk_variables(base_url: str, api_key: str, *, environment: Mapping[str, str]
 
 
 def has_no_wire(host: str) -> bool:
-    """Return whether a host has a provider's API that this package does not have."""
+    """Return True for a host of Bedrock or Vertex AI, whose APIs this package does not have."""
     return _HOST_WITHOUT_WIRE.fullmatch(host) is not None
 
 
@@ -65,11 +65,12 @@ def command_variables(
     missing = keys.difference(variables, unset_variables())
     variables |= {name: api_key for name in missing if not environment.get(name)}
     variables["MOCKLLM_HOSTS"] = json.dumps(provider_hosts())
-    variables[NODE_OPTIONS] = _add_preload(environment.get(NODE_OPTIONS, ""))
+    variables[NODE_OPTIONS] = _add_node_redirect(environment.get(NODE_OPTIONS, ""))
     return variables
 
 
-def _add_preload(node_options: str) -> str:
+def _add_node_redirect(node_options: str) -> str:
+    """Return NODE_OPTIONS with our script preloaded, which redirects Node's requests."""
     path = str(_NODE_REDIRECT).replace("\\", "\\\\").replace('"', '\\"')
     preload = f'--require "{path}"'
     return node_options if preload in node_options else f"{node_options} {preload}".strip()
@@ -87,7 +88,7 @@ def provider_hosts() -> dict[str, str]:
 
 
 @contextmanager
-def refreshed_clients() -> Iterator[None]:
+def refresh_clients() -> Iterator[None]:
     """Replace clients that SDKs create at import, so that they use the current variables."""
     # The functions of ollama's module (`ollama.chat`) are methods of such a client.
     client: Any = getattr(sys.modules.get("ollama"), "_client", None)
@@ -120,7 +121,7 @@ def base_urls(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: url for name, url in urls.items() if url.startswith(("http://", "https://"))}
 
 
-def recorded_variables(base_url: str, *, environment: Mapping[str, str]) -> dict[str, str]:
+def recording_variables(base_url: str, *, environment: Mapping[str, str]) -> dict[str, str]:
     """Return `command_variables` for clients whose requests are forwarded. They keep the keys of
     the environment; a provider without one gets the placeholder NO_KEY."""
     variables = command_variables(base_url, NO_KEY, environment=environment)

@@ -105,7 +105,7 @@ def looking(monkeypatch: pytest.MonkeyPatch) -> Callable[[], Awaitable[None]]:
         while looks < before + 2:
             await asyncio.sleep(0.01)
 
-    monkeypatch.setattr("mockllm_site.serve.server.look_at_all", look)
+    monkeypatch.setattr("mockllm_site.serve.server.close_stalled_connections", look)
     return looked
 
 

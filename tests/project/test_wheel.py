@@ -39,7 +39,7 @@ import os, re
 os.environ["DJANGO_SETTINGS_MODULE"] = "mockllm_site.settings_test"
 import django; django.setup()
 from mockllm_site.pages import docs
-html = "".join(docs.rendered_page(name).html for name in docs.page_files())
+html = "".join(docs.render_page(name).html for name in docs.page_files())
 print(len(docs.page_files()))
 shown = {one.removeprefix("/docs/") for one in re.findall('<img src="([^"]+)"', html)}
 print(shown - set(docs.picture_files()), len(shown))

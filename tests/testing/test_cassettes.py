@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scenarios_app.testing import cassettes
-from scenarios_app.testing.cassettes import path_of_test, read_cassette, write_cassette
+from scenarios_app.testing.cassettes import cassette_of_test, read_cassette, write_cassette
 from scenarios_app.testing.control import ServerFailed
 
 FILE = Path("/tests/test_agent.py")
@@ -18,13 +18,13 @@ WRITES = 60
 
 
 def test_a_test_has_a_file_beside_its_module() -> None:
-    assert path_of_test(FILE, "test_it") == Path("/tests/cassettes/test_agent/test_it.json")
-    assert path_of_test(FILE, "test_it[a-1]").name == "test_it[a-1].json"
+    assert cassette_of_test(FILE, "test_it") == Path("/tests/cassettes/test_agent/test_it.json")
+    assert cassette_of_test(FILE, "test_it[a-1]").name == "test_it[a-1].json"
 
 
 @given(st.lists(st.text(max_size=300), min_size=2, max_size=2, unique=True))
 def test_two_tests_never_share_a_file_and_none_leaves_its_folder(names: list[str]) -> None:
-    one, other = (path_of_test(FILE, name) for name in names)
+    one, other = (cassette_of_test(FILE, name) for name in names)
     assert one != other
     for path in (one, other):
         assert path.parent == Path("/tests/cassettes/test_agent")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from scenarios_app.testing.variables import command_variables, provider_hosts, recorded_variables
+from scenarios_app.testing.variables import command_variables, provider_hosts, recording_variables
 from scenarios_app.wire.registry import upstreams
 from tests.project import processes
 from tests.support import fork_server
@@ -131,7 +131,7 @@ def test_key_that_a_client_needs_is_added_only_where_there_is_none() -> None:
 
 
 def test_recorded_command_keeps_its_keys_and_redirects_node() -> None:
-    variables = recorded_variables(SERVER, environment={"GROQ_API_KEY": "real"})
+    variables = recording_variables(SERVER, environment={"GROQ_API_KEY": "real"})
     assert "GROQ_API_KEY" not in variables
     assert "api.groq.com" in json.loads(variables["MOCKLLM_HOSTS"])
     assert "node_redirect.cjs" in variables["NODE_OPTIONS"]

@@ -85,9 +85,11 @@ class ClientView(JsonView):
     sees_with = SEES_TRACES
 
     def read_body(self, shape: type[Shape]) -> dict[str, Any]:
+        """Return the validated body; for a login with its own client id."""
         return self._with_login_client_id(shape, super().read_body(shape))
 
     def query(self, shape: type[Shape]) -> dict[str, Any]:
+        """Return the validated query parameters; for a login with its own client id."""
         return self._with_login_client_id(shape, super().query(shape))
 
     def _with_login_client_id(self, shape: type[Shape], fields: dict[str, Any]) -> dict[str, Any]:

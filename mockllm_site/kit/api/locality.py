@@ -56,7 +56,7 @@ def is_local(request: HttpRequest) -> bool:
 
 
 def is_test_client(request: HttpRequest) -> bool:
-    """Whether Django's test client or async test client made a request, in a process that tests.
+    """Return True for a request of Django's test client, sync or async, in a process that tests.
     The async one calls the server by its address; no request over a socket comes from port 0."""
     if TEST_CLIENT not in settings.ALLOWED_HOSTS:
         return False
@@ -66,7 +66,7 @@ def is_test_client(request: HttpRequest) -> bool:
 
 
 def was_forwarded(meta: Iterable[str]) -> bool:
-    """Return True if the name of a request variable is a header that proxies add."""
+    """Return True if one of these request variables is a header that proxies add."""
     return any(map(FORWARDED.fullmatch, meta))
 
 
@@ -99,7 +99,7 @@ def on_loopback(scope: Mapping[str, Any] | None) -> bool:
 
 
 def is_loopback_host(host: str) -> bool:
-    """Return True if a Host header is a loopback name, with or without a port."""
+    """Return True if a Host header is a name of loopback, with or without a port."""
     name = _PORT.sub("", host.strip())
     if name.startswith("[") and name.endswith("]"):
         return ":" in name and is_loopback(name[1:-1])

@@ -69,7 +69,7 @@ class JsonAlways(BaseContentNegotiation):
 
 
 class JsonView(APIView):
-    """One path. `read_body` and `query` validate input: unknown keys and wrong types are errors."""
+    """A base view with JSON. `read_body` and `query` refuse unknown keys and wrong types."""
 
     # All that authentication let in.
     permission_classes: Sequence[type[BasePermission]] = (AllowAny,)

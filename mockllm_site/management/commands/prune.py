@@ -20,7 +20,7 @@ BATCH = 100
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """The numbers of conversations, and of traces of others, that are deleted."""
+    """The numbers of deleted conversations, and of deleted traces outside of them."""
 
     conversations: int
     traces: int

@@ -39,9 +39,9 @@ class Command(BaseCommand):
         notes: Sequence[Problem] = ()
         problems: Sequence[Problem | RowProblem]
         if paths:
-            documents, problems, notes = _read_files(paths)
+            documents, problems, notes = _check_files(paths)
         else:
-            documents, problems = _read_database()
+            documents, problems = _check_database()
         # What other requests offered says nothing about files that they may never have met.
         suspicions = suspicions_of(documents, offered=() if paths else offered_tools())
         warnings = [*map(str, notes), *(f"{one} ({one.kind})" for one in suspicions)]
@@ -67,7 +67,7 @@ class Command(BaseCommand):
         self.stdout.write(f"no problems; scenarios: {len(documents)}, steps: {steps}{counted}")
 
 
-def _read_files(
+def _check_files(
     paths: Sequence[str],
 ) -> tuple[list[ScenarioDocument], Sequence[Problem], Sequence[Problem]]:
     try:
@@ -77,7 +77,7 @@ def _read_files(
     return files.documents, [], files.notes
 
 
-def _read_database() -> tuple[list[ScenarioDocument], list[RowProblem]]:
+def _check_database() -> tuple[list[ScenarioDocument], list[RowProblem]]:
     documents: list[ScenarioDocument] = []
     problems: list[RowProblem] = []
     for row in Scenario.objects.order_by("name").prefetch_related("steps"):

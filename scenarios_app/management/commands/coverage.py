@@ -11,10 +11,10 @@ from scenarios_app.management import (
     GITHUB_HELP,
     NOT_JUDGED,
     add_url,
-    ask,
-    read,
-    write,
-    write_step,
+    call_control,
+    read_file,
+    write_file,
+    write_step_results,
 )
 from scenarios_app.verdict.badge import percent_badge
 from scenarios_app.verdict.github import coverage_annotations, coverage_summary, literal_lines
@@ -64,18 +64,18 @@ class Command(BaseCommand):
         faults = options["faults"] is not None
         if faults:
             self._store_results(options)
-        report = ask(options["url"], "coverage/faults" if faults else "coverage", **query)
+        report = call_control(options["url"], "coverage/faults" if faults else "coverage", **query)
         if options["junit"]:
-            write(options["junit"], junit(SUITE, coverage_cases(report)))
+            write_file(options["junit"], junit(SUITE, coverage_cases(report)))
         if options["html"]:
-            write(options["html"], coverage_page(report))
+            write_file(options["html"], coverage_page(report))
         if options["badge"]:
             label = "faults survived" if faults else "steps covered"
-            write(options["badge"], percent_badge(label, report["percent"]))
+            write_file(options["badge"], percent_badge(label, report["percent"]))
         text = json.dumps(report, indent=2, ensure_ascii=False) if options["json"] else None
         least, text = options["fail_under"], text or report["text"]
         if options["github"]:
-            write_step(coverage_summary(report), f"coverage={report['percent']:g}")
+            write_step_results(coverage_summary(report), f"coverage={report['percent']:g}")
             annotations = coverage_annotations(report, fail_under=least)
             text = "\n".join(filter(None, [literal_lines(text), annotations]))
         self.stdout.write(text)
@@ -94,13 +94,13 @@ class Command(BaseCommand):
             body = merge_reports([(file, _read_report(file)) for file in options["faults"]])
         except BadReport as error:
             raise CommandError(str(error), returncode=NOT_JUDGED) from None
-        for one in ask(options["url"], "coverage/faults", body=body)["skipped"]:
+        for one in call_control(options["url"], "coverage/faults", body=body)["skipped"]:
             self.stderr.write(f"mockllm: results of {one['scenario']} left out: {one['reason']}")
 
 
 def _read_report(file: str) -> Any:
     try:
-        return json.loads(read(file))
+        return json.loads(read_file(file))
     except (ValueError, RecursionError):
         raise BadReport(f"{file} is {NO_REPORT}") from None
 

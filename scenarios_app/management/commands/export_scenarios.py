@@ -37,7 +37,7 @@ class Command(BaseCommand):
         try:
             names: list[str] = options["names"]
             available = _read_files(options["path"]) if options["path"] else _read_database(names)
-            documents = _select_by_name(names, available)
+            documents = _select(names, available)
         except DocumentError as error:
             raise CommandError(str(error)) from None
         written = (
@@ -72,9 +72,7 @@ def _read_database(names: list[str]) -> dict[str, ScenarioDocument]:
     return documents
 
 
-def _select_by_name(
-    names: list[str], available: dict[str, ScenarioDocument]
-) -> list[ScenarioDocument]:
+def _select(names: list[str], available: dict[str, ScenarioDocument]) -> list[ScenarioDocument]:
     if unknown := [name for name in names if name not in available]:
         raise DocumentError.of(
             Problem(name, "there is no scenario of this name") for name in unknown

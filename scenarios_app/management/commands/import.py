@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from scenarios_app.engine.document import DocumentError, ScenarioDocument, dump
-from scenarios_app.management import write
+from scenarios_app.management import write_file
 from scenarios_app.recording.document import TAG
 from scenarios_app.recording.files import Files, read_paths
 from scenarios_app.recording.importers import unique_name
@@ -45,7 +45,7 @@ class Command(BaseCommand):
             names = authored_names() if output is None else ()
             files = read_paths(options["paths"], limits=limits(), names=names)
             if output is not None:
-                targets = _targets(Path(output), files.documents)
+                targets = _target_files(Path(output), files.documents)
             replaced = {name for name, file in targets.items() if file.exists()}
             if not is_dry and output is None:
                 replaced = set(load(files.documents).replaced)
@@ -54,7 +54,7 @@ class Command(BaseCommand):
         except DocumentError as error:
             raise CommandError(str(error)) from None
         if options["json"]:
-            report = _report_body(files, targets, replaced=replaced, loaded=not is_dry)
+            report = _json_report(files, targets, replaced=replaced, loaded=not is_dry)
             self.stdout.write(json.dumps(report, indent=2, ensure_ascii=False))
             return
         for note in files.notes:
@@ -70,7 +70,7 @@ class Command(BaseCommand):
             raise CommandError("nothing was imported")
 
 
-def _report_body(
+def _json_report(
     files: Files, targets: Mapping[str, Path], *, replaced: Collection[str], loaded: bool
 ) -> dict[str, Any]:
     scenarios: list[dict[str, Any]] = []
@@ -90,10 +90,10 @@ def _write_documents(documents: Sequence[ScenarioDocument], targets: Mapping[str
     for document in documents:
         file = targets[document.name]
         file.parent.mkdir(parents=True, exist_ok=True)
-        write(str(file), json.dumps(dump(document), indent=1, ensure_ascii=False) + "\n")
+        write_file(str(file), json.dumps(dump(document), indent=1, ensure_ascii=False) + "\n")
 
 
-def _targets(folder: Path, documents: Sequence[ScenarioDocument]) -> dict[str, Path]:
+def _target_files(folder: Path, documents: Sequence[ScenarioDocument]) -> dict[str, Path]:
     """Return each scenario's file by name; raises CommandError for one that is no recording."""
     targets: dict[str, Path] = {}
     for document in documents:

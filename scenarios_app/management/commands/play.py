@@ -16,7 +16,7 @@ from scenarios_app.engine.document import (
 )
 from scenarios_app.engine.document.files import read_files
 from scenarios_app.engine.matching.index import build_index
-from scenarios_app.management import NOT_JUDGED, read, write
+from scenarios_app.management import NOT_JUDGED, read_file, write_file
 from scenarios_app.play.conversation import read_play
 from scenarios_app.play.player import FixedCatalog, PlayedConversation, play
 from scenarios_app.play.report import to_cases, to_json, to_text
@@ -54,7 +54,7 @@ class Command(BaseCommand):
         except DocumentError as error:
             raise CommandError(str(error), returncode=NOT_JUDGED) from None
         if options["junit"]:
-            write(options["junit"], junit(SUITE, to_cases(runs)))
+            write_file(options["junit"], junit(SUITE, to_cases(runs)))
         text = json.dumps(to_json(runs), indent=2, ensure_ascii=False) if options["json"] else ""
         self.stdout.write(text or to_text(runs))
         if not all(run.passed for run in runs):
@@ -62,8 +62,8 @@ class Command(BaseCommand):
 
 
 def _play_file(file: str, scenarios: list[ScenarioDocument]) -> list[PlayedConversation]:
-    document = read_play(read(file), source=file)
-    against = _build_catalog([*scenarios, *document.scenarios])
+    document = read_play(read_file(file), source=file)
+    against = _build_or_load_catalog([*scenarios, *document.scenarios])
     scenario = document.scenarios[0].name if len(document.scenarios) == 1 else ""
     return [
         asyncio.run(play(one, catalog=against, options=serving_options(), scenario=scenario))
@@ -71,7 +71,7 @@ def _play_file(file: str, scenarios: list[ScenarioDocument]) -> list[PlayedConve
     ]
 
 
-def _build_catalog(documents: list[ScenarioDocument]) -> FixedCatalog:
+def _build_or_load_catalog(documents: list[ScenarioDocument]) -> FixedCatalog:
     if not documents:
         return FixedCatalog(catalog.index())
     merged = merge_documents(documents, limits=limits())

@@ -10,10 +10,10 @@ from scenarios_app.management import (
     GITHUB_HELP,
     SUMMARY,
     add_url,
-    ask,
+    call_control,
     github_file,
-    write,
-    write_step,
+    write_file,
+    write_step_results,
 )
 from scenarios_app.verdict.github import literal_lines, verdict_annotations
 from scenarios_app.verdict.reports import SUITE, job_summary, junit, verdict_cases
@@ -63,18 +63,18 @@ class Command(BaseCommand):
             query["session"] = options["session"]
         lists = ("scenarios", "scenario"), ("allow_unserved",) * 2, ("ignore",) * 2
         query |= {key: json.dumps(options[name]) for key, name in lists if options[name]}
-        verdict = ask(options["url"], "verdict", **query)
+        verdict = call_control(options["url"], "verdict", **query)
         if options["junit"]:
-            write(options["junit"], junit(SUITE, verdict_cases(verdict)))
+            write_file(options["junit"], junit(SUITE, verdict_cases(verdict)))
         if options["summary"] is not None:
             file = options["summary"] or github_file(
                 SUMMARY, option="--summary", hint="; name a FILE"
             )
-            write(file, job_summary(verdict), append=True)
+            write_file(file, job_summary(verdict), append=True)
         text = json.dumps(verdict, indent=2, ensure_ascii=False) if options["json"] else None
         text = text or verdict["text"]
         if options["github"]:
-            write_step(job_summary(verdict), f"passed={str(verdict['passed']).lower()}")
+            write_step_results(job_summary(verdict), f"passed={str(verdict['passed']).lower()}")
             text = "\n".join(filter(None, [literal_lines(text), verdict_annotations(verdict)]))
         self.stdout.write(text)
         if not verdict["passed"]:

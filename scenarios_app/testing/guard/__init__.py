@@ -31,8 +31,8 @@ _OWN: Final = os.path.join(os.path.dirname(__file__), "")
 
 @dataclass(frozen=True)
 class Attempt:
-    """A request that was stopped, with its explanation. `is_shown` is true if the explanation was
-    raised as the test's failure, `is_of_daemon` if a daemon thread sent the request."""
+    """A request that was stopped, with its explanation. `is_shown`: it was raised as the failure of
+    the test. `is_of_daemon`: a daemon thread sent the request."""
 
     text: str
     is_shown: bool
@@ -52,13 +52,13 @@ class ProviderGuard:
 
     @contextmanager
     def active(self) -> Iterator[None]:
-        """Guard this process in the meantime."""
+        """Patch name lookups and TLS of this process while the context is open."""
         with pytest.MonkeyPatch.context() as patch:
-            self._guard_names(patch)
+            self._guard_name_lookups(patch)
             self._guard_handshakes(patch)
             yield
 
-    def _guard_names(self, patch: pytest.MonkeyPatch) -> None:
+    def _guard_name_lookups(self, patch: pytest.MonkeyPatch) -> None:
         resolve = socket.getaddrinfo
 
         def getaddrinfo(host: Any, *args: Any, **options: Any) -> Any:
@@ -69,9 +69,9 @@ class ProviderGuard:
         # Event loops resolve names in another thread, so each is stopped before.
         uvloop: Any = sys.modules.get("uvloop")
         for loop in (asyncio.BaseEventLoop, *((uvloop.Loop,) if uvloop else ())):
-            patch.setattr(loop, "getaddrinfo", self._in_loop(loop.getaddrinfo))
+            patch.setattr(loop, "getaddrinfo", self._guard_loop_lookup(loop.getaddrinfo))
 
-    def _in_loop(self, resolve: Any) -> Any:
+    def _guard_loop_lookup(self, resolve: Any) -> Any:
         async def getaddrinfo(loop: Any, host: Any, *args: Any, **options: Any) -> Any:
             self._check(host, socket.gaierror)
             return await resolve(loop, host, *args, **options)
@@ -84,9 +84,9 @@ class ProviderGuard:
         # A proxy's tunnel is wrapped in TLS under the name of the host behind it.
         for name in ("wrap_socket", "wrap_bio"):
             wrap = getattr(ssl.SSLContext, name)
-            patch.setattr(ssl.SSLContext, name, self._in_handshake(wrap))
+            patch.setattr(ssl.SSLContext, name, self._guard_tls_wrap(wrap))
 
-    def _in_handshake(self, wrap: Any) -> Any:
+    def _guard_tls_wrap(self, wrap: Any) -> Any:
         parameters = signature(wrap)
         # Event loops call `wrap_bio` in callbacks, where a failure of pytest would be lost.
         is_callback = wrap.__name__ == "wrap_bio"
@@ -99,21 +99,21 @@ class ProviderGuard:
         return guarded
 
     def _check(self, name: Any, error: type[OSError], *, is_callback: bool = False) -> None:
-        """Raise a failure or an error if this is the name of a provider's host."""
+        """Raise pytest's failure or `error` if the name is that of a real provider's host."""
         __tracebackhide__ = True
-        host = _host_name(name)
+        host = _normalize_host(name)
         if find_upstream(host) is None and not has_no_wire(host):
             return
         is_own_thread = threading.get_ident() == self._thread and not is_callback
-        text = self._explain(host)
+        text = self._explanation(host)
         is_of_daemon = threading.current_thread().daemon
         self.attempts.append(Attempt(text, is_own_thread, is_of_daemon))
         if is_own_thread:
             raise pytest.fail.Exception(f"mockllm: {text}", pytrace=False)
         raise error(socket.EAI_FAIL, f"mockllm: {text}")
 
-    def _explain(self, host: str) -> str:
-        first = f"stopped a request to {host}, a real provider, before it was sent{_caller()}"
+    def _explanation(self, host: str) -> str:
+        first = f"stopped a request to {host}, a real provider, before it was sent{_caller_place()}"
         last = "a test that is to call the provider: @pytest.mark.mockllm(guard=False)"
         return "\n  ".join((first, *self._reasons(host), last))
 
@@ -132,14 +132,15 @@ class ProviderGuard:
         return self._reasons_by_host[host]
 
 
-def _host_name(name: Any) -> str:
+def _normalize_host(name: Any) -> str:
+    """Return the host in lower case without a final dot; empty if it is no text."""
     if isinstance(name, bytes | bytearray):
         name = name.decode("ascii", "replace")
     return name.lower().rstrip(".") if isinstance(name, str) else ""
 
 
-def _caller() -> str:
-    """Return the file and line of the innermost code that is no library's, in brackets."""
+def _caller_place() -> str:
+    """Return ` (FILE:LINE)` of the innermost frame outside libraries, or an empty string."""
     frame: FrameType | None = sys._getframe()
     while frame is not None:
         file = frame.f_code.co_filename

@@ -33,8 +33,8 @@ _LIBRARIES: Final = tuple(
 @dataclass(frozen=True)
 class LiveClient:
     """A client object of an SDK: its class, the address that it calls, its key if it shows one, and
-    the API that its class is made for. `place` names the attribute that holds it and the module
-    with it; it is empty if no module does."""
+    the API that its class is made for. `place` is the module attribute that refers to it, or
+    None."""
 
     title: str
     base_url: str
@@ -58,7 +58,7 @@ Place: TypeAlias = tuple[str, str, str]
 
 
 def live_clients() -> list[LiveClient]:
-    """Return the live clients of all SDKs that are imported."""
+    """Return the client objects in memory of all SDKs that are imported."""
     classes: dict[type[Any], tuple[SdkClient, Upstream]] = {}
     for upstream in upstreams().values():
         for sdk in upstream.sdk_clients:
@@ -67,12 +67,12 @@ def live_clients() -> list[LiveClient]:
                 classes |= dict.fromkeys(_subclasses(known), (sdk, upstream))
     # The type, not `isinstance`: that would make lazy objects load what they stand for.
     objects = {id(one): one for one in gc.get_objects() if type(one) in classes} if classes else {}
-    places = _places(objects)
+    places = _find_places(objects)
     clients = []
     for key, value in objects.items():
         sdk, upstream = classes[type(value)]
         title = f"{sdk.name.rpartition('.')[0]}.{type(value).__name__}"
-        address, api_key = _text_of(value, sdk.base_url), _text_of(value, sdk.key)
+        address, api_key = _attribute_text(value, sdk.base_url), _attribute_text(value, sdk.key)
         clients.append(LiveClient(title, address, api_key, upstream, places.get(key)))
     return clients
 
@@ -92,8 +92,7 @@ def stray_client_lines(base_url: str, api_key: str) -> list[str]:
 
 
 def client_line(client: LiveClient, base_url: str) -> str:
-    """Return a line with the address that a client calls, and why it is not the server's at
-    `base_url`."""
+    """Return a line with the address that a client calls, and the reason or the mend."""
     api = find_upstream(client.host)
     if api is not None and api.path_prefix:
         return f"{client} calls {client.base_url}: {_GIVE}{address_of(api, base_url)}"
@@ -107,13 +106,13 @@ def client_line(client: LiveClient, base_url: str) -> str:
 
 
 def with_advice(lines: Iterable[str]) -> list[str]:
-    """Return lines about clients, those that a module holds first, and what to do."""
+    """Return at most MAX_LINES lines, those with a module first, and then what to do."""
     shown = sorted(set(lines), key=lambda line: (not line.startswith("`"), line))[:MAX_LINES]
     return [*shown, ADVICE] if any(_GIVE not in line for line in shown) else shown
 
 
 def address_of(api: Upstream, base_url: str) -> str:
-    """Return the base URL at which the server at `base_url` has an API."""
+    """Return the base URL of a provider's API on the server at `base_url`."""
     return f"{base_url}{api.path_prefix}{urlsplit(api.base_url).path}"
 
 
@@ -123,7 +122,8 @@ def _subclasses(known: type[Any]) -> Iterator[type[Any]]:
         yield from _subclasses(one)
 
 
-def _text_of(value: Any, path: str) -> str:
+def _attribute_text(value: Any, path: str) -> str:
+    """Return the text of a dotted attribute; empty if it is missing."""
     try:
         return str(attrgetter(path)(value) or "") if path else ""
     except AttributeError:
@@ -131,9 +131,9 @@ def _text_of(value: Any, path: str) -> str:
         return ""
 
 
-def _places(clients: Mapping[int, Any]) -> dict[int, Place]:
-    """Return the place of each client that a module holds, by the id of the client. Of several
-    modules the one counts whose source code assigns the name."""
+def _find_places(clients: Mapping[int, Any]) -> dict[int, Place]:
+    """Return the places of clients by their id. Of several modules the one counts whose source code
+    assigns the name."""
     places: dict[int, Place] = {}
     sdks = (sdk for upstream in upstreams().values() for sdk in upstream.sdk_clients)
     packages = {sdk.name.partition(".")[0] for sdk in sdks} | sys.stdlib_module_names
@@ -143,33 +143,33 @@ def _places(clients: Mapping[int, Any]) -> dict[int, Place]:
         # Libraries have too many objects to look into each.
         depth = 0 if is_library(getattr(module, "__file__", None) or "") else MAX_DEPTH
         for attribute, value in list(vars(module).items()):
-            for path, client in _clients_below(attribute, value, clients, name, depth=depth):
-                line = places.get(client, ("", "", ""))[-1] or _line_of(module, attribute)
+            for path, client in _find_clients(attribute, value, clients, name, depth=depth):
+                line = places.get(client, ("", "", ""))[-1] or _find_definition(module, attribute)
                 if client not in places or (line and not places[client][-1]):
                     places[client] = (path, name, line)
     return places
 
 
 def is_library(file: str) -> bool:
-    """Return whether a file is of Python or of a package that is installed."""
+    """Return True for a file of Python or of an installed package."""
     return file.startswith(_LIBRARIES)
 
 
-def _clients_below(
+def _find_clients(
     path: str, value: Any, clients: Mapping[int, Any], module: str, *, depth: int
 ) -> Iterator[tuple[str, int]]:
-    """Yield the paths and ids of the clients that a value of a module is or holds."""
+    """Yield the paths and ids of the clients among a value and its children, to this depth."""
     if id(value) in clients:
         yield path, id(value)
     elif isinstance(value, _CACHED_FUNCTION):
         yield from ((f"{path}()", id(one)) for one in _cached_values(value) if id(one) in clients)
     elif depth:
         for part, child in _children(value, module):
-            yield from _clients_below(path + part, child, clients, module, depth=depth - 1)
+            yield from _find_clients(path + part, child, clients, module, depth=depth - 1)
 
 
 def _children(value: Any, module: str) -> Iterable[tuple[str, Any]]:
-    """Return the values inside a module's value, each with its path from there."""
+    """Return the items or attributes of a value, each with its path from there."""
     match value:
         case dict():
             return [(f"[{key!r}]", child) for key, child in list(value.items())]
@@ -199,10 +199,10 @@ def _cached_values(function: Any) -> list[Any]:
     return values
 
 
-def _line_of(module: ModuleType, name: str) -> str:
+def _find_definition(module: ModuleType, name: str) -> str:
     """Return the file and line where a module defines a name, or an empty string."""
     file = getattr(module, "__file__", None)
-    for node in _definitions(file) if file else ():
+    for node in _statements(file) if file else ():
         match node:
             case ast.Assign(targets=targets):
                 names = [one.id for one in targets if isinstance(one, ast.Name)]
@@ -218,8 +218,8 @@ def _line_of(module: ModuleType, name: str) -> str:
 
 
 @functools.lru_cache(maxsize=64)
-def _definitions(file: str) -> list[ast.stmt]:
-    """Return the statements of a Python file, those of the module first."""
+def _statements(file: str) -> list[ast.stmt]:
+    """Return all statements of a Python file, outer ones first; empty if it cannot be parsed."""
     try:
         tree = ast.parse(Path(file).read_bytes())
     except (OSError, SyntaxError, ValueError):

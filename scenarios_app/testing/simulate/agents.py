@@ -25,7 +25,7 @@ _READ_BYTES = 65_536
 
 
 def is_chat_api(url: str) -> bool:
-    """Return whether an agent's URL is that of our chat API, which shows the agent's tool calls."""
+    """Return True if the URL is that of our chat API, which reports the agent's tool calls."""
     return url.rstrip("/").endswith("/api")
 
 
@@ -42,7 +42,7 @@ def agent_at(url: str, *, key: str, model: str, timeout: float) -> Iterator[Agen
 
 
 class _Completions:
-    """An OpenAI-compatible endpoint, which gets the whole conversation with each message."""
+    """An OpenAI-compatible endpoint; each request has the whole conversation."""
 
     def __init__(self, http: httpx2.Client, url: str, model: str) -> None:
         self._http, self._url, self._model = http, url, model
@@ -55,19 +55,19 @@ class _Completions:
             message = response.json()["choices"][0]["message"]
             content, calls = message.get("content"), message.get("tool_calls")
         except (ValueError, KeyError, IndexError, TypeError, AttributeError):
-            reason = f"{self._url} answers no chat completion: {_beginning_of(response)}"
+            reason = f"{self._url} answers no chat completion: {_excerpt(response)}"
             raise AgentFailed(reason) from None
         if calls:
             reason = f"{self._url} answers with a tool call: an agent runs its tools itself"
             raise AgentFailed(reason)
         if not isinstance(content, str):
-            raise AgentFailed(f"{self._url} answers without text: {_beginning_of(response)}")
+            raise AgentFailed(f"{self._url} answers without text: {_excerpt(response)}")
         self._messages.append({"role": "assistant", "content": content})
         return content
 
 
 class _ChatApi:
-    """Our chat API: one conversation, whose answers and tool calls come as events."""
+    """Our chat API as an agent, with one conversation; reads answers and tool calls from events."""
 
     def __init__(self, http: httpx2.Client, url: str) -> None:
         self._http, self._url = http, f"{url}/get_chat_response_stream"
@@ -81,20 +81,20 @@ class _ChatApi:
         last: dict[str, Any] = {}
         for line in response.text.split("\n"):
             if line.startswith("data: "):
-                last = _event(line.removeprefix("data: "))
+                last = _parse_event(line.removeprefix("data: "))
                 match last:
                     case {"type": "chunk", "content": content}:
                         pieces.append(content)
                     case {"type": "tool_start", "tool_call_id": id, "tool_name": name}:
                         calls.append(ToolCallPart(id, name, json.dumps(last["tool_args"])))
         if last.get("type") != "done":
-            reason = last.get("message") or f"its stream has no end: {_beginning_of(response)}"
+            reason = last.get("message") or f"its stream has no end: {_excerpt(response)}"
             raise AgentFailed(f"{self._url}: {reason}")
         self._conversation = last["conversation_id"]
         return AgentAnswer("".join(pieces), tuple(calls))
 
 
-def _event(text: str) -> dict[str, Any]:
+def _parse_event(text: str) -> dict[str, Any]:
     """Return the JSON object of an event, empty if the stream was cut inside it."""
     try:
         return json.loads(text)
@@ -103,7 +103,7 @@ def _event(text: str) -> dict[str, Any]:
 
 
 def _post(http: httpx2.Client, url: str, body: Mapping[str, Any]) -> httpx2.Response:
-    """Return the whole response; raises AgentFailed for errors, and if it is not there in time."""
+    """Return the whole response; raises AgentFailed for errors, and after the client's timeout."""
     deadline = time.monotonic() + (http.timeout.read or 0)
     late = AgentFailed(f"{url} has not answered within {http.timeout.read:g} s (--timeout)")
     try:
@@ -120,11 +120,11 @@ def _post(http: httpx2.Client, url: str, body: Mapping[str, Any]) -> httpx2.Resp
         raise AgentFailed(f"nothing answers at {url}: {error or type(error).__name__}") from None
     response = httpx2.Response(streamed.status_code, content=b"".join(pieces))
     if response.is_error:
-        raise AgentFailed(f"{url} answers {response.status_code}: {_beginning_of(response)}")
+        raise AgentFailed(f"{url} answers {response.status_code}: {_excerpt(response)}")
     return response
 
 
-def _beginning_of(response: httpx2.Response) -> str:
+def _excerpt(response: httpx2.Response) -> str:
     return " ".join(response.text.split())[:MAX_ERROR_CHARS]
 
 
@@ -158,7 +158,7 @@ def agent_command(
 
 
 class _Command:
-    """A running command."""
+    """A running command as an agent; `errors` is the file descriptor of its standard error."""
 
     def __init__(
         self, process: "subprocess.Popen[bytes]", errors: int, *, timeout: float, until: bytes
@@ -177,13 +177,13 @@ class _Command:
 
     def __call__(self, text: str) -> str:
         if self._has_prompt and not self._started:
-            self._answer()
+            self._exchange()
         self._started = True
         self._unsent += " ".join(text.splitlines()).encode() + b"\n"
-        return self._answer()
+        return self._exchange()
 
-    def _answer(self) -> str:
-        """Send the rest of the input, and return the output up to the end of an answer."""
+    def _exchange(self) -> str:
+        """Send the unsent input, and return the output up to the end of an answer."""
         deadline = time.monotonic() + self._timeout
         with selectors.DefaultSelector() as selector:
             selector.register(self._output, selectors.EVENT_READ)
@@ -195,14 +195,14 @@ class _Command:
                     raise self._failure(f"no answer within {self._timeout:g} s (--timeout)")
                 for key, _ in ready:
                     if key.fileobj is self._output:
-                        self._read()
-                    elif not self._send():
+                        self._read_output()
+                    elif not self._send_input():
                         selector.unregister(self._input)
         answer, _, self._unread = self._unread.partition(self._end)
         return answer.decode("utf-8", "replace").strip()
 
-    def _send(self) -> bool:
-        """Send a part of the unsent input; return whether more is left."""
+    def _send_input(self) -> bool:
+        """Send a part of the unsent input; return True if more is left."""
         try:
             sent = os.write(self._input.fileno(), self._unsent)
         except OSError:
@@ -211,15 +211,16 @@ class _Command:
         self._unsent = self._unsent[sent:]
         return bool(self._unsent)
 
-    def _read(self) -> None:
+    def _read_output(self) -> None:
         data = os.read(self._output.fileno(), _READ_BYTES)
         self._unread += data
         if not data:
-            raise self._failure(self._describe_ending())
+            raise self._failure(self._exit_reason())
         if len(self._unread) > MAX_ANSWER_BYTES:
             raise self._failure(f"an answer of more than {MAX_ANSWER_BYTES:,} bytes")
 
-    def _describe_ending(self) -> str:
+    def _exit_reason(self) -> str:
+        """Return how the command ended, or that it only closed its output."""
         try:
             code = self._process.wait(END_SECONDS)
         except subprocess.TimeoutExpired:

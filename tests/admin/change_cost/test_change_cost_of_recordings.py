@@ -80,7 +80,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[Outgoing]:
         requests.append(request)
         return {}
 
-    monkeypatch.setattr("scenarios_app.testing.live._current_shape", current_shape)
+    monkeypatch.setattr("scenarios_app.testing.live._fetch_shape", current_shape)
     return requests
 
 

@@ -171,7 +171,7 @@ def test_an_interrupted_start_leaves_no_server(monkeypatch: pytest.MonkeyPatch) 
         started.append(process)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("scenarios_app.testing.process._first_line", interrupted)
+    monkeypatch.setattr("scenarios_app.testing.process._read_first_line", interrupted)
     with pytest.raises(KeyboardInterrupt), running_server():
         pass
     (process,) = started
