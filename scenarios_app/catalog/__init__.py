@@ -86,10 +86,8 @@ class Catalog:
         return self._current or self._current_snapshot()
 
     def start(self) -> None:
-        """Compile what is committed, then look out for what other processes commit.
-
-        May be called again, and from an event loop, which it blocks as long as it compiles.
-        """
+        """Compile the committed scenarios, and watch for changes by other processes and of files.
+        May be called again, and from an event loop, which it blocks as long as it compiles."""
         run_through(None, self.reload)
         if self._poller is None and can_be_shared():
             self._poller = Poller(lambda: self.snapshot().number, self.reload)

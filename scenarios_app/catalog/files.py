@@ -56,7 +56,7 @@ class FileWatcher:
         return tuple(text.decode(errors="replace").splitlines())
 
     def start(self) -> None:
-        """Watch in a thread, as soon as no other process does."""
+        """Start a thread that watches once no other process does."""
         if self._thread is None:
             self._thread = Thread(target=self._run, name="mockllm-files", daemon=True)
             self._thread.start()

@@ -22,10 +22,8 @@ def redis_connections() -> "Connections | None":
 
 
 def announce_change() -> None:
-    """Tell every process that a change of the common scenarios is committed.
-
-    Processes that cannot be told see the change in the database a moment later.
-    """
+    """Notify every process that a change of the common scenarios is committed. Processes that
+    cannot be notified poll the database for it."""
     shared = redis_connections()
     if shared is not None:
         shared.announce_change()

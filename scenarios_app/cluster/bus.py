@@ -58,8 +58,8 @@ class Bus:
             thread.join()
 
     def ask(self, word: str, about: Any) -> list[Any]:
-        """Return the answers of all processes, this one included. Blocks; raises StateUnavailable
-        if one does not answer."""
+        """Return all processes' answers to a query, this one's included. Blocks; raises
+        StateUnavailable if one does not answer."""
         redis = self._connections.here
         key = b"%breply:%b" % (self._connections.prefix, uuid4().hex.encode())
         until = time.monotonic() + ASK_SECONDS
@@ -106,6 +106,7 @@ class Bus:
                         self._handle_message(data.decode())
 
     def _handle_message(self, message: str) -> None:
+        """Handle a message, or push the answer to a query to the key that it names."""
         word, _, text = message.partition(" ")
         if word != "ask":
             _handle(self._messages, word, text)

@@ -43,7 +43,7 @@ _SETTINGS: Final[Mapping[str, Any]] = {
 
 @cache
 def _sha(script: str) -> str:
-    """Return the name that Redis has for a script with the library before it."""
+    """Return the SHA-1 by which Redis knows a script with the library before it."""
     return hashlib.sha1((LIBRARY + script).encode()).hexdigest()
 
 
@@ -171,6 +171,7 @@ class Connections:
             log.error(LOST)
 
     def _on_connect(self, connection: Any) -> None:
+        """Connect, and count a loss if Redis has not all the data that it had."""
         connection.on_connect()
         if "prefix" in vars(self):
             connection.send_command(*self._check_command())

@@ -77,7 +77,7 @@ class _Waiting(msgspec.Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class _Barrier:
-    """Set when all that was recorded before it is written; the thread ends after the `last`."""
+    """A mark in the queue, set when all before it is written; the thread ends after the `last`."""
 
     passed: Event = field(default_factory=Event)
     last: bool = False

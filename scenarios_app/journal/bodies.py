@@ -99,7 +99,7 @@ class _Block:
 
 
 def split(body: bytes) -> Iterator[bytes]:
-    """Yield the pieces of a body: long ones each, and short ones in series."""
+    """Yield the pieces of a request's body: long ones each, and short ones joined."""
     start = end = 0
     for text in body.split(b'{"'):
         size = len(text) + 2
@@ -115,8 +115,6 @@ def split(body: bytes) -> Iterator[bytes]:
 
 
 def new_block_id() -> int:
-    """Return milliseconds since 1970, then 21 random bits.
-
-    Rows with an id that exists are refused, and written again one by one.
-    """
+    """Return milliseconds since 1970, then 21 random bits. Rows with an id that exists are refused,
+    and written again one by one."""
     return (time.time_ns() // 1_000_000 << 21) | int.from_bytes(os.urandom(3)) >> 3

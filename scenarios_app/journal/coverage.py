@@ -37,7 +37,7 @@ class Unserved:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Steps that answered, of all; `unserved` are scenarios in the order of their names."""
+    """How many of all `steps` answered; `unserved` are scenarios in the order of their names."""
 
     served: int
     steps: int
@@ -49,6 +49,7 @@ class Coverage:
 
 
 def traffic_since(moment: datetime) -> Traffic:
+    """Count the requests since a moment, after a flush of the journal."""
     journal.flush()
     rows = ServedRequest.objects.filter(at__gte=moment).order_by()
     counted = rows.aggregate(all=Count("pk"), unmatched=Count("pk", filter=UNMATCHED_ROWS))

@@ -10,7 +10,7 @@ MAX_SESSIONS = 10_000
 
 
 class DroppedRows:
-    """Counts of one process, since its start or the session's reset."""
+    """Counts of lost rows in one process, by session, since its start or the session's reset."""
 
     def __init__(self, *, max_sessions: int = MAX_SESSIONS) -> None:
         self._by_session = BoundedDict[str, int](max_sessions)

@@ -180,7 +180,7 @@ def _text(data: bytes, *, whole: bool) -> str:
 
 
 def held_bytes(pieces: Iterable[bytes]) -> int:
-    """How much memory the pieces of a body take: none where they are made when they are wanted."""
+    """Return the bytes of memory that pieces of a body take: none if each iteration makes them."""
     if isinstance(pieces, tuple):
         return sum(map(len, pieces))
     size: int = getattr(pieces, "held_bytes", 0)

@@ -178,6 +178,6 @@ def nearest(near_misses: Any) -> str:
 @never_cache
 @login_required
 def journal_page(request: HttpRequest) -> HttpResponse:
-    """The short way to the list of the admin, with all that it is asked for."""
+    """Redirect to the admin's list of requests, with the same query."""
     require_permissions(request, PERMISSION)
     return redirect(reverse("admin:scenarios_app_servedrequest_changelist", query=request.GET))

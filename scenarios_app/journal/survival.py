@@ -16,11 +16,9 @@ from scenarios_app.verdict.survival import Results, Survival, measure_survival, 
 def add_results(
     versions: Mapping[str, str], results: Mapping[str, Results]
 ) -> list[tuple[str, str]]:
-    """Store results by scenario; return the scenarios that were skipped, with the reasons.
-
-    Results of the same version are added to the stored ones or replace them; those of other
-    versions go.
-    """
+    """Store results by scenario; return the scenarios that were skipped, with the reasons. Results
+    of the same version are added to the stored ones or replace them; those of other versions are
+    deleted."""
     current = _current(results)
     skipped = []
     for name in sorted(results):
@@ -52,9 +50,7 @@ def add_results(
 
 def survival(names: Collection[str] | None = None) -> Survival:
     """Return which faults programs survived at the steps of these enabled scenarios, or of all.
-
-    Catch-alls are left out. Results of other versions are counted as outdated only.
-    """
+    Catch-alls are left out. Results of other versions are counted as outdated only."""
     rows = FaultResult.objects.order_by("pk")
     stored: defaultdict[str, list[FaultResult]] = defaultdict(list)
     for row in rows if names is None else rows.filter(scenario__in=names):

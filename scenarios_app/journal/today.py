@@ -72,20 +72,20 @@ class Today:
 
     @property
     def total(self) -> Hour:
-        """The sum of all hours."""
+        """Return the sum of all hours."""
         kinds = ("matched", "unmatched", "faults")
         sums = {kind: sum(getattr(hour, kind) for hour in self.busy) for kind in kinds}
         return Hour(0, **sums)
 
     @property
     def drawn(self) -> list[tuple[Hour, list[Bar]]]:
-        """Each busy hour with its bars."""
+        """Return each busy hour with its bars."""
         room = HEIGHT - 3 * MIN_BAR
         return [(hour, list(hour.bars(room / self.most))) for hour in self.busy]
 
 
 def traffic_of_today(now: datetime | None = None) -> Today:
-    """Count the journal's requests of the day of `now`, by their hour."""
+    """Return the journal's requests of the day of `now`, counted by hour."""
     midnight = (now or timezone.now()).replace(hour=0, minute=0, second=0, microsecond=0)
     newest = ServedRequest.objects.aggregate(newest=Max("pk"))["newest"] or 0
     rows = ServedRequest.objects.order_by().filter(pk__gt=newest - MAX_REQUESTS, at__gte=midnight)

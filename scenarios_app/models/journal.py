@@ -78,12 +78,12 @@ class ServedRequest(models.Model):
 
     @property
     def request_body(self) -> str:
-        """The request's body as text, up to its cut."""
+        """Return the request's body as text, up to its cut."""
         return read_body(self.request_text, self.parts, "request")
 
     @property
     def response_body(self) -> str:
-        """The response's body as text, up to its cut."""
+        """Return the response's body as text, up to its cut."""
         return read_body(self.response_text, self.parts, "response")
 
     @property

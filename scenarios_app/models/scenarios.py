@@ -101,6 +101,7 @@ class Step(CatalogRow, StepColumns):
 @receiver([pre_save, pre_delete], sender=Scenario)
 @receiver([pre_save, pre_delete], sender=Step)
 def _before_change(*, instance: Scenario | Step, using: str, **_: object) -> None:
+    """Increase the catalog's number, and give a step a new version."""
     CatalogVersion.bump(using)
     if isinstance(instance, Step):
         instance.version = new_key()
@@ -109,6 +110,7 @@ def _before_change(*, instance: Scenario | Step, using: str, **_: object) -> Non
 @receiver([post_save, post_delete], sender=Scenario)
 @receiver([post_save, post_delete], sender=Step)
 def _after_change(*, instance: Scenario | Step, using: str, **_: object) -> None:
+    """Give the scenario a new version, and send `catalog_changed`."""
     announce([instance.scenario_id if isinstance(instance, Step) else instance.pk], using)
 
 

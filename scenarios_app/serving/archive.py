@@ -26,8 +26,8 @@ async def recall_archived(
     archive: SessionReader,
     link: SocketLink | None = None,
 ) -> ArchivedValues:
-    """Return the stored values for each name that a request refers to; those of a
-    connection come first."""
+    """Return the stored data of each name that a request refers to, None if it is missing.
+    Responses kept by its WebSocket (`link`) take precedence."""
     data: dict[str, bytes | None] = {}
     recall = link.turn.recall if link is not None else None
     if archival.prefix:

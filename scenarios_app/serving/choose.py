@@ -101,6 +101,7 @@ class StepSelection(msgspec.Struct, frozen=True):
         return Candidates(name, next(candidates, None), candidates)
 
     async def _decide_by_match(self, candidates: Candidates) -> Decision:
+        """Return the decision of the first free candidate, or an unmatched one with near misses."""
         decision = await self._first_free(candidates)
         if decision is None and (passed := self._passed_candidate()):
             return await self._serve_step(passed, "match")
@@ -145,11 +146,9 @@ class StepSelection(msgspec.Struct, frozen=True):
     async def _claim_first_free(
         self, candidates: Iterator[Candidate]
     ) -> tuple[Decision | None, Iterator[Candidate]]:
-        """Claim the first free one of up to CLAIM_BATCH plain candidates.
-
-        Returns its decision, or None, and the candidates after these. The batch ends before a
-        candidate that is not plain.
-        """
+        """Claim the first free one of up to CLAIM_BATCH plain candidates. Return its decision, or
+        None, and the candidates after these. The batch ends before a candidate that is not
+        plain."""
         plain: list[Candidate] = []
         while len(plain) < CLAIM_BATCH:
             candidate = await self.work(next, candidates, None)
@@ -173,10 +172,8 @@ class StepSelection(msgspec.Struct, frozen=True):
 
     async def _try_candidate(self, candidate: Candidate, way: SelectionWay) -> Decision | None:
         """Return the decision of one candidate, or None if its step is consumed already.
-
         Expectations come before failures, and neither consumes. So a step with either is looked up
-        first: a consumed one must not fail or complain again.
-        """
+        first: a consumed one must not fail or complain again."""
         scenario, step, session = candidate.scenario, candidate.step, self.session
         consumable = step.consume and way == "match"
         expects = scenario.system_prompt_must_include or step.expect != NO_EXPECTATIONS
@@ -241,6 +238,8 @@ class StepSelection(msgspec.Struct, frozen=True):
     def _violation_decision(
         self, candidate: Candidate, way: SelectionWay, violations: tuple[str, ...], *, attempt: int
     ) -> Decision:
+        """Return the decision for violated expectations: an answer with their text if the step was
+        chosen by name, else an error."""
         scenario, step = candidate.scenario, candidate.step
         by_id = way == "by_id"
         text = violations[0] if by_id else violated_message(scenario, step, self.request)
@@ -300,10 +299,8 @@ def _same_attempt(one: AttemptRef, other: AttemptRef) -> bool:
 
 
 def choose_in_band(call: Call, request: CanonicalRequest, options: Options) -> Decision | None:
-    """Return the decision of an instruction block in the request, or None without one.
-
-    Raises WireError for an invalid block.
-    """
+    """Return the decision of an instruction block in the request, or None without one. Raises
+    WireError for an invalid block."""
     if not options.inband or request.model.startswith(BY_ID_MODEL_PREFIX):
         return None
     instructed = build_instructed_answer(
@@ -324,8 +321,8 @@ def choose_in_band(call: Call, request: CanonicalRequest, options: Options) -> D
 
 
 def with_cancel(decision: Decision, options: Options) -> Decision:
-    """Return the decision with the cancellation of the settings, if its answer is generated. A
-    scripted fault takes precedence."""
+    """Return the decision with the options' `cancel_after_chunks`, if the answer is generated and
+    has no scripted fault."""
     step = decision.step
     if options.cancel_after_chunks is None or decision.kind != "step" or step is None:
         return decision

@@ -77,10 +77,8 @@ def session_of(call: Call, key: str | None) -> str:
 
 
 class ArrivalClock:
-    """Unix time that steps of the system's clock never set back, unless by MAX_STEP_SECONDS.
-
-    A retry that waited would look early if the clock was set back meanwhile.
-    """
+    """Returns Unix time. It ignores backward steps of the system's clock up to MAX_STEP_SECONDS. A
+    retry that waited would look early if the clock was set back meanwhile."""
 
     def __init__(
         self,
@@ -208,6 +206,7 @@ class Exchange(msgspec.Struct):
             self.request = None
 
     def decide(self, decision: Decision) -> None:
+        """Store the decision, its time and the names of its scenario and step."""
         self.decision = decision
         self.decided_at = time.monotonic()
         scenario, step = decision.scenario, decision.step
@@ -282,7 +281,7 @@ class Exchange(msgspec.Struct):
         return "complete"
 
     def _fault(self) -> str:
-        """Return the kind of the fault that was acted out, or an empty string."""
+        """Return the kind of the fault in the answer, or an empty string."""
         decision = self.decision
         if decision is None:
             return ""

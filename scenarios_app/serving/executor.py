@@ -33,7 +33,7 @@ _busy_loops: set[asyncio.AbstractEventLoop] = set()
 
 
 class Work(Protocol):
-    """Calls a function and returns its result, now or later."""
+    """Calls a function inline, cooperatively or in a thread; await it for the function's result."""
 
     def __call__(
         self, do: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
@@ -61,16 +61,16 @@ async def run_in_thread(do: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
 
 
 def work_for(*, size: int, texts: int = 0) -> Work:
-    """Return the way to run work on a request of `size` bytes, or on a response computed from
-    `texts` texts."""
+    """Return `run_inline`, `run_cooperatively` or `run_in_thread`, by the bytes of a request or the
+    number of texts that a response is computed from."""
     if size > LARGE_BYTES or texts > MANY_TEXTS:
         return run_in_thread
     return run_cooperatively if size > MEDIUM_BYTES else run_inline
 
 
 def run_eagerly(coroutine: Coroutine[Any, Any, T]) -> T | Awaitable[T]:
-    """Run a coroutine until it first waits. Return its result, or the rest of it to be awaited in a
-    task."""
+    """Run a coroutine until it first waits. Return its result, or an awaitable of the rest of it or
+    of its error."""
     try:
         waits_for = coroutine.send(None)
     except StopIteration as end:

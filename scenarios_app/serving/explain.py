@@ -115,7 +115,7 @@ class StateSnapshot:
 async def explain(
     call: Call, *, catalog: Catalog, state: StateSnapshot, options: Options, most: int = STEPS
 ) -> Explanation:
-    """Return what would happen to a call now; at most `most` steps are explained."""
+    """Return the reply that a call would get now, and the conditions of up to `most` steps."""
     pipeline = Pipeline(catalog=catalog, state=state, options=options)
     exchange = pipeline.exchange(call)
     reply = await pipeline.work(exchange)

@@ -74,7 +74,7 @@ CatchUp: TypeAlias = Callable[[int], Awaitable[None]]
 
 
 class Pipeline:
-    """Turns calls into answers, without database, threads or templates."""
+    """Turns the calls of all transports into answers, without access to the database."""
 
     def __init__(
         self,
@@ -110,10 +110,8 @@ class Pipeline:
         self._warned: set[str] = set()
 
     async def answer(self, call: Call, head: RequestHead | None = None) -> Answer:
-        """Return the answer to a call; a transport may pass its cached `head`.
-
-        The answer records itself in the journal when the transport has sent it.
-        """
+        """Return the answer to a call; a transport may pass its cached `head`. The answer records
+        itself in the journal when the transport has sent it."""
         if call.method == "OPTIONS":
             allowed = preflight_headers(call, self.options.origins)
             if allowed is not None:
@@ -165,7 +163,7 @@ class Pipeline:
             return error_reply(exchange, ErrorAnswer(500, message))
 
     async def refuse_upgrade(self, call: Call, head: RequestHead) -> Answer | None:
-        """Return the answer of a step that refuses WebSockets, or None."""
+        """Return the answer of the first free step that refuses WebSockets, or None."""
         session, endpoint = head.session, head.target.endpoint
         assert endpoint is not None
         try:
@@ -193,7 +191,7 @@ class Pipeline:
         return self._answer(exchange, respond(exchange, decision, request))
 
     def refuse(self, call: Call, error: ErrorAnswer, head: RequestHead | None = None) -> Answer:
-        """Return an error answer to a call that a transport cannot pass completely."""
+        """Return an error answer to a call whose request is not parsed."""
         exchange = self.exchange(call, head)
         return self._answer(exchange, refusal(exchange, error))
 
@@ -325,8 +323,8 @@ class Pipeline:
         return reply
 
     def _secrets(self, call: Call) -> tuple[str, ...]:
-        """Return the call's keys that also occur in its body. They are masked in everything stored
-        outside this process."""
+        """Return the call's keys that occur in its body too, to be masked in stored responses; none
+        if state stays in this process."""
         if not self.waits:
             return ()
         secrets = secrets_of(call.headers, call.query)
@@ -373,7 +371,7 @@ class Pipeline:
         return Exchange(call, head or head_of(call), options, created)
 
     def replacement_reply(self, exchange: Exchange, error: ErrorAnswer, headers: Headers) -> Reply:
-        """Return an error that is sent instead of a reply that cannot be sent."""
+        """Return an error, with these headers, that replaces a reply that cannot be sent."""
         reply = with_headers(error_reply(exchange, error), headers)
         return self.with_mockllm_headers(exchange, reply)
 

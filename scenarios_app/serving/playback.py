@@ -84,7 +84,7 @@ class Player:
         self.again = self._due
 
     def next(self, now: float) -> bytes | float | None:
-        """Return the piece that is due, or the time to ask again, or None at the end."""
+        """Return the piece that is due, or when to call again, or None at the end."""
         if self.over:
             return None
         stop = self._drain_at()
@@ -239,8 +239,7 @@ class Answer:
             self._replace_with_error(ErrorAnswer(500, message), UNSUPPORTED)
 
     def immediate_body(self) -> bytes:
-        """Return the body of an immediate answer. The transport calls `finish` before it sends the
-        body."""
+        """Return an immediate answer's body, recorded as sent; call `finish` before sending it."""
         body = self.reply.body
         self.record_sent(body)
         return body
@@ -256,10 +255,7 @@ class Answer:
 
     async def pieces(self) -> AsyncGenerator[bytes, None]:
         """Yield the pieces of the body as they become due; the first, maybe empty, comes with the
-        head.
-
-        Yields nothing if the connection closes without a response.
-        """
+        head. Yields nothing if the connection closes without a response."""
         through = False
         try:
             await self._wait()
@@ -274,10 +270,8 @@ class Answer:
             self._end(gone=not (through or whole), early=through and not whole)
 
     def player(self) -> Player:
-        """Return the player that tells a transport when to send which piece.
-
-        The transport reports each piece to `record_sent`, and the end to `finish` or `abort`.
-        """
+        """Return a new player, which tells a transport when to send which piece. The transport
+        reports each piece to `record_sent`, and the end to `finish` or `abort`."""
         options, now = self._observer.options, time.monotonic()
         most, drain_at = options.max_stream_seconds, self._observer.drain_at
         player = Player(self.reply, now, drain_at=drain_at, max_seconds=most)
@@ -330,6 +324,7 @@ class Answer:
         return beginning if isinstance(frames, RenderedFrames) else tuple(beginning)
 
     def _end(self, *, gone: bool = False, early: bool = False) -> None:
+        """Close the exchange with the result of sending; only the first call does."""
         if self._over or self._exchange is None:
             return
         self._over = True

@@ -48,10 +48,8 @@ def _read_request(
 
 
 def admit_unread(call: Call, target: Target, options: Options) -> CanonicalRequest:
-    """Return a request for a call that its wire cannot parse, to look for a recorded one.
-
-    Raises WireError if the head is refused.
-    """
+    """Return a request for a call that its wire cannot parse, to look for a recorded step. Raises
+    WireError if the head is refused."""
     check_head(call, options)
     if options.require_auth:
         target.wire.authorise(call)
@@ -88,8 +86,7 @@ def check_head(call: Call, options: Options) -> None:
 
 
 def check_session(call: Call, target: Target) -> None:
-    """Refuse a session name that is too long or belongs to another client's key; raises
-    WireError."""
+    """Raise WireError if a session name is too long or belongs to another client's key."""
     name = call.headers.get(SESSION_HEADER, "").strip()
     if not name:
         return

@@ -92,8 +92,8 @@ class SentPrefix(msgspec.Struct, frozen=True, gc=False):
 
 
 class SentCopy:
-    """Copies the beginning of a long stream while it is sent, for the journal: to encode it again
-    would take as long as to send it."""
+    """Keeps a compressed copy of the beginning of a long stream while it is sent, for the journal.
+    To encode it again would take as long as to send it."""
 
     def __init__(self, most: int) -> None:
         self._left = most
@@ -116,13 +116,11 @@ class SentCopy:
 
 class Reply(msgspec.Struct, frozen=True):
     """One HTTP response. Nothing is sent before `delay` seconds, and nothing at all if `started` is
-    false. A `cut` reply ends by closing the connection after a flush.
-
-    `headers` hold the declared content length of a whole response, even if the frames fall short of
-    it. `wire` is set for a stream and encodes its early end. `stored` lists the archive's writes,
-    or computes them for a long response. `preview` is the beginning of its text. `socket_fault`
-    strikes the WebSocket over which the reply goes.
-    """
+    false. A `cut` reply ends by closing the connection after a flush. `headers` hold the declared
+    content length of a whole response, even if the frames fall short of it. `wire` is set for a
+    stream and encodes its early end. `stored` lists the archive's writes, or computes them for a
+    long response. `preview` is the beginning of its text. `socket_fault` breaks the WebSocket that
+    carries the reply."""
 
     status: int
     headers: Headers = ()
@@ -266,8 +264,7 @@ def malformed(wire: Wire, *, stream: bool, headers: Headers = (), delay: float =
 
 
 def silent(fault: Fault, *, delay: float = 0.0) -> Reply:
-    """Return a reply without a response: the connection is held as long as the fault says, then
-    closed."""
+    """Return a reply without a response: the connection closes after the fault's silence."""
     held = delay + silence_ms(fault) / 1000
     return Reply(200, delay=held, cut=True, started=False)
 

@@ -90,7 +90,7 @@ def error_reply(exchange: Exchange, error: ErrorAnswer, *, delay: float = 0.0) -
 
 
 def refusal(exchange: Exchange, error: ErrorAnswer) -> Reply:
-    """Return the error of a request for which no scenario is looked for."""
+    """Return the error reply to a request for which no scenario is looked for."""
     exchange.refuse(error)
     return error_reply(exchange, error)
 
@@ -338,6 +338,7 @@ def _encode_reply(
     pacing: Pacing = UNPACED,
     fault: Fault | None = None,
 ) -> Reply:
+    """Return the reply of a produced response, whole or as a stream, with this fault."""
     wire, endpoint, headers = exchange.wire, exchange.target.endpoint, provider_headers(exchange)
     assert endpoint is not None and endpoint.render is not None
     # A stream may last minutes, and needs no body of its request meanwhile.

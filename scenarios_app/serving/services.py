@@ -103,7 +103,7 @@ class Services:
         self.started = True
 
     def stop(self) -> None:
-        """Write what the journal still holds."""
+        """Write the journal's waiting entries, and stop the services."""
         self.started = False
         catalog.stop()
         self.derive()
@@ -125,6 +125,7 @@ class Services:
         self._drain_at = min(self._drain_at, time.monotonic() + seconds)
 
     def _record(self, record: Record) -> None:
+        """Count and journal an entry; collect a short path's answer for the next batch."""
         if isinstance(record, JournalEntry):
             self.derive()
             self._count_entry(record)
@@ -217,7 +218,7 @@ async def running_pipeline() -> Pipeline:
 
 
 def options() -> Options:
-    """Return the options of the settings."""
+    """Return the pipeline's options from the settings."""
     return Options(
         require_auth=setting("MOCKLLM_REQUIRE_AUTH"),
         inband=setting("MOCKLLM_INBAND"),

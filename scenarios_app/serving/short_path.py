@@ -104,7 +104,7 @@ class PlainAnswer(msgspec.Struct, frozen=True, gc=False):
 
 
 def is_plain_head(head: RequestHead, call: Call) -> bool:
-    """Return whether requests with this head may be plain."""
+    """Return whether requests with this head may take the short path."""
     endpoint = head.target.endpoint
     return (
         endpoint is not None

@@ -100,7 +100,7 @@ class ResponseTemplate(msgspec.Struct, frozen=True):
 
 
 class _CacheEntry(NamedTuple):
-    """A step's response; without a template until its second request."""
+    """A step's response; `template` is None until its second request."""
 
     step: Step
     template: ResponseTemplate | Literal["never"] | None = None
@@ -205,7 +205,8 @@ def _calls_tools(step: Step) -> bool:
 
 
 def is_cacheable(step: Step) -> bool:
-    """Return whether a step's responses hold nothing of the text of a request."""
+    """Return whether a step's responses repeat no text of a request, and are neither recorded nor
+    faulty."""
     produced = step.produce
     answers = [scripted_answer(produced, stream=stream) for stream in (False, True)]
     return not (

@@ -115,6 +115,7 @@ def save_documents(documents: Sequence[ScenarioDocument], reason: str = "") -> l
 
 
 def _stored_object(scenario: Scenario, steps: Iterable[Step]) -> dict[str, Json] | None:
+    """Return the document of stored rows, or None if they are invalid."""
     try:
         return scenario_object(scenario, [step_object(row) for row in steps])
     except DocumentError:
@@ -154,17 +155,15 @@ def problems_of(error: DocumentError, scenario: str) -> tuple[RowProblem, ...]:
 
 
 def batches(items: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Split items into as many as one SQL statement may name."""
+    """Yield slices of the items, each as long as one SQL statement may be."""
     return (items[start : start + _BATCH_ROWS] for start in range(0, len(items), _BATCH_ROWS))
 
 
 def add_history(
     kind: str, rows: Sequence[AnyScenario] | Sequence[AnyStep], reason: str = ""
 ) -> None:
-    """Copy rows into the history; before a deletion, and after other changes.
-
-    `kind` is `+`, `~` or `-`.
-    """
+    """Copy rows into the history: call it before a deletion, and after other changes. `kind` is
+    `+`, `~` or `-`."""
     if not rows:
         return
     model: Any = type(rows[0])

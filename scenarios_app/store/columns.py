@@ -46,7 +46,7 @@ def copy_columns(row: models.Model, other: models.Model, columns: Iterable[str])
 
 
 def can_hold(model: Model, column: str, value: Json) -> bool:
-    """Return whether the column can hold this value; its empty value stands for a missing key."""
+    """Return whether the column can hold this value; false for its empty value, a missing key."""
     field = _model_field(model, column)
     if value == empty_value(model, column):
         return False

@@ -113,10 +113,8 @@ def save_conversation(name: str, content: dict[str, Json]) -> None:
 
 
 def move_conversation(before: str, name: str) -> None:
-    """Move the conversation of a renamed scenario or draft to its new name.
-
-    If its draft or published scenario keeps the old name, both get a copy.
-    """
+    """Move the conversation of a renamed scenario or draft to its new name. If its draft or
+    published scenario keeps the old name, both get a copy."""
     content = conversation_for(before)
     if content is None or conversation_for(name) is not None:
         return

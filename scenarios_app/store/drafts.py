@@ -77,10 +77,8 @@ class Publication:
 
 
 def get_or_create_draft(scenario: Scenario) -> tuple[Draft, bool]:
-    """Return the draft of a published scenario, and whether it was created now.
-
-    Raises DocumentError if the scenario cannot be read.
-    """
+    """Return the draft of a published scenario, and whether it was created now. Raises
+    DocumentError if the scenario cannot be read."""
     with transaction.atomic():
         # A concurrent call waits here, and then finds this draft.
         published = Scenario.objects.select_for_update().get(pk=scenario.pk)
@@ -153,10 +151,8 @@ def plan_publication(draft: Draft) -> Publication:
 
 
 def compiled_draft(draft: Draft) -> list[Compiled]:
-    """Return the compiled draft, preceded by an empty scenario of the name that it replaces.
-
-    Raises DocumentError.
-    """
+    """Return the compiled draft, preceded by an empty scenario of the name that it replaces. Raises
+    DocumentError."""
     steps = list(draft.steps.all())
     document, keys = document_of(draft, steps), [step.key for step in steps]
     compiled = compile_scenario(document, step_keys=keys) if draft.enabled else Compiled(draft.name)
@@ -221,6 +217,7 @@ def restore(scenario: AnyScenario, time: datetime) -> None:
 
 
 def _write_scenario(draft: Draft) -> Scenario:
+    """Store a draft as its published scenario, or as a new one, and keep the keys of old steps."""
     scenario = draft.published or Scenario()
     keys = _current_keys(_base_of(draft), _state_of(scenario)) if scenario.pk else {}
     rows = [(keys.get(row.key) or new_key(), row) for row in draft.steps.all()]
@@ -275,6 +272,7 @@ def _state_of(scenario: AnyScenario) -> State:
 
 
 def _base_of(draft: Draft) -> State:
+    """Return the published state that the draft was made from, an empty one without it."""
     match draft.base:
         case {"scenario": dict(scenario), "steps": dict(steps)}:
             return State(scenario, {k: step for k, step in steps.items() if isinstance(step, dict)})

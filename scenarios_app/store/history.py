@@ -71,10 +71,8 @@ class ConcurrentChanges:
 
 
 def record_loaded(rows: Iterable[Model], reason: str) -> None:
-    """Add versions of the scenarios and steps that a fixture wrote.
-
-    Fixture rows are saved without history. A row that equals its latest version gets no new one.
-    """
+    """Add versions of the scenarios and steps that a fixture wrote, since its rows are saved
+    without history. A row that equals its latest version gets no new one."""
     keys: dict[Any, list[Any]] = {model: [] for model in (Scenario, Step, Draft, DraftStep)}
     for row in rows:
         if type(row) in keys:
@@ -183,10 +181,8 @@ def last_deleter_of(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A value that differs between two states; None where it is missing.
-
-    `step` is the step's number, 0 for the scenario itself.
-    """
+    """A value that differs between two states; None where it is missing. `step` is the step's
+    number, 0 for the scenario itself."""
 
     step: int
     place: str
@@ -257,6 +253,7 @@ def _history_records(scenario: AnyScenario, **those: Any) -> list[Any]:
 
 
 def _same_save(one: Any, other: Any) -> bool:
+    """Return whether two records have one user and reason, less than SAVE_GAP apart."""
     return bool(
         one.history_user_id == other.history_user_id
         and one.history_change_reason == other.history_change_reason

@@ -232,7 +232,7 @@ class ProxiedResponse(Answer):
             self._kept = self._tape.interaction()
 
     def _finish(self, place: int | None, *, problem: str, gone: bool) -> None:
-        """Report the result once to the recording and the journal."""
+        """Report the result to the recording and the journal; only the first call does."""
         if self._over:
             return
         if gone:

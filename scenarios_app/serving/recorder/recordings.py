@@ -123,6 +123,7 @@ class Recording:
             return sum(slot is not None for slot in self._slots)
 
     def __bool__(self) -> bool:
+        """Return True, also without interactions."""
         return True
 
     @property

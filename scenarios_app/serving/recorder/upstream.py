@@ -126,10 +126,8 @@ def forwarded_headers(headers: Iterable[tuple[str, str]]) -> Headers:
 @asynccontextmanager
 async def open_response(out: Outgoing, *, seconds: float) -> AsyncIterator[httpx2.Response]:
     """Open the upstream's response, with its head received and its body unread; raises
-    UpstreamFailed.
-
-    The upstream may be silent for `seconds`. Errors inside the context are the caller's.
-    """
+    UpstreamFailed. The upstream may be silent for `seconds`. Errors inside the context are the
+    caller's."""
     import httpx2
 
     from mockllm_site.kit.dial import PinnedTransport
@@ -183,7 +181,8 @@ async def _open_response(
 
 
 def upstream_error(out: Outgoing, status: int, message: str) -> UpstreamFailed:
-    """Return the error of a request whose upstream `message`, without its keys."""
+    """Return the failure of a forwarded request. `message` says, after the upstream's name, how it
+    failed; keys in it are masked."""
     # A message of the client library may quote a header with its key.
     secrets = SecretMask((*out.keys, *secrets_of(dict(out.headers))))
     text = f"upstream_failed: The upstream of {out.name}, {out.place}, {secrets.mask(message)}."

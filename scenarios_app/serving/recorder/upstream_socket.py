@@ -29,8 +29,8 @@ class SocketCut(Exception):
 
 
 class UpstreamSocket:
-    """A connection to the provider, opened with the first request. The requests of one lane come
-    one after another. `rules` write and read the messages of its API."""
+    """A WebSocket to the provider, opened with the first request. The requests of one lane (stream
+    id) follow each other. `rules` encode and decode the messages."""
 
     def __init__(self, rules: SocketProtocol) -> None:
         self._rules = rules
@@ -54,10 +54,8 @@ class UpstreamSocket:
     async def answer(
         self, body: bytes, stream_id: str | None, *, seconds: float
     ) -> AsyncGenerator[ServerMessage, None]:
-        """Send a request with this body on a lane and yield the messages that answer it.
-
-        Raises TimeoutError if none comes for `seconds`, and SocketCut if the connection ends.
-        """
+        """Send a request with this body on a lane and yield the messages that answer it. Raises
+        TimeoutError if none comes for `seconds`, and SocketCut if the connection ends."""
         messages: asyncio.Queue[ServerMessage | None] = asyncio.Queue()
         self._lanes[stream_id] = messages
         try:
@@ -82,7 +80,7 @@ class UpstreamSocket:
             self._task.cancel()
 
     async def _run(self, out: Outgoing, opened: asyncio.Future[bool], seconds: float) -> None:
-        """Hold the connection, and hand its messages to their lanes."""
+        """Open the connection, and pass its messages to their lanes until it ends."""
         # Imported late, as in `upstream`.
         import httpcore2
 
@@ -109,7 +107,7 @@ class UpstreamSocket:
                 messages.put_nowait(None)
 
     async def _send_close(self) -> None:
-        """Send the close frame, as far as the provider takes it."""
+        """Send the close frame; errors of the connection are ignored."""
         import httpcore2
 
         with suppress(InvalidState, OSError, httpcore2.NetworkError, TimeoutError):

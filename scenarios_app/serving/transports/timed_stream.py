@@ -60,7 +60,7 @@ class TimedStream:
             self.go_on()
 
     def leave(self) -> None:
-        """Record that the client disconnected."""
+        """Stop writing, because the client disconnected."""
         if not self.response_complete:
             self.response_complete = self.disconnected = True
             if self._timer is not None:

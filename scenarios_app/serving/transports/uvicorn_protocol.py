@@ -45,7 +45,8 @@ class PlainHead(NamedTuple):
     keep_alive: bool
 
     def call_with(self, body: bytes, siblings: int) -> Call:
-        """Return the call with a body; the connection has so many siblings."""
+        """Return the call with a body, from one of `siblings` + 1 connections of the session and
+        path."""
         call = self.call
         headers = call.headers
         if headers["content-length"] != (length := str(len(body))):
@@ -124,6 +125,7 @@ class UvicornProtocol(HttpToolsProtocol):
         self._sibling_key = key
 
     def _begin(self, plain: PlainHead) -> None:
+        """Prepare for a request that is answered without uvicorn's cycle."""
         self._ending = self._ending or not plain.keep_alive
         # The cycle that is there belongs to the request before. uvicorn begins without one too,
         # though it declares that there always is one.

@@ -163,13 +163,13 @@ class SocketSession:
             self._act(self._rules.receive(data))
 
     def refuse_binary(self) -> None:
-        """Answer a binary message: an error, then the end of the connection."""
+        """Send an error for a binary message and close the connection."""
         message = "Messages have to be text, and this one is binary."
         self._act([RefuseTurn(Turn(b""), ErrorAnswer(400, message, code="binary_message"))])
         self._act([CloseSocket(CloseCode.UNSUPPORTED_DATA, message)])
 
     def refuse_large(self) -> None:
-        """Answer a message that is too large: an error, then the end of the connection."""
+        """Send an error for a message that is too large and close the connection."""
         message = f"A message is larger than {MAX_MESSAGE_BYTES} bytes."
         self._act([RefuseTurn(Turn(b""), ErrorAnswer(413, message, code="message_too_large"))])
         self._act([CloseSocket(CloseCode.MESSAGE_TOO_BIG, message)])
@@ -276,7 +276,7 @@ class SocketSession:
         self._connection.send(self._events_of(turn, answer.reply, body))
 
     def _events_of(self, turn: Turn, reply: Reply, body: bytes) -> list[bytes]:
-        """Return the events of a whole answer."""
+        """Return the messages of a whole answer: its events, one error event, or its body."""
         if _is_event_stream(reply):
             return self._rules.encode(turn, body)
         if reply.status >= 400:
@@ -284,7 +284,7 @@ class SocketSession:
         return [body]
 
     async def _play(self, turn: Turn, answer: Answer | Awaitable[Answer]) -> None:
-        """Send an answer that takes time, then what waits for its end."""
+        """Send an answer that takes time; close the connection if that fails."""
         try:
             await self._play_to_end(turn, answer)
         except Exception:
@@ -331,7 +331,8 @@ class SocketSession:
             self._connection.ignore_pings()
 
     def _break_off(self, fault: Fault, last: Sequence[bytes] = (), next_event: bytes = b"") -> None:
-        """End the connection as a fault says, after the last events."""
+        """End the connection by a fault, after these last messages. A fault with `half_frame` sends
+        half of `next_event`."""
         self._playing.discard(_this_task())
         self._connection.send(last)
         error = fault_error(fault)

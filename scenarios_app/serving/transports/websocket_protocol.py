@@ -102,7 +102,7 @@ class WebSocketProtocol(asyncio.Protocol):
         self._is_between_frames = payload_at > 0 and not (self._waiting or self._parts)
 
     def _count_held(self, *, is_lost: bool = False) -> int:
-        """Return the bytes that all connections hold of messages that are not whole."""
+        """Update and return the bytes that all connections hold of incomplete messages."""
         held = 0 if is_lost else len(self._frames.reader.buffer) + sum(map(len, self._parts))
         WebSocketProtocol._all_held += held - self._held
         self._held = held
@@ -162,8 +162,8 @@ class WebSocketProtocol(asyncio.Protocol):
         self._answers_pings = False
 
     def look(self, now: float) -> None:
-        """End a connection whose client is silent or takes nothing; the server calls this about
-        twice a second."""
+        """Close a connection whose client is silent or reads nothing; called about twice a
+        second."""
         unread, before = self.transport.get_write_buffer_size(), self._unread
         self._unread = unread
         if not before or unread < before:
@@ -180,7 +180,7 @@ class WebSocketProtocol(asyncio.Protocol):
         self._session.look()
 
     def _handle_some(self) -> None:
-        """Handle frames that have arrived, unless the client has to take answers first."""
+        """Handle up to FRAMES_PER_TURN waiting frames, as long as the client is writable."""
         self._turn = None
         waiting = self._waiting
         for _ in range(FRAMES_PER_TURN):
