@@ -32,7 +32,7 @@ ROOM_LINES: Mapping[str, int] = {
     "chat_app/tools": 1_184,
     "chat_app/values": 281,
     "mockllm_site": 1_597,
-    "mockllm_site/kit": 2_840,
+    "mockllm_site/kit": 2_843,
     "mockllm_site/pages": 964,
     "mockllm_site/public/mockllm": 72,
     "mockllm_site/serve": 2_118,

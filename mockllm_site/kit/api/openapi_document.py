@@ -47,6 +47,9 @@ class _ShapeSchema(OpenApiSerializerExtension):
 
     def map_serializer(self, auto_schema: AutoSchema, direction: Direction) -> dict[str, Any]:
         schema = auto_schema._map_serializer(self.target, direction, bypass_extensions=True)
+        if type(self.target).__doc__ is None:
+            # The library takes a base class's docstring, which is not about this object.
+            schema.pop("description", None)
         return {**schema, "additionalProperties": False, **self.target.keywords}
 
 

@@ -107,7 +107,7 @@ class JsonField(serializers.JSONField):
 
 
 class ErrorBody(Shape):
-    """The body of an error, for the OpenAPI document only; `field` is the wrong value's path."""
+    """The body of an error; `field` is the path of the wrong value, if there is one."""
 
     code = Text(help_text="Which kind of error it is.")
     message = Text(help_text="What is wrong, for people.")

@@ -55,6 +55,13 @@ def test_the_document_is_valid() -> None:
     validate_schema(document())
 
 
+def test_bodies_without_a_docstring_have_no_description_of_their_base_class() -> None:
+    schemas = document()["components"]["schemas"]
+    described = [each["description"] for each in schemas.values() if "description" in each]
+    assert "description" not in schemas["NewBody"] and "description" in schemas["TraceBody"]
+    assert not any("serializer" in text for text in described)
+
+
 def test_every_route_is_in_the_document_and_no_other() -> None:
     named = {f"{method} {re.sub('_id}', '}', path)}" for method, path in operations()}
     assert named == {route.replace(" ", " /api/") for route in routes()}
