@@ -71,6 +71,7 @@ def test_one_that_has_ended_leaves_its_place() -> None:
     first.acquire()
     first.delete_row()
     lease().acquire()
+    assert ServerProcess.objects.count() == 1
 
 
 def test_one_of_this_machine_that_is_dead_keeps_nobody_waiting() -> None:
