@@ -56,6 +56,8 @@ class ContextStrategy(models.TextChoices):
 
 
 class ProfileQuerySet(models.QuerySet["ModelProfile"]):
+    """Lets fixtures refer to profiles by name, with Django's natural keys."""
+
     def get_by_natural_key(self, name: str) -> "ModelProfile":
         return self.get(name=name)
 

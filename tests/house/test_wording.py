@@ -23,7 +23,7 @@ CEILINGS: Mapping[str, int] = {
 }
 # Lines of Python by folder of the table in docs/architecture.md, without migrations.
 ROOM_LINES: Mapping[str, int] = {
-    "chat_app": 2_052,
+    "chat_app": 2_054,
     "chat_app/api": 1_070,
     "chat_app/clients": 1_426,
     "chat_app/prompt": 664,
@@ -51,7 +51,7 @@ ROOM_LINES: Mapping[str, int] = {
     "scenarios_app/serving/recorder": 943,
     "scenarios_app/simulate": 257,
     "scenarios_app/store": 1_413,
-    "scenarios_app/testing": 3_694,
+    "scenarios_app/testing": 3_695,
     "scenarios_app/proof": 1_772,
     "scenarios_app/verdict": 2_738,
     "scenarios_app/wire": 13_032,

@@ -169,7 +169,8 @@ def _find_clients(
 
 
 def _children(value: Any, module: str) -> Iterable[tuple[str, Any]]:
-    """Return the items or attributes of a value, each with its path from there."""
+    """Return the items or attributes of a value in which a client may be held, each with its part
+    of the path; of classes, only those that `module` defines."""
     match value:
         case dict():
             return [(f"[{key!r}]", child) for key, child in list(value.items())]
