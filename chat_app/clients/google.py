@@ -224,8 +224,8 @@ def _sdk_client(base_url: str) -> "Client":
             base_url=base,
             api_version=version,
             httpx_async_client=http_client(),
-            httpx_client=_placeholder_http_client(),
-            async_client_args={"ssl": _placeholder_tls_context()},
+            httpx_client=_unused_http_client(),
+            async_client_args={"ssl": _unused_tls_context()},
         ),
     )
 
@@ -234,10 +234,10 @@ def _sdk_client(base_url: str) -> "Client":
 
 
 @cache
-def _placeholder_http_client() -> httpx2.Client:
+def _unused_http_client() -> httpx2.Client:
     return httpx2.Client(transport=httpx2.BaseTransport(), trust_env=False)
 
 
 @cache
-def _placeholder_tls_context() -> ssl.SSLContext:
+def _unused_tls_context() -> ssl.SSLContext:
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

@@ -136,7 +136,7 @@ class StepRow:
 
     @property
     def open(self) -> bool:
-        """Whether the row is opened: it has errors, is new, or has a placeholder answer."""
+        """Whether the row is opened: it has errors, is new, or its answer is not written yet."""
         unwritten = self.step.answer_text.strip().casefold() in UNWRITTEN_TEXTS
         return bool(self.errors or not self.step.pk or unwritten)
 

@@ -31,7 +31,7 @@ def curl_of(served: ServedRequest, origin: str) -> str:
         if name in _OWN or name.startswith("x-stainless") or not _TOKEN.fullmatch(name):
             continue
         # curl drops `name:`, but sends `name;` as an empty header.
-        words += ["-H", f"{name}: {_with_placeholder_key(name, value)}" if value else f"{name};"]
+        words += ["-H", f"{name}: {_with_example_key(name, value)}" if value else f"{name};"]
     body, prefix = served.request_body, ""
     if body:
         if "content-type" not in headers:
@@ -44,7 +44,7 @@ def curl_of(served: ServedRequest, origin: str) -> str:
     return prefix + " ".join(shlex.quote(word) for word in words)
 
 
-def _with_placeholder_key(name: str, value: str) -> str:
+def _with_example_key(name: str, value: str) -> str:
     if name == "authorization":
         return "Bearer any"
     return "any" if name in key_headers() else value
