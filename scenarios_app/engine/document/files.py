@@ -138,10 +138,15 @@ class ScenarioFiles:
         return {folder for folder in folders if os.path.isdir(folder)}
 
     def concerns(self, path: str) -> bool:
-        """Return True if a change of this path can change the scenarios."""
+        """Return True if a change of this path can change the scenarios. It may be a directory,
+        also one that was deleted with files that were read from it."""
         file = Path(path)
-        names = {one.name for one in self.paths}
-        return file.suffix.lower() in self._suffixes or file.name in names or file.is_dir()
+        if file.suffix.lower() in self._suffixes or file.is_dir():
+            return True
+        folder = file.resolve()
+        return file.name in {one.name for one in self.paths} or any(
+            folder in known.parents for known in self._files
+        )
 
     def _find(self) -> tuple[dict[Path, Path], list[Problem]]:
         """Return the files by their resolved paths, and why some cannot be listed."""

@@ -1,6 +1,7 @@
 """Scenario files that are read again after they changed."""
 
 import json
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -148,6 +149,14 @@ def test_only_documents_named_paths_and_folders_concern_the_files(tmp_path: Path
     paths = ("script", "b.yaml", "b.JSON", "mockllm.sqlite3", "notes.txt", "")
     concerned = [files.concerns(str(tmp_path / path)) for path in paths]
     assert concerned == [True, True, True, False, False, True]
+
+
+def test_deleted_folder_of_a_file_concerns_the_files(tmp_path: Path) -> None:
+    write(tmp_path / "deep" / "er" / "a.json", "a", "1")
+    files = ScenarioFiles([tmp_path])
+    files.read()
+    shutil.rmtree(tmp_path / "deep")
+    assert files.concerns(str(tmp_path / "deep")) and not files.concerns(str(tmp_path / "other"))
 
 
 def test_problem_without_source_or_line_is_its_place_and_message() -> None:
